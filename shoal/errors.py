@@ -1,0 +1,67 @@
+"""One vocabulary of refusals.
+
+Every error shoal raises on purpose is a ``ShoalError``.  Its text is a sentence that names the
+column, the value found and a way out, and it never holds a row of the user's table.  The class
+decides the exit status of the command line: 1 a check failed, 2 bad usage or bad input,
+3 no feasible answer exists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class ShoalError(ValueError):
+    """Base of all refusals."""
+
+    exit_status = 2
+
+
+class InputError(ShoalError):
+    """The data handed over cannot be used as it is."""
+
+
+class PolicyError(ShoalError):
+    """The request contradicts itself, or names something that does not exist."""
+
+    @classmethod
+    def unknown(cls, what: str, name: str, available: Iterable[str]) -> PolicyError:
+        """A name that is not among those available, with the nearest that is."""
+        names = [str(a) for a in available]
+        close = get_close_matches(str(name), names, n=1)
+        if close:
+            hint = f"did you mean {close[0]!r}?"
+        elif names:
+            shown = ", ".join(repr(a) for a in names[:20]) + (" ..." if len(names) > 20 else "")
+            hint = f"there is {shown}"
+        else:
+            hint = "there is none"
+        return cls(f"{name!r} is not a {what}; {hint}")
+
+
+class MissingDependencyError(ShoalError):
+    """An optional package is needed for what was asked."""
+
+    @classmethod
+    def needed(cls, package: str, purpose: str, extra: str) -> MissingDependencyError:
+        """Names the package, what it is for and the line that installs it."""
+        return cls(f"{purpose} needs the package {package}; install it with: pip install 'shoal[{extra}]'")
+
+
+class CertificateError(ShoalError):
+    """A certificate contradicts itself, so the cost or the bound is miscomputed."""
+
+    exit_status = 1
+
+
+class VerificationError(ShoalError):
+    """A finished release does not keep what was promised; nothing was published."""
+
+    exit_status = 1
+
+
+class InfeasibleError(ShoalError):
+    """No answer exists at all; the message says why and what would be possible."""
+
+    exit_status = 3
