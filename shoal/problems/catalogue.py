@@ -14,7 +14,10 @@ from typing import Any
 from shoal.errors import PolicyError
 
 CATALOGUE: dict[str, dict[str, str]] = {
-    "tables": {},
+    "tables": {
+        "auto": "shoal.problems.tables.three_phase:three_phase",
+        "three_phase": "shoal.problems.tables.three_phase:three_phase",
+    },
     "labels": {},
     "regions": {},
     "tiles": {},

@@ -1,0 +1,66 @@
+"""Tables: group the cells of a table so that every group meets a privacy model, at the least loss.
+
+*Input*: a ``Histogram``, privacy models (k-anonymity, l-diversity, ...), a ``Recoding``.
+*Feasible answer*: a ``Partition`` of all rows into groups that each meet every model.
+*Cost*: what publishing loses: stars, suppressed tuples, or NCP, summed over the rows.
+*Guarantees*: l times the fewest suppressed tuples (Xiao, Yi, Tao 2010, Theorem 5.19), hence l d times the fewest
+stars.
+*Hardness*: NP-hard for l >= 3 with three sensitive values (ibid.), and for k >= 3 (Blocki, Williams 2010); polynomial
+for k = 2 and for two sensitive values with l = 2.
+
+Every algorithm has the signature ``algorithm(task: Task) -> Grouping``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from shoal.model.histogram import Histogram
+from shoal.model.privacy import PrivacyModel, Requirement, requirement
+from shoal.model.recoding import Recoding
+from shoal.model.task import Effort, Grouping, Task, nothing, refuse_infeasible
+from shoal.problems.catalogue import algorithm
+
+__all__ = ["Effort", "Grouping", "Histogram", "Recoding", "Requirement", "Task", "group"]
+
+
+def group(
+    histogram: Histogram,
+    privacy: PrivacyModel | Sequence[PrivacyModel] | Requirement,
+    method: str = "auto",
+    *,
+    recoding: Recoding | None = None,
+    effort: str | float | Effort = "balanced",
+    seed: int | None = None,
+    progress: Callable[[str, float | None], None] = nothing,
+) -> Grouping:
+    """Group the rows of a histogram under privacy models.
+
+    histogram  the cells, for example ``Histogram.from_rows(codes, sensitive_codes)``
+    privacy    one model, several, or a Requirement
+    method     "auto" or a name of the catalogue
+    recoding   how groups are published; plain suppression (stars) when None
+    effort     "fast", "balanced", "thorough", or seconds
+    seed       None: fresh randomness; an int: reproducible
+
+    Raises InfeasibleError when no partition exists, PolicyError for a model the method cannot enforce.
+    """
+    import numpy as np
+
+    if not isinstance(privacy, Requirement):
+        models = [privacy] if not isinstance(privacy, Sequence) else list(privacy)
+        privacy = requirement(models, histogram.sensitive_names)
+    if seed is None:
+        seed = int(np.random.SeedSequence().generate_state(1)[0])
+    refuse_infeasible(histogram, privacy)
+    task = Task(
+        histogram=histogram,
+        requirement=privacy,
+        recoding=recoding or Recoding.stars(histogram),
+        effort=Effort.of(effort),
+        seed=seed,
+        progress=progress,
+    )
+    grouping: Grouping = algorithm("tables", method)(task)
+    grouping.partition.check(histogram)
+    return grouping

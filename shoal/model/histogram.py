@@ -1,0 +1,114 @@
+"""The histogram: distinct tuples with their counts, all that an algorithm on tables ever sees."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from shoal.errors import InputError
+
+
+@dataclass(frozen=True, eq=False)
+class Histogram:
+    """The cells of a table and how many rows each has.
+
+    quasi            int32[m, d]  code of each cell in each quasi-identifier
+    sensitive        int32[m, s]  code of each cell in each sensitive column; s may be 0
+    count            int64[m]     rows of each cell, at least 1
+    quasi_names      d names; quasi_sizes: number of codes of each, so that 0 <= code < size
+    sensitive_names  s names; sensitive_sizes likewise
+
+    Cells are distinct.  Codes follow the order of the values where they have one.
+    """
+
+    quasi: np.ndarray
+    sensitive: np.ndarray
+    count: np.ndarray
+    quasi_names: tuple[str, ...]
+    sensitive_names: tuple[str, ...]
+    quasi_sizes: tuple[int, ...]
+    sensitive_sizes: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        m = self.count.shape[0]
+        if self.quasi.shape != (m, len(self.quasi_names)) or self.sensitive.shape != (m, len(self.sensitive_names)):
+            raise InputError(
+                f"histogram arrays disagree: {m} counts, quasi {self.quasi.shape}, sensitive {self.sensitive.shape}"
+            )
+        if (self.count < 1).any():
+            raise InputError("a cell of a histogram holds no rows; leave it out")
+
+    @property
+    def rows(self) -> int:
+        """Number of rows of the table."""
+        return int(self.count.sum())
+
+    @property
+    def cells(self) -> int:
+        """Number of distinct tuples, m."""
+        return int(self.count.shape[0])
+
+    @cached_property
+    def types(self) -> tuple[np.ndarray, np.ndarray]:
+        """Distinct quasi-identifier tuples: (type of each cell int64[m], a cell of each type int64[t]).
+
+        Types are numbered in lexicographic order of their codes.
+        """
+        key = mixed_radix(self.quasi, self.quasi_sizes)
+        _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
+        return inverse.reshape(-1).astype(np.int64), first.astype(np.int64)
+
+    @classmethod
+    def from_rows(
+        cls,
+        quasi: np.ndarray,
+        sensitive: np.ndarray | None = None,
+        *,
+        quasi_names: Sequence[str] | None = None,
+        sensitive_names: Sequence[str] | None = None,
+    ) -> Histogram:
+        """Count rows given as codes: quasi int[n, d], sensitive int[n, s] or int[n] or None.  O(n log n)."""
+        quasi = np.asarray(quasi, dtype=np.int64)
+        if quasi.ndim == 1:
+            quasi = quasi[:, None]
+        n = quasi.shape[0]
+        second = np.zeros((n, 0), np.int64) if sensitive is None else np.asarray(sensitive, dtype=np.int64)
+        if second.ndim == 1:
+            second = second[:, None]
+        both = np.concatenate([quasi, second], axis=1)
+        if both.size and both.min() < 0:
+            raise InputError(f"codes start at 0; found {int(both.min())}")
+        sizes = tuple(int(c.max()) + 1 if n else 0 for c in both.T)
+        key = mixed_radix(both, sizes)
+        _, first, count = np.unique(key, return_index=True, return_counts=True)
+        d, s = quasi.shape[1], second.shape[1]
+        return cls(
+            quasi=quasi[first].astype(np.int32),
+            sensitive=second[first].astype(np.int32),
+            count=count.astype(np.int64),
+            quasi_names=tuple(quasi_names or (f"q{j}" for j in range(d))),
+            sensitive_names=tuple(sensitive_names or (f"s{j}" for j in range(s))),
+            quasi_sizes=sizes[:d],
+            sensitive_sizes=sizes[d:],
+        )
+
+
+def mixed_radix(codes: np.ndarray, sizes: Sequence[int]) -> np.ndarray:
+    """One int64 per row of codes int[n, d], equal exactly when the rows are; order is lexicographic.
+
+    Where the product of sizes passes 2**62 the prefix is renumbered densely first.  O(n d), or O(n d log n).
+    """
+    n = codes.shape[0]
+    key = np.zeros(n, np.int64)
+    room = 1
+    for j, size in enumerate(sizes):
+        size = max(int(size), 1)
+        if room > 2**62 // size:
+            distinct, inverse = np.unique(key, return_inverse=True)
+            key, room = inverse.reshape(-1).astype(np.int64), max(len(distinct), 1)
+        key = key * size + codes[:, j]
+        room *= size
+    return key

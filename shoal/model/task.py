@@ -1,0 +1,150 @@
+"""What an algorithm on tables is handed, and what it hands back."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from shoal.errors import InfeasibleError, PolicyError
+from shoal.model.certificate import Certificate
+from shoal.model.histogram import Histogram
+from shoal.model.partition import Partition
+from shoal.model.privacy import Requirement
+from shoal.model.recoding import Recoding
+
+EFFORTS = ("fast", "balanced", "thorough")
+
+
+def nothing(_what: str, _share: float | None) -> None:
+    """A progress callback that says nothing."""
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How hard to search.
+
+    name     "fast": no search beyond the constructive method; "balanced": a search counted in steps, so that a seed
+             reproduces it; "thorough": a long one, likewise counted in steps; "seconds": until the clock says so
+    seconds  wall-clock budget for name "seconds", from the moment the method starts
+    """
+
+    name: str = "balanced"
+    seconds: float | None = None
+
+    @classmethod
+    def of(cls, effort: str | float | Effort) -> Effort:
+        """From a name or a number of seconds; PolicyError for anything else."""
+        if isinstance(effort, Effort):
+            return effort
+        if isinstance(effort, str) and effort in EFFORTS:
+            return cls(effort)
+        try:
+            seconds = float(effort)
+        except (TypeError, ValueError):
+            raise PolicyError.unknown("effort (nor a number of seconds)", str(effort), EFFORTS) from None
+        if isinstance(effort, bool) or not 0 < seconds < float("inf"):
+            raise PolicyError(f"effort {effort!r}: seconds are a positive number, or one of {', '.join(EFFORTS)}")
+        return cls("seconds", seconds)
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """One question on a table: histogram, what every group must meet, how groups are published, how hard to try.
+
+    progress(what, share) may be called at any time with a few words and a share 0..1 or None.
+    started is the clock reading (time.monotonic) the effort's seconds count from.
+    """
+
+    histogram: Histogram
+    requirement: Requirement
+    recoding: Recoding
+    effort: Effort = Effort()
+    seed: int = 0
+    progress: Callable[[str, float | None], None] = nothing
+    started: float = field(default_factory=time.monotonic)
+
+
+@dataclass(frozen=True, eq=False)
+class Grouping:
+    """A partition with its certificate, the method's name, and what each method tried got."""
+
+    partition: Partition
+    certificate: Certificate
+    method: str
+    attempts: tuple[Mapping[str, Any], ...] = ()
+
+
+@dataclass(frozen=True)
+class Shortfall:
+    """Why no partition can exist: the whole table in one group does not meet the requirement.
+
+    column   position of the sensitive column, or None when the table has too few rows
+    code     the value in the way, where one value is
+    share    its share of the rows
+    largest  the largest parameter that would be possible
+    asked    the parameter asked
+    kind     "k", "frequency" or "distinct"
+    """
+
+    kind: str
+    asked: int
+    largest: int
+    column: int | None = None
+    code: int | None = None
+    share: float = 0.0
+
+
+def shortfall(histogram: Histogram, requirement: Requirement) -> Shortfall | None:
+    """None when some partition exists.  All requirements are monotone, so the whole table decides.  O(m)."""
+    rows = histogram.rows
+    if rows == 0:
+        return None
+    if rows < requirement.k:
+        return Shortfall("k", requirement.k, rows)
+    for j, (frequency, distinct) in enumerate(zip(requirement.frequency, requirement.distinct, strict=True)):
+        held = np.bincount(
+            histogram.sensitive[:, j], weights=histogram.count, minlength=max(histogram.sensitive_sizes[j], 1)
+        ).astype(np.int64)
+        code = int(held.argmax())
+        top = int(held[code])
+        if frequency * top > rows:
+            return Shortfall("frequency", frequency, rows // top, j, code, top / rows)
+        present = int((held > 0).sum())
+        if present < distinct:
+            return Shortfall("distinct", distinct, present, j)
+    return None
+
+
+def refuse_infeasible(
+    histogram: Histogram,
+    requirement: Requirement,
+    show: Callable[[int, int], str] = lambda _column, code: f"number {code}",
+) -> None:
+    """Raise InfeasibleError with the column, the value's share and the largest parameter possible.
+
+    show(column, code) gives the text of a sensitive value.
+    """
+    found = shortfall(histogram, requirement)
+    if found is None:
+        return
+    if found.kind == "k":
+        raise InfeasibleError(
+            f"the table has {found.largest} rows, so no group of k = {found.asked} exists; "
+            f"the largest k possible is {found.largest}"
+        )
+    assert found.column is not None
+    name = histogram.sensitive_names[found.column]
+    if found.kind == "frequency":
+        assert found.code is not None
+        raise InfeasibleError(
+            f"{name} {show(found.column, found.code)!r} is {100 * found.share:.1f} % of the rows, so no table with "
+            f"l = {found.asked} exists; the largest l possible is {found.largest}"
+        )
+    raise InfeasibleError(
+        f"{name} has {found.largest} different values, so no table with {found.asked} different values in every group "
+        f"exists; the largest possible is {found.largest}"
+    )

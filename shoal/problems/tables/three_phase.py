@@ -1,0 +1,260 @@
+"""The three-phase algorithm: fewest suppressed tuples under l-diversity, within a factor of l.
+
+Xiao, Yi, Tao, "The hardness and approximation algorithms for l-diversity", EDBT 2010.
+
+Kept from the paper: Q (here *type*, rows with equal quasi-identifiers), R (the residue), pillar, h, thin, fat, dead.
+Not in the paper: phase one is a closed form on counts; a minimum group size k may be asked beside l (the bound and
+the promises of phases one and two carry over, that of phase three does not); k-anonymity alone is solved exactly;
+other requirements (several sensitive columns, distinct values) move whole types until the residue is eligible.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from shoal.model.certificate import Certificate, Guarantee
+from shoal.model.histogram import Histogram
+from shoal.model.partition import Partition
+from shoal.model.privacy import Requirement
+from shoal.model.task import Grouping, Task
+
+SOURCE = "Xiao, Yi, Tao 2010"
+
+
+def three_phase(task: Task) -> Grouping:
+    """TP: rows leave their type for one residue until all types and the residue are eligible.
+
+    Certificate in suppressed tuples; ``details`` has the phase reached, and the size and height of phase one's residue.
+    Near-linear in cells; independent of rows.
+    """
+    histogram, need = task.histogram, task.requirement
+    taken, facts = residue(histogram, need)
+    partition = split(histogram, taken)
+    published = task.recoding.publish(histogram, partition)
+    suppressed = int(partition.sizes[(published.first > _plain(task, partition)).any(axis=1)].sum())
+    bound = min(facts["bound"], suppressed)
+    certificate = Certificate(
+        cost=suppressed,
+        lower_bound=bound,
+        unit="suppressed tuples",
+        guarantee=facts["guarantee"],
+        bound=facts["argument"],
+        details={k: v for k, v in facts.items() if k not in ("guarantee", "argument", "bound")},
+    )
+    return Grouping(partition, certificate, "three_phase")
+
+
+def _plain(task: Task, partition: Partition) -> np.ndarray:
+    """What ``Published.first`` holds where a value is published as it is."""
+    out = np.zeros((partition.groups, len(task.recoding.columns)), np.int64)
+    someone = task.histogram.quasi[partition.cell[partition.start]]
+    for j, column in enumerate(task.recoding.columns):
+        if column.kind == "set":
+            out[:, j] = 1
+        elif column.kind == "range":
+            out[:, j] = someone[:, j]
+    return out
+
+
+def split(histogram: Histogram, taken: np.ndarray) -> Partition:
+    """Types without their taken rows, and one group of all taken rows.  taken int64[m]."""
+    of_type, first = histogram.types
+    cells = np.arange(histogram.cells)
+    group = np.concatenate([of_type, np.full(histogram.cells, first.size)])
+    return Partition.of(np.concatenate([cells, cells]), group, np.concatenate([histogram.count - taken, taken]))
+
+
+def residue(histogram: Histogram, need: Requirement) -> tuple[np.ndarray, dict[str, Any]]:
+    """Rows of each cell that leave their type, int64[m], with the facts that stand in the certificate."""
+    columns = need.sensitive_columns
+    if not columns:
+        return _by_size(histogram, need.k)
+    if len(columns) == 1:
+        return _by_pillars(histogram, need, columns[0])
+    return _by_types(histogram, need)
+
+
+def _by_pillars(histogram: Histogram, need: Requirement, column: int) -> tuple[np.ndarray, dict[str, Any]]:
+    """One sensitive column: phases one to three, with a minimum size k and a least number of values if asked."""
+    from shoal.kernels.counts import later_phases, phase_one
+
+    l, distinct = need.frequency[column], need.distinct[column]
+    k = need.k if need.k > max(l, distinct) else 1
+    start, order, value, count, back = _pillars(histogram, column)
+    taken = np.zeros(count.size, np.int64)
+    phase_one(start, count, l, k, distinct, taken)
+    size = int(taken.sum())
+    height = int(np.bincount(value, weights=taken, minlength=1).max()) if size else 0
+    facts: dict[str, Any] = {
+        "phase": 1,
+        "residue_after_phase_one": size,
+        "height_after_phase_one": height,
+        "bound": max(size, l * height, k if size else 0, distinct if size else 0),
+        "argument": f"max(|R1|, l h(R1)) after phase one ({SOURCE}, Lemma 5.8, Corollary 5.10)",
+    }
+    out = np.zeros(histogram.cells, np.int64)
+    if distinct <= l:
+        facts["phase"], done = later_phases(start, value, count, taken, histogram.sensitive_sizes[column], l, k)
+    else:
+        enough = size >= max(l * height, k) and np.unique(value[taken > 0]).size >= distinct
+        done = size == 0 or enough
+    _deal(histogram, order, back, taken, out)
+    if not done:
+        facts["phase"] = 4
+        facts["guarantee"] = Guarantee()
+        return _dissolve(histogram, need, out), facts
+    facts["guarantee"] = {
+        1: Guarantee(factor=1, additive=0, theorem=f"{SOURCE}, Corollary 5.9: fewest suppressed tuples"),
+        2: Guarantee(factor=1, additive=l - 1, theorem=f"{SOURCE}, Corollary 5.13: at most l - 1 above the fewest"),
+        3: Guarantee(factor=l, additive=0, theorem=f"{SOURCE}, Theorem 5.19: at most l times the fewest"),
+    }[facts["phase"]]
+    return out, facts
+
+
+def _pillars(histogram: Histogram, column: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Cells by (type, falling count) for one sensitive column; cells that differ elsewhere are added up.
+
+    Returns start int64[t+1], cells sorted so that equal (type, value) lie together, value, count, and for each sorted
+    cell the position of its pillar.
+    """
+    of_type, first = histogram.types
+    sensitive = histogram.sensitive[:, column].astype(np.int64)
+    key = of_type * max(histogram.sensitive_sizes[column], 1) + sensitive
+    order = np.argsort(key, kind="stable")
+    ordered = key[order]
+    new = np.ones(ordered.size, bool)
+    new[1:] = np.diff(ordered) != 0
+    begin = np.flatnonzero(new)
+    count = np.add.reduceat(histogram.count[order], begin) if begin.size else np.zeros(0, np.int64)
+    kind, value = of_type[order[begin]], sensitive[order[begin]]
+    by_height = np.lexsort((value, -count, kind))
+    place = np.empty(by_height.size, np.int64)
+    place[by_height] = np.arange(by_height.size)
+    back = place[np.cumsum(new) - 1]
+    start = np.searchsorted(kind[by_height], np.arange(first.size + 1))
+    return start.astype(np.int64), order, value[by_height], count[by_height], back
+
+
+def _deal(histogram: Histogram, order: np.ndarray, back: np.ndarray, taken: np.ndarray, out: np.ndarray) -> None:
+    """Share the rows taken from each pillar among its cells, first cells first."""
+    held = histogram.count[order]
+    new = np.ones(order.size, bool)
+    new[1:] = np.diff(back) != 0
+    begin = np.flatnonzero(new)
+    before = np.cumsum(held) - held
+    before -= np.repeat(before[begin], np.diff(np.append(begin, order.size)))
+    out[order] = np.clip(taken[back] - before, 0, held)
+
+
+def _by_size(histogram: Histogram, k: int) -> tuple[np.ndarray, dict[str, Any]]:
+    """k-anonymity alone, exactly: the fewest tuples that leave their type.
+
+    Types under k leave whole.  If their rows number under k, others join: first surplus rows of types above k; where
+    the surplus does not suffice one type is dissolved, the smallest, and no answer does without dissolving one.
+    """
+    of_type, first = histogram.types
+    size = np.bincount(of_type, weights=histogram.count, minlength=first.size).astype(np.int64)
+    gone = size < k
+    taken = np.where(gone[of_type], histogram.count, 0).astype(np.int64)
+    total = int(taken.sum())
+    forced = total
+    if 0 < total < k:
+        surplus = np.where(gone, 0, size - k)
+        if surplus.sum() < k - total:
+            smallest = int(np.where(gone, np.iinfo(np.int64).max, size).argmin())
+            taken[of_type == smallest] = histogram.count[of_type == smallest]
+        else:
+            missing = k - total
+            give = np.clip(missing - (np.cumsum(surplus) - surplus), 0, surplus)
+            order = np.argsort(of_type, kind="stable")
+            held = histogram.count[order]
+            before = np.cumsum(held) - held
+            begin = np.searchsorted(of_type[order], np.arange(first.size))
+            before -= before[begin][of_type[order]]
+            taken[order] += np.clip(give[of_type[order]] - before, 0, held) * ~gone[of_type[order]]
+    total = int(taken.sum())
+    return taken, {
+        "phase": 1,
+        "residue_after_phase_one": forced,
+        "bound": total,
+        "argument": "rows of types under k must leave; a residue under k needs the smallest addition there is",
+        "guarantee": Guarantee(
+            factor=1, additive=0, theorem="fewest suppressed tuples: types under k leave, see bound"
+        ),
+    }
+
+
+def _by_types(histogram: Histogram, need: Requirement) -> tuple[np.ndarray, dict[str, Any]]:
+    """Several sensitive columns: a type stays or leaves whole, then further types leave until the residue is eligible.
+
+    The bound is the largest over the columns taken one at a time, each of which asks less.
+    """
+    of_type, first = histogram.types
+    ineligible = ~_eligible(histogram, need, of_type, first.size, histogram.count)
+    taken = np.where(ineligible[of_type], histogram.count, 0).astype(np.int64)
+    bound = 0
+    for j in need.sensitive_columns:
+        frequency, distinct = [1] * len(need.frequency), [1] * len(need.distinct)
+        frequency[j], distinct[j] = need.frequency[j], need.distinct[j]
+        relaxed = Requirement(k=need.k, frequency=tuple(frequency), distinct=tuple(distinct))
+        bound = max(bound, _by_pillars(histogram, relaxed, j)[1]["bound"])
+    facts: dict[str, Any] = {
+        "phase": 1,
+        "residue_after_phase_one": int(taken.sum()),
+        "bound": bound,
+        "argument": f"the largest over single sensitive columns of max(|R1|, l h(R1)) ({SOURCE}, Corollary 5.10)",
+        "guarantee": Guarantee(),
+    }
+    if taken.any() and not _eligible(histogram, need, np.zeros_like(of_type), 1, taken)[0]:
+        facts["phase"] = 4
+        taken = _dissolve(histogram, need, taken)
+    return taken, facts
+
+
+def _dissolve(histogram: Histogram, need: Requirement, taken: np.ndarray) -> np.ndarray:
+    """Let whole types join an ineligible residue until it is eligible; taken int64[m], every type eligible without it.
+
+    A residue that has become eligible stays so when eligible types join it, so the fewest types of a fixed order
+    are found by bisection.  The order: least share of the residue's commonest values, then fewest rows.
+    Ends at the latest with the whole table, which is eligible.  O(m log t).
+    """
+    of_type, first = histogram.types
+    left = histogram.count - taken
+    rows = np.bincount(of_type, weights=left, minlength=first.size)
+    crowded = np.zeros(histogram.cells, bool)
+    for j in need.sensitive_columns:
+        held = np.bincount(histogram.sensitive[:, j], weights=taken, minlength=1)
+        crowded |= (held == held.max())[histogram.sensitive[:, j]]
+    share = np.bincount(of_type, weights=left * crowded, minlength=first.size) / np.maximum(rows, 1)
+    order = np.lexsort((rows, share))
+    order = order[rows[order] > 0]
+    rank = np.full(first.size, order.size)
+    rank[order] = np.arange(order.size)
+    place = rank[of_type]
+    nowhere = np.zeros_like(of_type)
+    low, high = 0, order.size
+    while low < high:
+        middle = (low + high) // 2
+        if _eligible(histogram, need, nowhere, 1, np.where(place < middle, histogram.count, taken))[0]:
+            high = middle
+        else:
+            low = middle + 1
+    return np.where(place < low, histogram.count, taken)
+
+
+def _eligible(histogram: Histogram, need: Requirement, group: np.ndarray, groups: int, count: np.ndarray) -> np.ndarray:
+    """bool[groups]: which groups of cells meet the requirement; group int64[m], count int64[m].  O(m log m)."""
+    rows = np.bincount(group, weights=count, minlength=groups)
+    good = rows >= need.k
+    here = np.flatnonzero(count > 0)
+    for j in need.sensitive_columns:
+        size = max(histogram.sensitive_sizes[j], 1)
+        pair, inverse = np.unique(group[here] * np.int64(size) + histogram.sensitive[here, j], return_inverse=True)
+        held = np.bincount(inverse.reshape(-1), weights=count[here], minlength=pair.size)
+        top = np.zeros(groups)
+        np.maximum.at(top, pair // size, held)
+        good &= need.frequency[j] * top <= rows
+        good &= np.bincount(pair // size, minlength=groups) >= need.distinct[j]
+    return good

@@ -1,0 +1,65 @@
+"""Exhaustive answers on tiny tables.  Exponential, and obviously right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+
+import numpy as np
+
+
+def eligible(sensitive: list[tuple[int, ...]], k: int, frequency: tuple[int, ...], distinct: tuple[int, ...]) -> bool:
+    """Whether rows with these sensitive tuples may be published as one group."""
+    if len(sensitive) < k:
+        return False
+    for j, (f, u) in enumerate(zip(frequency, distinct, strict=True)):
+        column = [row[j] for row in sensitive]
+        if len(set(column)) < u or any(f * column.count(v) > len(column) for v in set(column)):
+            return False
+    return True
+
+
+def partitions(n: int) -> Iterator[list[list[int]]]:
+    """Every partition of 0..n-1 into non-empty sets."""
+    if n == 0:
+        yield []
+        return
+    for smaller in partitions(n - 1):
+        for i in range(len(smaller)):
+            yield [*smaller[:i], [*smaller[i], n - 1], *smaller[i + 1 :]]
+        yield [*smaller, [n - 1]]
+
+
+def fewest_suppressed(types: list[int], sensitive: list[int], l: int, k: int = 1, distinct: int = 1) -> int | None:
+    """Fewest rows outside groups of equal rows: every choice of a residue from the (type, value) counts."""
+    shape = (max(types, default=-1) + 1, max(sensitive, default=-1) + 1)
+    counts = np.zeros(shape, int)
+    for t, s in zip(types, sensitive, strict=True):
+        counts[t, s] += 1
+
+    def fits(values: np.ndarray) -> bool:
+        n = int(values.sum())
+        return n == 0 or (n >= k and l * int(values.max()) <= n and int((values > 0).sum()) >= distinct)
+
+    best = None
+    for flat in product(*(range(c + 1) for c in counts.ravel())):
+        gone = np.array(flat, int).reshape(shape)
+        if fits(gone.sum(axis=0)) and all(fits(row) for row in counts - gone):
+            best = int(gone.sum()) if best is None else min(best, int(gone.sum()))
+    return best
+
+
+def least_stars(
+    rows: list[tuple[int, ...]],
+    sensitive: list[tuple[int, ...]],
+    k: int,
+    frequency: tuple[int, ...] = (),
+    distinct: tuple[int, ...] = (),
+) -> int | None:
+    """Fewest stars over all partitions into eligible groups; None when there is none."""
+    best = None
+    for partition in partitions(len(rows)):
+        if all(eligible([sensitive[i] for i in g], k, frequency, distinct) for g in partition):
+            stars = sum(len(g) * sum(len({rows[i][j] for i in g}) > 1 for j in range(len(rows[0]))) for g in partition)
+            best = stars if best is None else min(best, stars)
+    return best
