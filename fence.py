@@ -1,7 +1,7 @@
 """The fence: which room may import what.  Run it; it prints breaches and exits 1 when there are any.
 
 The table is the architecture: a room may import the standard library, itself and what its line lists.
-A judge (verify) is no party: it may import neither problems nor kernels nor recoding.
+The judge is no party: it may import neither problems nor kernels nor recoding.
 """
 
 from __future__ import annotations
@@ -26,11 +26,13 @@ ROOMS: dict[str, set[str]] = {
     "problems/intervals": SOLVER | {"shoal.problems.intervals", "shoal.problems.catalogue"},
     "hardness": MODEL | {"networkx", "shoal.hardness"},
     "recoding": MODEL | {"shoal.recoding"},
-    "verify": MODEL | {"polars", "narwhals", "shoal.verify"},
+    "judge": MODEL | {"polars", "shoal.judge"},
     "engines": MODEL | {"narwhals", "polars", "duckdb", "pyarrow", "pandas", "pyspark", "shoal.engines"},
     "report": MODEL | {"matplotlib", "shoal.report"},
     "experiments": {"numpy", "matplotlib", "shoal"},
     "pipeline.py": {"numpy", "narwhals", "polars", "shoal"},
+    "release.py": {"polars", "shoal"},
+    "checking.py": {"polars", "shoal.errors", "shoal.model", "shoal.judge", "shoal.engines", "shoal.release"},
     "cli": {"numpy", "typer", "rich", "polars", "shoal"},
 }
 

@@ -21,6 +21,23 @@ _WHERE = {
     "tiles": "shoal.problems.tiles",
     "gathering": "shoal.problems.gathering",
     "hardness": "shoal.hardness",
+    # the main job
+    "anonymize": "shoal.pipeline:anonymize",
+    "audit": "shoal.pipeline:audit",
+    "verify": "shoal.checking:verify",
+    "Policy": "shoal.model.policy:Policy",
+    "Hierarchy": "shoal.model.hierarchy:Hierarchy",
+    "Release": "shoal.release:Release",
+    "Audit": "shoal.model.audit:Audit",
+    # privacy models
+    "KAnonymity": "shoal.model.privacy:KAnonymity",
+    "LDiversity": "shoal.model.privacy:LDiversity",
+    "DistinctLDiversity": "shoal.model.privacy:DistinctLDiversity",
+    "EntropyLDiversity": "shoal.model.privacy:EntropyLDiversity",
+    "RecursiveLDiversity": "shoal.model.privacy:RecursiveLDiversity",
+    "AlphaKAnonymity": "shoal.model.privacy:AlphaKAnonymity",
+    "TCloseness": "shoal.model.privacy:TCloseness",
+    "SimultaneousLDiversity": "shoal.model.privacy:SimultaneousLDiversity",
     # values
     "Certificate": "shoal.model.certificate:Certificate",
     "Guarantee": "shoal.model.certificate:Guarantee",

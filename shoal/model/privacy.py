@@ -2,7 +2,7 @@
 
 All are statements about one group of rows published alike.  A model is monotone when the union of two
 groups that meet it meets it too; merging groups and publishing less can then never hurt.  Algorithms
-see a model only as a ``Requirement``; the judge in ``verify`` knows the models themselves.
+see a model only as a ``Requirement``; ``shoal.judge`` knows the models themselves.
 """
 
 from __future__ import annotations

@@ -1,0 +1,189 @@
+"""Frames held in memory: pandas, Polars and PyArrow in, the same kind out, through narwhals.
+
+Two operations only: *group and count* turns rows into a histogram, *number and join* gives every row of a cell one of
+that cell's groups at random.  In between nobody sees a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import polars as pl
+
+from shoal.engines.codes import Coded, encode
+from shoal.errors import InputError, PolicyError
+from shoal.model.histogram import Histogram, mixed_radix
+from shoal.model.partition import Partition
+
+
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """A histogram with what is needed to go back: the values of every code and, in memory, the cell of every row."""
+
+    histogram: Histogram
+    quasi: tuple[Coded, ...]
+    sensitive: tuple[Coded, ...]
+    cell: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Replacement:
+    """A quasi-identifier's new column: ``values`` (a short Polars series) and, per group, the place in it."""
+
+    name: str
+    values: pl.Series
+    index: np.ndarray
+
+
+def require(columns: Sequence[str], wanted: Sequence[str]) -> None:
+    """PolicyError with the nearest name for the first wanted column that is not there."""
+    for name in wanted:
+        if name not in columns:
+            raise PolicyError.unknown("column", name, columns)
+
+
+class FrameTable:
+    """A table held in memory."""
+
+    def __init__(self, native: Any, *, lazy: bool = False) -> None:
+        self.frame = nw.from_native(native, eager_only=True)
+        self.lazy = lazy
+        names = [str(c) for c in self.frame.columns]
+        if len(set(names)) < len(names):
+            twice = sorted({n for n in names if names.count(n) > 1})
+            raise InputError(f"the table names the column {twice[0]!r} more than once; rename one of them")
+        self.columns = names
+        self.rows = len(self.frame)
+
+    def polars(self, names: Sequence[str]) -> pl.DataFrame:
+        """Some columns as a Polars frame; InputError naming the column that cannot become one."""
+        out = []
+        for name in names:
+            try:
+                out.append(self.frame.get_column(name).to_polars().rename(name))
+            except Exception as error:
+                raise InputError(
+                    f"column {name!r} mixes kinds of values ({type(error).__name__}); make it all text or all numbers"
+                ) from None
+        return pl.DataFrame(out)
+
+    def count(self, quasi: Sequence[str], sensitive: Sequence[str]) -> Counted:
+        """Group and count.  O(n) for codes and moderate domains, O(n log n) otherwise."""
+        require(self.columns, [*quasi, *sensitive])
+        frame = self.polars([*quasi, *sensitive])
+        coded = [encode(frame[name]) for name in [*quasi, *sensitive]]
+        d = len(quasi)
+        sizes = tuple(c.size for c in coded)
+        key = mixed_radix_columns([c.codes for c in coded], sizes, self.rows)
+        cell, first, count = _count(key)
+        codes = np.column_stack([c.codes[first] for c in coded]) if coded else np.zeros((0, 0), np.int32)
+        histogram = Histogram(
+            quasi=np.ascontiguousarray(codes[:, :d]),
+            sensitive=np.ascontiguousarray(codes[:, d:]),
+            count=count,
+            quasi_names=tuple(quasi),
+            sensitive_names=tuple(sensitive),
+            quasi_sizes=sizes[:d],
+            sensitive_sizes=sizes[d:],
+        )
+        return Counted(histogram, tuple(coded[:d]), tuple(coded[d:]), cell)
+
+    def place(
+        self,
+        counted: Counted,
+        partition: Partition,
+        replacements: Sequence[Replacement],
+        drop: Sequence[str],
+        rng: np.random.Generator,
+        keep_order: bool,
+    ) -> Any:
+        """Number and join: every row with its group's values, in random order; the same kind of frame as came in."""
+        group = groups_of_rows(counted, partition, rng)
+        order = None if keep_order else rng.permutation(self.rows)
+        kept = self.frame.drop(list(drop)) if drop else self.frame
+        names = list(kept.columns)
+        if order is not None:
+            group = group[order]
+        new = {r.name: r.values.gather(r.index[group]).rename(r.name) for r in replacements}
+        carried = kept.select([n for n in names if n not in new])
+        if order is not None and carried.columns:
+            carried = carried[order.tolist()] if self.frame.implementation.is_pyarrow() else carried[order]
+        return self._assemble(carried, new, names)
+
+    def _assemble(self, carried: Any, new: dict[str, pl.Series], names: list[str]) -> Any:
+        implementation = self.frame.implementation
+        if implementation.is_polars():
+            frame = pl.DataFrame([new[n] if n in new else carried.get_column(n).to_native() for n in names])
+            return frame.lazy() if self.lazy else frame
+        if implementation.is_pyarrow():
+            import pyarrow as pa
+
+            arrays = [new[n].to_arrow() if n in new else carried.get_column(n).to_native() for n in names]
+            arrays = [
+                a.cast(pa.string()) if isinstance(a, pa.Array) and pa.types.is_large_string(a.type) else a
+                for a in arrays
+            ]
+            return pa.table(dict(zip(names, arrays, strict=True)))
+        if implementation.is_pandas():
+            import pandas as pd
+
+            columns = {}
+            for n in names:
+                series = new[n].to_pandas() if n in new else carried.get_column(n).to_native().reset_index(drop=True)
+                columns[n] = series
+            return pd.DataFrame(columns)
+        pieces = {n: new[n].to_list() if n in new else carried.get_column(n).to_list() for n in names}
+        return nw.from_dict(pieces, backend=implementation).to_native()
+
+
+def mixed_radix_columns(columns: Sequence[np.ndarray], sizes: Sequence[int], rows: int) -> np.ndarray:
+    """``mixed_radix`` without stacking the columns first."""
+    room = 1
+    for size in sizes:
+        room *= max(size, 1)
+    if room >= 2**62:
+        return mixed_radix(np.column_stack(columns), sizes)
+    key = np.zeros(rows, np.int64)
+    for codes, size in zip(columns, sizes, strict=True):
+        key *= max(size, 1)
+        key += codes
+    return key
+
+
+def _count(key: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(cell of every row, a row of every cell, rows of every cell), cells in the order of their keys."""
+    if not key.size:
+        return key, key, key
+    span = int(key.max()) + 1
+    if span <= max(1 << 24, 2 * key.size):
+        held = np.bincount(key, minlength=span)
+        used = np.flatnonzero(held)
+        place = np.zeros(span, np.int32)
+        place[used] = np.arange(used.size, dtype=np.int32)
+        cell = place[key]
+        first = np.empty(used.size, np.int64)
+        first[cell] = np.arange(key.size)
+        return cell, first, held[used]
+    _, first, cell, count = np.unique(key, return_index=True, return_inverse=True, return_counts=True)
+    return cell.reshape(-1), first, count.astype(np.int64)
+
+
+def groups_of_rows(counted: Counted, partition: Partition, rng: np.random.Generator) -> np.ndarray:
+    """int64[n]: group of every row; which of a cell's rows go to which of its groups is uniformly random."""
+    cells = counted.histogram.cells
+    pieces = np.bincount(partition.cell, minlength=cells)
+    only = np.zeros(cells, np.int64)
+    only[partition.cell] = partition.group
+    group = only[counted.cell]
+    if (pieces > 1).any():
+        rows = np.flatnonzero((pieces > 1)[counted.cell])
+        rng.shuffle(rows)
+        rows = rows[np.argsort(counted.cell[rows], kind="stable")]
+        triples = np.flatnonzero((pieces > 1)[partition.cell])
+        triples = triples[np.argsort(partition.cell[triples], kind="stable")]
+        group[rows] = np.repeat(partition.group[triples], partition.count[triples])
+    return group

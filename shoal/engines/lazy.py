@@ -1,0 +1,193 @@
+"""Frames that live elsewhere: DuckDB relations and Spark frames, through narwhals' lazy interface.
+
+The same two operations as in memory, run inside the engine: *group and count* brings back the cells only; *number and
+join* numbers the rows of every cell in random order and joins what each is published as.  Rows stay where they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import polars as pl
+
+from shoal.engines.codes import encode
+from shoal.engines.frames import Counted, Replacement, _count, mixed_radix_columns, require
+from shoal.errors import InputError, MissingDependencyError
+from shoal.model.histogram import Histogram
+from shoal.model.partition import Partition
+
+_MISSING = "\x00missing"
+_ORDINAL, _RANDOM, _PLACE = "__shoal_ordinal", "__shoal_random", "__shoal_place"
+
+
+class LazyTable:
+    """A table held by DuckDB or Spark."""
+
+    def __init__(self, native: Any) -> None:
+        self.native = native
+        self.frame = nw.from_native(native)
+        self.columns = [str(c) for c in self.frame.collect_schema().names()]
+
+    @property
+    def rows(self) -> int:
+        """Number of rows; runs a query."""
+        return int(self.frame.select(nw.len()).collect(backend="polars").item())
+
+    def count(self, quasi: Sequence[str], sensitive: Sequence[str]) -> Counted:
+        """Group and count inside the engine; only the cells come back."""
+        require(self.columns, [*quasi, *sensitive])
+        names = [*quasi, *sensitive]
+        cells = self.frame.group_by(names).agg(nw.len().alias("__shoal_count")).collect(backend="polars").to_native()
+        coded = [encode(cells[name]) for name in names]
+        sizes = tuple(c.size for c in coded)
+        key = mixed_radix_columns([c.codes for c in coded], sizes, cells.height)
+        where, first, _ = _count(key)  # NaN and null may stand in two rows of one cell
+        held = np.bincount(where, weights=cells["__shoal_count"].to_numpy(), minlength=first.size).astype(np.int64)
+        codes = (
+            np.column_stack([c.codes[first] for c in coded]) if cells.height else np.zeros((0, len(names)), np.int32)
+        )
+        d = len(quasi)
+        histogram = Histogram(
+            quasi=np.ascontiguousarray(codes[:, :d]),
+            sensitive=np.ascontiguousarray(codes[:, d:]),
+            count=held,
+            quasi_names=tuple(quasi),
+            sensitive_names=tuple(sensitive),
+            quasi_sizes=sizes[:d],
+            sensitive_sizes=sizes[d:],
+        )
+        return Counted(histogram, tuple(coded[:d]), tuple(coded[d:]), np.zeros(0, np.int64))
+
+    def place(
+        self,
+        counted: Counted,
+        partition: Partition,
+        replacements: Sequence[Replacement],
+        drop: Sequence[str],
+        rng: np.random.Generator,
+        keep_order: bool,
+    ) -> Any:
+        """Number and join inside the engine; the same kind of frame as came in.
+
+        Every row gets its number within its cell, in random order.  Numbers of a cell run through its groups, so a cell
+        in one group needs one line of the joined table, a split cell one line per row outside its largest group.
+        """
+        if keep_order:
+            raise InputError("a DuckDB or Spark table has no row order to keep; leave keep_order out")
+        names = [*counted.histogram.quasi_names, *counted.histogram.sensitive_names]
+        plan = self._plan(counted, partition, replacements, rng)
+        keys = [f"__shoal_key_{i}" for i in range(len(names))]
+        shown = [nw.col(n).cast(nw.String).fill_null(_MISSING).alias(k) for n, k in zip(names, keys, strict=True)]
+        numbered = self._randomized(int(rng.integers(2**31)))
+        frame = nw.from_native(numbered).with_columns(*shown)
+        frame = frame.with_columns(
+            nw.col(_RANDOM).cum_count().over(*keys, order_by=_RANDOM).cast(nw.Int64).alias(_ORDINAL)
+        )
+        plan_frame = nw.from_native(self._bring(plan))
+        usual = plan_frame.filter(nw.col(_ORDINAL) == 0).drop(_ORDINAL)
+        special = plan_frame.filter(nw.col(_ORDINAL) > 0)
+        place = "__shoal_special"
+        special = special.rename({_PLACE: place})
+        frame = frame.join(usual, on=keys, how="left").join(special, on=[*keys, _ORDINAL], how="left")
+        frame = frame.with_columns(nw.coalesce(nw.col(place), nw.col(_PLACE)).alias(_PLACE)).drop(place)
+        frame = self._publish(frame, replacements)
+        kept = [c for c in self.columns if c not in drop]
+        ordered = frame.sort(_RANDOM)
+        return ordered.select(kept).to_native()
+
+    def _plan(
+        self, counted: Counted, partition: Partition, replacements: Sequence[Replacement], rng: np.random.Generator
+    ) -> pl.DataFrame:
+        """Keys, ordinal (0: every row without a line of its own) and group."""
+        coded = [*counted.quasi, *counted.sensitive]
+        codes = np.concatenate([counted.histogram.quasi, counted.histogram.sensitive], axis=1)
+        by_size = np.lexsort((-partition.count, partition.cell))
+        cell, group, count = partition.cell[by_size], partition.group[by_size], partition.count[by_size]
+        head = np.ones(cell.size, bool)
+        head[1:] = np.diff(cell) != 0
+        extra_cell = np.repeat(cell[~head], count[~head])
+        extra_group = np.repeat(group[~head], count[~head])
+        start = np.searchsorted(extra_cell, extra_cell, side="left")
+        ordinal = np.arange(extra_cell.size) - start + 1
+        cells = np.concatenate([cell[head], extra_cell])
+        columns: dict[str, Any] = {}
+        for i, column in enumerate(coded):
+            texts = self._as_keys(column.values)
+            columns[f"__shoal_key_{i}"] = texts.gather(codes[cells, i])
+        columns[_ORDINAL] = np.concatenate([np.zeros(int(head.sum()), np.int64), ordinal.astype(np.int64)])
+        columns[_PLACE] = np.concatenate([group[head], extra_group]).astype(np.int64)
+        return pl.DataFrame(columns)
+
+    def _as_keys(self, values: pl.Series) -> pl.Series:
+        """Distinct values as the engine itself writes them, so that the join finds them again."""
+        frame = nw.from_native(self._bring(pl.DataFrame({"i": np.arange(len(values)), "v": values})))
+        out = frame.select("i", nw.col("v").cast(nw.String).fill_null(_MISSING)).collect(backend="polars").to_native()
+        return out.sort("i")["v"]
+
+    def _publish(self, frame: Any, replacements: Sequence[Replacement]) -> Any:
+        """Join the published values by group number; a missing value stays missing."""
+        groups = replacements[0].index.size if replacements else 0
+        table = {_PLACE: np.arange(groups, dtype=np.int64)}
+        new = {f"__shoal_new_{i}": r.values.gather(r.index) for i, r in enumerate(replacements)}
+        side = nw.from_native(self._bring(pl.DataFrame({**table, **new})))
+        frame = frame.join(side, on=_PLACE, how="left")
+        return frame.with_columns(nw.col(f"__shoal_new_{i}").alias(r.name) for i, r in enumerate(replacements))
+
+    def _randomized(self, seed: int) -> Any:
+        """The native frame with a column of random numbers."""
+        if type(self.native).__module__.startswith(("duckdb", "_duckdb")):
+            return self.native.project(f"*, random() AS {_RANDOM}")
+        from pyspark.sql import functions
+
+        return self.native.withColumn(_RANDOM, functions.rand(seed))
+
+    def _bring(self, frame: pl.DataFrame) -> Any:
+        """A small Polars frame into the engine."""
+        if type(self.native).__module__.startswith(("duckdb", "_duckdb")):
+            arrow = frame.to_arrow()
+            return _duckdb_of(self.native, arrow)
+        return self.native.sparkSession.createDataFrame(frame.to_pandas())
+
+
+def _duckdb_of(relation: Any, arrow: Any) -> Any:
+    """An Arrow table as a relation of the same connection as ``relation``."""
+    import duckdb
+
+    connection = getattr(relation, "__shoal_connection", None) or duckdb.default_connection()
+    return connection.from_arrow(arrow)
+
+
+def open_file(path: Path, engine: str, *, separator: str | None = None, encoding: str | None = None) -> LazyTable:
+    """A file through DuckDB or Spark; CSV columns are text exactly as written."""
+    from shoal.engines.files import kind_of
+
+    if not path.exists():
+        raise InputError(f"there is no file {path.name!r} in {str(path.parent)!r}")
+    kind = kind_of(path)
+    if kind == "excel":
+        raise InputError(f"Excel files are read by the Polars engine; leave --engine {engine} out")
+    if engine == "duckdb":
+        try:
+            import duckdb
+        except ImportError:
+            raise MissingDependencyError.needed("duckdb", "the DuckDB engine", "duckdb") from None
+        if kind == "parquet":
+            return LazyTable(duckdb.read_parquet(str(path)))
+        more = {"sep": separator} if separator else {}
+        code = "latin-1" if encoding in ("latin-1", "latin1", "iso-8859-1") else "utf-8"
+        try:
+            return LazyTable(duckdb.read_csv(str(path), all_varchar=True, header=True, encoding=code, **more))
+        except duckdb.Error as error:
+            raise InputError(f"{path.name!r} cannot be read by DuckDB ({type(error).__name__})") from None
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise MissingDependencyError.needed("pyspark", "the Spark engine", "spark") from None
+    session = SparkSession.builder.getOrCreate()
+    if kind == "parquet":
+        return LazyTable(session.read.parquet(str(path)))
+    return LazyTable(session.read.csv(str(path), header=True, sep=separator or ",", encoding=encoding or "utf-8"))

@@ -1,0 +1,77 @@
+"""The judge of files: a release as it stands on disk, read again with a reader of its own."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import polars as pl
+
+from shoal.errors import InputError, VerificationError
+from shoal.judge.privacy import judge
+from shoal.model.audit import Audit
+from shoal.model.privacy import PrivacyModel
+
+
+def read_release(path: Path, separator: str | None = None) -> pl.DataFrame:
+    """A released file as written: CSV as text (an empty field is missing), Parquet and Excel with their types."""
+    name = path.name.lower()
+    try:
+        if name.endswith((".parquet", ".pq")):
+            return pl.read_parquet(path)
+        if name.endswith((".xlsx", ".xls", ".xlsb")):
+            return pl.read_excel(path)
+        return pl.read_csv(path, infer_schema=False, separator=separator or ",")
+    except FileNotFoundError:
+        raise InputError(f"there is no release {str(path)!r}") from None
+    except pl.exceptions.NoDataError:
+        return pl.DataFrame()
+    except pl.exceptions.PolarsError as error:
+        raise VerificationError(f"{path.name!r} cannot be read back ({type(error).__name__})") from None
+
+
+def judge_release(
+    path: Path,
+    quasi: Sequence[str],
+    sensitive: Sequence[str],
+    models: Sequence[PrivacyModel],
+    *,
+    star: str,
+    stars: Mapping[str, int],
+    allowed: Mapping[str, frozenset[str | None]] | None = None,
+    separator: str | None = None,
+) -> tuple[Audit, str, int]:
+    """Audit, SHA-256 and size of a released file.
+
+    stars    number of starred cells each quasi-identifier must have, counted where a star is written as text
+    allowed  texts that may stand in each quasi-identifier; None: not checked
+
+    Raises VerificationError for another number of stars or a value that should have been recoded.  The message
+    never holds the value.
+    """
+    frame = read_release(path, separator)
+    for name in quasi:
+        if name not in frame.columns:
+            raise VerificationError(f"the released file has no column {name!r}")
+        column = frame[name]
+        if isinstance(column.dtype, (pl.Categorical, pl.Enum)):
+            column = column.cast(pl.String)
+        if column.dtype != pl.String:
+            continue
+        held = column.value_counts()
+        written = held.filter(pl.col(name) == star)
+        found = int(written[held.columns[1]][0]) if written.height else 0
+        if found != stars.get(name, 0):
+            raise VerificationError(
+                f"column {name!r} has {found} stars in the file, {stars.get(name, 0)} were certified"
+            )
+        if allowed is not None:
+            # an empty text cannot be told from a missing one in a CSV
+            fine = {t for t in allowed[name] if t} | {None, ""}
+            if any(text not in fine for text in held[name].to_list()):
+                raise VerificationError(f"column {name!r} of the file holds a value that should not be there")
+    audit = judge(frame, quasi, sensitive, models)
+    with open(path, "rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return audit, digest, path.stat().st_size

@@ -1,0 +1,323 @@
+"""The judge of privacy: reads a published table and nothing else.
+
+Shares no code with the solvers.  Everything is recomputed from the cells as they stand: a star is a value like any
+other, a missing value is a value like any other, and a block of fully starred rows is a class.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import fields
+
+import numpy as np
+import polars as pl
+
+from shoal.errors import PolicyError
+from shoal.model.audit import Audit, Check, SensitiveLevels
+from shoal.model.privacy import (
+    AlphaKAnonymity,
+    DistinctLDiversity,
+    EntropyLDiversity,
+    KAnonymity,
+    LDiversity,
+    PrivacyModel,
+    RecursiveLDiversity,
+    SimultaneousLDiversity,
+    TCloseness,
+)
+
+_TOLERANCE = 1e-9
+
+
+def judge(
+    frame: pl.DataFrame,
+    quasi: Sequence[str],
+    sensitive: Sequence[str] = (),
+    models: Sequence[PrivacyModel] = (),
+    threshold: float = 0.2,
+) -> Audit:
+    """Audit a table.
+
+    frame      the published table; quasi, sensitive: column names
+    models     what should hold; each becomes a Check
+    threshold  a record is at risk when 1 / (size of its class) is above it
+
+    Raises PolicyError for a column that is not there.  O(n log n) for n rows.
+    """
+    for name in [*quasi, *sensitive]:
+        if name not in frame.columns:
+            raise PolicyError.unknown("column", name, frame.columns)
+    n = frame.height
+    group = _number([frame[c] for c in quasi], n)
+    sizes = np.bincount(group) if n else np.zeros(0, np.int64)
+    tables = {name: _crosstab(group, frame[name]) for name in sensitive}
+    levels = {name: _levels(table, sizes, n) for name, table in tables.items()}
+    checks = tuple(c for m in models for c in _checks(m, sizes, tables, group, frame, n))
+    distinct_sizes, how_many = np.unique(sizes, return_counts=True)
+    smallest = int(sizes.min()) if n else 0
+    risk = {
+        "threshold": threshold,
+        "prosecutor_max": 1 / smallest if n else 0.0,
+        "prosecutor_mean": sizes.size / n if n else 0.0,
+        "journalist_max": 1 / smallest if n else 0.0,
+        "marketer": sizes.size / n if n else 0.0,
+        "records_at_risk": float(sizes[sizes * threshold < 1 - _TOLERANCE].sum() / n) if n else 0.0,
+    }
+    return Audit(
+        rows=n,
+        classes=int(sizes.size),
+        smallest_class=smallest,
+        largest_class=int(sizes.max()) if n else 0,
+        mean_class=n / sizes.size if n else 0.0,
+        uniques=int((sizes == 1).sum()),
+        k=smallest,
+        sensitive=levels,
+        sizes={int(s): int(c) for s, c in zip(distinct_sizes, how_many, strict=True)},
+        risk=risk,
+        checks=checks,
+    )
+
+
+def _codes(series: pl.Series) -> np.ndarray:
+    """int64[n], equal exactly when two cells are; null and NaN are one value."""
+    if series.dtype.is_float():
+        series = series.fill_nan(None)
+    if isinstance(series.dtype, (pl.Categorical, pl.Enum)):
+        series = series.cast(pl.String)
+    if series.dtype.is_nested() or series.dtype == pl.Object:
+        series = pl.Series(series.name, [repr(v) for v in series.to_list()])
+    if series.dtype == pl.String:
+        series = series.cast(pl.Categorical(pl.Categories.random())).to_physical()
+    elif series.dtype.is_temporal():
+        series = series.to_physical()
+    if series.dtype.is_integer() and len(series) and series.null_count() < len(series):
+        low, high = int(series.min()), int(series.max())  # type: ignore[arg-type]
+        if high - low < 1 << 22:
+            shifted = series.cast(pl.Int64) - low if high < 2**62 else series.cast(pl.Int64)
+            return shifted.fill_null(high - low + 1).to_numpy().astype(np.int64)
+    return series.rank("dense").fill_null(0).cast(pl.Int64).to_numpy()
+
+
+def _number(columns: Sequence[pl.Series], n: int) -> np.ndarray:
+    """Class of every row, 0 .. classes-1."""
+    key = np.zeros(n, np.int64)
+    span = 1
+    for series in columns:
+        code = _codes(series)
+        width = int(code.max()) + 1 if n else 1
+        if span * width >= 2**62:
+            key = np.unique(key, return_inverse=True)[1].reshape(-1).astype(np.int64)
+            span = int(key.max()) + 1
+        key = key * width + code
+        span *= width
+    return _dense(key, span)
+
+
+def _dense(key: np.ndarray, span: int) -> np.ndarray:
+    if span <= max(1 << 24, 4 * key.size):
+        used = np.zeros(span, bool)
+        used[key] = True
+        rank = np.cumsum(used) - 1
+        return rank[key]
+    return np.unique(key, return_inverse=True)[1].reshape(-1).astype(np.int64)
+
+
+class _Table:
+    """Sparse class-by-value counts of one sensitive column, and the values for their order."""
+
+    def __init__(self, group: np.ndarray, series: pl.Series) -> None:
+        raw = _codes(series)
+        first = np.full(int(raw.max()) + 2 if raw.size else 1, -1, np.int64)
+        first[raw[::-1]] = np.arange(raw.size - 1, -1, -1)
+        seen = np.flatnonzero(first >= 0)
+        order = _natural_order(series.gather(first[seen]))
+        rank = np.zeros(first.size, np.int64)
+        rank[seen[order]] = np.arange(seen.size)
+        self.values = int(seen.size)
+        key = group * max(self.values, 1) + rank[raw]
+        span = (int(group.max()) + 1 if group.size else 0) * max(self.values, 1)
+        if 0 < span <= max(1 << 24, 4 * key.size):
+            counted = np.bincount(key, minlength=span)
+            pair = np.flatnonzero(counted)
+            self.count = counted[pair]
+        else:
+            pair, self.count = np.unique(key, return_counts=True)
+        self.group = pair // max(self.values, 1)
+        self.value = pair % max(self.values, 1)
+        self.start = np.searchsorted(self.group, np.arange(int(group.max()) + 1 if group.size else 0))
+
+
+def _crosstab(group: np.ndarray, series: pl.Series) -> _Table:
+    return _Table(group, series)
+
+
+def _natural_order(values: pl.Series) -> np.ndarray:
+    """Order of distinct values: as numbers where all are, else as text; a missing value last."""
+    if values.dtype == pl.String:
+        numbers = values.cast(pl.Float64, strict=False)
+        if numbers.null_count() == values.null_count():
+            values = numbers
+    if isinstance(values.dtype, (pl.Categorical, pl.Enum)):
+        values = values.cast(pl.String)
+    if values.dtype.is_nested() or values.dtype == pl.Object:
+        return np.arange(len(values))
+    return values.arg_sort(nulls_last=True).to_numpy()
+
+
+def _levels(table: _Table, sizes: np.ndarray, n: int) -> SensitiveLevels:
+    if not n:
+        return SensitiveLevels(**{f.name: None for f in fields(SensitiveLevels)})
+    top = np.maximum.reduceat(table.count, table.start)
+    share = table.count / sizes[table.group]
+    entropy = -np.add.reduceat(share * np.log(share), table.start)
+    return SensitiveLevels(
+        l=float((sizes / top).min()),
+        distinct_l=int(np.bincount(table.group).min()),
+        entropy_l=float(np.exp(np.maximum(entropy.min(), 0.0))),
+        recursive_c=_recursive(table, sizes, 2),
+        alpha=float((top / sizes).max()),
+        t_equal=_t_equal(table, sizes, n),
+        t_ordered=_t_ordered(table, sizes, n),
+    )
+
+
+def _recursive(table: _Table, sizes: np.ndarray, l: int) -> float:
+    """Largest r1 / (r_l + ... + r_m) over the classes; infinite where the sum is empty."""
+    order = np.lexsort((-table.count, table.group))
+    falling = table.count[order]
+    place = np.arange(falling.size) - table.start[table.group]
+    tail = np.bincount(table.group, weights=np.where(place >= l - 1, falling, 0), minlength=sizes.size)
+    top = falling[table.start]
+    with np.errstate(divide="ignore"):
+        return float(np.where(tail > 0, top / np.maximum(tail, 1), np.inf).max())
+
+
+def _global(table: _Table, n: int) -> np.ndarray:
+    return np.bincount(table.value, weights=table.count, minlength=table.values) / n
+
+
+def _t_equal(table: _Table, sizes: np.ndarray, n: int) -> float:
+    """Half the sum of |p - q| over values: present ones directly, absent ones through what is left of q."""
+    q = _global(table, n)
+    p = table.count / sizes[table.group]
+    at = q[table.value]
+    present = np.bincount(table.group, weights=np.abs(p - at), minlength=sizes.size)
+    absent = 1 - np.bincount(table.group, weights=at, minlength=sizes.size)
+    return float(np.clip((present + absent) / 2, 0, 1).max())
+
+
+def _t_ordered(table: _Table, sizes: np.ndarray, n: int) -> float:
+    """Earth mover's distance on ranks, 1/(m-1) times the sum of |P - Q| of the cumulated shares; O(pairs log m)."""
+    m = table.values
+    if m < 2:
+        return 0.0
+    cumulated = np.concatenate([[0.0], np.cumsum(_global(table, n))])  # Q before value v
+    area = np.concatenate([[0.0], np.cumsum(cumulated[1:])])  # sum of Q(0..v) for v < index
+    p = table.count / sizes[table.group]
+    run = np.cumsum(p)
+    run -= np.repeat((run - p)[table.start], np.diff(np.append(table.start, table.group.size)))  # P up to this value
+    # between one present value and the next, P is constant: sum |P - Q(v)| over v in [a, b)
+    a = table.value
+    b = np.append(table.value[1:], m)
+    last = np.append(table.group[1:] != table.group[:-1], True)
+    b = np.where(last, m, b)
+    cross = np.clip(np.searchsorted(cumulated[1:], run, side="left"), a, b)  # Q < P before it
+    part = run * (cross - a) - (area[cross] - area[a]) + (area[b] - area[cross]) - run * (b - cross)
+    total = np.bincount(table.group, weights=part, minlength=sizes.size)
+    total += area[table.value[table.start]]  # before the first present value P is 0
+    return float(np.clip(total / (m - 1), 0, 1).max())
+
+
+def _checks(
+    model: PrivacyModel,
+    sizes: np.ndarray,
+    tables: dict[str, _Table],
+    group: np.ndarray,
+    frame: pl.DataFrame,
+    n: int,
+) -> list[Check]:
+    """One Check per model and column it speaks of; an empty table meets everything."""
+    asked = {f.name: getattr(model, f.name) for f in fields(model) if f.name != "column"}
+
+    def check(level: float | None, passes: bool, column: str | None = None) -> Check:
+        holds = passes or n == 0
+        return Check(model=model.name, short=model.short, asked=asked, column=column, level=level, passes=holds)
+
+    if isinstance(model, KAnonymity):
+        smallest = int(sizes.min()) if n else 0
+        return [check(smallest if n else None, smallest >= model.k)]
+    if isinstance(model, SimultaneousLDiversity):
+        level = _simultaneous(list(tables.values()), frame, list(tables), group, model.l) if n else None
+        return [check(level, level is None or level >= model.l)]
+    column = model.column
+    if column is not None and column not in tables:
+        raise PolicyError.unknown("sensitive column", column, tables)
+    if not tables:
+        raise PolicyError(f"{model.name} speaks of a sensitive column and none is given; say sensitive=[...]")
+    out = []
+    for name in [column] if column is not None else list(tables):
+        table = tables[name]
+        if not n:
+            out.append(check(None, True, name))
+            continue
+        top = np.maximum.reduceat(table.count, table.start)
+        found: float
+        if isinstance(model, LDiversity):
+            found, good = float((sizes / top).min()), bool((model.l * top <= sizes).all())
+        elif isinstance(model, DistinctLDiversity):
+            found = int(np.bincount(table.group).min())
+            good = found >= model.l
+        elif isinstance(model, EntropyLDiversity):
+            share = table.count / sizes[table.group]
+            entropy = -np.add.reduceat(share * np.log(share), table.start)
+            found = float(np.exp(max(entropy.min(), 0.0)))
+            good = bool(entropy.min() >= math.log(model.l) - _TOLERANCE)
+        elif isinstance(model, RecursiveLDiversity):
+            found = _recursive(table, sizes, model.l)
+            good = found < model.c
+        elif isinstance(model, AlphaKAnonymity):
+            found = float((top / sizes).max())
+            good = bool(sizes.min() >= model.k and (top <= model.alpha * sizes + _TOLERANCE).all())
+        else:
+            assert isinstance(model, TCloseness)
+            found = (_t_equal if model.distance == "equal" else _t_ordered)(table, sizes, n)
+            good = found <= model.t + _TOLERANCE
+        out.append(check(found, good, name))
+    return out
+
+
+def _simultaneous(tables: list[_Table], frame: pl.DataFrame, names: list[str], group: np.ndarray, wanted: int) -> int:
+    """Least number, up to ``wanted``, of rows of a class that differ pairwise in every sensitive column.
+
+    Exact by backtracking over the distinct sensitive tuples of a class; exponential in ``wanted`` at worst.
+    """
+    codes = np.column_stack([_codes(frame[name]) for name in names])
+    rows = np.unique(np.column_stack([group, codes]), axis=0)
+    least = wanted
+    for part in np.split(rows[:, 1:], np.flatnonzero(np.diff(rows[:, 0])) + 1):
+        least = min(least, _transversal([tuple(r) for r in part.tolist()], wanted))
+        if least <= 1:
+            break
+    return least
+
+
+def _transversal(tuples: list[tuple[int, ...]], wanted: int) -> int:
+    best = 0
+
+    def search(i: int, used: list[set[int]], size: int) -> bool:
+        nonlocal best
+        best = max(best, size)
+        if best >= wanted:
+            return True
+        if size + len(tuples) - i <= best:
+            return False
+        for x in range(i, len(tuples)):
+            if all(v not in u for v, u in zip(tuples[x], used, strict=True)):
+                more = [u | {v} for v, u in zip(tuples[x], used, strict=True)]
+                if search(x + 1, more, size + 1):
+                    return True
+        return False
+
+    search(0, [set() for _ in tuples[0]], 0)
+    return best

@@ -1,0 +1,76 @@
+"""What an independent look at a table found: levels of every privacy model, risks, class sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    """One model asked for: what was asked, the level reached, and whether it holds in every class."""
+
+    model: str
+    short: str
+    asked: Mapping[str, Any]
+    column: str | None
+    level: float | None
+    passes: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class SensitiveLevels:
+    """Levels of one sensitive column over all classes; None where the table is empty.
+
+    l            largest l with at most 1/l of every class sharing a value (real-valued)
+    distinct_l   fewest different values in a class
+    entropy_l    exponential of the least entropy
+    recursive_c  least c for which (c, 2)-diversity would hold with <=; infinite when a class has one value
+    alpha        largest share of a value in a class
+    t_equal      largest distance from the table's distribution: half the sum of differences
+    t_ordered    the same by the earth mover's distance over the values' order
+    """
+
+    l: float | None
+    distinct_l: int | None
+    entropy_l: float | None
+    recursive_c: float | None
+    alpha: float | None
+    t_equal: float | None
+    t_ordered: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Audit:
+    """A table judged by its own rows; a class is a set of rows with equal quasi-identifiers, a star being a value.
+
+    sizes  class size -> number of classes
+    risk   "prosecutor_max", "prosecutor_mean", "journalist_max", "marketer", "records_at_risk" (share above the
+           threshold), "threshold"; without a population table the journalist's risk is bounded by the prosecutor's
+    """
+
+    rows: int
+    classes: int
+    smallest_class: int
+    largest_class: int
+    mean_class: float
+    uniques: int
+    k: int
+    sensitive: Mapping[str, SensitiveLevels]
+    sizes: Mapping[int, int]
+    risk: Mapping[str, float]
+    checks: tuple[Check, ...] = field(default_factory=tuple)
+
+    @property
+    def passes(self) -> bool:
+        """Every model asked for holds."""
+        return all(c.passes for c in self.checks)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values only, ready for JSON."""
+        out = asdict(self)
+        out["sizes"] = {str(size): number for size, number in sorted(self.sizes.items())}
+        out["checks"] = [asdict(c) for c in self.checks]
+        out["passes"] = self.passes
+        return out

@@ -1,0 +1,234 @@
+"""What was asked, validated once into a frozen value: roles, privacy models, how to publish, how hard to try."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from shoal.errors import PolicyError
+from shoal.model.privacy import (
+    AlphaKAnonymity,
+    DistinctLDiversity,
+    EntropyLDiversity,
+    KAnonymity,
+    LDiversity,
+    PrivacyModel,
+    RecursiveLDiversity,
+    describe,
+    restore,
+)
+from shoal.model.task import Effort
+
+PUBLISH = ("stars", "hierarchy", "ranges", "centers")
+PRESETS: dict[str, tuple[int, str]] = {
+    "k3": (3, "cell size 3"),
+    "k5": (5, "cell size 5, the rule of most custodians"),
+    "cms-11": (11, "no cell of 1 to 10 (US Centers for Medicare and Medicaid Services)"),
+    "ema-0.09": (12, "risk at most 0.09 (EMA Policy 0070, Health Canada): 1/12 is the first share below it"),
+}
+_SHORTHANDS = ("k", "l", "distinct_l", "entropy_l", "recursive_cl", "alpha_k", "preset")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Policy:
+    """A request for a release.
+
+    quasi_identifiers  columns an attacker may know; they are recoded
+    sensitive          columns an attacker wants to learn; published as they are
+    identifiers        columns that leave the table; every other column is carried along unchanged
+    privacy            models every group must meet
+    publish            "stars", "hierarchy", "ranges" or "centers"
+    hierarchies        per column: a path, rows, a nested dict or a Hierarchy
+    weights            per column: factor of its loss, 1 where not given
+    max_level          per column: highest hierarchy level that may be published
+    global_recoding    one level per column for the whole table (publish="hierarchy")
+    method, effort     how to search; see the catalogue
+    seed               None: fresh randomness; an int: reproducible
+    keep_order         keep the input's row order, which is a leak; written on the certificate
+    star               the text of a suppressed value
+    numeric_stars      "null": a suppressed number in a frame is a missing value; "text": the column becomes text
+    """
+
+    quasi_identifiers: tuple[str, ...]
+    sensitive: tuple[str, ...] = ()
+    identifiers: tuple[str, ...] = ()
+    privacy: tuple[PrivacyModel, ...]
+    publish: str = "stars"
+    hierarchies: Mapping[str, Any] = field(default_factory=dict)
+    weights: Mapping[str, float] = field(default_factory=dict)
+    max_level: Mapping[str, int] = field(default_factory=dict)
+    global_recoding: bool = False
+    method: str = "auto"
+    effort: str | float = "balanced"
+    seed: int | None = None
+    keep_order: bool = False
+    star: str = "*"
+    numeric_stars: str = "null"
+
+    def __post_init__(self) -> None:
+        roles = {
+            "quasi_identifiers": self.quasi_identifiers,
+            "sensitive": self.sensitive,
+            "identifiers": self.identifiers,
+        }
+        if not self.quasi_identifiers:
+            raise PolicyError("no quasi-identifier is named; say quasi_identifiers=[...] (the columns others may know)")
+        seen: dict[str, str] = {}
+        for role, names in roles.items():
+            for name in names:
+                if name in seen:
+                    other = "twice" if seen[name] == role else f"in both {seen[name]} and {role}"
+                    raise PolicyError(f"column {name!r} is named {other}; a column has one role")
+                seen[name] = role
+        if not self.privacy:
+            raise PolicyError("no privacy model is asked for; say k=5, or l=3 beside a sensitive column")
+        if self.publish not in PUBLISH:
+            raise PolicyError.unknown("way to publish", str(self.publish), PUBLISH)
+        if self.numeric_stars not in ("null", "text"):
+            raise PolicyError.unknown("choice for numeric_stars", str(self.numeric_stars), ("null", "text"))
+        if not isinstance(self.star, str) or not self.star:
+            raise PolicyError(f"star={self.star!r}: the text of a suppressed value is not empty")
+        if self.seed is not None and (isinstance(self.seed, bool) or not isinstance(self.seed, int) or self.seed < 0):
+            raise PolicyError(f"seed={self.seed!r}: a seed is a whole number from 0, or None for fresh randomness")
+        for what, given in (
+            ("hierarchies", self.hierarchies),
+            ("weights", self.weights),
+            ("max_level", self.max_level),
+        ):
+            for name in given:
+                if name not in self.quasi_identifiers:
+                    raise PolicyError.unknown(f"quasi-identifier ({what})", name, self.quasi_identifiers)
+        for name, weight in self.weights.items():
+            if isinstance(weight, bool) or not isinstance(weight, (int, float)) or not 0 < weight < float("inf"):
+                raise PolicyError(f"weights[{name!r}] = {weight!r}: a weight is a positive number")
+        for name, level in self.max_level.items():
+            if isinstance(level, bool) or not isinstance(level, int) or level < 0:
+                raise PolicyError(
+                    f"max_level[{name!r}] = {level!r}: a level is a whole number from 0, the value itself"
+                )
+        if self.publish == "hierarchy" and not self.hierarchies:
+            raise PolicyError(
+                "publish='hierarchy' needs hierarchies={column: ...} for at least one quasi-identifier; "
+                "columns without one are published as value or star"
+            )
+        if self.global_recoding and self.publish not in ("hierarchy", "stars"):
+            raise PolicyError(f"global_recoding works on levels; it cannot go with publish={self.publish!r}")
+        Effort.of(self.effort)
+
+    @classmethod
+    def of(cls, given: Policy | Mapping[str, Any] | None = None, **more: Any) -> Policy:
+        """From a Policy or a mapping, and keyword arguments that override it; shorthands k, l, ... become models.
+
+        Raises PolicyError with a suggestion for anything unknown.
+        """
+        base: dict[str, Any] = {}
+        if isinstance(given, Policy):
+            base = {f.name: getattr(given, f.name) for f in fields(cls)}
+        elif given is not None:
+            base = dict(given)
+        more = {name: value for name, value in more.items() if value is not None or name == "seed"}
+        if isinstance(given, Policy) and ("privacy" in more or any(s in more for s in _SHORTHANDS)):
+            base.pop("privacy")
+        if "seed" in more and more["seed"] is None and "seed" in base:
+            more.pop("seed")
+        values = {**base, **more}
+        known = [f.name for f in fields(cls)]
+        for name in values:
+            if name not in known and name not in _SHORTHANDS:
+                raise PolicyError.unknown("setting of a policy", name, [*known, *_SHORTHANDS])
+        models = _models(values)
+        for name in ("quasi_identifiers", "sensitive", "identifiers"):
+            values[name] = _names(name, values.get(name, ()))
+        return cls(**{**values, "privacy": models})
+
+    @classmethod
+    def read(cls, path: str | Path, **more: Any) -> Policy:
+        """From a TOML file with the same names as the keyword arguments; paths of hierarchies are relative to it."""
+        path = Path(path)
+        try:
+            with open(path, "rb") as file:
+                values = tomllib.load(file)
+        except FileNotFoundError:
+            raise PolicyError(f"there is no policy file {str(path)!r}; shoal init TABLE writes one") from None
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise PolicyError(f"{path.name!r} is not TOML: {error}") from None
+        for name, source in dict(values.get("hierarchies", {})).items():
+            if isinstance(source, str):
+                values["hierarchies"][name] = str(path.parent / source)
+        return cls.of(values, **more)
+
+    def describe(self) -> dict[str, Any]:
+        """What was asked, as plain values for the certificate; hierarchies by the name of their file."""
+        return {
+            "quasi_identifiers": list(self.quasi_identifiers),
+            "sensitive": list(self.sensitive),
+            "identifiers": list(self.identifiers),
+            "privacy": [describe(m) for m in self.privacy],
+            "publish": self.publish,
+            "hierarchies": {
+                name: Path(h).name if isinstance(h, (str, Path)) else type(h).__name__
+                for name, h in self.hierarchies.items()
+            },
+            "weights": dict(self.weights),
+            "max_level": dict(self.max_level),
+            "global_recoding": self.global_recoding,
+            "method": self.method,
+            "effort": self.effort,
+            "seed": self.seed,
+            "keep_order": self.keep_order,
+            "star": self.star,
+            "numeric_stars": self.numeric_stars,
+        }
+
+
+def _names(what: str, given: Any) -> tuple[str, ...]:
+    if isinstance(given, str):
+        return (given,)
+    if not isinstance(given, Iterable):
+        raise PolicyError(f"{what}={given!r}: give a list of column names")
+    names = tuple(given)
+    for name in names:
+        if not isinstance(name, str):
+            raise PolicyError(f"{what} holds {name!r}, which is not a column name")
+    return names
+
+
+def _models(values: dict[str, Any]) -> tuple[PrivacyModel, ...]:
+    """Take the shorthands and ``privacy`` out of values and return the models they stand for."""
+    given = values.pop("privacy", ())
+    listed = [given] if not isinstance(given, Sequence) or isinstance(given, (str, bytes)) else list(given)
+    models: list[PrivacyModel] = []
+    for item in listed:
+        if isinstance(item, Mapping):
+            models.append(restore(dict(item)))
+        elif isinstance(item, str) and item in PRESETS:
+            models.append(KAnonymity(PRESETS[item][0]))
+        elif hasattr(item, "monotone"):
+            models.append(item)  # type: ignore[arg-type]
+        else:
+            raise PolicyError(f"privacy holds {item!r}, which is not a privacy model such as KAnonymity(5)")
+    preset = values.pop("preset", None)
+    if preset is not None:
+        if preset not in PRESETS:
+            raise PolicyError.unknown("preset", str(preset), PRESETS)
+        models.append(KAnonymity(PRESETS[preset][0]))
+    single: dict[str, Any] = {
+        "k": KAnonymity,
+        "l": LDiversity,
+        "distinct_l": DistinctLDiversity,
+        "entropy_l": EntropyLDiversity,
+    }
+    for name, model in single.items():
+        value = values.pop(name, None)
+        if value is not None:
+            models.append(model(value))
+    for name, pair_model in (("recursive_cl", RecursiveLDiversity), ("alpha_k", AlphaKAnonymity)):
+        value = values.pop(name, None)
+        if value is not None:
+            if not isinstance(value, Sequence) or len(value) != 2:
+                raise PolicyError(f"{name}={value!r}: give two numbers")
+            models.append(pair_model(*value))  # type: ignore[operator]
+    return tuple(models)

@@ -1,0 +1,262 @@
+"""The whole flow on one page: read, roles and policy, histogram, algorithm, partition, recoding, verify, release."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from shoal.engines.frames import Counted, Replacement, require
+from shoal.engines.open import open_table
+from shoal.errors import InputError, PolicyError
+from shoal.model.audit import Audit
+from shoal.model.partition import Partition
+from shoal.model.policy import Policy
+from shoal.model.privacy import requirement
+from shoal.model.recoding import ColumnRecoding, Published, Recoding
+from shoal.model.task import Effort, nothing, refuse_infeasible
+from shoal.recoding.text import ColumnText, column_text
+from shoal.release import Release, audit_table
+
+Labels = Sequence[Sequence[str]] | None
+
+
+def anonymize(
+    data: Any,
+    policy: Policy | Mapping[str, Any] | None = None,
+    *,
+    engine: str | None = None,
+    separator: str | None = None,
+    encoding: str | None = None,
+    progress: Callable[[str, float | None], None] = nothing,
+    **settings: Any,
+) -> Release:
+    """A release of a table in which every group of rows meets the privacy models asked for, at little loss.
+
+    data      a path (CSV, also .gz; Parquet; Excel), or a pandas / Polars / PyArrow / DuckDB / Spark frame
+    policy    a Policy, or the same settings as keyword arguments: quasi_identifiers, sensitive, identifiers, k, l,
+              privacy, publish, hierarchies, weights, max_level, method, effort, seed, keep_order; see ``Policy``
+    engine    for a path: "polars", "duckdb" or "spark"
+    separator, encoding  of a CSV; found out when None
+    progress  called with (what is being done, share done or None)
+
+    The table is verified before it is returned: VerificationError, and no release, where it breaks its promise.
+    Raises PolicyError and InputError for bad requests and bad data, InfeasibleError when no release can exist.
+    The data are never changed.
+    """
+    release = prepare(
+        data, policy, engine=engine, separator=separator, encoding=encoding, progress=progress, **settings
+    )
+    release.check()
+    return release
+
+
+def prepare(
+    data: Any,
+    policy: Policy | Mapping[str, Any] | None = None,
+    *,
+    engine: str | None = None,
+    separator: str | None = None,
+    encoding: str | None = None,
+    progress: Callable[[str, float | None], None] = nothing,
+    **settings: Any,
+) -> Release:
+    """``anonymize`` without the last look; for callers that write the release, which looks at the bytes written."""
+    from shoal.problems.tables import group
+
+    asked = Policy.of(policy, **settings)
+    need = requirement(asked.privacy, asked.sensitive)
+    seconds: dict[str, float] = {}
+    clock = time.perf_counter()
+
+    def lap(step: str) -> None:
+        nonlocal clock
+        now = time.perf_counter()
+        seconds[step], clock = now - clock, now
+
+    progress("reading", None)
+    table = open_table(data, engine, separator=separator, encoding=encoding)
+    require(table.columns, [*asked.quasi_identifiers, *asked.sensitive, *asked.identifiers])
+    lap("read")
+
+    progress("counting", None)
+    counted = table.count(asked.quasi_identifiers, asked.sensitive)
+    texts = [column.texts() for column in counted.quasi]
+    _refuse_stars(asked, texts)
+    refuse_infeasible(counted.histogram, need, lambda j, code: str(counted.sensitive[j].texts()[code]))
+    recoding, labels = recodings(asked, counted, texts)
+    lap("histogram")
+
+    progress("solving", None)
+    seeds = np.random.SeedSequence(asked.seed)
+    grouping = group(
+        counted.histogram,
+        need,
+        _method(asked),
+        recoding=recoding,
+        effort=Effort.of(asked.effort),
+        seed=int(seeds.generate_state(1)[0]),
+        progress=progress,
+    )
+    lap("solve")
+
+    progress("recoding", None)
+    partition = grouping.partition
+    published = recoding.publish(counted.histogram, partition)
+    columns = [
+        column_text(counted.histogram, partition, recoding, published, j, texts[j], labels[j], asked.star)
+        for j in range(len(texts))
+    ]
+    replacements = [_replace(c, counted, asked) for c, counted in zip(columns, counted.quasi, strict=True)]
+    rng = np.random.default_rng(np.random.SeedSequence([*seeds.generate_state(4).tolist(), _fingerprint(counted)]))
+    out = table.place(counted, partition, replacements, asked.identifiers, rng, asked.keep_order)
+    lap("recode")
+    return Release(
+        table=out,
+        policy=asked,
+        certificate=grouping.certificate,
+        method=grouping.method,
+        attempts=grouping.attempts,
+        loss=losses(counted, partition, recoding, published, columns, need.smallest),
+        groups=int(np.unique(_classes(columns), axis=0).shape[0]) if partition.groups else 0,
+        rows=counted.histogram.rows,
+        stars={c.name: int(partition.sizes[c.starred[c.index]].sum()) for c in columns},
+        changed={c.name: int(partition.sizes[c.code[c.index] < 0].sum()) for c in columns},
+        published={c.name: frozenset(c.texts) for c in columns},
+        before=_before(counted),
+        from_path=str(data) if isinstance(data, (str, Path)) else None,
+        separator=separator,
+        seconds=seconds,
+    )
+
+
+def _method(asked: Policy) -> str:
+    return "global_recoding" if asked.global_recoding and asked.method == "auto" else asked.method
+
+
+def _refuse_stars(asked: Policy, texts: list[list[str | None]]) -> None:
+    for name, values in zip(asked.quasi_identifiers, texts, strict=True):
+        if asked.star in values:
+            raise InputError(
+                f"column {name!r} holds the value {asked.star!r}, which is how a suppressed value is written; "
+                "choose another text with star='...'"
+            )
+
+
+def recodings(asked: Policy, counted: Counted, texts: list[list[str | None]]) -> tuple[Recoding, list[Labels]]:
+    """One ColumnRecoding per quasi-identifier, and the labels of its levels from 1 on."""
+    columns: list[ColumnRecoding] = []
+    labels: list[Labels] = []
+    for column, values in zip(counted.quasi, texts, strict=True):
+        weight = float(asked.weights.get(column.name, 1.0))
+        ceiling = asked.max_level.get(column.name)
+        position = column.positions() if asked.publish == "ranges" else None
+        if asked.publish == "hierarchy" and column.name in asked.hierarchies:
+            from shoal.model.hierarchy import Hierarchy
+
+            found = Hierarchy.of(asked.hierarchies[column.name]).resolve(values, column.name)
+            columns.append(ColumnRecoding.tree(found.node, weight, ceiling))
+            labels.append(found.labels[1:])
+        elif asked.publish == "ranges":
+            columns.append(
+                ColumnRecoding.set(column.size, weight) if position is None else ColumnRecoding.range(position, weight)
+            )
+            labels.append(None)
+        else:
+            plain = ColumnRecoding.stars(column.size, weight)
+            if ceiling == 0:
+                plain = ColumnRecoding("levels", plain.size, plain.node, plain.loss, plain.position, weight, 0)
+            columns.append(plain)
+            labels.append(None)
+    if asked.publish == "centers":
+        raise PolicyError("publish='centers' groups rows by distance; use shoal.gathering.gather or shoal gather")
+    stars_only = asked.publish == "stars" and not asked.weights
+    return Recoding(tuple(columns), "stars" if stars_only else "ncp"), labels
+
+
+def _replace(column: ColumnText, coded: Any, asked: Policy) -> Replacement:
+    """The new values of a column: its own type where every published value is its own or missing, text otherwise."""
+    own = coded.values.dtype
+    numeric = not (own == pl.String or isinstance(own, (pl.Categorical, pl.Enum)))
+    coarser = (column.code < 0) & ~column.starred
+    if numeric and not coarser.any() and (asked.numeric_stars == "null" or not column.starred.any()):
+        empty = coded.values.clear().extend_constant(None, 1)
+        pool = pl.concat([coded.values, empty])
+        values = pool.gather(np.where(column.code < 0, len(coded.values), column.code))
+    else:
+        values = pl.Series(column.name, column.texts, dtype=pl.String)
+    return Replacement(column.name, values, column.index)
+
+
+def _classes(columns: list[ColumnText]) -> np.ndarray:
+    return np.column_stack([c.index for c in columns])
+
+
+def _fingerprint(counted: Counted) -> int:
+    """A number that only who holds the original rows can know: the seed alone does not give the row order away."""
+    digest = hashlib.blake2b(digest_size=16)
+    digest.update(np.ascontiguousarray(counted.histogram.quasi).tobytes())
+    digest.update(np.ascontiguousarray(counted.histogram.sensitive).tobytes())
+    digest.update(np.ascontiguousarray(counted.cell, dtype=np.int64).tobytes())
+    return int.from_bytes(digest.digest(), "little")
+
+
+def losses(
+    counted: Counted,
+    partition: Partition,
+    recoding: Recoding,
+    published: Published,
+    columns: list[ColumnText],
+    k: int,
+) -> dict[str, float]:
+    """The loss of a release by the measures' usual names."""
+    sizes = partition.sizes
+    starred = np.column_stack([c.starred[c.index] for c in columns])
+    coarser = np.column_stack([c.code[c.index] < 0 for c in columns])
+    unweighted = Recoding(
+        tuple(ColumnRecoding(c.kind, c.size, c.node, c.loss, c.position, 1.0, c.ceiling) for c in recoding.columns)
+    )
+    return {
+        "stars": int((starred.sum(axis=1) * sizes).sum()),
+        "suppressed_tuples": int(sizes[coarser.any(axis=1)].sum()),
+        "ncp": float(unweighted.cost(counted.histogram, partition)),
+    }
+
+
+def _before(counted: Counted) -> dict[str, Any]:
+    """Privacy of the table as it came, from its cells: what the report sets beside the release."""
+    of_type, first = counted.histogram.types
+    sizes = np.bincount(of_type, weights=counted.histogram.count, minlength=first.size)
+    return {
+        "rows": counted.histogram.rows,
+        "classes": int(first.size),
+        "smallest_class": int(sizes.min()) if first.size else 0,
+        "uniques": int((sizes == 1).sum()),
+        "distinct_values": {c.name: c.size for c in [*counted.quasi, *counted.sensitive]},
+    }
+
+
+def audit(
+    data: Any,
+    *,
+    quasi_identifiers: Sequence[str],
+    sensitive: Sequence[str] = (),
+    threshold: float = 0.2,
+    engine: str | None = None,
+    separator: str | None = None,
+    encoding: str | None = None,
+    **models: Any,
+) -> Audit:
+    """Levels of every privacy model, risks and class sizes of any table, ours or not.
+
+    models  k=5, l=3, privacy=[...]: what should hold; each becomes a check of the Audit
+    """
+    names = Policy.of(quasi_identifiers=quasi_identifiers, sensitive=sensitive, **({"k": 1} | models))
+    table = open_table(data, engine, separator=separator, encoding=encoding)
+    require(table.columns, [*names.quasi_identifiers, *names.sensitive])
+    return audit_table(table, names, threshold, names.privacy if models else ())

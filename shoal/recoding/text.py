@@ -1,0 +1,101 @@
+"""From published codes to published text: one short list of texts per column, and an index into it per group."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from shoal.model.histogram import Histogram
+from shoal.model.partition import Partition
+from shoal.model.recoding import Published, Recoding
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnText:
+    """What one quasi-identifier publishes.
+
+    texts    distinct published texts; None is a missing value published as it is
+    index    int64[groups]  text of each group
+    code     int64[texts]   the code a text publishes unchanged, -1 where it publishes something coarser
+    starred  bool[texts]    whether the text is a star
+    """
+
+    name: str
+    texts: list[str | None]
+    index: np.ndarray
+    code: np.ndarray
+    starred: np.ndarray
+
+
+def column_text(
+    histogram: Histogram,
+    partition: Partition,
+    recoding: Recoding,
+    published: Published,
+    j: int,
+    values: Sequence[str | None],
+    labels: Sequence[Sequence[str]] | None = None,
+    star: str = "*",
+) -> ColumnText:
+    """Texts of column j.
+
+    values  text of each code, None for a missing value
+    labels  per level from 1 on: text of each class (index 0 is level 1); None for plain suppression
+    """
+    column = recoding.columns[j]
+    first, second = published.first[:, j].astype(np.int64), published.second[:, j].astype(np.int64)
+    name = histogram.quasi_names[j]
+    size = max(column.size, 1)
+
+    def shown(code: int) -> str:
+        text = values[code]
+        return "missing" if text is None else text
+
+    texts: list[str | None] = []
+    plain: list[int] = []
+    if column.kind == "set":
+        index, texts, plain = _sets(histogram, partition, j, size, values, star)
+    else:
+        width = size if column.kind == "range" else max(size, int(second.max(initial=0)) + 1)
+        distinct, inverse = np.unique(first * width + second, return_inverse=True)
+        index = inverse.reshape(-1)
+        for pair in distinct.tolist():
+            a, b = divmod(pair, width)
+            if column.kind == "levels":
+                text = values[b] if a == 0 else labels[a - 1][b] if labels is not None else "*"
+                texts.append(star if a and text == "*" else text)
+                plain.append(b if a == 0 else -1)
+            else:
+                texts.append(values[a] if a == b else f"[{shown(a)}, {shown(b)}]")
+                plain.append(a if a == b else -1)
+    code = np.array(plain, np.int64)
+    starred = np.array([t == star and c < 0 for t, c in zip(texts, plain, strict=True)], bool)
+    return ColumnText(name, texts, index.astype(np.int64), code, starred)
+
+
+def _sets(
+    histogram: Histogram, partition: Partition, j: int, size: int, values: Sequence[str | None], star: str
+) -> tuple[np.ndarray, list[str | None], list[int]]:
+    """Each group's set of values, "{a, b}"; the full set is a star."""
+    pair = np.unique(partition.group * np.int64(size) + histogram.quasi[partition.cell, j])
+    start = np.searchsorted(pair // size, np.arange(partition.groups))
+    members = np.split(pair % size, start[1:]) if partition.groups else []
+    known: dict[bytes, int] = {}
+    texts: list[str | None] = []
+    plain: list[int] = []
+    index = np.zeros(partition.groups, np.int64)
+    for g, codes in enumerate(members):
+        key = codes.tobytes()
+        if key not in known:
+            known[key] = len(texts)
+            if codes.size == 1:
+                texts.append(values[int(codes[0])])
+                plain.append(int(codes[0]))
+            else:
+                inside = ", ".join("missing" if values[c] is None else str(values[c]) for c in codes.tolist())
+                texts.append(star if codes.size == size else "{" + inside + "}")
+                plain.append(-1)
+        index[g] = known[key]
+    return index, texts, plain
