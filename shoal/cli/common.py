@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -40,3 +40,59 @@ def working(what: str) -> Iterator[None]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         progress.add_task(what, total=None)
         yield
+
+
+def listed(text: str | None) -> list[str] | None:
+    """Column names separated by commas; a name holding a comma stands in double quotes."""
+    if text is None:
+        return None
+    import csv
+
+    return [name.strip() for name in next(csv.reader([text], skipinitialspace=True)) if name.strip()]
+
+
+def pairs(given: Iterable[str], option: str, convert: Callable[[str], Any] = str) -> dict[str, Any]:
+    """column=value options as a mapping."""
+    from shoal.errors import PolicyError
+
+    out: dict[str, Any] = {}
+    for text in given:
+        name, equals, value = text.rpartition("=")
+        if not equals or not name:
+            raise PolicyError(f"{option} {text!r}: write column=value")
+        try:
+            out[name] = convert(value)
+        except ValueError:
+            raise PolicyError(f"{option} {text!r}: {value!r} is not a number") from None
+    return out
+
+
+def refuse_unmet(holds: bool) -> None:
+    """Leave with status 1 when a check failed; what was found has been printed already."""
+    if not holds:
+        sys.exit(1)
+
+
+@contextmanager
+def progress() -> Iterator[Callable[[str, float | None], None]]:
+    """A callback (what, share done or None) that moves a bar with time left on standard error, if anyone watches."""
+    if not sys.stderr.isatty():
+        yield lambda _what, _share: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description:<28}"),
+        BarColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("starting", total=None)
+
+        def told(what: str, share: float | None) -> None:
+            bar.update(task, description=what, total=None if share is None else 1.0, completed=share or 0.0)
+
+        yield told

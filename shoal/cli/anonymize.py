@@ -1,0 +1,294 @@
+"""The main job: ``anonymize``, ``audit``, ``verify`` and ``demo``."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from shoal.cli.app import app
+from shoal.cli.common import answer, listed, pairs, progress, refuse_unmet
+
+_QUASI = typer.Option(None, "--quasi", help="Quasi-identifiers: columns others may know, separated by commas.")
+_SENSITIVE = typer.Option(None, "--sensitive", help="Sensitive columns, separated by commas.")
+_JSON = typer.Option(False, "--json", help="Print one JSON object and nothing else.")
+_SEPARATOR = typer.Option(None, "--separator", help="Field separator of a CSV; found out when not given.")
+_ENCODING = typer.Option(None, "--encoding", help="utf-8 or latin-1; found out when not given.")
+_ENGINE = typer.Option(None, "--engine", help="polars (default), duckdb or spark.")
+
+
+@app.command()
+def anonymize(
+    table: Path = typer.Argument(help="CSV (also .gz), Parquet or Excel file."),
+    policy: Path | None = typer.Option(None, "--policy", help="A TOML file with the same settings."),
+    quasi: str | None = _QUASI,
+    sensitive: str | None = _SENSITIVE,
+    identifiers: str | None = typer.Option(None, "--identifiers", help="Columns to leave out."),
+    k: int | None = typer.Option(None, "--k", help="At least k rows in every group."),
+    l: int | None = typer.Option(None, "--l", help="At most 1/l of a group share a sensitive value."),
+    distinct_l: int | None = typer.Option(None, "--distinct-l", help="At least l different sensitive values."),
+    entropy_l: float | None = typer.Option(None, "--entropy-l", help="Entropy of a group at least log l."),
+    recursive: str | None = typer.Option(None, "--recursive-cl", help="Recursive (c,l)-diversity, as c,l."),
+    alpha: str | None = typer.Option(None, "--alpha-k", help="(alpha,k)-anonymity, as alpha,k."),
+    preset: str | None = typer.Option(None, "--preset", help="k3, k5, cms-11 or ema-0.09."),
+    publish: str | None = typer.Option(None, "--publish", help="stars (default), hierarchy or ranges."),
+    hierarchy: list[str] = typer.Option([], "--hierarchy", help="column=file.csv; may be repeated."),
+    weight: list[str] = typer.Option([], "--weight", help="column=factor of its loss; may be repeated."),
+    max_level: list[str] = typer.Option([], "--max-level", help="column=highest level; may be repeated."),
+    global_recoding: bool = typer.Option(False, "--global-recoding", help="One level per column for all rows."),
+    output: Path | None = typer.Option(None, "-o", "--output", help="The release; TABLE.release.EXT when not given."),
+    certificate: Path | None = typer.Option(None, "--certificate", help="The certificate's file."),
+    report: Path | None = typer.Option(None, "--report", help="An HTML report."),
+    engine: str | None = _ENGINE,
+    method: str | None = typer.Option(None, "--method", help="A method of the catalogue; auto by default."),
+    effort: str | None = typer.Option(None, "--effort", help="fast, balanced, thorough, or seconds."),
+    seed: int | None = typer.Option(None, "--seed", help="Makes the release reproducible."),
+    keep_order: bool = typer.Option(False, "--keep-order", help="Keep the row order, which is a leak."),
+    star: str | None = typer.Option(None, "--star", help="Text of a suppressed value; * by default."),
+    separator: str | None = _SEPARATOR,
+    encoding: str | None = _ENCODING,
+    as_json: bool = _JSON,
+) -> None:
+    """Publish a table so that everyone in it is one of many; write release and certificate."""
+    from shoal.engines.files import check_target
+    from shoal.model.policy import Policy
+    from shoal.pipeline import prepare
+    from shoal.release import certificate_path
+
+    settings: dict[str, Any] = {
+        "quasi_identifiers": listed(quasi),
+        "sensitive": listed(sensitive),
+        "identifiers": listed(identifiers),
+        "k": k,
+        "l": l,
+        "distinct_l": distinct_l,
+        "entropy_l": entropy_l,
+        "recursive_cl": _two(recursive, "--recursive-cl", float, int),
+        "alpha_k": _two(alpha, "--alpha-k", float, int),
+        "preset": preset,
+        "publish": publish,
+        "hierarchies": pairs(hierarchy, "--hierarchy") or None,
+        "weights": pairs(weight, "--weight", float) or None,
+        "max_level": pairs(max_level, "--max-level", int) or None,
+        "global_recoding": global_recoding or None,
+        "method": method,
+        "effort": effort,
+        "seed": seed,
+        "keep_order": keep_order or None,
+        "star": star,
+    }
+    settings = {name: value for name, value in settings.items() if value is not None}
+    asked = Policy.read(policy, **settings) if policy is not None else Policy.of(None, **settings)
+    target = output or table.with_name(_release_name(table.name))
+    beside = certificate or certificate_path(target)
+    for path in (target, beside, *([report] if report else [])):
+        check_target(path, table)
+    with progress() as told:
+        release = prepare(table, asked, engine=engine, separator=separator, encoding=encoding, progress=told)
+        told("writing and reading back", None)
+        release.write(target, beside)
+        if report is not None:
+            release.report(report)
+    facts = {**release.as_dict(), "output": str(target), "certificate_file": str(beside)}
+    if report is not None:
+        facts["report"] = str(report)
+    answer(facts, release_lines(facts), as_json)
+
+
+def _release_name(name: str) -> str:
+    """people.csv -> people.release.csv; people.csv.gz -> people.release.csv.gz."""
+    packed = ".gz" if name.lower().endswith(".gz") else ""
+    stem, ending = os.path.splitext(name[: len(name) - len(packed)])
+    return f"{stem}.release{ending or '.csv'}{packed}"
+
+
+def _two(text: str | None, option: str, first: Any, second: Any) -> tuple[Any, Any] | None:
+    from shoal.errors import PolicyError
+
+    if text is None:
+        return None
+    parts = text.split(",")
+    try:
+        return first(parts[0]), second(parts[1])
+    except (IndexError, ValueError):
+        raise PolicyError(f"{option} {text!r}: give two numbers separated by a comma") from None
+
+
+def release_lines(facts: dict[str, Any]) -> list[str]:
+    """A release's facts for people."""
+    certificate = facts["certificate"]
+    lines = [
+        f"{facts['rows']:,} rows in {facts['groups']:,} groups, the smallest of {facts['smallest_group']:,}.",
+        "reached: " + ", ".join(f"{name} = {_short(value)}" for name, value in facts["privacy"].items()),
+        f"loss: {facts['loss']['stars']:,} stars, {facts['loss']['suppressed_tuples']:,} rows changed, "
+        f"NCP {facts['loss']['ncp']:.4f}",
+        f"method {facts['method']}: {guarantee(certificate)}",
+        f"took {sum(facts['seconds'].values()):.2f} s",
+        f"release      {facts['output']}",
+        f"certificate  {facts['certificate_file']}",
+    ]
+    if "report" in facts:
+        lines.append(f"report       {facts['report']}")
+    return lines
+
+
+def _short(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def guarantee(certificate: dict[str, Any]) -> str:
+    """A certificate in one sentence."""
+    unit, cost, bound = certificate["unit"], certificate["cost"], certificate["lower_bound"]
+    shown = f"{_short(cost)} {unit}"
+    if certificate["optimal"]:
+        return f"{shown}, proved optimal: no valid release has less"
+    if certificate["ratio"] is None:
+        return f"{shown}; no lower bound above 0 is known for this table"
+    within = f"this is within {certificate['ratio']:.3f} times the least"
+    return f"{shown}; every valid release has at least {_short(bound)}, so {within}"
+
+
+@app.command()
+def audit(
+    table: Path = typer.Argument(help="CSV (also .gz), Parquet or Excel file."),
+    quasi: str = typer.Option(..., "--quasi", help="Quasi-identifiers, separated by commas."),
+    sensitive: str | None = _SENSITIVE,
+    k: int | None = typer.Option(None, "--k", help="Fail (exit 1) unless every group has k rows."),
+    l: int | None = typer.Option(None, "--l", help="Fail unless at most 1/l of a group share a value."),
+    distinct_l: int | None = typer.Option(None, "--distinct-l", help="Fail unless l different values."),
+    t: float | None = typer.Option(None, "--t", help="Fail unless t-close (equal distance)."),
+    threshold: float = typer.Option(0.2, "--threshold", help="A record is at risk above this."),
+    engine: str | None = _ENGINE,
+    separator: str | None = _SEPARATOR,
+    encoding: str | None = _ENCODING,
+    as_json: bool = _JSON,
+) -> None:
+    """Measure k, every l, t, alpha and the risks of any table, ours or not."""
+    from shoal.model.privacy import TCloseness
+    from shoal.pipeline import audit as look
+
+    asked: dict[str, Any] = {
+        "k": k,
+        "l": l,
+        "distinct_l": distinct_l,
+        "privacy": None if t is None else [TCloseness(t)],
+    }
+    found = look(
+        table,
+        quasi_identifiers=listed(quasi) or [],
+        sensitive=listed(sensitive) or [],
+        threshold=threshold,
+        engine=engine,
+        separator=separator,
+        encoding=encoding,
+        **{name: value for name, value in asked.items() if value is not None},
+    )
+    answer(found.as_dict(), audit_lines(found.as_dict()), as_json)
+    refuse_unmet(found.passes)
+
+
+def audit_lines(found: dict[str, Any]) -> list[str]:
+    """An audit as a table for people."""
+    risk = found["risk"]
+    lines = [
+        f"rows                 {found['rows']:,}",
+        f"classes              {found['classes']:,} (smallest {found['smallest_class']:,}, "
+        f"mean {found['mean_class']:.1f}, largest {found['largest_class']:,})",
+        f"k                    {found['k']:,}",
+        f"uniques              {found['uniques']:,}",
+        f"prosecutor risk      highest {risk['prosecutor_max']:.3f}, mean {risk['prosecutor_mean']:.3f}",
+        f"journalist risk      highest {risk['journalist_max']:.3f} (no population table: the prosecutor's)",
+        f"marketer risk        {risk['marketer']:.3f}",
+        f"records at risk      {100 * risk['records_at_risk']:.1f} % above {risk['threshold']}",
+    ]
+    for name, levels in found["sensitive"].items():
+        shown = ", ".join(f"{key} {_short(value)}" for key, value in levels.items() if value is not None)
+        lines.append(f"{name:<20} {shown}")
+    small = list(found["sizes"].items())[:12]
+    lines.append("class sizes          " + ", ".join(f"{size}: {number:,}" for size, number in small) + _more(found))
+    for check in found["checks"]:
+        where = f" of {check['column']}" if check["column"] else ""
+        verdict = "holds" if check["passes"] else "DOES NOT HOLD"
+        lines.append(f"{check['model']}{where} {dict(check['asked'])}: {verdict}, level {_short(check['level'])}")
+    return lines
+
+
+def _more(found: dict[str, Any]) -> str:
+    hidden = len(found["sizes"]) - 12
+    return f" and {hidden} more sizes" if hidden > 0 else ""
+
+
+@app.command()
+def verify(
+    release: Path = typer.Argument(help="The released file."),
+    certificate: Path = typer.Argument(help="The certificate beside it."),
+    original: Path | None = typer.Option(None, "--original", help="The table it was made from."),
+    as_json: bool = _JSON,
+) -> None:
+    """Recheck a release against its certificate; with the original, everything."""
+    from shoal.checking import verify as check
+
+    verdict = check(release, certificate, original)
+    lines = [f"{'ok  ' if holds else 'FAIL'}  {name:<16} {found}" for name, holds, found in verdict.findings]
+    lines.append("everything checked holds" if verdict.holds else "the release does not hold what its certificate says")
+    answer(verdict.as_dict(), lines, as_json)
+    refuse_unmet(verdict.holds)
+
+
+DEMO_QUASI = ["age", "yrs_married", "children", "religious", "educ", "occupation", "occupation_husb"]
+
+
+@app.command()
+def demo(
+    folder: Path = typer.Option(Path("shoal-demo"), "-o", "--output", help="Folder to write into."),
+    as_json: bool = _JSON,
+) -> None:
+    """Anonymize a real table that comes with an installed package; nothing to prepare."""
+    import polars as pl
+
+    from shoal.engines.files import store
+    from shoal.engines.records import fair_survey
+    from shoal.pipeline import prepare
+
+    people = fair_survey()
+    folder.mkdir(parents=True, exist_ok=True)
+    source = folder / "people.csv"
+    store(people, source)
+    with progress() as told:
+        release = prepare(
+            source,
+            quasi_identifiers=DEMO_QUASI,
+            sensitive=["affairs"],
+            k=5,
+            distinct_l=2,
+            seed=1974,
+            effort="fast",
+            progress=told,
+        )
+        target, page = folder / "release.csv", folder / "report.html"
+        beside = release.write(target)
+        release.report(page)
+    facts = {**release.as_dict(), "output": str(target), "certificate_file": str(beside), "report": str(page)}
+    raw = release.before
+    sentence = (
+        f"Everyone in the release looks like at least {release.audit.k - 1} others on the seven columns, and no group "
+        f"gives its members' answer away: {guarantee(facts['certificate'])}."
+    )
+    with pl.Config(
+        tbl_rows=6, tbl_cols=9, tbl_hide_dataframe_shape=True, tbl_hide_column_data_types=True, tbl_width_chars=110
+    ):
+        shown = [*DEMO_QUASI, "affairs"]
+        lines = [
+            "Fair's survey of 1974 (public domain, from the package statsmodels): six of its rows before, six after.",
+            str(people.select(shown).head(6)),
+            str(release.table.select(shown).head(6)),
+            "",
+            f"before: {raw['classes']:,} classes, {raw['uniques']:,} people alone in theirs; "
+            f"after: {facts['groups']:,} classes, the smallest of {facts['smallest_group']}.",
+            sentence,
+            "",
+            *release_lines(facts)[2:],
+        ]
+    answer(facts, lines, as_json)
