@@ -19,8 +19,10 @@ h1 { font-size: 1.7rem; margin: 0 0 .25rem; } h2 { font-size: 1.2rem; margin: 2.
 p.lead { font-size: 1.08rem; border-left: 4px solid var(--accent); padding-left: 1rem; }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
 th, td { text-align: left; padding: .35rem .7rem .35rem 0; border-bottom: 1px solid var(--line); vertical-align: top; }
-td.n, th.n { text-align: right; } .soft { color: var(--soft); } .good { color: var(--good); } .bad { color: var(--bad); }
-svg { max-width: 100%; height: auto; } svg text { font: 12px system-ui, sans-serif; fill: var(--ink); }
+td.n, th.n { text-align: right; } .soft { color: var(--soft); }
+.good { color: var(--good); } .bad { color: var(--bad); }
+svg { max-width: 100%; height: auto; }
+svg text { font: 12px system-ui, sans-serif; fill: var(--ink); }
 figure { margin: 0; overflow-x: auto; }
 @media print { body { font-size: 11pt; padding: 0; } h2 { break-after: avoid; }
                figure, table { break-inside: avoid; } }

@@ -65,7 +65,7 @@ def certificate_words(release: Mapping[str, Any]) -> str:
 def assumptions(policy: Mapping[str, Any]) -> list[str]:
     """What the promise rests on."""
     return [
-        "The attacker knows that a person is in the table and knows all of that person's quasi-identifiers, and nothing "
+        "The attacker knows that a person is in the table and all of that person's quasi-identifiers, and nothing "
         "about the sensitive columns: " + ", ".join(policy["quasi_identifiers"]) + ".",
         "Columns without a role are carried along unchanged; whoever chose the roles answers for them.",
         "A missing value is a value of its own. It is never a wildcard that would make rows alike that are not.",
@@ -79,8 +79,8 @@ def assumptions(policy: Mapping[str, Any]) -> list[str]:
 def attacks(policy: Mapping[str, Any]) -> list[str]:
     """What such a release cannot promise, by the attack's name."""
     out = [
-        "Composition: two releases about the same people, made apart, can be intersected (Ganta, Kasiviswanathan, Smith "
-        "2008). Publish once, or publish the same release again.",
+        "Composition: two releases about the same people, made apart, can be intersected (Ganta, Kasiviswanathan, "
+        "Smith 2008). Publish once, or publish the same release again.",
         "Minimality: that nothing was coarsened without need can itself tell something (Wong, Fu, Wang, Pei 2007).",
         "Background knowledge: an attacker who knows more than the quasi-identifiers learns more; t in the table above "
         "says how far a group's distribution lies from the whole table's.",
