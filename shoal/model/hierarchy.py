@@ -1,0 +1,418 @@
+"""Hierarchies: from a value through ever larger classes to the star, read from files or built.
+
+A ``Hierarchy`` is made before the data are seen; ``resolve`` applies it to the distinct values of a column.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from fractions import Fraction
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from shoal.errors import InputError, PolicyError
+
+STAR = "*"
+BUILDERS = ("intervals", "prefixes", "dates", "stars")
+_PERIODS: dict[str, Callable[[int, int, int], str]] = {
+    "day": lambda y, m, d: f"{y:04d}-{m:02d}-{d:02d}",
+    "month": lambda y, m, d: f"{y:04d}-{m:02d}",
+    "quarter": lambda y, m, d: f"{y:04d}-Q{(m + 2) // 3}",
+    "year": lambda y, m, d: f"{y:04d}",
+    "decade": lambda y, m, d: f"{y - y % 10:04d}s",
+    "century": lambda y, m, d: f"{y - y % 100:04d}-{y - y % 100 + 99:04d}",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Resolved:
+    """A hierarchy applied to the distinct values of a column.
+
+    node    int32[h, size]  the class of every value at every level; node[0] is the values themselves, the last level
+            is one class, every class lies in one class of the next level
+    labels  labels[level][class] is the text published; the root's is ``*``, a missing value's is empty
+    """
+
+    node: np.ndarray
+    labels: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class Hierarchy:
+    """How the values of one column may be generalized; made by one of the constructors.
+
+    kind    "rows", "intervals", "prefixes", "dates" or "stars"
+    rows    rows: (value, class at level 1, ..., class at the last level before the root)
+    steps   intervals: the cuts of each level, or one width per level; prefixes: lengths; dates: names of periods
+    origin  intervals of a width: where one of them begins
+    fill    prefixes: what stands for each character left out
+    """
+
+    kind: str
+    rows: tuple[tuple[str, ...], ...] = ()
+    steps: tuple[Any, ...] = ()
+    origin: Fraction = Fraction(0)
+    fill: str = STAR
+
+    @classmethod
+    def of(cls, source: Any) -> Hierarchy:
+        """From whatever names a hierarchy.
+
+        A Hierarchy; the path of an ARX or Amnesia file; "stars", or a builder and its levels as in "intervals:5,10,20",
+        "prefixes:4,3,2", "dates:month,year"; a nested mapping (``tree``); a mapping 0, 1, ... -> column of a level;
+        a sequence of rows.
+        """
+        if isinstance(source, Hierarchy):
+            return source
+        if isinstance(source, (str, Path)):
+            name, _, levels = str(source).partition(":")
+            if name in BUILDERS and not Path(source).exists():
+                return cls._built(name, [x.strip() for x in levels.split(",") if x.strip()])
+            return cls.from_csv(source)
+        if isinstance(source, Mapping):
+            if source and all(isinstance(k, int) for k in source):
+                columns = [list(source[k]) for k in sorted(source)]
+                if len({len(c) for c in columns}) > 1:
+                    raise PolicyError("the levels of a hierarchy given as columns differ in length")
+                return cls.from_rows(list(zip(*columns, strict=True)))
+            return cls.tree(source)
+        if isinstance(source, Sequence):
+            return cls.from_rows(source)
+        raise PolicyError(
+            f"a hierarchy cannot be made from {type(source).__name__}; give a path, rows or a nested mapping"
+        )
+
+    @classmethod
+    def _built(cls, name: str, levels: list[str]) -> Hierarchy:
+        if name == "stars":
+            return cls.stars()
+        if name == "dates":
+            return cls.dates(levels or ("month", "year"))
+        numbers = [_number(x) for x in levels]
+        if name == "intervals":
+            return cls.intervals(numbers)
+        return cls.prefixes([int(x) for x in numbers] or None)
+
+    @classmethod
+    def from_csv(cls, path: str | Path) -> Hierarchy:
+        """An ARX hierarchy file: one row per value, its classes beside it, no header; or an Amnesia "has" file.
+
+        Separated by ``;``, tab or ``,``, whichever gives all rows the same number of fields; a byte order mark, quotes
+        and blank lines are understood, and a heading over an otherwise uniform last column ``*`` is left out.
+        """
+        path = Path(path)
+        if not path.is_file():
+            raise InputError(f"there is no hierarchy file {str(path)!r}")
+        raw = path.read_bytes()
+        try:
+            text = raw.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            text = raw.decode("latin-1")
+        if text.split(None, 1)[:1] in (["distinct"], ["range"]):
+            return cls.tree(_amnesia(text, path.name))
+        return cls._checked(_fields(text, path.name), f"the hierarchy file {path.name!r}")
+
+    @classmethod
+    def from_rows(cls, rows: Sequence[Sequence[Any]]) -> Hierarchy:
+        """One row per value: the value, then its class at each level, the root last or left out."""
+        if any(isinstance(row, str) for row in rows):
+            raise PolicyError("a row of a hierarchy is a sequence: the value, then its class at each level")
+        return cls._checked([[str(x) for x in row] for row in rows], "the hierarchy")
+
+    @classmethod
+    def _checked(cls, rows: list[list[str]], where: str) -> Hierarchy:
+        if not rows:
+            raise PolicyError(f"{where} is empty; give one row per value")
+        width = len(rows[0])
+        for number, row in enumerate(rows, 1):
+            if len(row) != width:
+                raise PolicyError(f"{where} has {width} fields in row 1 and {len(row)} in row {number}; fill the gaps")
+        seen: set[str] = set()
+        for row in rows:
+            if row[0] in seen:
+                raise PolicyError(f"{where} has the value {row[0]!r} twice; remove one of the two rows")
+            seen.add(row[0])
+        while width > 1 and not any(row[width - 1] for row in rows):  # separators at the ends of the lines
+            width -= 1
+        if width > 1 and len({row[width - 1] for row in rows}) == 1:  # the root
+            width -= 1
+        while width > 1 and all(row[width - 1] == STAR for row in rows):
+            width -= 1
+        kept = tuple(tuple(row[:width]) for row in rows)
+        _nested(list(zip(*kept, strict=True)), where)
+        return cls("rows", rows=kept)
+
+    @classmethod
+    def tree(cls, nested: Mapping[str, Any]) -> Hierarchy:
+        """A nested mapping from classes down to lists of values, as in {"Asia": {"East": ["China", "Japan"]}, ...}.
+
+        A single class on top is the root.  A value nearer to the root than others stands for itself on the levels
+        between.
+        """
+        paths: list[list[str]] = []
+
+        def walk(node: Any, above: list[str]) -> None:
+            if isinstance(node, Mapping):
+                for name, below in node.items():
+                    walk(below, [*above, str(name)])
+            elif isinstance(node, (list, tuple)):
+                for value in node:
+                    walk(value, above) if isinstance(value, Mapping) else paths.append([*above, str(value)])
+            elif node is None:
+                paths.append(above)
+            else:
+                paths.append([*above, str(node)])
+
+        walk(nested, [])
+        paths = [p for p in paths if p]
+        if paths and len({p[0] for p in paths}) == 1 and min(map(len, paths)) > 1:
+            paths = [p[1:] for p in paths]
+        depth = max(map(len, paths), default=0)
+        rows = [[p[-1]] + [p[at] if at < len(p) else p[-1] for at in range(depth - 2, -1, -1)] for p in paths]
+        return cls._checked([[*row, STAR] for row in rows], "the tree")
+
+    @classmethod
+    def intervals(cls, steps: Sequence[Any], origin: float = 0) -> Hierarchy:
+        """Intervals for numbers: widths, each a multiple of the one before, or the cuts of each level.
+
+        ``[5, 10, 20]``: [0, 5), [5, 10) ... from ``origin``, then tens, then twenties.
+        ``[[18, 30, 65], [18, 65]]``: below 18, 18 to 29, 30 to 64, 65 and over; then without the cut at 30.
+        Whole numbers are published as 20-24, others as [20, 25).
+        """
+        if not steps:
+            raise PolicyError("intervals need at least one width, or one list of cuts; for example [5, 10, 20]")
+        if any(isinstance(s, Sequence) and not isinstance(s, str) for s in steps):
+            if not all(isinstance(s, Sequence) and not isinstance(s, str) for s in steps):
+                raise PolicyError("intervals are given by widths or by lists of cuts, not by both")
+            cuts = [sorted({_number(c) for c in level}) for level in steps]
+            if not all(cuts):
+                raise PolicyError("a level of intervals has no cut; leave it out, the star above is always there")
+            for finer, coarser in pairwise(cuts):
+                for cut in coarser:
+                    if cut not in finer:
+                        raise PolicyError(
+                            f"the cut at {_text(cut)} is missing from the level below it, so the levels are not nested"
+                        )
+            return cls("intervals", steps=tuple(tuple(c) for c in cuts))
+        widths = [_number(s) for s in steps]
+        if min(widths) <= 0:
+            raise PolicyError(f"a width of {_text(min(widths))} is no interval; widths are above 0")
+        for below, above in pairwise(widths):
+            if above % below or above == below:
+                near = below * max(2, round(above / below))
+                raise PolicyError(
+                    f"width {_text(above)} is no multiple of the width {_text(below)} below it, so the levels are "
+                    f"not nested; take {_text(near)}"
+                )
+        return cls("intervals", steps=tuple(widths), origin=_number(origin))
+
+    @classmethod
+    def prefixes(cls, lengths: Sequence[int] | None = None, fill: str = STAR) -> Hierarchy:
+        """Text cut to ever shorter beginnings, for example zip codes: 47677, 4767*, 476**.
+
+        lengths  characters kept at each level, falling; None: all, one less at a time
+        fill     stands for each character left out; "" drops them
+        """
+        if lengths is not None:
+            lengths = [int(x) for x in lengths]
+            if not lengths or min(lengths) < 1 or any(b >= a for a, b in pairwise(lengths)):
+                raise PolicyError(f"prefix lengths {list(lengths)} must fall from level to level and stay at least 1")
+        return cls("prefixes", steps=tuple(lengths or ()), fill=fill)
+
+    @classmethod
+    def dates(cls, levels: Sequence[str] = ("month", "year")) -> Hierarchy:
+        """Periods for dates written 2024-03-05: day, month, quarter, year, decade, century, in rising order."""
+        names = list(_PERIODS)
+        for level in levels:
+            if level not in names:
+                raise PolicyError.unknown("period of a date", str(level), names)
+        if not levels or any(names.index(b) <= names.index(a) for a, b in pairwise(levels)):
+            raise PolicyError(f"periods {', '.join(levels) or '(none)'} must rise in the order {', '.join(names)}")
+        return cls("dates", steps=tuple(levels))
+
+    @classmethod
+    def stars(cls) -> Hierarchy:
+        """The value or a star."""
+        return cls("stars")
+
+    def resolve(self, values: Sequence[str | None], column: str = "") -> Resolved:
+        """Classes and texts for the distinct values of a column.
+
+        values  the distinct values as text; None is missing, a value of its own directly under the root
+        column  name of the column, for refusals
+
+        Raises PolicyError naming the column and a value that the hierarchy does not cover.  O(values levels).
+        """
+        present = [v for v in values if v is not None]
+        if len(set(values)) < len(values):
+            raise PolicyError(f"the values of column {column!r} are not distinct")
+        levels = [present, *self._levels(present, column)]
+        where = f"the hierarchy of {column!r}"
+        _nested(levels, where)
+        node, labels = [], []
+        for level in levels:
+            text = iter(level)
+            number: dict[str | None, int] = {}  # classes are numbered in the order of the values; None is missing
+            names = [None if v is None else next(text) for v in values]
+            node.append(np.array([number.setdefault(name, len(number)) for name in names], np.int64))
+            labels.append(tuple(name or "" for name in number))
+        node.append(np.zeros(len(values), np.int64))
+        labels.append((STAR,))
+        return Resolved(np.stack(node).astype(np.int32), tuple(labels))
+
+    def _levels(self, values: list[str], column: str) -> list[list[str]]:
+        """Texts of every value at levels 1 .. h - 2, the root left out."""
+        if self.kind == "stars":
+            return []
+        if self.kind == "rows":
+            known = {row[0]: row[1:] for row in self.rows}
+            lost = [v for v in values if v not in known]
+            if lost:
+                raise PolicyError(_uncovered(column, lost, known))
+            return [[known[v][i] for v in values] for i in range(len(self.rows[0]) - 1)]
+        if self.kind == "prefixes":
+            longest = max(map(len, values), default=0)
+            lengths = self.steps or range(longest - 1, 0, -1)
+            return [[v[:n] + self.fill * max(len(v) - n, 0) for v in values] for n in lengths]
+        if self.kind == "dates":
+            parts = [_date(v, column) for v in values]
+            return [[_period(v, p, name) for v, p in zip(values, parts, strict=True)] for name in self.steps]
+        numbers = []
+        for v in values:
+            try:
+                numbers.append(_number(v))
+            except PolicyError:
+                raise PolicyError(
+                    f"column {column!r} has the value {v!r}, which is not a number; repair it or leave it empty, "
+                    "or give the column another hierarchy than intervals"
+                ) from None
+        whole = all(x.denominator == 1 for x in numbers)
+        return [[self._interval(x, step, whole) for x in numbers] for step in self.steps]
+
+    def _interval(self, x: Fraction, step: Any, whole: bool) -> str:
+        if isinstance(step, Fraction):
+            low = self.origin + (x - self.origin) // step * step
+            return _span(low, low + step, whole)
+        at = bisect_right(step, x)
+        if at == 0:
+            return f"<{_text(step[0])}"
+        return _span(step[at - 1], step[at], whole) if at < len(step) else f">={_text(step[-1])}"
+
+
+def _nested(levels: Sequence[Sequence[str]], where: str) -> None:
+    """Every text of one level lies under one text of the next."""
+    for number, (low, high) in enumerate(pairwise(levels)):
+        parent: dict[str, str] = {}
+        for a, b in zip(low, high, strict=True):
+            if parent.setdefault(a, b) != b:
+                raise PolicyError(
+                    f"{where} is not nested: {a!r} at level {number} lies in both {parent[a]!r} and {b!r} "
+                    f"at level {number + 1}; give the two different names, or one class above"
+                )
+
+
+def _fields(text: str, name: str) -> list[list[str]]:
+    """Rows of a hierarchy file, by the separator under which all rows have the same number of fields."""
+    found: list[list[list[str]]] = []
+    for mark in (";", "\t", ","):
+        lines = csv.reader(io.StringIO(text, newline=""), delimiter=mark)
+        rows = [[row[0], *(x.strip() for x in row[1:])] for row in lines if any(x.strip() for x in row)]
+        if rows and len(rows[0]) > 1 and len({len(row) for row in rows}) == 1:
+            heading = {row[-1] for row in rows[1:]} == {STAR} and rows[0][-1] != STAR
+            return rows[heading:]
+        if max(map(len, rows), default=0) > 1:
+            found.append(rows)
+    if not found:
+        raise PolicyError(f"the hierarchy file {name!r} has no classes beside its values; write value;class;*")
+    return found[0]  # ragged: refused with the number of the row
+
+
+def _amnesia(text: str, name: str) -> dict[str, Any]:
+    """Amnesia's text form: a heading, then "parent has child child ..." from the leaves' parents up to the root."""
+    lines = text.strip().split("\n")
+    if lines[0].strip() == "range":
+        raise PolicyError(
+            f"{name!r} is a range hierarchy of Amnesia; write its levels with Hierarchy.intervals instead"
+        )
+    children: dict[str, list[str]] = {}
+    for line in lines[1:]:
+        parts = line.split()
+        if len(parts) > 2 and parts[1] == "has":
+            children.setdefault(parts[0], []).extend(parts[2:])
+    below = {c for kids in children.values() for c in kids}
+
+    def grow(node: str, above: tuple[str, ...]) -> Any:
+        if node in above:
+            raise PolicyError(f"the hierarchy file {name!r} has {node!r} above itself")
+        return {c: grow(c, (*above, node)) for c in children[node]} if node in children else None
+
+    roots = [node for node in children if node not in below]
+    if not roots:
+        raise PolicyError(f"the hierarchy file {name!r} has no root; its last line should be: Any has ...")
+    return {root: grow(root, ()) for root in roots}
+
+
+def _uncovered(column: str, lost: list[str], known: Mapping[str, Any]) -> str:
+    def bare(text: str) -> str:
+        text = text.strip().casefold()
+        return re.sub(r"\.0+$", "", text.lstrip("0")) or "0"
+
+    alike = {bare(k): k for k in known}
+    found = alike.get(bare(lost[0]))
+    hint = (
+        f"it has {found!r}, so write both alike"
+        if found is not None
+        else "add a row for it (a hierarchy must list every value of its column)"
+    )
+    more = f" (nor {len(lost) - 1} more)" if len(lost) > 1 else ""
+    return f"the hierarchy of {column!r} does not cover the value {lost[0]!r}{more}; {hint}"
+
+
+def _number(value: Any) -> Fraction:
+    try:
+        return Fraction(value.strip() if isinstance(value, str) else str(value))
+    except (ValueError, ZeroDivisionError):
+        raise PolicyError(f"{value!r} is not a number") from None
+
+
+def _text(x: Fraction) -> str:
+    return str(x.numerator) if x.denominator == 1 else format(float(x), ".12g")
+
+
+def _span(low: Fraction, high: Fraction, whole: bool) -> str:
+    if whole and low.denominator == high.denominator == 1 and low >= 0:
+        return _text(low) if high - low == 1 else f"{_text(low)}-{_text(high - 1)}"
+    return f"[{_text(low)}, {_text(high)})"
+
+
+def _date(value: str, column: str) -> tuple[int, ...]:
+    """(year,), (year, month) or (year, month, day) of an ISO date; a time after it is left out."""
+    found = re.fullmatch(r"(\d{4})(?:-(\d\d)(?:-(\d\d)(?:[T ].*)?)?)?", value.strip())
+    try:
+        if found:
+            parts = tuple(int(x) for x in found.groups() if x)
+            date(*(*parts, 1, 1)[:3])
+            return parts
+    except ValueError:
+        pass
+    raise PolicyError(
+        f"column {column!r} has the value {value!r}, which is not a date; write dates as 2024-03-05, or leave it empty"
+    )
+
+
+def _period(value: str, parts: tuple[int, ...], name: str) -> str:
+    """The period of a date; a date known less exactly than the period stands for itself."""
+    needed = {"day": 3, "month": 2, "quarter": 2}.get(name, 1)
+    if len(parts) < needed:
+        return value.strip()
+    year, month, day = (*parts, 1, 1)[:3]
+    return _PERIODS[name](year, month, day)

@@ -1,0 +1,232 @@
+"""Hierarchies: files as their makers write them, builders, and refusals that name the column and the value."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shoal.errors import InputError, PolicyError
+from shoal.model.hierarchy import Hierarchy, Resolved
+from shoal.model.recoding import ColumnRecoding
+
+DATA = Path(__file__).resolve().parents[2].parent / "shared" / "data"
+WORK = "Private;Paid;*\nSelf-emp;Paid;*\nState-gov;Government;*\nNever-worked;Unpaid;*\n"
+
+
+def texts(found: Resolved, level: int) -> list[str]:
+    """What every value is published as at a level."""
+    return [found.labels[level][c] for c in found.node[level]]
+
+
+def well_formed(found: Resolved, size: int) -> None:
+    h = found.node.shape[0]
+    assert found.node.dtype == np.int32
+    assert found.node.shape == (h, size)
+    assert len(found.labels) == h
+    assert found.node[0].tolist() == list(range(size))
+    assert found.labels[-1] == ("*",)
+    assert not found.node[-1].any()
+    for level in range(h):
+        assert set(found.node[level].tolist()) == set(range(len(found.labels[level]))) or size == 0
+    ColumnRecoding.tree(found.node)  # refuses levels that are not nested
+
+
+@pytest.mark.parametrize("mark", [";", ",", "\t"])
+@pytest.mark.parametrize("bom", ["", "\ufeff"])
+def test_an_arx_file_is_read_as_it_stands(tmp_path, mark, bom):
+    path = tmp_path / "work.csv"
+    path.write_text(bom + WORK.replace(";", mark) + "\n\n", encoding="utf-8")
+    found = Hierarchy.from_csv(path).resolve(["Never-worked", "Private", "Self-emp"], "work")
+    well_formed(found, 3)
+    assert texts(found, 1) == ["Unpaid", "Paid", "Paid"]
+    assert found.labels[0] == ("Never-worked", "Private", "Self-emp")
+
+
+def test_quotes_a_heading_and_a_separator_inside_a_value(tmp_path):
+    path = tmp_path / "h.csv"
+    path.write_text('value;kind;top\n"a;b";X;*\n"c, d";Y;*\n', encoding="utf-8")
+    found = Hierarchy.of(str(path)).resolve(["a;b", "c, d"])
+    assert texts(found, 1) == ["X", "Y"]
+
+
+def test_separators_at_the_ends_of_lines_and_a_missing_root_change_nothing():
+    plain = Hierarchy.from_rows([["a", "X"], ["b", "X"], ["c", "Y"]])
+    assert plain == Hierarchy.from_rows([["a", "X", "*"], ["b", "X", "*"], ["c", "Y", "*"]])
+    assert plain == Hierarchy.from_rows([["a", "X", "*", ""], ["b", "X", "*", ""], ["c", "Y", "*", ""]])
+    assert plain == Hierarchy.from_rows([["a", "X", "Any"], ["b", "X", "Any"], ["c", "Y", "Any"]])
+
+
+def test_levels_keep_the_file_s_numbers_when_only_one_class_occurs():
+    found = Hierarchy.from_rows([["a", "X", "*"], ["b", "X", "*"], ["c", "Y", "*"]]).resolve(["a", "b"])
+    assert found.labels == (("a", "b"), ("X",), ("*",))
+
+
+def test_missing_is_a_value_of_its_own_under_the_root():
+    found = Hierarchy.from_rows([["a", "X"], ["b", "X"], ["c", "Y"]]).resolve(["a", None, "b"])
+    well_formed(found, 3)
+    assert found.node[1].tolist() == [0, 1, 0]
+    assert found.labels[1] == ("X", "")
+
+
+def test_a_file_of_amnesia(tmp_path):
+    path = tmp_path / "work.txt"
+    path.write_text(
+        "distinct\nname workclass_hier\ntype string\nheight 3\n\nNon-Gov has Private Self-emp \n"
+        "Gov has Federal Local State \n\nAny has Non-Gov Gov \n\n",
+        encoding="utf-8",
+    )
+    found = Hierarchy.of(path).resolve(["State", "Private", "Local"])
+    well_formed(found, 3)
+    assert texts(found, 1) == ["Gov", "Non-Gov", "Gov"]
+    assert len(found.labels) == 3
+    path.write_text("range\nname age\n", encoding="utf-8")
+    with pytest.raises(PolicyError, match=r"Hierarchy\.intervals"):
+        Hierarchy.of(path)
+
+
+def test_a_tree_of_unequal_depth_repeats_the_shallow_value():
+    tree = Hierarchy.of({"World": {"Asia": {"East": ["China", "Japan"], "West": ["Iran"]}, "Europe": ["France"]}})
+    found = tree.resolve(["China", "Japan", "Iran", "France"])
+    well_formed(found, 4)
+    assert texts(found, 1) == ["East", "East", "West", "France"]
+    assert texts(found, 2) == ["Asia", "Asia", "Asia", "Europe"]
+    assert tree == Hierarchy.tree({"Asia": {"East": ["China", "Japan"], "West": ["Iran"]}, "Europe": ["France"]})
+
+
+def test_columns_of_levels_are_rows_read_downwards():
+    assert Hierarchy.of({0: ["a", "b"], 1: ["X", "Y"]}) == Hierarchy.from_rows([["a", "X"], ["b", "Y"]])
+
+
+def test_intervals_by_widths():
+    found = Hierarchy.intervals([5, 10]).resolve(["3", "7", "12", "10"], "age")
+    well_formed(found, 4)
+    assert texts(found, 1) == ["0-4", "5-9", "10-14", "10-14"]
+    assert texts(found, 2) == ["0-9", "0-9", "10-19", "10-19"]
+    assert texts(Hierarchy.intervals([5], origin=1).resolve(["5", "6"]), 1) == ["1-5", "6-10"]
+    assert texts(Hierarchy.intervals([0.5]).resolve(["0.25", "0.5", "1e0"]), 1) == ["[0, 0.5)", "[0.5, 1)", "[1, 1.5)"]
+    assert texts(Hierarchy.intervals([10]).resolve(["-3", "4"]), 1) == ["[-10, 0)", "0-9"]
+    assert texts(Hierarchy.intervals([0.1]).resolve(["0.3", "0.29"]), 1) == ["[0.3, 0.4)", "[0.2, 0.3)"]
+
+
+def test_intervals_by_cuts():
+    found = Hierarchy.intervals([[18, 30, 65], [18, 65]]).resolve(["17", "18", "29", "30", "64", "65"])
+    well_formed(found, 6)
+    assert texts(found, 1) == ["<18", "18-29", "18-29", "30-64", "30-64", ">=65"]
+    assert texts(found, 2) == ["<18", "18-64", "18-64", "18-64", "18-64", ">=65"]
+
+
+def test_prefixes_of_zip_codes():
+    found = Hierarchy.prefixes([4, 3]).resolve(["47677", "47602", "47678", "0123"])
+    well_formed(found, 4)
+    assert texts(found, 1) == ["4767*", "4760*", "4767*", "0123"]
+    assert texts(found, 2) == ["476**", "476**", "476**", "012*"]
+    assert Hierarchy.of("prefixes:4,3") == Hierarchy.prefixes([4, 3])
+    assert Hierarchy.prefixes().resolve(["abc", "abd"]).node.shape == (4, 2)
+    assert texts(Hierarchy.prefixes([1], fill="").resolve(["ab", "ac"]), 1) == ["a", "a"]
+
+
+def test_dates():
+    found = Hierarchy.dates(["month", "quarter", "year", "decade"]).resolve(["2024-03-05", "2024-01-09", "1999", None])
+    well_formed(found, 4)
+    assert texts(found, 1) == ["2024-03", "2024-01", "1999", ""]
+    assert texts(found, 2) == ["2024-Q1", "2024-Q1", "1999", ""]
+    assert texts(found, 4) == ["2020s", "2020s", "1990s", ""]
+    assert texts(Hierarchy.of("dates:year").resolve(["2024-03-05T10:00:00"]), 1) == ["2024"]
+
+
+def test_stars_are_the_hierarchy_of_height_one():
+    found = Hierarchy.of("stars").resolve(["x", "y"])
+    assert found.node.tolist() == [[0, 1], [0, 0]]
+    assert Hierarchy.stars().resolve([]).node.shape == (2, 0)
+
+
+@pytest.mark.parametrize(
+    ("make", "values", "says"),
+    [
+        (lambda: Hierarchy.from_rows([["a", "X"], ["b", "Y"]]), ["a", "q"], "'col' does not cover the value 'q'"),
+        (lambda: Hierarchy.from_rows([["1234", "X"], ["b", "Y"]]), ["01234"], "it has '1234', so write both alike"),
+        (lambda: Hierarchy.from_rows([["39", "X"], ["b", "Y"]]), ["39.0"], "it has '39'"),
+        (lambda: Hierarchy.intervals([5]), ["4", "many"], "'col' has the value 'many', which is not a number"),
+        (lambda: Hierarchy.intervals([5]), ["nan"], "not a number"),
+        (lambda: Hierarchy.dates(), ["05/03/2024"], "'col' has the value '05/03/2024'.*2024-03-05"),
+        (lambda: Hierarchy.dates(), ["2024-02-30"], "is not a date"),
+        (lambda: Hierarchy.stars(), ["a", "a"], "not distinct"),
+    ],
+)
+def test_a_value_that_is_not_covered_is_named_with_its_column(make, values, says):
+    with pytest.raises(PolicyError, match=says):
+        make().resolve(values, "col")
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: Hierarchy.from_rows([["a", "X"], ["a", "Y"]]), "'a' twice"),
+        (lambda: Hierarchy.from_rows([["a", "X", "M"], ["b", "X", "N"]]), "'X' at level 1 lies in both 'M' and 'N'"),
+        (lambda: Hierarchy.from_rows([["a", "X"], ["b"]]), "1 in row 2"),
+        (lambda: Hierarchy.from_rows([]), "empty"),
+        (lambda: Hierarchy.from_rows(["ab"]), "sequence"),
+        (lambda: Hierarchy.tree({}), "empty"),
+        (lambda: Hierarchy.tree({"A": ["x"], "B": ["x"]}), "'x' twice"),
+        (lambda: Hierarchy.intervals([5, 12]), "12 is no multiple of the width 5"),
+        (lambda: Hierarchy.intervals([0]), "above 0"),
+        (lambda: Hierarchy.intervals([]), "at least one"),
+        (lambda: Hierarchy.intervals([5, [1, 2]]), "not by both"),
+        (lambda: Hierarchy.intervals([[1, 2], [3]]), "cut at 3"),
+        (lambda: Hierarchy.prefixes([3, 4]), "fall"),
+        (lambda: Hierarchy.dates(["year", "month"]), "rise"),
+        (lambda: Hierarchy.dates(["yaer"]), "did you mean 'year'"),
+        (lambda: Hierarchy.of(7), "int"),
+        (lambda: Hierarchy.of({0: ["a"], 1: []}), "differ in length"),
+        (lambda: Hierarchy.of("intervals:5,x"), "'x' is not a number"),
+    ],
+)
+def test_a_hierarchy_that_is_none_is_refused(make, says):
+    with pytest.raises(PolicyError, match=says):
+        make()
+
+
+def test_files_that_are_none_are_refused(tmp_path):
+    with pytest.raises(InputError, match="no hierarchy file"):
+        Hierarchy.of(tmp_path / "none.csv")
+    path = tmp_path / "h.csv"
+    path.write_text("a;X;*\nb;*\n", encoding="utf-8")
+    with pytest.raises(PolicyError, match=r"'h\.csv' has 3 fields in row 1 and 2 in row 2"):
+        Hierarchy.of(path)
+    path.write_text("a\nb\n", encoding="utf-8")
+    with pytest.raises(PolicyError, match="no classes"):
+        Hierarchy.of(path)
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    values=st.lists(st.one_of(st.none(), st.integers(0, 200).map(str)), unique=True, max_size=12),
+    which=st.sampled_from(["intervals:3,6,60", "prefixes", "prefixes:2,1", "stars"]),
+)
+def test_every_builder_gives_nested_levels_and_values_of_their_own(values, which):
+    found = Hierarchy.of(which).resolve(values)
+    well_formed(found, len(values))
+    for low, high in pairwise(found.node):
+        assert len(set(zip(low.tolist(), high.tolist(), strict=True))) == len(set(low.tolist()))
+    if None in values:
+        at = values.index(None)
+        for level in found.node[:-1]:
+            assert level.tolist().count(level[at]) == 1
+
+
+def test_the_hierarchies_of_adult_cover_adult():
+    folder = DATA / "adult"
+    if not folder.exists():
+        pytest.skip("needs ../shared/data/adult")
+    import polars as pl
+
+    table = pl.read_csv(folder / "adult.csv", infer_schema=False)
+    for name in table.columns:
+        values = table[name].unique().sort().to_list()
+        found = Hierarchy.of(folder / "hierarchies" / f"adult_hierarchy_{name}.csv").resolve(values, name)
+        well_formed(found, len(values))
