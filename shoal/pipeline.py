@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -80,8 +81,9 @@ def prepare(
         seconds[step], clock = now - clock, now
 
     progress("reading", None)
-    table = open_table(data, engine, separator=separator, encoding=encoding)
-    require(table.columns, [*asked.quasi_identifiers, *asked.sensitive, *asked.identifiers])
+    roles = [*asked.quasi_identifiers, *asked.sensitive]
+    table = open_table(data, engine, separator=separator, encoding=encoding, coded=roles)
+    require(table.columns, [*roles, *asked.identifiers])
     lap("read")
 
     progress("counting", None)
@@ -170,7 +172,7 @@ def recodings(asked: Policy, counted: Counted, texts: list[list[str | None]]) ->
         else:
             plain = ColumnRecoding.stars(column.size, weight)
             if ceiling == 0:
-                plain = ColumnRecoding("levels", plain.size, plain.node, plain.loss, plain.position, weight, 0)
+                plain = replace(plain, ceiling=0)
             columns.append(plain)
             labels.append(None)
     if asked.publish == "centers":
@@ -218,13 +220,12 @@ def losses(
     sizes = partition.sizes
     starred = np.column_stack([c.starred[c.index] for c in columns])
     coarser = np.column_stack([c.code[c.index] < 0 for c in columns])
-    unweighted = Recoding(
-        tuple(ColumnRecoding(c.kind, c.size, c.node, c.loss, c.position, 1.0, c.ceiling) for c in recoding.columns)
-    )
+    plain = Recoding(tuple(replace(c, weight=1.0) for c in recoding.columns))
+    lost = plain.losses(counted.histogram, partition, published).sum(axis=1) @ sizes
     return {
         "stars": int((starred.sum(axis=1) * sizes).sum()),
         "suppressed_tuples": int(sizes[coarser.any(axis=1)].sum()),
-        "ncp": float(unweighted.cost(counted.histogram, partition)),
+        "ncp": float(lost / max(counted.histogram.rows * len(columns), 1)),
     }
 
 

@@ -71,7 +71,9 @@ def encode(series: pl.Series) -> Coded:
         return Coded(series.name, np.zeros(len(series), np.int32), series.slice(0, 1).cast(pl.String))
     if kind == pl.String:
         return _texts(series)
-    if isinstance(kind, (pl.Categorical, pl.Enum)):
+    if isinstance(kind, pl.Categorical):
+        return _texts(series)
+    if isinstance(kind, pl.Enum):
         return _texts(series.cast(pl.String))
     if kind.is_nested() or kind in (pl.Object, pl.Binary, pl.Unknown):
         raise InputError(
@@ -89,7 +91,8 @@ def encode(series: pl.Series) -> Coded:
 
 
 def _texts(series: pl.Series) -> Coded:
-    physical = series.cast(pl.Categorical(pl.Categories.random())).to_physical()
+    coded = series if isinstance(series.dtype, pl.Categorical) else series.cast(pl.Categorical(pl.Categories.random()))
+    physical = coded.to_physical()
     missing = physical.null_count() > 0
     raw = physical.fill_null(np.iinfo(np.uint32).max).to_numpy() if missing else physical.to_numpy()
     if missing:
@@ -101,7 +104,7 @@ def _texts(series: pl.Series) -> Coded:
     first = np.full(highest + 2, -1, np.int64)
     first[raw[::-1]] = np.arange(raw.size - 1, -1, -1)
     seen = np.flatnonzero(first[: highest + 1] >= 0)
-    words = series.gather(first[seen])
+    words = coded.gather(first[seen]).cast(pl.String)
     order = _natural_order(words)
     rank = np.zeros(highest + 2, np.int32)
     rank[seen[order]] = np.arange(seen.size, dtype=np.int32)

@@ -47,11 +47,16 @@ def require(columns: Sequence[str], wanted: Sequence[str]) -> None:
 
 
 class FrameTable:
-    """A table held in memory."""
+    """A table held in memory.
 
-    def __init__(self, native: Any, *, lazy: bool = False) -> None:
+    lazy   the user handed over a Polars LazyFrame and gets one back
+    coded  text columns read as categories; they are given back as text
+    """
+
+    def __init__(self, native: Any, *, lazy: bool = False, coded: Sequence[str] = ()) -> None:
         self.frame = nw.from_native(native, eager_only=True)
         self.lazy = lazy
+        self.coded = frozenset(coded)
         names = [str(c) for c in self.frame.columns]
         if len(set(names)) < len(names):
             twice = sorted({n for n in names if names.count(n) > 1})
@@ -109,6 +114,10 @@ class FrameTable:
         if order is not None:
             group = group[order]
         new = {r.name: r.values.gather(r.index[group]).rename(r.name) for r in replacements}
+        for column in counted.sensitive:
+            if column.name in self.coded and column.name in names:
+                codes = column.codes if order is None else column.codes[order]
+                new[column.name] = column.values.gather(codes).rename(column.name)
         carried = kept.select([n for n in names if n not in new])
         if order is not None and carried.columns:
             carried = carried[order.tolist()] if self.frame.implementation.is_pyarrow() else carried[order]

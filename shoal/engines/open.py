@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,19 @@ ENGINES = ("polars", "duckdb", "spark")
 
 
 def open_table(
-    data: Any, engine: str | None = None, *, separator: str | None = None, encoding: str | None = None
+    data: Any,
+    engine: str | None = None,
+    *,
+    separator: str | None = None,
+    encoding: str | None = None,
+    coded: Sequence[str] = (),
 ) -> Any:
     """A table from a path or a frame.
 
     data    path of a CSV, Parquet or Excel file, or a pandas / Polars / PyArrow / DuckDB / Spark frame
     engine  for a path: "polars" (in memory, the default), "duckdb" or "spark"
+
+    coded   columns that will be grouped; they are read as categories where the file is text
 
     Raises InputError when the data are none of these.
     """
@@ -27,7 +35,7 @@ def open_table(
         from shoal.engines.files import read_table
 
         if engine in (None, "polars"):
-            return FrameTable(read_table(data, separator=separator, encoding=encoding))
+            return FrameTable(read_table(data, separator=separator, encoding=encoding, coded=coded), coded=coded)
         from shoal.engines.lazy import open_file
 
         return open_file(Path(data), str(engine), separator=separator, encoding=encoding)

@@ -49,7 +49,7 @@ def judge(
         if name not in frame.columns:
             raise PolicyError.unknown("column", name, frame.columns)
     n = frame.height
-    group = _number([frame[c] for c in quasi], n)
+    group = _number([_codes(frame[c]) for c in quasi], n)
     sizes = np.bincount(group) if n else np.zeros(0, np.int64)
     tables = {name: _crosstab(group, frame[name]) for name in sensitive}
     levels = {name: _levels(table, sizes, n) for name, table in tables.items()}
@@ -84,7 +84,7 @@ def _codes(series: pl.Series) -> np.ndarray:
     if series.dtype.is_float():
         series = series.fill_nan(None)
     if isinstance(series.dtype, (pl.Categorical, pl.Enum)):
-        series = series.cast(pl.String)
+        series = series.to_physical()
     if series.dtype.is_nested() or series.dtype == pl.Object:
         series = pl.Series(series.name, [repr(v) for v in series.to_list()])
     if series.dtype == pl.String:
@@ -99,12 +99,11 @@ def _codes(series: pl.Series) -> np.ndarray:
     return series.rank("dense").fill_null(0).cast(pl.Int64).to_numpy()
 
 
-def _number(columns: Sequence[pl.Series], n: int) -> np.ndarray:
+def _number(columns: Sequence[np.ndarray], n: int) -> np.ndarray:
     """Class of every row, 0 .. classes-1."""
     key = np.zeros(n, np.int64)
     span = 1
-    for series in columns:
-        code = _codes(series)
+    for code in columns:
         width = int(code.max()) + 1 if n else 1
         if span * width >= 2**62:
             key = np.unique(key, return_inverse=True)[1].reshape(-1).astype(np.int64)
