@@ -1,0 +1,371 @@
+"""What a release loses, under the field's names, each with the variant that is meant.
+
+``measures`` gives all of them; each is also a function of a ``View``.  A *class* is all rows published alike: groups
+with equal published values count as one class, and so does the block of fully starred rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from shoal.model.histogram import Histogram, mixed_radix
+from shoal.model.partition import Partition
+from shoal.model.recoding import ColumnRecoding, Published, Recoding
+
+MOST_WORK = 2_000_000_000  # table look-ups beyond which ``measures`` leaves the KL divergence out
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """A partition as it is published; what several measures need is computed once."""
+
+    histogram: Histogram
+    partition: Partition
+    recoding: Recoding
+    k: int = 1
+
+    @cached_property
+    def published(self) -> Published:
+        """The published values of every group."""
+        return self.recoding.publish(self.histogram, self.partition)
+
+    @cached_property
+    def sizes(self) -> np.ndarray:
+        """int64[g]: rows of every group."""
+        return self.partition.sizes
+
+    @cached_property
+    def values(self) -> np.ndarray:
+        """int64[g, d]: a number for every published value, equal within a column exactly when the values are."""
+        out = np.zeros(self.published.first.shape, np.int64)
+        for j, column in enumerate(self.recoding.columns):
+            if column.kind == "set":
+                out[:, j] = _set_numbers(*self.sets(j), self.partition.groups)
+            else:
+                first, second = self.published.first[:, j], self.published.second[:, j]
+                out[:, j] = first.astype(np.int64) * max(column.size, 1) + second
+        return out
+
+    @cached_property
+    def class_of(self) -> np.ndarray:
+        """int64[g]: the class of every group."""
+        values = self.values
+        if not values.shape[0]:
+            return np.zeros(0, np.int64)
+        dense = [np.unique(v, return_inverse=True)[1].reshape(-1) for v in values.T]
+        if not dense:
+            return np.zeros(values.shape[0], np.int64)
+        key = mixed_radix(np.stack(dense, axis=1), [int(v.max()) + 1 for v in dense])
+        return np.unique(key, return_inverse=True)[1].reshape(-1)
+
+    @cached_property
+    def classes(self) -> np.ndarray:
+        """int64[c]: rows of every class."""
+        return np.bincount(self.class_of, weights=self.sizes).astype(np.int64)
+
+    def sets(self, j: int) -> tuple[np.ndarray, np.ndarray]:
+        """(group, code), sorted and distinct: the values present in every group in column j."""
+        size = np.int64(max(self.recoding.columns[j].size, 1))
+        pair = np.unique(self.partition.group * size + self.histogram.quasi[self.partition.cell, j])
+        return pair // size, pair % size
+
+    @cached_property
+    def exact(self) -> np.ndarray:
+        """bool[g, d]: published as the value itself."""
+        out = np.zeros(self.published.first.shape, bool)
+        for j, column in enumerate(self.recoding.columns):
+            first, second = self.published.first[:, j], self.published.second[:, j]
+            out[:, j] = {"levels": first == 0, "set": first == 1, "range": first == second}[column.kind]
+        return out
+
+    def mean(self, per_value: np.ndarray) -> float:
+        """Mean over rows and columns of float[g, d]."""
+        total = float((per_value.sum(axis=1) * self.sizes).sum())
+        return total / max(self.histogram.rows * len(self.recoding.columns), 1)
+
+
+def stars(view: View) -> int:
+    """Values published as ``*``: at the root of their hierarchy.  Sets and ranges are never stars."""
+    out = 0
+    for j, column in enumerate(view.recoding.columns):
+        if column.kind == "levels" and column.levels > 1:
+            out += int(view.sizes[view.published.first[:, j] == column.levels - 1].sum())
+    return out
+
+
+def suppressed_tuples(view: View) -> int:
+    """Rows with at least one value not published as it is (Xiao, Yi, Tao 2010, Problem 2, for every published form)."""
+    return int(view.sizes[~view.exact.all(axis=1)].sum())
+
+
+def ncp(view: View) -> float:
+    """Normalized certainty penalty, mean over rows and columns, unweighted.
+
+    Hierarchy: (leaves under the class - 1) / (leaves - 1); set: (values - 1) / (values of the column - 1); range:
+    (high - low) / (max - min).  Leaves are the values that occur in the table.  A star is 1, a value as it is 0.
+    """
+    plain = Recoding(tuple(replace(c, weight=1.0) for c in view.recoding.columns))
+    return view.mean(plain.losses(view.histogram, view.partition, view.published))
+
+
+def precision(view: View) -> float:
+    """Sweeney's Prec: 1 - mean of level / height.  A set or a range has no level: 0 as it is, else height 1 of 1."""
+    lost = (~view.exact).astype(float)
+    for j, column in enumerate(view.recoding.columns):
+        if column.kind == "levels":
+            lost[:, j] = view.published.first[:, j] / max(column.levels - 1, 1)
+    return 1 - view.mean(lost)
+
+
+def discernibility(view: View) -> int:
+    """Bayardo and Agrawal's DM: sum of squared class sizes.
+
+    Every row is released, so fully starred rows are one class among others; no row counts as removed.
+    """
+    return int((view.classes.astype(object) ** 2).sum()) if view.classes.size else 0
+
+
+def average_class_size(view: View) -> float:
+    """Rows per class."""
+    return view.histogram.rows / max(view.classes.size, 1)
+
+
+def normalized_class_size(view: View) -> float:
+    """C_avg of LeFevre, DeWitt, Ramakrishnan: rows per class, over k; 1 at the least."""
+    return average_class_size(view) / view.k
+
+
+def largest_class(view: View) -> int:
+    """The max objective of Du, Eppstein, Goodrich, Lueker: rows of the largest class."""
+    return int(view.classes.max(initial=0))
+
+
+def class_excess(view: View) -> int:
+    """Their sum objective with error |E| - k for every row of class E: sum of |E| (|E| - k)."""
+    return discernibility(view) - view.k * view.histogram.rows
+
+
+def non_uniform_entropy(view: View) -> float:
+    """Gionis and Tassa: mean over rows and columns of -log2(n(a) / n(B)), in bits.
+
+    a is the value, B the published class, set or range, n(.) the rows of the whole table with such a value.
+    """
+    histogram, partition = view.histogram, view.partition
+    total = 0.0
+    for j, column in enumerate(view.recoding.columns):
+        code = histogram.quasi[:, j]
+        held = np.bincount(code, weights=histogram.count, minlength=max(column.size, 1))
+        first, second = view.published.first[:, j], view.published.second[:, j]
+        if column.kind == "levels":
+            inside: np.ndarray = np.zeros(first.size)
+            for level in range(column.levels):
+                here = first == level
+                inside[here] = np.bincount(column.node[level], weights=held)[second[here]]
+        elif column.kind == "range":
+            upto = np.concatenate([[0.0], np.cumsum(held)])
+            inside = np.asarray(upto[second + 1] - upto[first])
+        else:
+            group, value = view.sets(j)
+            inside = np.bincount(group, weights=held[value], minlength=first.size)
+        placed = histogram.quasi[partition.cell, j]
+        total += float((np.log2(inside[partition.group] / held[placed]) * partition.count).sum())
+    return max(total, 0.0) / max(histogram.rows * len(view.recoding.columns), 1)
+
+
+def kl_divergence(view: View) -> float:
+    """Kullback-Leibler divergence of the table from its release, in nats: Xiao, Yi, Tao 2010, equation (2).
+
+    f is the share of each cell (quasi-identifiers and sensitive values together).  f* spreads every published row
+    evenly over what it may stand for: the codes of its class, set or range, a star over the whole column.  Sum over
+    the cells of f ln(f / f*); empty cells add nothing.
+
+    Two ways to the same sum, the cheaper is taken: cells against boxes, byte by byte of a bit set, O(cells boxes / 8)
+    within each sensitive value; or, for hierarchies, one pass per combination of levels in use, O(cells d) each.
+    """
+    histogram, n = view.histogram, view.histogram.rows
+    if n == 0:
+        return 0.0
+    boxes = _Boxes(view)
+    by_box, by_pattern = boxes.work()
+    mixed = boxes.by_patterns() if by_pattern < by_box else boxes.by_bits()
+    share = histogram.count / n
+    return max(float((share * np.log(share / mixed)).sum()), 0.0)
+
+
+MEASURES: dict[str, Callable[[View], float]] = {
+    f.__name__: f
+    for f in (
+        stars,
+        suppressed_tuples,
+        ncp,
+        precision,
+        discernibility,
+        average_class_size,
+        normalized_class_size,
+        largest_class,
+        class_excess,
+        non_uniform_entropy,
+        kl_divergence,
+    )
+}
+
+
+def measures(histogram: Histogram, partition: Partition, recoding: Recoding, k: int = 1) -> dict[str, float]:
+    """Every measure by name; counts are ints.
+
+    k is that of k-anonymity, for ``normalized_class_size`` and ``class_excess``.  ``weighted_ncp`` is there when the
+    columns' weights differ from 1.  ``kl_divergence`` is left out where it would take over two billion look-ups.
+    Near-linear in the cells, the KL divergence aside.
+    """
+    view = View(histogram, partition, recoding, max(k, 1))
+    out = {name: f(view) for name, f in MEASURES.items() if name != "kl_divergence"}
+    if any(c.weight != 1 for c in recoding.columns):
+        out["weighted_ncp"] = view.mean(recoding.losses(histogram, partition, view.published))
+    if min(_Boxes(view).work()) <= MOST_WORK:
+        out["kl_divergence"] = kl_divergence(view)
+    return out
+
+
+def _set_numbers(group: np.ndarray, code: np.ndarray, groups: int) -> np.ndarray:
+    """int64[groups]: equal exactly for equal sets.  Refined by one element at a time; O(total size log groups)."""
+    size = np.bincount(group, minlength=groups)
+    start = np.cumsum(size) - size
+    number = size.astype(np.int64)
+    for at in range(int(size.max(initial=0))):
+        longer = np.flatnonzero(size > at)
+        pair = np.stack([number[longer], code[start[longer] + at]], axis=1)
+        number[longer] = groups + np.unique(pair, axis=0, return_inverse=True)[1].reshape(-1) + int(number.max()) + 1
+    return np.unique(number, return_inverse=True)[1].reshape(-1)
+
+
+class _Boxes:
+    """The classes of a release as boxes with sensitive contents, for the KL divergence."""
+
+    def __init__(self, view: View) -> None:
+        histogram, partition = view.histogram, view.partition
+        self.view = view
+        self.codes = histogram.quasi
+        self.columns = view.recoding.columns
+        sensitive = mixed_radix(histogram.sensitive, histogram.sensitive_sizes)
+        self.kind = np.unique(sensitive, return_inverse=True)[1].reshape(-1)
+        kinds = int(self.kind.max(initial=-1)) + 1
+        # distinct (sensitive value, class) with the rows published so
+        pair = self.kind[partition.cell] * np.int64(max(view.classes.size, 1)) + view.class_of[partition.group]
+        found, inverse = np.unique(pair, return_inverse=True)
+        rows = np.bincount(inverse.reshape(-1), weights=partition.count, minlength=found.size)
+        self.box_kind, self.box = found // max(view.classes.size, 1), found % max(view.classes.size, 1)
+        self.someone = np.zeros(view.classes.size, np.int64)  # a group of every class
+        self.someone[view.class_of] = np.arange(partition.groups)
+        self.density = rows / histogram.rows / self._volume()[self.box] if rows.size else rows
+        self.begin = np.searchsorted(self.box_kind, np.arange(kinds + 1))
+
+    def _volume(self) -> np.ndarray:
+        """float64[c]: how many code tuples each class may stand for."""
+        out = np.ones(self.someone.size)
+        first, second = self.view.published.first[self.someone], self.view.published.second[self.someone]
+        for j, column in enumerate(self.columns):
+            if column.kind == "levels":
+                for level in range(column.levels):
+                    here = first[:, j] == level
+                    out[here] *= np.bincount(column.node[level])[second[here, j]] if here.any() else 1
+            elif column.kind == "range":
+                out *= second[:, j] - first[:, j] + 1
+            else:
+                out *= first[:, j]
+        return out
+
+    def work(self) -> tuple[float, float]:
+        """Look-ups that each way takes; infinite where it does not apply."""
+        cells = np.bincount(self.kind, minlength=self.begin.size - 1).astype(float)
+        by_bits = float((cells * (np.diff(self.begin) + 8)).sum()) / 8 * (1 + len(self.columns) / 8)
+        by_bits += float(self.box.size) * sum(c.size * max(c.levels, 1) for c in self.columns) / 8
+        if any(c.kind != "levels" for c in self.columns):
+            return by_bits, float("inf")
+        patterns = len(np.unique(self.view.published.first, axis=0))
+        return by_bits, float(patterns) * self.codes.shape[0] * (len(self.columns) + 8)
+
+    def by_patterns(self) -> np.ndarray:
+        """float64[m]: f* of every cell, one combination of levels at a time."""
+        out = np.zeros(self.codes.shape[0])
+        first = self.view.published.first[self.someone]
+        second = self.view.published.second[self.someone]
+        patterns, inverse = np.unique(first[self.box], axis=0, return_inverse=True)
+        order = np.argsort(inverse.reshape(-1), kind="stable")
+        parts = np.split(order, np.cumsum(np.bincount(inverse.reshape(-1)))[:-1])
+        for levels, part in zip(patterns, parts, strict=True):
+            here = np.arange(out.size)
+            boxes = [self.box_kind[part]]
+            sizes = [self.begin.size]
+            for j, column in enumerate(self.columns):
+                node = column.node[levels[j]]
+                width = int(node.max()) + 1
+                used = np.zeros(width, bool)
+                used[second[self.box[part], j]] = True
+                if not used.all():
+                    here = here[used[node[self.codes[here, j]]]]
+                boxes.append(second[self.box[part], j])
+                sizes.append(width)
+            keys = [self.kind[here], *(c.node[levels[j]][self.codes[here, j]] for j, c in enumerate(self.columns))]
+            both = np.concatenate([np.stack(boxes, axis=1), np.stack(keys, axis=1)])
+            key = mixed_radix(both, sizes)
+            table, asked = key[: part.size], key[part.size :]
+            by_key = np.argsort(table)
+            at = np.minimum(np.searchsorted(table[by_key], asked), part.size - 1)
+            hit = table[by_key][at] == asked
+            out[here[hit]] += self.density[part][by_key][at[hit]]
+        return out
+
+    def by_bits(self) -> np.ndarray:
+        """float64[m]: f* of every cell, one sensitive value and some boxes at a time."""
+        out = np.zeros(self.codes.shape[0])
+        order = np.argsort(self.kind, kind="stable")
+        cell_begin = np.searchsorted(self.kind[order], np.arange(self.begin.size))
+        for kind in range(self.begin.size - 1):
+            cells = order[cell_begin[kind] : cell_begin[kind + 1]]
+            for part in _parts(self.begin[kind], self.begin[kind + 1], 2048):
+                inside = [self._members(j, self.box[part]) for j in range(len(self.columns))]
+                weights = np.zeros((-(-part.size // 8), 8))
+                weights.reshape(-1)[: part.size] = self.density[part]
+                bits = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).astype(float)
+                table = weights @ bits.T  # [byte, 256]: sum of the densities whose bits are set
+                column = np.arange(table.shape[0])
+                for some in _parts(0, cells.size, 1 << 14):
+                    found = np.full((some.size, table.shape[0]), 255, np.uint8)
+                    for j, member in enumerate(inside):
+                        found &= member[self.codes[cells[some], j]]
+                    out[cells[some]] += table[column, found].sum(axis=1)
+        return out
+
+    def _members(self, j: int, box: np.ndarray) -> np.ndarray:
+        """uint8[size, boxes / 8]: for every code of column j, the boxes that it lies in."""
+        column: ColumnRecoding = self.columns[j]
+        group = self.someone[box]
+        first, second = self.view.published.first[group, j], self.view.published.second[group, j]
+        member = np.zeros((max(column.size, 1), box.size), bool)
+        if column.kind == "range":
+            code = np.arange(column.size)[:, None]
+            member = (first <= code) & (code <= second)
+        elif column.kind == "set":
+            groups, code = self._sets[j]
+            start = np.searchsorted(groups, np.arange(self.view.partition.groups + 1))
+            length = start[group + 1] - start[group]
+            at = np.repeat(start[group] - (np.cumsum(length) - length), length) + np.arange(length.sum())
+            member[code[at], np.repeat(np.arange(box.size), length)] = True
+        else:
+            for level in range(column.levels):
+                here = np.flatnonzero(first == level)
+                member[:, here] = column.node[level][:, None] == second[here]
+        return np.packbits(member, axis=1)
+
+    @cached_property
+    def _sets(self) -> dict[int, tuple[np.ndarray, np.ndarray]]:
+        return {j: self.view.sets(j) for j, c in enumerate(self.columns) if c.kind == "set"}
+
+
+def _parts(low: int, high: int, step: int) -> Iterator[np.ndarray]:
+    for at in range(int(low), int(high), step):
+        yield np.arange(at, min(at + step, int(high)))
