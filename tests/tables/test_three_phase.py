@@ -45,7 +45,7 @@ def test_table_one_of_the_paper():
 
 def test_phase_two_example_ends_with_at_most_l_minus_one_more_than_the_bound():
     histogram = by_vectors((3, 1, 1, 2, 3), (0, 2, 2, 4, 4), (4, 4, 0, 0, 0))
-    found = group(histogram, LDiversity(3)).certificate
+    found = group(histogram, LDiversity(3), "three_phase").certificate
     assert found.details["phase"] == 2
     assert found.lower_bound == 12
     assert 12 <= found.cost <= 14
@@ -55,7 +55,7 @@ def test_phase_two_example_ends_with_at_most_l_minus_one_more_than_the_bound():
 def test_phase_three_example():
     # The paper starts phase three from Q1 = (3,1,2,3,3), Q2 = (1,3,2,3,3), R = (4,4,4,0,0) with l = 4.
     histogram = by_vectors((3, 1, 2, 3, 3), (1, 3, 2, 3, 3), (4, 0, 0, 0, 0), (0, 4, 0, 0, 0), (0, 0, 4, 0, 0))
-    found = group(histogram, LDiversity(4)).certificate
+    found = group(histogram, LDiversity(4), "three_phase").certificate
     assert found.details["phase"] == 3
     assert found.cost == 20
     assert sum(left_over(histogram, 4)) == 20

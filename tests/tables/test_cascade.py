@@ -1,0 +1,109 @@
+"""The cascade: nobody is stranded, never dearer than the three-phase algorithm, ceilings are kept."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from shoal.errors import InfeasibleError
+from shoal.model.histogram import Histogram
+from shoal.model.privacy import DistinctLDiversity, KAnonymity, LDiversity, Requirement
+from shoal.model.recoding import ColumnRecoding, Recoding
+from shoal.model.task import Task
+from shoal.problems.tables import group
+from shoal.problems.tables.cascade import cascade, start
+from shoal.problems.tables.lattice import Lattice
+from shoal.problems.tables.rows import Rows
+from shoal.problems.tables.three_phase import residue, split
+from tests.oracles.tables_loss import least_loss
+from tests.tables.drawn import TREE, assert_eligible, census_like, tasks, total
+
+
+@settings(deadline=None, max_examples=200)
+@given(task=tasks())
+def test_everyone_is_placed_within_the_optimum_and_three_phase(task):
+    found = cascade(task)
+    assert_eligible(task, found.partition)
+    best = least_loss(task.histogram, task.requirement, task.recoding)
+    cost = total(task, found.certificate.cost)
+    assert total(task, found.certificate.lower_bound) <= best + 1e-9
+    assert best <= cost + 1e-9
+    three = split(task.histogram, residue(task.histogram, task.requirement)[0])
+    assert found.certificate.cost <= task.recoding.cost(task.histogram, three)
+    promise = found.certificate.guarantee
+    if promise.factor is not None:
+        assert cost <= promise.factor * best + promise.additive
+
+
+@settings(deadline=None, max_examples=100)
+@given(task=tasks(most=14))
+def test_the_cascade_alone_strands_nobody(task):
+    rows = Rows.of(task)
+    assert_eligible(task, rows.partition(start(task, rows)))
+
+
+@pytest.mark.parametrize("l", [2, 4, 6])
+def test_far_below_three_phase_on_a_census_like_table(l):
+    histogram = census_like(4000, 1)
+    found = group(histogram, LDiversity(l), "cascade", seed=0)
+    three = split(histogram, residue(histogram, Requirement(1, (l,), (1,)))[0])
+    assert found.certificate.cost < 0.6 * Recoding.stars(histogram).cost(histogram, three)
+
+
+def test_a_scarce_value_is_lent_and_nobody_is_stranded():
+    # One row in five has the rare value: whoever publishes all of them early strands the rest.
+    random = np.random.default_rng(3)
+    quasi = random.integers(0, 12, (3000, 3))
+    histogram = Histogram.from_rows(quasi, (random.random(3000) < 0.21).astype(int))
+    need = [KAnonymity(5), DistinctLDiversity(2)]
+    found = group(histogram, need, "cascade", seed=0)
+    task = Task(histogram, Requirement(5, (1,), (2,)), Recoding.stars(histogram))
+    assert_eligible(task, found.partition)
+    assert found.certificate.cost < 0.8 * 3 * 3000
+
+
+def test_the_lattice_is_walked_by_rising_mean_loss():
+    histogram = census_like(500, 2, columns=3)
+    columns = (ColumnRecoding.stars(40), ColumnRecoding.stars(2), ColumnRecoding.range(np.arange(6.0)))
+    task = Task(histogram, Requirement(2, (1,), (1,)), Recoding(columns))
+    lattice = Lattice.of(task.recoding)
+    nodes = lattice.ordered(task)
+    assert len(nodes) == lattice.nodes == 2 * 2 * 4
+    means = lattice.mean_loss(task)
+    losses = [sum(means[j][level] for j, level in enumerate(node)) for node in nodes]
+    assert (np.diff(losses) >= -1e-8).all()
+    assert not nodes[0].any()
+
+
+def test_a_ceiling_is_kept_or_named():
+    histogram = Histogram.from_rows(np.array([[0], [1], [2], [3]]), quasi_names=["zip"])
+    low = Recoding((ColumnRecoding.tree(TREE, ceiling=1),))
+    found = group(histogram, KAnonymity(2), "cascade", recoding=low, seed=0)
+    assert found.certificate.cost == pytest.approx(1 / 3)
+    with pytest.raises(InfeasibleError, match=r"4 rows .*'zip' at level 1 of 2.*raise its ceiling"):
+        group(histogram, KAnonymity(3), "cascade", recoding=low, seed=0)
+
+
+@settings(deadline=None, max_examples=60)
+@given(task=tasks(kinds=("tree", "stars", "set"), sensitive=(0, 1)))
+def test_ceilings_of_one_are_kept_where_rows_can_be_placed(task):
+    columns = tuple(
+        ColumnRecoding.tree(TREE, ceiling=1) if c.kind == "levels" and c.levels == 3 else c
+        for c in task.recoding.columns
+    )
+    task = Task(task.histogram, task.requirement, Recoding(columns, task.recoding.unit), task.effort, task.seed)
+    try:
+        found = cascade(task)
+    except InfeasibleError:
+        return
+    assert_eligible(task, found.partition)
+    published = task.recoding.publish(task.histogram, found.partition)
+    for j, column in enumerate(columns):
+        if column.kind == "levels":
+            assert (published.first[:, j] <= column.ceiling).all()
+
+
+def test_an_empty_table():
+    histogram = Histogram.from_rows(np.zeros((0, 2), int), np.zeros((0, 1), int))
+    assert group(histogram, LDiversity(3), "cascade").partition.groups == 0
