@@ -16,10 +16,10 @@ from shoal.engines.frames import Counted, Replacement, require
 from shoal.engines.open import open_table
 from shoal.errors import InputError, PolicyError
 from shoal.model.audit import Audit
-from shoal.model.partition import Partition
+from shoal.model.loss import View, measures, ncp, stars, suppressed_tuples
 from shoal.model.policy import Policy
 from shoal.model.privacy import requirement
-from shoal.model.recoding import ColumnRecoding, Published, Recoding
+from shoal.model.recoding import ColumnRecoding, Recoding
 from shoal.model.task import Effort, nothing, refuse_infeasible
 from shoal.recoding.text import ColumnText, column_text
 from shoal.release import Release, audit_table
@@ -109,9 +109,9 @@ def prepare(
 
     progress("recoding", None)
     partition = grouping.partition
-    published = recoding.publish(counted.histogram, partition)
+    view = View(counted.histogram, partition, recoding, need.smallest)
     columns = [
-        column_text(counted.histogram, partition, recoding, published, j, texts[j], labels[j], asked.star)
+        column_text(counted.histogram, partition, recoding, view.published, j, texts[j], labels[j], asked.star)
         for j in range(len(texts))
     ]
     replacements = [_replace(c, counted, asked) for c, counted in zip(columns, counted.quasi, strict=True)]
@@ -124,7 +124,8 @@ def prepare(
         certificate=grouping.certificate,
         method=grouping.method,
         attempts=grouping.attempts,
-        loss=losses(counted, partition, recoding, published, columns, need.smallest),
+        cost={"stars": stars(view), "suppressed_tuples": suppressed_tuples(view), "ncp": ncp(view)},
+        measure=lambda: measures(counted.histogram, partition, recoding, need.smallest),
         groups=int(np.unique(_classes(columns), axis=0).shape[0]) if partition.groups else 0,
         rows=counted.histogram.rows,
         stars={c.name: int(partition.sizes[c.starred[c.index]].sum()) for c in columns},
@@ -206,27 +207,6 @@ def _fingerprint(counted: Counted) -> int:
     digest.update(np.ascontiguousarray(counted.histogram.sensitive).tobytes())
     digest.update(np.ascontiguousarray(counted.cell, dtype=np.int64).tobytes())
     return int.from_bytes(digest.digest(), "little")
-
-
-def losses(
-    counted: Counted,
-    partition: Partition,
-    recoding: Recoding,
-    published: Published,
-    columns: list[ColumnText],
-    k: int,
-) -> dict[str, float]:
-    """The loss of a release by the measures' usual names."""
-    sizes = partition.sizes
-    starred = np.column_stack([c.starred[c.index] for c in columns])
-    coarser = np.column_stack([c.code[c.index] < 0 for c in columns])
-    plain = Recoding(tuple(replace(c, weight=1.0) for c in recoding.columns))
-    lost = plain.losses(counted.histogram, partition, published).sum(axis=1) @ sizes
-    return {
-        "stars": int((starred.sum(axis=1) * sizes).sum()),
-        "suppressed_tuples": int(sizes[coarser.any(axis=1)].sum()),
-        "ncp": float(lost / max(counted.histogram.rows * len(columns), 1)),
-    }
 
 
 def _before(counted: Counted) -> dict[str, Any]:

@@ -40,7 +40,7 @@ class Release:
 
     table        the same kind of frame as came in (a path gives Polars)
     certificate  cost, lower bound and the theorem behind each
-    loss         {"stars", "suppressed_tuples", "ncp", ...}
+    cost         {"stars", "suppressed_tuples", "ncp"}; ``loss`` has the other measures too, ``measure`` computes them
     groups       number of classes of rows published alike; rows: number of rows
     stars        per quasi-identifier, the number of starred cells; changed: of cells published coarser
     before       privacy of the table as it came
@@ -51,7 +51,8 @@ class Release:
     certificate: Certificate
     method: str
     attempts: tuple[Mapping[str, Any], ...]
-    loss: Mapping[str, float]
+    cost: Mapping[str, float]
+    measure: Callable[[], Mapping[str, float]]
     groups: int
     rows: int
     stars: Mapping[str, int]
@@ -71,6 +72,11 @@ class Release:
         found = audit_table(open_table(self.table), self.policy, 0.2, self.policy.privacy)
         self.seconds["verify"] = time.perf_counter() - clock
         return found
+
+    @cached_property
+    def loss(self) -> Mapping[str, float]:
+        """Every loss measure by its name; computed when first asked for."""
+        return {**self.measure(), **self.cost}
 
     def check(self) -> None:
         """VerificationError unless the published table meets every model asked for and has every row."""
@@ -153,7 +159,9 @@ class Release:
         from shoal.report.page import page
 
         path = check_target(path, self.from_path)
-        text = page(self.as_dict(), self.audit.as_dict(), self.policy.describe(), dict(self.before))
+        text = page(
+            {**self.as_dict(), "loss": dict(self.loss)}, self.audit.as_dict(), self.policy.describe(), dict(self.before)
+        )
         publish_file(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
         return path
 
@@ -175,7 +183,7 @@ class Release:
             "groups": self.groups,
             "smallest_group": self.audit.smallest_class,
             "privacy": self.privacy(),
-            "loss": dict(self.loss),
+            "loss": dict(self.cost),
             "stars": dict(self.stars),
             "changed": dict(self.changed),
             "certificate": self.certificate.as_dict(),
