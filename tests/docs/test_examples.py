@@ -1,0 +1,35 @@
+"""Every Python block of the guide and the README runs, top to bottom, in a fresh namespace per page."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def blocks(page: Path) -> list[tuple[int, str]]:
+    """(line, code) of every ```python block."""
+    text = page.read_text(encoding="utf-8")
+    return [(text[: m.start()].count("\n") + 2, m[1]) for m in re.finditer(r"(?ms)^```python\n(.*?)^```", text)]
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p)], ids=lambda p: p.name)
+def test_the_examples_of_a_page_run(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {"__name__": f"example_{page.stem}"}
+    ran = 0
+    for line, code in blocks(page):
+        exec(compile("\n" * (line - 1) + code, str(page), "exec"), names)
+        ran += 1
+    assert ran
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_links_between_pages_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
+        if not target.startswith("http"):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}, which is not there"
