@@ -15,7 +15,14 @@ from shoal.errors import PolicyError
 
 CATALOGUE: dict[str, dict[str, str]] = {
     "tables": {},
-    "labels": {},
+    "labels": {
+        "fold": "shoal.problems.labels.greedy:fold",
+        "spread": "shoal.problems.labels.greedy:spread",
+        "five_halves": "shoal.problems.labels.five_halves:five_halves",
+        "scheme": "shoal.problems.labels.scheme:scheme",
+        "bicriteria": "shoal.problems.labels.scheme:bicriteria",
+        "exact": "shoal.problems.labels.exact:exact",
+    },
     "regions": {},
     "tiles": {},
     "gather": {},
