@@ -1,0 +1,56 @@
+"""Counts of records as users hand them over: whole numbers of any length, checked once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from shoal.errors import InputError, PolicyError
+
+WIDE = 1 << 62  # from this total on, Python integers instead of int64
+
+
+def whole(values: Iterable[Any], what: str = "size") -> np.ndarray:
+    """Counts as int64[n], or object[n] of Python integers when their total needs it; InputError otherwise."""
+    given = (
+        values if isinstance(values, np.ndarray) else np.asarray(values if hasattr(values, "__len__") else [*values])
+    )
+    if given.ndim != 1:
+        raise InputError(f"the {what}s have {given.ndim} dimensions; hand over one list of whole numbers")
+    if given.dtype.kind == "f" and not isinstance(values, np.ndarray) and not hasattr(values, "dtype"):
+        given = np.array([*values], dtype=object)  # a list may hide integers that no float holds
+    if given.dtype.kind == "f":
+        wrong = ~(np.isfinite(given) & (given == np.floor(given)))
+        if wrong.any():
+            raise InputError(f"{what} {given[wrong][0]} is not a whole number; counts of records are needed")
+        given = (
+            given.astype(np.int64) if (np.abs(given) < 2.0**53).all() else np.array([*map(int, given)], dtype=object)
+        )
+    elif given.dtype.kind not in "iu":
+        given = np.array([_whole(v, what) for v in given.tolist()], dtype=object)
+    if not len(given):
+        return np.zeros(0, np.int64)
+    least, most = int(given.min()), int(given.max())
+    if least < 0:
+        raise InputError(f"{what} {least} is negative; a count is at least 0")
+    if most * len(given) < WIDE or sum(given.tolist()) < WIDE:
+        return given.astype(np.int64)
+    return np.array(given.tolist(), dtype=object)
+
+
+def _whole(value: Any, what: str) -> int:
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        return int(value)
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    raise InputError(f"{what} {value!r} is not a whole number; counts of records are needed")
+
+
+def threshold(k: Any) -> int:
+    """k as an int of at least 1, or PolicyError."""
+    if isinstance(k, bool) or not (isinstance(k, Integral) or (isinstance(k, float) and k.is_integer())) or k < 1:
+        raise PolicyError(f"k = {k!r} is not a whole number of at least 1")
+    return int(k)

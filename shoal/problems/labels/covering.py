@@ -1,0 +1,47 @@
+"""The front door: one call, one signature for every method."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from shoal.errors import PolicyError
+from shoal.problems.catalogue import algorithm
+from shoal.problems.labels.balance import auto
+from shoal.problems.labels.instance import ORDERS, Cover, instance
+
+ORDERED = ("fold", "spread")  # the methods whose answer depends on the order asked for
+
+
+def cover(
+    sizes: Iterable[Any],
+    k: int,
+    method: str = "auto",
+    *,
+    order: str = "sorted",
+    seed: int | None = None,
+    epsilon: float = 0.5,
+    time_limit: float = 60.0,
+) -> Cover:
+    """Group labels so that every group counts at least k and the largest as little as possible.
+
+    sizes       how many records each label has: whole numbers of at least 0, of any length in digits
+    k           least total of a group
+    method      "auto", "fold", "spread", "five_halves", "scheme", "bicriteria", "exact"
+    order       of "fold" and "spread": "sorted" (decreasing), "given", or "random" by ``seed``
+    epsilon     of "scheme" and "bicriteria", above 0 and at most 1
+    time_limit  seconds for "exact"
+
+    Returns a ``Cover``: ``.labels`` (group of each label), ``.loads``, ``.cost``, ``.certificate``, ``.bins()``.
+    Labels that count 0 are dealt out to the groups in turn.
+
+    Raises InfeasibleError when all sizes together are below k, InputError for sizes that are no counts, PolicyError
+    for unknown methods and orders, and when "scheme" or "bicriteria" would have to look at too many types.
+    """
+    if order not in ORDERS:
+        raise PolicyError.unknown("order", order, ORDERS)
+    solve: Callable[..., Cover] = auto if method == "auto" else algorithm("labels", method)
+    given = instance(sizes, k, order if method in ORDERED else "sorted", seed)
+    if method in ("scheme", "bicriteria"):
+        return solve(given, epsilon)
+    return solve(given, time_limit) if method == "exact" else solve(given)

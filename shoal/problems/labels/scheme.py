@@ -1,0 +1,237 @@
+"""The approximation scheme A_epsilon, and the bicriteria one that leaves bins slightly short.
+
+Du, Eppstein, Goodrich, Lueker 2009, Theorems 10 and 11.  The degree of the polynomial grows fast as epsilon falls;
+these are for small instances and for the record, and refuse where the enumeration would not end.
+
+Kept from the paper: nominal (below k), oversize (k or more), large (at least epsilon k), configuration (large items
+of one bin, rounded down to epsilon (1 + epsilon)^j k, of at most 3 k), type (a multiset of configurations that uses
+every large item, empty ones included), greedy completion.
+Departures: epsilon is taken as the decimal number it is written as and all comparisons are exact; a type has at
+most ``most_bins`` bins; where each bin holds exactly one oversize item, oversize and nominal items round into
+separate classes.
+Theorem 11 is only sketched in the paper; docs/labels.md proves it for the form used here.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from fractions import Fraction
+from heapq import heapify, heappop, heappush
+from itertools import product
+from math import comb, lcm
+
+import numpy as np
+
+from shoal.errors import PolicyError
+from shoal.model.certificate import Guarantee
+from shoal.problems.labels.bounds import distinct, lower_bound, most_bins, up
+from shoal.problems.labels.greedy import fold_labels
+from shoal.problems.labels.instance import Cover, Instance, finish
+
+TYPES = 200_000  # types that may be completed
+CONFIGURATIONS = 3_000
+COUNTING = 1_000_000  # steps that counting the types may take; beyond, they are estimated from above
+
+
+def scheme(given: Instance, epsilon: float) -> Cover:
+    """Theorem 10: at most (1 + epsilon)(Opt + k).
+
+    Raises PolicyError, naming the estimated number of types, when they are more than TYPES.
+    """
+    eps = _fraction(epsilon)
+    label = _settled(given)
+    if label is None:
+        label = min(_packings(given, eps, merge=True), key=lambda found: found[0])[1]
+    bound = lower_bound(given.sizes, given.k)
+    factor = float(1 + eps)
+    theorem = "Du, Eppstein, Goodrich, Lueker 2009, Theorem 10: at most (1 + epsilon)(Opt + k)"
+    promise = Guarantee(factor=factor, additive=factor * given.k, theorem=theorem)
+    return finish(given, label, "scheme", promise, bound.value, bound.argument, {"epsilon": float(eps)})
+
+
+def bicriteria(given: Instance, epsilon: float) -> Cover:
+    """Theorem 11: at most (1 + epsilon) times the optimum, with bins of (1 - epsilon) k: NOT k-anonymous.
+
+    The lower bound is that for bins of (1 - epsilon) k, the promise is against the optimum for bins of k.
+    Raises PolicyError, naming the estimated number of types, when they are more than TYPES.
+    """
+    eps = _fraction(epsilon)
+    if eps == 1:
+        raise PolicyError("epsilon = 1 would allow empty groups; method 'bicriteria' needs it below 1")
+    short = up(given.k * (eps.denominator - eps.numerator), eps.denominator)
+    label = _settled(given)
+    if label is None:
+        found = (p for p in _packings(given, eps / 2, merge=False) if p[2] >= short)
+        label = min(found, key=lambda p: p[0])[1]
+    bound = lower_bound(given.sizes, short)
+    theorem = "Du, Eppstein, Goodrich, Lueker 2009, Theorem 11: at most (1 + epsilon) Opt, groups of (1 - epsilon) k"
+    promise = Guarantee(factor=float(1 + eps), additive=0, theorem=theorem)
+    smallest = min(given.loads(label, int(label.max()) + 1).tolist())
+    details = {
+        "epsilon": float(eps),
+        "allowed_smallest": short,
+        "k_anonymous": smallest >= given.k,
+        "warning": f"groups may hold as few as {short} of the k = {given.k} asked for: not k-anonymous, not a release",
+    }
+    argument = f"with groups of {short}: {bound.argument}"
+    return finish(given, label, "bicriteria", promise, bound.value, argument, details)
+
+
+def _fraction(epsilon: float) -> Fraction:
+    try:
+        eps = Fraction(str(epsilon))
+    except ValueError:
+        eps = Fraction(0)
+    if not 0 < eps <= 1:
+        raise PolicyError(f"epsilon = {epsilon!r} is not a number above 0 and at most 1")
+    return eps
+
+
+def _settled(given: Instance) -> np.ndarray | None:
+    """Theorem 10's preprocessing where it gives an optimum at once, else None; sizes are in decreasing order.
+
+    Items below k reach k together and some item reaches 3k: Fold, whose other bins stay below 3k, costs that item.
+    They do not reach k: some optimum has one oversize item per bin; if these differ by k or more, the rest fits
+    beside the least of them.
+    """
+    sizes, k = given.sizes, given.k
+    oversize = int((sizes >= k).sum())
+    nominal = int(sizes[oversize:].sum())
+    if nominal >= k and sizes[0] >= 3 * k:
+        return fold_labels(given)
+    if nominal < k and sizes[0] - sizes[oversize - 1] >= k:
+        return np.minimum(np.arange(len(sizes)), oversize - 1)
+    return None
+
+
+def _packings(given: Instance, eps: Fraction, merge: bool) -> Iterator[tuple[int, np.ndarray, int]]:
+    """(largest load, bin of each item, least load) for the greedy completion of every type."""
+    sizes, k = given.sizes.tolist(), given.k
+    oversize = sum(x >= k for x in sizes)
+    alone = sum(sizes[oversize:]) < k  # each bin has exactly one oversize item
+    shift = sizes[oversize - 1] - k if alone else 0
+    scaled = [x - shift * (i < oversize) for i, x in enumerate(sizes)]
+
+    steps = [eps]
+    while steps[-1] * (1 + eps) < 3:
+        steps.append(steps[-1] * (1 + eps))
+    marks = [up(k * s.numerator, s.denominator) for s in steps]  # the least size of each class
+    large = [i for i, x in enumerate(scaled) if x >= marks[0]]
+    key = {i: (alone and i < oversize, bisect_right(marks, scaled[i]) - 1) for i in large}
+    classes = sorted(set(key.values()), reverse=True)
+    members = [[i for i in large if key[i] == c] for c in classes]
+    scale = lcm(*(s.denominator for s in steps))
+    weight = [int(steps[c[1]] * scale) for c in classes]
+    lead = [c[0] for c in classes]
+    ways = _configurations(weight, [len(m) for m in members], 3 * scale, lead if alone else None, eps)
+    bins = oversize if alone else most_bins(*distinct(given.sizes), k)
+    _refuse_when_endless([len(m) for m in members], ways, bins, eps)
+    small = [i for i, x in enumerate(scaled) if x < marks[0]]
+    for chosen in _types([len(m) for m in members], ways, bins):
+        for empty in [0] if alone else range(bins - len(chosen) + 1):
+            if not chosen and not empty:
+                continue
+            contents = _complete(chosen, empty, members, small, scaled)
+            if merge:
+                _merge_short(contents, scaled, k)
+            label = np.empty(len(sizes), np.int64)
+            for b, inside in enumerate(contents):
+                label[inside] = b
+            loads = [sum(sizes[i] for i in inside) for inside in contents]
+            yield max(loads), label, min(loads)
+
+
+def _configurations(
+    weight: list[int], counts: list[int], most: int, lead: list[bool] | None, eps: Fraction
+) -> list[tuple[int, ...]]:
+    """Non-empty count vectors of rounded total at most ``most``, descending; with ``lead``, exactly one of those."""
+    found: list[tuple[int, ...]] = []
+
+    def extend(vector: list[int], left: int) -> None:
+        at = len(vector)
+        if at == len(weight):
+            if any(vector) and (
+                lead is None or sum(v for v, is_lead in zip(vector, lead, strict=True) if is_lead) == 1
+            ):
+                found.append(tuple(vector))
+                if len(found) > CONFIGURATIONS:
+                    raise PolicyError(
+                        f"with epsilon = {float(eps):g} a group can be filled in more than {CONFIGURATIONS} ways, so "
+                        f"the types to look at would not end; take a larger epsilon, or method 'auto' or 'exact'"
+                    )
+            return
+        for c in range(min(counts[at], left // weight[at]), -1, -1):
+            extend([*vector, c], left - c * weight[at])
+
+    extend([], most)
+    return found
+
+
+def _refuse_when_endless(counts: list[int], ways: list[tuple[int, ...]], bins: int, eps: Fraction) -> None:
+    """PolicyError when the types are too many: counted where that is quick, else estimated from above."""
+    states = 1
+    for c in counts:
+        states *= c + 1
+    if states * len(ways) <= COUNTING:
+        number: dict[tuple[int, ...], int] = {(0,) * len(counts): 1}
+        for way in ways:  # as in making change
+            for state in product(*(range(w, c + 1) for w, c in zip(way, counts, strict=True))):
+                before = tuple(s - w for s, w in zip(state, way, strict=True))
+                if before in number:
+                    number[state] = number.get(state, 0) + number[before]
+        estimate, about = number.get(tuple(counts), 0) * (bins + 1), "about"
+    else:
+        estimate, about = comb(len(ways) + bins, bins), "at most"
+    if estimate > TYPES:
+        shown = f"{estimate:,}" if estimate < 10**15 else f"10^{len(str(estimate)) - 1}"
+        raise PolicyError(
+            f"with epsilon = {float(eps):g} there are {about} {shown} types to look at, more than {TYPES:,}; "
+            f"take a larger epsilon, or method 'auto' or 'exact'"
+        )
+
+
+def _types(counts: list[int], ways: list[tuple[int, ...]], bins: int) -> Iterator[list[tuple[int, ...]]]:
+    """Multisets of at most ``bins`` configurations that use up the counts, each once: in descending order."""
+
+    def extend(left: tuple[int, ...], start: int, chosen: list[tuple[int, ...]]) -> Iterator[list[tuple[int, ...]]]:
+        first = next((t for t, c in enumerate(left) if c), None)
+        if first is None:
+            yield chosen
+            return
+        if len(chosen) == bins:
+            return
+        for j in range(start, len(ways)):
+            way = ways[j]
+            if not any(way[: first + 1]):
+                return  # this and all later ones lack the largest class left
+            if all(w <= c for w, c in zip(way, left, strict=True)):
+                rest = tuple(c - w for c, w in zip(left, way, strict=True))
+                yield from extend(rest, j, [*chosen, way])
+
+    yield from extend(tuple(counts), 0, [])
+
+
+def _complete(
+    chosen: list[tuple[int, ...]], empty: int, members: list[list[int]], small: list[int], sizes: list[int]
+) -> list[list[int]]:
+    """Real items for the rounded ones, then each small item into the least loaded bin."""
+    following = [iter(m) for m in members]
+    contents = [[next(following[t]) for t, c in enumerate(way) for _ in range(c)] for way in chosen]
+    contents += [[] for _ in range(empty)]
+    heap = [(sum(sizes[i] for i in inside), b) for b, inside in enumerate(contents)]
+    heapify(heap)
+    for i in small:
+        load, b = heappop(heap)
+        contents[b].append(i)
+        heappush(heap, (load + sizes[i], b))
+    return contents
+
+
+def _merge_short(contents: list[list[int]], sizes: list[int], k: int) -> None:
+    """While a bin is below k, the two least loaded become one."""
+    contents.sort(key=lambda inside: -sum(sizes[i] for i in inside))
+    while sum(sizes[i] for i in contents[-1]) < k:
+        last = contents.pop()
+        contents[-1] = contents[-1] + last
+        contents.sort(key=lambda inside: -sum(sizes[i] for i in inside))
