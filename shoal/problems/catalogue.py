@@ -28,7 +28,13 @@ CATALOGUE: dict[str, dict[str, str]] = {
         "exact": "shoal.problems.labels.exact:exact",
     },
     "regions": {},
-    "tiles": {},
+    "tiles": {
+        "kd_tree": "shoal.problems.tiles.kd_tree:kd_tree",
+        "least_waste": "shoal.problems.tiles.search:least_waste",
+        "proportional": "shoal.problems.tiles.search:proportional",
+        "best_cuts": "shoal.problems.tiles.best_cuts:best_cuts",
+        "mondrian": "shoal.problems.tiles.kd_tree:mondrian",
+    },
     "gather": {},
     "cellular": {},
 }

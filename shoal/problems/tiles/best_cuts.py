@@ -1,0 +1,77 @@
+"""The best guillotine partition, exact, for places on few distinct coordinates."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shoal.errors import PolicyError
+from shoal.problems.tiles.cells import Cells
+from shoal.problems.tiles.places import Places
+
+RECTANGLES = 12_000_000  # 18 bytes each
+
+
+def rectangles(places: Places) -> int:
+    """How many rectangles between the distinct coordinates there are: the size of the dynamic program."""
+    nx, ny = (np.unique(c).size for c in (places.x, places.y))
+    return nx * (nx + 1) // 2 * (ny * (ny + 1) // 2)
+
+
+def best_cuts(places: Places, k: int, objective: str, **_: object) -> tuple[Cells, dict]:
+    """The best of all guillotine partitions: those that cut straight across, then each part again, and so on.
+
+    objective  "tiles": most tiles, then least size; "max": least heaviest tile, then most tiles, then least size;
+               "perimeter": least size; where size is half perimeter times weight, summed over the tiles
+
+    O(X^2 Y^2 (X + Y)) time for X and Y distinct coordinates; refuses more than twelve million rectangles.
+    Partitions that no straight cut divides (five tiles around a pinwheel) are not among those searched.
+    """
+    size = rectangles(places)
+    if size > RECTANGLES:
+        raise PolicyError(
+            f"method 'best_cuts' would look at {size:,} rectangles between the distinct coordinates, over its limit "
+            f"of {RECTANGLES:,}; use method 'auto', or fewer points"
+        )
+    from shoal.kernels.tiles_guillotine import MAX, PERIMETER, TILES
+
+    if objective == "max":
+        heaviest = _program(places, k, MAX, 0)[1]
+        return _program(places, k, TILES, heaviest)[0], {"exact_among": "guillotine partitions"}
+    found = _program(places, k, TILES if objective == "tiles" else PERIMETER, places.total)[0]
+    return found, {"exact_among": "guillotine partitions"}
+
+
+def _program(places: Places, k: int, objective: int, cap: int) -> tuple[Cells, int]:
+    from shoal.kernels.tiles_guillotine import guillotine
+
+    by_x, by_y = np.arange(places.x.size), np.argsort(places.y, kind="stable")
+    size = rectangles(places)
+    nx, ny = (np.unique(c).size for c in (places.x, places.y))
+    bx, by = np.zeros(places.x.size, np.int64), np.zeros(places.x.size, np.int64)
+    ends, rects = np.empty((4, max(nx, ny))), np.empty((nx * ny + 1, 4), np.int64)
+    value, mirror, choice = np.empty(size), np.empty(size), np.empty(size, np.int16)
+    m, nx, ny, heaviest, _ = guillotine(
+        places.x, places.y, places.weight, by_x, by_y, 0, by_x.size, k, cap, objective, max(nx, ny),
+        places.geographic, bx, by, ends, value, mirror, choice, rects,
+    )  # fmt: skip
+    rects = rects[:m]
+    tile = np.empty((nx, ny), np.int64)
+    for i, (x1, x2, y1, y2) in enumerate(rects):
+        tile[x1 : x2 + 1, y1 : y2 + 1] = i
+    # cut i < nx - 1 is right of column i, the others above the rows
+    cuts = np.concatenate(
+        [
+            np.stack([np.zeros(nx - 1), ends[1, : nx - 1], ends[0, 1:nx]], axis=1),
+            np.stack([np.ones(ny - 1), ends[3, : ny - 1], ends[2, 1:ny]], axis=1),
+        ]
+    )
+    edges = np.stack(
+        [
+            rects[:, 0] - 1,
+            np.where(rects[:, 2] > 0, nx - 2 + rects[:, 2], -1),
+            np.where(rects[:, 1] < nx - 1, rects[:, 1], -1),
+            np.where(rects[:, 3] < ny - 1, nx - 1 + rects[:, 3], -1),
+        ],
+        axis=1,
+    )
+    return Cells.of(places, tile[bx, by], edges, cuts), int(heaviest)

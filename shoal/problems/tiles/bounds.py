@@ -1,0 +1,73 @@
+"""What no partition into tiles can beat: how many there can be, how light the heaviest, how small they are."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shoal.problems.tiles.places import Places
+
+
+def most_tiles(weight: np.ndarray, k: int) -> int:
+    """At most this many tiles of weight at least k exist.
+
+    Count each place with at most k.  A tile that holds a place of at least k still counts k by that place alone;
+    any other tile counts all its weight, which is at least k.  So tiles number at most sum(min(w, k)) / k.
+    """
+    return int(np.minimum(weight, k).sum()) // k
+
+
+def least_largest(weight: np.ndarray, k: int) -> tuple[int, str]:
+    """No partition has a lighter heaviest tile; the bound and its argument.
+
+    Counting: M tiles at most, so one holds W / M.  Crowding: if all tiles weigh at most U < 2 k, no tile holds two
+    places heavier than U / 2, and each place x with U / 2 < x < k needs k - x more from the places of at most U / 2.
+    When those have not so much, U is too small; a larger U only eases that, so the least fitting U is found by halving.
+    """
+    total, heaviest = int(weight.sum()), int(weight.max())
+    counted = -(-total // most_tiles(weight, k))
+    bound = max(k, heaviest, counted)
+    why = (
+        "the heaviest place"
+        if bound == heaviest and heaviest > max(k, counted)
+        else "counting: total weight over the most tiles there can be"
+    )
+    light = np.sort(weight[weight < k])
+    sums = np.concatenate([[0], np.cumsum(light)])
+
+    def fits(u: int) -> bool:
+        cut = int(np.searchsorted(light, u // 2, side="right"))
+        return k * (light.size - cut) - int(sums[-1] - sums[cut]) <= int(sums[cut])
+
+    low, high = bound, 2 * k
+    if low < high and not fits(low):
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if fits(middle) else (middle, high)
+        bound, why = high, "crowding: two places of more than half that weight share no tile, and the rest fill too few"
+    return bound, why
+
+
+def least_half_perimeter(places: Places, k: int, neighbors: int = 32) -> float:
+    """No partition has a smaller mean half perimeter, weighted by records, of the tiles' tight boxes.
+
+    A tile with place p weighs at least k, so it holds a place at least as far from p, in width plus height, as the
+    place at which the weight around p reaches k.  Only the nearest ``neighbors`` places are looked at: farther ones
+    could only raise the bound.  Degrees count as km, widths by the smallest cosine among the latitudes.
+    """
+    from scipy.spatial import cKDTree
+
+    from shoal.kernels.tiles_select import KM_PER_DEGREE
+
+    xy = np.stack([places.x, places.y], axis=1)
+    if places.geographic:
+        xy = xy * KM_PER_DEGREE
+        xy[:, 0] *= max(0.0, float(np.cos(np.deg2rad(np.abs(places.y).max()))))
+    count = min(neighbors, k, xy.shape[0])
+    if count < 2:
+        return 0.0
+    distance, near = cKDTree(xy).query(xy, k=count, p=1)
+    reached = np.cumsum(places.weight[near], axis=1) >= k
+    last = np.where(reached.any(axis=1), reached.argmax(axis=1), count - 1)
+    at = distance[np.arange(xy.shape[0]), last]
+    mean = float((at * places.weight).sum() / max(places.total, 1))
+    return mean * (1 - 1e-9)  # below any rounding of the sum

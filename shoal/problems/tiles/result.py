@@ -1,0 +1,78 @@
+"""Tiles as the user gets them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from shoal.errors import InputError
+from shoal.model.certificate import Certificate
+
+
+@dataclass(frozen=True, eq=False)
+class Tiles:
+    """Rectangles that cover the plane, each with at least k records.
+
+    labels       int64[n]    tile of each point
+    bounds       float64[m, 4]  x low, y low, x high, y high; a point is in its tile when low <= coordinate < high.
+                 Infinite where the tile is unbounded.  Geographic coordinates: x low > x high where the tile lies
+                 across the end of the longitudes (180 degrees)
+    boxes        float64[m, 4]  the same for the tight box of the tile's points.  Its sides are people's own
+                 coordinates: for measuring, not for publishing
+    counts       int64[m]    records in each tile
+    centers      float64[m, 2]  mean of the tile's points
+    k            int         least number of records asked for
+    method, objective        as asked for, or as "auto" chose
+    coordinates  "projected" or "geographic"
+    cost         int         records in the largest tile
+    certificate  of the cost; its details state the number of tiles with the most there can be, and their size
+    """
+
+    labels: np.ndarray
+    bounds: np.ndarray
+    boxes: np.ndarray
+    counts: np.ndarray
+    centers: np.ndarray
+    k: int
+    method: str
+    objective: str
+    coordinates: str
+    certificate: Certificate
+
+    @property
+    def cost(self) -> int:
+        """Records in the largest tile."""
+        return int(self.counts.max())
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    def names(self) -> list[str]:
+        """A text for each tile: ``-0.15..-0.1 51.5..51.52``, x first, two dots and nothing where unbounded."""
+        return names_of(self.bounds)
+
+    def contains(self, tile: int, points: np.ndarray) -> np.ndarray:
+        """Which of the points float[n, 2] lie in a tile, bool[n]."""
+        p = np.asarray(points, dtype=np.float64)
+        if p.ndim != 2 or p.shape[1] != 2:
+            raise InputError(f"points must be an array of shape (n, 2), x and y; this one has shape {p.shape}")
+        x_low, y_low, x_high, y_high = self.bounds[tile]
+        x = p[:, 0]
+        if self.coordinates == "geographic" and np.isfinite(x_low) and np.isfinite(x_high):
+            inside = (x - x_low) % 360 < ((x_high - x_low) % 360 or 360.0)
+        else:
+            inside = (x_low <= x) & (x < x_high)
+        return inside & (y_low <= p[:, 1]) & (p[:, 1] < y_high)
+
+
+def names_of(bounds: np.ndarray) -> list[str]:
+    """Texts for bounds float64[m, 4], equal where and only where the bounds are."""
+
+    def text(v: float) -> str:
+        if not np.isfinite(v):
+            return ""
+        return str(int(v)) if v == int(v) and abs(v) < 1e15 else repr(float(v))
+
+    texts = {v: text(v) for v in np.unique(bounds)}
+    return [f"{texts[a]}..{texts[c]} {texts[b]}..{texts[d]}" for a, b, c, d in bounds]
