@@ -17,6 +17,8 @@ CATALOGUE: dict[str, dict[str, str]] = {
     "tables": {
         "auto": "shoal.problems.tables.three_phase:three_phase",
         "three_phase": "shoal.problems.tables.three_phase:three_phase",
+        "hilbert": "shoal.problems.tables.hilbert:hilbert",
+        "three_phase_hilbert": "shoal.problems.tables.hilbert:three_phase_hilbert",
     },
     "labels": {},
     "regions": {},
