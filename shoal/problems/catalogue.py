@@ -18,6 +18,8 @@ CATALOGUE: dict[str, dict[str, str]] = {
         "auto": "shoal.problems.tables.cascade:cascade",
         "cascade": "shoal.problems.tables.cascade:cascade",
         "three_phase": "shoal.problems.tables.three_phase:three_phase",
+        "hilbert": "shoal.problems.tables.hilbert:hilbert",
+        "three_phase_hilbert": "shoal.problems.tables.hilbert:three_phase_hilbert",
     },
     "labels": {
         "fold": "shoal.problems.labels.greedy:fold",

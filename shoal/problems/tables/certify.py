@@ -1,0 +1,90 @@
+"""Certificates for groupings that come with no promise of their own: the loss, and what any grouping must lose."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from shoal.model.certificate import Certificate, Guarantee
+from shoal.model.histogram import Histogram
+from shoal.model.partition import Partition
+from shoal.model.recoding import Recoding
+from shoal.model.task import Grouping, Task
+from shoal.problems.tables.three_phase import residue
+
+ARGUMENT = "at least {rows} rows share their group with different rows, each at its cheapest: {why}"
+
+
+def least_steps(histogram: Histogram, recoding: Recoding) -> np.ndarray:
+    """float64[m]: the least that a row of each cell loses when its group holds another quasi-identifier tuple.
+
+    In some column the group then has a second value: the row loses at least the cheapest class, set or range of its
+    code that holds two codes.
+    """
+    out = np.full(histogram.cells, np.inf)
+    for j, column in enumerate(recoding.columns):
+        if column.size < 2:
+            continue
+        if column.kind == "levels":
+            loss = np.full(column.size, np.inf)
+            for level in range(column.levels):
+                wide = np.bincount(column.node[level])[column.node[level]] > 1
+                loss = np.where(wide, np.minimum(loss, column.loss[level]), loss)
+        elif column.kind == "set":
+            loss = np.full(column.size, 1 / (column.size - 1))
+        else:
+            gap = np.diff(column.position) / column.span
+            loss = np.minimum(np.append(gap, np.inf), np.append(np.inf, gap))
+        out = np.minimum(out, (loss * column.weight)[histogram.quasi[:, j]])
+    return out
+
+
+def bound(task: Task, fewest: int) -> float:
+    """What a partition must lose when at least ``fewest`` rows share their group with different rows.
+
+    An int for stars; for NCP a float made a billionth smaller, so that rounding cannot lift it above the truth.
+    """
+    histogram, recoding = task.histogram, task.recoding
+    if fewest <= 0 or not recoding.columns:
+        return 0
+    step = least_steps(histogram, recoding)
+    order = np.argsort(step)
+    upto = np.cumsum(histogram.count[order])
+    here = np.clip(fewest - (upto - histogram.count[order]), 0, histogram.count[order])
+    kept = here > 0
+    total = float((step[order][kept] * here[kept]).sum())
+    if not np.isfinite(total):
+        return 0
+    if recoding.unit == "stars":
+        return int(np.floor(total + 1e-6))
+    return total / (histogram.rows * len(recoding.columns)) * (1 - 1e-9)
+
+
+def certified(
+    task: Task,
+    partition: Partition,
+    method: str,
+    guarantee: Guarantee | None = None,
+    details: Mapping[str, Any] | None = None,
+) -> Grouping:
+    """A grouping with its loss in the recoding's unit and the tuple bound turned into that unit.
+
+    O(m log m) beside what ``residue`` takes.
+    """
+    facts = residue(task.histogram, task.requirement)[1] if task.histogram.cells else {"bound": 0, "argument": ""}
+    cost = task.recoding.cost(task.histogram, partition)
+    below = min(bound(task, facts["bound"]), cost)
+    return Grouping(
+        partition,
+        Certificate(
+            cost=cost,
+            lower_bound=below,
+            unit=task.recoding.unit,
+            guarantee=guarantee or Guarantee(),
+            bound=ARGUMENT.format(rows=facts["bound"], why=facts["argument"]),
+            details={"fewest_suppressed": facts["bound"], **(details or {})},
+        ),
+        method,
+    )

@@ -1,0 +1,75 @@
+"""What every method's tests ask: small random tables, and whether a grouping keeps its word on them."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import strategies as st
+
+from shoal.model.histogram import Histogram
+from shoal.model.partition import Partition
+from shoal.model.privacy import Requirement
+from shoal.model.recoding import ColumnRecoding, Recoding
+from shoal.model.task import Grouping, shortfall
+from shoal.problems.tables import group
+from tests.oracles.tables import eligible, partitions
+
+
+def all_eligible(histogram: Histogram, need: Requirement, partition: Partition) -> bool:
+    """Row by row: every group meets the requirement, and every row has one group."""
+    partition.check(histogram)
+    for g in range(partition.groups):
+        here = partition.group == g
+        rows = np.repeat(histogram.sensitive[partition.cell[here]], partition.count[here], axis=0)
+        if not eligible([tuple(r) for r in rows], need.k, need.frequency, need.distinct):
+            return False
+    return True
+
+
+def least_loss(histogram: Histogram, need: Requirement, recoding: Recoding) -> float | None:
+    """The optimum over all partitions of the rows, in the recoding's unit; None when there is none."""
+    row = np.repeat(np.arange(histogram.cells), histogram.count)
+    best = None
+    for found in partitions(row.size):
+        sensitive = [[tuple(histogram.sensitive[row[i]]) for i in g] for g in found]
+        if all(eligible(s, need.k, need.frequency, need.distinct) for s in sensitive):
+            label = np.zeros(row.size, int)
+            for number, g in enumerate(found):
+                label[g] = number
+            cost = recoding.cost(histogram, Partition.of(row, label, np.ones(row.size, int)))
+            best = cost if best is None else min(best, cost)
+    return best
+
+
+def columns_of(form: str, sizes: tuple[int, ...]) -> Recoding:
+    """Every column published in one form; "tree" is values, pairs, all."""
+    make = {
+        "stars": ColumnRecoding.stars,
+        "tree": lambda n: ColumnRecoding.tree(np.stack([np.arange(n), np.arange(n) // 2, np.zeros(n, int)])),
+        "set": ColumnRecoding.set,
+        "range": lambda n: ColumnRecoding.range(np.arange(n) ** 1.5),
+    }[form]
+    return Recoding(tuple(make(n) for n in sizes), "stars" if form == "stars" else "ncp")
+
+
+forms = st.sampled_from(["stars", "tree", "set", "range"])
+
+
+@st.composite
+def tables(draw: st.DrawFn, d: int = 2, s: int = 1, most: int = 8, values: int = 3) -> Histogram:
+    """1 to ``most`` rows with d quasi-identifiers and s sensitive columns."""
+    n = draw(st.integers(1, most))
+    rows = draw(st.lists(st.tuples(*[st.integers(0, values)] * (d + s)), min_size=n, max_size=n))
+    array = np.array(rows)
+    return Histogram.from_rows(array[:, :d], array[:, d:])
+
+
+def solved(histogram: Histogram, need: Requirement, recoding: Recoding, method: str, **how: object) -> Grouping | None:
+    """The method's grouping after the checks that hold for all; None when no partition exists."""
+    if shortfall(histogram, need) is not None:
+        return None
+    found = group(histogram, need, method, recoding=recoding, seed=0, **how)  # type: ignore[arg-type]
+    assert all_eligible(histogram, need, found.partition)
+    assert found.method == method
+    if found.certificate.unit == recoding.unit:
+        assert found.certificate.cost == recoding.cost(histogram, found.partition)
+    return found

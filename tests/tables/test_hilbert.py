@@ -1,0 +1,154 @@
+"""Groups along a curve: the curve itself, eligibility, the bound, and that TP+ never loses to TP."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shoal.model.histogram import Histogram
+from shoal.model.privacy import DistinctLDiversity, KAnonymity, LDiversity, Requirement
+from shoal.model.recoding import Recoding
+from shoal.problems.tables import group
+from shoal.problems.tables.hilbert import _queues, hilbert_order, with_pool
+from shoal.problems.tables.three_phase import residue
+from tests.tables.checks import all_eligible, columns_of, forms, least_loss, solved, tables
+
+METHODS = ("hilbert", "three_phase_hilbert")
+
+
+@pytest.mark.parametrize(("d", "bits"), [(1, 3), (2, 1), (2, 3), (3, 2), (4, 2)])
+def test_the_curve_visits_every_point_and_steps_to_a_neighbour(d, bits):
+    points = np.array(list(product(range(1 << bits), repeat=d)))
+    path = points[hilbert_order(points, bits)]
+    assert len({tuple(p) for p in path}) == len(points)
+    assert (np.abs(np.diff(path, axis=0)).sum(axis=1) == 1).all()
+
+
+def test_the_curve_of_many_columns_needs_more_than_one_word():
+    rng = np.random.default_rng(0)
+    points = rng.integers(0, 1 << 9, (50, 10))
+    path = hilbert_order(points, 9)
+    assert sorted(path) == list(range(50))
+    padded = np.concatenate([points, points[:1]])  # equal points are neighbours
+    found = hilbert_order(padded, 9).tolist()
+    assert abs(found.index(0) - found.index(50)) == 1
+
+
+@pytest.mark.parametrize("method", METHODS)
+@settings(deadline=None, max_examples=150)
+@given(
+    histogram=tables(),
+    form=forms,
+    k=st.integers(1, 4),
+    l=st.integers(1, 3),
+    distinct=st.integers(1, 3),
+    effort=st.sampled_from(["fast", "balanced"]),
+)
+def test_one_sensitive_column(method, histogram, form, k, l, distinct, effort):
+    need = Requirement(k, (l,), (distinct,))
+    recoding = columns_of(form, histogram.quasi_sizes)
+    found = solved(histogram, need, recoding, method, effort=effort)
+    if found is not None and histogram.rows <= 6:
+        best = least_loss(histogram, need, recoding)
+        assert found.certificate.lower_bound <= best + 1e-12
+        promise = found.certificate.guarantee
+        if promise.factor is not None:
+            assert found.certificate.cost <= promise.factor * best + promise.additive
+
+
+@pytest.mark.parametrize("method", METHODS)
+@settings(deadline=None, max_examples=60)
+@given(
+    histogram=tables(d=2, s=2, most=14),
+    k=st.integers(1, 4),
+    f=st.tuples(st.integers(1, 3), st.integers(1, 2)),
+    u=st.tuples(st.integers(1, 2), st.integers(1, 3)),
+)
+def test_several_sensitive_columns(method, histogram, k, f, u):
+    solved(histogram, Requirement(k, f, u), Recoding.stars(histogram), method)
+
+
+@settings(deadline=None, max_examples=80)
+@given(histogram=tables(d=2, s=0), form=forms, k=st.integers(1, 4))
+def test_k_anonymity_is_the_best_cut_of_the_order(histogram, form, k):
+    from shoal.problems.tables.hilbert import _least_cuts
+
+    if histogram.rows < k:
+        return
+    recoding = columns_of(form, histogram.quasi_sizes)
+    order = np.arange(histogram.cells)
+    found = recoding.cost(histogram, _least_cuts(histogram, recoding, k, order))
+    rows = np.repeat(order, histogram.count)
+    best = None
+    for cuts in product([0, 1], repeat=rows.size - 1):
+        label = np.concatenate([[0], np.cumsum(cuts)]).astype(int)
+        if np.bincount(label).min() >= k:
+            from shoal.model.partition import Partition
+
+            cost = recoding.cost(histogram, Partition.of(rows, label, np.ones(rows.size, int)))
+            best = cost if best is None else min(best, cost)
+    assert found == pytest.approx(best)
+
+
+def census(n: int, seed: int, sensitive: list[float]) -> Histogram:
+    rng = np.random.default_rng(seed)
+    quasi = np.stack([rng.integers(0, 20, n), rng.integers(0, 2, n), rng.integers(0, 5, n) ** 2 // 4], axis=1)
+    return Histogram.from_rows(quasi, rng.choice(len(sensitive), n, p=sensitive))
+
+
+@pytest.mark.parametrize("l", [2, 3, 4])
+def test_three_phase_hilbert_suppresses_no_more_tuples_and_stars_less_than_three_phase(l):
+    histogram = census(1500, l, [0.2, 0.2, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1])
+    plus = group(histogram, LDiversity(l), "three_phase_hilbert", seed=0)
+    plain = group(histogram, LDiversity(l), "three_phase")
+    stars = Recoding.stars(histogram)
+    assert plus.certificate.cost < stars.cost(histogram, plain.partition)
+    moved = int(residue(histogram, Requirement(1, (l,), (1,)))[0].sum())
+    assert plus.certificate.details["rows_moved"] == moved
+    mixed = stars.losses(histogram, plus.partition).sum(axis=1) > 0
+    assert int(plus.partition.sizes[mixed].sum()) <= moved
+    assert plus.certificate.guarantee.factor == 3  # d, after phase one or two
+
+
+def test_groups_stay_near_l_rows_even_when_a_value_is_as_frequent_as_may_be():
+    histogram = census(3000, 1, [0.33, 0.33, 0.17, 0.17])
+    found = group(histogram, LDiversity(3), "hilbert", effort="fast", seed=0)
+    assert np.median(found.partition.sizes) == 3
+    assert found.partition.sizes.max() <= 12
+
+
+@pytest.mark.parametrize("scarce", [0.25, 0.04])
+def test_a_scarce_value_is_shared_out_evenly(scarce):
+    # Distinct 2-diversity where one of two values is rare: as many groups as rare rows, at most, and no huge one.
+    histogram = census(2000, 2, [1 - scarce, scarce])
+    need = Requirement(5, (1,), (2,))
+    partition = _queues(histogram, need, 0, np.arange(histogram.cells))
+    assert all_eligible(histogram, need, partition)
+    assert partition.sizes.max() <= 4 * max(5, 1 / scarce)
+    assert partition.groups >= 0.8 * min(2000 / 5, 2000 * scarce)
+
+
+def test_a_pool_takes_groups_until_it_is_eligible():
+    histogram = Histogram.from_rows(np.arange(7), np.array([0, 0, 0, 1, 2, 1, 2]))
+    from shoal.model.partition import Partition
+
+    pool = np.array([1, 1, 1, 0, 0, 0, 0])
+    partition = Partition.of(np.array([3, 4, 5, 6]), np.array([0, 0, 1, 1]), np.ones(4, int))
+    need = Requirement(1, (2,), (1,))
+    found = with_pool(histogram, need, partition, pool)
+    assert all_eligible(histogram, need, found)
+    assert found.groups == 1
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_equal_seeds_equal_answers_and_an_empty_table_is_answered(method):
+    histogram = census(300, 3, [0.25] * 4)
+    a, b = (group(histogram, [KAnonymity(6), LDiversity(2)], method, seed=1) for _ in range(2))
+    assert np.array_equal(a.partition.cell, b.partition.cell)
+    assert np.array_equal(a.partition.group, b.partition.group)
+    empty = Histogram.from_rows(np.zeros((0, 2), int), np.zeros((0, 1), int))
+    assert group(empty, [KAnonymity(5), DistinctLDiversity(3)], method).partition.groups == 0
