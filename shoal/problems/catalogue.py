@@ -17,6 +17,7 @@ CATALOGUE: dict[str, dict[str, str]] = {
     "tables": {
         "auto": "shoal.problems.tables.three_phase:three_phase",
         "three_phase": "shoal.problems.tables.three_phase:three_phase",
+        "two_anonymity": "shoal.problems.tables.two_anonymity:two_anonymity",
     },
     "labels": {},
     "regions": {},
