@@ -20,6 +20,7 @@ CATALOGUE: dict[str, dict[str, str]] = {
         "three_phase": "shoal.problems.tables.three_phase:three_phase",
         "hilbert": "shoal.problems.tables.hilbert:hilbert",
         "three_phase_hilbert": "shoal.problems.tables.hilbert:three_phase_hilbert",
+        "two_anonymity": "shoal.problems.tables.two_anonymity:two_anonymity",
     },
     "labels": {
         "fold": "shoal.problems.labels.greedy:fold",

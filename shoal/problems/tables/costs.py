@@ -1,0 +1,180 @@
+"""Losses as whole numbers, so that bounds and optima can be compared exactly.
+
+An exact method works on *types* (distinct quasi-identifier tuples) and on what any group of types pays per row.
+Stars are whole numbers already.  Other losses are read as fractions (a loss of 0.142857142857 is 1/7) and multiplied
+by their common denominator; where they have none under the limit they are rounded down on a fine grid, so that every
+bound stays a bound and only the claim of optimality is lost (``exact`` is False).
+
+What all recodings share, and all that the proofs of these methods use:
+(1) a group's loss per row never falls when rows join it;
+(2) two groups with a tuple in common: the union loses per row at most what both lose together;
+(3) for levels and ranges a group loses in a column what its worst pair loses there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from shoal.errors import PolicyError
+from shoal.model.histogram import Histogram
+from shoal.model.partition import Partition
+from shoal.model.recoding import ColumnRecoding, Recoding
+from shoal.model.task import Task
+
+KINDS = {"levels": 0, "range": 1, "set": 2}
+DENOMINATOR = 10**5  # losses are read as fractions with at most this denominator
+LARGEST = 10**7  # and brought to a common denominator of at most this
+WIDEST = 4096  # codes of one column: its table of pairs is the square of this at most
+
+
+@dataclass(frozen=True, eq=False)
+class Costs:
+    """What groups of types pay.
+
+    code    int32[t, d]   the types
+    count   int64[t]      rows of each
+    pair    int64[...]    loss of publishing two codes of a column as one: pair[start[j] + a * size[j] + b]
+    start   int64[d], size int64[d]
+    kind    int64[d]      0 levels, 1 range, 2 set
+    scale   a row's loss in the recoding's unit is its whole-number loss / scale
+    exact   whether the whole numbers are the losses, or those rounded down
+    unit    the recoding's unit; "ncp" is a mean over rows and columns
+    """
+
+    code: np.ndarray
+    count: np.ndarray
+    pair: np.ndarray
+    start: np.ndarray
+    size: np.ndarray
+    kind: np.ndarray
+    scale: int
+    exact: bool
+    unit: str
+
+    @property
+    def types(self) -> int:
+        """Number of types, t."""
+        return int(self.count.size)
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return int(self.count.sum())
+
+    @property
+    def worst(self) -> int:
+        """No row of any group pays more."""
+        top = [int(self.pair[a : a + s * s].max(initial=0)) for a, s in zip(self.start, self.size, strict=True)]
+        return sum(v * (int(s) - 1 if k == 2 else 1) for v, s, k in zip(top, self.size, self.kind, strict=True))
+
+    @classmethod
+    def of(cls, histogram: Histogram, recoding: Recoding) -> Costs:
+        """O(m log m), and the square of every column's number of codes.
+
+        Raises PolicyError for a column with more than 4,096 codes or a level that may not be published.
+        """
+        of_type, first = histogram.types
+        for name, column in zip(histogram.quasi_names, recoding.columns, strict=True):
+            if column.kind == "levels" and column.ceiling < column.levels - 1:
+                raise PolicyError(
+                    f"exact methods publish {name!r} up to its root; lift its ceiling or choose another method"
+                )
+            if column.size > WIDEST:
+                raise PolicyError(
+                    f"column {name!r} has {column.size} values; exact methods take at most {WIDEST}, so band it first"
+                )
+        tables = [_pairs(c) for c in recoding.columns]
+        fractions: list[list[Fraction]] | None = []
+        scale = 1
+        for values, _ in tables:
+            read = [Fraction(float(v)).limit_denominator(DENOMINATOR) for v in values]
+            scale = math.lcm(scale, *(f.denominator for f in read)) if read else scale
+            if scale > LARGEST or any(abs(f - Fraction(float(v))) > 1e-12 for f, v in zip(read, values, strict=True)):
+                fractions = None
+                break
+            assert fractions is not None
+            fractions.append(read)
+        if fractions is None:
+            scale = 2**20
+        pieces, start = [], [0]
+        for j, (values, inverse) in enumerate(tables):
+            if fractions is None:
+                whole = np.floor(values * scale).astype(np.int64)
+            else:
+                whole = np.array([int(f * scale) for f in fractions[j]], np.int64)
+            pieces.append(whole[inverse])
+            start.append(start[-1] + inverse.size)
+        return cls(
+            code=np.ascontiguousarray(histogram.quasi[first], dtype=np.int32),
+            count=np.bincount(of_type, weights=histogram.count, minlength=first.size).astype(np.int64),
+            pair=np.concatenate([*pieces, np.zeros(1, np.int64)]),
+            start=np.array(start[:-1], np.int64),
+            size=np.array([c.size for c in recoding.columns], np.int64),
+            kind=np.array([KINDS[c.kind] for c in recoding.columns], np.int64),
+            scale=scale,
+            exact=fractions is not None,
+            unit=recoding.unit,
+        )
+
+    def with_count(self, count: np.ndarray) -> Costs:
+        """The same types with other numbers of rows, at least 1 each."""
+        values = {f: getattr(self, f) for f in self.__dataclass_fields__}
+        return Costs(**{**values, "count": np.asarray(count, np.int64)})
+
+    def loss(self, types: Sequence[int] | np.ndarray) -> int:
+        """Whole-number loss per row of a group of these types."""
+        total = 0
+        codes = self.code[np.asarray(types, np.int64)]
+        for j in range(codes.shape[1]):
+            a, s = int(self.start[j]), int(self.size[j])
+            here = codes[:, j].astype(np.int64)
+            if self.kind[j] == 2:
+                total += int(self.pair[a + 1]) * (np.unique(here).size - 1) if s > 1 else 0
+            else:
+                low = here.min() if self.kind[j] == 1 else here[0]
+                total += int(self.pair[a + low * s + here].max())
+        return total
+
+    def bound(self, whole: int, cost: float, rows: int) -> int | float:
+        """A whole-number lower bound in the certificate's unit, rounded down, never above cost."""
+        exact = Fraction(whole, self.scale)
+        if self.unit == "stars":
+            return int(min(math.ceil(exact), cost))
+        return float(min(np.nextafter(float(exact / max(rows * self.code.shape[1], 1)) * (1 - 1e-12), 0), cost))
+
+    def certified(
+        self, task: Task, partition: Partition, lower: int, whole: int
+    ) -> tuple[int | float, int | float, bool]:
+        """(cost, lower bound, optimal) of a partition of all rows for its certificate.
+
+        lower, whole  lower bound and cost as whole numbers; where they are equal and exact, cost is the bound
+        """
+        cost = task.recoding.cost(task.histogram, partition)
+        if self.exact and lower >= whole:
+            return cost, cost, True
+        bound = self.bound(max(lower, 0), cost, task.histogram.rows)
+        return cost, bound, bound == cost
+
+
+def _pairs(column: ColumnRecoding) -> tuple[np.ndarray, np.ndarray]:
+    """Distinct losses of a column's pairs of codes float64[v], and which of them each pair has, int64[size * size]."""
+    s = column.size
+    out = np.full((s, s), np.nan)
+    if column.kind == "set":
+        out[:] = 1 / max(s - 1, 1)
+        np.fill_diagonal(out, 0)
+    elif column.kind == "range":
+        out[:] = np.abs(column.position[:, None] - column.position[None, :]) / column.span
+    else:
+        for level in range(column.levels):
+            same = column.node[level][:, None] == column.node[level][None, :]
+            out = np.where(np.isnan(out) & same, column.loss[level][:, None], out)
+        if np.isnan(out).any():
+            raise PolicyError("a hierarchy has no common root, so some rows cannot be published together")
+    values, inverse = np.unique(out * column.weight, return_inverse=True)
+    return values, inverse.reshape(-1).astype(np.int64)

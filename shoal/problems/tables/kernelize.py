@@ -1,0 +1,151 @@
+"""Kernels for k-anonymity: a table with few columns and values shrinks to a size that does not depend on its rows.
+
+Blocki, Williams, "Resolving the complexity of some data privacy problems", ICALP 2010, Lemma 2 and Algorithm 1.
+
+The paper prints three thresholds, k(2k-1)2^d, k(2k)2^d and "more than" beside "at least"; all are safe.  ``paper``
+below is Algorithm 1: while a row has more than T = 2 k^2 2^d copies, k of them leave as a group.  ``linear`` is
+smaller by a factor of about k and the default:
+
+Theorem.  Let r be a type, and let p be the number of published rows other than r itself that cover r.  If r has more
+than T* = (2k - 2) p + 2k - 1 copies, some optimum has a group of at least 2k copies of r and nothing else, so k of
+them can leave as a group of their own and the rest of the table keeps its optimum.
+Proof.  Take an optimum and merge groups that publish the same row, which changes no loss.  Consider a group that
+publishes r' != r and holds a copies of r among s rows.  If a >= k and s >= 2k, let k copies of r leave as a group:
+neither they nor the s - k >= k rows that stay pay more.  Repeat; every step takes k copies of r out of such groups,
+so it ends, and then a <= k - 1, or s <= 2k - 1 and a <= 2k - 2 (another row is there).  So at most (2k - 2) p copies
+lie in groups that publish something else than r, and at least 2k lie in the group that publishes r.              []
+
+p is at most the product of the columns' levels minus one (2^d - 1 for stars).  Only closures count: published rows
+that are the least cover of r and some other types of this very table, so p may be counted on the table.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from shoal.errors import PolicyError
+from shoal.model.histogram import Histogram
+from shoal.model.partition import Partition
+from shoal.model.recoding import Recoding
+
+COVERS = 1024  # published rows over one type are counted on the table up to this many, else bounded
+
+
+@dataclass(frozen=True, eq=False)
+class Kernel:
+    """A table's kernel, and what left it.
+
+    histogram  the kernel: the same columns, fewer rows; its cells are in the order of the original's
+    cell       int64[c]  original cell of each cell of the kernel
+    emitted    int64[m]  rows of each original cell that left, in groups of k equal rows
+    threshold  int64[t]  a type above this was shrunk
+    """
+
+    original: Histogram
+    histogram: Histogram
+    cell: np.ndarray
+    emitted: np.ndarray
+    threshold: np.ndarray
+
+    def replay(self, partition: Partition) -> Partition:
+        """A partition of the kernel, extended to the original: emitted rows of a type form one group.  O(m log m)."""
+        of_type, _ = self.original.types
+        out = np.flatnonzero(self.emitted)
+        return Partition.of(
+            np.concatenate([self.cell[partition.cell], out]),
+            np.concatenate([partition.group, partition.groups + of_type[out]]),
+            np.concatenate([partition.count, self.emitted[out]]),
+        )
+
+
+def kernelize(histogram: Histogram, k: int, recoding: Recoding | None = None, *, threshold: str = "linear") -> Kernel:
+    """Shrink a table without changing the least loss of k-anonymity beyond what the emitted groups pay themselves.
+
+    recoding   stars when None; hierarchies too, sets and ranges raise PolicyError
+    threshold  "linear" ((2k-2) p + 2k - 1, see above) or "paper" (2 k^2 per published row)
+
+    O(m d) for m cells, and counting covers on the table at most O(t d) per type that may shrink.
+    """
+    recoding = recoding or Recoding.stars(histogram)
+    if threshold not in ("linear", "paper"):
+        raise PolicyError.unknown("threshold", threshold, ["linear", "paper"])
+    for name, column in zip(histogram.quasi_names, recoding.columns, strict=True):
+        if column.kind != "levels":
+            raise PolicyError(f"{name!r} is published as {column.kind}s; kernels are known for stars and hierarchies")
+    of_type, first = histogram.types
+    rows = np.bincount(of_type, weights=histogram.count, minlength=first.size).astype(np.int64)
+    covers = math.prod(column.levels for column in recoding.columns)
+    if threshold == "paper":
+        limit = np.full(first.size, min(2 * k * k * covers, 2**62), np.int64)
+    else:
+        limit = np.full(first.size, min((2 * k - 2) * (covers - 1) + 2 * k - 1, 2**62), np.int64)
+        if covers <= COVERS:
+            code = histogram.quasi[first]
+            for t in np.flatnonzero(rows > 2 * k - 1).tolist():
+                limit[t] = (2 * k - 2) * _covers(code, t, recoding) + 2 * k - 1
+    groups = np.maximum(0, -(-(rows - limit) // k))
+    give = (groups * k)[of_type]
+    order = np.argsort(of_type, kind="stable")
+    held = histogram.count[order]
+    before = np.cumsum(held) - held
+    start = np.searchsorted(of_type[order], np.arange(first.size)) if first.size else np.zeros(0, np.int64)
+    before -= before[start][of_type[order]] if first.size else 0
+    emitted = np.zeros(histogram.cells, np.int64)
+    emitted[order] = np.clip(give[order] - before, 0, held)
+    left = histogram.count - emitted
+    cell = np.flatnonzero(left)
+    kernel = Histogram(
+        histogram.quasi[cell],
+        histogram.sensitive[cell],
+        left[cell],
+        histogram.quasi_names,
+        histogram.sensitive_names,
+        histogram.quasi_sizes,
+        histogram.sensitive_sizes,
+    )
+    return Kernel(histogram, kernel, cell, emitted, limit)
+
+
+def _covers(code: np.ndarray, t: int, recoding: Recoding) -> int:
+    """Published rows other than type t itself that are the least cover of t and other types of the table.
+
+    Each is a vector of levels, and the closure of a set of types is the largest level in every column of its members'.
+    """
+    levels = np.zeros(code.shape, np.int64)
+    for j, column in enumerate(recoding.columns):
+        unmet = np.ones(len(code), bool)
+        for level in range(column.levels):
+            unmet &= column.node[level][code[:, j]] != column.node[level][code[t, j]]
+            levels[:, j] += unmet
+    single = {tuple(v) for v in np.unique(levels, axis=0).tolist()}
+    single.discard((0,) * code.shape[1])
+    closed = set(single)
+    fresh = closed
+    while fresh:
+        fresh = {tuple(map(max, a, b)) for a in fresh for b in single} - closed
+        closed |= fresh
+    return len(closed)
+
+
+def deal(histogram: Histogram, types: np.ndarray, group: np.ndarray, count: np.ndarray) -> Partition:
+    """A partition from groups of types: which of a type's rows go where is dealt out in the order of the cells.
+
+    types, group, count  int64[p]  rows of a type placed in a group; every type's rows are placed exactly once
+    """
+    of_type, _ = histogram.types
+    cells = np.argsort(of_type, kind="stable")
+    order = np.argsort(types, kind="stable")
+    cell_end = np.cumsum(histogram.count[cells])
+    place_end = np.cumsum(np.asarray(count, np.int64)[order])
+    if (cell_end[-1:] != place_end[-1:]).any() or cell_end.size * place_end.size == 0 < cell_end.size + place_end.size:
+        raise ValueError("the groups do not place every row exactly once")
+    ends = np.unique(np.concatenate([cell_end, place_end]))
+    size = np.diff(np.concatenate([[0], ends]))
+    return Partition.of(
+        cells[np.searchsorted(cell_end, ends)],
+        np.asarray(group, np.int64)[order][np.searchsorted(place_end, ends)],
+        size,
+    )
