@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from shoal.errors import InputError, PolicyError
 from shoal.judge.file import judge_release, read_release
 from shoal.judge.original import Comparison, compare
 from shoal.model.audit import Audit
 from shoal.model.certificate import Certificate
-from shoal.model.policy import Policy
+from shoal.model.policy import PLACE, Policy
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,13 +86,13 @@ def verify(release: str | Path, certificate: str | Path, original: str | Path | 
     separator = record.get("separator")
     findings: list[tuple[str, bool, str]] = []
     frame = read_release(path, separator)
-    absent = [n for n in (*policy.quasi_identifiers, *policy.sensitive) if n not in frame.columns]
+    absent = [n for n in (*policy.grouped, *policy.sensitive) if n not in frame.columns]
     if absent:
         raise PolicyError.unknown("column of the release", absent[0], frame.columns)
     try:
         audit, digest, _ = judge_release(
             path,
-            policy.quasi_identifiers,
+            policy.grouped,
             policy.sensitive,
             policy.privacy,
             star=policy.star,
@@ -102,7 +104,7 @@ def verify(release: str | Path, certificate: str | Path, original: str | Path | 
         from shoal.judge.privacy import judge
         from shoal.release import file_hash
 
-        audit = judge(frame, policy.quasi_identifiers, policy.sensitive, policy.privacy)
+        audit = judge(frame, policy.grouped, policy.sensitive, policy.privacy)
         digest = file_hash(path)
         findings.append(("stars", False, str(error)))
     same = digest == expected[0]
@@ -119,6 +121,11 @@ def verify(release: str | Path, certificate: str | Path, original: str | Path | 
     if original is not None:
         from shoal.engines.files import read_table
 
-        compared: Comparison = compare(read_table(original), frame, record, policy)
+        source = read_table(original)
+        pair = asked.get("coordinates")
+        if pair and set(pair) <= set(source.columns):
+            joined = pl.concat_str([pl.col(c).cast(pl.String) for c in pair], separator=" ").alias(PLACE)
+            source = source.with_columns(joined).drop(pair)
+        compared: Comparison = compare(source, frame, record, policy)
         findings.extend(compared.findings)
     return Verdict(holds=all(h for _, h, _ in findings), findings=tuple(findings), audit=audit, certificate=stated)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +13,15 @@ import polars as pl
 
 from shoal.engines.frames import Counted, Replacement, require
 from shoal.engines.open import open_table
-from shoal.errors import InputError, PolicyError
+from shoal.errors import InputError
 from shoal.model.audit import Audit
 from shoal.model.loss import View, measures, ncp, stars, suppressed_tuples
 from shoal.model.policy import Policy
 from shoal.model.privacy import requirement
-from shoal.model.recoding import ColumnRecoding, Recoding
 from shoal.model.task import Effort, nothing, refuse_infeasible
 from shoal.recoding.text import ColumnText, column_text
+from shoal.recodings import recodings, with_place
 from shoal.release import Release, audit_table
-
-Labels = Sequence[Sequence[str]] | None
 
 
 def anonymize(
@@ -83,15 +80,17 @@ def prepare(
     progress("reading", None)
     roles = [*asked.quasi_identifiers, *asked.sensitive]
     table = open_table(data, engine, separator=separator, encoding=encoding, coded=roles)
-    require(table.columns, [*roles, *asked.identifiers])
+    require(table.columns, [*roles, *asked.identifiers, *(asked.coordinates or ())])
+    if asked.coordinates is not None:
+        table = with_place(table, asked.coordinates)
     lap("read")
 
     progress("counting", None)
-    counted = table.count(asked.quasi_identifiers, asked.sensitive)
+    counted = table.count(asked.grouped, asked.sensitive)
     texts = [column.texts() for column in counted.quasi]
     _refuse_stars(asked, texts)
     refuse_infeasible(counted.histogram, need, lambda j, code: str(counted.sensitive[j].texts()[code]))
-    recoding, labels = recodings(asked, counted, texts)
+    recoding, labels = recodings(asked, counted, texts, need.smallest)
     lap("histogram")
 
     progress("solving", None)
@@ -143,43 +142,12 @@ def _method(asked: Policy) -> str:
 
 
 def _refuse_stars(asked: Policy, texts: list[list[str | None]]) -> None:
-    for name, values in zip(asked.quasi_identifiers, texts, strict=True):
+    for name, values in zip(asked.grouped, texts, strict=True):
         if asked.star in values:
             raise InputError(
                 f"column {name!r} holds the value {asked.star!r}, which is how a suppressed value is written; "
                 "choose another text with star='...'"
             )
-
-
-def recodings(asked: Policy, counted: Counted, texts: list[list[str | None]]) -> tuple[Recoding, list[Labels]]:
-    """One ColumnRecoding per quasi-identifier, and the labels of its levels from 1 on."""
-    columns: list[ColumnRecoding] = []
-    labels: list[Labels] = []
-    for column, values in zip(counted.quasi, texts, strict=True):
-        weight = float(asked.weights.get(column.name, 1.0))
-        ceiling = asked.max_level.get(column.name)
-        position = column.positions() if asked.publish == "ranges" else None
-        if asked.publish == "hierarchy" and column.name in asked.hierarchies:
-            from shoal.model.hierarchy import Hierarchy
-
-            found = Hierarchy.of(asked.hierarchies[column.name]).resolve(values, column.name)
-            columns.append(ColumnRecoding.tree(found.node, weight, ceiling))
-            labels.append(found.labels[1:])
-        elif asked.publish == "ranges":
-            columns.append(
-                ColumnRecoding.set(column.size, weight) if position is None else ColumnRecoding.range(position, weight)
-            )
-            labels.append(None)
-        else:
-            plain = ColumnRecoding.stars(column.size, weight)
-            if ceiling == 0:
-                plain = replace(plain, ceiling=0)
-            columns.append(plain)
-            labels.append(None)
-    if asked.publish == "centers":
-        raise PolicyError("publish='centers' groups rows by distance; use shoal.gathering.gather or shoal gather")
-    stars_only = asked.publish == "stars" and not asked.weights
-    return Recoding(tuple(columns), "stars" if stars_only else "ncp"), labels
 
 
 def _replace(column: ColumnText, coded: Any, asked: Policy) -> Replacement:

@@ -26,12 +26,12 @@ def audit_table(table: Any, policy: Policy, threshold: float, models: Sequence[P
     """Judge an opened table: only the named columns leave the engine."""
     from shoal.judge.privacy import judge
 
-    names = [*policy.quasi_identifiers, *policy.sensitive]
+    names = [*policy.grouped, *policy.sensitive]
     if hasattr(table, "polars"):
         frame = table.polars(names)
     else:
         frame = table.frame.select(names).collect(backend="polars").to_native()
-    return judge(frame, policy.quasi_identifiers, policy.sensitive, models, threshold)
+    return judge(frame, policy.grouped, policy.sensitive, models, threshold)
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +144,7 @@ class Release:
 
         return judge_release(
             path,
-            self.policy.quasi_identifiers,
+            self.policy.grouped,
             self.policy.sensitive,
             self.policy.privacy,
             star=self.policy.star,

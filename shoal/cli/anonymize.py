@@ -34,7 +34,10 @@ def anonymize(
     alpha: str | None = typer.Option(None, "--alpha-k", help="(alpha,k)-anonymity, as alpha,k."),
     preset: str | None = typer.Option(None, "--preset", help="k3, k5, cms-11 or ema-0.09."),
     publish: str | None = typer.Option(None, "--publish", help="stars (default), hierarchy or ranges."),
-    hierarchy: list[str] = typer.Option([], "--hierarchy", help="column=file.csv; may be repeated."),
+    coordinates: str | None = typer.Option(None, "--coordinates", help="x,y: two columns published as tiles."),
+    hierarchy: list[str] = typer.Option(
+        [], "--hierarchy", help="column=file.csv, =labels or =intervals; may be repeated."
+    ),
     weight: list[str] = typer.Option([], "--weight", help="column=factor of its loss; may be repeated."),
     max_level: list[str] = typer.Option([], "--max-level", help="column=highest level; may be repeated."),
     global_recoding: bool = typer.Option(False, "--global-recoding", help="One level per column for all rows."),
@@ -69,6 +72,7 @@ def anonymize(
         "alpha_k": _two(alpha, "--alpha-k", float, int),
         "preset": preset,
         "publish": publish,
+        "coordinates": listed(coordinates),
         "hierarchies": pairs(hierarchy, "--hierarchy") or None,
         "weights": pairs(weight, "--weight", float) or None,
         "max_level": pairs(max_level, "--max-level", int) or None,

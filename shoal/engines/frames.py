@@ -76,6 +76,15 @@ class FrameTable:
                 ) from None
         return pl.DataFrame(out)
 
+    def joined(self, pair: tuple[str, str], name: str) -> FrameTable:
+        """A table in which two columns have become one, their texts with a blank between."""
+        if name in self.columns:
+            raise PolicyError(f"the coordinates become a column {name!r}, which the table has already; rename that one")
+        texts = nw.concat_str([nw.col(c).cast(nw.String) for c in pair], separator=" ").alias(name)
+        return FrameTable(
+            self.frame.with_columns(texts).drop(*pair).to_native(), lazy=self.lazy, coded=tuple(self.coded)
+        )
+
     def count(self, quasi: Sequence[str], sensitive: Sequence[str]) -> Counted:
         """Group and count.  O(n) for codes and moderate domains, O(n log n) otherwise."""
         require(self.columns, [*quasi, *sensitive])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ import polars as pl
 from shoal.model.policy import Policy
 
 Finding = tuple[str, bool, str]
+MOST_EDGES = 4_000_000
 
 
 @dataclass(frozen=True)
@@ -93,27 +93,38 @@ def _match(
 ) -> tuple[bool, str]:
     """Whether released rows and original rows pair up: equal on ``exact``, and on unstarred quasi-identifiers.
 
-    A flow between original cells and released cells, block by block of equal ``exact`` values.  Values that are neither
-    the original nor a star (levels, ranges) are taken as covering anything.
+    A maximum flow between original cells and released cells, block by block of equal ``exact`` values.  Values that are
+    neither the original nor a star (levels, ranges) are taken as covering anything.  Where a block has more than
+    ``MOST_EDGES`` pairs, a necessary condition is checked instead, and the finding says so: of the rows published with
+    given unstarred values there are no more than original rows with these values.
     """
     keys = list(exact)
     left = before.group_by([*quasi, *keys]).len()
     right = after.group_by([*quasi, *keys]).len()
     block_left, block_right = _blocks(left, right, keys)
-    values = {name: set(before[name].to_list()) for name in quasi}
-    a = np.column_stack([_number(left[n], right[n], values[n], star)[0] for n in quasi])
-    b = np.column_stack([_number(left[n], right[n], values[n], star)[1] for n in quasi])
-    supply, demand = left["len"].to_numpy(), right["len"].to_numpy()
+    coded = [_number(left[n], right[n], set(before[n].to_list()), star) for n in quasi]
+    a, b = np.column_stack([x for x, _ in coded]), np.column_stack([y for _, y in coded])
+    supply = left["len"].to_numpy().astype(np.int64)
+    demand = right["len"].to_numpy().astype(np.int64)
     order_l, order_r = np.argsort(block_left, kind="stable"), np.argsort(block_right, kind="stable")
-    ids = np.union1d(block_left, block_right)
-    for block in ids:
+    counted = False
+    for block in np.union1d(block_left, block_right):
         l0, l1 = np.searchsorted(block_left[order_l], [block, block + 1])
         r0, r1 = np.searchsorted(block_right[order_r], [block, block + 1])
         rows, cols = order_l[l0:l1], order_r[r0:r1]
         if supply[rows].sum() != demand[cols].sum():
             return False, "rows with equal unchanged columns differ in number"
-        if not _saturates(a[rows], b[cols], supply[rows].astype(np.int64), demand[cols].astype(np.int64)):
+        if rows.size * cols.size <= MOST_EDGES:
+            good = _saturates(a[rows], b[cols], supply[rows], demand[cols])
+        else:
+            good, counted = _room(a[rows], b[cols], supply[rows], demand[cols]), True
+        if not good:
             return False, "some released row is no coarser form of an original row"
+    if counted:
+        return (
+            True,
+            "for all unstarred values there are enough original rows (counted, too many pairs to match one to one)",
+        )
     return True, "every released row is an original row or a coarser form of one, one to one"
 
 
@@ -134,75 +145,42 @@ def _number(left: pl.Series, right: pl.Series, known: set[str], star: str) -> tu
 
 
 def _saturates(a: np.ndarray, b: np.ndarray, supply: np.ndarray, demand: np.ndarray) -> bool:
-    """Whether all demand can be met: exact cells first, then augmenting paths between what is left."""
-    supply, demand = supply.copy(), demand.copy()
-    whole = {tuple(row): i for i, row in enumerate(a.tolist())}
-    for j, row in enumerate(b.tolist()):
-        i = whole.get(tuple(row))
-        if i is not None:
-            moved = min(supply[i], demand[j])
-            if moved < demand[j]:
-                return False
-            supply[i] -= moved
-            demand[j] -= moved
-    rows, cols = np.flatnonzero(supply), np.flatnonzero(demand)
-    if not rows.size:
-        return not cols.size
-    fits = np.ones((rows.size, cols.size), bool)
+    """Whether original cells a, ``supply`` rows each, can become released cells b, ``demand`` rows each."""
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import maximum_flow
+
+    if not supply.size:
+        return not demand.size
+    fits = np.ones((a.shape[0], b.shape[0]), bool)
     for j in range(a.shape[1]):
-        want = b[cols, j]
-        fits &= (want < 0)[None, :] | (a[rows, j][:, None] == want[None, :])
-    return _flow(fits, supply[rows], demand[cols])
+        want = b[:, j]
+        fits &= (want < 0)[None, :] | (a[:, j][:, None] == want[None, :])
+    i, k = np.nonzero(fits)
+    rows, cols = a.shape[0], b.shape[0]
+    source, sink = rows + cols, rows + cols + 1
+    tail = np.concatenate([i, np.full(rows, source), rows + np.arange(cols)])
+    head = np.concatenate([rows + k, np.arange(rows), np.full(cols, sink)])
+    room = np.concatenate([np.minimum(supply[i], demand[k]), supply, demand]).astype(np.int32)
+    graph = coo_matrix((room, (tail, head)), shape=(sink + 1, sink + 1)).tocsr()
+    return bool(maximum_flow(graph, source, sink).flow_value == demand.sum())
 
 
-def _flow(fits: np.ndarray, supply: np.ndarray, demand: np.ndarray) -> bool:
-    """Transportation by augmenting paths: all demand met.  O(paths x edges) on what exact matches leave."""
-    sent = np.zeros(fits.shape, np.int64)
-    supply, demand = supply.copy(), demand.copy()
-    for i in range(fits.shape[0]):  # greedy start: the pickiest columns first
-        for j in np.flatnonzero(fits[i] & (demand > 0))[np.argsort(fits[:, fits[i] & (demand > 0)].sum(axis=0))]:
-            moved = min(supply[i], demand[j])
-            sent[i, j] += moved
-            supply[i] -= moved
-            demand[j] -= moved
-            if not supply[i]:
-                break
-    while demand.sum() > 0:
-        start = int(np.flatnonzero(demand > 0)[0])
-        from_col = np.full(fits.shape[0], -1)
-        from_row = np.full(fits.shape[1], -1)
-        queue, seen = [start], {start}
-        end = -1
-        while queue and end < 0:
-            j = queue.pop(0)
-            for i in np.flatnonzero(fits[:, j] & (from_col < 0)).tolist():
-                from_col[i] = j
-                if supply[i] > 0:
-                    end = int(i)
-                    break
-                for other in np.flatnonzero(sent[i] > 0):
-                    if other not in seen:
-                        seen.add(int(other))
-                        from_row[other] = i
-                        queue.append(int(other))
-        if end < 0:
+def _room(a: np.ndarray, b: np.ndarray, supply: np.ndarray, demand: np.ndarray) -> bool:
+    """For every set of unstarred values published: no more released rows than original rows with these values."""
+    masks, which = np.unique(b >= 0, axis=0, return_inverse=True)
+    which = which.reshape(-1)
+    for number, mask in enumerate(masks):
+        if not mask.any():
+            continue
+        here = which == number
+        both = np.concatenate([a[:, mask], b[here][:, mask]])
+        _, group = np.unique(both, axis=0, return_inverse=True)
+        group = group.reshape(-1)
+        groups = int(group.max()) + 1
+        held = np.bincount(group[: a.shape[0]], weights=supply, minlength=groups)
+        wanted = np.bincount(group[a.shape[0] :], weights=demand[here], minlength=groups)
+        if (wanted > held).any():
             return False
-        path, i = [], end
-        while True:
-            j = int(from_col[i])
-            path.append((i, j))
-            if j == start:
-                break
-            i = int(from_row[j])
-        amount = min(int(supply[end]), int(demand[start]))
-        for (_, j), (i2, _) in pairwise(path):
-            amount = min(amount, int(sent[i2, j]))
-        for place, (i, j) in enumerate(path):
-            sent[i, j] += amount
-            if place + 1 < len(path):
-                sent[path[place + 1][0], j] -= amount
-        supply[end] -= amount
-        demand[start] -= amount
     return True
 
 

@@ -23,6 +23,8 @@ from shoal.model.privacy import (
 from shoal.model.task import Effort
 
 PUBLISH = ("stars", "hierarchy", "ranges", "centers")
+GENERATED = ("labels", "intervals", "tiles")
+PLACE = "place"
 PRESETS: dict[str, tuple[int, str]] = {
     "k3": (3, "cell size 3"),
     "k5": (5, "cell size 5, the rule of most custodians"),
@@ -41,7 +43,9 @@ class Policy:
     identifiers        columns that leave the table; every other column is carried along unchanged
     privacy            models every group must meet
     publish            "stars", "hierarchy", "ranges" or "centers"
-    hierarchies        per column: a path, rows, a nested dict or a Hierarchy
+    coordinates        two columns of numbers (x, y) that become one quasi-identifier, ``place``, published as tiles
+    hierarchies        per column: a path, rows, a nested dict or a Hierarchy; or "labels" or "intervals", which are
+                       generated from the table's counts
     weights            per column: factor of its loss, 1 where not given
     max_level          per column: highest hierarchy level that may be published
     global_recoding    one level per column for the whole table (publish="hierarchy")
@@ -57,6 +61,7 @@ class Policy:
     identifiers: tuple[str, ...] = ()
     privacy: tuple[PrivacyModel, ...]
     publish: str = "stars"
+    coordinates: tuple[str, str] | None = None
     hierarchies: Mapping[str, Any] = field(default_factory=dict)
     weights: Mapping[str, float] = field(default_factory=dict)
     max_level: Mapping[str, int] = field(default_factory=dict)
@@ -74,7 +79,14 @@ class Policy:
             "sensitive": self.sensitive,
             "identifiers": self.identifiers,
         }
-        if not self.quasi_identifiers:
+        if self.coordinates is not None:
+            roles["coordinates"] = self.coordinates
+            if len(self.coordinates) != 2:
+                raise PolicyError(f"coordinates={self.coordinates!r}: name two columns, x (longitude) and y (latitude)")
+            if self.publish != "hierarchy":
+                raise PolicyError("coordinates are published as tiles; say publish='hierarchy'")
+            object.__setattr__(self, "hierarchies", {**self.hierarchies, PLACE: "tiles"})
+        if not self.grouped:
             raise PolicyError("no quasi-identifier is named; say quasi_identifiers=[...] (the columns others may know)")
         seen: dict[str, str] = {}
         for role, names in roles.items():
@@ -99,8 +111,8 @@ class Policy:
             ("max_level", self.max_level),
         ):
             for name in given:
-                if name not in self.quasi_identifiers:
-                    raise PolicyError.unknown(f"quasi-identifier ({what})", name, self.quasi_identifiers)
+                if name not in self.grouped:
+                    raise PolicyError.unknown(f"quasi-identifier ({what})", name, self.grouped)
         for name, weight in self.weights.items():
             if isinstance(weight, bool) or not isinstance(weight, (int, float)) or not 0 < weight < float("inf"):
                 raise PolicyError(f"weights[{name!r}] = {weight!r}: a weight is a positive number")
@@ -117,6 +129,11 @@ class Policy:
         if self.global_recoding and self.publish not in ("hierarchy", "stars"):
             raise PolicyError(f"global_recoding works on levels; it cannot go with publish={self.publish!r}")
         Effort.of(self.effort)
+
+    @property
+    def grouped(self) -> tuple[str, ...]:
+        """The quasi-identifiers as they are published: the coordinates are one of them, ``place``."""
+        return self.quasi_identifiers if self.coordinates is None else (*self.quasi_identifiers, PLACE)
 
     @classmethod
     def of(cls, given: Policy | Mapping[str, Any] | None = None, **more: Any) -> Policy:
@@ -142,6 +159,8 @@ class Policy:
         models = _models(values)
         for name in ("quasi_identifiers", "sensitive", "identifiers"):
             values[name] = _names(name, values.get(name, ()))
+        if values.get("coordinates") is not None:
+            values["coordinates"] = _names("coordinates", values["coordinates"])
         return cls(**{**values, "privacy": models})
 
     @classmethod
@@ -156,16 +175,17 @@ class Policy:
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise PolicyError(f"{path.name!r} is not TOML: {error}") from None
         for name, source in dict(values.get("hierarchies", {})).items():
-            if isinstance(source, str):
+            if isinstance(source, str) and source not in GENERATED:
                 values["hierarchies"][name] = str(path.parent / source)
         return cls.of(values, **more)
 
     def describe(self) -> dict[str, Any]:
         """What was asked, as plain values for the certificate; hierarchies by the name of their file."""
         return {
-            "quasi_identifiers": list(self.quasi_identifiers),
+            "quasi_identifiers": list(self.grouped),
             "sensitive": list(self.sensitive),
             "identifiers": list(self.identifiers),
+            "coordinates": None if self.coordinates is None else list(self.coordinates),
             "privacy": [describe(m) for m in self.privacy],
             "publish": self.publish,
             "hierarchies": {

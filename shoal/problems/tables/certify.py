@@ -73,7 +73,9 @@ def certified(
 
     O(m log m) beside what ``residue`` takes.
     """
-    facts = residue(task.histogram, task.requirement)[1] if task.histogram.cells else {"bound": 0, "argument": ""}
+    facts: dict[str, Any] = (
+        residue(task.histogram, task.requirement)[1] if task.histogram.cells else {"bound": 0, "argument": ""}
+    )
     cost = task.recoding.cost(task.histogram, partition)
     below = min(bound(task, facts["bound"]), cost)
     return Grouping(
