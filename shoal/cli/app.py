@@ -31,4 +31,6 @@ def _root(
 from shoal.cli import (  # noqa: E402, F401
     anonymize,
     init,
+    labels,
+    reproduce,
 )

@@ -1,0 +1,269 @@
+"""Optimal cuts of an ordered column, for each cost by the fastest program that fits it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from shoal.errors import InfeasibleError, InputError, PolicyError
+from shoal.model.certificate import Certificate, Guarantee
+from shoal.model.counts import WIDE, threshold, whole
+
+UNITS = {
+    "max": "records in the largest group",
+    "squares": "squared records, summed over groups",
+    "range": "range times records, summed over groups",
+}
+DECIMALS = 6  # numbers with at most so many decimals are computed with as whole numbers
+OPTIMAL = "optimal by dynamic programming over all cuts"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cut:
+    """Ordered values grouped into intervals.
+
+    labels       int64[n]  interval of each value, 0 .. m - 1, ascending with the values
+    loads        int64[m]  (object[m] beyond 64 bits) records of each interval
+    lows, highs  [m]       least and largest value of each interval
+    cost         int or float, in the objective's unit
+    certificate  Certificate, optimal up to the rounding of floats
+    objective    str
+    """
+
+    labels: np.ndarray
+    loads: np.ndarray
+    lows: np.ndarray
+    highs: np.ndarray
+    cost: float
+    certificate: Certificate
+    objective: str
+
+    @property
+    def cuts(self) -> np.ndarray:
+        """The first value of every interval but the first: an interval ends before the next cut."""
+        return self.lows[1:]
+
+    def intervals(self) -> list[tuple[Any, Any]]:
+        """(least, largest) value of each interval, both inclusive."""
+        return list(zip(self.lows.tolist(), self.highs.tolist(), strict=True))
+
+
+def distinct(values: Iterable[Any], weights: Iterable[Any] | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """What is cut: (distinct values ascending, records of each, place of each given value among them).
+
+    values   numbers, dates or text; anything that numpy sorts
+    weights  records of each, default 1
+
+    Raises InputError for missing values (they have no place in an order) and for weights that are no counts.
+    """
+    given = (
+        values if isinstance(values, np.ndarray) else np.asarray(values if hasattr(values, "__len__") else [*values])
+    )
+    if given.ndim != 1:
+        raise InputError(f"the values have {given.ndim} dimensions; hand over one list")
+    if given.dtype == object and any(v is None or v != v for v in given.tolist()):
+        raise InputError("a value is missing; missing values have no place in an order, group them by themselves")
+    if given.dtype.kind in "fmM" and (np.isnan(given) if given.dtype.kind == "f" else np.isnat(given)).any():
+        raise InputError("a value is missing; missing values have no place in an order, group them by themselves")
+    records = np.ones(len(given), np.int64) if weights is None else whole(weights, "weight")
+    if len(records) != len(given):
+        raise InputError(f"there are {len(given)} values and {len(records)} weights")
+    try:
+        found, index = np.unique(given, return_inverse=True)
+    except TypeError as error:
+        raise InputError("the values mix kinds that have no common order, such as numbers and text") from error
+    sums = np.zeros(len(found), records.dtype)
+    np.add.at(sums, index, records)
+    return found, sums, index
+
+
+def cut(
+    values: Iterable[Any],
+    weights: Iterable[Any] | None,
+    k: int,
+    objective: str | Callable[[int, int], float] = "max",
+    combine: str = "sum",
+) -> Cut:
+    """Cut ordered values into intervals of at least k records each, at the least cost.
+
+    values     [n]  numbers, dates or text, in any order, with repeats; equal values stay together
+    weights    [n]  records of each value: whole numbers of at least 0; None counts each value once
+    k          least records of an interval
+    objective  "max": the largest interval (and among those cuts the most intervals);
+               "squares": sum of squared counts; "range": sum of (largest - least value) times count;
+               or a function of (i, j) that gives the cost of the interval that holds the i-th to the (j-1)-th of
+               ``distinct(values)``, inf where it is not allowed
+    combine    how a function's costs add up, "sum" or "max"
+
+    Raises InfeasibleError when all weights together are below k or a function forbids every cut, InputError for
+    missing or unordered values, PolicyError for an unknown objective.
+    """
+    k = threshold(k)
+    if not callable(objective) and objective not in UNITS:
+        raise PolicyError.unknown("objective", objective, UNITS)
+    if combine not in ("sum", "max"):
+        raise PolicyError.unknown("way to combine costs", combine, ("sum", "max"))
+    found, records, index = distinct(values, weights)
+    total = np.concatenate([np.zeros(1, records.dtype), np.cumsum(records)])
+    if int(total[-1]) < k:
+        raise InfeasibleError(
+            f"all values together count {total[-1]}, below k = {k}: no interval of k exists; "
+            f"lower k to at most {total[-1]} or leave the column out"
+        )
+    details: dict[str, Any] = {"k": k}
+    cost: float
+    bound: float
+    if callable(objective):
+        parent = _by_function(total, k, objective, combine)
+        name, unit = getattr(objective, "__name__", "own"), "the given cost"
+        costs = [float(objective(int(i), int(j))) for i, j in spans_of(parent)]
+        cost = math.fsum(costs) if combine == "sum" else max(costs)
+        bound = _safely_below(cost, len(found)) if combine == "sum" else cost
+        details["combine"] = combine
+        if cost < 0:
+            raise PolicyError(f"the given cost adds up to {cost}; a cost is at least 0")
+    else:
+        parent, cost, bound = solve(found, found, total, k, objective)
+        name, unit = objective, UNITS[objective]
+    spans = spans_of(parent)
+    starts = np.array([i for i, _ in spans])
+    ends = np.array([j for _, j in spans])
+    loads = total[ends] - total[starts]
+    details |= {
+        "groups": len(spans),
+        "smallest_group": int(min(loads.tolist())),
+        "largest_group": int(max(loads.tolist())),
+    }
+    certificate = Certificate(
+        cost=cost,
+        lower_bound=min(bound, cost),
+        unit=unit,
+        guarantee=Guarantee(factor=1, additive=0, theorem=OPTIMAL),
+        bound=OPTIMAL if bound == cost else f"{OPTIMAL}, less what rounding may have added",
+        details=details,
+    )
+    labels = (np.searchsorted(starts, np.arange(len(found)), side="right") - 1)[index]
+    return Cut(labels, loads, found[starts], found[ends - 1], certificate.cost, certificate, name)
+
+
+def spans_of(parent: np.ndarray) -> list[tuple[int, int]]:
+    """Intervals as (start, end) over the distinct values, ascending, from the chain of starts."""
+    spans, end = [], len(parent) - 1
+    while end > 0:
+        spans.append((int(parent[end]), end))
+        end = int(parent[end])
+    return spans[::-1]
+
+
+def solve(
+    lows: np.ndarray, highs: np.ndarray, total: np.ndarray, k: int, objective: str
+) -> tuple[np.ndarray, float, float]:
+    """(starts, cost, lower bound) of places in order that span lows..highs; total[i] counts the first i of them."""
+    if objective == "max":
+        parent, cost = _smallest_largest(total, k)
+        return parent, cost, cost
+    return _cheapest(lows, highs, total, k, objective)
+
+
+def _smallest_largest(total: np.ndarray, k: int) -> tuple[np.ndarray, int]:
+    """Bisection on the largest interval; each question is one pass."""
+    from shoal.kernels.bins_cut import cut_within
+
+    run = cut_within.py_func if total.dtype == object else cut_within
+    parent = np.empty(len(total), np.int64)
+    low = max(k, max(np.diff(total).tolist()))
+    high = int(total[-1])
+    while low < high:
+        middle = (low + high) // 2
+        if run(total, k, middle, parent):
+            high = middle
+        else:
+            low = middle + 1
+    run(total, k, high, parent)
+    return parent, high
+
+
+def _cheapest(
+    lows: np.ndarray, highs: np.ndarray, total: np.ndarray, k: int, objective: str
+) -> tuple[np.ndarray, float, float]:
+    """(starts, cost, lower bound) for squares and range times count; exact unless values are proper floats."""
+    from shoal.kernels.bins_cut import cut_cheapest
+
+    by_range = objective == "range"
+    low, high, scale = total[1:], total[1:], 1
+    if by_range:
+        both, scale = _as_whole(np.concatenate([lows, highs]))
+        low, high = np.split(both, 2)
+    if low.dtype.kind != "f":
+        span = int(high[-1]) - int(low[0]) if by_range else int(total[-1])
+        if max(span, 1) * int(total[-1]) >= WIDE:
+            low, high, total = low.astype(object), high.astype(object), total.astype(object)
+    elif total.dtype == object:
+        total = total.astype(float)
+    parent = np.empty(len(total), np.int64)
+    run = cut_cheapest.py_func if low.dtype == object else cut_cheapest
+    run(total, low, high, k, by_range, parent)
+    costs = []
+    for i, j in spans_of(parent):
+        weight = total[j] - total[i]
+        costs.append((high[j - 1] - low[i]) * weight if by_range else weight * weight)
+    if low.dtype.kind == "f":
+        cost = math.fsum(costs)
+        return parent, cost, _safely_below(cost, len(low))
+    exact = sum(int(c) for c in costs)
+    return (parent, exact, exact) if scale == 1 else (parent, exact / scale, exact / scale)
+
+
+def _as_whole(found: np.ndarray) -> tuple[np.ndarray, int]:
+    """Numbers as whole numbers of 1/scale where few decimals suffice; dates as their ticks; else floats as they are."""
+    if found.dtype.kind in "mM":
+        return found.astype(np.int64), 1
+    if found.dtype.kind in "iub":
+        return (found.astype(np.int64) if max(found.tolist()) < WIDE else found.astype(object)), 1
+    if found.dtype == object and all(isinstance(v, int) for v in found.tolist()):
+        return found, 1
+    try:
+        numbers = found.astype(float)
+    except (TypeError, ValueError):
+        raise PolicyError("objective 'range' needs numbers or dates; use 'max' or 'squares' for text") from None
+    if found.dtype.kind in "US" or not np.isfinite(numbers).all():
+        raise PolicyError("objective 'range' needs finite numbers or dates; use 'max' or 'squares' for text")
+    for decimals in range(DECIMALS + 1):
+        scale = 10**decimals
+        shifted = np.rint(numbers * scale)
+        if (np.abs(shifted) < 2.0**53).all() and (shifted / scale == numbers).all():
+            return shifted.astype(np.int64), scale
+    return numbers, 1
+
+
+def _safely_below(cost: float, n: int) -> float:
+    """Below the true optimum: a sum of n non-negative floats errs by less than n + 4 units in the last place."""
+    return max(0.0, math.nextafter(cost * (1 - 4 * (n + 4) * 2.0**-53), 0.0))
+
+
+def _by_function(total: np.ndarray, k: int, cost: Callable[[int, int], float], combine: str) -> np.ndarray:
+    """The textbook program: every start for every end, O(n^2) calls."""
+    weight = total.tolist()
+    n = len(weight) - 1
+    best = [math.inf] * (n + 1)
+    best[0] = 0.0
+    parent = np.full(n + 1, -1)
+    for i in range(1, n + 1):
+        for j in range(i):
+            if weight[i] - weight[j] < k:
+                break
+            if best[j] == math.inf:
+                continue
+            here = float(cost(j, i))
+            if math.isnan(here) or here < 0:
+                raise PolicyError(f"the given cost of values {j} to {i - 1} is {here}; a cost is at least 0")
+            here = best[j] + here if combine == "sum" else max(best[j], here)
+            if here < best[i]:
+                best[i], parent[i] = here, j
+    if best[n] == math.inf:
+        raise InfeasibleError("the given cost forbids every cut into intervals of at least k")
+    return parent
