@@ -19,6 +19,7 @@ CATALOGUE: dict[str, dict[str, str]] = {
         "three_phase": "shoal.problems.tables.three_phase:three_phase",
         "hilbert": "shoal.problems.tables.hilbert:hilbert",
         "three_phase_hilbert": "shoal.problems.tables.hilbert:three_phase_hilbert",
+        "matching": "shoal.problems.tables.matching:matching",
     },
     "labels": {},
     "regions": {},
