@@ -21,6 +21,7 @@ CATALOGUE: dict[str, dict[str, str]] = {
         "hilbert": "shoal.problems.tables.hilbert:hilbert",
         "three_phase_hilbert": "shoal.problems.tables.hilbert:three_phase_hilbert",
         "two_anonymity": "shoal.problems.tables.two_anonymity:two_anonymity",
+        "matching": "shoal.problems.tables.matching:matching",
     },
     "labels": {
         "fold": "shoal.problems.labels.greedy:fold",

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from shoal.errors import PolicyError
 from shoal.model.certificate import Certificate, Guarantee
 from shoal.model.histogram import Histogram
 from shoal.model.partition import Partition
@@ -62,6 +63,19 @@ def bound(task: Task, fewest: int) -> float:
     return total / (histogram.rows * len(recoding.columns)) * (1 - 1e-9)
 
 
+def refuse_ceiling(task: Task, partition: Partition, method: str) -> None:
+    """PolicyError when a group would be published above the highest level that its column may take."""
+    published = task.recoding.publish(task.histogram, partition)
+    for j, column in enumerate(task.recoding.columns):
+        above = published.first[:, j] > column.ceiling
+        if column.kind == "levels" and above.any():
+            raise PolicyError(
+                f"{method} would publish {int(partition.sizes[above].sum())} rows above level {column.ceiling} of "
+                f"{task.histogram.quasi_names[j]!r}; allow higher levels, or use a method that heeds the limit, "
+                "for example 'global_recoding'"
+            )
+
+
 def certified(
     task: Task,
     partition: Partition,
@@ -73,9 +87,10 @@ def certified(
 
     O(m log m) beside what ``residue`` takes.
     """
-    facts: dict[str, Any] = (
-        residue(task.histogram, task.requirement)[1] if task.histogram.cells else {"bound": 0, "argument": ""}
-    )
+    refuse_ceiling(task, partition, method)
+    facts: dict[str, Any] = {"bound": 0, "argument": "no rows"}
+    if task.histogram.cells:
+        facts = residue(task.histogram, task.requirement)[1]
     cost = task.recoding.cost(task.histogram, partition)
     below = min(bound(task, facts["bound"]), cost)
     return Grouping(

@@ -1,0 +1,118 @@
+"""Pairs of two sensitive values: equal to the exhaustive optimum, proved so, and refused where they are no answer."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linear_sum_assignment
+
+from shoal.errors import PolicyError
+from shoal.model.histogram import Histogram
+from shoal.model.privacy import DistinctLDiversity, KAnonymity, LDiversity, Requirement
+from shoal.model.recoding import ColumnRecoding, Recoding
+from shoal.problems.tables import group
+from shoal.problems.tables.matching import arc_losses, pair_losses
+from tests.tables.checks import all_eligible, columns_of, forms, least_loss
+
+TWO = Requirement(1, (2,), (1,))
+
+
+def balanced(rows: list[tuple[int, int]], other: int = 0) -> Histogram:
+    """Half of the rows with either sensitive value; a second sensitive column of which nothing is asked."""
+    half = len(rows) // 2
+    sensitive = np.stack([np.repeat([0, 1], half), np.arange(2 * half) % (other + 1)], axis=1)
+    return Histogram.from_rows(np.array(rows[: 2 * half]), sensitive)
+
+
+pairs = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2)), min_size=2, max_size=8)
+
+
+@settings(deadline=None, max_examples=120)
+@given(rows=pairs, form=forms)
+def test_equals_the_optimum_over_all_partitions_and_says_so(rows, form):
+    histogram = balanced(rows)
+    need = Requirement(1, (2, 1), (1, 1))
+    recoding = columns_of(form, histogram.quasi_sizes)
+    found = group(histogram, need, "matching", recoding=recoding)
+    assert all_eligible(histogram, need, found.partition)
+    best = least_loss(histogram, need, recoding)
+    assert found.certificate.cost == pytest.approx(best)
+    assert found.certificate.lower_bound <= best + 1e-12
+    if form == "range":
+        assert found.certificate.lower_bound == pytest.approx(best, abs=1e-8)
+    else:
+        assert found.certificate.optimal
+
+
+@pytest.mark.parametrize("form", ["stars", "tree", "set", "range"])
+def test_equals_an_assignment_of_all_rows_at_a_size_no_oracle_reaches(form):
+    rng = np.random.default_rng(5)
+    rows = np.stack([rng.integers(0, 9, 500), rng.integers(0, 3, 500) ** 2, rng.integers(0, 6, 500)], axis=1)
+    sensitive = np.repeat([0, 1], 250)
+    histogram = Histogram.from_rows(rows, np.stack([sensitive, rng.integers(0, 3, 500)], axis=1))
+    recoding = columns_of(form, histogram.quasi_sizes)
+    found = group(histogram, Requirement(2, (2, 1), (2, 1)), "matching", recoding=recoding)
+    assert all_eligible(histogram, Requirement(2, (2, 1), (2, 1)), found.partition)
+    loss = pair_losses(recoding, rows[:250], rows[250:], None)
+    best = 2 * loss[linear_sum_assignment(loss)].sum()
+    assert found.certificate.cost == pytest.approx(best if form == "stars" else best / 1500)
+    assert float(found.certificate.ratio) == pytest.approx(1, abs=1e-6)
+
+
+def test_pair_losses_are_what_the_recoding_charges():
+    rng = np.random.default_rng(2)
+    columns = (
+        ColumnRecoding.tree(np.stack([np.arange(6), np.arange(6) // 2, np.zeros(6, int)]), weight=2.0),
+        ColumnRecoding.range(np.array([0.0, 1, 5, 7])),
+        ColumnRecoding.set(5),
+        ColumnRecoding.stars(3, weight=0.5),
+    )
+    codes = np.stack([rng.integers(0, c.size, 8) for c in columns], axis=1)
+    loss = pair_losses(Recoding(columns), codes[:4], codes[4:], None)
+    assert np.allclose(np.diagonal(loss), arc_losses(Recoding(columns), codes[:4], codes[4:], None))
+    from shoal.model.partition import Partition
+
+    for i in range(4):
+        for j in range(4):
+            both = Histogram.from_rows(codes[[i, 4 + j]])
+            whole = Partition.of(np.arange(both.cells), np.zeros(both.cells), both.count)
+            assert loss[i, j] == pytest.approx(Recoding(columns).losses(both, whole).sum())
+
+
+@settings(deadline=None, max_examples=30)
+@given(rows=pairs)
+def test_weights_and_a_time_limit_keep_the_bound_below_the_optimum(rows):
+    histogram = balanced(rows)
+    assume(histogram.cells > 1)
+    columns = tuple(ColumnRecoding.stars(n, weight=w) for n, w in zip(histogram.quasi_sizes, (2.0, 0.25), strict=True))
+    found = group(histogram, Requirement(1, (2, 1), (1, 1)), "matching", recoding=Recoding(columns), effort=1e-9)
+    best = least_loss(histogram, Requirement(1, (2, 1), (1, 1)), Recoding(columns))
+    assert found.certificate.lower_bound <= best + 1e-12 <= found.certificate.cost + 2e-12
+
+
+@pytest.mark.parametrize(
+    ("privacy", "values", "says"),
+    [
+        (KAnonymity(2), [0, 1, 0, 1], "one sensitive column"),
+        (DistinctLDiversity(2), [0, 1, 0, 1], "one sensitive column"),
+        ([KAnonymity(4), LDiversity(2)], [0, 1, 0, 1], "k = 4"),
+        (LDiversity(2), [0, 1, 2, 1], "'s0' has 3"),
+    ],
+)
+def test_refused_with_the_reason(privacy, values, says):
+    with pytest.raises(PolicyError, match=says):
+        group(Histogram.from_rows(np.arange(4), np.array(values)), privacy, "matching")
+
+
+def test_a_ceiling_that_would_be_passed_is_refused():
+    histogram = Histogram.from_rows(np.array([0, 3]), np.array([0, 1]), quasi_names=["zip"])
+    node = np.stack([np.arange(4), np.arange(4) // 2, np.zeros(4, int)])
+    with pytest.raises(PolicyError, match="above level 1 of 'zip'"):
+        group(histogram, TWO, "matching", recoding=Recoding((ColumnRecoding.tree(node, ceiling=1),)))
+
+
+def test_an_empty_table_has_no_pairs():
+    histogram = Histogram.from_rows(np.zeros((0, 2), int), np.zeros((0, 1), int))
+    assert group(histogram, LDiversity(2), "matching").partition.groups == 0
