@@ -18,7 +18,14 @@ CATALOGUE: dict[str, dict[str, str]] = {
     "labels": {},
     "regions": {},
     "tiles": {},
-    "gather": {},
+    "gather": {
+        "local": "shoal.problems.gathering.gather:by_local",
+        "disjoint": "shoal.problems.gathering.gather:by_disjoint",
+        "threshold": "shoal.problems.gathering.gather:by_threshold",
+        "peeling": "shoal.problems.gathering.gather:by_peeling",
+        "rounds": "shoal.problems.gathering.gather:by_rounds",
+        "exact": "shoal.problems.gathering.gather:by_exact",
+    },
     "cellular": {},
 }
 
