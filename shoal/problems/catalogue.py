@@ -39,7 +39,14 @@ CATALOGUE: dict[str, dict[str, str]] = {
         "best_cuts": "shoal.problems.tiles.best_cuts:best_cuts",
         "mondrian": "shoal.problems.tiles.kd_tree:mondrian",
     },
-    "gather": {},
+    "gather": {
+        "local": "shoal.problems.gathering.gather:by_local",
+        "disjoint": "shoal.problems.gathering.gather:by_disjoint",
+        "threshold": "shoal.problems.gathering.gather:by_threshold",
+        "peeling": "shoal.problems.gathering.gather:by_peeling",
+        "rounds": "shoal.problems.gathering.gather:by_rounds",
+        "exact": "shoal.problems.gathering.gather:by_exact",
+    },
     "cellular": {},
 }
 

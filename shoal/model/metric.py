@@ -1,0 +1,316 @@
+"""How far apart two records are: one frozen value, the triangle inequality kept by construction.
+
+A metric is a list of features, each a metric on its own column(s), joined by a norm; or a matrix of distances; or
+a function of two records.  A norm of metrics, each times a weight, is a metric, so nothing needs to be checked;
+a matrix is taken at its word unless ``Metric.matrix(..., check=True)``.
+
+The columns that belong to the features, in their order, are float64[n] for a ``Number``, int[n] codes for a
+``Category`` and float64[n, 2] for a ``Place`` (latitude and longitude in degrees, or two plane coordinates).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from shoal.errors import InputError, PolicyError
+
+EARTH_KM = 6371.0088
+NORMS = ("euclidean", "manhattan", "chebyshev")
+LARGEST_MATRIX = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A numeric column: |a - b| / scale, times weight.  ``unit`` names one unit of the raw value ("years")."""
+
+    name: str
+    scale: float = 1.0
+    weight: float = 1.0
+    unit: str = ""
+    date: bool = False
+
+    def __post_init__(self) -> None:
+        _positive(self.name, self.scale, self.weight)
+
+    def between(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """float64[n]: the weighted distance of a[i] and b[i]."""
+        return np.abs(np.asarray(a, np.float64) / self._unit - np.asarray(b, np.float64) / self._unit)
+
+    @property
+    def _unit(self) -> float:
+        return self.scale / self.weight if self.weight else math.inf
+
+    def describe(self) -> str:
+        """One line for a report."""
+        unit = self.unit or ("days" if self.date else "units")
+        return f"{self.name}: {_short(self._unit)} {unit} count 1" if self.weight else f"{self.name}: not counted"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Category:
+    """A categorical column of codes 0 .. values-1.
+
+    Without levels any two values are one apart.  levels int[values, h] gives a hierarchy, most special first, the
+    classes of each level unions of those of the level before; two values are then apart as far as the level is high
+    on which they first agree: 1 at the root.  That is an ultrametric.  Either way times weight.
+    """
+
+    name: str
+    values: int
+    weight: float = 1.0
+    levels: np.ndarray | None = None
+    tree: np.ndarray = field(init=False)  # int64[values, depth]: identity first, root last
+    heights: np.ndarray = field(init=False)  # float64[depth]: 0 at the leaves, weight at the root
+
+    def __post_init__(self) -> None:
+        _positive(self.name, 1.0, self.weight)
+        if self.values < 1:
+            raise InputError(f"column {self.name!r} has {self.values} values; a category needs one at least")
+        own, root = np.arange(self.values), np.zeros(self.values, np.int64)
+        tree = [own]
+        if self.levels is not None:
+            given = np.asarray(self.levels)
+            if given.ndim != 2 or given.shape[0] != self.values:
+                raise InputError(
+                    f"the hierarchy of {self.name!r} has shape {given.shape}; it needs {self.values} rows, one a value"
+                )
+            for level in given.T:
+                _, codes = np.unique(level, return_inverse=True)
+                classes = int(codes.max()) + 1
+                if classes < int(tree[-1].max()) + 1:
+                    pairs = np.unique(tree[-1] * np.int64(classes) + codes)
+                    if pairs.size != int(tree[-1].max()) + 1:
+                        raise InputError(
+                            f"the hierarchy of {self.name!r} is not nested: one class lies in two of the next level"
+                        )
+                    tree.append(codes.astype(np.int64))
+                elif classes > int(tree[-1].max()) + 1:
+                    raise InputError(f"the hierarchy of {self.name!r} has more classes on a higher level")
+        if tree[-1].max() > 0 or len(tree) == 1:
+            tree.append(root)
+        object.__setattr__(self, "tree", np.ascontiguousarray(np.stack(tree, axis=1).astype(np.int64)))
+        object.__setattr__(self, "heights", self.weight * np.arange(len(tree)) / (len(tree) - 1))
+
+    @property
+    def depth(self) -> int:
+        """Levels, the values themselves and the root included; 2 when all values are equidistant."""
+        return int(self.tree.shape[1])
+
+    def between(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """float64[n]: the weighted distance of the codes a[i] and b[i]."""
+        apart = self.tree[np.asarray(a, np.int64)] != self.tree[np.asarray(b, np.int64)]
+        return self.heights[apart.sum(axis=-1)]
+
+    def describe(self) -> str:
+        """One line for a report."""
+        if not self.weight:
+            return f"{self.name}: not counted"
+        if self.depth == 2:
+            return f"{self.name}: {self.values} categories, different ones {_short(self.weight)} apart"
+        levels = f"{self.values} categories in a hierarchy of {self.depth} levels"
+        return f"{self.name}: {levels}, the root counts {_short(self.weight)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Two coordinates.  geometry "great-circle": degrees of latitude and longitude, the distance in kilometres over
+    the sphere; "plane": the ordinary distance in ``unit``.  Divided by scale, times weight."""
+
+    name: str
+    scale: float = 1.0
+    weight: float = 1.0
+    unit: str = "km"
+    geometry: str = "great-circle"
+
+    def __post_init__(self) -> None:
+        _positive(self.name, self.scale, self.weight)
+        if self.geometry not in ("great-circle", "plane"):
+            raise PolicyError.unknown("geometry", self.geometry, ["great-circle", "plane"])
+
+    def between(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """float64[n]: the weighted distance of the places a[i] and b[i]."""
+        factor = self.weight / self.scale
+        if self.geometry == "plane":
+            return np.hypot(
+                *np.moveaxis(np.asarray(a, np.float64) * factor - np.asarray(b, np.float64) * factor, -1, 0)
+            )
+        chord = np.sqrt(((on_sphere(a) - on_sphere(b)) ** 2).sum(axis=-1))
+        return factor * 2 * EARTH_KM * np.arcsin(np.minimum(1.0, chord / 2))
+
+    def describe(self) -> str:
+        """One line for a report."""
+        way = "over the sphere" if self.geometry == "great-circle" else "in the plane"
+        return (
+            f"{self.name}: distance {way}, {_short(self.scale / self.weight)} {self.unit} count 1"
+            if self.weight
+            else f"{self.name}: not counted"
+        )
+
+
+Feature = Number | Category | Place
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Metric:
+    """The distance of records: features joined by a norm, or a matrix, or a function.
+
+    features   one per column (a Place has two coordinates in one column of shape [n, 2])
+    norm       "euclidean" (root of the sum of squares), "manhattan" (sum) or "chebyshev" (largest)
+    distances  float64[n, n] instead of features
+    function   f(x, y) -> distance of two records, or with blocks=True f(X, Y) -> float64[len(X), len(Y)]
+    unit       what a distance of 1 is called
+    """
+
+    features: tuple[Feature, ...] = ()
+    norm: str = "euclidean"
+    distances: np.ndarray | None = None
+    function: Callable[..., Any] | None = None
+    blocks: bool = False
+    unit: str = "units"
+
+    def __post_init__(self) -> None:
+        if self.norm not in NORMS:
+            raise PolicyError.unknown("norm", self.norm, NORMS)
+        if sum((bool(self.features), self.distances is not None, self.function is not None)) != 1:
+            raise PolicyError("a metric is features, or a matrix of distances, or a function: exactly one of them")
+
+    @classmethod
+    def numbers(cls, dimensions: int, norm: str = "euclidean", unit: str = "units") -> Metric:
+        """Plain coordinates, unscaled."""
+        return cls(features=tuple(Number(f"column {j}") for j in range(dimensions)), norm=norm, unit=unit)
+
+    @classmethod
+    def great_circle(cls) -> Metric:
+        """Latitude and longitude in degrees; kilometres over the sphere."""
+        return cls(features=(Place("place"),), unit="km")
+
+    @classmethod
+    def matrix(cls, distances: Any, *, check: bool = False, unit: str = "units") -> Metric:
+        """Distances given outright, float[n, n], symmetric, zero on the diagonal.
+
+        check=True also tests the triangle inequality: O(n^3) time, O(n^2) space.
+        """
+        table = np.ascontiguousarray(distances, dtype=np.float64)
+        if table.ndim != 2 or table.shape[0] != table.shape[1]:
+            raise InputError(f"a matrix of distances is square; this one has shape {table.shape}")
+        if not np.isfinite(table).all() or (table < 0).any():
+            raise InputError("a matrix of distances holds a negative, missing or infinite entry")
+        if (np.diagonal(table) != 0).any() or not np.array_equal(table, table.T):
+            raise InputError("a matrix of distances is symmetric with zeros on its diagonal; this one is not")
+        if check:
+            slack = 1e-9 * max(1.0, float(table.max(initial=0.0)))
+            for way in range(len(table)):
+                if (table > table[:, way, None] + table[way] + slack).any():
+                    raise InputError(
+                        "the distances break the triangle inequality: some pair is farther apart than by way of "
+                        f"point {way}; "
+                        "use shortest paths between the points instead"
+                    )
+        return cls(distances=table, unit=unit)
+
+    @classmethod
+    def pairwise(cls, function: Callable[..., Any], *, blocks: bool = False, unit: str = "units") -> Metric:
+        """A function of two records, or with blocks=True of two blocks of records.  For at most 20,000 points."""
+        return cls(function=function, blocks=blocks, unit=unit)
+
+    def between(self, a: Sequence[np.ndarray], b: Sequence[np.ndarray]) -> np.ndarray:
+        """float64[n]: distance of record i of columns a and record i of columns b; features only."""
+        if not self.features:
+            raise PolicyError("distances of new records need a metric made of features")
+        parts = [f.between(x, y) for f, x, y in zip(self.features, a, b, strict=True)]
+        if self.norm == "euclidean":
+            return parts[0] if len(parts) == 1 else np.sqrt(sum(np.square(p) for p in parts))
+        return np.asarray(sum(parts)) if self.norm == "manhattan" else np.maximum.reduce(parts)
+
+    def check(self, columns: Sequence[np.ndarray]) -> None:
+        """InputError naming the first column of the wrong shape, or with a value that is no finite number or code."""
+        if len(columns) != len(self.features):
+            raise InputError(f"the metric has {len(self.features)} features and {len(columns)} columns were given")
+        for feature, column in zip(self.features, columns, strict=True):
+            shape = np.shape(column)
+            if isinstance(feature, Place):
+                if len(shape) != 2 or shape[1] != 2:
+                    raise InputError(f"column {feature.name!r} needs two coordinates per row; it has shape {shape}")
+                if feature.geometry == "great-circle":
+                    finite(np.asarray(column)[:, 0], f"{feature.name} (latitude)", 90.0)
+                    finite(np.asarray(column)[:, 1], f"{feature.name} (longitude)", 360.0)
+                else:
+                    for j, axis in enumerate(("first", "second")):
+                        finite(np.asarray(column)[:, j], f"{feature.name} ({axis} coordinate)")
+            elif len(shape) != 1:
+                raise InputError(f"column {feature.name!r} has shape {shape}; one value per row is needed")
+            elif isinstance(feature, Number):
+                finite(np.asarray(column), feature.name)
+            else:
+                codes = np.asarray(column)
+                if codes.dtype.kind not in "iu" or (
+                    codes.size and not 0 <= codes.min() <= codes.max() < feature.values
+                ):
+                    raise InputError(f"column {feature.name!r} holds codes outside 0..{feature.values - 1}")
+            if shape[0] != np.shape(columns[0])[0]:
+                raise InputError(
+                    f"column {feature.name!r} has {shape[0]} rows, the first column {np.shape(columns[0])[0]}"
+                )
+
+    def describe(self) -> list[str]:
+        """The metric in lines for a report."""
+        if self.distances is not None:
+            return [f"a matrix of distances of {len(self.distances)} points, in {self.unit}"]
+        if self.function is not None:
+            return [f"distances given by the function {getattr(self.function, '__name__', 'given')}, in {self.unit}"]
+        joined = {"euclidean": "root of the sum of squares", "manhattan": "sum", "chebyshev": "largest"}[self.norm]
+        lines = [f.describe() for f in self.features]
+        return [*lines, f"together: {joined}"] if len(lines) > 1 else lines
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {"norm": self.norm, "unit": self.unit, "features": self.describe()}
+
+
+def on_sphere(degrees: np.ndarray) -> np.ndarray:
+    """float64[n, 3]: latitude and longitude in degrees as points of the unit sphere."""
+    lat, lng = np.moveaxis(np.radians(np.asarray(degrees, np.float64)), -1, 0)
+    return np.stack([np.cos(lat) * np.cos(lng), np.cos(lat) * np.sin(lng), np.sin(lat)], axis=-1)
+
+
+def project(degrees: np.ndarray) -> np.ndarray:
+    """float64[n, 2]: kilometres east and north of the middle of latitude and longitude (equirectangular).
+
+    Distances are off by less than 1 % within about 5 degrees of the middle latitude; use great-circle beyond.
+    """
+    degrees = np.asarray(degrees, np.float64)
+    lat, lng = degrees[:, 0], degrees[:, 1]
+    per_degree = EARTH_KM * math.pi / 180
+    middle = float(lat.mean()) if lat.size else 0.0
+    east = (lng - (lng.mean() if lng.size else 0.0)) * per_degree * math.cos(math.radians(middle))
+    return np.stack([east, (lat - middle) * per_degree], axis=1)
+
+
+def finite(values: np.ndarray, name: str, largest: float = math.inf) -> None:
+    """InputError naming the column and the first value that is no finite number, or beyond ``largest``."""
+    if values.dtype.kind not in "iufb":
+        raise InputError(f"column {name!r} is not numeric")
+    bad = ~np.isfinite(values) | (np.abs(values) > largest)
+    if bad.any():
+        found = values[bad][0]
+        what = "not a finite number" if not np.isfinite(found) else f"beyond {largest:g}"
+        raise InputError(
+            f"column {name!r} has the value {found}, which is {what} ({int(bad.sum())} such rows); "
+            "repair them or leave the rows out"
+        )
+
+
+def _positive(name: str, scale: float, weight: float) -> None:
+    if not (math.isfinite(scale) and scale > 0):
+        raise PolicyError(f"the scale of {name!r} is {scale}; it must be a positive number")
+    if not (math.isfinite(weight) and weight >= 0):
+        raise PolicyError(f"the weight of {name!r} is {weight}; it must be 0 or more")
+
+
+def _short(value: float) -> str:
+    return f"{value:,.4g}"

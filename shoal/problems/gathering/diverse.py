@@ -1,0 +1,250 @@
+"""More than r points: clusters whose sensitive values are diverse as well.
+
+All models here are monotone, a union of eligible clusters is eligible, so merging ends at the latest with everything
+in one cluster.  Cores are eligible from the start; joining and re-centering can only break the frequency form, which
+is then repaired by calling in points from clusters nearby that can spare them, else by merging.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from shoal.errors import InfeasibleError, InputError, PolicyError
+from shoal.kernels import gather as kernels
+from shoal.problems.gathering.local import Clusters, Lists
+from shoal.problems.gathering.space import Space
+
+LONGEST = 64  # lists for cores are lengthened up to this many times the core's size
+
+
+@dataclass(frozen=True, eq=False)
+class Diversity:
+    """What every cluster's sensitive values must meet.
+
+    codes      int64[n, s]  sensitive values as codes, one column each
+    frequency  per column: at most 1/l of a cluster share a value; 1 asks nothing
+    distinct   per column: at least this many different values; 1 asks nothing
+    eligible   or a function of the counts of the values (one int64 array per column) that is monotone under union
+    """
+
+    codes: np.ndarray
+    frequency: tuple[int, ...]
+    distinct: tuple[int, ...]
+    eligible: Callable[..., bool] | None = None
+
+    @classmethod
+    def of(
+        cls, n: int, sensitive: Any, l: int | Sequence[int] | None = None,
+        distinct_l: int | Sequence[int] | None = None, eligible: Callable[..., bool] | None = None,
+    ) -> Diversity | None:  # fmt: skip
+        """From the arguments of ``gather``; None when nothing is asked."""
+        if l is None and distinct_l is None and eligible is None:
+            return None
+        if sensitive is None:
+            raise PolicyError("l, distinct_l and eligible speak of sensitive values; give them as sensitive=")
+        table = np.asarray(sensitive)
+        table = table[:, None] if table.ndim == 1 else table
+        if table.ndim != 2 or len(table) != n:
+            raise InputError(f"sensitive has shape {table.shape}; one line for each of the {n} points is needed")
+        codes = np.stack([np.unique(c, return_inverse=True)[1] for c in table.T], axis=1).astype(np.int64)
+        asked = []
+        for name, value in (("l", l), ("distinct_l", distinct_l)):
+            each = [1 if value is None else value] * codes.shape[1] if not isinstance(value, Sequence) else list(value)
+            if len(each) != codes.shape[1] or any(isinstance(v, bool) or int(v) != v or v < 1 for v in each):
+                raise PolicyError(f"{name}={value!r}: a whole number of at least 1 (or one per sensitive column)")
+            asked.append(tuple(int(v) for v in each))
+        return cls(codes, asked[0], asked[1], eligible)
+
+    @property
+    def smallest(self) -> int:
+        """No cluster can have fewer points."""
+        return max((1, *self.frequency, *self.distinct))
+
+    @property
+    def adding_is_safe(self) -> bool:
+        """A single point more never hurts: only distinct values are asked."""
+        return self.eligible is None and all(f == 1 for f in self.frequency)
+
+    def holds(self, rows: np.ndarray) -> bool:
+        """Whether a cluster of these rows is eligible.  O(rows)."""
+        counts = [np.bincount(self.codes[rows, c]) for c in range(self.codes.shape[1])]
+        for count, frequency, distinct in zip(counts, self.frequency, self.distinct, strict=True):
+            if frequency * int(count.max(initial=0)) > rows.size or int((count > 0).sum()) < distinct:
+                return False
+        return self.eligible is None or bool(self.eligible(*counts))
+
+    def refuse_infeasible(self) -> None:
+        """InfeasibleError when not even all points together are eligible."""
+        n = len(self.codes)
+        for c, (frequency, distinct) in enumerate(zip(self.frequency, self.distinct, strict=True)):
+            count = np.bincount(self.codes[:, c])
+            top = int(count.max(initial=0))
+            if frequency * top > n:
+                raise InfeasibleError(
+                    f"one value of sensitive column {c} is {100 * top / n:.1f} % of the points, so no clustering with "
+                    f"l = {frequency} exists; the largest l possible is {n // top}"
+                )
+            if count.size < distinct:
+                raise InfeasibleError(
+                    f"sensitive column {c} has {count.size} different values, so no cluster can have {distinct}"
+                )
+        if not self.holds(np.arange(n)):
+            raise InfeasibleError("all points together do not meet the condition given, so no clustering does")
+
+    def sizes(self, r: int) -> list[int]:
+        """Sizes of cores worth trying: r, and the next multiple of each l, at which its share is exact."""
+        r = max(r, self.smallest)
+        return sorted({r, *(l * -(-r // l) for l in self.frequency)})
+
+    def only(self, column: int) -> Diversity:
+        """The same condition on one column alone."""
+        return Diversity(self.codes[:, [column]], (self.frequency[column],), (self.distinct[column],))
+
+
+def cores(space: Space, r: int, diversity: Diversity) -> tuple[Lists, np.ndarray, float]:
+    """(lists whose rho and tau are those of diverse cores, core int64[n, s], share of points without a core).
+
+    For one column and built-in models rho(v) is the least radius at which a diverse cluster of r fits around v, so
+    the largest tau bounds every answer with centers at points.
+    """
+    sizes = diversity.sizes(r)
+    widest = max(sizes)
+    core, core_far = np.full((space.n, widest), -1, np.int64), np.full((space.n, widest), np.inf)
+    reached = np.full(space.n, np.inf)
+    todo, width = np.arange(space.n), min(2 * widest, space.n)
+    near0, far0 = space.nearest(width)
+    while todo.size:
+        near, far = (near0, far0) if todo.size == space.n else space.nearest(width, rows=todo)
+        for size in sizes:
+            cap = np.array([size // l for l in diversity.frequency], np.int64)
+            part, part_far = np.full((todo.size, size), -1, np.int64), np.full((todo.size, size), np.inf)
+            done = kernels.diverse_cores(
+                near, far, diversity.codes, cap, np.array(diversity.distinct, np.int64), size, part, part_far
+            )
+            better = np.flatnonzero(done & (part_far[:, -1] < reached[todo]))
+            reached[todo[better]] = part_far[better, -1]
+            core[todo[better]], core_far[todo[better]] = -1, np.inf
+            core[todo[better], :size], core_far[todo[better], :size] = part[better], part_far[better]
+        # a core that ends inside the list is final; one size may still beat the other only within the list
+        todo = todo[~np.isfinite(reached[todo])]
+        if width >= min(LONGEST * widest, space.n):
+            break
+        width = min(2 * width, space.n)
+    missing = float((~np.isfinite(reached)).mean())
+    return Lists(near0, far0, reached, _tau(space, reached, near0, far0, widest)), core, missing
+
+
+def _tau(space: Space, rho: np.ndarray, near: np.ndarray, far: np.ndarray, widest: int) -> np.ndarray:
+    """float64[n]: min over v of max(d(p, v), rho(v)), or how far the search went where that is less."""
+    tau = np.maximum(far, rho[near]).min(axis=1)
+    width = near.shape[1]
+    todo = np.flatnonzero(tau > far[:, -1]) if width < space.n else np.zeros(0, np.int64)
+    edge = far[:, -1].copy()
+    while todo.size and width < min(LONGEST * widest, space.n):
+        width = min(2 * width, space.n)
+        near, far = space.nearest(width, rows=todo)
+        tau[todo] = np.maximum(far, rho[near]).min(axis=1)
+        edge[todo] = far[:, -1] if width < space.n else np.inf
+        todo = todo[tau[todo] > edge[todo]]
+    tau[todo] = np.minimum(tau[todo], edge[todo])
+    return tau
+
+
+def repair(space: Space, found: Clusters, r: int, diversity: Diversity) -> Clusters:
+    """Clusters that all meet the condition, r points each; ``found`` must have r in each already.
+
+    O(failing clusters * (n_nearby + merges)) time.
+    """
+    labels, center = found.labels.copy(), found.center.copy()
+    members = _members(labels, center.size)
+    bad = {c for c in range(center.size) if not diversity.holds(members[c])}
+    if not bad:
+        return found
+    around = np.arange(center.size)
+    while bad:
+        c = min(bad, key=lambda k: members[k].size)
+        bad.discard(c)
+        if _call_in(space, c, labels, center, members, r, diversity):
+            continue
+        others = around[(around != c) & np.array([m.size > 0 for m in members])]
+        if not others.size:  # all together are eligible, the points left out included
+            members[c], labels[:] = np.arange(space.n), c
+            break
+        gap = space.between(center[others], np.full(others.size, center[c]))
+        near = others[np.argsort(gap, kind="stable")[:8]]
+        best = min(near, key=lambda b: _merged(space, members[c], members[b], center[c], center[b], diversity))
+        union = np.concatenate([members[c], members[best]])
+        labels[union] = best
+        far = [float(space.between(union, np.full(union.size, v)).max()) for v in (center[best], center[c])]
+        center[best] = center[best] if far[0] <= far[1] else center[c]
+        members[best], members[c] = union, np.zeros(0, np.int64)
+        bad.discard(int(best))
+        if not diversity.holds(union):
+            bad.add(int(best))
+    return settle(space, labels, center)
+
+
+def _members(labels: np.ndarray, m: int) -> list[np.ndarray]:
+    order = np.argsort(labels, kind="stable")
+    return np.split(order, np.searchsorted(labels[order], np.arange(m + 1)))[1:-1]
+
+
+def _merged(space, mine, other, a, b, diversity) -> tuple[bool, float]:  # type: ignore[no-untyped-def]
+    """(not eligible, radius around the better of the two centers): what a merge would give."""
+    union = np.concatenate([mine, other])
+    radius = min(float(space.between(union, np.full(union.size, v)).max()) for v in (a, b))
+    return not diversity.holds(union), radius
+
+
+def _call_in(space, c, labels, center, members, r, diversity) -> bool:  # type: ignore[no-untyped-def]
+    """Bring in points of other clusters that can spare them, until cluster c is eligible; all or nothing."""
+    width = min(8 * r + members[c].size, space.n)
+    near, _ = space.nearest(width, rows=center[[c]])
+    mine = members[c]
+    moved: list[tuple[int, int]] = []
+    lost: dict[int, np.ndarray] = {}
+    worst = [int(np.bincount(diversity.codes[mine, j]).argmax()) for j in range(diversity.codes.shape[1])]
+    for u in near[0]:
+        if len(moved) > 2 * r:
+            break
+        b = int(labels[u]) if u >= 0 else -1
+        if b < 0 or b == c:
+            continue
+        code = diversity.codes[u]
+        crowded = any(f > 1 and code[j] == worst[j] for j, f in enumerate(diversity.frequency))
+        known = any(d > 1 and (diversity.codes[mine, j] == code[j]).any() for j, d in enumerate(diversity.distinct))
+        if crowded or (known and diversity.adding_is_safe):
+            continue
+        rest = lost.get(b, members[b])
+        rest = rest[rest != u]
+        if rest.size < r or not diversity.holds(rest):
+            continue
+        lost[b] = rest
+        mine = np.append(mine, u)
+        moved.append((int(u), b))
+        if diversity.holds(mine):
+            for b, rest in lost.items():
+                members[b] = rest
+            members[c] = mine
+            labels[mine] = c
+            return True
+    return False
+
+
+def settle(space: Space, labels: np.ndarray, center: np.ndarray) -> Clusters:
+    """Clusters numbered anew without empty ones, every center at its best member."""
+    used, fresh = np.unique(labels[labels >= 0], return_inverse=True)
+    labels = labels.copy()
+    labels[labels >= 0] = fresh
+    center = center[used].copy()
+    order = np.argsort(labels, kind="stable")
+    start = np.searchsorted(labels[order], np.arange(used.size + 1)).astype(np.int64)
+    kernels.one_centers(space.coded, start, order, center, np.empty(used.size))
+    away = np.zeros(space.n)
+    kept = np.flatnonzero(labels >= 0)
+    away[kept] = space.between(kept, center[labels[kept]])
+    return Clusters(labels, center, away)

@@ -1,0 +1,216 @@
+"""Least radius and least cellular cost of few points, as integer programs (HiGHS)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from scipy.optimize import Bounds, LinearConstraint, milp
+from scipy.sparse import csr_array
+
+from shoal.errors import InputError, PolicyError
+from shoal.problems.gathering.local import Clusters
+from shoal.problems.gathering.space import Space
+
+MOST = 200  # points, centers at points
+MOST_ANYWHERE = 30
+MOST_CELLULAR = 40
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """min cost x, subject to rows with lower and upper limits; all variables 0/1."""
+
+    cost: np.ndarray
+    rows: list[tuple[np.ndarray, np.ndarray, float, float]]
+
+    def solve(self, seconds: float) -> tuple[np.ndarray | None, float, bool]:
+        """(x or None, proved lower bound, whether the solver finished)."""
+        which = np.concatenate([np.full(c.size, i) for i, (c, *_) in enumerate(self.rows)])
+        columns = np.concatenate([c for c, *_ in self.rows])
+        values = np.concatenate([v for _, v, *_ in self.rows])
+        matrix = csr_array((values, (which, columns)), shape=(len(self.rows), self.cost.size))
+        low, high = (np.array([row[i] for row in self.rows]) for i in (2, 3))
+        found = milp(
+            self.cost, integrality=np.ones(self.cost.size), bounds=Bounds(0, 1),
+            constraints=LinearConstraint(matrix, low, high),
+            options={"time_limit": max(seconds, 0.01), "mip_rel_gap": 0.0},
+        )  # fmt: skip
+        bound = found.mip_dual_bound if found.mip_dual_bound is not None else -np.inf
+        return (None if found.x is None else np.round(found.x)), float(bound), found.status in (0, 2)
+
+
+def gather_exact(
+    space: Space, r: int, left_out: int, most: int | None, upper: Clusters, low: float, seconds: float
+) -> tuple[Clusters, float]:
+    """Least radius, centers at points: bisection over the distances between a bound and an answer.
+
+    (clusters, bound); the bound equals the radius unless the time ran out.  For at most 200 points.
+    """
+    if space.n > MOST:
+        raise InputError(f"the exact method takes at most {MOST} points, and there are {space.n}; use method='local'")
+    distances = space.matrix()
+    values = np.unique(distances)
+    values = values[(values >= low * (1 - 1e-9)) & (values <= upper.radius)]
+    a, b = -1, values.size - 1  # values[b] is reached, values[a] is not
+    best = upper
+    while b - a > 1:
+        middle = (a + b) // 2
+        found, finished = _within(distances, float(values[middle]), r, left_out, most, seconds)
+        if found is not None:
+            best, b = found, middle
+        elif finished:
+            a = middle
+        else:
+            return best, float(values[a + 1])
+    return best, float(values[b]) if b >= 0 else best.radius
+
+
+def _within(
+    distances: np.ndarray, reach: float, r: int, left_out: int, most: int | None, seconds: float
+) -> tuple[Clusters | None, bool]:
+    n = len(distances)
+    return _cover(distances <= reach, distances, r, left_out, most, seconds, n)
+
+
+def _cover(
+    reaches: np.ndarray, distances: np.ndarray, r: int, left_out: int, most: int | None, seconds: float, n: int
+) -> tuple[Clusters | None, bool]:
+    """Assign all but left_out of n points to centers that reach them, r at least each; reaches bool[centers, n]."""
+    heavy = np.flatnonzero(reaches.sum(axis=1) >= r)
+    if heavy.size == 0 and left_out < n:
+        return None, True
+    c, p = np.nonzero(reaches[heavy])
+    m, x = heavy.size, heavy.size + np.arange(c.size)
+    rows = [(x[p == i], np.ones(int((p == i).sum())), 0.0, 1.0) for i in range(n)]
+    rows = [row for row in rows if row[0].size]
+    rows.append((x, np.ones(x.size), n - left_out, n))
+    for j in range(m):
+        own = x[c == j]
+        rows.append((np.append(own, j), np.append(np.ones(own.size), -float(r)), 0.0, np.inf))
+        rows += [(np.array([k, j]), np.array([1.0, -1.0]), -np.inf, 0.0) for k in own]
+    if most is not None:
+        rows.append((np.arange(m), np.ones(m), 0.0, most))
+    found, _, finished = Program(np.zeros(m + x.size), rows).solve(seconds)
+    if found is None:
+        return None, finished
+    chosen = found[x] > 0.5
+    labels = np.full(n, -1)
+    labels[p[chosen]] = c[chosen]
+    used, where = np.unique(labels[labels >= 0], return_inverse=True)
+    labels[labels >= 0] = where
+    center = heavy[used]
+    away = np.zeros(n)
+    kept = labels >= 0
+    away[kept] = distances[center[labels[kept]], np.flatnonzero(kept)]
+    return Clusters(labels, center, away), True
+
+
+def gather_exact_anywhere(
+    points: np.ndarray, r: int, left_out: int, most: int | None, seconds: float
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """(labels, centers float64[m, d], radius) of least radius with centers anywhere in Euclidean space, few points.
+
+    A smallest ball around a cluster is the smallest around some d + 1 of its points, so those are all the centers
+    there need be.  For at most 30 points in at most 3 dimensions.
+    """
+    n, d = points.shape
+    if n > MOST_ANYWHERE or d > 3:
+        raise PolicyError(
+            f"the exact method with centers anywhere takes at most {MOST_ANYWHERE} points in 3 dimensions; "
+            f"there are {n} in {d}"
+        )
+    balls = [ball for size in range(1, min(d + 1, n) + 1) for ball in map(list, combinations(range(n), size))]
+    center = np.array([_center(points[b]) for b in balls])
+    distances = np.sqrt(((center[:, None, :] - points[None]) ** 2).sum(axis=-1))
+    values = np.unique(np.round(np.sort(distances, axis=1)[:, r - 1 :], 12))
+    a, b, best = -1, values.size - 1, None
+    while b - a > 1 or best is None:
+        middle = (a + b) // 2 if best is not None else b
+        reach = values[middle] * (1 + 1e-9) + 1e-9
+        own = np.sqrt(((center - points[[ball[0] for ball in balls]]) ** 2).sum(axis=-1)) <= reach
+        found, finished = _cover((distances <= reach) & own[:, None], distances, r, left_out, most, seconds, n)
+        if found is not None:
+            best, b = found, middle
+        elif finished:
+            a = middle
+        else:
+            break
+    assert best is not None
+    return best.labels, center[best.center], best.radius
+
+
+def _center(ball: np.ndarray) -> np.ndarray:
+    """The point equally far from all of a few points, in their own span."""
+    if len(ball) == 1:
+        return ball[0]
+    a = 2 * (ball[1:] - ball[0])
+    b = (ball[1:] ** 2 - ball[0] ** 2).sum(axis=1)
+    middle = ball.mean(axis=0)
+    shift, *_ = np.linalg.lstsq(a, b - a @ middle, rcond=None)
+    return middle + shift
+
+
+def cellular_exact(
+    space: Space, r: int, setup: np.ndarray, left_out: int, max_diameter: float | None, seconds: float
+) -> tuple[Clusters | None, float]:
+    """Least cellular cost, centers at points: one variable per center and radius, one per member.
+
+    (clusters or None when there are none, proved lower bound).  For at most 40 points.
+    """
+    n = space.n
+    if n > MOST_CELLULAR:
+        raise InputError(
+            f"the exact method takes at most {MOST_CELLULAR} points, and there are {n}; use another method"
+        )
+    distances = space.matrix()
+    cost: list[float] = []
+    rows: list[tuple[np.ndarray, np.ndarray, float, float]] = []
+    owner: list[tuple[int, int]] = []
+    by_point: list[list[int]] = [[] for _ in range(n)]
+    wide = np.argwhere(np.triu(distances > max_diameter)) if max_diameter is not None else np.zeros((0, 2), int)
+    for v in range(n):
+        for reach in np.unique(distances[v]):
+            inside = np.flatnonzero(distances[v] <= reach)
+            if inside.size < r or (max_diameter is not None and reach > max_diameter):
+                continue
+            open_at = len(cost)
+            cost.append(float(setup[v]))
+            owner.append((v, -1))
+            member = {}
+            for i in inside:
+                member[int(i)] = len(cost)
+                by_point[i].append(len(cost))
+                cost.append(float(reach))
+                owner.append((v, int(i)))
+                rows.append((np.array([member[int(i)], open_at]), np.array([1.0, -1.0]), -np.inf, 0.0))
+            own = np.array(list(member.values()))
+            rows.append((np.append(own, open_at), np.append(np.ones(own.size), -float(r)), 0.0, np.inf))
+            for i, j in wide:
+                if int(i) in member and int(j) in member:
+                    pair = np.array([member[int(i)], member[int(j)], open_at])
+                    rows.append((pair, np.array([1.0, 1.0, -1.0]), -np.inf, 0.0))
+    if left_out < n and any(not x for x in by_point) and left_out == 0:
+        return None, np.inf
+    rows += [(np.array(x), np.ones(len(x)), 0.0, 1.0) for x in by_point if x]
+    every = np.array([k for x in by_point for k in x])
+    if every.size < 1:
+        return None, np.inf
+    rows.append((every, np.ones(every.size), n - left_out, n))
+    found, bound, finished = Program(np.array(cost), rows).solve(seconds)
+    if found is None:
+        return None, np.inf if finished else max(bound, 0.0)
+    labels = np.full(n, -1)
+    opened: dict[int, tuple[int, int]] = {}
+    last_open = -1
+    for k, (v, who) in enumerate(owner):
+        if who < 0:
+            last_open = k
+        elif found[k] > 0.5:
+            labels[who] = opened.setdefault(last_open, (len(opened), v))[0]
+    center = np.array([v for _, v in opened.values()], np.int64)
+    away = np.zeros(n)
+    kept = labels >= 0
+    away[kept] = distances[center[labels[kept]], np.flatnonzero(kept)]
+    return Clusters(labels, center, away), max(bound, 0.0)

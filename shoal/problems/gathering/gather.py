@@ -1,0 +1,344 @@
+"""Clusters of at least r points with a small largest radius: one call over all methods."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from shoal.errors import InfeasibleError, PolicyError
+from shoal.kernels import gather as kernels
+from shoal.model.certificate import Certificate, Guarantee
+from shoal.model.metric import Metric
+from shoal.problems.catalogue import CATALOGUE
+from shoal.problems.gathering import anywhere, exact
+from shoal.problems.gathering.diverse import Diversity, cores, repair, settle
+from shoal.problems.gathering.local import Clusters, Lists, disjoint, local, quantile
+from shoal.problems.gathering.outliers import peeling, rounds
+from shoal.problems.gathering.result import Gathering
+from shoal.problems.gathering.space import SAFE, Space, space_of
+from shoal.problems.gathering.threshold import threshold
+
+PAPER = "Aggarwal et al. 2006"
+THEOREMS = {
+    "disjoint": (3.0, 4.0, "docs/gathering.md, Theorem 1: disjoint nearest-r balls"),
+    "local": (3.0, 4.0, "docs/gathering.md, Theorem 1: never wider than disjoint nearest-r balls"),
+    "threshold": (2.0, 2.0, f"{PAPER}, Theorem 2.2"),
+    "peeling": (4.0, 4.0, f"{PAPER}, Theorem 2.3"),
+    "rounds": (5.0, 6.0, "docs/gathering.md, Theorem 3: the (k, r, epsilon)-center announced in " + PAPER),
+    "exact": (1.0, 1.0, "bisection over integer programs"),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Ask:
+    """What a method is asked: the points, r, how many may be left out, at most how many clusters, centers where."""
+
+    space: Space
+    r: int
+    left_out: int
+    most: int | None
+    at_points: bool
+    lists: Lists
+    seconds: float
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """Clusters, a bound for centers as asked, and for the exact method with free centers their coordinates."""
+
+    clusters: Clusters
+    bound: float = 0.0
+    why: str = ""
+    center: np.ndarray | None = None
+
+
+def by_local(ask: Ask) -> Answer:
+    """Remote points first, then nearest-r balls."""
+    return Answer(local(ask.space, ask.r, ask.left_out, ask.lists))
+
+
+def by_disjoint(ask: Ask) -> Answer:
+    """Nearest-r balls that are disjoint."""
+    return Answer(disjoint(ask.space, ask.r, ask.left_out, ask.lists))
+
+
+def by_threshold(ask: Ask) -> Answer:
+    """The paper's r-gather, or (k, r)-center."""
+    found, bound = threshold(ask.space, ask.r, ask.lists.rho, ask.most)
+    return Answer(found, bound, "half the largest threshold whose test failed (Aggarwal et al. 2006, Lemma 2.1)")
+
+
+def by_peeling(ask: Ask) -> Answer:
+    """The paper's (r, epsilon)-gather."""
+    found, bound = peeling(ask.space, ask.r, ask.left_out, ask.lists.rho)
+    return Answer(found, bound, "half the least threshold with a core large enough (Aggarwal et al. 2006, section 2.3)")
+
+
+def by_rounds(ask: Ask) -> Answer:
+    """(k, r, epsilon)-center in k rounds."""
+    low = quantile(ask.lists.tau if ask.at_points else ask.lists.rho / 2, ask.left_out)
+    most = ask.most if ask.most is not None else ask.space.n // ask.r
+    found, bound = rounds(ask.space, ask.r, ask.left_out, most, low, ask.at_points)
+    return Answer(found, bound, "the largest radius whose rounds failed (docs/gathering.md, Theorem 3)")
+
+
+def by_exact(ask: Ask) -> Answer:
+    """Least radius of few points."""
+    if ask.at_points:
+        first = by_local(ask) if ask.most is None else by_threshold(ask) if not ask.left_out else by_rounds(ask)
+        low = quantile(ask.lists.tau, ask.left_out)
+        found, bound = exact.gather_exact(ask.space, ask.r, ask.left_out, ask.most, first.clusters, low, ask.seconds)
+        return Answer(found, bound, "integer programs for every smaller radius have no answer")
+    x = ask.space.coordinates
+    assert x is not None
+    labels, center, radius = exact.gather_exact_anywhere(x, ask.r, ask.left_out, ask.most, ask.seconds)
+    kept = labels >= 0
+    away = np.zeros(ask.space.n)
+    away[kept] = np.sqrt(((x[kept] - center[labels[kept]]) ** 2).sum(axis=1))
+    rows = np.array([np.flatnonzero(labels == c)[0] for c in range(len(center))], np.int64)
+    why = "integer programs over all smallest balls of few points"
+    return Answer(Clusters(labels, rows, away), radius * (1 - 1e-8), why, center)
+
+
+METHODS: dict[str, Callable[[Ask], Answer]] = {
+    "local": by_local,
+    "disjoint": by_disjoint,
+    "threshold": by_threshold,
+    "peeling": by_peeling,
+    "rounds": by_rounds,
+    "exact": by_exact,
+}
+
+
+def gather(
+    points: Any,
+    r: int,
+    epsilon: float = 0.0,
+    max_clusters: int | None = None,
+    metric: str | Metric | Callable[..., Any] = "euclidean",
+    *,
+    method: str = "auto",
+    centers: str = "points",
+    improve: bool = False,
+    sensitive: Any = None,
+    l: int | Sequence[int] | None = None,
+    distinct_l: int | Sequence[int] | None = None,
+    eligible: Callable[..., bool] | None = None,
+    seconds: float = 60.0,
+) -> Gathering:
+    """Clusters of at least r points each, the largest radius small.
+
+    points        float[n, d], a frame, a tuple of columns (with a Metric), or float[n, n] for metric="precomputed"
+    r             least number of points of a cluster
+    epsilon       share of the points that may be left out (label -1), 0 <= epsilon < 1
+    max_clusters  at most this many clusters
+    metric        "euclidean", "manhattan", "chebyshev", "great-circle", "precomputed", a function, or a Metric
+    method        "auto" or a name of the catalogue: "local" (factor 3, 4 with centers anywhere), "disjoint" (the same,
+                  simpler), "threshold" (factor 2, few large clusters), "peeling" (factor 4, with epsilon), "rounds"
+                  (factor 5 or 6, with epsilon and max_clusters), "exact" (few points)
+    centers       "points": centers are input points; "anywhere": smallest enclosing balls, plain Euclidean numbers only
+    improve       search on after the method: better centers, points moved out of the widest cluster
+    sensitive     values whose diversity every cluster must keep: l (at most 1/l of a cluster share a value),
+                  distinct_l (that many different values), or eligible, a monotone function of the counts
+    seconds       time for the exact method
+
+    Raises InputError for points that are no finite numbers, PolicyError for a request that contradicts itself,
+    InfeasibleError when no clustering exists.  O(n r log n) time in low dimension and O(n r) space for "local".
+    """
+    space = space_of(points, metric)
+    _check(space.n, r, epsilon, max_clusters, centers, method, "gather")
+    at_points = centers == "points"
+    if not at_points and space.coordinates is None:
+        raise PolicyError("centers='anywhere' needs plain numbers and the Euclidean metric; use centers='points'")
+    diversity = Diversity.of(space.n, sensitive, l, distinct_l, eligible)
+    asked = r
+    if diversity is not None:
+        r = max(r, diversity.smallest)
+        if max_clusters is not None:
+            raise PolicyError("max_clusters together with a condition on sensitive values is not offered; drop one")
+    if space.n < r:
+        raise InfeasibleError(
+            f"there are {space.n} points, so no cluster of r = {r} exists; the largest r possible is {space.n}"
+        )
+    left_out = math.floor(epsilon * space.n + 1e-9)
+    if diversity is not None:
+        diversity.refuse_infeasible()
+    lists = Lists.of(space, r)
+    ask = Ask(space, r, left_out, max_clusters, at_points, lists, seconds)
+    name = _choose(ask, method)
+    if diversity is not None:
+        return _diverse(ask, name, diversity, asked, improve)
+    answer = METHODS[name](ask)
+    if method == "auto" and max_clusters is not None and name == "local" and answer.clusters.center.size > max_clusters:
+        name = "rounds" if left_out else "threshold"
+        answer = METHODS[name](ask)
+    bound, why = _bound(ask, answer)
+    found = rejoin(space, answer.clusters) if left_out and answer.center is None else answer.clusters
+    if at_points:
+        if improve and name != "exact":
+            found = better(space, found, r)
+        return _result(ask, found, name, bound, why)
+    if answer.center is not None:
+        return _result(ask, found, name, bound, why, answer.center)
+    found, middle, disc_bound = _free(ask, found, name)
+    if disc_bound > bound:
+        bound, why = disc_bound, "some point lies in no smaller disc with r - 1 others (docs/gathering.md, Theorem 2)"
+    return _result(ask, found, name, bound, why, middle)
+
+
+def _check(n: int, r: int, epsilon: float, most: int | None, centers: str, method: str, problem: str) -> None:
+    if isinstance(r, bool) or int(r) != r or r < 1:
+        raise PolicyError(f"r={r!r}: a cluster has a whole number of points, at least 1")
+    if not 0 <= epsilon < 1:
+        raise PolicyError(
+            f"epsilon={epsilon!r}: the share left out is at least 0 and under 1, or nothing would be left"
+        )
+    if most is not None and (isinstance(most, bool) or int(most) != most or most < 1):
+        raise PolicyError(f"max_clusters={most!r}: a whole number, at least 1")
+    if centers not in ("points", "anywhere"):
+        raise PolicyError.unknown("place for centers", centers, ["points", "anywhere"])
+    if method != "auto" and method not in CATALOGUE[problem]:
+        raise PolicyError.unknown(f"method for {problem}", method, ["auto", *CATALOGUE[problem]])
+
+
+def _choose(ask: Ask, method: str) -> str:
+    if method == "auto":
+        return "local"
+    if method == "threshold" and ask.left_out:
+        raise PolicyError("method 'threshold' leaves nobody out; use 'local', 'peeling' or 'rounds' with epsilon")
+    if method in ("local", "disjoint", "peeling") and ask.most is not None:
+        raise PolicyError(f"method {method!r} does not limit the clusters; use 'threshold', or 'rounds' with epsilon")
+    return method
+
+
+def _bound(ask: Ask, answer: Answer) -> tuple[float, str]:
+    """The best of the bounds that hold for centers as asked."""
+    if ask.at_points:
+        bound, why = quantile(ask.lists.tau, ask.left_out), "largest tau (docs/gathering.md, Lemma 1)"
+    else:
+        bound, why = quantile(ask.lists.rho, ask.left_out) / 2, "half the largest distance to an r-th nearest point"
+    return (answer.bound, answer.why) if answer.bound > bound else (bound, why)
+
+
+def _free(ask: Ask, found: Clusters, name: str) -> tuple[Clusters, np.ndarray, float]:
+    """Free centers: the widest balls made smaller, from this answer and from one that starts at the best discs."""
+    bound, discs = anywhere.bound_anywhere(ask.space, ask.r, ask.left_out, ask.lists)
+    goal = bound * (1 + 1e-9)
+    best, middle = anywhere.polish(ask.space, found, ask.r, goal)
+    if discs and name == "local" and best.radius > goal * 1.0001:
+        again = local(ask.space, ask.r, ask.left_out, ask.lists, preset=anywhere.preset(ask.space, ask.r, discs))
+        other, other_middle = anywhere.polish(ask.space, again, ask.r, goal)
+        if other.radius < best.radius:
+            best, middle = other, other_middle
+    return best, middle, bound
+
+
+def rejoin(space: Space, found: Clusters) -> Clusters:
+    """Left-out points come back where that widens no cluster beyond the largest radius."""
+    out = np.flatnonzero(found.labels < 0)
+    if not out.size:
+        return found
+    nearest, far = (x[:, 0] for x in space.nearest(1, rows=out, among=np.unique(found.center)))
+    back = np.full(space.n, -1)
+    back[found.center] = np.arange(found.center.size)
+    near = far <= found.radius
+    labels, away = found.labels.copy(), found.away.copy()
+    labels[out[near]], away[out[near]] = back[nearest[near]], far[near]
+    return Clusters(labels, found.center, away, found.note)
+
+
+def better(space: Space, found: Clusters, r: int, passes: int = 20) -> Clusters:
+    """Centers at their best members, points out of the widest clusters, again while the radius falls."""
+    best = settle(space, found.labels, found.center)
+    for _ in range(passes):
+        if best.center.size < 2 or best.radius == 0:
+            break
+        kept = np.flatnonzero(best.labels >= 0)
+        edge = kept[best.away[kept] >= 0.9 * best.radius]
+        nearest, far = (x[:, 0] for x in space.nearest(1, rows=edge, among=np.unique(best.center)))
+        back = np.full(space.n, -1)
+        back[best.center] = np.arange(best.center.size)
+        gain = np.zeros(space.n)
+        gain[edge] = best.away[edge] - far
+        to = best.labels.copy()
+        to[edge] = back[nearest]
+        movers = edge[gain[edge] > 0]
+        movers = movers[np.argsort(-best.away[movers], kind="stable")]
+        labels = best.labels.copy()
+        kernels.prefer_nearest(movers, to, labels, np.bincount(labels[kept], minlength=best.center.size), r)
+        trial = settle(space, labels, best.center)
+        if trial.radius >= best.radius:
+            break
+        best = trial
+    return best
+
+
+def _diverse(ask: Ask, name: str, diversity: Diversity, asked: int, improve: bool) -> Gathering:
+    """Diverse cores first; what joining breaks is repaired."""
+    space, r = ask.space, ask.r
+    if name not in ("local", "disjoint"):
+        raise PolicyError(f"method {name!r} does not look at sensitive values; use 'local'")
+    lists, core, missing = cores(space, r, diversity)
+    trials: list[Clusters] = []
+    if not missing or quantile(lists.rho, ask.left_out) < np.inf:
+        start = disjoint(space, r, ask.left_out, lists, core)
+        if start.center.size:
+            trials.append(repair(space, start, r, diversity))
+    trials.append(repair(space, METHODS[name](ask).clusters, r, diversity))
+    best = min(trials, key=lambda c: (c.radius, float(c.away.sum())))
+    single = len(diversity.frequency) == 1 and diversity.eligible is None
+    bound, why = quantile(ask.lists.tau, ask.left_out), "largest tau (docs/gathering.md, Lemma 1)"
+    if single and quantile(lists.tau, ask.left_out) > bound and np.isfinite(lists.tau).all():
+        bound, why = quantile(lists.tau, ask.left_out), "largest tau with diverse cores (docs/gathering.md, Lemma 1)"
+    if not ask.at_points:
+        bound, why = quantile(ask.lists.rho, ask.left_out) / 2, "half the largest distance to an r-th nearest point"
+    proved = single and diversity.adding_is_safe and not missing
+    middle = None
+    if not ask.at_points:
+        x = space.coordinates
+        assert x is not None
+        middle, _ = anywhere.recenter(x, best.labels, best.center.size)
+    return _result(ask, best, name, bound, why, middle, proved=proved, extra={"r": asked, "repaired": missing})
+
+
+def _result(
+    ask: Ask, found: Clusters, name: str, bound: float, why: str, middle: np.ndarray | None = None,
+    *, proved: bool = True, extra: dict[str, Any] | None = None,
+) -> Gathering:  # fmt: skip
+    space = ask.space
+    kept = np.flatnonzero(found.labels >= 0)
+    m = found.center.size
+    if middle is None:
+        away = space.between(kept, found.center[found.labels[kept]])
+        rows = found.center
+        centers = rows if space.numbers is None else space.numbers[rows]
+    else:
+        x = space.coordinates
+        assert x is not None
+        away = np.sqrt(((x[kept] - middle[found.labels[kept]]) ** 2).sum(axis=1))
+        rows = np.full(m, -1)
+        centers = middle * space.units
+    radii = np.zeros(m)
+    np.maximum.at(radii, found.labels[kept], away)
+    sizes = np.bincount(found.labels[kept], minlength=m)
+    cost = float(radii.max(initial=0.0))
+    low = cost if bound >= cost else bound * SAFE
+    at, free, theorem = THEOREMS[name]
+    factor = (at if ask.at_points else free) if proved else None
+    promise = Guarantee(factor=factor, theorem=theorem) if factor is not None else Guarantee()
+    details = {
+        "r": ask.r, "left_out": int((found.labels < 0).sum()), "may_be_left_out": ask.left_out, "clusters": m,
+        "centers": "points" if ask.at_points else "anywhere", "mean_distance": float(away.mean()) if away.size else 0.0,
+        **(extra or {}),
+    }  # fmt: skip
+    return Gathering(
+        labels=found.labels, centers=centers, center_rows=rows, radii=radii, sizes=sizes,
+        mean_distance=details["mean_distance"], method=name, metric=space.metric,
+        certificate=Certificate(
+            cost=cost, lower_bound=low, unit=space.metric.unit, guarantee=promise, bound=why, details=details
+        ),
+    )  # fmt: skip

@@ -1,0 +1,75 @@
+"""What gathering and cellular clustering hand back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from shoal.model.certificate import Certificate
+from shoal.model.metric import Metric
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Gathering:
+    """A clustering with its certificate.
+
+    labels         int64[n]    cluster of each point, -1 where it is left out
+    centers        float64[m, d] coordinates of the centers; int64[m] rows where the metric is a matrix, a function or
+                   has columns that are no plain numbers
+    center_rows    int64[m]    the input point at each center, -1 where the center is no input point
+    radii          float64[m]  largest distance of a member from its center
+    sizes          int64[m]    members
+    mean_distance  mean over the clustered points of the distance to their center
+    certificate    cost (largest radius, or cellular cost) and bound
+    """
+
+    labels: np.ndarray
+    centers: np.ndarray
+    center_rows: np.ndarray
+    radii: np.ndarray
+    sizes: np.ndarray
+    mean_distance: float
+    certificate: Certificate
+    method: str
+    metric: Metric
+    diameter: float | None = None
+    details: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def clusters(self) -> int:
+        """Number of clusters."""
+        return int(self.sizes.size)
+
+    @property
+    def radius(self) -> float:
+        """The largest radius."""
+        return float(self.radii.max(initial=0.0))
+
+    @property
+    def left_out(self) -> int:
+        """Number of points in no cluster."""
+        return int((self.labels < 0).sum())
+
+    @property
+    def cost(self) -> float:
+        """What the certificate counts."""
+        return self.certificate.cost
+
+    def as_dict(self) -> dict[str, Any]:
+        """Sizes and figures for JSON; never a point."""
+        return {
+            "points": int(self.labels.size),
+            "clusters": self.clusters,
+            "left_out": self.left_out,
+            "smallest_cluster": int(self.sizes.min(initial=0)),
+            "largest_cluster": int(self.sizes.max(initial=0)),
+            "radius": self.radius,
+            "median_radius": float(np.median(self.radii)) if self.clusters else 0.0,
+            "mean_distance": self.mean_distance,
+            "cost": self.certificate.cost,
+            "certificate": self.certificate.as_dict(),
+            "method": self.method,
+            "metric": self.metric.as_dict(),
+        }

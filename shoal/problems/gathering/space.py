@@ -1,0 +1,424 @@
+"""Points with a metric, ready for questions: who is nearest, who is within reach.
+
+A k-d tree answers on an embedding whose distances never exceed the true ones (and equal them for numbers, and for
+categories of few values); the kernels then compute the true distances, and a list is asked for again, longer, until
+nothing outside it can be nearer.  Equal records are one place in the tree.  Only a matrix or a function given by the
+user is ever held as a full matrix, and only up to 20,000 points.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from shoal.errors import InputError, PolicyError
+from shoal.kernels import neighbors
+from shoal.kernels.neighbors import Coded
+from shoal.model.metric import EARTH_KM, LARGEST_MATRIX, NORMS, Category, Metric, Number, Place, on_sphere
+
+FEW = 8  # categories of at most this many values are embedded exactly
+SAFE = 1 - 1e-12
+CHUNK = 1 << 17
+ORDER = {"euclidean": 2, "manhattan": 1, "chebyshev": 0}
+
+
+class Space:
+    """n points, their metric, and a tree to search them."""
+
+    def __init__(self, metric: Metric, columns: Sequence[np.ndarray], names: Sequence[str] = ()) -> None:
+        self.metric, self.columns, self.names = metric, tuple(columns), tuple(names)
+        if metric.distances is not None:
+            self.n = len(metric.distances)
+            self.coded, reach, self.exact = _table(metric.distances), np.zeros((self.n, 0)), True
+            self.place = np.arange(self.n)
+        else:
+            metric.check(columns)
+            self.n = len(columns[0])
+            self.coded, reach, self.exact = _encode(metric, columns)
+            self.place = _same(self.coded.values)
+        self.copies = np.argsort(self.place, kind="stable")
+        places = int(self.place.max(initial=-1)) + 1
+        self.start = np.concatenate([[0], np.cumsum(np.bincount(self.place, minlength=places))]).astype(np.int64)
+        self.reach = reach[self.copies[self.start[:-1]]]
+        self.p = {2: 2.0, 1: 1.0, 0: np.inf}[self.coded.norm]
+        self._whole: _Targets | None = None
+
+    @property
+    def is_matrix(self) -> bool:
+        """Distances are given outright."""
+        return self.coded.form == neighbors.TABLE
+
+    @property
+    def coordinates(self) -> np.ndarray | None:
+        """float64[n, d] when the metric is the Euclidean one on plain numbers, so that centers may lie anywhere."""
+        plain = self.coded.form == neighbors.PLAIN and all(f.weight for f in self.metric.features)
+        return self.coded.values if plain else None
+
+    @property
+    def numbers(self) -> np.ndarray | None:
+        """float64[n, d]: the columns as they were given, when all are numbers or coordinates."""
+        if not self.columns or any(isinstance(f, Category) for f in self.metric.features):
+            return None
+        return np.column_stack([np.asarray(c, np.float64) for c in self.columns])
+
+    @property
+    def units(self) -> np.ndarray:
+        """float64[d]: what one unit of ``coordinates`` is in the columns as they were given."""
+        out = []
+        for f in self.metric.features:
+            if not isinstance(f, Category):
+                out += [f.scale / f.weight] * (2 if isinstance(f, Place) else 1)
+        return np.array(out)
+
+    def between(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """float64[m]: the distance of points a[i] and b[i]."""
+        return neighbors.many_distances(self.coded, np.asarray(a, np.int64), np.asarray(b, np.int64))
+
+    def matrix(self) -> np.ndarray:
+        """float64[n, n]; InputError above 20,000 points."""
+        if self.is_matrix:
+            return self.coded.values
+        if self.n > LARGEST_MATRIX:
+            raise InputError(f"a full matrix of {self.n} points is never made; the largest is {LARGEST_MATRIX}")
+        every = np.arange(self.n)
+        return np.stack([self.between(np.full(self.n, i), every) for i in every]) if self.n else np.zeros((0, 0))
+
+    def nearest(
+        self, k: int, rows: np.ndarray | None = None, among: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The k nearest points of each row: (index int64[m, k], distance float64[m, k]), nearest first.
+
+        A point counts itself (first of all) when it is among those searched.  Where fewer than k exist, -1 and inf.
+        """
+        whole = rows is None
+        rows = np.arange(self.n) if rows is None else np.asarray(rows, np.int64)
+        if self.is_matrix:
+            return self._nearest_in_matrix(k, rows, among)
+        targets = self._targets(among)
+        index, found = np.empty((rows.size, k), np.int64), np.empty((rows.size, k))
+        if not rows.size or not targets.copies.size:
+            index[:], found[:] = -1, np.inf
+            return index, found
+        # asked place by place, in the tree's own order: neighbors in memory are neighbors in space
+        asked = np.arange(targets.places.size) if whole and among is None else np.unique(self.place[rows])
+        if whole and among is None:
+            asked = np.asarray(targets.tree.indices)
+        line = np.empty(int(self.place.max()) + 1, np.int64)
+        line[asked] = np.arange(asked.size)
+        turn = np.argsort(line[self.place[rows]], kind="stable")
+        bounds = np.searchsorted(line[self.place[rows]][turn], np.arange(0, asked.size + CHUNK, CHUNK))
+        for a, b in pairwise(bounds):
+            todo = turn[a:b]
+            q = min(k if self.exact else k + 4, targets.places.size)
+            while todo.size:
+                lines, which = np.unique(line[self.place[rows[todo]]], return_inverse=True)
+                at, reached = targets.query(self.reach[asked[lines]], q, self.p)
+                part, far = np.empty((todo.size, k), np.int64), np.empty((todo.size, k))
+                sure = neighbors.settle(
+                    self.coded, rows[todo], which, at, reached if not self.exact else np.full(reached.size, np.inf),
+                    targets.start, targets.copies, targets.position, k, part, far,
+                )  # fmt: skip
+                index[todo[sure]], found[todo[sure]] = part[sure], far[sure]
+                todo, q = todo[~sure], min(4 * q, targets.places.size)
+        return index, found
+
+    def within(
+        self, rows: np.ndarray, radius: float, among: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """All points within radius of each row: (start int64[m + 1], index, distance), those of row i at start[i]."""
+        rows = np.asarray(rows, np.int64)
+        if self.is_matrix:
+            pool = np.arange(self.n) if among is None else np.asarray(among, np.int64)
+            block = self.coded.values[np.ix_(rows, pool)]
+            who, what = np.nonzero(block <= radius)
+            start = np.searchsorted(who, np.arange(rows.size + 1))
+            return start, pool[what], block[who, what]
+        targets = self._targets(among)
+        if not rows.size or not targets.copies.size:
+            return np.zeros(rows.size + 1, np.int64), np.zeros(0, np.int64), np.zeros(0)
+        lists = targets.tree.query_ball_point(
+            self.reach[self.place[rows]], radius * (1 + 1e-9), p=self.p, workers=-1 if rows.size > 64 else 1
+        )
+        sizes = np.fromiter(map(len, lists), np.int64, rows.size)
+        local = np.concatenate([np.asarray(x, np.int64) for x in lists]) if sizes.sum() else np.zeros(0, np.int64)
+        who = np.repeat(np.arange(rows.size), sizes)
+        count = targets.start[local + 1] - targets.start[local]
+        first = np.repeat(targets.start[local] - np.concatenate([[0], np.cumsum(count)[:-1]]), count)
+        what = targets.copies[first + np.arange(int(count.sum()))]
+        who = np.repeat(who, count)
+        far = self.between(rows[who], what)
+        keep = far <= radius
+        return np.searchsorted(who[keep], np.arange(rows.size + 1)), what[keep], far[keep]
+
+    def places_tree(self) -> cKDTree:
+        """The tree over the distinct places."""
+        return self._targets(None).tree
+
+    def _targets(self, among: np.ndarray | None) -> _Targets:
+        if among is not None:
+            return _Targets(self, np.asarray(among, np.int64))
+        if self._whole is None:
+            self._whole = _Targets(self, None)
+        return self._whole
+
+    def _nearest_in_matrix(self, k: int, rows: np.ndarray, among: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+        pool = np.arange(self.n) if among is None else np.asarray(among, np.int64)
+        index, found = np.full((rows.size, k), -1, np.int64), np.full((rows.size, k), np.inf)
+        q = min(k, pool.size)
+        step = max(1, (1 << 24) // max(pool.size, 1))
+        for a in range(0, rows.size, step):
+            some = rows[a : a + step]
+            block = self.coded.values[np.ix_(some, pool)]
+            block[pool[None, :] == some[:, None]] = -1.0  # the point itself first
+            if q < pool.size:
+                near = np.argpartition(block, q - 1, axis=1)[:, :q]
+            else:
+                near = np.broadcast_to(np.arange(q), (some.size, q))
+            value = np.take_along_axis(block, near, axis=1)
+            turn = np.lexsort((near, value), axis=1)
+            index[a : a + step, :q] = pool[np.take_along_axis(near, turn, axis=1)]
+            found[a : a + step, :q] = np.maximum(np.take_along_axis(value, turn, axis=1), 0.0)
+        return index, found
+
+
+class _Targets:
+    """The places of some of the points, in a tree."""
+
+    def __init__(self, space: Space, among: np.ndarray | None) -> None:
+        if among is None:
+            self.places = np.arange(space.start.size - 1)
+            self.start, self.copies = space.start, space.copies
+        else:
+            order = np.argsort(space.place[among], kind="stable")
+            self.copies = among[order]
+            self.places, first = np.unique(space.place[self.copies], return_index=True)
+            self.start = np.append(first, among.size).astype(np.int64)
+        self.position = np.full(space.n, -1, np.int64)
+        self.position[self.copies] = np.arange(self.copies.size)
+        self.tree = cKDTree(space.reach[self.places])
+
+    def query(self, points: np.ndarray, q: int, p: float) -> tuple[np.ndarray, np.ndarray]:
+        """(places int64[m, q], reached float64[m]): nearest by the tree's distance, and how far the list reaches."""
+        far, at = self.tree.query(points, k=np.arange(1, q + 1), p=p, workers=-1)
+        reached = np.full(len(points), np.inf) if q == self.places.size else far[:, -1] * SAFE
+        return np.where(np.isfinite(far), at, -1).astype(np.int64), reached
+
+
+def space_of(points: Any, metric: Any = "euclidean") -> Space:
+    """Points and a metric by name, matrix, function or value.
+
+    points  float[n, d] (a frame will do), a tuple of columns when metric is a Metric with features, float[n, n] for
+            "precomputed"
+    metric  "euclidean", "manhattan", "chebyshev" (coordinates as they are), "great-circle" (latitude and longitude
+            in degrees; kilometres), "precomputed", a function of two records, or a Metric
+    """
+    names = [str(c) for c in points.columns] if hasattr(points, "columns") else []
+    if isinstance(metric, Metric) and metric.features and isinstance(points, tuple):
+        return Space(metric, [np.asarray(c) for c in points])
+    table = _array(points)
+    if isinstance(metric, str):
+        if metric == "precomputed":
+            return Space(Metric.matrix(table), ())
+        if metric == "great-circle":
+            if table.shape[1] != 2:
+                raise InputError(f"great-circle needs two columns, latitude and longitude; there are {table.shape[1]}")
+            return Space(Metric.great_circle(), [table], names)
+        if metric not in NORMS:
+            raise PolicyError.unknown("metric", metric, [*NORMS, "great-circle", "precomputed"])
+        width = table.shape[1]
+        labels = names if len(names) == width else [f"column {j}" for j in range(width)]
+        return Space(Metric(features=tuple(Number(x) for x in labels), norm=metric), list(table.T), names)
+    if callable(metric):
+        metric = Metric.pairwise(metric)
+    if not isinstance(metric, Metric):
+        raise PolicyError(f"a metric is a name, a function or a Metric, not {type(metric).__name__}")
+    if metric.distances is not None:
+        if len(table) != len(metric.distances):
+            raise InputError(f"there are {len(table)} points and a matrix of {len(metric.distances)}")
+        return Space(metric, ())
+    if metric.function is not None:
+        return Space(_evaluate(metric, table), ())
+    return Space(metric, split(table, metric), names)
+
+
+def split(table: np.ndarray, metric: Metric) -> list[np.ndarray]:
+    """The columns of a two-dimensional array as the features want them."""
+    columns: list[np.ndarray] = []
+    at = 0
+    for feature in metric.features:
+        width = 2 if isinstance(feature, Place) else 1
+        part = table[:, at : at + width]
+        if part.shape[1] < width:
+            raise InputError(f"the metric needs more columns than the {table.shape[1]} given")
+        if isinstance(feature, Category):
+            finite_codes = part[:, 0]
+            if not np.array_equal(finite_codes, np.round(finite_codes)):
+                raise InputError(f"column {feature.name!r} is categorical and holds values that are no codes")
+            columns.append(finite_codes.astype(np.int64))
+        else:
+            columns.append(part if width == 2 else part[:, 0])
+        at += width
+    if at != table.shape[1]:
+        raise InputError(f"the metric needs {at} columns; {table.shape[1]} were given")
+    return columns
+
+
+def _array(points: Any) -> np.ndarray:
+    if hasattr(points, "to_numpy"):
+        points = points.to_numpy()
+    try:
+        table = np.asarray(points, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"points are numbers, one row per record: {error}") from error
+    if table.ndim == 1:
+        table = table[:, None]
+    if table.ndim != 2:
+        raise InputError(f"points have shape {table.shape}; one row per record is needed")
+    if table.shape[1] == 0:
+        raise InputError("points have no column")
+    return table
+
+
+def _evaluate(metric: Metric, table: np.ndarray) -> Metric:
+    """The matrix of a function, block by block."""
+    n, f = len(table), metric.function
+    assert f is not None
+    if n > LARGEST_MATRIX:
+        raise InputError(
+            f"a function as metric is evaluated on every pair, which is done for at most {LARGEST_MATRIX} points, "
+            f"and there are {n}; build a Metric of features, which has no such limit"
+        )
+    out = np.zeros((n, n))
+    if metric.blocks:
+        step = max(1, (1 << 22) // max(n, 1))
+        for a in range(0, n, step):
+            out[a : a + step] = f(table[a : a + step], table)
+    else:
+        for i in range(n):
+            for j in range(i):
+                out[i, j] = f(table[i], table[j])
+    low = np.tril(out, -1)
+    return Metric.matrix(low + low.T, unit=metric.unit)
+
+
+def _same(values: np.ndarray) -> np.ndarray:
+    """int64[n]: the same number for equal rows, numbered in lexicographic order.  O(n log n)."""
+    n = len(values)
+    if not n:
+        return np.zeros(0, np.int64)
+    order = np.lexsort(values.T[::-1])
+    ordered = values[order]
+    place = np.empty(n, np.int64)
+    place[order] = np.concatenate([[0], np.cumsum((ordered[1:] != ordered[:-1]).any(axis=1))])
+    return place
+
+
+def _table(distances: np.ndarray) -> Coded:
+    none, zero = np.zeros(0, np.int64), np.zeros(0)
+    return Coded(neighbors.TABLE, 2, distances, none, zero, none, none, none, zero, none)
+
+
+def _encode(metric: Metric, columns: Sequence[np.ndarray]) -> tuple[Coded, np.ndarray, bool]:
+    """(records for the kernels, embedding float64[n, e], whether the embedding is exact)."""
+    norm = ORDER[metric.norm]
+    parts: list[np.ndarray] = []
+    spread: list[np.ndarray] = []
+    kind: list[int] = []
+    weight: list[float] = []
+    tree, tree_at, depth = [np.zeros(0, np.int64)], [], []
+    heights, height_at = [np.zeros(0)], []
+    exact = True
+
+    def put(part: np.ndarray, what: list[int], w: float = 0.0) -> None:
+        parts.append(part if part.ndim == 2 else part[:, None])
+        kind.extend(what)
+        weight.extend([w] * len(what))
+        tree_at.extend([sum(map(len, tree))] * len(what))
+        height_at.extend([sum(map(len, heights))] * len(what))
+        depth.extend([0] * len(what))
+
+    for feature, column in zip(metric.features, columns, strict=True):
+        if not feature.weight:
+            continue
+        if isinstance(feature, Number):
+            put(np.asarray(column, np.float64) / (feature.scale / feature.weight), [neighbors.NUMBER])
+            spread.append(parts[-1])
+        elif isinstance(feature, Place):
+            factor = feature.weight / feature.scale
+            shrink = {2: 1.0, 1: 1 / np.sqrt(2 if feature.geometry == "plane" else 3), 0: 1.0}[norm]
+            if feature.geometry == "plane":
+                flat = np.asarray(column, np.float64) * factor
+                put(flat, [neighbors.NUMBER] * 2 if norm == 2 else [neighbors.PLANE, neighbors.SKIP])
+                spread.append(flat * shrink)
+                exact &= norm == 2
+            else:
+                ball = on_sphere(column)
+                put(ball, [neighbors.SPHERE, neighbors.SKIP, neighbors.SKIP], EARTH_KM * factor)
+                spread.append(ball * (EARTH_KM * factor * shrink))
+                exact &= len(metric.features) == 1  # a chord grows with its arc
+        else:
+            codes = np.asarray(column, np.int64)
+            if feature.depth == 2:
+                put(codes.astype(np.float64), [neighbors.CATEGORY], feature.weight)
+            else:
+                put(codes.astype(np.float64), [neighbors.TREE])
+                depth[-1] = feature.depth
+                tree.append(feature.tree.ravel())
+                heights.append(feature.heights)
+            embedded, same = _embed_category(feature, norm)
+            spread.append(embedded[codes])
+            exact &= same
+    if not parts:
+        raise PolicyError("every column has weight 0, so all records are alike; give one of them a weight")
+    values = np.ascontiguousarray(np.hstack(parts), dtype=np.float64)
+    values += 0.0  # -0.0 and 0.0 are one place
+    plain = all(k == neighbors.NUMBER for k in kind) and (norm == 2 or len(kind) == 1)
+    coded = Coded(
+        neighbors.PLAIN if plain else neighbors.MIXED, norm, values, np.array(kind, np.int64), np.array(weight),
+        np.concatenate(tree), np.array(tree_at, np.int64), np.array(depth, np.int64),
+        np.concatenate(heights), np.array(height_at, np.int64),
+    )  # fmt: skip
+    return coded, np.ascontiguousarray(np.hstack(spread)), exact
+
+
+def _embed_category(feature: Category, norm: int) -> tuple[np.ndarray, bool]:
+    """(float64[values, e], exact): points no farther apart than the categories, in the norm; exact for few classes.
+
+    A node of the tree below the root is one coordinate.  Two leaves whose lowest common ancestor is at height h
+    differ in the nodes under it, twice as many as levels, so steps sqrt((h'^2 - h^2) / 2) add up to h in the
+    Euclidean norm and (h' - h) / 2 in the sum.  Large trees keep their upper levels only, and large flat ones a
+    binary number: nearer than the truth, never farther.
+    """
+    height, tree = feature.heights, feature.tree
+    low = 0
+    while low < feature.depth - 2 and int(tree[:, low:-1].max(axis=0).sum()) + 1 > FEW * 3:
+        low += 1
+    if feature.depth == 2 or int(tree[:, low].max()) + 1 > FEW * 3:
+        codes = tree[:, low]
+        classes = int(codes.max()) + 1
+        if classes <= FEW and norm:
+            step = {2: feature.weight / np.sqrt(2), 1: feature.weight / 2}[norm]
+            return np.eye(classes)[codes] * step, low == 0 and feature.depth == 2
+        bits = max(1, int(classes - 1).bit_length())
+        step = {2: 1 / np.sqrt(bits), 1: 1 / bits, 0: 1.0}[norm] * (
+            feature.weight if feature.depth == 2 else height[low + 1]
+        )
+        return ((codes[:, None] >> np.arange(bits)) & 1) * step, feature.depth == 2 and (norm == 0 or bits == 1)
+    if norm == 0:  # distances to a few of the values (Fréchet)
+        marks = np.arange(min(feature.values, FEW * 3))
+        apart = (tree[:, None, :] != tree[None, marks, :]).sum(axis=-1)
+        return height[apart], marks.size == feature.values
+    parts = []
+    for level in range(low, feature.depth - 1):
+        below = 0.0 if level == low else height[level]
+        if norm == 2:
+            step = np.sqrt((height[level + 1] ** 2 - below**2) / 2)
+        else:
+            step = (height[level + 1] - below) / 2
+        codes = tree[:, level]
+        parts.append(np.eye(int(codes.max()) + 1)[codes] * step)
+    return np.hstack(parts), low == 0

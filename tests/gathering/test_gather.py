@@ -1,0 +1,279 @@
+"""Least radius: every method against every clustering there is, its factor, its bound, its promises."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import shoal
+from shoal.errors import InfeasibleError, InputError, PolicyError
+from shoal.problems.catalogue import names
+from tests.oracles.gathering import distances, diverse, gather_optimum
+
+few = settings(max_examples=40, deadline=None)
+grid = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=2, max_size=8)
+rs = st.integers(1, 4)
+shares = st.sampled_from([0.0, 0.13, 0.25, 0.4])
+
+
+def check(g, points, r, left_out, *, free=False):
+    """What every answer must be, whatever the method: sizes, radii, centers, counts."""
+    labels, n = g.labels, len(points)
+    assert labels.shape == (n,)
+    assert (labels >= -1).all()
+    assert int((labels < 0).sum()) <= left_out
+    assert np.array_equal(np.unique(labels[labels >= 0]), np.arange(g.clusters))
+    assert (np.bincount(labels[labels >= 0], minlength=g.clusters) == g.sizes).all()
+    assert (g.sizes >= r).all()
+    x = np.asarray(points, float)
+    away = np.sqrt(((x - g.centers[labels]) ** 2).sum(axis=1))[labels >= 0]
+    for c in range(g.clusters):
+        assert away[labels[labels >= 0] == c].max() == pytest.approx(g.radii[c], abs=1e-9)
+    assert g.certificate.cost == pytest.approx(g.radii.max(initial=0), abs=1e-12)
+    assert g.mean_distance == pytest.approx(away.mean(), abs=1e-9)
+    if not free:
+        assert np.array_equal(g.centers, x[g.center_rows])
+
+
+@pytest.mark.parametrize("method", [m for m in names("gather") if m not in ("rounds", "exact")])
+@given(points=grid, r=rs, share=shares)
+@few
+def test_factor_and_bound_against_every_clustering_centers_at_points(method, points, r, share):
+    n = len(points)
+    if n < r:
+        return
+    share = 0.0 if method == "threshold" else share
+    out = math.floor(share * n + 1e-9)
+    g = shoal.gathering.gather(points, r, epsilon=share, method=method)
+    check(g, points, r, out)
+    best = gather_optimum(points, r, left_out=out)
+    assert g.certificate.lower_bound <= best + 1e-9
+    assert best <= g.cost + 1e-9
+    assert g.cost <= g.certificate.guarantee.factor * best + 1e-9
+
+
+@pytest.mark.parametrize("method", [m for m in names("gather") if m != "exact"])
+@given(points=grid, r=rs, share=shares, most=st.integers(1, 3))
+@few
+def test_factor_and_bound_against_every_clustering_centers_anywhere(method, points, r, share, most):
+    n = len(points)
+    if n < r:
+        return
+    share = 0.0 if method == "threshold" else share
+    out = math.floor(share * n + 1e-9)
+    limit = most if method == "rounds" else None
+    g = shoal.gathering.gather(points, r, share, limit, method=method, centers="anywhere")
+    check(g, points, r, out, free=True)
+    best = gather_optimum(points, r, left_out=out, most=limit, anywhere=True)
+    assert g.certificate.lower_bound <= best + 1e-9
+    assert best <= g.cost + 1e-7
+    assert g.cost <= g.certificate.guarantee.factor * best * (1 + 1e-3) + 1e-9
+
+
+@given(points=grid, r=rs, share=shares, most=st.integers(1, 3))
+@few
+def test_at_most_k_clusters(points, r, share, most):
+    n = len(points)
+    if n < r:
+        return
+    out = math.floor(share * n + 1e-9)
+    best = gather_optimum(points, r, left_out=out, most=most)
+    for improve in (False, True):
+        g = shoal.gathering.gather(points, r, share, most, improve=improve)
+        check(g, points, r, out)
+        assert g.clusters <= most
+        assert g.certificate.lower_bound <= best + 1e-9 <= g.cost + 2e-9
+        assert g.cost <= g.certificate.guarantee.factor * best * (1 + 1e-3) + 1e-9
+
+
+@given(points=grid, r=rs, share=shares, most=st.sampled_from([None, 1, 2]))
+@settings(max_examples=20, deadline=None)
+def test_exact_is_the_optimum(points, r, share, most):
+    n = len(points)
+    if n < r:
+        return
+    out = math.floor(share * n + 1e-9)
+    g = shoal.gathering.gather(points, r, share, most, method="exact")
+    check(g, points, r, out)
+    assert g.cost == pytest.approx(gather_optimum(points, r, left_out=out, most=most), abs=1e-9)
+    assert g.certificate.optimal
+
+
+@given(points=grid, r=st.integers(1, 3), share=st.sampled_from([0.0, 0.25]), most=st.sampled_from([None, 2]))
+@settings(max_examples=12, deadline=None)
+def test_exact_with_centers_anywhere_is_the_optimum(points, r, share, most):
+    n = len(points)
+    if n < r:
+        return
+    out = math.floor(share * n + 1e-9)
+    g = shoal.gathering.gather(points, r, share, most, method="exact", centers="anywhere")
+    check(g, points, r, out, free=True)
+    assert g.cost == pytest.approx(gather_optimum(points, r, left_out=out, most=most, anywhere=True), abs=1e-6)
+
+
+@given(points=grid, r=rs, share=shares)
+@few
+def test_improving_never_widens(points, r, share):
+    if len(points) < r:
+        return
+    for method in ("local", "disjoint", "peeling"):
+        plain = shoal.gathering.gather(points, r, share, method=method)
+        better = shoal.gathering.gather(points, r, share, method=method, improve=True)
+        check(better, points, r, math.floor(share * len(points) + 1e-9))
+        assert better.cost <= plain.cost
+
+
+@given(
+    points=grid, r=st.integers(1, 3), l=st.integers(1, 3), distinct=st.integers(1, 3),
+    seed=st.integers(0, 10**6), share=st.sampled_from([0.0, 0.25]),
+)  # fmt: skip
+@few
+def test_diverse_clusters(points, r, l, distinct, seed, share):
+    n = len(points)
+    codes = np.random.default_rng(seed).integers(0, 3, n)
+    ask = {"sensitive": codes, "l": l, "distinct_l": distinct, "epsilon": share}
+    if n < max(r, l, distinct) or not diverse(codes, np.arange(n), l, distinct):
+        with pytest.raises(InfeasibleError):
+            shoal.gathering.gather(points, r, **ask)
+        return
+    out = math.floor(share * n + 1e-9)
+    g = shoal.gathering.gather(points, r, **ask)
+    check(g, points, r, out)
+    for c in range(g.clusters):
+        assert diverse(codes, np.flatnonzero(g.labels == c), l, distinct)
+    best = gather_optimum(points, r, left_out=out, allowed=lambda inside: diverse(codes, inside, l, distinct))
+    assert g.certificate.lower_bound <= best + 1e-9 <= g.cost + 2e-9
+    if g.certificate.guarantee.factor is not None:
+        assert g.cost <= g.certificate.guarantee.factor * best + 1e-9
+
+
+def test_any_monotone_condition_will_do():
+    rng = np.random.default_rng(3)
+    points, codes = rng.random((60, 2)), rng.integers(0, 5, 60)
+    g = shoal.gathering.gather(points, 4, sensitive=codes, eligible=lambda count: count.size > 4 and count[4] > 0)
+    assert all((codes[g.labels == c] == 4).any() for c in range(g.clusters))
+    assert g.certificate.guarantee.factor is None
+
+
+def test_two_sensitive_columns_at_once():
+    rng = np.random.default_rng(4)
+    points, codes = rng.random((200, 2)), rng.integers(0, 6, (200, 2))
+    g = shoal.gathering.gather(points, 5, sensitive=codes, l=[3, 2], distinct_l=[1, 3])
+    for c in range(g.clusters):
+        inside = np.flatnonzero(g.labels == c)
+        assert diverse(codes[:, 0], inside, 3)
+        assert diverse(codes[:, 1], inside, 2, 3)
+    assert g.clusters > 10
+
+
+@pytest.mark.parametrize("centers", ["points", "anywhere"])
+def test_equal_and_collinear_points(centers):
+    equal = shoal.gathering.gather(np.ones((23, 2)), 5, centers=centers)
+    assert equal.cost == 0
+    assert equal.certificate.optimal
+    assert (equal.sizes >= 5).all()
+    line = np.stack([np.arange(12.0), np.zeros(12)], axis=1)
+    g = shoal.gathering.gather(line, 3, centers=centers)
+    assert g.cost == pytest.approx(gather_optimum(line[:9], 3, anywhere=centers == "anywhere"))
+
+
+def test_one_cluster_when_n_is_r_and_none_when_it_is_less():
+    points = [(0, 0), (3, 0), (0, 4)]
+    assert shoal.gathering.gather(points, 3).clusters == 1
+    with pytest.raises(InfeasibleError, match="3 points") as refused:
+        shoal.gathering.gather(points, 4)
+    assert refused.value.exit_status == 3
+    with pytest.raises(InfeasibleError):
+        shoal.gathering.gather(np.zeros((0, 2)), 1)
+
+
+def test_r_of_one_costs_nothing():
+    points = np.random.default_rng(0).random((40, 2))
+    g = shoal.gathering.gather(points, 1)
+    assert g.cost == 0
+    assert g.clusters == 40
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+def test_values_that_are_no_numbers_name_their_column(bad):
+    points = np.zeros((5, 3))
+    points[2, 1] = bad
+    with pytest.raises(InputError, match="column 1"):
+        shoal.gathering.gather(points, 2)
+
+
+@pytest.mark.parametrize(
+    ("ask", "says"),
+    [
+        ({"r": 0}, "r=0"),
+        ({"r": 2.5}, "r=2.5"),
+        ({"r": 2, "epsilon": 1.0}, "epsilon=1.0"),
+        ({"r": 2, "epsilon": -0.1}, "epsilon=-0.1"),
+        ({"r": 2, "max_clusters": 0}, "max_clusters=0"),
+        ({"r": 2, "metric": "euclid"}, "did you mean 'euclidean'"),
+        ({"r": 2, "method": "locall"}, "did you mean 'local'"),
+        ({"r": 2, "method": "threshold", "epsilon": 0.4}, "leaves nobody out"),
+        ({"r": 2, "method": "local", "max_clusters": 2}, "does not limit"),
+        ({"r": 2, "centers": "nowhere"}, "nowhere"),
+        ({"r": 2, "centers": "anywhere", "metric": "manhattan"}, "plain numbers"),
+        ({"r": 2, "l": 2}, "sensitive"),
+        ({"r": 2, "l": 2, "sensitive": [0, 1]}, "shape"),
+    ],
+)
+def test_contradictions_are_refused_with_the_value(ask, says):
+    with pytest.raises(shoal.ShoalError, match=says):
+        shoal.gathering.gather(np.zeros((5, 2)), **ask)
+
+
+def test_a_value_too_frequent_is_named_with_its_share():
+    with pytest.raises(InfeasibleError, match=r"80.0 % .* largest l possible is 1"):
+        shoal.gathering.gather(np.zeros((5, 2)), 2, sensitive=[0, 0, 0, 0, 1], l=2)
+    with pytest.raises(PolicyError, match="l=0"):
+        shoal.gathering.gather(np.zeros((5, 2)), 2, sensitive=[0, 0, 0, 0, 1], l=0)
+
+
+def test_outliers_cut_the_radius():
+    rng = np.random.default_rng(5)
+    points = np.concatenate([rng.random((300, 2)), rng.random((9, 2)) * 100 + 50])
+    whole = shoal.gathering.gather(points, 10)
+    part = shoal.gathering.gather(points, 10, epsilon=0.03)
+    assert part.cost < whole.cost / 10
+    assert set(np.flatnonzero(part.labels < 0)) <= set(range(300, 309))
+
+
+def test_local_keeps_mean_distance_far_below_the_textbook_method():
+    rng = np.random.default_rng(6)
+    towns = rng.random((40, 2)) * 1000
+    points = np.concatenate([(t + rng.normal(size=(50, 2))) for t in towns] + [np.array([[5000.0, 5000.0]])])
+    near = shoal.gathering.gather(points, 10)
+    textbook = shoal.gathering.gather(points, 10, method="threshold")
+    assert near.cost <= 2 * textbook.certificate.lower_bound * 1.5
+    assert near.mean_distance < textbook.mean_distance / 20
+
+
+def test_the_threshold_test_is_not_monotone_and_still_bounds():
+    """A lower threshold may pass where a higher one fails; bisection keeps its promise all the same."""
+    rng = np.random.default_rng(7)
+    for _ in range(60):
+        n = int(rng.integers(6, 10))
+        points = rng.integers(0, 5, (n, 2))
+        g = shoal.gathering.gather(points, 3, method="threshold")
+        best = gather_optimum(points, 3)
+        assert g.certificate.lower_bound <= best + 1e-9
+        assert g.cost <= 2 * gather_optimum(points, 3, anywhere=True) + 1e-9
+
+
+def test_a_matrix_and_a_function_and_coordinates_agree():
+    points = np.random.default_rng(8).random((40, 2))
+    by = [
+        shoal.gathering.gather(points, 4),
+        shoal.gathering.gather(distances(points), 4, metric="precomputed"),
+        shoal.gathering.gather(points, 4, metric=lambda a, b: math.dist(a, b)),
+    ]
+    assert by[0].cost == pytest.approx(by[1].cost)
+    assert by[0].cost == pytest.approx(by[2].cost)
+    assert by[1].centers.dtype.kind == "i"

@@ -1,0 +1,120 @@
+"""Every clustering there is, by dynamic programming over subsets.  Exponential, and obviously right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from itertools import combinations, permutations
+
+import numpy as np
+
+
+def distances(points) -> np.ndarray:
+    """Euclidean distances of all pairs."""
+    x = np.asarray(points, float)
+    return np.sqrt(((x[:, None] - x[None]) ** 2).sum(axis=-1))
+
+
+def members(mask: int) -> list[int]:
+    """The points of a subset."""
+    return [i for i in range(mask.bit_length()) if mask >> i & 1]
+
+
+def radius_at_points(d: np.ndarray, inside: list[int]) -> float:
+    """Smallest largest distance from any input point, a member or not."""
+    return min(max(d[v, i] for i in inside) for v in range(len(d)))
+
+
+def radius_anywhere(points, inside: list[int]) -> float:
+    """Radius of the smallest enclosing disc in the plane: of one point, two, or three."""
+    x = np.asarray(points, float)[inside]
+    best = np.inf
+    for size in (1, 2, 3):
+        for few in combinations(x, min(size, len(x))):
+            a = np.array(few)
+            if len(a) < 3:
+                middle = a.mean(axis=0)
+            else:
+                m = 2 * (a[1:] - a[0])
+                if abs(np.linalg.det(m)) < 1e-12:
+                    continue
+                middle = np.linalg.solve(m, (a[1:] ** 2).sum(axis=1) - (a[0] ** 2).sum())
+            best = min(best, float(np.sqrt(((x - middle) ** 2).sum(axis=1)).max()))
+    return best
+
+
+def optimum(
+    n: int, r: int, cost: Callable[[list[int]], float], *, left_out: int = 0, most: int | None = None,
+    allowed: Callable[[list[int]], bool] = lambda _inside: True, total: Callable[[float, float], float] = max,
+) -> float:  # fmt: skip
+    """Least total of cluster costs over all ways to split all but left_out points into clusters of at least r.
+
+    total is max for the radius, a sum for the cellular cost.  inf when there is none.
+    """
+
+    @cache
+    def price(mask: int) -> float:
+        inside = members(mask)
+        return cost(inside) if len(inside) >= r and allowed(inside) else np.inf
+
+    @cache
+    def least(mask: int, out: int, clusters: int) -> float:
+        if not mask:
+            return 0.0
+        first = mask & -mask
+        rest = mask ^ first
+        best = least(rest, out - 1, clusters) if out else np.inf
+        if not clusters:
+            return best
+        sub = rest
+        while True:
+            own = price(sub | first)
+            if own < best:
+                best = min(best, total(own, least(mask ^ sub ^ first, out, clusters - 1)))
+            if not sub:
+                return best
+            sub = (sub - 1) & rest
+
+    return least((1 << n) - 1, left_out, n if most is None else most)
+
+
+def gather_optimum(points, r, *, left_out=0, most=None, anywhere=False, d=None, allowed=lambda _inside: True) -> float:
+    """Least largest radius."""
+    d = distances(points) if d is None else d
+    cost = (lambda s: radius_anywhere(points, s)) if anywhere else (lambda s: radius_at_points(d, s))
+    return optimum(len(d), r, cost, left_out=left_out, most=most, allowed=allowed)
+
+
+def cellular_optimum(d, r=1, *, setup=None, left_out=0, max_diameter=None) -> float:
+    """Least sum of size times radius plus set-up cost of the center."""
+    n = len(d)
+    setup = np.zeros(n) if setup is None else np.asarray(setup, float)
+
+    def cost(inside):
+        return min(len(inside) * max(d[v, i] for i in inside) + setup[v] for v in range(n))
+
+    def narrow(inside):
+        return max_diameter is None or max(d[i, j] for i in inside for j in inside) <= max_diameter
+
+    return optimum(n, r, cost, left_out=left_out, allowed=narrow, total=lambda a, b: a + b)
+
+
+def diverse(codes, inside, l=1, distinct=1) -> bool:
+    """At most 1/l of the members share a value, and there are ``distinct`` values."""
+    count = np.bincount(np.asarray(codes)[inside])
+    return l * count.max() <= len(inside) and (count > 0).sum() >= distinct
+
+
+def satisfiable(variables: int, clauses: list[tuple[int, ...]]) -> bool:
+    """Try every assignment; literal i > 0 is variable i, -i its complement."""
+    every = range(2**variables)
+    return any(all(any((a >> (abs(x) - 1) & 1) == (x > 0) for x in c) for c in clauses) for a in every)
+
+
+def same_partition(a, b) -> bool:
+    """Whether two labelings differ by names only (few labels)."""
+    a, b = np.asarray(a), np.asarray(b)
+    names = np.unique(b)
+    return any(
+        np.array_equal(np.array([p[x] for x in np.searchsorted(names, b)]), a) for p in permutations(np.unique(a))
+    )
