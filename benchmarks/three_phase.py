@@ -98,10 +98,10 @@ def main() -> None:
         "python benchmarks/three_phase.py",
         [{**blank, **row} for row in rows],
         [
-            "Every release verified. Phase 1: fewest suppressed tuples, proved; phase 2: at most l - 1 above the fewest; "
-            "phase 3: at most l times the fewest.",
-            "readmitted: one of its three values is 53.9 % of the rows, so frequency l = 2 does not exist and is refused; "
-            "distinct l, with diag_1 diverse in every group too, does exist.",
+            "Every release verified. Phase 1: fewest suppressed tuples, proved; phase 2: at most l - 1 above the "
+            "fewest; phase 3: at most l times the fewest.",
+            "readmitted: one of its three values is 53.9 % of the rows, so frequency l = 2 does not exist and is "
+            "refused; distinct l, with diag_1 diverse in every group too, does exist.",
         ],
     )
 
