@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from shoal.engines.files import one_character, separator_of
 from shoal.engines.frames import Counted, Replacement, require
 from shoal.engines.open import open_table
 from shoal.errors import InputError
@@ -89,7 +90,7 @@ def prepare(
     counted = table.count(asked.grouped, asked.sensitive)
     texts = [column.texts() for column in counted.quasi]
     _refuse_stars(asked, texts)
-    refuse_infeasible(counted.histogram, need, lambda j, code: str(counted.sensitive[j].texts()[code]))
+    refuse_infeasible(counted.histogram, need, lambda j, code: counted.sensitive[j].texts()[code] or "missing")
     recoding, labels = recodings(asked, counted, texts, need.smallest)
     lap("histogram")
 
@@ -125,14 +126,14 @@ def prepare(
         attempts=grouping.attempts,
         cost={"stars": stars(view), "suppressed_tuples": suppressed_tuples(view), "ncp": ncp(view)},
         measure=lambda: measures(counted.histogram, partition, recoding, need.smallest),
-        groups=int(np.unique(_classes(columns), axis=0).shape[0]) if partition.groups else 0,
+        groups=_classes(replacements) if partition.groups else 0,
         rows=counted.histogram.rows,
         stars={c.name: int(partition.sizes[c.starred[c.index]].sum()) for c in columns},
         changed={c.name: int(partition.sizes[c.code[c.index] < 0].sum()) for c in columns},
         published={c.name: frozenset(c.texts) for c in columns},
         before=_before(counted),
         from_path=str(data) if isinstance(data, (str, Path)) else None,
-        separator=separator,
+        separator=one_character(separator) or (separator_of(data) if isinstance(data, (str, Path)) else None),
         seconds=seconds,
     )
 
@@ -164,8 +165,10 @@ def _replace(column: ColumnText, coded: Any, asked: Policy) -> Replacement:
     return Replacement(column.name, values, column.index)
 
 
-def _classes(columns: list[ColumnText]) -> np.ndarray:
-    return np.column_stack([c.index for c in columns])
+def _classes(replacements: list[Replacement]) -> int:
+    """Number of classes as they will stand there: a starred number and a missing one are published alike."""
+    seen = [r.values.rank("dense").fill_null(0).to_numpy()[r.index] for r in replacements]
+    return int(np.unique(np.column_stack(seen), axis=0).shape[0])
 
 
 def _fingerprint(counted: Counted) -> int:
@@ -205,6 +208,8 @@ def audit(
 
     models  k=5, l=3, privacy=[...]: what should hold; each becomes a check of the Audit
     """
+    if not 0 < threshold <= 1:
+        raise PolicyError(f"threshold={threshold!r}: a risk is above 0 and at most 1")
     names = Policy.of(quasi_identifiers=quasi_identifiers, sensitive=sensitive, **({"k": 1} | models))
     table = open_table(data, engine, separator=separator, encoding=encoding)
     require(table.columns, [*names.quasi_identifiers, *names.sensitive])

@@ -16,7 +16,7 @@ from typing import Any
 import polars as pl
 
 from shoal.errors import VerificationError
-from shoal.model.audit import Audit
+from shoal.model.audit import Audit, finite
 from shoal.model.certificate import Certificate
 from shoal.model.policy import Policy
 from shoal.model.privacy import PrivacyModel
@@ -92,7 +92,7 @@ class Release:
                     f"the release reaches only {found.level} where {found.model} asked for {dict(found.asked)}{where}; "
                     "nothing was published. This is a defect of shoal: please report it"
                 )
-        if audit.classes != self.groups:
+        if audit.classes > self.groups:  # fewer where a format writes two values alike, as Excel an empty text
             raise VerificationError(f"the release has {audit.classes} classes, expected {self.groups}")
 
     def write(
@@ -106,12 +106,12 @@ class Release:
         The file appears under its name only after the judge has read it back; raises VerificationError otherwise.
         Returns the certificate's path.
         """
-        from shoal.engines.files import check_target, publish_file, store
+        from shoal.engines.files import check_targets, publish_file, store
         from shoal.engines.open import open_table
 
-        path = check_target(path, self.from_path)
+        path = Path(path)
         beside = certificate_path(path) if certificate is None else Path(certificate)
-        check_target(beside, self.from_path)
+        check_targets([path, beside], [self.from_path])
         frame = open_table(self.table)
         clock = time.perf_counter()
         content = (
@@ -123,12 +123,12 @@ class Release:
 
         def fill(temporary: Path) -> None:
             nonlocal clock
-            store(content, temporary, self.separator)
+            store(content, temporary, self._separator(path))
             self.seconds["write"] = time.perf_counter() - clock
             clock = time.perf_counter()
 
         def judge_bytes(temporary: Path) -> None:
-            audit, facts["sha256"], facts["bytes"] = self._judge_file(temporary)
+            audit, facts["sha256"], facts["bytes"] = self._judge_file(temporary, self._separator(path))
             self._accept(audit)
             self.__dict__["audit"] = audit
             self.seconds["verify"] = time.perf_counter() - clock
@@ -138,7 +138,14 @@ class Release:
         publish_file(path, fill, judge_bytes)
         return beside
 
-    def _judge_file(self, path: Path) -> tuple[Audit, str, int]:
+    def _separator(self, path: Path) -> str:
+        """As in the table that came, if the new file is not of another kind."""
+        from shoal.engines.files import usual_separator
+
+        usual = usual_separator(path)
+        return usual if usual != "," else self.separator or usual
+
+    def _judge_file(self, path: Path, separator: str) -> tuple[Audit, str, int]:
         """Read the bytes again: privacy, classes, stars, and that nothing but published values stands there."""
         from shoal.judge.file import judge_release
 
@@ -150,7 +157,7 @@ class Release:
             star=self.policy.star,
             stars=self.stars,
             allowed=self.published,
-            separator=self.separator,
+            separator=separator,
         )
 
     def report(self, path: str | Path) -> Path:
@@ -171,7 +178,8 @@ class Release:
         for found in self.audit.checks:
             weaker = max if found.short in ("alpha", "t", "recursive_c") else min
             known = out.get(found.short)
-            out[found.short] = found.level if known is None or found.level is None else weaker(known, found.level)
+            level = finite(found.level)
+            out[found.short] = level if known is None or level is None else weaker(known, level)
         if "k" not in out:
             out["k"] = self.audit.k
         return out
@@ -180,7 +188,7 @@ class Release:
         """The facts of ``--json``: plain values only."""
         return {
             "rows": self.rows,
-            "groups": self.groups,
+            "groups": self.audit.classes,
             "smallest_group": self.audit.smallest_class,
             "privacy": self.privacy(),
             "loss": dict(self.cost),
@@ -210,7 +218,7 @@ class Release:
             "shuffled": not self.policy.keep_order,
             "missing_values": "a missing value is a value of its own, never a wildcard",
             **{k: inside[k] for k in ("groups", "smallest_group", "privacy", "loss", "stars", "changed", "method")},
-            "separator": self.separator,
+            "separator": self._separator(path),
             "certificate": inside["certificate"],
         }
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
+from typing import Any
 
 
 def main() -> None:
@@ -12,16 +14,54 @@ def main() -> None:
     from shoal.errors import ShoalError
 
     try:
-        app()
+        status = app(standalone_mode=False)
     except ShoalError as error:
         _refuse(str(error), error.exit_status)
     except KeyboardInterrupt:
         _refuse("interrupted; nothing was published", 130)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(2)
     except OSError as error:
         where = f" ({error.filename})" if error.filename else ""
         _refuse(f"{error.strerror or type(error).__name__}{where}", 2)
     except MemoryError:
-        _refuse("out of memory", 2)
+        _refuse("out of memory; nothing was published", 2)
+    except SystemExit:
+        raise
+    except BaseException as error:
+        _unforeseen(error)
+    else:
+        sys.exit(status if isinstance(status, int) else 0)
+
+
+def _unforeseen(error: BaseException) -> None:
+    """Bad usage found by the parser of arguments, or a defect, whose message is withheld: it could hold a row."""
+    if hasattr(error, "format_message"):
+        usage = getattr(error, "ctx", None)
+        if usage is not None:
+            print(usage.get_usage(), file=sys.stderr)
+        _refuse(error.format_message(), 2)
+    if type(error).__name__ == "Abort":
+        _refuse("interrupted; nothing was published", 130)
+    if os.environ.get("SHOAL_TRACEBACK"):
+        raise error
+    _refuse(
+        f"{type(error).__name__} in {_place(error)}; nothing was published. This is a defect of shoal: please report "
+        "it (SHOAL_TRACEBACK=1 shows all, values of the table perhaps included)",
+        1,
+    )
+
+
+def _place(error: BaseException) -> str:
+    """Innermost file and line of ours on the way to an error."""
+    found, trace = "shoal", error.__traceback__
+    while trace is not None:
+        name: Any = trace.tb_frame.f_globals.get("__name__", "")
+        if str(name).startswith("shoal"):
+            found = f"{name}, line {trace.tb_lineno}"
+        trace = trace.tb_next
+    return found
 
 
 def _refuse(message: str, status: int) -> None:

@@ -55,7 +55,8 @@ def anonymize(
     as_json: bool = _JSON,
 ) -> None:
     """Publish a table so that everyone in it is one of many; write release and certificate."""
-    from shoal.engines.files import check_target
+    from shoal.engines.files import check_targets
+    from shoal.errors import InputError
     from shoal.model.policy import Policy
     from shoal.pipeline import prepare
     from shoal.release import certificate_path
@@ -85,10 +86,12 @@ def anonymize(
     }
     settings = {name: value for name, value in settings.items() if value is not None}
     asked = Policy.read(policy, **settings) if policy is not None else Policy.of(None, **settings)
+    if not table.is_file():
+        raise InputError(f"there is no file {str(table)!r} to read")
     target = output or table.with_name(_release_name(table.name))
     beside = certificate or certificate_path(target)
-    for path in (target, beside, *([report] if report else [])):
-        check_target(path, table)
+    inputs = [table, policy, *(h for h in asked.hierarchies.values() if isinstance(h, (str, Path)))]
+    check_targets([target, beside, report], inputs)
     with progress() as told:
         release = prepare(table, asked, engine=engine, separator=separator, encoding=encoding, progress=told)
         told("writing and reading back", None)
@@ -105,6 +108,8 @@ def _release_name(name: str) -> str:
     """people.csv -> people.release.csv; people.csv.gz -> people.release.csv.gz."""
     packed = ".gz" if name.lower().endswith(".gz") else ""
     stem, ending = os.path.splitext(name[: len(name) - len(packed)])
+    if ending.lower() in (".xls", ".xlsb"):
+        ending = ".xlsx"
     return f"{stem}.release{ending or '.csv'}{packed}"
 
 

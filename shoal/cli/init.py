@@ -22,12 +22,15 @@ def init(
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object and nothing else."),
 ) -> None:
     """Look at a table, propose a role for every column with the reason, and write a policy to edit."""
-    from shoal.engines.files import publish_file
+    from shoal.engines.files import check_targets, publish_file
     from shoal.engines.propose import propose, write_policy
-    from shoal.errors import PolicyError
+    from shoal.errors import InputError, PolicyError
 
+    if not table.is_file():
+        raise InputError(f"there is no file {str(table)!r} to read")
     found = propose(table, l=l, separator=separator, encoding=encoding)
     target = output or table.with_name(f"{table.name.split('.')[0]}.policy.toml")
+    check_targets([target], [table])
     if target.exists() and not force:
         raise PolicyError(f"{str(target)!r} exists already; say --force to write over it, or -o to name another")
     text = write_policy(table.name, found, k=k, l=l)

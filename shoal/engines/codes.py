@@ -53,14 +53,16 @@ class Coded:
         if numbers.null_count() or not numbers.is_finite().all():
             return None
         line = numbers.to_numpy()
-        if (np.diff(line) < 0).any():
-            return None
+        if (np.diff(line) < 0).any() or (line.size > 1 and line[0] == line[-1]):
+            return None  # out of order, or too close together for floating point
         if len(present) < self.size:
             line = np.append(line, line[-1] + max(line[-1] - line[0], 1.0))
         return line
 
     def texts(self) -> list[str | None]:
         """The distinct values as text, None for a missing one."""
+        if isinstance(self.values.dtype, pl.Duration):
+            return self.values.dt.to_string("iso").to_list()
         return self.values.cast(pl.String, strict=False).to_list() if self.size else []
 
 
@@ -82,7 +84,7 @@ def encode(series: pl.Series) -> Coded:
         )
     if kind.is_float():
         series = series.fill_nan(None)
-    if kind.is_decimal():
+    if kind.is_decimal() or kind in (pl.Int128, pl.UInt128):
         return _sorted(series)
     numbers = series.to_physical() if kind.is_temporal() else series
     if kind == pl.Boolean or numbers.dtype.is_integer():
@@ -92,7 +94,7 @@ def encode(series: pl.Series) -> Coded:
 
 def _texts(series: pl.Series) -> Coded:
     coded = series if isinstance(series.dtype, pl.Categorical) else series.cast(pl.Categorical(pl.Categories.random()))
-    physical = coded.to_physical()
+    physical = coded.to_physical().cast(pl.UInt32)
     missing = physical.null_count() > 0
     raw = physical.fill_null(np.iinfo(np.uint32).max).to_numpy() if missing else physical.to_numpy()
     if missing:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import codecs
+import csv
 import gzip
+import io
 import os
+import re
 import tempfile
-from collections.abc import Callable, Sequence
+import zlib
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shoal.errors import InputError, PolicyError
+from shoal.errors import InputError, MissingDependencyError, PolicyError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -55,10 +59,46 @@ def read_table(
         if kind == "parquet":
             return pl.read_parquet(path)
         if kind == "excel":
-            return pl.read_excel(path)
-        return _read_csv(path, separator, encoding, coded)
-    except (pl.exceptions.PolarsError, gzip.BadGzipFile, EOFError) as error:
+            return _read_excel(path)
+        return _read_csv(path, one_character(separator), encoding, coded)
+    except (pl.exceptions.PolarsError, gzip.BadGzipFile, EOFError, zlib.error, csv.Error) as error:
         raise InputError(f"{path.name!r} cannot be read: {_short(error)}") from None
+
+
+def one_character(separator: str | None) -> str | None:
+    """A field separator as one character (a backslash and a t stand for a tab); PolicyError otherwise."""
+    if separator is None:
+        return None
+    separator = {"\\t": "\t", "tab": "\t"}.get(separator, separator)
+    if len(separator) != 1 or not separator.isascii() or separator in '"\r\n':
+        raise PolicyError(f"separator {separator!r}: give one ASCII character that is no quote, such as ';' or '\\t'")
+    return separator
+
+
+def separator_of(path: str | Path) -> str | None:
+    """The separator ``read_table`` finds in a CSV; None for a file that is not one."""
+    path = Path(path)
+    if kind_of(path) != "csv" or not path.is_file():
+        return None
+    with gzip.open(path, "rb") if path.name.lower().endswith(".gz") else open(path, "rb") as file:
+        return _sniff(_first_line(file.read(1 << 16)))
+
+
+def usual_separator(path: str | Path) -> str:
+    """What stands between the fields of a new file: a tab in .tsv, else a comma."""
+    return "\t" if Path(path).name.lower().removesuffix(".gz").endswith(".tsv") else ","
+
+
+def _read_excel(path: Path) -> pl.DataFrame:
+    """The first sheet, types told from all rows: a column with one text among numbers is text."""
+    import polars as pl
+
+    try:
+        return pl.read_excel(path, infer_schema_length=None)
+    except ImportError:
+        raise MissingDependencyError.needed("fastexcel", "reading Excel", "test") from None
+    except Exception as error:
+        raise InputError(f"{path.name!r} cannot be read as Excel ({type(error).__name__})") from None
 
 
 def _short(error: Exception) -> str:
@@ -87,7 +127,9 @@ def _read_csv(path: Path, separator: str | None, encoding: str | None, coded: Se
         return pl.DataFrame()
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise InputError(f"{path.name!r} is UTF-16; save it as UTF-8 first")
-    first = head.removeprefix(codecs.BOM_UTF8).split(b"\n", 1)[0].rstrip(b"\r").decode("latin-1")
+    if b"\n" not in head and b"\r" in head.rstrip():
+        raise InputError(f"{path.name!r} ends its lines with a carriage return alone; save it with line feeds")
+    first = _first_line(head)
     separator = separator or _sniff(first)
     names = _header(first, separator)
     if len(set(names)) < len(names):
@@ -103,21 +145,63 @@ def _read_csv(path: Path, separator: str | None, encoding: str | None, coded: Se
         raise PolicyError.unknown("encoding", str(encoding), ["utf-8", "latin-1"])
     if encoding in (None, "utf-8", "utf8"):
         try:
-            return _checked(parse(source), path)
+            return _checked(parse(source), source, separator, names, path)
         except pl.exceptions.ComputeError as error:
             if encoding is not None or "utf-8" not in str(error).lower():
                 raise
     raw = source if isinstance(source, bytes) else path.read_bytes()
-    return _checked(parse(raw.decode("latin-1").encode("utf-8")), path)
+    raw = raw.decode("latin-1").encode("utf-8")
+    return _checked(parse(raw), raw, separator, names, path)
 
 
-def _checked(frame: pl.DataFrame, path: Path) -> pl.DataFrame:
-    """Refuse columns whose names only the reader made unique."""
-    doubled = [n for n in frame.columns if "_duplicated_" in n]
+def _first_line(head: bytes) -> str:
+    return head.removeprefix(codecs.BOM_UTF8).lstrip(b"\r\n").split(b"\n", 1)[0].rstrip(b"\r").decode("latin-1")
+
+
+def _checked(
+    frame: pl.DataFrame, source: Path | bytes, separator: str, names: Sequence[str], path: Path
+) -> pl.DataFrame:
+    """Refuse columns whose names only the reader made unique, and rows it filled up; drop blank lines."""
+    doubled = [n for n in frame.columns if "_duplicated_" in n and n.encode().decode("latin-1") not in names]
     if doubled:
         name = doubled[0].split("_duplicated_")[0]
         raise InputError(f"{path.name!r} names the column {name!r} more than once; rename one of them")
-    return frame
+    if frame.width < 2 or not frame.to_series(frame.width - 1).null_count():
+        return frame  # a row that is too short has no last value
+    import polars as pl
+
+    raw = source if isinstance(source, bytes) else source.read_bytes()
+    bare = re.sub(rb'"[^"]*"', b'""', raw) if b'"' in raw else raw
+    empty = frame.select(pl.all_horizontal(pl.all().is_null())).to_series()
+    blank = _blank_lines(bare) if empty.any() else 0
+    if bare.count(separator.encode()) != (frame.height + 1 - blank) * (frame.width - 1):
+        number = _short_row(raw, separator, frame.width)
+        if number:
+            raise InputError(
+                f"{path.name!r} has fewer fields in line {number} than its header names; "
+                "check the separator and the quoting, or fill the row up"
+            )
+    if not blank:
+        return frame
+    if blank != int(empty.sum()):
+        raise InputError(f"{path.name!r} has blank lines beside rows without any value; take the blank lines out")
+    return frame.filter(~empty)
+
+
+def _blank_lines(raw: bytes) -> int:
+    """Lines without a character after the first line that has one."""
+    lines = raw.removeprefix(codecs.BOM_UTF8).lstrip(b"\r\n").replace(b"\r\n", b"\n").split(b"\n")
+    return sum(not line for line in lines) - (not lines[-1])
+
+
+def _short_row(raw: bytes, separator: str, width: int) -> int:
+    """Line of the first row with another number of fields, by a slow and exact reader; 0 when there is none."""
+    most = csv.field_size_limit(len(raw) + 1)
+    try:
+        reader = csv.reader(io.TextIOWrapper(io.BytesIO(raw), "utf-8-sig", newline=""), delimiter=separator)
+        return next((reader.line_num for row in reader if row and len(row) != width), 0)
+    finally:
+        csv.field_size_limit(most)
 
 
 def _sniff(line: str) -> str:
@@ -127,8 +211,6 @@ def _sniff(line: str) -> str:
 
 
 def _header(line: str, separator: str) -> list[str]:
-    import csv
-
     return next(csv.reader([line], delimiter=separator), [])
 
 
@@ -167,6 +249,16 @@ def integers(frame: pl.DataFrame, name: str) -> list[int]:
         except (TypeError, ValueError):
             raise InputError(f"column {name!r} has the value {value!r}, which is not a whole number") from None
     return found
+
+
+def check_targets(written: Iterable[str | Path | None], read: Iterable[str | Path | None]) -> None:
+    """PolicyError when one file would be written twice; InputError when a file that is read would be written over."""
+    targets = [Path(p) for p in written if p is not None]
+    for i, path in enumerate(targets):
+        if any(path.resolve() == other.resolve() for other in targets[:i]):
+            raise PolicyError(f"{str(path)!r} is named for two of release, certificate and report; name another file")
+        for source in read:
+            check_target(path, source)
 
 
 def check_target(path: str | Path, source: str | Path | None = None) -> Path:
@@ -210,23 +302,61 @@ def publish_file(
 
 
 def store(frame: pl.DataFrame, path: Path, separator: str | None = None) -> None:
-    """Write by the file's ending, in place; use ``publish_file`` around it."""
+    """Write by the file's ending, in place; use ``publish_file`` around it.
+
+    Raises InputError for what the format cannot hold.
+    """
     import polars as pl
 
     kind = kind_of(path)
-    if kind == "parquet":
-        frame.write_parquet(path)
-    elif kind == "excel":
-        if frame.height > 1_048_575:
-            raise InputError(
-                f"an Excel sheet holds 1,048,575 rows, this table has {frame.height}; write CSV or Parquet"
-            )
-        frame.with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String)).write_excel(path)
-    elif path.name.lower().endswith(".gz"):
-        with open(path, "wb") as raw, gzip.GzipFile("", "wb", compresslevel=6, mtime=0, fileobj=raw) as file:
-            file.write(frame.write_csv(separator=separator or ",").encode())
-    else:
-        frame.write_csv(path, separator=separator or ",")
+    separator = one_character(separator) or usual_separator(path)
+    try:
+        if kind == "parquet":
+            frame.write_parquet(path)
+        elif kind == "excel":
+            _store_excel(frame, path)
+        elif path.name.lower().endswith(".gz"):
+            with open(path, "wb") as raw, gzip.GzipFile("", "wb", compresslevel=6, mtime=0, fileobj=raw) as file:
+                file.write(_flat(frame).write_csv(separator=separator).encode())
+        else:
+            _flat(frame).write_csv(path, separator=separator)
+    except pl.exceptions.PolarsError as error:
+        raise InputError(f"{path.suffix} cannot be written ({type(error).__name__}: {_short(error)})") from None
+
+
+def _flat(frame: pl.DataFrame) -> pl.DataFrame:
+    """Columns that text can hold: durations as ISO text; InputError for lists, structures, bytes and objects."""
+    import polars as pl
+
+    for name, kind in frame.schema.items():
+        if kind.is_nested() or kind in (pl.Object, pl.Binary):
+            raise InputError(f"column {name!r} holds {kind}, which has no place in CSV or Excel; write Parquet")
+    return frame.with_columns(pl.col(n).dt.to_string("iso") for n, k in frame.schema.items() if k == pl.Duration)
+
+
+def _store_excel(frame: pl.DataFrame, path: Path) -> None:
+    import polars as pl
+
+    if frame.height > 1_048_575 or frame.width > 16_384:
+        raise InputError(
+            f"an Excel sheet holds 1,048,575 rows and 16,384 columns, this table has {frame.height} and {frame.width}; "
+            "write CSV or Parquet"
+        )
+    if path.suffix.lower() != ".xlsx":
+        raise InputError(f"Excel files are written as .xlsx, not {path.suffix}; name another file")
+    frame = _flat(frame).with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String))
+    for name, kind in frame.schema.items():
+        column = frame[name]
+        if kind == pl.String and (column.str.len_chars().max() or 0) > 32_767:  # type: ignore[operator]
+            raise InputError(f"column {name!r} has a text of more than 32,767 characters; write CSV or Parquet")
+        if kind.is_integer() and any(abs(v) > 2**53 for v in (column.min(), column.max()) if isinstance(v, int)):
+            raise InputError(f"column {name!r} has a number past 2^53, which Excel rounds; write CSV or Parquet")
+    if (
+        frame.height
+        and frame.select(pl.all_horizontal(pl.all().is_null() | (pl.all().cast(pl.String) == ""))).to_series().any()
+    ):
+        raise InputError("a row is without any value, which an Excel sheet cannot show; write CSV or Parquet")
+    frame.write_excel(path)
 
 
 def write_table(frame: pl.DataFrame, path: str | Path, *, separator: str | None = None) -> None:

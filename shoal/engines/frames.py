@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 
 from shoal.engines.codes import Coded, encode
+from shoal.engines.columns import arrow_column, pandas_column, polars_column
 from shoal.errors import InputError, PolicyError
 from shoal.model.histogram import Histogram, mixed_radix
 from shoal.model.partition import Partition
@@ -46,6 +47,18 @@ def require(columns: Sequence[str], wanted: Sequence[str]) -> None:
             raise PolicyError.unknown("column", name, columns)
 
 
+def _refuse_names(native: Any) -> None:
+    """InputError for a column name that stands twice or is not text."""
+    found = getattr(native, "column_names", None) or list(getattr(native, "columns", ()))
+    names: list[Any] = [c for c in found if isinstance(c, (str, int, float, tuple)) or c is None]
+    for name in names:
+        if not isinstance(name, str):
+            raise InputError(f"the column name {name!r} is not text; rename it, in pandas with df.columns.astype(str)")
+    twice = sorted({n for n in names if names.count(n) > 1})
+    if twice:
+        raise InputError(f"the table names the column {twice[0]!r} more than once; rename one of them")
+
+
 class FrameTable:
     """A table held in memory.
 
@@ -54,14 +67,11 @@ class FrameTable:
     """
 
     def __init__(self, native: Any, *, lazy: bool = False, coded: Sequence[str] = ()) -> None:
+        _refuse_names(native)
         self.frame = nw.from_native(native, eager_only=True)
         self.lazy = lazy
         self.coded = frozenset(coded)
-        names = [str(c) for c in self.frame.columns]
-        if len(set(names)) < len(names):
-            twice = sorted({n for n in names if names.count(n) > 1})
-            raise InputError(f"the table names the column {twice[0]!r} more than once; rename one of them")
-        self.columns = names
+        self.columns = list(self.frame.columns)
         self.rows = len(self.frame)
 
     def polars(self, names: Sequence[str]) -> pl.DataFrame:
@@ -72,7 +82,8 @@ class FrameTable:
                 out.append(self.frame.get_column(name).to_polars().rename(name))
             except Exception as error:
                 raise InputError(
-                    f"column {name!r} mixes kinds of values ({type(error).__name__}); make it all text or all numbers"
+                    f"column {name!r} mixes kinds of values, or holds numbers past 64 bits ({type(error).__name__}); "
+                    "make it all text or all numbers"
                 ) from None
         return pl.DataFrame(out)
 
@@ -122,28 +133,32 @@ class FrameTable:
         names = list(kept.columns)
         if order is not None:
             group = group[order]
-        new = {r.name: r.values.gather(r.index[group]).rename(r.name) for r in replacements}
+        new = {r.name: (r.values, r.index[group]) for r in replacements}
         for column in counted.sensitive:
             if column.name in self.coded and column.name in names:
                 codes = column.codes if order is None else column.codes[order]
-                new[column.name] = column.values.gather(codes).rename(column.name)
+                new[column.name] = (column.values, codes)
         carried = kept.select([n for n in names if n not in new])
         if order is not None and carried.columns:
             carried = carried[order.tolist()] if self.frame.implementation.is_pyarrow() else carried[order]
         return self._assemble(carried, new, names)
 
-    def _assemble(self, carried: Any, new: dict[str, pl.Series], names: list[str]) -> Any:
+    def _assemble(self, carried: Any, new: dict[str, tuple[pl.Series, np.ndarray]], names: list[str]) -> Any:
         implementation = self.frame.implementation
+        own = self.frame.to_native()
         if implementation.is_polars():
-            frame = pl.DataFrame([new[n] if n in new else carried.get_column(n).to_native() for n in names])
+            made = {
+                n: polars_column(*pair, pl.String() if n in self.coded else own.schema[n]).rename(n)
+                for n, pair in new.items()
+            }
+            frame = pl.DataFrame([made[n] if n in new else carried.get_column(n).to_native() for n in names])
             return frame.lazy() if self.lazy else frame
         if implementation.is_pyarrow():
             import pyarrow as pa
 
-            arrays = [new[n].to_arrow() if n in new else carried.get_column(n).to_native() for n in names]
             arrays = [
-                a.cast(pa.string()) if isinstance(a, pa.Array) and pa.types.is_large_string(a.type) else a
-                for a in arrays
+                arrow_column(*new[n], own.schema.field(n).type) if n in new else carried.get_column(n).to_native()
+                for n in names
             ]
             return pa.table(dict(zip(names, arrays, strict=True)))
         if implementation.is_pandas():
@@ -151,10 +166,14 @@ class FrameTable:
 
             columns = {}
             for n in names:
-                series = new[n].to_pandas() if n in new else carried.get_column(n).to_native().reset_index(drop=True)
-                columns[n] = series
+                if n in new:
+                    columns[n] = pandas_column(*new[n], own[n].dtype)
+                else:
+                    columns[n] = carried.get_column(n).to_native().reset_index(drop=True)
             return pd.DataFrame(columns)
-        pieces = {n: new[n].to_list() if n in new else carried.get_column(n).to_list() for n in names}
+        pieces = {
+            n: new[n][0].gather(new[n][1]).to_list() if n in new else carried.get_column(n).to_list() for n in names
+        }
         return nw.from_dict(pieces, backend=implementation).to_native()
 
 

@@ -6,6 +6,7 @@ join* numbers the rows of every cell in random order and joins what each is publ
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,14 @@ class LazyTable:
         """Group and count inside the engine; only the cells come back."""
         require(self.columns, [*quasi, *sensitive])
         names = [*quasi, *sensitive]
-        cells = self.frame.group_by(names).agg(nw.len().alias("__shoal_count")).collect(backend="polars").to_native()
+        query = self.frame.group_by(names).agg(nw.len().alias("__shoal_count"))
+        try:
+            cells = query.collect(backend="polars").to_native()
+        except pl.exceptions.PolarsError:
+            raise InputError(
+                "a quasi-identifier or sensitive column is of a type that cannot be grouped here, an interval perhaps; "
+                "cast it to text or numbers"
+            ) from None
         coded = [encode(cells[name]) for name in names]
         sizes = tuple(c.size for c in coded)
         key = mixed_radix_columns([c.codes for c in coded], sizes, cells.height)
@@ -81,9 +89,9 @@ class LazyTable:
         names = [*counted.histogram.quasi_names, *counted.histogram.sensitive_names]
         plan = self._plan(counted, partition, replacements, rng)
         keys = [f"__shoal_key_{i}" for i in range(len(names))]
-        shown = [nw.col(n).cast(nw.String).fill_null(_MISSING).alias(k) for n, k in zip(names, keys, strict=True)]
-        numbered = self._randomized(int(rng.integers(2**31)))
-        frame = nw.from_native(numbered).with_columns(*shown)
+        numbered = nw.from_native(self._randomized(int(rng.integers(2**31))))
+        kinds = numbered.collect_schema()
+        frame = numbered.with_columns(*(_key(n, kinds[n]).alias(k) for n, k in zip(names, keys, strict=True)))
         frame = frame.with_columns(
             nw.col(_RANDOM).cum_count().over(*keys, order_by=_RANDOM).cast(nw.Int64).alias(_ORDINAL)
         )
@@ -96,8 +104,15 @@ class LazyTable:
         frame = frame.with_columns(nw.coalesce(nw.col(place), nw.col(_PLACE)).alias(_PLACE)).drop(place)
         frame = self._publish(frame, replacements)
         kept = [c for c in self.columns if c not in drop]
-        ordered = frame.sort(_RANDOM)
-        return ordered.select(kept).to_native()
+        return self._settled(frame.sort(_RANDOM).select(kept).to_native())
+
+    def _settled(self, native: Any) -> Any:
+        """Rows placed once and for all: a lazy frame would draw new random numbers each time it is looked at."""
+        if _is_duckdb(native):
+            name = f"__shoal_release_{secrets.token_hex(8)}"
+            native.query("__shoal_made", f"create temp table {name} as from __shoal_made")
+            return native.query("__shoal_made", f"from {name}")
+        return native.cache()
 
     def _plan(
         self, counted: Counted, partition: Partition, replacements: Sequence[Replacement], rng: np.random.Generator
@@ -125,7 +140,8 @@ class LazyTable:
     def _as_keys(self, values: pl.Series) -> pl.Series:
         """Distinct values as the engine itself writes them, so that the join finds them again."""
         frame = nw.from_native(self._bring(pl.DataFrame({"i": np.arange(len(values)), "v": values})))
-        out = frame.select("i", nw.col("v").cast(nw.String).fill_null(_MISSING)).collect(backend="polars").to_native()
+        shown = _key("v", frame.collect_schema()["v"])
+        out = frame.select("i", shown.alias("v")).collect(backend="polars").to_native()
         return out.sort("i")["v"]
 
     def _publish(self, frame: Any, replacements: Sequence[Replacement]) -> Any:
@@ -139,26 +155,35 @@ class LazyTable:
 
     def _randomized(self, seed: int) -> Any:
         """The native frame with a column of random numbers."""
-        if type(self.native).__module__.startswith(("duckdb", "_duckdb")):
+        if _is_duckdb(self.native):
             return self.native.project(f"*, random() AS {_RANDOM}")
         from pyspark.sql import functions
 
         return self.native.withColumn(_RANDOM, functions.rand(seed))
 
     def _bring(self, frame: pl.DataFrame) -> Any:
-        """A small Polars frame into the engine."""
-        if type(self.native).__module__.startswith(("duckdb", "_duckdb")):
-            arrow = frame.to_arrow()
-            return _duckdb_of(self.native, arrow)
-        return self.native.sparkSession.createDataFrame(frame.to_pandas())
+        """A small Polars frame into the engine, on the connection or session of the table itself."""
+        if _is_duckdb(self.native):
+            arrow = frame.to_arrow()  # noqa: F841 - the query below finds it by this name
+            found = self.native.query("__shoal_view", "select * from arrow")
+            return found.set_alias(f"__shoal_{secrets.token_hex(8)}")
+        session = self.native.sparkSession
+        if int(session.version.split(".")[0]) >= 4:  # keeps whole numbers whole where some are missing
+            arrow = frame.to_arrow(compat_level=pl.CompatLevel.oldest())
+            return session.createDataFrame(arrow)
+        return session.createDataFrame(frame.to_pandas())
 
 
-def _duckdb_of(relation: Any, arrow: Any) -> Any:
-    """An Arrow table as a relation of the same connection as ``relation``."""
-    import duckdb
+def _is_duckdb(native: Any) -> bool:
+    return type(native).__module__.startswith(("duckdb", "_duckdb"))
 
-    connection = getattr(relation, "__shoal_connection", None) or duckdb.default_connection()
-    return connection.from_arrow(arrow)
+
+def _key(name: str, kind: Any) -> nw.Expr:
+    """A column as text by which rows find their cell: NaN is missing and -0.0 is 0.0, as when counting."""
+    column = nw.col(name)
+    if kind.is_float():
+        column = nw.when(~column.is_nan()).then(column + 0.0)
+    return column.cast(nw.String).fill_null(_MISSING)
 
 
 def open_file(path: Path, engine: str, *, separator: str | None = None, encoding: str | None = None) -> LazyTable:

@@ -32,10 +32,12 @@ def open_table(
     if engine is not None and engine not in ENGINES:
         raise PolicyError.unknown("engine", engine, ENGINES)
     if isinstance(data, (str, Path)):
-        from shoal.engines.files import read_table
+        from shoal.engines.files import kind_of, read_table
 
         if engine in (None, "polars"):
-            return FrameTable(read_table(data, separator=separator, encoding=encoding, coded=coded), coded=coded)
+            text = kind_of(data) == "csv"
+            frame = read_table(data, separator=separator, encoding=encoding, coded=coded)
+            return FrameTable(frame, coded=coded if text else ())
         from shoal.engines.lazy import open_file
 
         return open_file(Path(data), str(engine), separator=separator, encoding=encoding)

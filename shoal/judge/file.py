@@ -25,7 +25,7 @@ def read_release(path: Path, separator: str | None = None, grouped: Sequence[str
         if name.endswith((".parquet", ".pq")):
             return pl.read_parquet(path)
         if name.endswith((".xlsx", ".xls", ".xlsb")):
-            return pl.read_excel(path)
+            return pl.read_excel(path, infer_schema_length=None, drop_empty_rows=False)
         kinds = {name: pl.Categorical(pl.Categories.random()) for name in grouped}
         return pl.read_csv(path, infer_schema=False, separator=separator or ",", schema_overrides=kinds)
     except FileNotFoundError:

@@ -34,7 +34,7 @@ def compare(original: pl.DataFrame, release: pl.DataFrame, record: Mapping[str, 
     absent = [n for n in [*quasi, *sensitive] if n not in original.columns]
     if absent:
         return Comparison((("original", False, f"the original has no column {absent[0]!r}"),))
-    before, after = _as_text(original), _as_text(release)
+    before, after = _as_text(original, release), _as_text(release, original)
     same_rows = before.height == after.height
     findings.append(("original rows", same_rows, f"{before.height} in the original, {after.height} in the release"))
     carried = [c for c in before.columns if c not in quasi and c not in policy.identifiers]
@@ -61,15 +61,48 @@ def compare(original: pl.DataFrame, release: pl.DataFrame, record: Mapping[str, 
     return Comparison(tuple(findings))
 
 
-def _as_text(frame: pl.DataFrame) -> pl.DataFrame:
-    """Every column as text; missing, NaN and empty are one."""
+def _as_text(frame: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
+    """Every column as text that does not depend on the file's kind; missing, NaN and empty are one.
+
+    Where the other table holds the column as numbers, text is read as numbers first (``1.0`` and ``1`` are one).
+    """
     out = []
     for column in frame.get_columns():
-        if column.dtype.is_float():
-            column = column.fill_nan(None)
-        text = column.cast(pl.String, strict=False)
-        out.append(text.fill_null(""))
+        kind = column.dtype
+        beside = other.schema.get(column.name, kind)
+        if isinstance(kind, (pl.Categorical, pl.Enum)):
+            column = column.cast(pl.String)
+        if kind.is_temporal():
+            out.append(_moment(column).fill_null(""))
+            continue
+        text = _plain(column)
+        if column.dtype == pl.String and beside.is_numeric():
+            number = column.cast(beside if beside.is_decimal() or beside.is_integer() else pl.Float64, strict=False)
+            text = pl.select(pl.coalesce(_plain(number), text)).to_series()
+        out.append(text.fill_null("").rename(column.name))
     return pl.DataFrame(out)
+
+
+def _plain(column: pl.Series) -> pl.Series:
+    """Numbers as text, whole ones without a point."""
+    if column.dtype.is_nested() or column.dtype in (pl.Object, pl.Binary):
+        return pl.Series(column.name, [None if v is None else repr(v) for v in column.to_list()], dtype=pl.String)
+    if not column.dtype.is_float():
+        return column.cast(pl.String, strict=False)
+    column = column.fill_nan(None)
+    whole = (column == column.round()) & (column.abs() < 2.0**53)
+    shown = pl.when(whole).then(column.cast(pl.Int64, strict=False).cast(pl.String)).otherwise(column.cast(pl.String))
+    return pl.select(shown).to_series()
+
+
+def _moment(column: pl.Series) -> pl.Series:
+    """Dates and times as a CSV shows them, to the microsecond; durations in ISO form."""
+    if isinstance(column.dtype, pl.Duration):
+        return column.dt.to_string("iso")
+    if isinstance(column.dtype, pl.Datetime):
+        column = column.cast(pl.Datetime("us", column.dtype.time_zone))
+    written = pl.DataFrame([column, pl.Series("row", np.arange(len(column)))]).write_csv()
+    return pl.read_csv(written.encode(), infer_schema=False)[column.name]
 
 
 def _multiset(frame: pl.DataFrame, columns: Sequence[str]) -> list[tuple[Any, ...]]:

@@ -94,8 +94,8 @@ def _codes(series: pl.Series) -> np.ndarray:
     if series.dtype.is_integer() and len(series) and series.null_count() < len(series):
         low, high = int(series.min()), int(series.max())  # type: ignore[arg-type]
         if high - low < 1 << 22:
-            shifted = series.cast(pl.Int64) - low if high < 2**62 else series.cast(pl.Int64)
-            return shifted.fill_null(high - low + 1).to_numpy().astype(np.int64)
+            wide = series if series.dtype in (pl.UInt64, pl.Int128, pl.UInt128) else series.cast(pl.Int64)
+            return (wide - low).cast(pl.Int64).fill_null(high - low + 1).to_numpy()
     return series.rank("dense").fill_null(0).cast(pl.Int64).to_numpy()
 
 
@@ -153,12 +153,12 @@ def _crosstab(group: np.ndarray, series: pl.Series) -> _Table:
 
 def _natural_order(values: pl.Series) -> np.ndarray:
     """Order of distinct values: as numbers where all are, else as text; a missing value last."""
+    if isinstance(values.dtype, (pl.Categorical, pl.Enum)):
+        values = values.cast(pl.String)
     if values.dtype == pl.String:
         numbers = values.cast(pl.Float64, strict=False)
         if numbers.null_count() == values.null_count():
             values = numbers
-    if isinstance(values.dtype, (pl.Categorical, pl.Enum)):
-        values = values.cast(pl.String)
     if values.dtype.is_nested() or values.dtype == pl.Object:
         return np.arange(len(values))
     return values.arg_sort(nulls_last=True).to_numpy()
@@ -289,16 +289,52 @@ def _checks(
 def _simultaneous(tables: list[_Table], frame: pl.DataFrame, names: list[str], group: np.ndarray, wanted: int) -> int:
     """Least number, up to ``wanted``, of rows of a class that differ pairwise in every sensitive column.
 
-    Exact by backtracking over the distinct sensitive tuples of a class; exponential in ``wanted`` at worst.
+    One column: different values.  Two: a matching between their values, by augmenting paths.  More: backtracking over
+    the distinct sensitive tuples of a class, exponential in ``wanted`` at worst.
     """
     codes = np.column_stack([_codes(frame[name]) for name in names])
     rows = np.unique(np.column_stack([group, codes]), axis=0)
     least = wanted
     for part in np.split(rows[:, 1:], np.flatnonzero(np.diff(rows[:, 0])) + 1):
-        least = min(least, _transversal([tuple(r) for r in part.tolist()], wanted))
+        most = min(int(np.unique(part[:, j]).size) for j in range(part.shape[1]))
+        tuples = [tuple(r) for r in part.tolist()]
+        if len(names) > 1:
+            most = _matching(tuples, min(least, most)) if len(names) == 2 else _transversal(tuples, min(least, most))
+        least = min(least, most)
         if least <= 1:
             break
     return least
+
+
+def _matching(pairs: list[tuple[int, ...]], wanted: int) -> int:
+    """Most pairs, up to ``wanted``, that differ in both places.  O(wanted x pairs)."""
+    beside: dict[int, list[int]] = {}
+    for a, b in pairs:
+        beside.setdefault(a, []).append(b)
+    second: dict[int, int] = {}  # first value -> the second one it is matched with
+    first: dict[int, int] = {}  # and back
+    for start in beside:
+        if len(first) >= wanted:
+            break
+        came: dict[int, int] = {}
+        queue = [start]
+        while queue:
+            a = queue.pop(0)
+            fresh = [b for b in beside[a] if b not in came]
+            came |= dict.fromkeys(fresh, a)
+            free = next((b for b in fresh if b not in first), None)
+            if free is None:
+                queue += [first[b] for b in fresh]
+                continue
+            while True:  # shift the matches along the path just found
+                a = came[free]
+                before = second.get(a)
+                second[a], first[free] = free, a
+                if before is None:
+                    break
+                free = before
+            break
+    return len(first)
 
 
 def _transversal(tuples: list[tuple[int, ...]], wanted: int) -> int:
@@ -309,9 +345,9 @@ def _transversal(tuples: list[tuple[int, ...]], wanted: int) -> int:
         best = max(best, size)
         if best >= wanted:
             return True
-        if size + len(tuples) - i <= best:
-            return False
         for x in range(i, len(tuples)):
+            if size + len(tuples) - x <= best:
+                return False
             if all(v not in u for v, u in zip(tuples[x], used, strict=True)):
                 more = [u | {v} for v, u in zip(tuples[x], used, strict=True)]
                 if search(x + 1, more, size + 1):

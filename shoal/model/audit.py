@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
+
+
+def finite(value: float | None) -> float | None:
+    """The value, or None where it is infinite or not a number."""
+    return value if value is None or math.isfinite(value) else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,9 +74,13 @@ class Audit:
         return all(c.passes for c in self.checks)
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values only, ready for JSON."""
+        """Plain values only, ready for JSON; None for an infinite level, which JSON cannot hold."""
         out = asdict(self)
         out["sizes"] = {str(size): number for size, number in sorted(self.sizes.items())}
-        out["checks"] = [asdict(c) for c in self.checks]
+        out["sensitive"] = {
+            name: {level: finite(value) for level, value in asdict(found).items()}
+            for name, found in self.sensitive.items()
+        }
+        out["checks"] = [asdict(c) | {"level": finite(c.level)} for c in self.checks]
         out["passes"] = self.passes
         return out

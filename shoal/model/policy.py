@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -97,12 +98,19 @@ class Policy:
                 seen[name] = role
         if not self.privacy:
             raise PolicyError("no privacy model is asked for; say k=5, or l=3 beside a sensitive column")
+        if not isinstance(self.method, str):
+            raise PolicyError(f"method={self.method!r}: a method is the name of one")
+        for flag in ("global_recoding", "keep_order"):
+            if not isinstance(getattr(self, flag), bool):
+                raise PolicyError(f"{flag}={getattr(self, flag)!r}: say true or false")
         if self.publish not in PUBLISH:
             raise PolicyError.unknown("way to publish", str(self.publish), PUBLISH)
         if self.numeric_stars not in ("null", "text"):
             raise PolicyError.unknown("choice for numeric_stars", str(self.numeric_stars), ("null", "text"))
         if not isinstance(self.star, str) or not self.star:
             raise PolicyError(f"star={self.star!r}: the text of a suppressed value is not empty")
+        if isinstance(self.seed, Integral) and not isinstance(self.seed, bool):
+            object.__setattr__(self, "seed", int(self.seed))
         if self.seed is not None and (isinstance(self.seed, bool) or not isinstance(self.seed, int) or self.seed < 0):
             raise PolicyError(f"seed={self.seed!r}: a seed is a whole number from 0, or None for fresh randomness")
         for what, given in (
@@ -110,6 +118,8 @@ class Policy:
             ("weights", self.weights),
             ("max_level", self.max_level),
         ):
+            if not isinstance(given, Mapping):
+                raise PolicyError(f"{what}={given!r}: give a mapping from column to value")
             for name in given:
                 if name not in self.grouped:
                     raise PolicyError.unknown(f"quasi-identifier ({what})", name, self.grouped)
@@ -174,7 +184,8 @@ class Policy:
             raise PolicyError(f"there is no policy file {str(path)!r}; shoal init TABLE writes one") from None
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise PolicyError(f"{path.name!r} is not TOML: {error}") from None
-        for name, source in dict(values.get("hierarchies", {})).items():
+        given = values.get("hierarchies")
+        for name, source in list(given.items()) if isinstance(given, dict) else []:
             if isinstance(source, str) and source not in GENERATED:
                 values["hierarchies"][name] = str(path.parent / source)
         return cls.of(values, **more)
@@ -232,7 +243,7 @@ def _models(values: dict[str, Any]) -> tuple[PrivacyModel, ...]:
             raise PolicyError(f"privacy holds {item!r}, which is not a privacy model such as KAnonymity(5)")
     preset = values.pop("preset", None)
     if preset is not None:
-        if preset not in PRESETS:
+        if not isinstance(preset, str) or preset not in PRESETS:
             raise PolicyError.unknown("preset", str(preset), PRESETS)
         models.append(KAnonymity(PRESETS[preset][0]))
     single: dict[str, Any] = {

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from numbers import Integral
 from typing import Any, ClassVar
 
 from shoal.errors import PolicyError
@@ -17,6 +18,9 @@ from shoal.errors import PolicyError
 
 def _at_least(model: Any, name: str, low: float, *, whole: bool = False) -> None:
     value = getattr(model, name)
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        value = int(value)  # numpy's whole numbers too
+        object.__setattr__(model, name, value)
     wrong_kind = isinstance(value, bool) or not isinstance(value, int if whole else (int, float))
     if wrong_kind or not value >= low or value == math.inf:
         kind = "a whole number" if whole else "a number"

@@ -1,0 +1,100 @@
+"""A published column in the kind of frame it came from: of its own type where that can hold it.
+
+Only the values that stand in the new column are ever handed over, so that a category's levels, an enumeration or a
+dictionary cannot carry a suppressed one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+
+def used(values: pl.Series, index: np.ndarray) -> tuple[pl.Series, np.ndarray]:
+    """The values that ``index`` points at, each once, and the index into them.  O(v + rows)."""
+    seen = np.zeros(len(values), bool)
+    seen[index] = True
+    place = np.cumsum(seen) - 1
+    return values.gather(np.flatnonzero(seen)), place[index]
+
+
+def polars_column(values: pl.Series, index: np.ndarray, like: pl.DataType) -> pl.Series:
+    """``values`` at ``index``; a category stays one, with levels of its own."""
+    values, index = used(values, index)
+    if values.dtype == pl.String:
+        if isinstance(like, pl.Categorical):
+            values = values.cast(pl.Categorical(pl.Categories.random()))
+        elif isinstance(like, pl.Enum):
+            present = set(values.drop_nulls().to_list())
+            levels = [c for c in like.categories.to_list() if c in present]
+            values = values.cast(pl.Enum([*levels, *sorted(present - set(levels))]))
+    return values.gather(index)
+
+
+def arrow_column(values: pl.Series, index: np.ndarray, like: Any) -> Any:
+    """The same as a PyArrow array of type ``like`` where that can hold it."""
+    import pyarrow as pa
+
+    values, index = used(values, index)
+    short = values.to_arrow()
+    if pa.types.is_dictionary(like):
+        held = np.flatnonzero(values.is_not_null().to_numpy())
+        place = np.full(max(len(values), 1), -1, np.int64)
+        place[held] = np.arange(held.size)
+        code = place[index]
+        indices = pa.array(code, mask=code < 0).cast(pa.int32())
+        return pa.DictionaryArray.from_arrays(indices, _cast(short.take(pa.array(held)), like.value_type))
+    return _cast(short, like).take(pa.array(index))
+
+
+def _cast(array: Any, like: Any) -> Any:
+    import pyarrow as pa
+
+    if array.type == like:
+        return array
+    try:
+        return array.cast(like)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return array.cast(pa.string()) if pa.types.is_large_string(array.type) else array
+
+
+def pandas_column(values: pl.Series, index: np.ndarray, like: Any) -> Any:
+    """The same as a pandas Series; whole numbers and booleans with a missing value take the nullable type."""
+    import pandas as pd
+
+    values, index = used(values, index)
+    if isinstance(like, pd.CategoricalDtype):
+        present = set(values.drop_nulls().to_list())
+        levels = [c for c in like.categories if c in present]
+        more = sorted(present - set(levels))
+        kind = pd.CategoricalDtype([*levels, *more], ordered=bool(like.ordered) and not more)
+        short = pd.Series(pd.Categorical(values.to_list(), dtype=kind))
+    elif getattr(like, "kind", None) == "O" and isinstance(like, np.dtype):
+        short = pd.Series(values.to_list(), dtype=object)
+    else:
+        short = _pandas(values, like)
+    return short.take(index).reset_index(drop=True)
+
+
+def _pandas(values: pl.Series, like: Any) -> Any:
+    import pandas as pd
+
+    if not len(values):
+        return pd.Series([], dtype=like)
+    whole = values.dtype.is_integer() or values.dtype == pl.Boolean
+    if whole and isinstance(like, np.dtype) and values.null_count():
+        like = pd.BooleanDtype() if values.dtype == pl.Boolean else pd.api.types.pandas_dtype(_nullable(like))
+    try:
+        if whole:
+            return pd.Series(pd.array([pd.NA if v is None else v for v in values.to_list()], dtype=like))
+        return values.to_pandas().astype(like)
+    except (TypeError, ValueError):
+        return values.to_pandas()
+
+
+def _nullable(like: np.dtype[Any]) -> str:
+    """int64 -> Int64, uint8 -> UInt8; Int64 for what has no such form."""
+    name = like.name
+    return name.replace("uint", "UInt").replace("int", "Int") if name.startswith(("int", "uint")) else "Int64"
