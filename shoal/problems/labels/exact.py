@@ -53,7 +53,7 @@ def list_fillings(given: Instance, values: np.ndarray, counts: np.ndarray, high:
     start = np.zeros(most + 1, np.int64)
     kind, times = np.empty(16 * most, np.int64), np.empty(16 * most, np.int64)
     steps = (2_000 if given.wide else 50_000) + 500 * most // (50 if given.wide else 1)
-    found = given.run(fillings, values, counts, given.k, high, start, kind, times, steps)
+    found = given.run(fillings, values, counts.astype(values.dtype), given.k, high, start, kind, times, steps)
     if found < 0:
         return None
     start = start[: found + 1]
@@ -177,7 +177,7 @@ def _decide(
     steps = limits.steps // 100 if given.wide else limits.steps
     path = np.empty(2 * len(given.sizes) + 1, np.int64)
     while True:
-        length = given.run(pack, values, counts.copy(), given.k, high, path, steps)
+        length = given.run(pack, values, counts.astype(values.dtype), given.k, high, path, steps)
         if length >= 0 or limits.seconds is None or time.monotonic() >= until:
             break
         steps *= 3
