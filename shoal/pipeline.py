@@ -14,7 +14,7 @@ import polars as pl
 from shoal.engines.files import one_character, separator_of
 from shoal.engines.frames import Counted, Replacement, require
 from shoal.engines.open import open_table
-from shoal.errors import InputError
+from shoal.errors import InputError, PolicyError
 from shoal.model.audit import Audit
 from shoal.model.loss import View, measures, ncp, stars, suppressed_tuples
 from shoal.model.policy import Policy
