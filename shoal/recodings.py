@@ -71,7 +71,7 @@ def _generate(kind: str, column: Coded, values: list[str | None], held: np.ndarr
 
         return label_levels([values[i] for i in present], counts, ks)
     if kind == "intervals":
-        from shoal.problems.intervals import levels as interval_levels  # type: ignore[attr-defined]
+        from shoal.problems.intervals import levels as interval_levels
 
         position = column.positions()
         if position is None:

@@ -1,0 +1,88 @@
+"""Columns without a tree: groups of labels, intervals and tiles made from the table's own counts."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+import shoal
+
+
+@pytest.fixture(scope="module")
+def people() -> pl.DataFrame:
+    """Four hundred made-up people with a town, an age, a place and a diagnosis."""
+    rng = np.random.default_rng(3)
+    n = 400
+    return pl.DataFrame(
+        {
+            "town": rng.choice([f"town {i}" for i in range(40)], n),
+            "age": rng.integers(18, 90, n),
+            "x": rng.normal(0, 1, n).round(2),
+            "y": rng.normal(50, 1, n).round(2),
+            "diagnosis": rng.choice(list("abcde"), n),
+        }
+    )
+
+
+def test_unordered_and_ordered_columns_are_generalized_without_a_tree(people):
+    release = shoal.anonymize(
+        people,
+        quasi_identifiers=["town", "age"],
+        sensitive=["diagnosis"],
+        k=4,
+        l=2,
+        publish="hierarchy",
+        hierarchies={"town": "labels", "age": "intervals"},
+        effort="fast",
+        seed=1,
+    )
+    assert release.audit.passes
+    stars = shoal.anonymize(
+        people, quasi_identifiers=["town", "age"], sensitive=["diagnosis"], k=4, l=2, effort="fast", seed=1
+    )
+    assert release.cost["ncp"] < stars.cost["ncp"]
+
+
+def test_coordinates_become_one_quasi_identifier_published_as_tiles(people, tmp_path):
+    source = tmp_path / "people.csv"
+    people.write_csv(source)
+    release = shoal.anonymize(
+        source,
+        quasi_identifiers=["age"],
+        coordinates=["x", "y"],
+        sensitive=["diagnosis"],
+        k=5,
+        l=2,
+        publish="hierarchy",
+        hierarchies={"age": shoal.Hierarchy.intervals([10, 30])},
+        effort="fast",
+        seed=1,
+    )
+    assert release.audit.passes
+    assert not {"x", "y"} & set(release.table.columns)
+    exact = set(people.select(pl.concat_str(["x", "y"], separator=" ")).to_series())
+    published = release.table.group_by("age", "place", "diagnosis").len()
+    assert published["len"].sum() == 400
+    lonely = [p for p in set(release.table["place"]) & exact if (release.table["place"] == p).sum() < 5]
+    assert not lonely, "an exact place shows fewer than k people"
+    certificate = release.write(tmp_path / "release.csv")
+    assert shoal.verify(tmp_path / "release.csv", certificate, original=source).holds
+
+
+def test_a_coordinate_that_is_no_number_is_refused_by_its_column(people):
+    broken = people.with_columns(pl.col("x").cast(pl.String).replace({str(people["x"][0]): "east"}))
+    with pytest.raises(shoal.InputError, match="place"):
+        shoal.anonymize(
+            broken, quasi_identifiers=["age"], coordinates=["x", "y"], k=5, publish="hierarchy", effort="fast"
+        )
+
+
+def test_intervals_of_words_are_refused_with_a_way_out(people):
+    with pytest.raises(shoal.PolicyError, match="labels"):
+        shoal.anonymize(people, quasi_identifiers=["town"], k=5, publish="hierarchy", hierarchies={"town": "intervals"})
+
+
+def test_coordinates_need_a_hierarchy_to_be_published_in():
+    with pytest.raises(shoal.PolicyError, match="hierarchy"):
+        shoal.Policy.of(quasi_identifiers=["age"], coordinates=["x", "y"], k=5)
