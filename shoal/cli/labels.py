@@ -122,6 +122,8 @@ def intervals(
     as_json: bool = JSON,
 ) -> None:
     """Cut ordered values into intervals of at least k records each, at the least possible cost."""
+    import numpy as np
+
     import shoal
 
     begun = time.perf_counter()
@@ -130,7 +132,9 @@ def intervals(
         raise shoal.InputError(
             f"column {value!r} has missing values, which have no place in an order; fill or drop them"
         )
-    ordered = _ordered(values)
+    ordered = _ordered(values, value)
+    rank = np.argsort(ordered, kind="stable")
+    values, counts, ordered = ([column[i] for i in rank.tolist()] for column in (values, counts, ordered))
     read = time.perf_counter()
     with working(f"cutting {len(values):,} values"):
         found = shoal.intervals.cut(ordered, counts, k, objective)
@@ -176,21 +180,31 @@ def _tally(table: Path, name: str, count: str | None, separator: str | None) -> 
     return list(sums), list(sums.values())
 
 
-def _ordered(values: list[Any]) -> list[Any] | Any:
-    """Text as numbers or dates where all of it is; otherwise as it stands."""
+def _ordered(values: list[Any], name: str) -> Any:
+    """Text as numbers or dates where all of it is, other text as it stands; InputError where it is only mostly so."""
     import numpy as np
 
+    from shoal.errors import InputError
+
     if not all(isinstance(v, str) for v in values):
-        return np.array(values)
-    for kind in (int, float):
-        try:
-            return [kind(v) for v in values]
-        except ValueError:
-            continue
-    try:
-        return np.array(values, dtype="datetime64[D]")
-    except ValueError:
         return values
+    readers: list[tuple[str, Callable[[str], Any]]] = [
+        ("numbers", int),
+        ("numbers", float),
+        ("dates", lambda v: np.datetime64(v.strip(), "D")),
+    ]
+    for kind, read in readers:
+        found, odd = [], []
+        for v in values:
+            try:
+                found.append(read(v))
+            except ValueError:
+                odd.append(v)
+        if not odd:
+            return found
+        if read is not int and len(found) > len(odd):
+            raise InputError(f"column {name!r} has the value {odd[0]!r} among {kind}; repair it or leave its rows out")
+    return values
 
 
 def _ks(k: int, levels: str | None) -> list[int]:
@@ -271,7 +285,7 @@ def _finish(
 
 
 def _crosswalk(grouped: Grouped) -> pl.DataFrame:
-    """One row per value, by group and value."""
+    """One row per value, by group and value (values of an ordered column come in their order)."""
     import polars as pl
 
     loads: list[Any] = grouped.loads
@@ -286,7 +300,7 @@ def _crosswalk(grouped: Grouped) -> pl.DataFrame:
             "group_count": pl.Series(loads).gather(index),
         }
     )
-    return frame.sort("group", "value")
+    return frame.sort("group", maintain_order=True) if grouped.what == "values" else frame.sort("group", "value")
 
 
 def _write_rows(file: Any, rows: Iterable[list[str]]) -> None:

@@ -51,7 +51,7 @@ def curves(counts: np.ndarray) -> dict[str, np.ndarray]:
     sorted (decreasing, as in Theorem 9) and ascending, optimum, lower_bound.
     """
     from shoal.kernels.bins_sweep import overfull
-    from shoal.problems.labels import sweep
+    from shoal.problems.labels import cover, sweep
 
     best = sweep(counts)
     found = {"k": best.ks, "optimum": best.costs, "lower_bound": best.lower_bounds}
@@ -62,6 +62,9 @@ def curves(counts: np.ndarray) -> dict[str, np.ndarray]:
     ):
         bins, fold, spread = (np.empty(len(best.ks), np.int64) for _ in range(3))
         overfull(sizes, best.ks, bins, fold, spread)
+        for at in np.flatnonzero(best.ks == counts.max()).tolist():  # there a name fills a bin by itself
+            packed = [cover(sizes, int(best.ks[at]), method, order="given") for method in ("fold", "spread")]
+            bins[at], fold[at], spread[at] = len(packed[0].loads), packed[0].cost, packed[1].cost
         found |= {f"fold_{order}": fold, f"spread_{order}": spread, f"bins_{order}": bins}
     return found
 

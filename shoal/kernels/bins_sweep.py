@@ -12,7 +12,7 @@ from shoal.kernels.bins import pour
 def overfull(sizes, ks, bins, fold, spread):
     """The largest bin of Fold and of Spread for every k.
 
-    sizes    int64[n]  in the order to pack, all at most the least k
+    sizes    int64[n]  in the order to pack, all below the least k
     ks       int64[q]  at most the total
     bins     int64[q]  out: bins closed
     fold     int64[q]  out: largest load when the leftover joins the least loaded bin as a whole

@@ -15,13 +15,20 @@ WIDE = 1 << 62  # from this total on, Python integers instead of int64
 
 def whole(values: Iterable[Any], what: str = "size") -> np.ndarray:
     """Counts as int64[n], or object[n] of Python integers when their total needs it; InputError otherwise."""
-    given = (
-        values if isinstance(values, np.ndarray) else np.asarray(values if hasattr(values, "__len__") else [*values])
-    )
+    if hasattr(values, "to_numpy"):
+        values = values.to_numpy()
+    if isinstance(values, np.ndarray):
+        given = values
+    else:
+        listed = [*values]
+        try:
+            given = np.asarray(listed)
+        except ValueError:
+            given = np.array(listed, dtype=object)
+        if given.dtype.kind == "f":
+            given = np.array(listed, dtype=object)  # a list may hide integers that no float holds
     if given.ndim != 1:
         raise InputError(f"the {what}s have {given.ndim} dimensions; hand over one list of whole numbers")
-    if given.dtype.kind == "f" and not isinstance(values, np.ndarray) and not hasattr(values, "dtype"):
-        given = np.array([*values], dtype=object)  # a list may hide integers that no float holds
     if given.dtype.kind == "f":
         wrong = ~(np.isfinite(given) & (given == np.floor(given)))
         if wrong.any():

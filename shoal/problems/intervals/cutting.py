@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from datetime import date, datetime
 from typing import Any
 
 import numpy as np
@@ -60,9 +61,8 @@ def distinct(values: Iterable[Any], weights: Iterable[Any] | None = None) -> tup
 
     Raises InputError for missing values (they have no place in an order) and for weights that are no counts.
     """
-    given = (
-        values if isinstance(values, np.ndarray) else np.asarray(values if hasattr(values, "__len__") else [*values])
-    )
+    given = np.asarray(values.to_numpy()) if hasattr(values, "to_numpy") else values
+    given = given if isinstance(given, np.ndarray) else _listed([*given])
     if given.ndim != 1:
         raise InputError(f"the values have {given.ndim} dimensions; hand over one list")
     if given.dtype == object and any(v is None or v != v for v in given.tolist()):
@@ -79,6 +79,19 @@ def distinct(values: Iterable[Any], weights: Iterable[Any] | None = None) -> tup
     sums = np.zeros(len(found), records.dtype)
     np.add.at(sums, index, records)
     return found, sums, index
+
+
+def _listed(values: list[Any]) -> np.ndarray:
+    """As numpy has it, unless it would turn numbers into text or whole numbers into floats; dates as datetime64."""
+    if values and all(isinstance(v, date) for v in values):
+        return np.array(
+            values, dtype="datetime64[us]" if any(isinstance(v, datetime) for v in values) else "datetime64[D]"
+        )
+    found = np.asarray(values)
+    mixed = found.dtype.kind == "U" and not all(isinstance(v, str) for v in values)
+    if mixed or (found.dtype.kind == "f" and any(isinstance(v, int) and abs(v) > 1 << 53 for v in values)):
+        return np.array(values, dtype=object)
+    return found
 
 
 def cut(

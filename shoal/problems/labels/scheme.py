@@ -42,7 +42,7 @@ def scheme(given: Instance, epsilon: float) -> Cover:
     eps = _fraction(epsilon)
     label = _settled(given)
     if label is None:
-        label = min(_packings(given, eps, merge=True), key=lambda found: found[0])[1]
+        label = min(_packings(given, eps, given.k, merge=True), key=lambda found: found[0])[1]
     bound = lower_bound(given.sizes, given.k)
     factor = float(1 + eps)
     theorem = "Du, Eppstein, Goodrich, Lueker 2009, Theorem 10: at most (1 + epsilon)(Opt + k)"
@@ -62,7 +62,7 @@ def bicriteria(given: Instance, epsilon: float) -> Cover:
     short = up(given.k * (eps.denominator - eps.numerator), eps.denominator)
     label = _settled(given)
     if label is None:
-        found = (p for p in _packings(given, eps / 2, merge=False) if p[2] >= short)
+        found = (p for p in _packings(given, eps / 2, short, merge=False) if p[2] >= short)
         label = min(found, key=lambda p: p[0])[1]
     bound = lower_bound(given.sizes, short)
     theorem = "Du, Eppstein, Goodrich, Lueker 2009, Theorem 11: at most (1 + epsilon) Opt, groups of (1 - epsilon) k"
@@ -105,8 +105,11 @@ def _settled(given: Instance) -> np.ndarray | None:
     return None
 
 
-def _packings(given: Instance, eps: Fraction, merge: bool) -> Iterator[tuple[int, np.ndarray, int]]:
-    """(largest load, bin of each item, least load) for the greedy completion of every type."""
+def _packings(given: Instance, eps: Fraction, least: int, merge: bool) -> Iterator[tuple[int, np.ndarray, int]]:
+    """(largest load, bin of each item, least load) for the greedy completion of every type.
+
+    A type may have as many bins as could hold ``least`` each.
+    """
     sizes, k = given.sizes.tolist(), given.k
     oversize = sum(x >= k for x in sizes)
     alone = sum(sizes[oversize:]) < k  # each bin has exactly one oversize item
@@ -125,7 +128,7 @@ def _packings(given: Instance, eps: Fraction, merge: bool) -> Iterator[tuple[int
     weight = [int(steps[c[1]] * scale) for c in classes]
     lead = [c[0] for c in classes]
     ways = _configurations(weight, [len(m) for m in members], 3 * scale, lead if alone else None, eps)
-    bins = oversize if alone else most_bins(*distinct(given.sizes), k)
+    bins = oversize if alone else most_bins(*distinct(given.sizes), least)
     _refuse_when_endless([len(m) for m in members], ways, bins, eps)
     small = [i for i, x in enumerate(scaled) if x < marks[0]]
     for chosen in _types([len(m) for m in members], ways, bins):

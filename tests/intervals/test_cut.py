@@ -1,0 +1,154 @@
+"""Dynamic programs against every cut there is."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import shoal
+from tests.oracles.labels import cheapest_cut
+
+cut = shoal.intervals.cut
+TABLES = st.lists(st.tuples(st.integers(-20, 20), st.integers(0, 9)), min_size=1, max_size=9)
+
+
+def costs(values, weights):
+    """The three costs of the stretch i .. j-1 by definition, and how they combine."""
+    return {
+        "max": (lambda i, j: sum(weights[i:j]), max),
+        "squares": (lambda i, j: sum(weights[i:j]) ** 2, sum),
+        "range": (lambda i, j: (values[j - 1] - values[i]) * sum(weights[i:j]), sum),
+    }
+
+
+def tally(table):
+    """Distinct values ascending with their weights."""
+    sums = {}
+    for value, weight in table:
+        sums[value] = sums.get(value, 0) + weight
+    return sorted(sums), [sums[value] for value in sorted(sums)]
+
+
+@pytest.mark.parametrize("objective", ["max", "squares", "range"])
+@settings(deadline=None, max_examples=150)
+@given(table=TABLES, k=st.integers(1, 20), unit=st.sampled_from([1, 10**6, 10**15, 10**30]))
+def test_optimal_for_numbers_of_any_length(objective, table, k, unit):
+    table = [(value, weight * unit + (weight > 0)) for value, weight in table]
+    k = k * unit
+    values, weights = tally(table)
+    assume(sum(weights) >= k)
+    found = cut([v for v, _ in table], [w for _, w in table], k, objective)
+    cost, combine = costs(values, weights)[objective]
+    assert found.cost == cheapest_cut(weights, k, cost, combine)
+    assert found.certificate.optimal
+    labels = dict(zip((v for v, _ in table), found.labels.tolist(), strict=True))
+    spans = [[values.index(low), values.index(high) + 1] for low, high in found.intervals()]
+    assert [labels[v] for v in values] == [g for g, (i, j) in enumerate(spans) for _ in range(i, j)]
+    assert found.loads.tolist() == [sum(weights[i:j]) for i, j in spans]
+    assert min(found.loads.tolist()) >= k
+    assert combine([cost(i, j) for i, j in spans]) == found.cost
+    assert found.cuts.tolist() == [low for low, _ in found.intervals()[1:]]
+
+
+@settings(deadline=None, max_examples=100)
+@given(table=st.lists(st.tuples(st.floats(-1e6, 1e6), st.integers(0, 9)), min_size=1, max_size=8), k=st.integers(1, 20))
+def test_floats_are_optimal_up_to_a_bound_that_is_safe(table, k):
+    values, weights = tally(table)
+    assume(sum(weights) >= k)
+    found = cut([v for v, _ in table], [w for _, w in table], k, "range")
+    exact = [Fraction(v) for v in values]
+    optimum = cheapest_cut(weights, k, costs(exact, weights)["range"][0])
+    assert found.cost == pytest.approx(float(optimum), rel=1e-12, abs=1e-9)
+    assert found.certificate.lower_bound <= optimum or found.certificate.optimal
+    assert found.certificate.lower_bound >= found.cost * (1 - 1e-9)
+
+
+def test_few_decimals_are_computed_exactly():
+    found = cut([0.1, 0.3, 0.7, 1.1], [2, 1, 1, 2], 3, "range")
+    assert found.cost == 1.8
+    assert found.certificate.optimal
+
+
+def test_max_takes_the_most_intervals_among_the_best_cuts():
+    assert cut(range(7), [9, 3, 3, 3, 3, 3, 9], 3, "max").loads.tolist() == [9, 3, 3, 3, 3, 3, 9]
+
+
+@settings(deadline=None, max_examples=100)
+@given(
+    weights=st.lists(st.integers(0, 6), min_size=1, max_size=8),
+    k=st.integers(1, 12),
+    combine=st.sampled_from(["sum", "max"]),
+    salt=st.integers(0, 1000),
+)
+def test_any_cost_a_user_gives(weights, k, combine, salt):
+    assume(sum(weights) >= k)
+
+    def cost(i, j):
+        return math.inf if (i * 7 + j * 3 + salt) % 5 == 0 else (i * 31 + j * 17 + salt) % 23
+
+    optimum = cheapest_cut(weights, k, cost, sum if combine == "sum" else max)
+    if optimum == math.inf:
+        with pytest.raises(shoal.InfeasibleError, match="forbids every cut"):
+            cut(range(len(weights)), weights, k, cost, combine)
+    else:
+        found = cut(range(len(weights)), weights, k, cost, combine)
+        assert found.cost == optimum
+        assert found.certificate.lower_bound <= optimum
+
+
+def test_dates_and_text_have_an_order():
+    days = np.array(["2020-01-05", "2020-01-01", "2020-02-01", "2020-01-02"], dtype="datetime64[D]")
+    found = cut(days, None, 2, "range")
+    assert found.labels.tolist() == [1, 0, 1, 0]
+    assert found.cost == 2 * 1 + 2 * 27
+    assert cut(["b", "a", "d", "c"], None, 2).labels.tolist() == [0, 0, 1, 1]
+    with pytest.raises(shoal.PolicyError, match="needs numbers or dates"):
+        cut(["b", "a"], None, 1, "range")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words", "status"),
+    [
+        (([1, 2], [3, 4], 8), "lower k to at most 7", 3),
+        (([], [], 1), "lower k to at most 0", 3),
+        (([1.0, float("nan")], None, 1), "a value is missing", 2),
+        (([1, None], None, 1), "a value is missing", 2),
+        ((np.array(["2020-01-01", "NaT"], dtype="datetime64[D]"), None, 1), "a value is missing", 2),
+        (([1, "a"], None, 1), "no common order", 2),
+        (([1, 2], [1], 1), "2 values and 1 weights", 2),
+        (([1, 2], [1, -1], 1), "-1 is negative", 2),
+        (([1, 2], None, 0), "at least 1", 2),
+        (([1, 2], None, 1, "sqares"), "did you mean 'squares'", 2),
+        (([1, 2], None, 1, lambda i, j: -1.0), "at least 0", 2),
+        (([1, 2], None, 1, lambda i, j: 1.0, "min"), "combine", 2),
+        (([[1, 2]], None, 1), "2 dimensions", 2),
+    ],
+)
+def test_refusals(arguments, words, status):
+    with pytest.raises(shoal.ShoalError, match=words) as refusal:
+        cut(*arguments)
+    assert refusal.value.exit_status == status
+
+
+@pytest.mark.parametrize("objective", ["squares", "range"])
+def test_the_queue_does_not_look_at_every_pair(objective):
+    """n log n, not n squared: counted on the kernel's Python text."""
+    from shoal.kernels.bins_cut import cut_cheapest
+
+    class Counting(np.ndarray):
+        reads = 0
+
+        def __getitem__(self, at):
+            Counting.reads += 1
+            return super().__getitem__(at)
+
+    n = 512
+    total = np.arange(n + 1).view(Counting)
+    value = (np.arange(n) ** 2 if objective == "range" else np.arange(1, n + 1)).astype(np.int64)
+    cut_cheapest.py_func(total, value, value, 5, objective == "range", np.empty(n + 1, np.int64))
+    assert Counting.reads < 12 * n * math.log2(n)

@@ -1,0 +1,215 @@
+"""``shoal labels``, ``shoal intervals`` and ``shoal reproduce names`` from the outside."""
+
+from __future__ import annotations
+
+import json
+import sys
+from datetime import date
+from importlib.util import find_spec
+
+import polars as pl
+import pytest
+
+from shoal.cli import main
+from shoal.cli.bins_picture import as_svg, as_text
+
+ROWS = [("Smith", 9), ("Ng", 2), ("Adams", 3), ("Baker", 3), ("Ng", 1), ("", 2), ("Zoe", 0)]
+
+
+@pytest.fixture
+def shoal_run(monkeypatch, capsys):
+    """Runs the command line; gives (exit status, standard output, standard error)."""
+
+    def run(*arguments: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["shoal", *map(str, arguments)])
+        with pytest.raises(SystemExit) as leaving:
+            main()
+        printed = capsys.readouterr()
+        return int(leaving.value.code or 0), printed.out, printed.err
+
+    return run
+
+
+@pytest.fixture
+def table(tmp_path):
+    path = tmp_path / "names.csv"
+    path.write_text("name,count,age\n" + "".join(f"{n},{c},{i % 4}\n" for i, (n, c) in enumerate(ROWS)))
+    return path
+
+
+def test_labels_writes_all_it_is_asked_for(table, tmp_path, shoal_run):
+    cross, proof, picture, tree = (tmp_path / n for n in ("c.csv", "c.json", "p.svg", "h.csv"))
+    status, out, _ = shoal_run(
+        "labels", table, "--label", "name", "--count", "count", "--k", 5, "-o", cross, "--certificate", proof,
+        "--picture", picture, "--hierarchy", tree, "--levels", "10", "--json",
+    )  # fmt: skip
+    answer = json.loads(out)
+    assert status == 0
+    assert (answer["labels"], answer["records"], answer["cost"], answer["k_anonymous"]) == (6, 20, 9, True)
+    assert answer["certificate"] == json.loads(proof.read_text())
+    assert answer["certificate"]["optimal"]
+    found = pl.read_csv(cross, infer_schema=False).fill_null("")
+    assert found.columns == ["value", "group", "group_label", "group_count"]
+    assert found["group"].n_unique() == answer["groups"] == found["group_label"].n_unique()
+    counts = {"Smith": 9, "Ng": 3, "Adams": 3, "Baker": 3, "": 2, "Zoe": 0}
+    for (_, size), part in found.group_by("group", "group_count"):
+        assert sum(counts[value] for value in part["value"]) == int(size) >= 5
+    assert picture.read_text().startswith("<svg")
+    rows = [line.split(";") for line in tree.read_text().splitlines()]
+    assert sorted(row[0] for row in rows) == sorted(counts)
+    assert {row[-1] for row in rows} == {"*"}
+
+
+def test_rows_are_counted_where_no_count_is_given(table, shoal_run):
+    status, out, _ = shoal_run("labels", table, "--label", "name", "--k", 2, "--json")
+    assert (status, json.loads(out)["records"]) == (0, len(ROWS))
+
+
+def test_people_read_lines(table, shoal_run):
+    status, out, _ = shoal_run("labels", table, "--label", "name", "--count", "count", "--k", 5)
+    assert status == 0
+    assert "6 labels, 20 records, 3 groups of 5 to 9" in out
+    assert "the least possible" in out
+    assert "Smith" not in out
+
+
+def test_own_names(table, tmp_path, shoal_run):
+    own = tmp_path / "own.txt"
+    own.write_text("north\nsouth\neast\n")
+    cross = tmp_path / "c.csv"
+    status, _, _ = shoal_run(
+        "labels", table, "--label", "name", "--count", "count", "--k", 5, "--names", own, "-o", cross
+    )
+    assert status == 0
+    assert set(pl.read_csv(cross)["group_label"]) == {"north", "south", "east"}
+    own.write_text("north\nnorth\n")
+    status, _, err = shoal_run("labels", table, "--label", "name", "--count", "count", "--k", 5, "--names", own)
+    assert (status, "3 groups need one each" in err) == (2, True)
+
+
+def test_bicriteria_cannot_become_a_release(table, tmp_path, shoal_run):
+    cross = tmp_path / "c.csv"
+    asked = ("labels", table, "--label", "name", "--count", "count", "--k", 5, "--method", "bicriteria")
+    status, out, _ = shoal_run(*asked, "--json")
+    assert status == 0
+    assert "not k-anonymous" in json.loads(out)["certificate"]["details"]["warning"]
+    status, _, err = shoal_run(*asked, "-o", cross)
+    assert (status, cross.exists()) == (2, False)
+    assert "not k-anonymous" in err
+
+
+@pytest.mark.parametrize(
+    ("more", "status", "words"),
+    [
+        (("--k", "21"), 3, "lower k to at most 20"),
+        (("--k", "0"), 2, "at least 1"),
+        (("--k", "5", "--method", "fo1d"), 2, "did you mean 'fold'"),
+        (("--k", "5", "--count", "nme"), 2, "did you mean 'name'"),
+        (("--k", "5", "--count", "name"), 2, "which is not a whole number"),
+        (("--k", "5", "-o", "nowhere/at/all.csv"), 2, "there is no folder"),
+        (("--k", "5", "--hierarchy", "h.csv", "--levels", "x"), 2, "not a list of whole numbers"),
+    ],
+)
+def test_refusals_have_their_status(table, shoal_run, more, status, words):
+    got, out, err = shoal_run("labels", table, "--label", "name", "--count", "count", *more, "--json")
+    assert got == status
+    assert words in err
+    assert words in json.loads(out)["error"]
+
+
+def test_counts_beyond_64_bits(tmp_path, shoal_run):
+    path = tmp_path / "big.csv"
+    path.write_text(f"name,count\na,{10**30}\nb,{10**30 - 1}\nc,1\n")
+    cross = tmp_path / "c.csv"
+    status, out, _ = shoal_run(
+        "labels", path, "--label", "name", "--count", "count", "--k", 10**30, "-o", cross, "--json"
+    )
+    assert (status, json.loads(out)["cost"]) == (0, 10**30)
+    assert set(pl.read_csv(cross, infer_schema=False)["group_count"]) == {str(10**30)}
+
+
+def test_negative_counts_are_refused(tmp_path, shoal_run):
+    path = tmp_path / "t.csv"
+    path.write_text("name,count\na,5\nb,-1\n")
+    status, _, err = shoal_run("labels", path, "--label", "name", "--count", "count", "--k", 2)
+    assert (status, "has the value -1" in err) == (2, True)
+
+
+def test_intervals(table, tmp_path, shoal_run):
+    cross, tree, picture = tmp_path / "c.csv", tmp_path / "h.csv", tmp_path / "p.svg"
+    status, out, _ = shoal_run(
+        "intervals", table, "--value", "age", "--count", "count", "--k", 5, "--objective", "range", "-o", cross,
+        "--hierarchy", tree, "--levels", "8,15", "--picture", picture, "--json",
+    )  # fmt: skip
+    answer = json.loads(out)
+    assert status == 0
+    assert (answer["values"], answer["records"], answer["cost"]) == (4, 20, 20)
+    assert pl.read_csv(cross, infer_schema=False)["group_label"].to_list() in (
+        ["0", "1 .. 3", "1 .. 3", "1 .. 3"],
+        ["0 .. 1", "0 .. 1", "2 .. 3", "2 .. 3"],
+    )
+    assert len(tree.read_text().splitlines()) == 4
+    assert picture.exists()
+
+
+def test_intervals_of_dates_and_of_text(tmp_path, shoal_run):
+    path = tmp_path / "t.csv"
+    path.write_text("day,word\n2020-01-01,b\n2020-01-02,a\n2020-03-01,c\n2020-03-02,d\n")
+    status, out, _ = shoal_run("intervals", path, "--value", "day", "--k", 2, "--objective", "range", "--json")
+    assert (status, json.loads(out)["cost"]) == (0, 4)
+    status, out, _ = shoal_run("intervals", path, "--value", "word", "--k", 2, "--json")
+    assert (status, json.loads(out)["groups"]) == (0, 2)
+
+
+def test_intervals_refuse_a_stranger_among_numbers(tmp_path, shoal_run):
+    path = tmp_path / "t.csv"
+    path.write_text("age\n9\n10\nunknown\n11.5\n")
+    status, _, err = shoal_run("intervals", path, "--value", "age", "--k", 2)
+    assert (status, "'unknown' among numbers" in err) == (2, True)
+
+
+def test_intervals_of_typed_columns_come_in_their_order(tmp_path, shoal_run):
+    path, cross = tmp_path / "t.parquet", tmp_path / "c.csv"
+    days = [date(2020, 3, 1), date(2020, 1, 9), date(2020, 1, 10), date(2019, 12, 1)]
+    pl.DataFrame({"day": days, "age": [10, 9, 100, 11]}).write_parquet(path)
+    status, out, _ = shoal_run("intervals", path, "--value", "day", "--k", 2, "--objective", "range", "--json")
+    assert (status, json.loads(out)["cost"]) == (0, 2 * 39 + 2 * 51)
+    status, _, _ = shoal_run("intervals", path, "--value", "age", "--k", 2, "-o", cross)
+    assert (status, pl.read_csv(cross)["value"].to_list()) == (0, [9, 10, 11, 100])
+
+
+def test_intervals_refuse_missing_values(table, shoal_run):
+    status, _, err = shoal_run("intervals", table, "--value", "name", "--k", 2)
+    assert status == 2
+    assert "missing values" in err
+
+
+def test_pictures():
+    loads = [10, 12, 15, 40]
+    assert sum(int(line.split()[-1]) for line in as_text(loads, 10)) == 4
+    assert as_svg(loads, 10, 40, "a <b>").count("<rect") == 5
+    assert "a &lt;b&gt;" in as_svg(loads, 10, None, "a <b>")
+    assert as_svg(list(range(10, 5000)), 10, 5000, "many").count("<rect") <= 401
+
+
+def test_an_unknown_experiment(tmp_path, shoal_run):
+    status, _, err = shoal_run("reproduce", "name", "-o", tmp_path / "r")
+    assert (status, "did you mean 'names'" in err) == (2, True)
+
+
+@pytest.mark.skipif(find_spec("names") is None, reason="the package names, which carries the lists, is not installed")
+def test_figure_7(tmp_path, shoal_run):
+    status, out, _ = shoal_run("reproduce", "names", "-o", tmp_path, "--json")
+    answer = json.loads(out)
+    assert status == 0
+    assert set(answer["proved_optimal"].values()) == {1.0}
+    assert len(answer["observations"]) == 15
+    found = pl.read_csv(tmp_path / "MALE-1990.csv")
+    assert (found["k"][0], found["k"][-1], len(found)) == (3318, 45026, 41709)
+    assert (found["lower_bound"] <= found["optimum"]).all()
+    for curve in ("fold_random", "fold_sorted", "spread_random", "spread_sorted"):
+        assert (found["optimum"] <= found[curve]).all()
+    worst = pl.read_csv(tmp_path / "MALE-1990-subranges.csv")
+    ratio = (found["fold_sorted"] / found["k"]).filter(found["k"].is_between(worst["from_k"][3], worst["to_k"][3]))
+    assert worst["fold_sorted"][3] == pytest.approx(ratio.max(), abs=1e-6)
+    assert (tmp_path / "names.png").read_bytes().startswith(b"\x89PNG")
