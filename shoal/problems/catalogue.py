@@ -22,6 +22,9 @@ CATALOGUE: dict[str, dict[str, str]] = {
         "three_phase_hilbert": "shoal.problems.tables.hilbert:three_phase_hilbert",
         "two_anonymity": "shoal.problems.tables.two_anonymity:two_anonymity",
         "matching": "shoal.problems.tables.matching:matching",
+        "top_down": "shoal.problems.tables.top_down:top_down",
+        "mondrian": "shoal.problems.tables.mondrian:mondrian",
+        "global_recoding": "shoal.problems.tables.global_recoding:global_recoding",
     },
     "labels": {
         "fold": "shoal.problems.labels.greedy:fold",

@@ -13,7 +13,7 @@ from shoal.model.histogram import Histogram
 from shoal.model.privacy import DistinctLDiversity, KAnonymity, LDiversity, Requirement
 from shoal.model.recoding import ColumnRecoding, Recoding
 from shoal.problems.tables import group
-from shoal.problems.tables.matching import arc_losses, pair_losses
+from shoal.problems.tables.matching import pair_losses
 from tests.tables.checks import all_eligible, columns_of, forms, least_loss
 
 TWO = Requirement(1, (2,), (1,))
@@ -41,7 +41,7 @@ def test_equals_the_optimum_over_all_partitions_and_says_so(rows, form):
     assert found.certificate.cost == pytest.approx(best)
     assert found.certificate.lower_bound <= best + 1e-12
     if form == "range":
-        assert found.certificate.lower_bound == pytest.approx(best, abs=1e-8)
+        assert found.certificate.lower_bound == pytest.approx(best, abs=1e-7)
     else:
         assert found.certificate.optimal
 
@@ -55,7 +55,7 @@ def test_equals_an_assignment_of_all_rows_at_a_size_no_oracle_reaches(form):
     recoding = columns_of(form, histogram.quasi_sizes)
     found = group(histogram, Requirement(2, (2, 1), (2, 1)), "matching", recoding=recoding)
     assert all_eligible(histogram, Requirement(2, (2, 1), (2, 1)), found.partition)
-    loss = pair_losses(recoding, rows[:250], rows[250:], None)
+    loss = pair_losses(recoding, rows[:250], rows[250:])
     best = 2 * loss[linear_sum_assignment(loss)].sum()
     assert found.certificate.cost == pytest.approx(best if form == "stars" else best / 1500)
     assert float(found.certificate.ratio) == pytest.approx(1, abs=1e-6)
@@ -70,8 +70,7 @@ def test_pair_losses_are_what_the_recoding_charges():
         ColumnRecoding.stars(3, weight=0.5),
     )
     codes = np.stack([rng.integers(0, c.size, 8) for c in columns], axis=1)
-    loss = pair_losses(Recoding(columns), codes[:4], codes[4:], None)
-    assert np.allclose(np.diagonal(loss), arc_losses(Recoding(columns), codes[:4], codes[4:], None))
+    loss = pair_losses(Recoding(columns), codes[:4], codes[4:])
     from shoal.model.partition import Partition
 
     for i in range(4):

@@ -4,8 +4,8 @@ Xiao, Yi, Tao 2010, section 4: every group has as many rows of one value as of t
 one row of each; a pair loses no more than the group did.  The best pairs are a minimum-cost perfect matching.
 
 Not in the paper: rows with equal quasi-identifiers are matched first, which costs nothing later because every loss here
-is a metric; what is left are types with counts, a transportation problem, solved on few arcs that grow until the duals
-prove that no arc left out could help.  Any loss of a ``Recoding`` will do, not stars alone.
+is a metric; what is left are types with counts, a transportation problem, solved by shortest augmenting paths whose
+prices prove the answer.  Any loss of a ``Recoding`` will do, not stars alone.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from shoal.model.task import Grouping, Task
 from shoal.problems.tables.certify import refuse_ceiling
 
 SOURCE = "Xiao, Yi, Tao 2010, section 4"
-LARGEST_SCALE = 1_000_000
-MOST_PAIRS = 20_000_000_000
+MOST_PAIRS = 250_000_000
 BLOCK = 4_000_000
+STEP = 64
 
 
 def matching(task: Task) -> Grouping:
     """Optimal for two sensitive values under l = 2; PolicyError, with the reason, for anything else.
 
     The certificate's bound is the dual of the transportation problem: equal to the cost for stars, hierarchies and sets
-    of unit weights (exact integers), a billionth below it otherwise.  When a budget in seconds runs out first, the best
-    matching found is returned with the bound proved so far.
+    with whole weights, else below it by the rounding of losses to 30 bits.  When a budget in seconds runs out first,
+    the matching so far is completed anyhow and the bound is that of the prices so far.
 
-    O(t0 t1 d) per round of pricing, for t0 and t1 types left with either value; memory linear.
+    For t0 and t1 types left with either value O(t0 t1 p) time for p augmenting paths; 4 t0 t1 bytes.
     """
     histogram, need, recoding = task.histogram, task.requirement, task.recoding
     _refuse(task)
@@ -52,13 +52,16 @@ def matching(task: Task) -> Grouping:
     equal = held.min(axis=0)
     spare = held - equal
     left, right = np.flatnonzero(spare[0]), np.flatnonzero(spare[1])
-    flow, bound, scale = _transport(task, first[left], first[right], spare[0, left], spare[1, right])
+    scale, exact = _scale(recoding)
+    from_, to, amount, total, bound = _transport(
+        task, first[left], first[right], spare[0, left], spare[1, right], scale
+    )
 
     # pairs (type of one value, type of the other, how many), the equal ones first
     same = np.flatnonzero(equal)
-    one = np.concatenate([same, left[flow[0]]])
-    other = np.concatenate([same, right[flow[1]]])
-    many = np.concatenate([equal[same], flow[2]])
+    one = np.concatenate([same, left[from_]])
+    other = np.concatenate([same, right[to]])
+    many = np.concatenate([equal[same], amount])
     group = np.arange(one.size)
     parts = []
     for side, end in zip(sides, (one, other), strict=True):
@@ -71,15 +74,14 @@ def matching(task: Task) -> Grouping:
 
     refuse_ceiling(task, partition, "matching")
     cost = recoding.cost(histogram, partition)
-    exact = scale is not None
-    proved = round(2 * bound)
-    if recoding.unit == "stars" and exact:
-        lower: float = min(proved // int(scale or 1), cost)
-    elif exact and proved == round(2 * float((flow[2] * flow[3]).sum())):
-        lower = cost  # equal in integers, so equal
-    else:
-        share = 2 * bound / (scale or 1) / (histogram.rows * max(len(recoding.columns), 1))
-        lower = max(min(share * (1 - 1e-9) - 1e-12, cost), 0.0)
+    if exact and bound == total:
+        lower: float = cost  # equal in whole numbers
+    elif recoding.unit == "stars" and exact:
+        lower = min(2 * bound, cost)
+    else:  # every pair's loss may have been rounded by half a unit in each column
+        below = 2 * (bound - 0.5 * len(recoding.columns) * float(spare[0].sum())) / scale
+        below /= 1 if recoding.unit == "stars" else histogram.rows * max(len(recoding.columns), 1)
+        lower = max(min(below * (1 - 1e-12), cost), 0.0)
     return Grouping(
         partition,
         Certificate(
@@ -113,7 +115,7 @@ def _refuse(task: Task) -> None:
         )
 
 
-def pair_losses(recoding: Recoding, a: np.ndarray, b: np.ndarray, scale: int | None) -> np.ndarray:
+def pair_losses(recoding: Recoding, a: np.ndarray, b: np.ndarray, scale: int | None = None) -> np.ndarray:
     """float64[x, y]: what a row loses when code tuples a int[x, d] and b int[y, d] are published together.
 
     Times ``scale`` and rounded to whole numbers where one is given.
@@ -136,74 +138,71 @@ def pair_losses(recoding: Recoding, a: np.ndarray, b: np.ndarray, scale: int | N
     return out
 
 
-def _scale(recoding: Recoding) -> int | None:
-    """A number that makes every loss whole, where there is a small one."""
-    if any(c.kind == "range" or c.weight != int(c.weight) for c in recoding.columns):
-        return None
-    scale = lcm(*(max(c.size - 1, 1) for c in recoding.columns))
-    if recoding.unit == "stars":
-        scale = 1
-    if scale > LARGEST_SCALE:
-        return None
-    for c in recoding.columns:
-        scaled = c.loss * scale
-        if np.abs(scaled - np.rint(scaled)).max(initial=0) > 1e-6:
-            return None
-    return scale
+def _scale(recoding: Recoding) -> tuple[int, bool]:
+    """A factor for losses in whole numbers, and whether it makes every loss whole."""
+    heaviest = max(sum(c.weight for c in recoding.columns), 1e-9)
+    room = int(2**30 / heaviest)
+    whole = all(c.kind != "range" and c.weight == int(c.weight) for c in recoding.columns)
+    scale = 1 if recoding.unit == "stars" else lcm(*(max(c.size - 1, 1) for c in recoding.columns))
+    if whole and scale <= room:
+        parts = [c.loss * scale for c in recoding.columns]
+        if all(np.abs(part - np.rint(part)).max(initial=0) < 1e-6 for part in parts):
+            return scale, True
+    return max(room, 1), False
 
 
 def _transport(
-    task: Task, left: np.ndarray, right: np.ndarray, supply: np.ndarray, demand: np.ndarray
-) -> tuple[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray], float, int | None]:
+    task: Task, left: np.ndarray, right: np.ndarray, supply: np.ndarray, demand: np.ndarray, scale: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, int, int]:
     """Least total loss of shipping supply to demand; left, right are cells that stand for the types.
 
-    Returns (from, to, amount, loss of the arc) of the arcs used, a proved lower bound on the total, and the scale both
-    are in (None: not scaled).
+    Returns (from, to, amount) of the parcels, their total loss, and a lower bound on it, in units of 1 / scale.
     """
-    scale = _scale(task.recoding)
+    from shoal.kernels.transport import prices, ship
+
     nothing = np.zeros(0, np.int64)
     if not left.size:
-        return (nothing, nothing, nothing, np.zeros(0)), 0.0, scale
+        return nothing, nothing, nothing, 0, 0
     if left.size * right.size > MOST_PAIRS:
         raise PolicyError(
-            f"matching would price {left.size} x {right.size} pairs of types; "
+            f"matching would price {left.size} x {right.size} pairs of types, more than fits in memory; "
             "use 'three_phase_hilbert', or fewer quasi-identifiers"
         )
     a, b = task.histogram.quasi[left], task.histogram.quasi[right]
-    program = _Program(supply, demand)
-    arcs = np.unique(np.concatenate([_corner(a, b, supply, demand), _nearest(task.recoding, a, b, scale)]), axis=0)
-    best = -np.inf
-    seconds = task.effort.seconds
-    while True:
-        program.add(arcs, arc_losses(task.recoding, a[arcs[:, 0]], b[arcs[:, 1]], scale))
-        amount, price = program.solve()
-        bound, arcs = _price(task.recoding, a, b, supply, demand, price, scale)
-        best = max(best, bound)
-        task.progress("matching: pricing pairs", None)
-        late = seconds is not None and time.monotonic() - task.started > seconds
-        if not len(arcs) or late:
+    cost = np.empty((left.size, right.size), np.int32)
+    for some in _blocks(left.size, right.size):
+        cost[some] = pair_losses(task.recoding, a[some], b, scale)
+    u, v = np.empty(left.size, np.int64), np.empty(right.size, np.int64)
+    prices(cost, u, v)
+    total = int(supply.sum())
+    head = np.full(right.size, -1, np.int64)
+    after, source, amount = np.empty(total, np.int64), np.empty(total, np.int64), np.zeros(total, np.int64)
+    supply, demand = supply.copy(), demand.copy()
+    whole = supply.copy(), demand.copy()
+    used, seconds = 0, task.effort.seconds
+    for low in range(0, left.size, STEP):
+        if seconds is not None and time.monotonic() - task.started > seconds:
             break
-    used = np.flatnonzero(amount)
-    found = program.arcs[used]
-    return (found[:, 0], found[:, 1], amount[used], program.loss[used]), best, scale
-
-
-def arc_losses(recoding: Recoding, a: np.ndarray, b: np.ndarray, scale: int | None) -> np.ndarray:
-    """float64[x]: ``pair_losses`` of a[i] with b[i]."""
-    out = np.zeros(a.shape[0])
-    for j, column in enumerate(recoding.columns):
-        x, y = a[:, j], b[:, j]
-        if column.kind == "levels":
-            part = np.zeros(out.shape)
-            for level in range(column.levels - 1):
-                part = np.where(column.node[level][x] != column.node[level][y], column.loss[level + 1][x], part)
-        elif column.kind == "range":
-            part = np.abs(column.position[x] - column.position[y]) / column.span
-        else:
-            part = (x != y) / max(column.size - 1, 1)
-        part = part * column.weight
-        out += part if scale is None else np.rint(part * scale)
-    return out
+        high = min(low + STEP, left.size)
+        used = int(ship(cost, supply, demand, u, v, head, after, source, amount, used, low, high))
+        task.progress("matching rows of the two values", high / left.size)
+    to = np.empty(used, np.int64)
+    for j in np.flatnonzero(head >= 0):
+        at = head[j]
+        while at >= 0:
+            to[at] = j
+            at = after[at]
+    one, other, many = _corner(supply, demand)
+    one, other = np.concatenate([source[:used], one]), np.concatenate([to, other])
+    many = np.concatenate([amount[:used], many])
+    kept = many > 0
+    one, other, many = one[kept], other[kept], many[kept]
+    # any prices u prove: no matching is below sum of supply u + demand v, where v is the least of cost - u
+    least = np.full(right.size, np.iinfo(np.int64).max)
+    for some in _blocks(left.size, right.size):
+        least = np.minimum(least, (cost[some] - u[some, None]).min(axis=0))
+    bound = int((whole[0] * u).sum() + (whole[1] * least).sum())
+    return one, other, many, int((many * cost[one, other].astype(np.int64)).sum()), bound
 
 
 def _blocks(x: int, y: int) -> Iterator[slice]:
@@ -212,88 +211,8 @@ def _blocks(x: int, y: int) -> Iterator[slice]:
         yield slice(at, min(at + step, x))
 
 
-def _corner(a: np.ndarray, b: np.ndarray, supply: np.ndarray, demand: np.ndarray) -> np.ndarray:
-    """Arcs of the north-west corner rule along lexicographic order: a matching that always exists."""
-    i, j = np.lexsort(a.T[::-1]), np.lexsort(b.T[::-1])
-    ends = np.unique(np.concatenate([np.cumsum(supply[i]), np.cumsum(demand[j])])) - 1
-    one, other = (np.searchsorted(np.cumsum(x), ends, "right") for x in (supply[i], demand[j]))
-    return np.stack([i[one], j[other]], axis=1)
-
-
-def _nearest(recoding: Recoding, a: np.ndarray, b: np.ndarray, scale: int | None, few: int = 8) -> np.ndarray:
-    """Arcs from every type to a few of the nearest on the other side, both ways."""
-    found = []
-    for p, q, turned in ((a, b, False), (b, a, True)):
-        few_here = min(few, q.shape[0])
-        for some in _blocks(p.shape[0], q.shape[0]):
-            loss = pair_losses(recoding, p[some], q, scale)
-            near = np.argpartition(loss, few_here - 1, axis=1)[:, :few_here]
-            rows = np.repeat(np.arange(some.start, some.stop), few_here)
-            pair = np.stack([rows, near.reshape(-1)], axis=1)
-            found.append(pair[:, ::-1] if turned else pair)
-    return np.concatenate(found)
-
-
-def _price(
-    recoding: Recoding,
-    a: np.ndarray,
-    b: np.ndarray,
-    supply: np.ndarray,
-    demand: np.ndarray,
-    price: np.ndarray,
-    scale: int | None,
-    few: int = 4,
-) -> tuple[float, np.ndarray]:
-    """(lower bound, arcs that would lower the cost).
-
-    Any prices u of one side give the bound sum s u + sum d v with v = min over the other side of (loss - u): for these
-    v no arc is below its two prices, so no matching is below the sum.
-    """
-    u, v = price[: a.shape[0]], price[a.shape[0] :]
-    if scale is not None:
-        u, v = np.rint(u), np.rint(v)
-    least = np.full(b.shape[0], np.inf)
-    found = []
-    for some in _blocks(a.shape[0], b.shape[0]):
-        reduced = pair_losses(recoding, a[some], b, scale) - u[some, None]
-        least = np.minimum(least, reduced.min(axis=0))
-        reduced -= v
-        take = min(few, b.shape[0])
-        near = np.argpartition(reduced, take - 1, axis=1)[:, :take]
-        value = np.take_along_axis(reduced, near, axis=1)
-        row, at = np.nonzero(value < -(0.5 if scale is not None else 1e-9))
-        found.append(np.stack([row + some.start, near[row, at]], axis=1))
-    return float((supply * u).sum() + (demand * least).sum()), np.concatenate(found)
-
-
-class _Program:
-    """The transportation problem on the arcs so far, in HiGHS, warm between rounds."""
-
-    def __init__(self, supply: np.ndarray, demand: np.ndarray) -> None:
-        import highspy
-
-        self.high = highspy.Highs()
-        self.high.setOptionValue("output_flag", False)
-        self.high.setOptionValue("threads", 1)
-        self.right = supply.size
-        self.arcs, self.loss = np.zeros((0, 2), np.int64), np.zeros(0)
-        amounts = np.concatenate([supply, demand]).astype(float)
-        none = np.zeros(0, np.int32)
-        self.high.addRows(amounts.size, amounts, amounts, 0, np.zeros(amounts.size, np.int32), none, np.zeros(0))
-
-    def add(self, arcs: np.ndarray, loss: np.ndarray) -> None:
-        n = len(arcs)
-        index = np.stack([arcs[:, 0], arcs[:, 1] + self.right], axis=1).reshape(-1).astype(np.int32)
-        start = np.arange(0, 2 * n, 2, dtype=np.int32)
-        free = np.full(n, self.high.getInfinity())
-        self.high.addCols(n, loss, np.zeros(n), free, 2 * n, start, index, np.ones(2 * n))
-        if len(self.arcs):
-            self.high.setOptionValue("simplex_strategy", 4)  # primal: the old answer is still feasible
-        self.arcs, self.loss = np.concatenate([self.arcs, arcs]), np.concatenate([self.loss, loss])
-
-    def solve(self) -> tuple[np.ndarray, np.ndarray]:
-        """(whole amounts of the arcs, prices of the rows); a vertex of this polytope is whole."""
-        self.high.setOptionValue("solver", "simplex")
-        self.high.run()
-        found = self.high.getSolution()
-        return np.rint(np.array(found.col_value)).astype(np.int64), np.array(found.row_dual)
+def _corner(supply: np.ndarray, demand: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(from, to, amount) by the north-west corner rule: what a search that ran out of time left over."""
+    ends = np.unique(np.concatenate([[0], np.cumsum(supply), np.cumsum(demand)]))
+    one, other = (np.searchsorted(np.cumsum(x), ends[1:] - 1, "right") for x in (supply, demand))
+    return one, other, np.diff(ends)

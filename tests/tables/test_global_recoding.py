@@ -1,0 +1,125 @@
+"""Global recoding against every node of the lattice."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shoal.errors import InfeasibleError, PolicyError
+from shoal.model.histogram import Histogram
+from shoal.model.partition import Partition
+from shoal.model.privacy import KAnonymity, LDiversity, Requirement
+from shoal.model.recoding import ColumnRecoding, Recoding
+from shoal.model.task import Effort, Task
+from shoal.problems.tables import global_recoding, group
+from tests.tables.checks import columns_of, least_loss, solved, tables
+
+
+def every_node(histogram: Histogram, need: Requirement, recoding: Recoding) -> float | None:
+    """Least loss over all choices of one level per column."""
+    from shoal.problems.tables.certify import good_groups
+
+    best = None
+    for levels in product(*(range(c.ceiling + 1) for c in recoding.columns)):
+        code = [c.node[h][histogram.quasi[:, j]] for j, (c, h) in enumerate(zip(recoding.columns, levels, strict=True))]
+        label = np.unique(np.stack(code), axis=1, return_inverse=True)[1].reshape(-1)
+        if good_groups(histogram, need, np.arange(histogram.cells), label).all():
+            loss = sum(
+                float((c.loss[h][histogram.quasi[:, j]] * histogram.count).sum()) * c.weight
+                for j, (c, h) in enumerate(zip(recoding.columns, levels, strict=True))
+            )
+            best = loss if best is None else min(best, loss)
+    if best is None or recoding.unit == "stars":
+        return best
+    return best / (histogram.rows * len(recoding.columns))
+
+
+@settings(deadline=None, max_examples=120)
+@given(
+    histogram=tables(d=3, s=1, most=9),
+    form=st.sampled_from(["stars", "tree"]),
+    k=st.integers(1, 4),
+    l=st.integers(1, 3),
+    u=st.integers(1, 3),
+)
+def test_the_cheapest_node_of_all(histogram, form, k, l, u):
+    need = Requirement(k, (l,), (u,))
+    recoding = columns_of(form, histogram.quasi_sizes)
+    found = solved(histogram, need, recoding, "global_recoding")
+    if found is None:
+        return
+    facts = found.certificate.details
+    assert facts["uniform_optimal"]
+    assert facts["uniform_cost"] == pytest.approx(every_node(histogram, need, recoding))
+    assert facts["uniform_bound"] == facts["uniform_cost"]
+    assert found.certificate.cost <= facts["uniform_cost"] + 1e-12
+    if histogram.rows <= 6:
+        assert found.certificate.lower_bound <= least_loss(histogram, need, recoding) + 1e-12
+    task = Task(histogram, need, recoding)
+    uniform = global_recoding.published(task, found.partition, facts["levels"])
+    total = float((recoding.losses(histogram, found.partition, uniform).sum(axis=1) * found.partition.sizes).sum())
+    scale = 1 if form == "stars" else histogram.rows * 3
+    assert total / scale == pytest.approx(facts["uniform_cost"])
+    for j, name in enumerate(histogram.quasi_names):
+        assert set(uniform.first[:, j]) == {facts["levels"][name]}
+
+
+@settings(deadline=None, max_examples=40)
+@given(histogram=tables(d=3, s=1, most=12), k=st.integers(1, 3), looks=st.integers(1, 6))
+def test_a_search_cut_short_says_how_far_it_may_be_off(histogram, k, looks):
+    need = Requirement(k, (1,), (2,))
+    recoding = columns_of("tree", histogram.quasi_sizes)
+    best = every_node(histogram, need, recoding)
+    if best is None:
+        return
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(global_recoding.LOOKS, "fast", looks)
+        found = group(histogram, need, "global_recoding", recoding=recoding, effort="fast")
+        facts = found.certificate.details
+        assert facts["uniform_bound"] <= best + 1e-12 <= facts["uniform_cost"] + 2e-12
+        patch.setattr(global_recoding, "MOST_NODES", 1)
+        walked = group(histogram, need, "global_recoding", recoding=recoding).certificate.details
+    assert walked["uniform_cost"] >= best - 1e-12
+    assert walked["uniform_optimal"] is (walked["uniform_cost"] == 0)
+
+
+def test_a_limit_is_kept_and_an_impossible_one_refused():
+    node = np.stack([np.arange(4), [0, 0, 1, 1], np.zeros(4, int)])
+    limited = Recoding((ColumnRecoding.tree(node, ceiling=1),))
+    histogram = Histogram.from_rows(np.array([0, 1, 2, 3]))
+    found = group(histogram, KAnonymity(2), "global_recoding", recoding=limited)
+    assert found.certificate.details["levels"] == {"q0": 1}
+    with pytest.raises(InfeasibleError, match="q0"):
+        group(histogram, KAnonymity(3), "global_recoding", recoding=limited)
+
+
+def test_ranges_are_refused():
+    histogram = Histogram.from_rows(np.arange(4))
+    with pytest.raises(PolicyError, match="'q0' is published as a range"):
+        group(histogram, KAnonymity(2), "global_recoding", recoding=columns_of("range", (4,)))
+
+
+@pytest.mark.parametrize("effort", ["fast", 5.0])
+def test_a_lattice_beyond_the_oracle_is_decided_by_few_looks(effort):
+    rng = np.random.default_rng(3)
+    quasi = np.stack([rng.integers(0, 8, 800) * rng.integers(0, 2, 800) for _ in range(6)], axis=1)
+    histogram = Histogram.from_rows(quasi, rng.integers(0, 6, 800))
+    node = np.stack([np.arange(8), np.arange(8) // 2, np.arange(8) // 4, np.zeros(8, int)])
+    recoding = Recoding(tuple(ColumnRecoding.tree(node) for _ in range(6)))
+    found = group(histogram, [KAnonymity(5), LDiversity(2)], "global_recoding", recoding=recoding, effort=effort)
+    assert found.certificate.details["uniform_optimal"]
+    assert found.certificate.details["nodes_looked_at"] < 4**6 / 8
+    assert Effort.of(effort).name in ("fast", "seconds")
+
+
+def test_nothing_to_group_and_nothing_to_recode():
+    empty = Histogram.from_rows(np.zeros((0, 2), int), np.zeros((0, 1), int))
+    assert group(empty, KAnonymity(5), "global_recoding").partition.groups == 0
+    bare = Histogram.from_rows(np.zeros((4, 0), int), np.arange(4))
+    found = group(bare, LDiversity(2), "global_recoding")
+    assert found.partition.groups == 1
+    assert isinstance(found.partition, Partition)

@@ -1,0 +1,92 @@
+"""Mondrian: eligible for every requirement, as far as its rule goes, and no worse than leaving groups whole."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shoal.errors import PolicyError
+from shoal.model.histogram import Histogram
+from shoal.model.privacy import DistinctLDiversity, KAnonymity, LDiversity, Requirement
+from shoal.model.recoding import ColumnRecoding, Recoding
+from shoal.problems.tables import group
+from tests.tables.checks import columns_of, forms, least_loss, solved, tables
+
+
+@settings(deadline=None, max_examples=150)
+@given(histogram=tables(d=2, s=1), form=forms, k=st.integers(1, 4), l=st.integers(1, 3), distinct=st.integers(1, 3))
+def test_eligible_and_above_its_bound(histogram, form, k, l, distinct):
+    need = Requirement(k, (l,), (distinct,))
+    recoding = columns_of(form, histogram.quasi_sizes)
+    found = solved(histogram, need, recoding, "mondrian")
+    if found is not None and histogram.rows <= 6:
+        best = least_loss(histogram, need, recoding)
+        assert found.certificate.lower_bound <= best + 1e-12 <= found.certificate.cost + 2e-12
+
+
+@settings(deadline=None, max_examples=80)
+@given(
+    histogram=tables(d=3, s=2, most=16),
+    form=forms,
+    k=st.integers(1, 3),
+    f=st.tuples(st.integers(1, 2), st.integers(1, 2)),
+    u=st.tuples(st.integers(1, 2), st.integers(1, 3)),
+)
+def test_several_sensitive_columns(histogram, form, k, f, u):
+    solved(histogram, Requirement(k, f, u), columns_of(form, histogram.quasi_sizes), "mondrian")
+
+
+@pytest.mark.parametrize("form", ["range", "set"])
+def test_different_values_in_one_column_end_in_groups_under_twice_k(form):
+    histogram = Histogram.from_rows(np.arange(100))
+    sizes = group(histogram, KAnonymity(7), "mondrian", recoding=columns_of(form, (100,))).partition.sizes
+    assert sizes.min() >= 7
+    assert sizes.max() <= 13
+
+
+def test_a_median_on_the_highest_value_cuts_below_it():
+    histogram = Histogram.from_rows(np.array([0, 0, 1, 1, 1, 1, 1]))
+    found = group(histogram, KAnonymity(2), "mondrian", recoding=Recoding((ColumnRecoding.range(np.arange(2)),)))
+    assert sorted(found.partition.sizes) == [2, 5]
+    assert found.certificate.cost == 0
+
+
+def test_on_a_hierarchy_small_children_stay_together_and_large_ones_leave():
+    # Children 0 and 1 under one parent are too few; 2 under the other is enough.
+    node = np.stack([np.arange(4), [0, 0, 1, 1], np.zeros(4, int)])
+    histogram = Histogram.from_rows(np.array([0, 0, 1, 2, 2, 2, 3, 3, 3]))
+    found = group(histogram, KAnonymity(3), "mondrian", recoding=Recoding((ColumnRecoding.tree(node),)))
+    assert found.partition.groups == 3
+    assert found.certificate.cost == pytest.approx(3 * (1 / 3) / 9)
+
+
+def test_a_rest_that_is_too_small_takes_the_smallest_good_part_along():
+    histogram = Histogram.from_rows(np.array([0, 1, 1, 1, 2, 2, 2, 2]))
+    found = group(histogram, KAnonymity(3), "mondrian")
+    assert sorted(found.partition.sizes) == [4, 4]
+    assert found.certificate.cost == 4
+
+
+def test_ranges_lose_much_less_than_one_group():
+    rng = np.random.default_rng(0)
+    quasi = np.stack([rng.integers(0, 70, 4000), rng.integers(0, 2, 4000), rng.integers(0, 16, 4000)], axis=1)
+    histogram = Histogram.from_rows(quasi, rng.integers(0, 5, 4000))
+    recoding = columns_of("range", histogram.quasi_sizes)
+    found = group(histogram, [KAnonymity(5), LDiversity(3), DistinctLDiversity(3)], "mondrian", recoding=recoding)
+    assert found.certificate.cost < 0.1
+
+
+def test_a_ceiling_that_mondrian_cannot_keep_is_refused():
+    node = np.stack([np.arange(4), [0, 0, 1, 1], np.zeros(4, int)])
+    histogram = Histogram.from_rows(np.array([0, 1, 2, 3]), quasi_names=["zip"])
+    with pytest.raises(PolicyError, match="'zip'"):
+        group(histogram, KAnonymity(3), "mondrian", recoding=Recoding((ColumnRecoding.tree(node, ceiling=1),)))
+
+
+def test_nothing_to_group_and_nothing_to_cut():
+    empty = Histogram.from_rows(np.zeros((0, 2), int), np.zeros((0, 1), int))
+    assert group(empty, KAnonymity(5), "mondrian").partition.groups == 0
+    bare = Histogram.from_rows(np.zeros((4, 0), int), np.arange(4))
+    assert group(bare, LDiversity(2), "mondrian").partition.groups == 1
