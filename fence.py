@@ -18,7 +18,7 @@ ROOMS: dict[str, set[str]] = {
     "model": MODEL,
     "kernels": {"numpy", "numba", "shoal.kernels"},
     "problems/catalogue.py": {"shoal.errors"},
-    "problems/tables": SOLVER | {"highspy", "shoal.problems.tables", "shoal.problems.catalogue"},
+    "problems/tables": SOLVER | {"highspy", "networkx", "shoal.problems.tables", "shoal.problems.catalogue"},
     "problems/gathering": SOLVER | {"highspy", "shoal.problems.gathering", "shoal.problems.catalogue"},
     "problems/regions": SOLVER | {"highspy", "networkx", "shoal.problems.regions", "shoal.problems.catalogue"},
     "problems/tiles": SOLVER | {"shoal.problems.tiles", "shoal.problems.catalogue"},

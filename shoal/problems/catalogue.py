@@ -25,6 +25,9 @@ CATALOGUE: dict[str, dict[str, str]] = {
         "top_down": "shoal.problems.tables.top_down:top_down",
         "mondrian": "shoal.problems.tables.mondrian:mondrian",
         "global_recoding": "shoal.problems.tables.global_recoding:global_recoding",
+        "optimal": "shoal.problems.tables.optimal:optimal",
+        "forest": "shoal.problems.tables.forest:forest",
+        "pattern_cover": "shoal.problems.tables.pattern_cover:pattern_cover",
     },
     "labels": {
         "fold": "shoal.problems.labels.greedy:fold",

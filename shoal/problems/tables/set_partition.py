@@ -67,7 +67,7 @@ def solve(
     whole = -(-max(search.lower, 0) // FINE)
     whole = -(-whole // step) * step
     # Widen the window of reduced costs until nothing outside it can be part of a better partition.
-    window = min(FINE * step, FINE * (upper - step) - search.lower)
+    window = FINE * step // 16
     while upper > whole and stopped is None:
         needed = FINE * (upper - step) - search.lower
         window = min(window, needed)
@@ -88,7 +88,7 @@ def solve(
             whole = max(whole, min(bound, upper, beyond))
         if window >= needed:
             break
-        window = min(needed, 2 * window)
+        window = min(needed, max(FINE * step, 2 * window))
     if upper <= whole:
         stopped, whole = None, upper
     return PairsAndTriples(best[0], best[1], upper, whole, stopped, search.facts)

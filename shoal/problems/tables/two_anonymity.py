@@ -64,7 +64,8 @@ def two_anonymity(task: Task) -> Grouping:
     alone = np.all((found.columns == found.columns[:, :1]) | (found.columns < 0), axis=1)
     group = np.where(alone[group], found.columns[group, 0], costs.types + group)  # pure rows of a type: one group
     partition = deal(
-        task.histogram,
+        task.histogram.count,
+        task.histogram.types[0],
         np.concatenate([found.columns[found.columns >= 0], np.flatnonzero(removed)]),
         np.concatenate([group, np.flatnonzero(removed)]),
         np.concatenate([np.repeat(found.uses, width), removed[removed > 0]]),

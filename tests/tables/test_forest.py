@@ -1,0 +1,75 @@
+"""The forest algorithm: its promise against the optimum, and the steps its proof rests on."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shoal.errors import PolicyError
+from shoal.model.histogram import Histogram
+from shoal.model.privacy import KAnonymity, LDiversity
+from shoal.model.recoding import Recoding
+from shoal.problems.tables import forest, group
+from shoal.problems.tables.costs import Costs
+from tests.oracles.exact import in_unit, least_loss, recodings, rows_of
+
+
+@settings(deadline=None, max_examples=120)
+@given(data=st.data(), rows=rows_of(3, 8, values=4, least=1), k=st.integers(1, 5))
+def test_at_most_three_k_minus_three_times_the_optimum(data, rows, k):
+    if len(rows) < k:
+        return
+    histogram = Histogram.from_rows(np.array(rows))
+    recoding = data.draw(st.one_of(st.just(Recoding.stars(histogram)), recodings(histogram.quasi_sizes)))
+    found = group(histogram, KAnonymity(k), "forest", recoding=recoding, seed=0)
+    certificate = found.certificate
+    best = in_unit(least_loss(rows, recoding, k), recoding, len(rows))
+    assert (found.partition.sizes >= k).all()
+    assert certificate.lower_bound <= best + 1e-12
+    assert best - 1e-9 <= certificate.cost <= certificate.guarantee.factor * best + 1e-9
+
+
+@settings(deadline=None, max_examples=60)
+@given(rows=rows_of(4, 40, least=12), k=st.integers(2, 6))
+def test_trees_have_k_rows_and_weigh_no_more_than_the_bound(rows, k):
+    histogram = Histogram.from_rows(np.array(rows))
+    costs = Costs.of(histogram, Recoding.stars(histogram))
+    index, distance = forest._neighbours(costs, k)
+    edges = forest._grow(costs, k, index, distance)
+    label = list(range(costs.types))
+    for a, b in edges:
+        assert label[a] != label[b], "a forest has no ring"
+        label = [label[a] if v == label[b] else v for v in label]
+    assert len({a for a, _ in edges}) == len(edges), "a type chooses one edge"
+    assert (np.bincount(np.unique(label, return_inverse=True)[1], weights=costs.count) >= k).all()
+    weight = sum(costs.loss([a, b]) for a, b in edges)
+    assert weight <= int(forest._kth(costs, k, index, distance) @ costs.count)
+    groups = forest._cut(costs, k, edges)
+    placed = np.zeros(costs.types, int)
+    for g in groups:
+        assert sum(g.values()) >= k
+        assert len(g) == 1 or sum(g.values()) <= max(3 * k - 3, k)
+        for x, n in g.items():
+            placed[x] += n
+    assert placed.tolist() == costs.count.tolist()
+    cost = sum(sum(g.values()) * costs.loss(list(g)) for g in groups)
+    assert cost <= (3 * k - 3) * weight
+
+
+def test_equal_rows_stay_together():
+    rows = [(0, 0)] * 50 + [(1, 1)] * 2 + [(0, 1)]
+    found = group(Histogram.from_rows(np.array(rows)), KAnonymity(3), "forest")
+    assert found.certificate.cost == 3
+    assert found.partition.sizes.tolist() == [3, 50]
+
+
+def test_it_refuses_sensitive_columns():
+    histogram = Histogram.from_rows(np.array([[0], [1]]), np.array([0, 1]))
+    with pytest.raises(PolicyError, match="k-anonymity alone"):
+        group(histogram, LDiversity(2), "forest")
+
+
+def test_an_empty_table():
+    assert group(Histogram.from_rows(np.zeros((0, 2), int)), KAnonymity(3), "forest").partition.groups == 0

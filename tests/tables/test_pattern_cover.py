@@ -1,0 +1,115 @@
+"""The pattern cover: its promise against the optimum, its patterns, its bound."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shoal.errors import PolicyError
+from shoal.model.histogram import Histogram
+from shoal.model.privacy import KAnonymity, LDiversity
+from shoal.model.recoding import ColumnRecoding, Recoding
+from shoal.problems.tables import group, pattern_cover
+from shoal.problems.tables.costs import Costs
+from tests.oracles.exact import in_unit, least_loss, recodings, rows_of
+
+
+def test_the_promise_is_two_less_a_kth_times_a_harmonic_number():
+    found = group(Histogram.from_rows(np.zeros((9, 1), int)), KAnonymity(3), "pattern_cover").certificate
+    assert found.guarantee.factor == pytest.approx((2 - 1 / 3) * (1 + 1 / 2 + 1 / 3 + 1 / 4 + 1 / 5))
+
+
+@settings(deadline=None, max_examples=150)
+@given(data=st.data(), rows=rows_of(3, 8, values=3, least=1), k=st.integers(1, 5))
+def test_the_promise_against_the_optimum(data, rows, k):
+    if len(rows) < k:
+        return
+    histogram = Histogram.from_rows(np.array(rows))
+    recoding = data.draw(
+        st.one_of(st.just(Recoding.stars(histogram)), recodings(histogram.quasi_sizes, ("stars", "tree")))
+    )
+    found = group(histogram, KAnonymity(k), "pattern_cover", recoding=recoding, seed=0)
+    certificate = found.certificate
+    best = in_unit(least_loss(rows, recoding, k), recoding, len(rows))
+    assert (found.partition.sizes >= k).all()
+    assert certificate.lower_bound <= best + 1e-12
+    assert best - 1e-9 <= certificate.cost <= certificate.guarantee.factor * best + 1e-9
+
+
+@settings(deadline=None, max_examples=60)
+@given(rows=rows_of(5, 60, least=20), k=st.integers(2, 9))
+def test_groups_of_several_picks_stay_within_the_proof(rows, k):
+    histogram = Histogram.from_rows(np.array(rows))
+    found = group(histogram, KAnonymity(k), "pattern_cover")
+    assert (found.partition.sizes >= k).all()
+    # (2 - 1/k) times what the greedy cover itself pays, which is what the proof bounds
+    costs = Costs.of(histogram, Recoding.stars(histogram))
+    closed = pattern_cover.patterns(costs, Recoding.stars(histogram), k)
+    from shoal.kernels.subsets import cover
+
+    by_type = np.argsort(closed.member, kind="stable")
+    of = np.repeat(np.arange(closed.loss.size), np.diff(closed.start))[by_type]
+    of_start = np.searchsorted(closed.member[by_type], np.arange(costs.types + 1)).astype(np.int64)
+    pick = np.full(costs.types, -1, np.int64)
+    picks = cover(closed.start, closed.member, closed.loss, of_start, of, costs.count, k, pick)
+    new = np.bincount(pick, weights=costs.count, minlength=len(picks))
+    assert (new > 0).all()
+    paid = (closed.loss[picks] * np.maximum(new, k)).sum()
+    assert found.certificate.cost <= (2 - 1 / k) * paid
+
+
+@settings(deadline=None, max_examples=80)
+@given(data=st.data(), rows=rows_of(2, 8, values=4, least=1), k=st.integers(1, 3))
+def test_patterns_are_the_closures_of_sets_of_types(data, rows, k):
+    histogram = Histogram.from_rows(np.array(rows))
+    recoding = data.draw(recodings(histogram.quasi_sizes, ("stars", "tree")))
+    costs = Costs.of(histogram, recoding)
+    found = pattern_cover.patterns(costs, recoding, k)
+    listed = {frozenset(found.member[a:b].tolist()) for a, b in zip(found.start, found.start[1:], strict=False)}
+    assert len(listed) == found.loss.size
+    expected = {}
+    for size in range(1, costs.types + 1):
+        for some in combinations(range(costs.types), size):
+            levels = []
+            for j, column in enumerate(recoding.columns):
+                codes = costs.code[list(some), j]
+                levels.append(next(i for i in range(column.levels) if len(set(column.node[i][codes].tolist())) == 1))
+            fits = frozenset(
+                x
+                for x in range(costs.types)
+                if all(
+                    c.node[v][costs.code[x, j]] == c.node[v][costs.code[some[0], j]]
+                    for j, (c, v) in enumerate(zip(recoding.columns, levels, strict=True))
+                )
+            )
+            if costs.count[list(fits)].sum() >= k:
+                expected[fits] = costs.loss(sorted(fits))
+    assert listed == set(expected)
+    for (a, b), loss in zip(zip(found.start, found.start[1:], strict=False), found.loss.tolist(), strict=True):
+        assert expected[frozenset(found.member[a:b].tolist())] == loss
+
+
+def test_a_lattice_too_large_drops_the_promise(monkeypatch):
+    rows = np.random.default_rng(0).integers(0, 3, (40, 5))
+    monkeypatch.setattr(pattern_cover, "WORK", 40 * 5 * 4)
+    monkeypatch.setattr(pattern_cover.patterns, "__defaults__", (40 * 5 * 4, pattern_cover.PLACES))
+    found = group(Histogram.from_rows(rows), KAnonymity(3), "pattern_cover")
+    assert (found.partition.sizes >= 3).all()
+    assert found.certificate.guarantee.factor is None
+    assert found.certificate.lower_bound == 0
+
+
+def test_refusals():
+    histogram = Histogram.from_rows(np.array([[0], [1]]), np.array([0, 1]))
+    with pytest.raises(PolicyError, match="k-anonymity alone"):
+        group(histogram, LDiversity(2), "pattern_cover")
+    with pytest.raises(PolicyError, match="published as sets"):
+        group(histogram, KAnonymity(2), "pattern_cover", recoding=Recoding((ColumnRecoding.set(2),)))
+
+
+def test_an_empty_table():
+    assert group(Histogram.from_rows(np.zeros((0, 2), int)), KAnonymity(3), "pattern_cover").partition.groups == 0
