@@ -164,7 +164,7 @@ class LazyTable:
     def _bring(self, frame: pl.DataFrame) -> Any:
         """A small Polars frame into the engine, on the connection or session of the table itself."""
         if _is_duckdb(self.native):
-            arrow = frame.to_arrow()  # noqa: F841 - the query below finds it by this name
+            arrow = frame.to_arrow()
             found = self.native.query("__shoal_view", "select * from arrow")
             return found.set_alias(f"__shoal_{secrets.token_hex(8)}")
         session = self.native.sparkSession
