@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,8 +11,8 @@ from typing import Any
 
 import polars as pl
 
-from shoal.errors import InputError, PolicyError
-from shoal.judge.file import judge_release, read_release
+from shoal.errors import CertificateError, InputError, VerificationError
+from shoal.judge.file import judge_release, read_release, seal
 from shoal.judge.original import Comparison, compare
 from shoal.model.audit import Audit
 from shoal.model.certificate import Certificate
@@ -49,11 +50,40 @@ def read_record(path: str | Path) -> dict[str, Any]:
         record = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise InputError(f"there is no certificate {str(path)!r}") from None
-    except (json.JSONDecodeError, UnicodeDecodeError):
+    except (ValueError, RecursionError):
         raise InputError(f"{path.name!r} is not a certificate file of shoal (not JSON)") from None
     if not isinstance(record, Mapping) or not {"release", "policy", "certificate", "stars"} <= set(record):
         raise InputError(f"{path.name!r} is not a certificate file of shoal (no release, policy, stars or certificate)")
     return dict(record)
+
+
+def _consistent(
+    record: Mapping[str, Any],
+    stated: Certificate,
+    audit: Audit,
+    stars: Mapping[str, int],
+    changed: Mapping[str, int],
+    loss: Mapping[str, float],
+    levels: Mapping[str, Any],
+    published: str,
+) -> tuple[str, bool, str]:
+    """Whether the certificate file agrees with itself and with the levels found in the release."""
+    reached: dict[str, list[float | None]] = {"k": [audit.k]}
+    for check in audit.checks:
+        reached.setdefault(check.short, []).append(check.level)
+    for name, level in levels.items():
+        found = [v for v in reached.get(name, []) if v is not None and math.isfinite(v)]
+        if level is not None and not any(math.isclose(float(level), v, rel_tol=1e-9) for v in found):
+            return "certificate", False, f"it states {name} = {level}, which the release does not have"
+    cost = {"stars": loss["stars"], "suppressed tuples": loss["suppressed_tuples"]}.get(stated.unit, stated.cost)
+    if sum(stars.values()) != loss["stars"] or (published == "stars" and (cost != stated.cost or stars != changed)):
+        return "certificate", False, "its cost, loss and stars contradict each other"
+    ratio, written = stated.ratio, record["certificate"].get("ratio")
+    if (ratio is None) != (written is None) or (ratio and not math.isclose(float(ratio), written, rel_tol=1e-9)):
+        return "certificate", False, "its ratio is not cost over lower bound"
+    if record.get("seal") != seal(record):
+        return "certificate", False, "it was changed after it was written"
+    return "certificate", True, "agrees with itself and with the release"
 
 
 def verify(release: str | Path, certificate: str | Path, original: str | Path | None = None) -> Verdict:
@@ -78,9 +108,14 @@ def verify(release: str | Path, certificate: str | Path, original: str | Path | 
         stated = Certificate.from_dict(record["certificate"])
         facts = record["release"]
         expected = (facts["sha256"], int(facts["rows"]), int(record["smallest_group"]), int(record["groups"]))
-    except (KeyError, TypeError) as error:
-        raise InputError(f"the certificate file lacks {error!s}") from None
-    from shoal.errors import VerificationError
+        stars = {str(name): int(n) for name, n in record["stars"].items()}
+        changed = {str(name): int(n) for name, n in record["changed"].items()}
+        loss = {name: float(record["loss"][name]) for name in ("stars", "suppressed_tuples")}
+        levels, published = dict(record["privacy"]), str(asked["publish"])
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        if isinstance(error, (CertificateError, InputError)):
+            raise
+        raise InputError(f"the certificate file lacks something, or holds it in a wrong form: {error!s}") from None
 
     path = Path(release)
     separator = record.get("separator")
@@ -88,7 +123,7 @@ def verify(release: str | Path, certificate: str | Path, original: str | Path | 
     frame = read_release(path, separator)
     absent = [n for n in (*policy.grouped, *policy.sensitive) if n not in frame.columns]
     if absent:
-        raise PolicyError.unknown("column of the release", absent[0], frame.columns)
+        raise VerificationError(f"the release has no column {absent[0]!r}, which its certificate names")
     try:
         audit, digest, _ = judge_release(
             path,
@@ -96,7 +131,7 @@ def verify(release: str | Path, certificate: str | Path, original: str | Path | 
             policy.sensitive,
             policy.privacy,
             star=policy.star,
-            stars=record["stars"],
+            stars=stars,
             separator=separator,
         )
         findings.append(("stars", True, f"{sum(record['stars'].values())} starred cells, as certified"))
@@ -116,6 +151,7 @@ def verify(release: str | Path, certificate: str | Path, original: str | Path | 
     groups = audit.classes == expected[3] and audit.smallest_class == expected[2]
     found = f"{audit.classes} classes, the smallest of {audit.smallest_class} rows"
     findings.append(("groups", groups, f"{found}; {expected[3]} and {expected[2]} certified"))
+    findings.append(_consistent(record, stated, audit, stars, changed, loss, levels, published))
     left = [name for name in policy.identifiers if name in frame.columns]
     findings.append(("identifiers", not left, f"column {left[0]!r} is still there" if left else "gone"))
     if original is not None:
@@ -126,6 +162,9 @@ def verify(release: str | Path, certificate: str | Path, original: str | Path | 
         if pair and set(pair) <= set(source.columns):
             joined = pl.concat_str([pl.col(c).cast(pl.String) for c in pair], separator=" ").alias(PLACE)
             source = source.with_columns(joined).drop(pair)
-        compared: Comparison = compare(source, frame, record, policy)
+        try:
+            compared: Comparison = compare(source, frame, record, policy)
+        except (KeyError, TypeError) as error:
+            raise InputError(f"the certificate file lacks something, or holds it in a wrong form: {error!s}") from None
         findings.extend(compared.findings)
     return Verdict(holds=all(h for _, h, _ in findings), findings=tuple(findings), audit=audit, certificate=stated)

@@ -119,6 +119,8 @@ class Release:
             if hasattr(frame, "polars")
             else frame.frame.collect(backend="polars").to_native()
         )
+        from shoal.judge.file import seal
+
         facts: dict[str, Any] = {}
 
         def fill(temporary: Path) -> None:
@@ -132,7 +134,8 @@ class Release:
             self._accept(audit)
             self.__dict__["audit"] = audit
             self.seconds["verify"] = time.perf_counter() - clock
-            text = json.dumps(self.record(path, facts), indent=2, ensure_ascii=False, default=str)
+            record = json.loads(json.dumps(self.record(path, facts), default=str))
+            text = json.dumps({**record, "seal": seal(record)}, indent=2, ensure_ascii=False)
             publish_file(beside, lambda t: t.write_text(text + "\n", encoding="utf-8"))
 
         publish_file(path, fill, judge_bytes)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -25,7 +27,7 @@ def read_release(path: Path, separator: str | None = None, grouped: Sequence[str
         if name.endswith((".parquet", ".pq")):
             return pl.read_parquet(path)
         if name.endswith((".xlsx", ".xls", ".xlsb")):
-            return pl.read_excel(path, infer_schema_length=None, drop_empty_rows=False)
+            return _read_excel(path)
         kinds = {name: pl.Categorical(pl.Categories.random()) for name in grouped}
         return pl.read_csv(path, infer_schema=False, separator=separator or ",", schema_overrides=kinds)
     except FileNotFoundError:
@@ -34,6 +36,21 @@ def read_release(path: Path, separator: str | None = None, grouped: Sequence[str
         return pl.DataFrame()
     except pl.exceptions.PolarsError as error:
         raise VerificationError(f"{path.name!r} cannot be read back ({type(error).__name__})") from None
+
+
+def _read_excel(path: Path) -> pl.DataFrame:
+    try:
+        return pl.read_excel(path, infer_schema_length=None, drop_empty_rows=False)
+    except FileNotFoundError:
+        raise
+    except Exception as error:
+        raise VerificationError(f"{path.name!r} cannot be read back ({type(error).__name__})") from None
+
+
+def seal(record: Mapping[str, Any]) -> str:
+    """SHA-256 over a certificate file's content, the seal itself left out: an edit by hand shows."""
+    content = json.dumps({k: v for k, v in record.items() if k != "seal"}, sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(content.encode()).hexdigest()
 
 
 def judge_release(

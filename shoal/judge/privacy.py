@@ -91,10 +91,11 @@ def _codes(series: pl.Series) -> np.ndarray:
         series = series.cast(pl.Categorical(pl.Categories.random())).to_physical()
     elif series.dtype.is_temporal():
         series = series.to_physical()
-    if series.dtype.is_integer() and len(series) and series.null_count() < len(series):
+    narrow = series.dtype.is_integer() and series.dtype not in (pl.Int128, pl.UInt128)
+    if narrow and len(series) and series.null_count() < len(series):
         low, high = int(series.min()), int(series.max())  # type: ignore[arg-type]
         if high - low < 1 << 22:
-            wide = series if series.dtype in (pl.UInt64, pl.Int128, pl.UInt128) else series.cast(pl.Int64)
+            wide = series if series.dtype == pl.UInt64 else series.cast(pl.Int64)
             return (wide - low).cast(pl.Int64).fill_null(high - low + 1).to_numpy()
     return series.rank("dense").fill_null(0).cast(pl.Int64).to_numpy()
 

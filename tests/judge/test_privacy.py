@@ -1,0 +1,158 @@
+"""The judge's levels against definitions written out."""
+
+from __future__ import annotations
+
+import math
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shoal.errors import PolicyError
+from shoal.judge.privacy import judge
+from shoal.model.privacy import (
+    AlphaKAnonymity,
+    DistinctLDiversity,
+    EntropyLDiversity,
+    KAnonymity,
+    LDiversity,
+    RecursiveLDiversity,
+    SimultaneousLDiversity,
+    TCloseness,
+)
+from tests.oracles import audit as naive
+
+Q, S = ["a", "b"], ["s", "u", "w"]
+ROWS = st.lists(
+    st.tuples(
+        st.sampled_from([None, 0, 1]),
+        st.sampled_from(["x", "*"]),
+        st.sampled_from([None, 1, 2, 10, 9]),
+        st.integers(0, 3),
+        st.integers(0, 2),
+    ),
+    min_size=1,
+    max_size=9,
+)
+
+
+def frame(rows: list[tuple]) -> pl.DataFrame:
+    return pl.DataFrame(
+        rows, schema={"a": pl.Float64, "b": pl.String, "s": pl.Int64, "u": pl.Int8, "w": pl.Int64}, orient="row"
+    )
+
+
+@settings(deadline=None, max_examples=120)
+@given(ROWS)
+def test_levels_are_those_of_the_definitions(rows: list[tuple]) -> None:
+    found = judge(frame(rows), Q, S)
+    groups = naive.classes(rows, [0, 1])
+    assert found.k == min(map(len, groups))
+    assert found.classes == len(groups)
+    assert found.uniques == sum(len(g) == 1 for g in groups)
+    for name, place in zip(S, (2, 3, 4), strict=True):
+        level = found.sensitive[name]
+        assert level.l == pytest.approx(naive.frequency_l(groups, place))
+        assert level.distinct_l == naive.distinct_l(groups, place)
+        assert level.entropy_l == pytest.approx(naive.entropy_l(groups, place))
+        assert level.alpha == pytest.approx(naive.alpha(groups, place))
+        assert level.t_equal == pytest.approx(naive.t_equal(rows, groups, place), abs=1e-9)
+        assert level.t_ordered == pytest.approx(naive.t_ordered(rows, groups, place), abs=1e-9)
+
+
+@settings(deadline=None, max_examples=120)
+@given(ROWS, st.integers(1, 4), st.sampled_from([0.3, 0.5, 1.0, 1.5, 3.0]), st.floats(0.01, 1.0))
+def test_checks_are_those_of_the_definitions(rows: list[tuple], l: int, c: float, share: float) -> None:
+    models = [
+        KAnonymity(l),
+        LDiversity(l, "s"),
+        DistinctLDiversity(l, "s"),
+        EntropyLDiversity(l, "s"),
+        RecursiveLDiversity(c, l, "s"),
+        AlphaKAnonymity(share, l, "s"),
+        TCloseness(share, "equal", "s"),
+        TCloseness(share, "ordered", "s"),
+    ]
+    held = [c.passes for c in judge(frame(rows), Q, S, models).checks]
+    groups = naive.classes(rows, [0, 1])
+    assert held == [
+        min(map(len, groups)) >= l,
+        naive.frequency_l(groups, 2) >= l,
+        naive.distinct_l(groups, 2) >= l,
+        naive.entropy_l(groups, 2) >= l - 1e-6,
+        naive.recursive(groups, 2, c, l),
+        min(map(len, groups)) >= l and naive.alpha(groups, 2) <= share + 1e-9,
+        naive.t_equal(rows, groups, 2) <= share + 1e-9,
+        naive.t_ordered(rows, groups, 2) <= share + 1e-9,
+    ]
+
+
+@settings(deadline=None, max_examples=100)
+@given(ROWS, st.integers(1, 4), st.integers(1, 3))
+def test_simultaneous_diversity_is_that_of_the_definition(rows: list[tuple], l: int, columns: int) -> None:
+    (check,) = judge(frame(rows), Q, S[:columns], [SimultaneousLDiversity(l)]).checks
+    assert check.passes == naive.simultaneous(naive.classes(rows, [0, 1]), range(2, 2 + columns), l)
+
+
+def test_simultaneous_diversity_of_a_large_class_is_quick() -> None:
+    table = pl.DataFrame({"a": ["*"] * 3000, "s": [i % 50 for i in range(3000)], "u": [i % 59 for i in range(3000)]})
+    (check,) = judge(table, ["a"], ["s", "u"], [SimultaneousLDiversity(50)]).checks
+    assert check.level == 50
+    assert not judge(table, ["a"], ["s", "u"], [SimultaneousLDiversity(51)]).passes
+
+
+@pytest.mark.parametrize("as_category", [False, True])
+def test_the_order_of_numbers_does_not_hang_on_how_their_text_is_stored(as_category: bool) -> None:
+    values = pl.Series("s", ["2", "10", "9", "2"])
+    if as_category:
+        values = values.cast(pl.Categorical(pl.Categories.random()))
+    found = judge(pl.DataFrame([pl.Series("a", ["x", "x", "y", "y"]), values]), ["a"], ["s"])
+    rows = [("x", 2), ("x", 10), ("y", 9), ("y", 2)]
+    assert found.sensitive["s"].t_ordered == pytest.approx(naive.t_ordered(rows, naive.classes(rows, [0]), 1))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pl.Series([2**64 - 1, 2**64 - 1, 2**64 - 2, None], dtype=pl.UInt64),
+        pl.Series([2**62 + 5, 2**62 + 5, 2**62 + 6, None]),
+        pl.Series([-(2**63), -(2**63), 2**63 - 1, None]),
+        pl.Series([2**100, 2**100, 2**100 + 1, None], dtype=pl.Int128),
+        pl.Series([-128, -128, 127, None], dtype=pl.Int8),
+        pl.Series([True, True, False, None]),
+        pl.Series(["1.10", "1.10", "1.20", None]).cast(pl.Decimal(10, 2)),
+        pl.Series([[1], [1], [2], None]),
+        pl.Series([0.0, -0.0, 1.0, None]),
+    ],
+    ids=lambda s: str(s.dtype),
+)
+def test_classes_of_every_type(values: pl.Series) -> None:
+    assert judge(values.rename("a").to_frame().with_columns(s=pl.col("a")), ["a"], ["s"]).sizes == {1: 2, 2: 1}
+
+
+def test_nan_and_null_are_one_value() -> None:
+    table = pl.DataFrame({"a": [float("nan"), None, 1.0, 1.0], "s": ["p", "q", "p", "q"]})
+    assert judge(table, ["a"], ["s"]).k == 2
+
+
+def test_an_empty_table_meets_everything() -> None:
+    table = pl.DataFrame(schema={"a": pl.String, "s": pl.String})
+    found = judge(table, ["a"], ["s"], [KAnonymity(5), LDiversity(3), TCloseness(0.0), SimultaneousLDiversity(2)])
+    assert found.passes
+    assert found.rows == found.classes == 0
+
+
+def test_an_infinite_level_is_none_in_json() -> None:
+    table = pl.DataFrame({"a": ["x", "x"], "s": ["p", "p"]})
+    found = judge(table, ["a"], ["s"], [RecursiveLDiversity(2.0, 2)])
+    assert found.checks[0].level == math.inf
+    assert found.as_dict()["checks"][0]["level"] is None
+    assert found.as_dict()["sensitive"]["s"]["recursive_c"] is None
+
+
+def test_unknown_columns_are_refused_with_a_suggestion() -> None:
+    with pytest.raises(PolicyError, match="did you mean 'age'"):
+        judge(pl.DataFrame({"age": [1]}), ["agee"])
+    with pytest.raises(PolicyError, match="sensitive"):
+        judge(pl.DataFrame({"age": [1]}), ["age"], [], [LDiversity(2)])
