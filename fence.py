@@ -31,6 +31,7 @@ ROOMS: dict[str, set[str]] = {
     "report": MODEL | {"matplotlib", "shoal.report"},
     "experiments": {"numpy", "matplotlib", "shoal"},
     "recodings.py": {"numpy", "shoal"},
+    "centers.py": {"numpy", "shoal"},
     "pipeline.py": {"numpy", "narwhals", "polars", "shoal"},
     "release.py": {"polars", "shoal"},
     "checking.py": {"polars", "shoal.errors", "shoal.model", "shoal.judge", "shoal.engines", "shoal.release"},

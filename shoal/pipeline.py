@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from shoal.centers import by_centers
 from shoal.engines.files import one_character, separator_of
 from shoal.engines.frames import Counted, Replacement, require
 from shoal.engines.open import open_table
@@ -91,29 +92,32 @@ def prepare(
     texts = [column.texts() for column in counted.quasi]
     _refuse_stars(asked, texts)
     refuse_infeasible(counted.histogram, need, lambda j, code: counted.sensitive[j].texts()[code] or "missing")
-    recoding, labels = recodings(asked, counted, texts, need.smallest)
     lap("histogram")
 
     progress("solving", None)
     seeds = np.random.SeedSequence(asked.seed)
-    grouping = group(
-        counted.histogram,
-        need,
-        _method(asked),
-        recoding=recoding,
-        effort=Effort.of(asked.effort),
-        seed=int(seeds.generate_state(1)[0]),
-        progress=progress,
-    )
-    lap("solve")
+    if asked.publish == "centers":
+        grouping, recoding, columns = by_centers(asked, counted, texts, need)
+        lap("solve")
+    else:
+        recoding, labels = recodings(asked, counted, texts, need.smallest)
+        grouping = group(
+            counted.histogram,
+            need,
+            _method(asked),
+            recoding=recoding,
+            effort=Effort.of(asked.effort),
+            seed=int(seeds.generate_state(1)[0]),
+            progress=progress,
+        )
+        lap("solve")
+        told = (counted.histogram, grouping.partition, recoding)
+        published = recoding.publish(*told[:2])
+        columns = [column_text(*told, published, j, texts[j], labels[j], asked.star) for j in range(len(texts))]
 
     progress("recoding", None)
     partition = grouping.partition
     view = View(counted.histogram, partition, recoding, need.smallest)
-    columns = [
-        column_text(counted.histogram, partition, recoding, view.published, j, texts[j], labels[j], asked.star)
-        for j in range(len(texts))
-    ]
     replacements = [_replace(c, counted, asked) for c, counted in zip(columns, counted.quasi, strict=True)]
     rng = np.random.default_rng(np.random.SeedSequence([*seeds.generate_state(4).tolist(), _fingerprint(counted)]))
     out = table.place(counted, partition, replacements, asked.identifiers, rng, asked.keep_order)
@@ -155,11 +159,11 @@ def _replace(column: ColumnText, coded: Any, asked: Policy) -> Replacement:
     """The new values of a column: its own type where every published value is its own or missing, text otherwise."""
     own = coded.values.dtype
     numeric = not (own == pl.String or isinstance(own, (pl.Categorical, pl.Enum)))
-    coarser = (column.code < 0) & ~column.starred
+    coarser = (column.shows < 0) & ~column.starred
     if numeric and not coarser.any() and (asked.numeric_stars == "null" or not column.starred.any()):
         empty = coded.values.clear().extend_constant(None, 1)
         pool = pl.concat([coded.values, empty])
-        values = pool.gather(np.where(column.code < 0, len(coded.values), column.code))
+        values = pool.gather(np.where(column.shows < 0, len(coded.values), column.shows))
     else:
         values = pl.Series(column.name, column.texts, dtype=pl.String)
     return Replacement(column.name, values, column.index)

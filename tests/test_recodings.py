@@ -86,3 +86,29 @@ def test_intervals_of_words_are_refused_with_a_way_out(people):
 def test_coordinates_need_a_hierarchy_to_be_published_in():
     with pytest.raises(shoal.PolicyError, match="hierarchy"):
         shoal.Policy.of(quasi_identifiers=["age"], coordinates=["x", "y"], k=5)
+
+
+def test_rows_published_as_centers_are_records_of_the_table(people, tmp_path):
+    source = tmp_path / "people.csv"
+    people.write_csv(source)
+    quasi = ["age", "x", "y"]
+    release = shoal.anonymize(
+        source, quasi_identifiers=quasi, sensitive=["diagnosis"], k=5, l=2, publish="centers", seed=1
+    )
+    assert release.audit.passes
+    known = set(people.select(pl.col(quasi).cast(pl.String)).iter_rows())
+    assert set(release.table.select(quasi).iter_rows()) <= known
+    assert release.certificate.lower_bound <= release.certificate.cost
+    certificate = release.write(tmp_path / "release.csv")
+    assert shoal.verify(tmp_path / "release.csv", certificate, original=source).holds
+
+
+def test_centers_keep_the_kind_of_a_numeric_column(people):
+    release = shoal.anonymize(people, quasi_identifiers=["age", "town"], k=4, publish="centers", seed=1)
+    assert release.table["age"].dtype == people["age"].dtype
+    assert release.audit.k >= 4
+
+
+def test_an_empty_table_has_no_centers(people):
+    release = shoal.anonymize(people.clear(), quasi_identifiers=["age"], k=4, publish="centers")
+    assert release.table.height == 0

@@ -20,6 +20,7 @@ class ColumnText:
     index    int64[groups]  text of each group
     code     int64[texts]   the code a text publishes unchanged, -1 where it publishes something coarser
     starred  bool[texts]    whether the text is a star
+    shows    int64[texts]   the code whose value the text is, -1 where it is a star, a level, a set or a range
     """
 
     name: str
@@ -27,6 +28,7 @@ class ColumnText:
     index: np.ndarray
     code: np.ndarray
     starred: np.ndarray
+    shows: np.ndarray
 
 
 def column_text(
@@ -72,7 +74,7 @@ def column_text(
                 plain.append(a if a == b else -1)
     code = np.array(plain, np.int64)
     starred = np.array([t == star and c < 0 for t, c in zip(texts, plain, strict=True)], bool)
-    return ColumnText(name, texts, index.astype(np.int64), code, starred)
+    return ColumnText(name, texts, index.astype(np.int64), code, starred, code)
 
 
 def _sets(
