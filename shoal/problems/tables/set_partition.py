@@ -27,6 +27,8 @@ PER_TYPE = 4  # pairs and triples added for every type and round
 FIRST = 65_536  # room for reported columns, grown eightfold
 MOST = 2_000_000  # up to this many
 ROUNDS = 60  # rounds of odd sets
+HOPS = 3  # neighbourhoods around what the relaxation leaves fractional
+MEND = 20.0  # seconds for each
 
 Uses = tuple[np.ndarray, np.ndarray]
 
@@ -68,6 +70,8 @@ def solve(
     whole = -(-whole // step) * step
     # Widen the window of reduced costs until nothing outside it can be part of a better partition.
     window = FINE * step // 16
+    if upper > whole and stopped is None and (columns := search.within(window)) is not None:
+        best, upper = search.mended(columns, best, upper, whole, step)
     while upper > whole and stopped is None:
         needed = FINE * (upper - step) - search.lower
         window = min(window, needed)
@@ -138,6 +142,40 @@ class _Search:
         columns, _ = _priced(self.costs, self.price, self.bonus, member, window + 1, 0)
         self.facts["columns_within_the_gap"] = -1 if columns is None else len(columns)
         return columns
+
+    def mended(self, columns: np.ndarray, best: Uses, upper: int, whole: int, step: int) -> tuple[Uses, int]:
+        """Improve a partition where the relaxation is not integral, by growing neighbourhoods; (partition, its cost).
+
+        columns  those worth using.  A hop frees the types that share one of them with a free type.
+        """
+        costs, none = self.costs, self.master.member[:0]
+        split = np.abs(self.master.x - np.rint(self.master.x)) > 1e-6
+        free = np.zeros(costs.types + 1, bool)  # the last place answers for the -1 of pairs
+        free[self.master.columns[split]] = True
+        for _ in range(HOPS):
+            free[-1] = False
+            loose = free[best[0]].any(axis=1)  # their rows are placed anew, all others stay
+            left = np.zeros(costs.types + 1, np.int64)
+            for place in range(3):
+                np.add.at(left, best[0][loose, place], best[1][loose])
+            left[-1] = 1
+            inside = columns[(left[columns] > 0).all(axis=1)]
+            if loose.any() and len(inside):
+                part = (best[0][loose], best[1][loose])
+                small = costs.with_count(left[:-1])
+                found, _, _ = integer(small, inside, none, part, step, 0, min(self.deadline, time.monotonic() + MEND))
+                if found is not None:
+                    both = np.concatenate([best[0][~loose], found[0]])
+                    uses = np.concatenate([best[1][~loose], found[1]])
+                    distinct, which = np.unique(both, axis=0, return_inverse=True)
+                    best = (distinct, np.bincount(which.reshape(-1), weights=uses).astype(np.int64))
+                    upper = int(charge(costs, best[0]) @ best[1])
+            if upper <= whole or loose.all() or time.monotonic() > self.deadline:
+                break
+            self.progress(f"mending, {upper - whole:,} above the bound", None)
+            reached = free | np.append(left[:-1] > 0, False)
+            free[columns[reached[columns].any(axis=1)]] = True
+        return best, upper
 
     def rounded(self) -> Uses:
         """A partition near the relaxation's solution: its largest variables first, then the rest in order."""

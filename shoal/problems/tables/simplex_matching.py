@@ -79,7 +79,7 @@ def simplex_matching(vertices: int, edges: Mapping[Edge, int]) -> Matching:
     small hypergraphs and for checking other methods; ``two_anonymity`` is the one for tables.
     """
     known = checked(vertices, edges)
-    triples = [e for e in known if len(e) == 3]
+    triples: list[Edge] = [e for e in known if len(e) == 3]
     missing = sum(known.values()) + 1  # a pair that is not there costs more than all edges together
     start: frozenset[Edge] = frozenset()
     if vertices % 2:
@@ -113,8 +113,7 @@ def _pairs(free: frozenset[int], cost: Mapping[Edge, int], missing: int) -> list
     for pair in combinations(sorted(free), 2):
         graph.add_edge(*pair, weight=-cost.get(pair, missing))
     found = nx.max_weight_matching(graph, maxcardinality=True)
-    out: list[Edge] = [(min(pair), max(pair)) for pair in found]
-    return out
+    return [(min(pair), max(pair)) for pair in found]
 
 
 def _descend(
