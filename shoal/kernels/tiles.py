@@ -44,7 +44,9 @@ def _scan(c, other, w, order, lo, hi, k, room, cap, lam, weight, sc, so, whole, 
         if here == then:
             continue
         lost = parts - np.floor(a / room) - np.floor(b / room)
-        size = a * ((here - start) * sc + (high - low) * so) + b * ((stop - then) * sc + (far[t + 1] - near[t + 1]) * so)
+        size = a * ((here - start) * sc + (high - low) * so) + b * (
+            (stop - then) * sc + (far[t + 1] - near[t + 1]) * so
+        )
         score = 1000.0 * lost + size / (weight * whole) + lam * abs(a - b) / weight
         if min(a, b) * 4 < weight and weight > 4 * k:
             score += 1e5  # no slivers: keeps the depth logarithmic
@@ -176,7 +178,7 @@ def settle(x, y, w, ox, oy, cells, k, cap, lam, geographic, lines, objective, go
 
     x .. cells, k, cap, lam, geographic, offset   as in ``least_waste``
     lines       int64   most lines per axis in the dynamic program
-    objective   int64   TILES: more tiles; MAX: lighter heaviest tile, then more tiles; then, as under PERIMETER, smaller
+    objective   int64   TILES: more tiles; MAX: lighter heaviest tile, then more tiles; PERIMETER, and then: smaller
     good        int64   heaviest tiles up to this weight count as equally light
     returns     out, gaps as in ``least_waste``
 
@@ -209,7 +211,25 @@ def settle(x, y, w, ox, oy, cells, k, cap, lam, geographic, lines, objective, go
             continue
         ceiling = cap if cap > 0 else weight
         tiles, nx, ny, heavy, size = guillotine(
-            x, y, w, ox, oy, lo, hi, k, ceiling, objective, lines, geographic, bx, by, ends, value, mirror, choice, rects
+            x,
+            y,
+            w,
+            ox,
+            oy,
+            lo,
+            hi,
+            k,
+            ceiling,
+            objective,
+            lines,
+            geographic,
+            bx,
+            by,
+            ends,
+            value,
+            mirror,
+            choice,
+            rects,
         )
         keep_x[lo:hi], keep_y[lo:hi] = ox[lo:hi], oy[lo:hi]
         m0, cuts0 = m, cuts

@@ -65,7 +65,7 @@ def _weighted_select(c, x, y, w, ids, lo, hi, target, seed):
 
 @njit(cache=True)
 def _nearest_cut(c, x, y, w, ids, lo, hi, total, k, target, rule):
-    """The feasible cut on one axis nearest the target weight: (position, low neighbour, high neighbour), position -1 if none."""
+    """The feasible cut on one axis nearest the target weight: position (-1: none) and the coordinates next to it."""
     i, j, below, equal = _weighted_select(c, x, y, w, ids, lo, hi, target, np.int64(hi * 31 + lo))
     at = -1
     if rule == MONDRIAN:
@@ -96,9 +96,9 @@ def select_tree(x, y, w, k, rule, stop, geographic):
     x, y         float64[n]  coordinates, permuted in place; cells end as slices
     w            int64[n]    weights, permuted along
     k            int64       least weight of a cell
-    rule         int64       WIDEST: wider side first, then the other, nearest the median; MEDIAN: the better
-                             balanced of both axes, the wider if within a record; MONDRIAN: wider side first, only the cut right above the median;
-                             PROPORTIONAL: as WIDEST, towards a whole number of k on both sides
+    rule         int64       WIDEST: wider side first, then the other, nearest the median; MEDIAN: the better balanced
+                             of both sides, the wider if within a record; MONDRIAN: wider side first, only the cut right
+                             above the median; PROPORTIONAL: as WIDEST, towards a whole number of k on both sides
     stop         int64       cells lighter than this are left whole; 0 for none
     geographic   bool        x, y are degrees: widths count cos(latitude)
     returns      ids int64[n] where each point came from, starts int64[m + 1] the cells' slices,

@@ -9,7 +9,7 @@ Best guarantee   factor 5 by any kd-tree that cuts as long as both sides keep k:
                  Theorem 4.  With all x (or all y) distinct the least cost is met by cutting at whole multiples.
 Hardness         no factor below 4/3 in polynomial time unless P = NP (Theorem 4), already for k = 3.
 
-Every algorithm is ``f(places, k, objective, **options) -> (Cells, details)``.
+Every algorithm is ``f(places, k, objective, **options) -> (Parts, details)``.
 """
 
 from shoal.problems.tiles.levels import PlaceLevels, grid, levels

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from shoal.errors import PolicyError
-from shoal.problems.tiles.cells import Cells
+from shoal.problems.tiles.cells import Parts
 from shoal.problems.tiles.places import Places
 
 RECTANGLES = 12_000_000  # 18 bytes each
@@ -17,7 +17,7 @@ def rectangles(places: Places) -> int:
     return nx * (nx + 1) // 2 * (ny * (ny + 1) // 2)
 
 
-def best_cuts(places: Places, k: int, objective: str, **_: object) -> tuple[Cells, dict]:
+def best_cuts(places: Places, k: int, objective: str, **_: object) -> tuple[Parts, dict]:
     """The best of all guillotine partitions: those that cut straight across, then each part again, and so on.
 
     objective  "tiles": most tiles, then least size; "max": least heaviest tile, then most tiles, then least size;
@@ -41,7 +41,7 @@ def best_cuts(places: Places, k: int, objective: str, **_: object) -> tuple[Cell
     return found, {"exact_among": "guillotine partitions"}
 
 
-def _program(places: Places, k: int, objective: int, cap: int) -> tuple[Cells, int]:
+def _program(places: Places, k: int, objective: int, cap: int) -> tuple[Parts, int]:
     from shoal.kernels.tiles_guillotine import guillotine
 
     by_x, by_y = np.arange(places.x.size), np.argsort(places.y, kind="stable")
@@ -74,4 +74,4 @@ def _program(places: Places, k: int, objective: int, cap: int) -> tuple[Cells, i
         ],
         axis=1,
     )
-    return Cells.of(places, tile[bx, by], edges, cuts), int(heaviest)
+    return Parts.of(places, tile[bx, by], edges, cuts), int(heaviest)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from shoal.problems.tiles.cells import KM_PER_DEGREE
 from shoal.problems.tiles.places import Places
 
 
@@ -55,8 +56,6 @@ def least_half_perimeter(places: Places, k: int, neighbors: int = 32) -> float:
     could only raise the bound.  Degrees count as km, widths by the smallest cosine among the latitudes.
     """
     from scipy.spatial import cKDTree
-
-    from shoal.kernels.tiles_select import KM_PER_DEGREE
 
     xy = np.stack([places.x, places.y], axis=1)
     if places.geographic:

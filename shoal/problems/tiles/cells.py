@@ -8,6 +8,7 @@ import numpy as np
 
 from shoal.problems.tiles.places import Places
 
+KM_PER_DEGREE = 111.1950802335329  # of a great circle on a sphere of radius 6371.0088 km
 LOW, HIGH, WEIGHT, EDGES = 0, 1, 2, slice(3, 7)  # columns of Cells.cells
 
 
@@ -33,6 +34,18 @@ class Cells:
         at = np.repeat(low - np.cumsum(size) + size, size) + np.arange(size.sum())
         found[self.by_x[at]] = np.repeat(np.arange(len(self.cells)), size)
         return found
+
+    def distinct(self, places: Places) -> tuple[np.ndarray, np.ndarray]:
+        """Numbers of distinct x and of distinct y in each cell, int64[m] each."""
+        found = []
+        for order, c in ((self.by_x, places.x), (self.by_y, places.y)):
+            new = np.ones(order.size + 1, np.int64)
+            new[1:-1] = c[order[1:]] != c[order[:-1]]
+            low, high = self.cells[:, LOW], self.cells[:, HIGH]
+            new[low] = 1
+            sums = np.concatenate([[0], np.cumsum(new)])
+            found.append(sums[high] - sums[low])
+        return found[0], found[1]
 
     @classmethod
     def whole(cls, places: Places) -> Cells:
@@ -79,17 +92,59 @@ def round_cuts(below: np.ndarray, above: np.ndarray) -> np.ndarray:
     return found
 
 
-def bounds_of(cells: Cells) -> np.ndarray:
-    """float64[m, 4]: x low, y low, x high, y high of each cell, infinite where unbounded; low closed, high open."""
-    lines = np.append(round_cuts(cells.cuts[:, 1], cells.cuts[:, 2]), np.nan)
-    edges = cells.cells[:, EDGES]
-    bounds = lines[edges]
-    unbounded = np.broadcast_to([-np.inf, -np.inf, np.inf, np.inf], edges.shape)
-    return np.where(edges < 0, unbounded, bounds)
-
-
 def boxes_of(places: Places, cells: Cells) -> np.ndarray:
     """float64[m, 4]: the tight box of each cell's places."""
     low, high = cells.cells[:, LOW], cells.cells[:, HIGH] - 1
     x, y = places.x[cells.by_x], places.y[cells.by_y]
     return np.stack([x[low], y[low], x[high], y[high]], axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """A finished partition: what every algorithm returns.
+
+    labels  int64[p]       part of each place
+    weight  int64[m]       records in each part
+    boxes   float64[m, 4]  tight box of its places: x low, y low, x high, y high
+    edges   int64[m, 4]    its bounding cuts in the same order, -1 where unbounded
+    cuts    float64[c, 3]  as in ``Cells``
+    """
+
+    labels: np.ndarray
+    weight: np.ndarray
+    boxes: np.ndarray
+    edges: np.ndarray
+    cuts: np.ndarray
+
+    @classmethod
+    def of(cls, places: Places, labels: np.ndarray, edges: np.ndarray, cuts: np.ndarray) -> Parts:
+        """Parts from the places' labels 0 .. m - 1.  O(p)."""
+        weight = np.zeros(edges.shape[0], np.int64)
+        np.add.at(weight, labels, places.weight)
+        boxes = np.empty((edges.shape[0], 4))
+        boxes[:, :2], boxes[:, 2:] = np.inf, -np.inf
+        for axis, c in enumerate((places.x, places.y)):
+            for side, extreme in ((axis, np.minimum), (axis + 2, np.maximum)):
+                found = boxes[:, side].copy()
+                extreme.at(found, labels, c)
+                boxes[:, side] = found
+        return cls(labels, weight, boxes, edges, cuts)
+
+    def bounds(self) -> np.ndarray:
+        """float64[m, 4]: x low, y low, x high, y high, infinite where unbounded; low closed, high open."""
+        lines = np.append(round_cuts(self.cuts[:, 1], self.cuts[:, 2]), np.nan)
+        unbounded = np.broadcast_to([-np.inf, -np.inf, np.inf, np.inf], self.edges.shape)
+        return np.where(self.edges < 0, unbounded, lines[self.edges])
+
+    def sizes(self, geographic: bool) -> np.ndarray:
+        """Width plus height of each part's tight box: km where coordinates are geographic, else their own unit."""
+        return spans(self.boxes, geographic).sum(axis=1)
+
+
+def spans(boxes: np.ndarray, geographic: bool) -> np.ndarray:
+    """float64[m, 2]: width and height of boxes; degrees become km, at each box's middle latitude."""
+    size = boxes[:, 2:] - boxes[:, :2]
+    if geographic:
+        size = size * KM_PER_DEGREE
+        size[:, 0] *= np.cos(np.deg2rad((boxes[:, 1] + boxes[:, 3]) / 2))
+    return size

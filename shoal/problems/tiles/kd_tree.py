@@ -9,13 +9,13 @@ from __future__ import annotations
 import numpy as np
 
 from shoal.errors import PolicyError
-from shoal.problems.tiles.cells import Cells
+from shoal.problems.tiles.cells import Parts
 from shoal.problems.tiles.places import Places
 
 RULES = ("widest", "median", "least_waste")
 
 
-def kd_tree(places: Places, k: int, objective: str, *, rule: str = "widest", **_: object) -> tuple[Cells, dict]:
+def kd_tree(places: Places, k: int, objective: str, *, rule: str = "widest", **_: object) -> tuple[Parts, dict]:
     """Cut every cell that can be cut, nearest its weighted median.
 
     rule  "widest": the wider side first, the other if no cut leaves k on both sides; "median": the side whose cut
@@ -36,7 +36,7 @@ def kd_tree(places: Places, k: int, objective: str, *, rule: str = "widest", **_
     return _select(places, k, WIDEST if rule == "widest" else MEDIAN), {"rule": rule}
 
 
-def mondrian(places: Places, k: int, objective: str, **_: object) -> tuple[Cells, dict]:
+def mondrian(places: Places, k: int, objective: str, **_: object) -> tuple[Parts, dict]:
     """LeFevre, DeWitt, Ramakrishnan 2006, for comparison: only the cut right above the median, wider side first.
 
     Stops at cells that other cuts could still divide, so Theorem 4 says nothing about it.
@@ -46,19 +46,21 @@ def mondrian(places: Places, k: int, objective: str, **_: object) -> tuple[Cells
     return _select(places, k, MONDRIAN), {}
 
 
-def proportional_tree(places: Places, k: int, stop: int = 0) -> Cells:
+def proportional_tree(places: Places, k: int, stop: int = 0) -> Parts:
     """The kd-tree whose cuts aim at a whole number of k on each side; cells lighter than ``stop`` stay whole."""
     from shoal.kernels.tiles_select import PROPORTIONAL
 
     return _select(places, k, PROPORTIONAL, stop)
 
 
-def _select(places: Places, k: int, rule: int, stop: int = 0) -> Cells:
+def _select(places: Places, k: int, rule: int, stop: int = 0) -> Parts:
     from shoal.kernels.tiles_select import select_tree
 
-    ids, starts, edges, axis, below, above = select_tree(
-        places.x.copy(), places.y.copy(), places.weight.copy(), k, rule, stop, places.geographic
-    )
+    x, y, w = places.x.copy(), places.y.copy(), places.weight.copy()
+    ids, starts, edges, axis, below, above = select_tree(x, y, w, k, rule, stop, places.geographic)
     labels = np.empty(ids.size, np.int64)
     labels[ids] = np.repeat(np.arange(edges.shape[0]), np.diff(starts))
-    return Cells.of(places, labels, edges, np.stack([axis.astype(np.float64), below, above], axis=1))
+    at = starts[:-1]
+    boxes = np.stack([f.reduceat(c, at) for f in (np.minimum, np.maximum) for c in (x, y)], axis=1)
+    cuts = np.stack([axis.astype(np.float64), below, above], axis=1)
+    return Parts(labels, np.add.reduceat(w, at), boxes, edges, cuts)

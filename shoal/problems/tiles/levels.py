@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -79,8 +80,9 @@ def levels(
     found: list[Tiles] = []
     cells: Cells | None = None
     for k in reversed(wanted):
-        cells, details = least_waste(places, k, objective, effort=effort / len(wanted), start=cells)
-        found.append(finish(places, cells, k, "least_waste", objective, details))
+        parts, details = least_waste(places, k, objective, effort=effort / len(wanted), start=cells)
+        found.append(finish(places, parts, k, "least_waste", objective, details))
+        cells = Cells.of(places, parts.labels, parts.edges, parts.cuts)
     found.reverse()
     first = np.zeros(places.x.size, np.int64)
     first[places.inverse] = np.arange(places.inverse.size)
@@ -106,10 +108,10 @@ def grid(
     grid of 0.1.  A square holds its low sides.
     """
     places = as_places(points, None, coordinates)
-    exact = [Fraction(repr(float(s))) for s in sizes]
-    if not exact or min(exact) <= 0 or any(not math.isfinite(s) for s in sizes):
+    if not len(sizes) or not all(math.isfinite(s) and s > 0 for s in sizes):
         raise PolicyError(f"sizes of the grid are {list(sizes)}; they must be positive numbers, at least one")
-    for small, large in zip(exact, exact[1:], strict=False):
+    exact = [Fraction(repr(float(s))) for s in sizes]
+    for small, large in pairwise(exact):
         if (large / small).denominator != 1 or large <= small:
             raise PolicyError(
                 f"a grid of {float(large):g} is no whole multiple of {float(small):g}, so its squares are not nested; "
@@ -136,7 +138,9 @@ def _index(values: np.ndarray, size: Fraction, origin: float) -> np.ndarray:
     start = Fraction(repr(float(origin)))
     ratio = (values - origin) / float(size)
     if values.size and np.abs(ratio).max() > 2**52:
-        raise InputError(f"the grid of {float(size):g} is too fine for coordinates as large as these; use a larger size")
+        raise InputError(
+            f"the grid of {float(size):g} is too fine for coordinates as large as these; use a larger size"
+        )
     found = np.floor(ratio).astype(np.int64)
     near = np.abs(ratio - np.round(ratio)) < 1e-6
     for i in np.flatnonzero(near):

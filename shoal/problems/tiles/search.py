@@ -11,12 +11,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shoal.problems.tiles.bounds import least_largest
-from shoal.problems.tiles.cells import EDGES, LOW, WEIGHT, Cells, boxes_of
+from shoal.problems.tiles.bounds import least_largest, most_tiles
+from shoal.problems.tiles.cells import EDGES, LOW, WEIGHT, Cells, Parts, boxes_of, spans
 from shoal.problems.tiles.places import Places
 
+MOST, LEAST_HEAVIEST, PERIMETER = 0, 1, 2  # as in the kernel
 BLOCK = 192  # a block weighs at most this many times k
-CELL_SECONDS = 4e-11  # of the dynamic program, times lines^5, measured
+PROGRAMS = (  # cells of at most so many times k, lines per axis, seconds for a cell that has all these lines (measured)
+    (48, 48, 60e-3),
+    (32, 40, 16e-3),
+    (24, 32, 3e-3),
+    (12, 24, 5e-4),
+    (8, 24, 25e-5),
+    (6, 16, 6e-5),
+    (4, 12, 2e-5),
+)
 
 
 @dataclass(frozen=True)
@@ -28,7 +37,7 @@ class Strategy:
     cap      tiles should not be heavier; 0 for none
     cell     cells of at most this many times k go to the dynamic program; 0 for none
     lines    lines per axis there
-    program  its objective: 0 most tiles, 1 least heaviest, 2 least half perimeter
+    program  its objective: MOST tiles, LEAST_HEAVIEST or PERIMETER
     """
 
     slack: float = 0.0
@@ -50,71 +59,84 @@ class _Outcome:
     size: np.ndarray
 
 
-def plain(places: Places, k: int) -> Cells:
+def plain(places: Places, k: int) -> Parts:
     """The rule of least waste by itself."""
-    return _cut(places, Cells.whole(places), k, Strategy())
+    cells = _cut(places, Cells.whole(places), k, Strategy())
+    return Parts.of(places, cells.labels, cells.cells[:, EDGES], cells.cuts)
 
 
 def least_waste(
-    places: Places, k: int, objective: str, *, effort: float = 2.0, start: Cells | None = None, **_: object
-) -> tuple[Cells, dict]:
+    places: Places, k: int, objective: str, *, effort: float = 4.0, start: Cells | None = None, **_: object
+) -> tuple[Parts, dict]:
     """The best of several strategies in each block.
 
     effort  seconds that the dynamic programs may take, by estimate: the work is fixed beforehand, not by the clock
     start   cells to cut further, none across; the whole plane by default
     """
     good = least_largest(places.weight, k)[0]
-    whole = start or Cells.whole(places)
-    blocks = _cut(places, whole, k, Strategy(cap=good if objective == "max" else 0), BLOCK * k)
+    blocks = _cut(places, start or Cells.whole(places), k, Strategy(cap=good), BLOCK * k)
     best = Tournament(places, blocks, k, objective, good)
+    for balance in (0.0, 1.0):
+        best.enter(Strategy(balance=balance, cap=good))
     if objective == "max":
-        _lower(best, k, good, effort)
+        _lower(best, effort)
     else:
-        programs = [2, 0] if objective == "perimeter" else [0]
-        sizes = _affordable(places, k, effort / 2 / len(programs))
-        for slack in (0.0, 0.05, 0.1) if sizes else (0.0,):
+        programs = [PERIMETER, MOST] if objective == "perimeter" else [MOST]
+        sizes = _affordable(places, blocks, k, effort / 3 / len(programs))
+        for slack in (0.0, 0.05, 0.1) if sizes else ():
             for program in programs:
                 best.enter(Strategy(slack=slack, program=program, **sizes))
-        best.enter(Strategy(balance=1.0))
     return best.result(), {"blocks": len(blocks.cells), "strategies": best.entered}
 
 
-def proportional(places: Places, k: int, objective: str, **_: object) -> tuple[Cells, dict]:
+def proportional(places: Places, k: int, objective: str, **_: object) -> tuple[Parts, dict]:
     """Cut so that both sides hold a whole number of tiles of weight k..U, U as small as counting allows.
 
     With all coordinates distinct every such number can be cut off, and the heaviest tile reaches the bound.
     """
     good = least_largest(places.weight, k)[0]
     best = Tournament(places, Cells.whole(places), k, "max", good)
-    for balance in (1.0, 0.0, 0.3, 3.0):
-        for cap in (good, -(-21 * k // 20), -(-11 * k // 10), -(-5 * k // 4), 0):
-            best.enter(Strategy(balance=balance, cap=max(cap, good) if cap else 0))
+    for cap in (good, -(-21 * k // 20), -(-6 * k // 5)):
+        for balance in (1.0, 0.0, 0.3, 3.0):
+            best.enter(Strategy(balance=balance, cap=max(cap, good)))
             if best.heaviest() <= good:
                 return best.result(), {"window": [k, good]}
     return best.result(), {"window": [k, good], "window_kept": False}
 
 
-def _lower(best: Tournament, k: int, good: int, effort: float) -> None:
+def _lower(best: Tournament, effort: float) -> None:
     """Least heaviest tile: see how low each block can go, then make the most tiles under the ceiling that all reach."""
-    places = best.places
-    for balance in (0.0, 1.0):
-        best.enter(Strategy(balance=balance, cap=good))
-    sizes = _affordable(places, k, effort / 6)
+    for slack, balance in (
+        (0.0, 0.3),
+        (0.0, 3.0),
+        (0.3, 0.0),
+        (0.15, 1.0),
+        (0.0, 0.1),
+        (0.5, 0.0),
+        (0.05, 0.0),
+        (0.3, 1.0),
+    ):
+        above = np.flatnonzero(best.heavy > best.good)
+        if above.size:
+            best.enter(Strategy(slack=slack, balance=balance, cap=best.good), above)
+    sizes = _affordable(best.places, best.blocks, best.k, effort / 4)
     if not sizes:
         return
-    for slack in (0.0, 0.15):
-        if best.heaviest() > good:
-            best.enter(Strategy(slack=slack, cap=good, program=1, **sizes))
-    for slack, balance, cell in ((0.05, 0.0, 1), (0.3, 0.0, 1), (0.0, 1.0, 1), (0.15, 0.0, 2), (0.0, 0.0, 2)):
+    # a window so narrow that hardly a cut fits leads astray where many coordinates are equal: leave a tenth
+    wide = max(best.good, best.k + best.k // 10)
+    for slack, cap in ((0.0, best.good), (0.05, wide), (0.15, wide)):
+        above = np.flatnonzero(best.heavy > best.good)
+        if above.size:
+            best.enter(Strategy(slack=slack, cap=cap, program=LEAST_HEAVIEST, **sizes), above)
+    fine, more = {"cell": 6, "lines": 24}, {**sizes, "cell": 2 * sizes["cell"]}
+    for slack, cap, size in ((0.0, best.good, fine), (0.1, wide, sizes), (0.3, wide, fine), (0.1, wide, more)):
         worst = np.flatnonzero(best.heavy >= best.heaviest())
-        if best.heaviest() <= good or worst.size > max(4, len(best.heavy) // 10):
+        if best.heaviest() <= best.good or worst.size > max(4, len(best.heavy) // 10):
             break
-        more = {**sizes, "cell": cell * sizes["cell"]}
-        best.enter(Strategy(slack=slack, balance=balance, cap=good, program=1, **more), worst)
-    ceiling = best.heaviest()
-    best.good = ceiling
-    for slack in (0.0, 0.05, 0.15):
-        best.enter(Strategy(slack=slack, cap=ceiling, program=0, **sizes))
+        best.enter(Strategy(slack=slack, cap=cap, program=LEAST_HEAVIEST, **size), worst)
+    best.good = best.heaviest()
+    for slack in (0.0, 0.05, 0.15) if best.tiles.sum() < most_tiles(best.places.weight, best.k) else ():
+        best.enter(Strategy(slack=slack, cap=best.good, program=MOST, **sizes))
 
 
 class Tournament:
@@ -153,8 +175,8 @@ class Tournament:
         """The heaviest tile so far."""
         return int(self.heavy.max())
 
-    def result(self) -> Cells:
-        """The winners' cells put together."""
+    def result(self) -> Parts:
+        """The winners' parts put together."""
         labels = np.empty(self.places.x.size, np.int64)
         edges, cuts, m, offset = [], [self.blocks.cuts], 0, len(self.blocks.cuts)
         base = offset
@@ -171,7 +193,7 @@ class Tournament:
             cuts.append(one.cells.cuts[base:])
             offset += len(one.cells.cuts) - base
             m += int(mine.sum())
-        return Cells.of(self.places, labels, np.concatenate(edges), np.concatenate(cuts))
+        return Parts.of(self.places, labels, np.concatenate(edges), np.concatenate(cuts))
 
     def _outcome(self, strategy: Strategy, only: np.ndarray | None) -> _Outcome:
         which = np.arange(len(self.blocks.cells)) if only is None else only
@@ -183,33 +205,22 @@ class Tournament:
         weight = done.cells[:, WEIGHT]
         heaviest[which] = 0
         np.maximum.at(heaviest, block, weight)
-        size[which] = np.bincount(block, weights=weight * half_perimeters(self.places, done), minlength=q)[which]
+        sizes = weight * spans(boxes_of(self.places, done), self.places.geographic).sum(axis=1)
+        size[which] = np.bincount(block, weights=sizes, minlength=q)[which]
         return _Outcome(done, block, np.bincount(block, minlength=q), heaviest, size)
 
 
-def half_perimeters(places: Places, cells: Cells) -> np.ndarray:
-    """Width plus height of each cell's tight box: km where coordinates are geographic, else their own unit."""
-    return spans(boxes_of(places, cells), places.geographic).sum(axis=1)
-
-
-def spans(boxes: np.ndarray, geographic: bool) -> np.ndarray:
-    """float64[m, 2]: width and height of boxes; degrees become km, at each box's middle latitude."""
-    size = boxes[:, 2:] - boxes[:, :2]
-    if geographic:
-        from shoal.kernels.tiles_select import KM_PER_DEGREE
-
-        size = size * KM_PER_DEGREE
-        size[:, 0] *= np.cos(np.deg2rad((boxes[:, 1] + boxes[:, 3]) / 2))
-    return size
-
-
-def _affordable(places: Places, k: int, seconds: float) -> dict[str, int]:
-    """The largest cells and finest lines whose dynamic programs take about that long; empty if none do."""
-    tiles = max(places.total // k, 1)
+def _affordable(places: Places, blocks: Cells, k: int, seconds: float) -> dict[str, int]:
+    """The largest cells and finest lines whose dynamic programs take no longer, by estimate; empty if none."""
+    tiles = max(int(blocks.cells[:, WEIGHT].sum()) // k, 1)
     per_tile = places.x.size / tiles
-    for cell, lines in ((48, 48), (32, 40), (24, 32), (12, 24), (6, 24), (6, 16), (4, 12)):
-        real = min(lines, max(2.0, cell * per_tile))
-        if 1.4 * tiles / cell * CELL_SECONDS * real**5 <= seconds:
+    for cell, lines, each in PROGRAMS:
+        rough = 1.5 * tiles / cell * each * min(1.0, cell * per_tile / lines) ** 5
+        if rough > 50 * seconds:
+            continue
+        small = _cut(places, blocks, k, Strategy(), cell * k)
+        nx, ny = (np.minimum(n, lines) for n in small.distinct(places))
+        if float((nx**2.0 * ny**2.0 * (nx + ny)).sum()) / (2.0 * lines**5) * each <= seconds:
             return {"cell": cell, "lines": lines}
     return {}
 

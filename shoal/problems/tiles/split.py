@@ -11,14 +11,15 @@ from shoal.model.certificate import Certificate, Guarantee
 from shoal.problems.catalogue import algorithm
 from shoal.problems.tiles.best_cuts import rectangles
 from shoal.problems.tiles.bounds import least_half_perimeter, least_largest, most_tiles
-from shoal.problems.tiles.cells import WEIGHT, Cells, bounds_of, boxes_of
+from shoal.problems.tiles.cells import Parts
 from shoal.problems.tiles.places import Places, as_places, require
 from shoal.problems.tiles.result import Tiles
-from shoal.problems.tiles.search import spans
 
 OBJECTIVES = ("tiles", "max", "perimeter")
-EFFORTS = {"fast": 0.3, "balanced": 2.0, "thorough": 20.0}
-THEOREM = "Du, Eppstein, Goodrich, Lueker 2009, Theorem 4: no tile can be cut, so none weighs over 4 (k - 1) and a place"
+EFFORTS = {"fast": 0.5, "balanced": 4.0, "thorough": 40.0}
+THEOREM = (
+    "Du, Eppstein, Goodrich, Lueker 2009, Theorem 4: no tile can be cut, so none weighs over 4 (k - 1) and a place"
+)
 HUGE = 3_000_000  # places: beyond, sorting them twice is slower than the kd-tree by selection
 
 
@@ -60,10 +61,10 @@ def split(
     places = as_places(points, weights, coordinates)
     k = require(places, k)
     if run is None:
-        cells, details, method = _auto(places, k, objective, seconds)
+        parts, details, method = _auto(places, k, objective, seconds)
     else:
-        cells, details = run(places, k, objective, effort=seconds, rule=rule)
-    return finish(places, cells, k, method, objective, details)
+        parts, details = run(places, k, objective, effort=seconds, rule=rule)
+    return finish(places, parts, k, method, objective, details)
 
 
 def _seconds(effort: str | float) -> float:
@@ -76,7 +77,7 @@ def _seconds(effort: str | float) -> float:
     return float(effort)
 
 
-def _auto(places: Places, k: int, objective: str, seconds: float) -> tuple[Cells, dict, str]:
+def _auto(places: Places, k: int, objective: str, seconds: float) -> tuple[Parts, dict, str]:
     """The method that fits: exact cuts on small inputs, selection on huge ones, else the best of the rest."""
     if rectangles(places) <= 300_000:
         return *algorithm("tiles", "best_cuts")(places, k, objective), "best_cuts"
@@ -84,33 +85,19 @@ def _auto(places: Places, k: int, objective: str, seconds: float) -> tuple[Cells
         from shoal.problems.tiles.kd_tree import proportional_tree
 
         return proportional_tree(places, k), {"rule": "proportional"}, "kd_tree"
-    names = ["least_waste", "proportional"] if objective != "perimeter" else ["least_waste"]
-    tried = {name: algorithm("tiles", name)(places, k, objective, effort=seconds) for name in names}
-    name = min(tried, key=lambda n: _rank(places, tried[n][0], objective))
-    return *tried[name], name
+    return *algorithm("tiles", "least_waste")(places, k, objective, effort=seconds), "least_waste"
 
 
-def _rank(places: Places, cells: Cells, objective: str) -> tuple[float, ...]:
-    weight = cells.cells[:, WEIGHT]
-    size = float((weight * spans(boxes_of(places, cells), places.geographic).sum(axis=1)).sum())
-    if objective == "perimeter":
-        return (size,)
-    heaviest = float(weight.max())
-    return (heaviest, -len(weight), size) if objective == "max" else (-len(weight), heaviest, size)
-
-
-def finish(places: Places, cells: Cells, k: int, method: str, objective: str, details: dict) -> Tiles:
+def finish(places: Places, parts: Parts, k: int, method: str, objective: str, details: dict) -> Tiles:
     """Labels of the points, bounds in the user's coordinates, and the certificate."""
-    weight = cells.cells[:, WEIGHT]
-    labels = cells.labels
-    boxes, bounds = boxes_of(places, cells), bounds_of(cells)
-    size = spans(boxes, places.geographic)
+    weight, labels, boxes, bounds = parts.weight, parts.labels, parts.boxes, parts.bounds()
+    size = parts.sizes(places.geographic)
     share = np.maximum(places.weight, 1).astype(np.float64)  # a center exists even where all weigh nothing
     mass = np.bincount(labels, weights=share, minlength=weight.size)
     centers = np.stack([np.bincount(labels, weights=share * c) / mass for c in (places.x, places.y)], axis=1)
     bound, why = least_largest(places.weight, k)
     most = most_tiles(places.weight, k)
-    mean = float((weight * size.sum(axis=1)).sum() / weight.sum())
+    mean = float((weight * size).sum() / weight.sum())
     facts: dict[str, Any] = {
         "objective": objective,
         "tiles": int(weight.size),
@@ -135,7 +122,7 @@ def finish(places: Places, cells: Cells, k: int, method: str, objective: str, de
         labels=labels[places.inverse],
         bounds=bounds,
         boxes=boxes,
-        counts=weight.copy(),
+        counts=weight,
         centers=centers,
         k=k,
         method=method,
