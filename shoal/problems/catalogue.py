@@ -16,6 +16,7 @@ from shoal.errors import PolicyError
 CATALOGUE: dict[str, dict[str, str]] = {
     "tables": {
         "auto": "shoal.problems.tables.cascade:cascade",
+        "improve": "shoal.problems.tables.improve:improve",
         "cascade": "shoal.problems.tables.cascade:cascade",
         "three_phase": "shoal.problems.tables.three_phase:three_phase",
     },
