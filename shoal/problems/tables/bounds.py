@@ -64,6 +64,8 @@ def lower_bounds(task: Task, rows: Rows, *, until: float | None = None) -> Bound
     out = Bounds()
     if not task.histogram.cells:
         return out
+    if task.effort.name == "fast":
+        until = began + 0.4
     effort = "thorough" if task.effort.name == "seconds" else task.effort.name
     lattice = Lattice.of(task.recoding)
     stars = task.recoding.unit == "stars"

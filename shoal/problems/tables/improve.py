@@ -29,15 +29,19 @@ CAP = {"fast": 0, "balanced": 40_000, "thorough": 4_000_000}
 
 def improve(task: Task) -> Grouping:
     """The cascade followed by neighbourhood search for as long as the effort allows; never dearer than the cascade."""
-    from shoal.problems.tables.bounds import certify
+    from shoal.problems.tables.bounds import certify, lower_bounds
     from shoal.problems.tables.cascade import best, start
 
     rows = Rows.of(task)
     group = start(task, rows)
     first = rows.partition(group)
+    until = None
     deadline = None if task.effort.seconds is None else task.started + task.effort.seconds
+    if deadline is not None:
+        until = time.monotonic() + 0.3 * max(deadline - time.monotonic(), 0.0)
+    bounds = lower_bounds(task, rows, until=until)
     group, told = search(task, rows, group, deadline=deadline)
-    return certify(task, best(task, rows, rows.partition(group), first), "improve", search=told)
+    return certify(task, best(task, rows, rows.partition(group), first), "improve", bounds, told)
 
 
 @dataclass
