@@ -323,7 +323,7 @@ def sweep(quasi, up, at, size, levels, exact, loss, sensitive, values, count, le
         widest = max(widest, values[j])
     seen, stamp, high = np.empty(widest, np.int64), np.full(widest, -1, np.int64), np.zeros(widest)
     mark = 0
-    top = np.zeros(group + 1)
+    top, cost_of = np.zeros(group + 1), np.empty(m)
     for v in range(levels.shape[0]):
         level = levels[v]
         found = classes(quasi, up, at, size, level, exact, cells, slots, key_at, first_at, of)
@@ -333,6 +333,17 @@ def sweep(quasi, up, at, size, levels, exact, loss, sensitive, values, count, le
         for i in range(m):
             rows[of[i]] += count[i]
             start[of[i]] += 1
+        if mode == 0 and s == 0:
+            for x in range(found):
+                here_cost = np.inf
+                if rows[x] >= least:
+                    here_cost = 0.0
+                    for j in range(d):
+                        here_cost += loss[at[j] + level[j] * size[j] + quasi[first_at[x], j]]
+                cost_of[x] = here_cost
+            for i in range(m):
+                out[i] = min(out[i], cost_of[of[i]])
+            continue
         total = 0
         for x in range(found):
             here = start[x]

@@ -75,11 +75,18 @@ def lower_bounds(task: Task, rows: Rows, *, until: float | None = None) -> Bound
         out.values["tuples"] = int(tuples)
     visits = lattice.nodes * task.histogram.cells
     whole = all(c.kind == "levels" for c in task.recoding.columns)
-    if whole and visits <= VISITS[effort]:
+    near = task.histogram.cells**2 * len(task.recoding.columns) <= 4e9
+    swept = whole and visits <= VISITS[effort]
+    if near and (not swept or (until is not None and visits > 1e7)):
+        found = neighbours(task, rows, until)
+        if found is not None:
+            out.values["neighbours"] = total(task, found)
+    if swept:
         sweeper = Sweeper(task, lattice)
+        clock = time.monotonic()
         first = sweeper.run(0, np.zeros(0), np.zeros(0, bool), until)
         if first is not None and np.isfinite(first).all():
-            spent = time.monotonic() - began
+            spent = time.monotonic() - clock
             out.prices = first
             out.values["cheapest node"] = total(task, first)
             if plain:
@@ -99,10 +106,6 @@ def lower_bounds(task: Task, rows: Rows, *, until: float | None = None) -> Bound
                 if raised is not None:
                     out.prices = raised
                     out.values["dual ascent"] = total(task, raised)
-    elif task.histogram.cells**2 * len(task.recoding.columns) <= 40 * VISITS[effort]:
-        found = neighbours(task, rows, until)
-        if found is not None:
-            out.values["neighbours"] = total(task, found)
     out.seconds = time.monotonic() - began
     return out
 
@@ -161,7 +164,7 @@ class Sweeper:
         """Prices raised in some rounds and checked again; None when there was no time for a round and the check."""
         raised = None
         for _ in range(rounds):
-            if until is not None and time.monotonic() + 5 * spent > until:
+            if until is not None and time.monotonic() + 4 * spent > until:
                 break
             current = price if raised is None else raised
             slack = self.run(1, current, np.zeros(0, bool), None)
