@@ -6,14 +6,18 @@ import csv
 import gzip
 import io
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
+from record import record
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from shoal.model.histogram import Histogram
+from shoal.model.privacy import Requirement
 from shoal.model.recoding import ColumnRecoding, Recoding
+from shoal.problems.tables import Grouping, group
 
 DATA = Path(__file__).parents[1].parent / "shared" / "data"
 
@@ -104,3 +108,133 @@ def workers(d: int) -> tuple[Histogram, Recoding]:
     some = {name: [table[name][i] for i in kept] for name in [*WORKER, "Occupation"]}
     found, _ = histogram(some, WORKER[:d], ["Occupation"])
     return found, Recoding.stars(found)
+
+
+def credit_card() -> tuple[Histogram, Recoding]:
+    """Credit card clients: 23 quasi-identifiers; columns without a hierarchy are kept or starred."""
+    table = read(DATA / "arx_creditcard" / "creditcard_int.csv.gz")
+    quasi = [name for name in table if name != "default-payment-next-month"]
+    found, values = histogram(table, quasi, [])
+    columns = []
+    for name, distinct in zip(quasi, values, strict=True):
+        path = DATA / "arx_creditcard" / "hierarchies" / f"creditcard_int_hierarchy_{name}.csv"
+        columns.append(hierarchy(path, distinct) if path.exists() else ColumnRecoding.stars(len(distinct)))
+    sizes = tuple(c.size for c in columns)
+    wide = Histogram(found.quasi, found.sensitive, found.count, found.quasi_names, (), sizes, ())
+    return wide, Recoding(tuple(columns))
+
+
+def census_like(n: int, seed: int = 0, sizes: tuple[int, ...] = (79, 2, 9, 6, 56, 17, 9)) -> tuple[Histogram, Recoding]:
+    """Rows drawn from 400 profiles with skewed, correlated columns; 50 sensitive values that lean on the profile."""
+    random = np.random.default_rng(seed)
+    profile = random.choice(400, n, p=(w := 1 / np.arange(3, 403)) / w.sum())
+    quasi = np.empty((n, len(sizes)), np.int64)
+    for j, size in enumerate(sizes):
+        middle = random.integers(0, size, 400)[profile]
+        spread = np.rint(random.laplace(0, size / 12, n)).astype(np.int64)
+        quasi[:, j] = np.clip(middle + spread, 0, size - 1)
+    sensitive = (random.integers(0, 50, 400)[profile] + random.geometric(0.08, n)) % 50
+    found = Histogram.from_rows(quasi, sensitive)
+    return found, Recoding.stars(found)
+
+
+NCP_CASES = (
+    ("q9 k=5", [], Requirement(5), ((1, 0.0525), (30, 0.0500), (120, 0.0480)), "0.0591 in 3.7 s"),
+    ("q8o k=5 l=2", ["occupation"], Requirement(5, (1,), (2,)), ((1, 0.0285), (60, 0.0262)), "0.0333 in 1.2 s"),
+    (
+        "q8s k=5 l=2",
+        ["salary-class"],
+        Requirement(5, (1,), (2,)),
+        ((3, 0.1300), (120, 0.0940)),
+        "0.2342, 3,319 stranded",
+    ),
+)
+SET_CASES = (
+    ("k=5", [], Requirement(5), ((1, 0.0250), (7, 0.0200), (60, 0.0170)), "0.032 in 56 s"),
+    ("k=5 l=2", ["salary-class"], Requirement(5, (1,), (2,)), ((60, 0.0480),), "0.070 in 30 s"),
+)
+STAR_CASES = (  # d, l, TP, TP+, seconds and goals
+    (4, 6, 17_132, 14_895, ((1, 7_447),)),
+    (7, 2, 91_469, 35_148, ((1, 19_331),)),
+    (7, 6, 197_505, 128_700, ((1, 53_000), (60, 51_000))),
+    (7, 10, 249_529, 193_829, ((2, 111_000), (60, 103_000))),
+)
+
+
+def line(case: str, found: Grouping, seconds: float, cpu: float, goal: float, **others: object) -> dict[str, object]:
+    """One row of a table, with the proved ratio and whether the goal was met."""
+    c = found.certificate
+    name = c.bound.split(":")[0]
+    return {
+        "case": case, **others, "loss": c.cost, "goal": goal, "met": "yes" if c.cost <= goal else "no",
+        "bound": c.lower_bound, "ratio": round(float(c.ratio), 3) if c.ratio is not None else "none", "by": name,
+        "method": found.method, "seconds": round(seconds, 1), "cpu seconds": round(cpu, 1),
+    }  # fmt: skip
+
+
+def timed(data: tuple[Histogram, Recoding], need: Requirement, effort: str | float) -> tuple[Grouping, float, float]:
+    """The default method, compiled before; wall and processor seconds."""
+    began, cpu = time.perf_counter(), time.process_time()
+    found = group(data[0], need, recoding=data[1], effort=effort, seed=1)
+    return found, time.perf_counter() - began, time.process_time() - cpu
+
+
+def warm() -> None:
+    """Compile every kernel on a small table."""
+    for need in (Requirement(3), Requirement(2, (1,), (2,)), Requirement(1, (3,), (1,))):
+        small, recoding = census_like(400, 1, (9, 2, 5))
+        kept = Histogram(small.quasi, small.sensitive[:, : len(need.frequency)], small.count, small.quasi_names,
+                         small.sensitive_names[: len(need.frequency)], small.quasi_sizes,
+                         small.sensitive_sizes[: len(need.frequency)])  # fmt: skip
+        for effort in ("thorough", "fast"):
+            group(kept, need, recoding=recoding, effort=effort, seed=0)
+
+
+NOTE = "effort = the seconds under `budget`; bounds and all starts included; `cpu seconds` sums both cores"
+
+
+def run(name: str) -> None:
+    """One table of the benchmark."""
+    rows = []
+    if name == "hierarchies":
+        for case, sensitive, need, goals, other in NCP_CASES:
+            for seconds, goal in goals:
+                found, wall, cpu = timed(adult(sensitive), need, float(seconds))
+                rows.append(line(case, found, wall, cpu, goal, **{"ARX local": other, "budget": seconds}))
+    elif name == "sets":
+        for case, sensitive, need, goals, other in SET_CASES:
+            for seconds, goal in goals:
+                found, wall, cpu = timed(adult_sets(sensitive), need, float(seconds))
+                rows.append(line(case, found, wall, cpu, goal, anonypy=other, budget=seconds))
+    elif name == "stars":
+        for d, l, three, plus, goals in STAR_CASES:
+            for seconds, goal in goals:
+                found, wall, cpu = timed(workers(d), Requirement(1, (l,), (1,)), float(seconds))
+                others = {"TP": three, "TP+": plus, "budget": seconds}
+                rows.append(line(f"d={d} l={l}", found, wall, cpu, goal, **others))
+    elif name == "wide":
+        found, wall, cpu = timed(credit_card(), Requirement(5), 30.0)
+        rows.append(line("credit card clients, 23 columns, k=5", found, wall, cpu, 0.7008, budget=30))
+    elif name == "growth":
+        before = None
+        for n in (125_000, 250_000, 500_000, 1_000_000):
+            data = census_like(n)
+            found, wall, cpu = timed(data, Requirement(1, (6,), (1,)), "fast")
+            kinds = data[0].types[1].size
+            slope = np.log(cpu / before[1]) / np.log(kinds / before[0]) if before else float("nan")
+            before = (kinds, cpu)
+            c = found.certificate
+            rows.append({"rows": n, "distinct tuples": kinds, "stars": c.cost, "bound": c.lower_bound,
+                         "ratio": round(float(c.ratio), 3), "seconds": round(wall, 1), "cpu seconds": round(cpu, 1),
+                         "exponent (cpu)": round(float(slope), 2)})  # fmt: skip
+    record(f"Tables: {name}", f"python benchmarks/tables.py {name}", rows, [NOTE])
+
+
+if __name__ == "__main__":
+    wanted = sys.argv[1:] or ["hierarchies", "sets", "stars", "wide", "growth"]
+    if not DATA.exists():
+        print(f"no data at {DATA}; only growth can be measured")
+        wanted = ["growth"]
+    warm()
+    for each in wanted:
+        run(each)

@@ -288,3 +288,222 @@ def publish(quasi, up, at, size, levels, exact, sensitive, values, left, k, freq
             while slots.size > 64 and slots.size > 8 * here + 16:
                 slots = slots[: slots.size // 2]
     return v, written, group
+
+
+@njit(cache=True, nogil=True)
+def sweep(quasi, up, at, size, levels, exact, loss, sensitive, values, count, least, kinds, group, per_value,
+          price, active, mode, out):  # fmt: skip
+    """One pass over lattice nodes for the dual ascent bound; out float64[m] is lowered in place.
+
+    loss float64[..] laid out like up; count int64[m]
+    least int64, kinds int64[s]  a class counts when it has this many rows, and this many values of every column
+    group int64      size K of the sets S looked at: rows, or with per_value rows of different values of the column
+    price float64[m], active bool[m]
+    mode 0: out = cost c of the cheapest class that counts
+    mode 1: out = least slack K c - (price + prices of the K - 1 dearest others)
+    mode 2: the same for active cells, divided by min(K, active rows of the class)
+
+    O(nodes (m d + m K)).
+    """
+    m, s, d = count.size, kinds.size, quasi.shape[1]
+    cells = np.arange(m)
+    width = 16
+    while width < 2 * m + 2:
+        width *= 2
+    slots = np.full(width, -1, np.int64)
+    key_at, first_at, of, order = (
+        np.empty(m, np.int64),
+        np.empty(m, np.int64),
+        np.empty(m, np.int64),
+        np.empty(m, np.int64),
+    )
+    rows, start = np.zeros(m + 1, np.int64), np.zeros(m + 1, np.int64)
+    widest = 1
+    for j in range(s):
+        widest = max(widest, values[j])
+    seen, stamp, high = np.empty(widest, np.int64), np.full(widest, -1, np.int64), np.zeros(widest)
+    mark = 0
+    top, cost_of = np.zeros(group + 1), np.empty(m)
+    for v in range(levels.shape[0]):
+        level = levels[v]
+        found = classes(quasi, up, at, size, level, exact, cells, slots, key_at, first_at, of)
+        for x in range(found):
+            rows[x] = 0
+            start[x] = 0
+        for i in range(m):
+            rows[of[i]] += count[i]
+            start[of[i]] += 1
+        if mode == 0 and s == 0:
+            for x in range(found):
+                here_cost = np.inf
+                if rows[x] >= least:
+                    here_cost = 0.0
+                    for j in range(d):
+                        here_cost += loss[at[j] + level[j] * size[j] + quasi[first_at[x], j]]
+                cost_of[x] = here_cost
+            for i in range(m):
+                out[i] = min(out[i], cost_of[of[i]])
+            continue
+        total = 0
+        for x in range(found):
+            here = start[x]
+            start[x] = total if rows[x] >= least else -1
+            if rows[x] >= least:
+                total += here
+        for i in range(m):
+            x = of[i]
+            if start[x] >= 0:
+                order[start[x]] = i
+                start[x] += 1
+        end = 0
+        for x in range(found):
+            if start[x] < 0:
+                continue
+            begin, end = end, start[x]
+            fine = True
+            for j in range(s):
+                mark += 1
+                different = 0
+                for i in range(begin, end):
+                    w = sensitive[order[i], j]
+                    if stamp[w] != mark:
+                        stamp[w] = mark
+                        different += 1
+                        if different >= kinds[j]:
+                            break
+                if different < kinds[j]:
+                    fine = False
+                    break
+            if not fine:
+                continue
+            cost = 0.0
+            for j in range(d):
+                cost += loss[at[j] + level[j] * size[j] + quasi[first_at[x], j]]
+            if mode == 0:
+                for i in range(begin, end):
+                    out[order[i]] = min(out[order[i]], cost)
+                continue
+            share = 1.0
+            if mode == 2:
+                awake = np.int64(0)
+                for i in range(begin, end):
+                    if active[order[i]]:
+                        awake += count[order[i]]
+                if awake == 0:
+                    continue
+                share = np.float64(min(awake, group))
+            held = 0  # top[:held] falling: the dearest prices
+            if per_value:
+                mark += 1
+                different = 0
+                for i in range(begin, end):
+                    c = order[i]
+                    w = sensitive[c, 0]
+                    if stamp[w] != mark:
+                        stamp[w] = mark
+                        seen[different] = w
+                        high[w] = price[c]
+                        different += 1
+                    elif price[c] > high[w]:
+                        high[w] = price[c]
+            for i in range(different if per_value else end - begin):
+                u = high[seen[i]] if per_value else price[order[begin + i]]
+                for _ in range(1 if per_value else min(count[order[begin + i]], group)):
+                    if held == group and u <= top[group - 1]:
+                        break
+                    y = held if held < group else group - 1
+                    held = min(held + 1, group)
+                    while y > 0 and top[y - 1] < u:
+                        top[y] = top[y - 1]
+                        y -= 1
+                    top[y] = u
+            most = 0.0
+            for y in range(group - 1):
+                most += top[y]
+            last = top[group - 1]
+            for i in range(begin, end):
+                c = order[i]
+                u = price[c]
+                if mode == 2 and not active[c]:
+                    continue
+                if per_value:
+                    best = high[sensitive[c, 0]]
+                    dear = u + (most + last - best if best >= last else most)
+                else:
+                    dear = most + min(u, last)
+                out[c] = min(out[c], (group * cost - dear) / share)
+
+
+@njit(cache=True, nogil=True)
+def nearest(losses, at, shape, width, code, first, last, count, value, kinds, group, out):
+    """Bound by neighbours, for any recoding: a row loses at least what it loses together with its (K-1)-th nearest row.
+
+    losses float64[..]  loss of publishing codes a and b of column j together, if they differ: for shape[j] == 0 at
+                        at[j] + a * width[j] + b; for 1 |losses[at[j] + a] - losses[at[j] + b]|; for 2 losses[at[j]]
+    code  int32[m, d], count int64[m]; first, last: the cells asked about
+    value int64[m], kinds int64   at least this many different values are needed (1: no matter)
+    group int64   K; out float64[m]
+    O((last - first) m d).
+    """
+    m, d = code.shape
+    near = np.empty(group + 1)
+    values = np.int64(1)
+    for i in range(m):
+        values = max(values, value[i] + 1)
+    best = np.empty(values)
+    top = np.empty(kinds + 1)
+    for i in range(first, last):
+        held = 0
+        for _ in range(min(count[i] - 1, group - 1)):
+            near[held] = 0.0
+            held += 1
+        for w in range(values):
+            best[w] = np.inf
+        for q in range(1, 2 * m):
+            c = i + (q + 1) // 2 if q % 2 else i - q // 2  # outwards from i: like cells stand near each other
+            if c < 0 or c >= m:
+                continue
+            limit = near[group - 2] if held == group - 1 and group > 1 else np.inf
+            if group == 1:
+                limit = -1.0
+            bar = max(limit, best[value[c]]) if kinds > 1 else limit
+            far = 0.0
+            for j in range(d):
+                a, b = code[i, j], code[c, j]
+                if a != b:
+                    if shape[j] == 0:
+                        far += losses[at[j] + a * width[j] + b]
+                    elif shape[j] == 2:
+                        far += losses[at[j]]
+                    else:
+                        far += abs(losses[at[j] + a] - losses[at[j] + b])
+                    if far >= bar:
+                        break
+            if far < best[value[c]]:
+                best[value[c]] = far
+            if far < limit:
+                for _ in range(min(count[c], group - 1)):
+                    if held == group - 1 and far >= near[held - 1]:
+                        break
+                    y = held if held < group - 1 else held - 1
+                    held = min(held + 1, group - 1)
+                    while y > 0 and near[y - 1] > far:
+                        near[y] = near[y - 1]
+                        y -= 1
+                    near[y] = far
+        found = near[group - 2] if held == group - 1 and group > 1 else 0.0
+        if kinds > 1:
+            best[value[i]] = 0.0
+            n = 0
+            for w in range(values):
+                u = best[w]
+                if n == kinds and u >= top[n - 1]:
+                    continue
+                y = n if n < kinds else kinds - 1
+                n = min(n + 1, kinds)
+                while y > 0 and top[y - 1] > u:
+                    top[y] = top[y - 1]
+                    y -= 1
+                top[y] = u
+            found = max(found, top[kinds - 1])
+        out[i] = found

@@ -15,7 +15,8 @@ from shoal.errors import PolicyError
 
 CATALOGUE: dict[str, dict[str, str]] = {
     "tables": {
-        "auto": "shoal.problems.tables.cascade:cascade",
+        "auto": "shoal.problems.tables.auto:auto",
+        "improve": "shoal.problems.tables.improve:improve",
         "cascade": "shoal.problems.tables.cascade:cascade",
         "three_phase": "shoal.problems.tables.three_phase:three_phase",
         "hilbert": "shoal.problems.tables.hilbert:hilbert",

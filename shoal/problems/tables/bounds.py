@@ -1,20 +1,329 @@
-"""Lower bounds on the loss of any eligible partition."""
+"""Lower bounds on the loss of any eligible partition, and the certificate that carries the best of them.
+
+Each bound is a function of the task alone.  ``docs/cascade.md`` has the proofs.
+"""
 
 from __future__ import annotations
+
+import math
+import os
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from shoal.model.certificate import Certificate
 from shoal.model.partition import Partition
 from shoal.model.task import Grouping, Task
+from shoal.problems.tables.lattice import Lattice
+from shoal.problems.tables.rows import Rows
 from shoal.problems.tables.three_phase import residue
 
+if TYPE_CHECKING:
+    from shoal.problems.tables.improve import Told
 
-def certify(task: Task, partition: Partition, method: str) -> Grouping:
-    """The grouping with its certificate."""
+VISITS = {"fast": 1e7, "balanced": 1.3e8, "thorough": 4e9}  # cells times lattice nodes that one sweep may look at
+ROUNDS = {"fast": 0, "balanced": 2, "thorough": 6}  # raises of the prices
+CHUNK = 64
+SMALL = 60_000  # pairs of cell and node up to which the linear program is solved
+ARGUMENTS = {
+    "tuples": "suppressed tuples: each has at least one star",
+    "cheapest node": "per row the cheapest lattice node whose class can hold an eligible group with it",
+    "dual ascent": "row prices that no eligible group of any lattice class exceeds, raised by dual ascent",
+    "linear program": "row prices that no eligible group of any lattice class exceeds, from the linear program's dual",
+    "combined": "suppressed tuples, plus for every p >= 1 the rows that need more than p stars",
+    "neighbours": "per row what it loses together with its nearest rows, as many as the least group needs",
+}
+
+
+@dataclass
+class Bounds:
+    """Bounds by name, in the recoding's unit, rounded down; seconds spent; prices float64[m] where some were found."""
+
+    values: dict[str, float] = field(default_factory=dict)
+    seconds: float = 0.0
+    prices: np.ndarray | None = None
+
+    @property
+    def best(self) -> tuple[str, float]:
+        """Name and value of the largest."""
+        if not self.values:
+            return "none", 0
+        name = max(self.values, key=lambda k: self.values[k])
+        return name, self.values[name]
+
+
+def lower_bounds(task: Task, rows: Rows, *, until: float | None = None) -> Bounds:
+    """The bounds that fit the effort; with ``until`` (time.monotonic) no sweep starts that might pass it.
+
+    O(nodes * cells) per sweep over the lattice; O(cells^2) for the bound by neighbours.
+    """
+    began = time.monotonic()
+    out = Bounds()
+    if not task.histogram.cells:
+        return out
+    if task.effort.name == "fast":
+        until = began + 0.4
+    effort = "thorough" if task.effort.name == "seconds" else task.effort.name
+    lattice = Lattice.of(task.recoding)
+    stars = task.recoding.unit == "stars"
+    plain = stars and all(c.kind == "levels" and c.levels == 2 and c.weight == 1 for c in task.recoding.columns)
+    tuples = residue(task.histogram, task.requirement)[1]["bound"]
+    if plain:
+        out.values["tuples"] = int(tuples)
+    visits = lattice.nodes * task.histogram.cells
+    whole = all(c.kind == "levels" for c in task.recoding.columns)
+    near = task.histogram.cells**2 * len(task.recoding.columns) <= 4e9
+    swept = whole and visits <= VISITS[effort]
+    if near and (not swept or (until is not None and visits > 1e7)):
+        found = neighbours(task, rows, until)
+        if found is not None:
+            out.values["neighbours"] = total(task, found)
+    if swept:
+        sweeper = Sweeper(task, lattice)
+        clock = time.monotonic()
+        first = sweeper.run(0, np.zeros(0), np.zeros(0, bool), until)
+        if first is not None and np.isfinite(first).all():
+            spent = time.monotonic() - clock
+            out.prices = first
+            out.values["cheapest node"] = total(task, first)
+            if plain:
+                beyond = sum(
+                    int(task.histogram.count[first > p + 0.5].sum()) for p in range(1, len(task.recoding.columns))
+                )
+                out.values["combined"] = int(tuples) + beyond
+            if visits <= SMALL:
+                prices = sweeper.program()
+                fixed = None if prices is None else sweeper.feasible(prices, until)
+                if fixed is not None:
+                    out.values["linear program"] = total(task, fixed)
+                    out.prices = fixed
+            else:
+                rounds = ROUNDS[effort] if visits * 4 <= VISITS[effort] or effort == "thorough" else 0
+                raised = sweeper.ascend(first, rounds, until, spent)
+                if raised is not None:
+                    out.prices = raised
+                    out.values["dual ascent"] = total(task, raised)
+    out.seconds = time.monotonic() - began
+    return out
+
+
+def total(task: Task, prices: np.ndarray) -> float:
+    """The bound that row prices prove, in the recoding's unit, rounded down; an int for stars."""
+    exact = math.fsum(prices * task.histogram.count)
+    lowered = exact - 1e-9 * math.fsum(np.abs(prices) * task.histogram.count) - 1e-9
+    if task.recoding.unit == "stars":
+        return max(math.ceil(lowered - 1e-6), 0)
+    return max(lowered, 0.0) / max(task.histogram.rows * len(task.recoding.columns), 1)
+
+
+class Sweeper:
+    """All nodes of a lattice swept over a table, on all cores."""
+
+    def __init__(self, task: Task, lattice: Lattice) -> None:
+        need, histogram = task.requirement, task.histogram
+        asked = list(need.sensitive_columns)
+        self.task, self.lattice = task, lattice
+        self.up, self.at, self.size, self.exact = lattice.flat
+        self.loss = np.concatenate([level.reshape(-1) for level in lattice.loss])
+        self.sensitive = np.ascontiguousarray(histogram.sensitive[:, asked])
+        self.values = np.array([max(histogram.sensitive_sizes[j], 1) for j in asked], np.int64)
+        self.kinds = np.array([max(need.frequency[j], need.distinct[j]) for j in asked], np.int64)
+        frequency = max((need.frequency[j] for j in asked), default=1)
+        self.per_value = len(asked) == 1 and frequency > 1 and frequency == need.smallest
+        self.group = need.smallest
+        self.nodes = lattice.ordered(task)
+
+    def run(self, mode: int, price: np.ndarray, active: np.ndarray, until: float | None) -> np.ndarray | None:
+        """The least over all nodes for every cell, float64[m]; None when time ran out."""
+        from shoal.kernels.lattice import sweep
+
+        h = self.task.histogram
+        workers = min(os.cpu_count() or 1, max(1, len(self.nodes) // 8))
+        parts = [self.nodes[i::workers] for i in range(workers)]
+
+        def one(nodes: np.ndarray) -> np.ndarray | None:
+            out = np.full(h.cells, np.inf)
+            for i in range(0, len(nodes), CHUNK):
+                if until is not None and time.monotonic() > until:
+                    return None
+                sweep(h.quasi, self.up, self.at, self.size, nodes[i : i + CHUNK], self.exact, self.loss, self.sensitive,
+                      self.values, h.count, self.task.requirement.smallest, self.kinds, self.group, self.per_value,
+                      price, active, mode, out)  # fmt: skip
+            return out
+
+        with ThreadPoolExecutor(workers) as pool:
+            found = list(pool.map(one, parts))
+        self.task.progress("bound", None)
+        kept = [a for a in found if a is not None]
+        return None if len(kept) < len(found) else np.minimum.reduce(kept)
+
+    def ascend(self, price: np.ndarray, rounds: int, until: float | None, spent: float) -> np.ndarray | None:
+        """Prices raised in some rounds and checked again; None when there was no time for a round and the check."""
+        raised = None
+        for _ in range(rounds):
+            if until is not None and time.monotonic() + 4 * spent > until:
+                break
+            current = price if raised is None else raised
+            slack = self.run(1, current, np.zeros(0, bool), None)
+            if slack is None:
+                break
+            active = slack > 1e-9
+            if not active.any():
+                break
+            step = self.run(2, current, active, None)
+            assert step is not None
+            new = current + np.where(active & np.isfinite(step), np.maximum(step, 0.0) * (1 - 1e-12), 0.0)
+            gain = float((new - current) @ self.task.histogram.count)
+            raised = new
+            if gain < 2e-3 * float(new @ self.task.histogram.count):
+                break
+        return None if raised is None else self.feasible(raised, None)
+
+    def feasible(self, price: np.ndarray, until: float | None) -> np.ndarray | None:
+        """Prices lowered until no group of any class exceeds its cost; None when time ran out."""
+        slack = self.run(1, price, np.zeros(0, bool), until)
+        if slack is None:
+            return None
+        short = max(0.0, -float(slack.min())) / self.group
+        return price - short - 1e-12
+
+    def program(self) -> np.ndarray | None:
+        """Optimal prices by linear programming (HiGHS); None when it fails.
+
+        Largest sum of prices so that in every class K t + sum of z <= K c and price <= t + z, z >= 0: which says that
+        the K largest prices sum to at most K c.  One z per cell, or per sensitive value when groups need K values.
+        """
+        from scipy.optimize import linprog
+        from scipy.sparse import csr_matrix
+
+        h = self.task.histogram
+        m = column = h.cells
+        row: list[int] = []
+        col: list[int] = []
+        val: list[float] = []
+        limit: list[float] = []
+        cost_of: list[float] = []
+        for node in self.nodes:
+            keys = np.stack([self.lattice.up[j][node[j]][h.quasi[:, j]] for j in range(len(node))], axis=1)
+            label = np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1)
+            for x in range(int(label.max()) + 1):
+                here = np.flatnonzero(label == x)
+                if h.count[here].sum() < self.task.requirement.smallest:
+                    continue
+                if any(np.unique(self.sensitive[here, j]).size < k for j, k in enumerate(self.kinds)):
+                    continue
+                c = sum(float(self.lattice.loss[j][node[j], h.quasi[here[0], j]]) for j in range(len(node)))
+                t = column
+                names, z = np.unique(self.sensitive[here, 0] if self.per_value else here, return_inverse=True)
+                z = z.reshape(-1) + t + 1
+                weight = np.ones(names.size) if self.per_value else np.minimum(h.count[here], self.group)
+                line = len(limit)
+                row += [line] * (names.size + 1)
+                col += [t, *range(t + 1, t + 1 + names.size)]
+                val += [float(self.group), *weight.tolist()]
+                limit.append(self.group * c)
+                for i, own in zip(here.tolist(), z.tolist(), strict=True):
+                    line = len(limit)
+                    row += [line] * 3
+                    col += [i, t, own]
+                    val += [1.0, -1.0, -1.0]
+                    limit.append(0.0)
+                column = t + 1 + names.size
+                cost_of += [-1.0] + [0.0] * names.size
+        if column > 4 * SMALL:
+            return None
+        objective = np.zeros(column)
+        objective[:m] = -h.count
+        bounds = [(None, None)] * m + [((None, None) if c < 0 else (0, None)) for c in cost_of]
+        matrix = csr_matrix((val, (row, col)), shape=(len(limit), column))
+        found = linprog(objective, A_ub=matrix, b_ub=np.array(limit), bounds=bounds, method="highs")
+        return np.asarray(found.x[:m]) if found.status == 0 else None
+
+
+def neighbours(task: Task, rows: Rows, until: float | None) -> np.ndarray | None:
+    """Per cell, what a row of it loses at least together with its nearest rows, float64[m]; None when time ran out."""
+    from shoal.kernels.lattice import nearest
+    from shoal.problems.tables.rows import ancestors, tree
+
+    h, need = task.histogram, task.requirement
+    parts, at, kind, width, code = [], [], [], [], []
+    place = 0
+    for j, column in enumerate(task.recoding.columns):
+        values, small = np.unique(h.quasi[:, j], return_inverse=True)
+        small = small.reshape(-1)
+        n = values.size
+        at.append(place)
+        kind.append(0)
+        if column.kind == "range":
+            kind[-1] = 1
+            flat = column.position[values] * (column.weight / column.span)
+        elif column.kind == "set" or n > 2000:
+            # one price for every pair of different values; for large trees the least loss of any node above a leaf
+            kind[-1] = 2
+            if column.kind == "set":
+                low = column.weight / max(column.size - 1, 1)
+            else:
+                low = float(column.loss[1:, values].min()) * column.weight if column.levels > 1 else 0.0
+            flat = np.array([low])
+        else:
+            parent, loss, of = tree(column)
+            leaf = of[values]
+            flat = loss[ancestors(parent)[np.ix_(leaf, leaf)]].reshape(-1)
+        width.append(n)
+        parts.append(flat)
+        code.append(small)
+        place += flat.size
+    asked = list(need.sensitive_columns)
+    kinds, value = 1, np.zeros(h.cells, np.int64)
+    for j in asked:
+        if max(need.frequency[j], need.distinct[j]) > kinds:
+            kinds = max(need.frequency[j], need.distinct[j])
+            value = np.unique(h.sensitive[:, j], return_inverse=True)[1].reshape(-1).astype(np.int64)
+    order = np.lexsort(np.stack(code[::-1])) if code else np.arange(h.cells)
+    table = np.stack(code, axis=1).astype(np.int32)[order]
+    out = np.zeros(h.cells)
+    workers = os.cpu_count() or 1
+    step = max(1, h.cells // (workers * 40))
+
+    def one(first: int) -> bool:
+        if until is not None and time.monotonic() > until:
+            return False
+        nearest(np.concatenate(parts), np.array(at), np.array(kind), np.array(width), table, first,
+                min(first + step, h.cells), h.count[order], value[order], kinds, need.smallest, out)  # fmt: skip
+        return True
+
+    with ThreadPoolExecutor(workers) as pool:
+        done = list(pool.map(one, range(0, h.cells, step)))
+    if not any(done):
+        return None
+    task.progress("bound", None)
+    back = np.zeros(h.cells)
+    back[order] = out  # cells not reached keep the bound 0
+    return back
+
+
+def certify(
+    task: Task, partition: Partition, method: str, bounds: Bounds | None = None, search: Told | None = None
+) -> Grouping:
+    """The grouping with its certificate: the best bound, with all others in the details."""
     from shoal.problems.tables.cascade import promise
 
+    if bounds is None:
+        bounds = lower_bounds(task, Rows.of(task))
     cost = task.recoding.cost(task.histogram, partition)
-    bound = residue(task.histogram, task.requirement)[1]["bound"] if task.recoding.unit == "stars" else 0.0
+    name, value = bounds.best
+    details: dict[str, Any] = {"bounds": dict(bounds.values), "bound_seconds": round(bounds.seconds, 3)}
+    if search is not None:
+        details["search"] = asdict(search)
     certificate = Certificate(
-        cost=cost, lower_bound=min(bound, cost), unit=task.recoding.unit, guarantee=promise(task), bound="tuples"
+        cost=cost,
+        lower_bound=min(value, cost),
+        unit=task.recoding.unit,
+        guarantee=promise(task),
+        bound=f"{name}: {ARGUMENTS[name]}" if name in ARGUMENTS else "none",
+        details=details,
     )
     return Grouping(partition, certificate, method)

@@ -273,7 +273,7 @@ def encode(recoding: Recoding, histogram: Histogram) -> tuple[Slots, np.ndarray]
     table: list[int] = []
     width: list[int] = []
     unit: list[float] = []
-    parents, losses, tables, leaves = [], [], [], []
+    parents, losses, tables, pairs, leaves = [], [], [], [], []
     at = tables_at = 0
     for j, column in enumerate(recoding.columns):
         code = histogram.quasi[:, j].astype(np.int64)
@@ -304,6 +304,7 @@ def encode(recoding: Recoding, histogram: Histogram) -> tuple[Slots, np.ndarray]
         table.append(tables_at if small else 0)
         if small:
             tables.append(ancestors(parent).reshape(-1))
+            pairs.append(loss[tables[-1]])
             tables_at += nodes * nodes
         parents.append(parent)
         losses.append(loss)
@@ -317,6 +318,7 @@ def encode(recoding: Recoding, histogram: Histogram) -> tuple[Slots, np.ndarray]
         table=np.array(table, np.int64),
         width=np.array(width, np.int64),
         ancestor=np.concatenate([none, *tables]).astype(np.int16),
+        pair=np.concatenate([none, *pairs]),
         unit=np.array(unit),
     )
     leaf = np.stack(leaves, axis=1) if leaves else np.zeros((histogram.cells, 0), np.int64)

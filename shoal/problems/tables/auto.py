@@ -1,0 +1,81 @@
+"""The default: what fits the effort is run, the cheapest result is returned, and every attempt is told."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from shoal.model.partition import Partition
+from shoal.model.task import Grouping, Task
+from shoal.problems.tables.bounds import certify, lower_bounds
+from shoal.problems.tables.cascade import best, rank, start
+from shoal.problems.tables.guided import guided
+from shoal.problems.tables.improve import STEPS, search
+from shoal.problems.tables.rows import Rows
+from shoal.problems.tables.three_phase import residue, split
+
+TRIAL = 0.06  # share of the seconds left that each of two starts is searched before the better one is kept
+
+
+def auto(task: Task) -> Grouping:
+    """Three-phase, cascade, price-guided cascade and search, as far as the effort reaches; the best by the task's loss.
+
+    ``attempts`` has one line {"method", "cost", "seconds"} per method, costs by the task's loss.
+    """
+    attempts: list[dict[str, Any]] = []
+    rows = Rows.of(task)
+
+    def told(method: str, partition: Partition, began: float) -> tuple[int, float]:
+        order = rank(task, partition)
+        attempts.append({"method": method, "cost": order[1], "seconds": round(time.monotonic() - began, 3)})
+        return order
+
+    began = time.monotonic()
+    three = split(task.histogram, residue(task.histogram, task.requirement)[0])
+    told("three_phase", three, began)
+    began = time.monotonic()
+    group = start(task, rows)
+    plain = rows.partition(group)
+    order = told("cascade", plain, began)
+    method, found = "cascade", [plain]
+    deadline = None if task.effort.seconds is None else task.started + task.effort.seconds
+    left = None if deadline is None else max(deadline - time.monotonic(), 0.0)
+    bounds = lower_bounds(task, rows, until=None if left is None else time.monotonic() + 0.3 * left)
+    long = task.effort.name in ("seconds", "thorough")
+    report = None
+    if long and bounds.prices is not None and (left is None or left > 5):
+        began = time.monotonic()
+        until = None if left is None else began + 0.25 * left
+        led = guided(task, rows, bounds.prices, until)
+        if led is not None:
+            told("guided cascade", rows.partition(led), began)
+            began = time.monotonic()
+            tried = []
+            for labels in (group, led):
+                if deadline is None:
+                    steps = int(STEPS["thorough"] * TRIAL * task.histogram.rows)
+                    labels, report = search(task, rows, labels, steps=steps)
+                else:
+                    stop = time.monotonic() + TRIAL * (deadline - began)
+                    labels, report = search(task, rows, labels, deadline=stop)
+                tried.append((rank(task, rows.partition(labels)), labels))
+            group = min(tried, key=lambda pair: pair[0])[1]
+    if task.effort.name != "fast":
+        began = time.monotonic()
+        group, report = search(replace(task, seed=task.seed + 1), rows, group, deadline=deadline)
+        found.append(rows.partition(group))
+        if told("improve", found[-1], began) < order:
+            method = "improve"
+    chosen = best(task, rows, *found)
+    if rank(task, chosen) == rank(task, three) and rank(task, three) < min(rank(task, p) for p in found):
+        method = "three_phase"
+    made = certify(task, chosen, method, bounds, report)
+    return replace(made, attempts=tuple(attempts))
+
+
+def labels_of(rows: Rows, partition: Partition) -> np.ndarray:
+    """A partition as a group for every row, int64[n], to start a search from."""
+    return rows.spread(partition.cell, partition.group, partition.count)

@@ -1,0 +1,54 @@
+"""Other starts for the search: the cascade led by row prices, and a walk down lattices too large to enumerate."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from shoal.model.task import Task
+from shoal.problems.tables.lattice import Lattice
+from shoal.problems.tables.rows import Rows
+
+ALLOWANCES = (0.02, 0.1, 0.3)  # loss per row above its price that is accepted, all columns together
+BATCH = 256
+
+
+def guided(task: Task, rows: Rows, prices: np.ndarray, until: float | None = None) -> np.ndarray | None:
+    """A group for every row, int64[n]: the price-guided cascade, cut small, everyone placed.
+
+    None where it does not apply (diversity by frequency, more than two values asked, several sensitive columns) or
+    time ran out.
+    """
+    from shoal.kernels.guided import publish_priced
+
+    if rows.frequency.size > 1 or (rows.frequency.size and (rows.frequency[0] > 1 or rows.distinct[0] > 2)):
+        return None
+    histogram = task.histogram
+    lattice = Lattice.of(task.recoding)
+    up, at, size, exact = lattice.flat
+    loss = np.concatenate([level.reshape(-1) for level in lattice.loss])
+    value = rows.sensitive[:, 0].astype(np.int64) if rows.frequency.size else np.zeros(histogram.cells, np.int64)
+    kinds = int(rows.distinct[0]) if rows.frequency.size else 1
+    nodes = lattice.ordered(task)
+    left = histogram.count.copy()
+    room = 4 * histogram.cells + 16
+    out = tuple(np.empty(room, np.int64) for _ in range(3))
+    found: list[tuple[np.ndarray, ...]] = []
+    group = 0
+    for allowance in ALLOWANCES:
+        done = 0
+        while done < len(nodes) and left.any():
+            if until is not None and time.monotonic() > until:
+                return None
+            task.progress("guided cascade", None)
+            steps, written, group = publish_priced(
+                histogram.quasi, up, at, size, nodes[done : done + BATCH], exact, loss, value, kinds, left, prices,
+                rows.k, allowance, group, *out,
+            )  # fmt: skip
+            done += steps
+            found.append(tuple(a[:written].copy() for a in out))
+    cell, label, count = (np.concatenate(a) for a in zip(*found, strict=True))
+    if not cell.size:
+        return None
+    return rows.place(rows.cut(rows.spread(cell, label, count)))

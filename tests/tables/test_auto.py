@@ -1,0 +1,86 @@
+"""The default method: the best of what it tried, every attempt told, the bound attached, guided starts eligible."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from shoal.model.histogram import Histogram
+from shoal.model.privacy import KAnonymity, LDiversity, Requirement
+from shoal.model.recoding import ColumnRecoding, Recoding
+from shoal.model.task import Effort, Task
+from shoal.problems.tables import group
+from shoal.problems.tables.auto import auto, labels_of
+from shoal.problems.tables.bounds import lower_bounds
+from shoal.problems.tables.guided import guided
+from shoal.problems.tables.rows import Rows
+from tests.oracles.tables_loss import least_loss
+from tests.tables.drawn import assert_eligible, census_like, tasks, total
+
+
+@pytest.mark.parametrize("effort", ["fast", "balanced", "thorough"])
+@settings(deadline=None, max_examples=40)
+@given(task=tasks(most=7))
+def test_the_best_of_its_attempts(effort, task):
+    task = replace(task, effort=Effort.of(effort))
+    found = auto(task)
+    assert_eligible(task, found.partition)
+    assert found.certificate.cost <= min(a["cost"] for a in found.attempts) + 1e-12
+    best = least_loss(task.histogram, task.requirement, task.recoding)
+    assert total(task, found.certificate.lower_bound) <= best + 1e-9
+    assert best <= total(task, found.certificate.cost) + 1e-9
+
+
+@settings(deadline=None, max_examples=100)
+@given(task=tasks(most=9, sensitive=(0, 1)))
+def test_the_guided_cascade_strands_nobody(task):
+    rows = Rows.of(task)
+    prices = np.random.default_rng(task.seed).random(task.histogram.cells)
+    found = guided(task, rows, prices)
+    if found is not None:
+        assert_eligible(task, rows.partition(found))
+
+
+def test_prices_lead_to_an_eligible_partition_of_a_census_like_table():
+    histogram = census_like(1500, 8, columns=4)
+    task = Task(histogram, Requirement(4, (1,), (2,)), Recoding.stars(histogram), Effort.of("thorough"))
+    rows = Rows.of(task)
+    prices = lower_bounds(task, rows).prices
+    found = guided(task, rows, prices)
+    assert_eligible(task, rows.partition(found))
+
+
+def test_seconds_are_kept_and_every_attempt_is_told():
+    histogram = census_like(1200, 8, columns=4)
+    began = time.monotonic()
+    found = group(histogram, [KAnonymity(3), LDiversity(2)], effort=1.0, seed=3)
+    assert [a["method"] for a in found.attempts] == ["three_phase", "cascade", "improve"]
+    assert found.certificate.details["bounds"]
+    assert found.certificate.bound
+    assert time.monotonic() - began < 120
+
+
+def test_a_lattice_too_large_to_enumerate_is_walked_not_refused():
+    random = np.random.default_rng(2)
+    quasi = random.integers(0, 6, (400, 1)) + random.integers(0, 2, (400, 24))
+    histogram = Histogram.from_rows(quasi)
+    found = group(histogram, KAnonymity(4), seed=1)
+    assert found.certificate.cost < 0.9 * 400 * 24
+    assert found.certificate.lower_bound > 0
+
+
+def test_wide_trees_and_large_sets():
+    random = np.random.default_rng(2)
+    codes = np.sort(random.integers(0, 500, 300))
+    histogram = Histogram.from_rows(np.stack([codes, codes], axis=1))
+    size = histogram.quasi_sizes[0]
+    node = np.stack([np.arange(size), np.arange(size) // 5, np.arange(size) // 50, np.zeros(size, int)])
+    recoding = Recoding((ColumnRecoding.tree(node), ColumnRecoding.set(size)))
+    found = group(histogram, KAnonymity(3), recoding=recoding, seed=1)
+    assert found.certificate.cost < 0.02
+    task = Task(histogram, Requirement(3), recoding)
+    assert labels_of(Rows.of(task), found.partition).min() == 0

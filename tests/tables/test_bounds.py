@@ -1,0 +1,97 @@
+"""Lower bounds never above the optimum, checked one by one; the price condition rechecked by plain enumeration."""
+
+from __future__ import annotations
+
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from shoal.model.histogram import Histogram
+from shoal.model.privacy import Requirement
+from shoal.model.recoding import ColumnRecoding, Recoding
+from shoal.model.task import Effort, Task
+from shoal.problems.tables import bounds as module
+from shoal.problems.tables.bounds import Sweeper, lower_bounds, neighbours
+from shoal.problems.tables.lattice import Lattice
+from shoal.problems.tables.rows import Rows
+from tests.oracles.tables import eligible
+from tests.oracles.tables_loss import least_loss
+from tests.tables.drawn import TREE, census_like, tasks, total
+
+
+@settings(deadline=None, max_examples=200)
+@given(task=tasks(most=8, steps="thorough"))
+def test_no_bound_is_above_the_optimum(task):
+    best = least_loss(task.histogram, task.requirement, task.recoding)
+    found = lower_bounds(task, Rows.of(task))
+    for value in found.values.values():
+        assert total(task, value) <= best + 1e-9
+    near = neighbours(task, Rows.of(task), None)
+    assert float(near @ task.histogram.count) <= best + 1e-9
+
+
+@settings(deadline=None, max_examples=80)
+@given(task=tasks(most=7, kinds=("stars", "tree", "heavy")))
+def test_no_eligible_group_of_any_class_is_dearer_than_its_cost(task):
+    lattice = Lattice.of(task.recoding)
+    sweeper = Sweeper(task, lattice)
+    first = sweeper.run(0, np.zeros(0), np.zeros(0, bool), None)
+    raised = sweeper.ascend(first, 3, None, 0.0)
+    for prices in (first, raised, sweeper.program()):
+        if prices is not None:
+            check_by_enumeration(task, lattice, sweeper.feasible(prices, None))
+    if raised is not None:
+        assert (raised >= first - 1e-9).all()
+
+
+def check_by_enumeration(task: Task, lattice: Lattice, prices: np.ndarray) -> None:
+    h = task.histogram
+    cells = [c for c in range(h.cells) for _ in range(int(h.count[c]))]
+    for node in product(*[range(height) for height in lattice.heights]):
+        keys = [tuple(int(lattice.up[j][level][h.quasi[c, j]]) for j, level in enumerate(node)) for c in cells]
+        for key in set(keys):
+            inside = [c for c, k in zip(cells, keys, strict=True) if k == key]
+            cost = sum(lattice.loss[j][level, h.quasi[inside[0], j]] for j, level in enumerate(node))
+            need = task.requirement
+            for n in range(1, len(inside) + 1):
+                for chosen in combinations(inside, n):
+                    values = [tuple(h.sensitive[c]) for c in chosen]
+                    if eligible(values, need.k, need.frequency, need.distinct):
+                        assert sum(prices[c] for c in chosen) <= n * cost + 1e-9
+
+
+def test_the_linear_program_proves_what_the_cheapest_node_cannot():
+    # Three rows a, b, c of k = 2: each has a partner at one star, but one of them shares a group of two stars or three.
+    h = Histogram.from_rows(np.array([[0, 0], [0, 1], [1, 1]]))
+    task = Task(h, Requirement(2), Recoding.stars(h))
+    found = lower_bounds(task, Rows.of(task)).values
+    assert found["cheapest node"] == 3
+    assert found["linear program"] > 3
+    assert least_loss(h, task.requirement, task.recoding) == 6
+
+
+def test_dual_ascent_raises_the_bound_on_a_census_like_table(monkeypatch):
+    monkeypatch.setattr(module, "SMALL", 0)
+    histogram = census_like(1500, 3, columns=4)
+    columns = tuple(ColumnRecoding.stars(size) for size in histogram.quasi_sizes)
+    for need in (Requirement(5, (1,), (1,)), Requirement(1, (4,), (1,)), Requirement(3, (1,), (3,))):
+        task = Task(histogram, need, Recoding(columns), Effort("thorough"))
+        found = lower_bounds(task, Rows.of(task)).values
+        assert found["dual ascent"] > 1.002 * found["cheapest node"]
+
+
+def test_combined_is_at_least_both_of_its_parts():
+    histogram = census_like(800, 4, columns=3)
+    task = Task(histogram, Requirement(1, (4,), (1,)), Recoding.stars(histogram))
+    found = lower_bounds(task, Rows.of(task)).values
+    assert found["combined"] >= max(found["tuples"], found["cheapest node"])
+
+
+@pytest.mark.parametrize("effort", ["fast", "balanced"])
+def test_a_sweep_that_does_not_fit_is_left_out(effort, monkeypatch):
+    monkeypatch.setattr(module, "VISITS", {"fast": 10, "balanced": 10, "thorough": 10})
+    h = Histogram.from_rows(np.arange(40) % 4)
+    task = Task(h, Requirement(2), Recoding((ColumnRecoding.tree(TREE),)), Effort(effort))
+    assert lower_bounds(task, Rows.of(task)).values.keys() <= {"neighbours"}

@@ -1,0 +1,108 @@
+"""Neighbourhood search: eligible, never dearer than its start, the same on any number of cores, stoppable."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from shoal.model.privacy import Requirement
+from shoal.model.recoding import ColumnRecoding, Recoding
+from shoal.model.task import Effort, Task
+from shoal.problems.tables import group
+from shoal.problems.tables import improve as module
+from shoal.problems.tables.cascade import cascade, rank, start
+from shoal.problems.tables.rows import Rows
+from tests.oracles.tables_loss import least_loss
+from tests.tables.drawn import assert_eligible, census_like, tasks, total
+
+
+@settings(deadline=None, max_examples=200)
+@given(task=tasks(most=8))
+def test_eligible_and_between_the_optimum_and_the_cascade(task):
+    rows = Rows.of(task)
+    before = start(task, rows)
+    after, _ = module.search(task, rows, before, steps=40)
+    partition = rows.partition(after)
+    assert_eligible(task, partition)
+    cost = total(task, task.recoding.cost(task.histogram, partition))
+    assert least_loss(task.histogram, task.requirement, task.recoding) <= cost + 1e-9
+    assert cost <= total(task, task.recoding.cost(task.histogram, rows.partition(before))) + 1e-9
+
+
+def table(kind: str, need: Requirement, seed: int = 0) -> Task:
+    histogram = census_like(900, 5)
+    if not need.frequency:
+        histogram = replace(
+            histogram, sensitive=np.zeros((histogram.cells, 0), np.int32), sensitive_names=(), sensitive_sizes=()
+        )
+    make = {
+        "stars": ColumnRecoding.stars,
+        "set": ColumnRecoding.set,
+        "range": lambda size: ColumnRecoding.range(np.arange(float(size))),
+    }[kind]
+    columns = tuple(make(size) for size in histogram.quasi_sizes)
+    return Task(histogram, need, Recoding(columns, "stars" if kind == "stars" else "ncp"), Effort("balanced"), seed)
+
+
+NEEDS = [Requirement(4), Requirement(3, (1,), (3,)), Requirement(1, (4,), (1,)), Requirement(6, (2,), (3,))]
+
+
+@pytest.mark.parametrize("need", NEEDS, ids=str)
+@pytest.mark.parametrize("kind", ["stars", "set", "range"])
+def test_lower_than_the_cascade_on_a_census_like_table(kind, need):
+    task = table(kind, need)
+    rows = Rows.of(task)
+    before = start(task, rows)
+    after, told = module.search(task, rows, before, steps=600)
+    assert told.stopped == "steps"
+    partition = rows.partition(after)
+    assert_eligible(task, partition)
+    assert rank(task, partition) < rank(task, rows.partition(before))
+
+
+def test_counted_in_steps_the_result_does_not_depend_on_the_cores(monkeypatch):
+    monkeypatch.setattr(module, "BLOCK", 200)
+    task = table("range", Requirement(3, (1,), (2,)), seed=4)
+    rows = Rows.of(task)
+    before = start(task, rows)
+    found = []
+    for cores in (1, 3):
+        monkeypatch.setattr(os, "cpu_count", lambda cores=cores: cores)
+        found.append(module.search(task, rows, before, steps=400)[0])
+    assert np.array_equal(*found)
+
+
+def test_an_interrupt_ends_the_search_with_what_it_has(monkeypatch):
+    monkeypatch.setattr(module, "ROUND", 50)
+    task = table("set", Requirement(4))
+    turns = []
+
+    def interrupt(what: str, share: float | None) -> None:
+        turns.append(share)
+        if len(turns) == 3:
+            raise KeyboardInterrupt
+
+    rows = Rows.of(task)
+    before = start(task, rows)
+    after, told = module.search(replace(task, progress=interrupt), rows, before, steps=100_000)
+    assert (told.stopped, told.rounds) == ("interrupted", 2)
+    assert rank(task, rows.partition(after)) < rank(task, rows.partition(before))
+
+
+def test_a_budget_of_seconds_is_kept_roughly():
+    task = replace(table("stars", Requirement(1, (3,), (1,))), effort=Effort("seconds", 0.5), started=time.monotonic())
+    found = module.improve(task)
+    assert_eligible(task, found.partition)
+    assert found.certificate.cost <= cascade(task).certificate.cost
+
+
+def test_in_the_catalogue():
+    histogram = census_like(300, 6, columns=2)
+    found = [group(histogram, Requirement(3, (2,), (1,)), "improve", seed=9) for _ in range(2)]
+    assert found[0].method == "improve"
+    assert found[0].certificate.cost == found[1].certificate.cost
