@@ -152,3 +152,13 @@ def test_equal_seeds_equal_answers_and_an_empty_table_is_answered(method):
     assert np.array_equal(a.partition.group, b.partition.group)
     empty = Histogram.from_rows(np.zeros((0, 2), int), np.zeros((0, 1), int))
     assert group(empty, [KAnonymity(5), DistinctLDiversity(3)], method).partition.groups == 0
+
+
+def test_more_effort_never_loses_more():
+    histogram = census(800, 4, [0.2, 0.2, 0.2, 0.2, 0.2])
+    costs = [
+        group(histogram, LDiversity(4), "three_phase_hilbert", effort=effort, seed=1).certificate.cost
+        for effort in ("fast", "balanced", "thorough")
+    ]
+    assert costs[0] >= costs[1] >= costs[2]
+    assert group(histogram, LDiversity(4), "hilbert", effort=1e-6, seed=1).certificate.cost > 0

@@ -12,6 +12,7 @@ curves are tried and the best is kept.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -27,13 +28,15 @@ from shoal.problems.tables.certify import certified
 from shoal.problems.tables.three_phase import _eligible, residue, split
 
 MOST_STEPS = 4_000_000_000
+MORE = {"fast": 0, "balanced": 0, "thorough": 60, "seconds": 1000}
 WINDOW = 100
 
 
 def hilbert(task: Task) -> Grouping:
     """The least lossy of the groupings along several curves.
 
-    effort "fast" tries two curves, anything else six.  O(n v) time per curve for v sensitive values; O(n k d) without.
+    effort "fast" tries two curves, "balanced" six, "thorough" 60 more orders of the columns that follow the seed,
+    seconds as many as they allow.  O(n v) time per curve for v sensitive values; O(n k d) without.
     """
     partition, facts = along_curves(task)
     return certified(task, partition, "hilbert", details=facts)
@@ -63,7 +66,9 @@ def three_phase_hilbert(task: Task) -> Grouping:
             sensitive_sizes=histogram.sensitive_sizes,
         )
         of_type, first = histogram.types
-        inner, found = along_curves(Task(rest, need, task.recoding, task.effort, task.seed, task.progress))
+        inner, found = along_curves(
+            Task(rest, need, task.recoding, task.effort, task.seed, task.progress, task.started)
+        )
         details |= found
         partition = Partition.of(
             np.concatenate([np.arange(histogram.cells), here[inner.cell]]),
@@ -77,7 +82,8 @@ def three_phase_hilbert(task: Task) -> Grouping:
 def _in_stars(task: Task, promise: Guarantee) -> Guarantee:
     """A promise in suppressed tuples as one in stars: at least one and at most d for each."""
     d = len(task.recoding.columns)
-    if promise.factor is None or task.recoding.unit != "stars" or not d:
+    plain = task.recoding.unit == "stars" and all(c.weight == 1 for c in task.recoding.columns)
+    if promise.factor is None or not plain or not d:
         return Guarantee()
     return Guarantee(
         factor=promise.factor * d,
@@ -90,24 +96,53 @@ def along_curves(task: Task) -> tuple[Partition, dict[str, str]]:
     """The best grouping over the curves tried, and which that was."""
     histogram, recoding = task.histogram, task.recoding
     best: tuple[float, Partition, str] | None = None
-    for name, order in _curves(histogram, recoding, 2 if task.effort.name == "fast" else 6):
-        task.progress(f"grouping along the {name} curve", None)
+
+    def better(name: str, order: np.ndarray) -> bool:
+        nonlocal best
+        task.progress(f"grouping along the curve: {name}", None)
+        before = best
         for way, partition in _cuts(task, order):
             cost = recoding.cost(histogram, partition)
             if best is None or cost < best[0]:
                 best = (cost, partition, f"{name}, {way}")
+        return best is not before
+
+    def late() -> bool:
+        seconds = task.effort.seconds
+        return seconds is not None and time.monotonic() - task.started > seconds
+
+    for number, (name, order) in enumerate(_curves(histogram, recoding)):
+        if number >= 2 and (task.effort.name == "fast" or late()):
+            break
+        better(name, order)
+    code, sizes = _ranks(histogram, recoding)
+    columns = np.argsort(sizes, kind="stable")
+    rng = np.random.default_rng(task.seed)
+    for _ in range(MORE[task.effort.name] if sizes.size > 2 else 0):  # snakes over other orders of the columns
+        if late():
+            break
+        now = columns.copy()
+        i, j = rng.choice(sizes.size, 2, replace=False)
+        now[[i, j]] = now[[j, i]]
+        if better("snake over " + ", ".join(histogram.quasi_names[j] for j in now), _snake(code[:, now])):
+            columns = now
     assert best is not None
     return best[1], {"curve": best[2]}
 
 
-def _curves(histogram: Histogram, recoding: Recoding, how_many: int) -> Iterator[tuple[str, np.ndarray]]:
-    """Orders of the cells: Hilbert curves over codes as they are and stretched, then lexicographic orders."""
-    d = len(recoding.columns)
-    code = np.zeros((histogram.cells, d), np.int64)
-    sizes = np.array(histogram.quasi_sizes, np.int64).reshape(d)
-    for j, column in enumerate(recoding.columns):  # codes of one class lie together
+def _ranks(histogram: Histogram, recoding: Recoding) -> tuple[np.ndarray, np.ndarray]:
+    """(int64[m, d] codes renumbered so that those of one class lie together, number of codes of each column)."""
+    code = np.zeros((histogram.cells, len(recoding.columns)), np.int64)
+    for j, column in enumerate(recoding.columns):
         rank = np.argsort(np.lexsort(column.node)) if column.kind == "levels" else np.arange(column.size)
         code[:, j] = rank[histogram.quasi[:, j]]
+    return code, np.array(histogram.quasi_sizes, np.int64).reshape(code.shape[1])
+
+
+def _curves(histogram: Histogram, recoding: Recoding) -> Iterator[tuple[str, np.ndarray]]:
+    """Orders of the cells: Hilbert curves over codes as they are and stretched, then lexicographic orders."""
+    d = len(recoding.columns)
+    code, sizes = _ranks(histogram, recoding)
     bits = max(int(max(sizes.max(initial=1) - 1, 0)).bit_length(), 1)
     stretched = (code << bits) // np.maximum(sizes, 1)
     narrow_first = np.argsort(sizes, kind="stable")
@@ -119,7 +154,7 @@ def _curves(histogram: Histogram, recoding: Recoding, how_many: int) -> Iterator
         ("Hilbert, wide last", lambda: hilbert_order(code[:, narrow_first], bits)),
         ("snake", lambda: _snake(code[:, narrow_first])),
     )
-    for name, make in orders[:how_many]:
+    for name, make in orders:
         yield name, make()
 
 
