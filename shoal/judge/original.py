@@ -72,7 +72,7 @@ def _as_text(frame: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
         beside = other.schema.get(column.name, kind)
         if isinstance(kind, (pl.Categorical, pl.Enum)):
             column = column.cast(pl.String)
-        if kind.is_temporal():
+        if kind.is_temporal() or (beside.is_temporal() and column.dtype == pl.String):
             out.append(_moment(column).fill_null(""))
             continue
         text = _plain(column)
@@ -96,13 +96,14 @@ def _plain(column: pl.Series) -> pl.Series:
 
 
 def _moment(column: pl.Series) -> pl.Series:
-    """Dates and times as a CSV shows them, to the microsecond; durations in ISO form."""
+    """Dates and times as text in one form: microseconds, a blank before the time, no zeros at the end."""
     if isinstance(column.dtype, pl.Duration):
         return column.dt.to_string("iso")
     if isinstance(column.dtype, pl.Datetime):
         column = column.cast(pl.Datetime("us", column.dtype.time_zone))
-    written = pl.DataFrame([column, pl.Series("row", np.arange(len(column)))]).write_csv()
-    return pl.read_csv(written.encode(), infer_schema=False)[column.name]
+    text = column.cast(pl.String).str.replace(r"^(\d{4}-\d\d-\d\d)T", "$1 ")
+    text = text.str.replace(r"([+-]\d\d)(\d\d)$", "$1:$2").str.replace(r"(\.\d*?)0+([+-].*)?$", "$1$2")
+    return text.str.replace(r"\.([+-].*)?$", "$1")
 
 
 def _multiset(frame: pl.DataFrame, columns: Sequence[str]) -> list[tuple[Any, ...]]:
