@@ -53,6 +53,9 @@ def main() -> None:
 
 def _unforeseen(error: BaseException) -> None:
     """Bad usage found by the parser of arguments, or a defect, whose message is withheld: it could hold a row."""
+    if type(error).__name__ == "NoArgsIsHelpError":
+        print(error, file=sys.stderr)
+        sys.exit(2)
     if hasattr(error, "format_message"):
         usage = getattr(error, "ctx", None)
         if usage is not None:

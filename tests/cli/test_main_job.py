@@ -208,7 +208,7 @@ def test_looking_needs_no_compiler(folder: Path) -> None:
     code = """
 import sys
 from shoal.cli import main
-for words in ([], ["--help"], ["anonymize", "--help"], ["init", "people.csv", "-o", "i.toml"],
+for words in (["--help"], ["anonymize", "--help"], ["init", "people.csv", "-o", "i.toml"],
               ["audit", "people.csv", "--quasi", "zip"], ["verify", "r.csv", "r.certificate.json"]):
     sys.argv = ["shoal", *words]
     try:
