@@ -109,6 +109,7 @@ def verify(release: str | Path, certificate: str | Path, original: str | Path | 
         facts = record["release"]
         expected = (facts["sha256"], int(facts["rows"]), int(record["smallest_group"]), int(record["groups"]))
         stars = {str(name): int(n) for name, n in record["stars"].items()}
+        shown = stars | dict.fromkeys(facts.get("starred_as_missing", ()), 0)
         changed = {str(name): int(n) for name, n in record["changed"].items()}
         loss = {name: float(record["loss"][name]) for name in ("stars", "suppressed_tuples")}
         levels, published = dict(record["privacy"]), str(asked["publish"])
@@ -131,7 +132,7 @@ def verify(release: str | Path, certificate: str | Path, original: str | Path | 
             policy.sensitive,
             policy.privacy,
             star=policy.star,
-            stars=stars,
+            stars=shown,
             separator=separator,
         )
         findings.append(("stars", True, f"{sum(record['stars'].values())} starred cells, as certified"))

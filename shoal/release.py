@@ -119,9 +119,15 @@ class Release:
             if hasattr(frame, "polars")
             else frame.frame.collect(backend="polars").to_native()
         )
+        from shoal.engines.columns import starred_text
+        from shoal.engines.files import kind_of
         from shoal.judge.file import seal
 
         facts: dict[str, Any] = {}
+        shown = dict(self.stars)
+        if kind_of(path) == "csv":
+            content, shown = starred_text(content, self.stars, self.published, self.policy.star)
+            facts["starred_as_missing"] = [name for name, count in self.stars.items() if count != shown[name]]
 
         def fill(temporary: Path) -> None:
             nonlocal clock
@@ -130,7 +136,7 @@ class Release:
             clock = time.perf_counter()
 
         def judge_bytes(temporary: Path) -> None:
-            audit, facts["sha256"], facts["bytes"] = self._judge_file(temporary, self._separator(path))
+            audit, facts["sha256"], facts["bytes"] = self._judge_file(temporary, self._separator(path), shown)
             self._accept(audit)
             self.__dict__["audit"] = audit
             self.seconds["verify"] = time.perf_counter() - clock
@@ -148,7 +154,7 @@ class Release:
         usual = usual_separator(path)
         return usual if usual != "," else self.separator or usual
 
-    def _judge_file(self, path: Path, separator: str) -> tuple[Audit, str, int]:
+    def _judge_file(self, path: Path, separator: str, stars: Mapping[str, int]) -> tuple[Audit, str, int]:
         """Read the bytes again: privacy, classes, stars, and that nothing but published values stands there."""
         from shoal.judge.file import judge_release
 
@@ -158,7 +164,7 @@ class Release:
             self.policy.sensitive,
             self.policy.privacy,
             star=self.policy.star,
-            stars=self.stars,
+            stars=stars,
             allowed=self.published,
             separator=separator,
         )

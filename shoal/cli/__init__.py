@@ -4,8 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 from typing import Any
+
+HALTED = "interrupted; no file is half written"
+
+
+class Terminated(BaseException):
+    """The process was asked to end; unwinds like an interruption, so that temporary files go."""
+
+
+def _stop(_number: int, _frame: Any) -> None:
+    raise Terminated
 
 
 def main() -> None:
@@ -13,12 +24,15 @@ def main() -> None:
     from shoal.cli.app import app
     from shoal.errors import ShoalError
 
+    signal.signal(signal.SIGTERM, _stop)
     try:
         status = app(standalone_mode=False)
     except ShoalError as error:
         _refuse(str(error), error.exit_status)
+    except Terminated:
+        _refuse(HALTED, 143)
     except KeyboardInterrupt:
-        _refuse("interrupted; nothing was published", 130)
+        _refuse(HALTED, 130)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(2)
@@ -32,18 +46,23 @@ def main() -> None:
     except BaseException as error:
         _unforeseen(error)
     else:
+        if status == 130:  # what the parser of arguments makes of an interruption
+            _refuse(HALTED, 130)
         sys.exit(status if isinstance(status, int) else 0)
 
 
 def _unforeseen(error: BaseException) -> None:
     """Bad usage found by the parser of arguments, or a defect, whose message is withheld: it could hold a row."""
+    if type(error).__name__ == "NoArgsIsHelpError":
+        print(error, file=sys.stderr)
+        sys.exit(2)
     if hasattr(error, "format_message"):
         usage = getattr(error, "ctx", None)
         if usage is not None:
             print(usage.get_usage(), file=sys.stderr)
         _refuse(error.format_message(), 2)
     if type(error).__name__ == "Abort":
-        _refuse("interrupted; nothing was published", 130)
+        _refuse(HALTED, 130)
     if os.environ.get("SHOAL_TRACEBACK"):
         raise error
     _refuse(

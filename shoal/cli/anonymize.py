@@ -55,7 +55,7 @@ def anonymize(
     as_json: bool = _JSON,
 ) -> None:
     """Publish a table so that everyone in it is one of many; write release and certificate."""
-    from shoal.engines.files import check_targets
+    from shoal.engines.files import check_target, check_targets
     from shoal.errors import InputError
     from shoal.model.policy import Policy
     from shoal.pipeline import prepare
@@ -89,7 +89,7 @@ def anonymize(
     if not table.is_file():
         raise InputError(f"there is no file {str(table)!r} to read")
     target = output or table.with_name(_release_name(table.name))
-    beside = certificate or certificate_path(target)
+    beside = certificate or certificate_path(check_target(target, table))
     inputs = [table, policy, *(h for h in asked.hierarchies.values() if isinstance(h, (str, Path)))]
     check_targets([target, beside, report], inputs)
     with progress() as told:

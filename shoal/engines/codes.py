@@ -56,14 +56,19 @@ class Coded:
         if (np.diff(line) < 0).any() or (line.size > 1 and line[0] == line[-1]):
             return None  # out of order, or too close together for floating point
         if len(present) < self.size:
-            line = np.append(line, line[-1] + max(line[-1] - line[0], 1.0))
+            line = np.append(line, line[-1] + max(line[-1] - line[0], 1.0, abs(line[-1]) * 1e-9))
         return line
 
     def texts(self) -> list[str | None]:
         """The distinct values as text, None for a missing one."""
-        if isinstance(self.values.dtype, pl.Duration):
-            return self.values.dt.to_string("iso").to_list()
-        return self.values.cast(pl.String, strict=False).to_list() if self.size else []
+        return as_text(self.values).to_list()
+
+
+def as_text(values: pl.Series) -> pl.Series:
+    """Values as they are shown: durations in ISO form, everything else as Polars casts it."""
+    if isinstance(values.dtype, pl.Duration):
+        return values.dt.to_string("iso")
+    return values.cast(pl.String, strict=False)
 
 
 def encode(series: pl.Series) -> Coded:

@@ -6,10 +6,13 @@ dictionary cannot carry a suppressed one.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import polars as pl
+
+from shoal.engines.codes import as_text
 
 
 def used(values: pl.Series, index: np.ndarray) -> tuple[pl.Series, np.ndarray]:
@@ -18,6 +21,31 @@ def used(values: pl.Series, index: np.ndarray) -> tuple[pl.Series, np.ndarray]:
     seen[index] = True
     place = np.cumsum(seen) - 1
     return values.gather(np.flatnonzero(seen)), place[index]
+
+
+def starred_text(
+    frame: pl.DataFrame, stars: Mapping[str, int], unsuppressed: Mapping[str, frozenset[str | None]], star: str
+) -> tuple[pl.DataFrame, dict[str, int]]:
+    """A table for a file of text: quasi-identifiers as text, with stars where a suppressed number is a missing value.
+
+    stars         starred cells of each quasi-identifier
+    unsuppressed  the texts each publishes
+
+    Returns also how many stars each column then shows: none where the column has missing values of its own, since
+    starred cells and these are published alike and cannot be told apart.
+    """
+    made, shown = [], dict(stars)
+    for name, count in stars.items():
+        column = frame[name]
+        if column.dtype == pl.String or isinstance(column.dtype, (pl.Categorical, pl.Enum)):
+            continue
+        text = as_text(column.fill_nan(None) if column.dtype.is_float() else column)
+        if count and None in unsuppressed[name]:
+            shown[name] = 0
+        elif count:
+            text = text.fill_null(star)
+        made.append(text)
+    return frame.with_columns(made), shown
 
 
 def polars_column(values: pl.Series, index: np.ndarray, like: pl.DataType) -> pl.Series:

@@ -356,7 +356,14 @@ def _store_excel(frame: pl.DataFrame, path: Path) -> None:
         and frame.select(pl.all_horizontal(pl.all().is_null() | (pl.all().cast(pl.String) == ""))).to_series().any()
     ):
         raise InputError("a row is without any value, which an Excel sheet cannot show; write CSV or Parquet")
-    frame.write_excel(path)
+    try:
+        frame.write_excel(path)
+    except ImportError:
+        raise MissingDependencyError.needed("xlsxwriter", "writing Excel", "test") from None
+    except Exception as error:  # the writer has errors of its own around those of the system
+        raise OSError(
+            getattr(error.args[0], "errno", None) or 5, f"writing Excel failed ({type(error).__name__})"
+        ) from None
 
 
 def write_table(frame: pl.DataFrame, path: str | Path, *, separator: str | None = None) -> None:

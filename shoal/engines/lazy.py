@@ -200,11 +200,11 @@ def open_file(path: Path, engine: str, *, separator: str | None = None, encoding
             import duckdb
         except ImportError:
             raise MissingDependencyError.needed("duckdb", "the DuckDB engine", "duckdb") from None
-        if kind == "parquet":
-            return LazyTable(duckdb.read_parquet(str(path)))
         more = {"sep": separator} if separator else {}
         code = "latin-1" if encoding in ("latin-1", "latin1", "iso-8859-1") else "utf-8"
         try:
+            if kind == "parquet":
+                return LazyTable(duckdb.read_parquet(str(path)))
             return LazyTable(duckdb.read_csv(str(path), all_varchar=True, header=True, encoding=code, **more))
         except duckdb.Error as error:
             raise InputError(f"{path.name!r} cannot be read by DuckDB ({type(error).__name__})") from None

@@ -41,6 +41,7 @@ def compare(original: pl.DataFrame, release: pl.DataFrame, record: Mapping[str, 
     kept = [c for c in carried if c in after.columns]
     equal = kept == carried and _multiset(before, carried) == _multiset(after, carried)
     findings.append(("other columns", equal, "unchanged, row by row" if equal else "changed"))
+    blank = record["release"].get("starred_as_missing", ())  # there a missing value may stand for a star
     if not same_rows:
         return Comparison(tuple(findings))
     if record["policy"]["publish"] == "centers":
@@ -48,7 +49,9 @@ def compare(original: pl.DataFrame, release: pl.DataFrame, record: Mapping[str, 
         known = shown.join(before.select(quasi).unique(), on=quasi, how="semi").height == shown.height
         text = "every center is a record of the original" if known else "a center is no record of the original"
         return Comparison((*findings, ("centers", known, text)))
-    matched, why = _match(before, after, quasi, carried if equal else sensitive, policy.star)
+    silent = [n for n in quasi if record["stars"].get(n) and (release[n].dtype != pl.String or n in blank)]
+    covered = after.with_columns(pl.col(n).replace("", policy.star) for n in silent)
+    matched, why = _match(before, covered, quasi, carried if equal else sensitive, policy.star)
     findings.append(("rows match", matched, why))
     stated = record["loss"]
     changed = sum(record["changed"].values())
@@ -77,7 +80,7 @@ def _as_text(frame: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
         beside = other.schema.get(column.name, kind)
         if isinstance(kind, (pl.Categorical, pl.Enum)):
             column = column.cast(pl.String)
-        if kind.is_temporal():
+        if kind.is_temporal() or (beside.is_temporal() and column.dtype == pl.String):
             out.append(_moment(column).fill_null(""))
             continue
         text = _plain(column)
@@ -101,13 +104,14 @@ def _plain(column: pl.Series) -> pl.Series:
 
 
 def _moment(column: pl.Series) -> pl.Series:
-    """Dates and times as a CSV shows them, to the microsecond; durations in ISO form."""
+    """Dates and times as text in one form: microseconds, a blank before the time, no zeros at the end."""
     if isinstance(column.dtype, pl.Duration):
         return column.dt.to_string("iso")
     if isinstance(column.dtype, pl.Datetime):
         column = column.cast(pl.Datetime("us", column.dtype.time_zone))
-    written = pl.DataFrame([column, pl.Series("row", np.arange(len(column)))]).write_csv()
-    return pl.read_csv(written.encode(), infer_schema=False)[column.name]
+    text = column.cast(pl.String).str.replace(r"^(\d{4}-\d\d-\d\d)T", "$1 ")
+    text = text.str.replace(r"([+-]\d\d)(\d\d)$", "$1:$2").str.replace(r"(\.\d*?)0+([+-].*)?$", "$1$2")
+    return text.str.replace(r"\.([+-].*)?$", "$1")
 
 
 def _multiset(frame: pl.DataFrame, columns: Sequence[str]) -> list[tuple[Any, ...]]:

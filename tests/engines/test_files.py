@@ -1,0 +1,196 @@
+"""Tables on disk: what stands there is what is read, and what cannot be read is said plainly."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import shoal
+from shoal.engines.files import check_target, one_character, publish_file, read_table, separator_of, store
+from shoal.errors import InputError, PolicyError
+
+
+def written(folder: Path, content: bytes, name: str = "t.csv") -> Path:
+    path = folder / name
+    path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    return path
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.csv.gz"])
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"zip,word\n01234,x\n00001,\n",
+        b"zip;word\n01234;x\n00001;\n",
+        b"zip\tword\n01234\tx\n00001\t\n",
+        b"zip|word\r\n01234|x\r\n00001|\r\n",
+        b'\xef\xbb\xbf"zip","word"\n"01234","x"\n"00001",\n',
+        b"\n\nzip,word\n01234,x\n\n00001,\n\n\n",
+        b"zip,word\n01234,x\n00001,",
+    ],
+)
+def test_text_stays_as_written(tmp_path: Path, name: str, content: bytes) -> None:
+    frame = read_table(written(tmp_path, content, name))
+    assert frame.columns == ["zip", "word"]
+    assert frame.rows() == [("01234", "x"), ("00001", None)]
+
+
+def test_encodings(tmp_path: Path) -> None:
+    text = "name,v\nMüller,é\n"
+    assert read_table(written(tmp_path, text.encode())).rows() == [("Müller", "é")]
+    latin = written(tmp_path, text.encode("latin-1"))
+    assert read_table(latin).rows() == [("Müller", "é")]
+    assert read_table(latin, encoding="latin-1").rows() == [("Müller", "é")]
+    with pytest.raises(InputError, match="latin-1"):
+        read_table(latin, encoding="utf-8")
+    with pytest.raises(PolicyError, match="did you mean 'utf-8'"):
+        read_table(latin, encoding="utf-9")
+    with pytest.raises(InputError, match="UTF-16"):
+        read_table(written(tmp_path, text.encode("utf-16")))
+
+
+def test_quotes_newlines_and_emoji(tmp_path: Path) -> None:
+    frame = read_table(written(tmp_path, 'a,b\n"x\ny, ""z""",👩‍👩‍👧\n" p ",\n'.encode()))
+    assert frame.rows() == [('x\ny, "z"', "👩‍👩‍👧"), (" p ", None)]
+    out = tmp_path / "out.csv"
+    store(frame, out)
+    assert read_table(out).equals(frame)
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"a,b,c\n1,2\n1,2,3\n", "fewer fields in line 2"),
+        (b'a,b,c\n1,"2,\n2",3\n1,2\n', "fewer fields in line 4"),
+        (b"a,b\n1,2,3\n", "more fields"),
+        (b"a,b,a\n1,2,3\n", "'a' more than once"),
+        (b"a,b\r1,2\r", "carriage return"),
+        (b"a,b\n1,2\n,\n\n", "blank lines beside"),
+    ],
+)
+def test_ragged_and_odd_files_are_refused(tmp_path: Path, content: bytes, says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        read_table(written(tmp_path, content))
+
+
+def test_a_missing_last_value_is_no_short_row(tmp_path: Path) -> None:
+    rows = read_table(written(tmp_path, b'a,b\n"1,5",\n2,"x\n\ny"\n,\n')).rows()
+    assert rows == [("1,5", None), ("2", "x\n\ny"), (None, None)]
+
+
+def test_a_name_that_looks_like_a_doubled_one_is_fine(tmp_path: Path) -> None:
+    assert read_table(written(tmp_path, b"a,a_duplicated_0\n1,2\n")).columns == ["a", "a_duplicated_0"]
+
+
+@pytest.mark.parametrize("name", ["t.csv.gz", "t.parquet", "t.xlsx"])
+def test_broken_files_are_refused(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    good = tmp_path / f"good{name[1:]}"
+    store(pl.DataFrame({"a": [os.urandom(40).hex() for _ in range(50)]}), good)
+    whole = good.read_bytes()
+    holed = whole[: len(whole) // 2] + bytes(60) + whole[len(whole) // 2 + 60 :]
+    for raw in (b"nonsense", whole[:-30], *([holed] if name.endswith(".gz") else [])):
+        path.write_bytes(raw)
+        with pytest.raises(InputError, match="cannot be read"):
+            read_table(path)
+
+
+def test_missing_files_and_folders(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no file"):
+        read_table(tmp_path / "no.csv")
+    with pytest.raises(InputError, match="folder"):
+        read_table(tmp_path)
+    assert read_table(written(tmp_path, b"")).width == 0
+
+
+def test_separators(tmp_path: Path) -> None:
+    assert one_character("\\t") == "\t"
+    assert separator_of(written(tmp_path, b"a;b,c;d\n")) == ";"
+    assert separator_of(tmp_path / "t.parquet") is None
+    for bad in ("", "ab", '"', "é", "\n"):
+        with pytest.raises(PolicyError, match="separator"):
+            one_character(bad)
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("packed", ["", ".gz"])
+def test_a_release_is_separated_as_its_table(tmp_path: Path, separator: str, packed: str) -> None:
+    lines = ["zip,age,d", "01234,20,p", "01234,20,q", "01235,30,p"]
+    source = written(tmp_path, "\r\n".join(lines).replace(",", separator).encode(), "t.csv" + packed)
+    release = shoal.anonymize(source, quasi_identifiers=["zip"], k=3, effort="fast")
+    target = tmp_path / ("r.csv" + packed)
+    record = release.write(target)
+    raw = gzip.decompress(target.read_bytes()) if packed else target.read_bytes()
+    assert raw.splitlines()[0].decode() == lines[0].replace(",", separator)
+    assert shoal.verify(target, record, source).holds
+    release.write(tmp_path / "r.tsv", tmp_path / "tsv.json")
+    assert (tmp_path / "r.tsv").read_bytes().startswith(b"zip\tage\td\n")
+    assert shoal.verify(tmp_path / "r.tsv", tmp_path / "tsv.json", source).holds
+
+
+def test_an_excel_column_with_one_text_among_numbers_loses_nothing(tmp_path: Path) -> None:
+    import xlsxwriter
+
+    path = tmp_path / "t.xlsx"
+    with xlsxwriter.Workbook(path) as book:
+        sheet = book.add_worksheet()
+        sheet.write_column(0, 0, ["a", *range(1500), "last"])
+        sheet.write_column(0, 1, ["b", *range(1501)])
+    frame = read_table(path)
+    assert frame.height == 1501
+    assert frame["a"][-1] == "last"
+
+
+@pytest.mark.parametrize(
+    ("frame", "says"),
+    [
+        (pl.DataFrame({"a": ["x" * 40_000]}), "32,767"),
+        (pl.DataFrame({"a": [2**60 + 1]}), "2\\^53"),
+        (pl.DataFrame({"a": ["x", None, ""]}), "without any value"),
+        (pl.DataFrame({"a": [[1]]}), "write Parquet"),
+    ],
+)
+def test_what_excel_cannot_hold_is_refused(tmp_path: Path, frame: pl.DataFrame, says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        publish_file(tmp_path / "t.xlsx", lambda temporary: store(frame, temporary))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_csv_cannot_hold_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="write Parquet"):
+        store(pl.DataFrame({"a": [[1]]}), tmp_path / "t.csv")
+
+
+def test_targets(tmp_path: Path) -> None:
+    source = written(tmp_path, b"a\n1\n")
+    link = tmp_path / "link.csv"
+    link.symlink_to(source)
+    hard = tmp_path / "hard.csv"
+    os.link(source, hard)
+    for target in (source, link, hard, tmp_path / "." / "t.csv"):
+        with pytest.raises(InputError, match="input itself"):
+            check_target(target, source)
+    with pytest.raises(InputError, match="make it first"):
+        check_target(tmp_path / "no" / "t.csv")
+    with pytest.raises(InputError, match="folder"):
+        check_target(tmp_path)
+
+
+def test_a_failed_file_leaves_what_was_there(tmp_path: Path) -> None:
+    target = tmp_path / "t.csv"
+    target.write_text("old")
+
+    def fail(path: Path) -> None:
+        path.write_text("half")
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(OSError, match="No space"):
+        publish_file(target, fail)
+    with pytest.raises(ValueError, match="bad"):
+        publish_file(target, lambda p: p.write_text("whole"), lambda _: (_ for _ in ()).throw(ValueError("bad")))
+    assert target.read_text() == "old"
+    assert [p.name for p in tmp_path.iterdir()] == ["t.csv"]

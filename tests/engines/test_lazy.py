@@ -1,0 +1,158 @@
+"""DuckDB relations and Spark frames: the same operations inside the engine, the same loss, the same kind out."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import shoal
+from shoal.errors import InputError, PolicyError
+
+duckdb = pytest.importorskip("duckdb", reason="the DuckDB engine needs the package duckdb")
+
+ASKED: dict[str, Any] = {"quasi_identifiers": ["a", "b"], "sensitive": ["s"], "k": 2, "effort": "fast", "seed": 5}
+
+
+def people(n: int = 300) -> pl.DataFrame:
+    return pl.DataFrame(
+        {
+            "a": [None if i % 11 == 0 else "abcdef"[i * i % 6] for i in range(n)],
+            "b": [i * 7 % 13 for i in range(n)],
+            "s": ["pqrs"[i * i * i % 4] for i in range(n)],
+            "name": [f"n{i}" for i in range(n)],
+            "row": list(range(n)),
+        }
+    )
+
+
+def classes(frame: pl.DataFrame) -> list[tuple]:
+    return sorted(frame.group_by("a", "b", "s").len().rows(), key=repr)
+
+
+@pytest.mark.parametrize("own", [True, False], ids=["own connection", "default connection"])
+def test_a_relation_comes_back_as_one(own: bool) -> None:
+    connection = duckdb.connect() if own else duckdb.default_connection()
+    frame = people()
+    relation = connection.from_arrow(frame.to_arrow())
+    release = shoal.anonymize(relation, identifiers=["name"], l=2, **ASKED)
+    assert type(release.table) is type(relation)
+    out = release.table.pl()
+    assert out.columns == ["a", "b", "s", "row"]
+    expected = shoal.anonymize(frame, identifiers=["name"], l=2, **ASKED)
+    assert release.loss == expected.loss
+    assert classes(out) == classes(expected.table)
+    before = {row: (a, b, s) for a, b, s, _, row in frame.rows()}
+    for a, b, s, row in out.rows():
+        held = before[row]
+        assert s == held[2]
+        assert a in (held[0], "*")
+        assert b in (held[1], None)
+    assert out["row"].to_list() != sorted(out["row"].to_list())
+    assert connection.sql("select count(*) from duckdb_views() where not internal").fetchall() == [(0,)]
+
+
+def test_a_release_is_drawn_once() -> None:
+    connection = duckdb.connect()
+    frame = pl.DataFrame({"a": ["x"] * 6, "b": [1, 1, 1, 1, 1, 2], "s": ["p"] * 6, "row": list(range(6))})
+    release = shoal.anonymize(connection.from_arrow(frame.to_arrow()), **ASKED)
+    assert release.table.fetchall() == release.table.fetchall()
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        "(1.5::double), (1.5), ('nan'), (null), ('inf'), (2.0)",
+        "(0.0::double), (-0.0), (2.5), (null)",
+        "(date '2020-01-01'), (date '2020-01-01'), (null), (date '2021-01-01')",
+        "(timestamp '2020-01-01 01:02:03.5'), (timestamp '2020-01-01 01:02:03.5'), (null), (timestamp '2021-01-01')",
+        "(true), (true), (false), (null)",
+        "(1.10::decimal(10, 2)), (1.10), (2.5), (null)",
+        "(170141183460469231731687303715884105727::hugeint), (170141183460469231731687303715884105727), (3), (4)",
+        "(''), (''), (null), (null)",
+        "('x'::enum('x', 'y')), ('x'), ('y'), (null)",
+    ],
+)
+def test_every_type_of_column_finds_its_cell(values: str) -> None:
+    relation = duckdb.connect().sql(f"select * from (values {values}) t(a)")
+    release = shoal.anonymize(relation, quasi_identifiers=["a"], k=2, effort="fast", seed=1)
+    assert release.audit.passes
+    assert release.audit.rows == len(relation.fetchall())
+
+
+def test_what_cannot_be_done_is_said() -> None:
+    connection = duckdb.connect()
+    relation = connection.sql("select * from (values (1, 'p'), (1, 'q')) t(a, s)")
+    with pytest.raises(PolicyError, match="did you mean 'a'"):
+        shoal.anonymize(relation, quasi_identifiers=["aa"], k=2)
+    with pytest.raises(InputError, match="row order"):
+        shoal.anonymize(relation, quasi_identifiers=["a"], k=2, keep_order=True)
+    with pytest.raises(InputError, match="cannot be grouped"):
+        shoal.anonymize(connection.sql("select interval 1 day as a"), quasi_identifiers=["a"], k=1)
+
+
+def test_an_empty_relation() -> None:
+    relation = duckdb.connect().sql("select 'x' as a, 1 as b, 'p' as s where false")
+    assert shoal.anonymize(relation, l=2, **ASKED).table.fetchall() == []
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet", ".csv.gz"])
+def test_both_engines_lose_the_same_group_by_group(tmp_path: Path, ending: str) -> None:
+    from shoal.engines.files import store
+
+    path = tmp_path / f"people{ending}"
+    store(people(), path)
+    found = {}
+    for engine in ("polars", "duckdb"):
+        release = shoal.anonymize(path, engine=engine, identifiers=["name"], l=2, **ASKED)
+        target = tmp_path / f"{engine}.csv"
+        record = release.write(target)
+        assert shoal.verify(target, record, path).holds
+        found[engine] = (release.loss, classes(pl.read_csv(target, infer_schema=False)))
+    assert found["duckdb"] == found["polars"]
+
+
+def test_a_missing_file_and_a_broken_one(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no file"):
+        shoal.anonymize(tmp_path / "no.csv", engine="duckdb", **ASKED)
+    (tmp_path / "bad.parquet").write_text("no parquet")
+    with pytest.raises(InputError, match="cannot be read by DuckDB"):
+        shoal.anonymize(tmp_path / "bad.parquet", engine="duckdb", **ASKED)
+
+
+@pytest.fixture(scope="module")
+def spark() -> Any:
+    pytest.importorskip("pyspark", reason="Spark frames need the package pyspark")
+    if not (shutil.which("java") or os.environ.get("JAVA_HOME")):
+        pytest.skip("Spark needs Java, and there is none")
+    from pyspark.sql import SparkSession
+
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+    session = builder.config("spark.sql.shuffle.partitions", "2").config("spark.driver.host", "127.0.0.1").getOrCreate()
+    yield session
+    session.stop()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_spark_frame_comes_back_as_one(spark: Any, tmp_path: Path) -> None:
+    frame = people(60)
+    rows = [tuple(r) for r in frame.rows()]
+    given = spark.createDataFrame(rows, "a string, b int, s string, name string, row bigint")
+    release = shoal.anonymize(given, identifiers=["name"], l=2, **ASKED)
+    assert type(release.table) is type(given)
+    assert dict(release.table.dtypes) == {"a": "string", "b": "int", "s": "string", "row": "bigint"}
+    got = pl.DataFrame([tuple(r) for r in release.table.collect()], schema=["a", "b", "s", "row"], orient="row")
+    expected = shoal.anonymize(frame, identifiers=["name"], l=2, **ASKED)
+    assert release.loss == expected.loss
+    assert classes(got) == classes(expected.table)
+    target = tmp_path / "r.csv"
+    record = release.write(target)
+    original = tmp_path / "people.csv"
+    frame.write_csv(original)
+    assert shoal.verify(target, record, original).holds

@@ -1,0 +1,129 @@
+"""A suppressed value is nowhere in what is published: not in the bytes of a file, not in a frame's levels."""
+
+from __future__ import annotations
+
+import gzip
+import pickle
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import shoal
+
+KEPT = ["keepsake-one", "keepsake-two"]
+GONE = [f"forbidden-{word}" for word in ("apple", "birch", "cedar", "daisy")]
+NUMBERS = [7_777_777_001, 7_777_777_002, 7_777_777_003, 7_777_777_004]
+
+
+def people(kind: Any = pl.String) -> pl.DataFrame:
+    """Eight people, of whom four can be grouped only with their place and number suppressed."""
+    return pl.DataFrame(
+        {
+            "place": pl.Series([*KEPT, *KEPT, *GONE]).cast(kind),
+            "number": [1, 2, 1, 2, *NUMBERS],
+            "other": pl.Series([f"carried {i % 2}" for i in range(8)]).cast(
+                kind if kind == pl.Categorical else pl.String
+            ),
+            "secret": ["p", "p", "q", "q", "p", "q", "p", "q"],
+        }
+    )
+
+
+def asked() -> dict[str, Any]:
+    return {"quasi_identifiers": ["place", "number"], "sensitive": ["secret"], "k": 2, "effort": "fast"}
+
+
+def assert_clean(raw: bytes) -> None:
+    for word in GONE:
+        assert word.encode() not in raw
+        assert word.split("-")[1].encode() not in raw
+        assert word.encode("utf-16-le") not in raw
+    for number in NUMBERS:
+        assert str(number).encode() not in raw
+        assert number.to_bytes(8, "little") not in raw
+
+
+def unpacked(path: Path) -> bytes:
+    raw = path.read_bytes()
+    if path.suffix == ".gz":
+        return gzip.decompress(raw)
+    if path.suffix == ".xlsx":
+        with zipfile.ZipFile(path) as archive:
+            return raw + b"".join(archive.read(name) for name in archive.namelist())
+    if path.suffix == ".parquet":  # pages are packed: lay them out once more without packing
+        import pyarrow.parquet as pq
+
+        file = pq.ParquetFile(path)
+        groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
+        columns = [group.column(j) for group in groups for j in range(group.num_columns)]
+        told = repr(file.metadata.metadata) + repr(file.schema_arrow.metadata) + repr([c.statistics for c in columns])
+        raw += told.encode()
+        dictionaries = pq.read_table(path, read_dictionary=["place", "other", "secret"])
+        for name in ("place", "other", "secret"):
+            for chunk in dictionaries[name].chunks:
+                raw += repr(getattr(chunk, "dictionary", chunk).to_pylist()).encode()
+    return raw
+
+
+@pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".parquet", ".xlsx", ".tsv"])
+@pytest.mark.parametrize("kind", [pl.String, pl.Categorical, pl.Enum([*KEPT, *GONE])], ids=["text", "category", "enum"])
+def test_the_bytes_written_hold_no_suppressed_value(tmp_path: Path, ending: str, kind: Any) -> None:
+    frame = people() if isinstance(kind, pl.Enum) else people(kind)
+    if isinstance(kind, pl.Enum):
+        frame = frame.with_columns(pl.col("place").cast(kind))
+    release = shoal.anonymize(frame, **asked())
+    assert release.loss["stars"] == 8
+    path = tmp_path / f"release{ending}"
+    beside = release.write(path)
+    raw = unpacked(path)
+    assert_clean(raw + beside.read_bytes() + release.report(tmp_path / "report.html").read_bytes())
+    assert KEPT[0].encode() in raw, "the search would not have found anything"
+
+
+@pytest.mark.parametrize("source", [".csv", ".parquet", ".xlsx"])
+def test_nor_do_those_of_a_release_made_from_a_file(tmp_path: Path, source: str) -> None:
+    from shoal.engines.files import store
+
+    store(people(), tmp_path / f"people{source}")
+    path = tmp_path / "release.parquet"
+    shoal.anonymize(tmp_path / f"people{source}", **asked()).write(path)
+    assert_clean(unpacked(path))
+
+
+def test_frames_hold_no_suppressed_value() -> None:
+    for kind in (pl.String, pl.Categorical):
+        frame = people(kind)
+        out = shoal.anonymize(frame, **asked()).table
+        assert_clean(pickle.dumps(out))
+        assert_clean(repr(out.to_arrow()).encode())
+        assert_clean(out.to_pandas().to_csv().encode())
+    table = people().to_arrow()
+    table = table.set_column(0, "place", table["place"].dictionary_encode()).replace_schema_metadata({"note": GONE[0]})
+    out = shoal.anonymize(table, **asked()).table
+    assert_clean(pickle.dumps(out))
+    assert out.schema.metadata is None
+    assert pa.types.is_dictionary(out.schema.field("place").type)
+
+
+def test_pandas_levels_and_index_hold_no_suppressed_value() -> None:
+    frame = people().to_pandas()
+    frame["place"] = frame["place"].astype("category")
+    frame = frame.set_index(pd.Index(frame["place"].astype(str), name=GONE[0]), drop=False)
+    frame.attrs["note"] = GONE[0]
+    out = shoal.anonymize(frame, **asked()).table
+    assert set(out["place"].cat.categories) == {*KEPT, "*"}
+    assert isinstance(out.index, pd.RangeIndex)
+    assert out.attrs == {}
+    assert_clean(pickle.dumps(out))
+
+
+def test_an_enumeration_keeps_no_suppressed_level() -> None:
+    frame = people().with_columns(pl.col("place").cast(pl.Enum([*GONE, *KEPT])))
+    out = shoal.anonymize(frame, **asked()).table
+    assert out.schema["place"] == pl.Enum([*KEPT, "*"])
+    assert_clean(pickle.dumps(out))

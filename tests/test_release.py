@@ -1,0 +1,343 @@
+"""A release is written whole and verified, or not at all; and what was written can be checked again."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import shoal
+from shoal.errors import CertificateError, InputError, VerificationError
+from shoal.judge.file import seal
+
+ROOT = Path(__file__).parents[1]
+ASKED: dict[str, Any] = {"quasi_identifiers": ["zip", "age"], "sensitive": ["d"], "k": 2, "effort": "fast", "seed": 3}
+LINES = [
+    "name,zip,age,d,note",
+    "Ann,01234,20,flu,n1",
+    "Bob,01234,20,cold,n2",
+    "Cid,01234,31,flu,n3",
+    "Dee,01235,32,hiv,n4",
+    "Eve,,31,cold,n5",
+    "Fay,,31,flu,n6",
+    "",
+]
+
+
+def source(folder: Path) -> Path:
+    path = folder / "people.csv"
+    path.write_text("\n".join(LINES))
+    return path
+
+
+def written(folder: Path, name: str = "r.csv", **more: Any) -> tuple[Path, Path, Path]:
+    path = source(folder)
+    release = shoal.anonymize(path, identifiers=["name"], **(ASKED | more))
+    return path, folder / name, release.write(folder / name)
+
+
+@pytest.mark.parametrize("name", ["r.csv", "r.csv.gz", "r.tsv", "r.parquet", "r.xlsx"])
+@pytest.mark.parametrize("publish", ["stars", "ranges"])
+def test_what_was_written_holds(tmp_path: Path, name: str, publish: str) -> None:
+    original, path, record = written(tmp_path, name, publish=publish)
+    before = original.read_bytes()
+    for verdict in (shoal.verify(path, record), shoal.verify(path, record, original)):
+        assert verdict.holds, [f for f in verdict.findings if not f[1]]
+    assert original.read_bytes() == before
+    assert sorted(p.name for p in tmp_path.iterdir()) == sorted(["people.csv", path.name, record.name])
+
+
+def typed() -> pl.DataFrame:
+    n = 8
+    half = [0, 0, 0, 0, 1, 2, 3, 4]
+    return pl.DataFrame(
+        {
+            "i": half,
+            "f": [i + 0.5 for i in half],
+            "whole": [float(i) for i in half],
+            "b": [i > 0 for i in half],
+            "date": [dt.date(2020, 1, 1 + i) for i in half],
+            "at": [dt.datetime(2020, 1, 1, 1, 2, 3, 500_000 * (i % 2)) for i in half],
+            "zone": [dt.datetime(2020, 1, 1 + i, tzinfo=dt.UTC) for i in half],
+            "time": [dt.time(1, i) for i in half],
+            "long": [dt.timedelta(hours=i) for i in half],
+            "dec": [Decimal(f"{i}.50") for i in half],
+            "gap": [None, None, 1, 1, None, 2, 3, 4],
+            "s": ["p", "q"] * (n // 2),
+            "carried": [dt.datetime(2021, 5, 1, i) for i in range(n)],
+            "number": [i / 3 for i in range(n)],
+        }
+    )
+
+
+@pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".parquet", ".xlsx"])
+@pytest.mark.parametrize("column", typed().columns[:11])
+def test_every_type_can_be_published_and_verified_in_every_format(tmp_path: Path, column: str, ending: str) -> None:
+    frame = typed()
+    if ending == ".xlsx":
+        if column in ("zone", "long", "dec", "time", "at"):
+            pytest.skip("Excel has no zones, spans, decimals or exact times")
+        frame = frame.select("i", "f", "whole", "b", "date", "gap", "s")
+    original = tmp_path / "typed.parquet"
+    frame.write_parquet(original)
+    release = shoal.anonymize(original, quasi_identifiers=[column], sensitive=["s"], k=2, effort="fast", seed=0)
+    path = tmp_path / f"r{ending}"
+    record = release.write(path)
+    verdict = shoal.verify(path, record, original)
+    assert verdict.holds, [f for f in verdict.findings if not f[1]]
+    if ending == ".csv" and column not in ("gap", "b", "at"):
+        assert path.read_text().count("*") == release.loss["stars"] == 4
+
+
+def test_an_empty_release(tmp_path: Path) -> None:
+    for text in ("zip,age,d\n", "zip,age,d"):
+        path = tmp_path / "e.csv"
+        path.write_text(text)
+        out = tmp_path / "r.csv"
+        record = shoal.anonymize(path, l=3, **ASKED).write(out)
+        assert out.read_text() == "zip,age,d\n"
+        assert shoal.verify(out, record, path).holds
+
+
+def test_an_empty_text_and_a_missing_one(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"zip": ["", "", None, None, "x", "x"], "age": ["1"] * 6, "d": ["p", "q"] * 3})
+    release = shoal.anonymize(frame, **ASKED)
+    for name in ("r.csv", "r.parquet", "r.xlsx"):
+        record = release.write(tmp_path / name, tmp_path / f"{name}.json")
+        assert shoal.verify(tmp_path / name, record).holds
+
+
+def test_a_cell_of_ten_megabytes(tmp_path: Path) -> None:
+    long = "ab,\n" * 2_500_000
+    frame = pl.DataFrame({"zip": [long, long, "x", "y"], "age": ["1"] * 4, "d": ["p", "q"] * 2, "note": [long] * 4})
+    path = tmp_path / "r.csv"
+    record = shoal.anonymize(frame, **ASKED).write(path)
+    assert shoal.verify(path, record).holds
+    back = shoal.anonymize(path, **(ASKED | {"star": "#"})).table
+    assert sorted(back["zip"].str.len_chars()) == [1, 1, len(long), len(long)]
+
+
+def first_kept_zip(text: str) -> str:
+    return text.replace("01234", "01299", 1)
+
+
+TAMPERED: dict[str, Callable[[str], str]] = {
+    "a byte": lambda t: t.replace("flu", "flv", 1),
+    "a star filled in": lambda t: t.replace("*", "01235", 1),
+    "a value starred": lambda t: t.replace("01234", "*", 1),
+    "a value changed": first_kept_zip,
+    "a row dropped": lambda t: "\n".join(t.splitlines()[:-1]) + "\n",
+    "a row doubled": lambda t: t + t.splitlines()[-1] + "\n",
+    "a carried value": lambda t: t.replace("n1", "n9"),
+    "a blank at the end": lambda t: t + "\n",
+    "line ends": lambda t: t.replace("\n", "\r\n"),
+}
+
+
+@pytest.mark.parametrize("with_original", [False, True])
+@pytest.mark.parametrize("how", TAMPERED)
+def test_a_tampered_release_is_caught(tmp_path: Path, how: str, with_original: bool) -> None:
+    original, path, record = written(tmp_path)
+    path.write_text(TAMPERED[how](path.read_text()))
+    verdict = shoal.verify(path, record, original if with_original else None)
+    assert not verdict.holds
+    assert not {name: holds for name, holds, _ in verdict.findings}["file"]
+
+
+@pytest.mark.parametrize("how", ["a byte", "a star filled in", "a value changed", "a row dropped", "a carried value"])
+def test_with_the_original_a_forged_certificate_does_not_help(tmp_path: Path, how: str) -> None:
+    original, path, record = written(tmp_path)
+    path.write_text(TAMPERED[how](path.read_text()))
+    facts = json.loads(record.read_text())
+    verdict = shoal.verify(path, record)
+    from shoal.release import file_hash
+
+    facts["release"] |= {"sha256": file_hash(path), "rows": verdict.audit.rows}
+    facts |= {"groups": verdict.audit.classes, "smallest_group": verdict.audit.smallest_class}
+    facts["privacy"]["k"] = verdict.audit.k
+    facts["seal"] = seal(facts)
+    record.write_text(json.dumps(facts))
+    assert not shoal.verify(path, record, original).holds
+
+
+EDITS: dict[str, Callable[[dict], Any]] = {
+    "bound": lambda r: r["certificate"].update(lower_bound=r["certificate"]["cost"], ratio=1.0),
+    "cost": lambda r: r["certificate"].update(cost=r["certificate"]["lower_bound"], ratio=1.0),
+    "ratio": lambda r: r["certificate"].update(ratio=1.0001),
+    "theorem": lambda r: r["certificate"]["guarantee"].update(theorem="none"),
+    "k": lambda r: r["policy"]["privacy"][0].update(k=1),
+    "level": lambda r: r["privacy"].update(k=7),
+    "stars": lambda r: r["stars"].update(zip=0),
+    "loss": lambda r: r["loss"].update(stars=0),
+    "seed": lambda r: r["policy"].update(seed=None),
+    "hash": lambda r: r["release"].update(sha256="0" * 64),
+    "rows": lambda r: r["release"].update(rows=5),
+    "groups": lambda r: r.update(groups=9),
+    "no seal": lambda r: r.pop("seal"),
+}
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_an_edited_certificate_is_caught(tmp_path: Path, edit: str) -> None:
+    _, path, record = written(tmp_path)
+    facts = json.loads(record.read_text())
+    EDITS[edit](facts)
+    record.write_text(json.dumps(facts))
+    assert not shoal.verify(path, record).holds
+
+
+@pytest.mark.parametrize("edit", ["level", "ratio", "stars", "loss", "hash", "rows", "groups"])
+def test_sealing_a_contradiction_again_does_not_help(tmp_path: Path, edit: str) -> None:
+    _, path, record = written(tmp_path)
+    facts = json.loads(record.read_text())
+    EDITS[edit](facts)
+    record.write_text(json.dumps({**facts, "seal": seal(facts)}))
+    assert not shoal.verify(path, record).holds
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "{", "[]", "3", "{}", '{"release": 1, "policy": 1, "certificate": 1, "stars": 1}', "[" * 100_000],
+)
+def test_what_is_no_certificate_is_refused(tmp_path: Path, text: str) -> None:
+    _, path, record = written(tmp_path)
+    record.write_text(text)
+    with pytest.raises(InputError, match="certificate"):
+        shoal.verify(path, record)
+
+
+@pytest.mark.parametrize("key", ["release", "policy", "certificate", "stars", "changed", "loss", "groups", "privacy"])
+@pytest.mark.parametrize("value", [None, 99, "x", [1]])
+def test_a_malformed_certificate_is_refused_or_fails(tmp_path: Path, key: str, value: Any) -> None:
+    _, path, record = written(tmp_path)
+    facts = json.loads(record.read_text())
+    facts[key] = value
+    record.write_text(json.dumps(facts))
+    with contextlib.suppress(shoal.ShoalError):
+        assert not shoal.verify(path, record).holds
+
+
+def test_a_bound_above_the_cost_is_no_certificate(tmp_path: Path) -> None:
+    _, path, record = written(tmp_path)
+    facts = json.loads(record.read_text())
+    facts["certificate"]["lower_bound"] = facts["certificate"]["cost"] + 1
+    record.write_text(json.dumps(facts))
+    with pytest.raises(CertificateError, match="outside"):
+        shoal.verify(path, record)
+
+
+def test_a_release_without_a_column_fails(tmp_path: Path) -> None:
+    _, path, record = written(tmp_path)
+    pl.read_csv(path, infer_schema=False).drop("zip").write_csv(path)
+    with pytest.raises(VerificationError, match="zip"):
+        shoal.verify(path, record)
+
+
+def test_an_identifier_put_back_is_caught(tmp_path: Path) -> None:
+    _, path, record = written(tmp_path)
+    pl.read_csv(path, infer_schema=False).with_columns(name=pl.lit("Ann")).write_csv(path)
+    assert ("identifiers", False) in [(name, holds) for name, holds, _ in shoal.verify(path, record).findings]
+
+
+def test_nothing_is_published_where_the_bytes_break_the_promise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    release = shoal.anonymize(source(tmp_path), identifiers=["name"], **ASKED)
+    target = tmp_path / "r.csv"
+    target.write_text("an older release")
+    from shoal.engines import files
+
+    honest = files.store
+
+    def spoil(frame: pl.DataFrame, path: Path, separator: str | None = None) -> None:
+        honest(frame, path, separator)
+        path.write_text(path.read_text().replace("*", "01235", 1))
+
+    monkeypatch.setattr(files, "store", spoil)
+    with pytest.raises(VerificationError, match="stars in the file"):
+        release.write(target)
+    assert target.read_text() == "an older release"
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["people.csv", "r.csv"]
+
+
+def child(code: str, folder: Path, limit: int | None = None) -> subprocess.Popen[str]:
+    """Python in a process of its own; ``limit`` is the largest file it may write, in bytes."""
+    before = (lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))) if limit else None
+    return subprocess.Popen(
+        [sys.executable, "-c", code],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=before,
+    )
+
+
+LARGE = """
+import sys
+from shoal.cli import main
+sys.argv = ["shoal", "anonymize", "big.csv", "--quasi", "a", "--k", "2", "-o", "NAME", "--effort", "fast", "--json"]
+main()
+"""
+
+
+@pytest.mark.parametrize("name", ["r.csv", "r.csv.gz", "r.parquet", "r.xlsx"])
+def test_a_full_disk_leaves_nothing_behind(tmp_path: Path, name: str) -> None:
+    lines = "".join(f"{i % 5},{i * 7919 % 1000003}\n" for i in range(30_000))
+    (tmp_path / "big.csv").write_text("a,b\n" + lines)
+    process = child(LARGE.replace("NAME", name), tmp_path, 20_000)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 2, err
+    assert json.loads(out)["status"] == 2
+    assert "Traceback" not in err
+    assert [p.name for p in tmp_path.iterdir()] == ["big.csv"]
+
+
+WAITING = """
+import sys, time
+from shoal.engines import files
+honest = files.store
+def slow(frame, path, separator=None):
+    honest(frame, path, separator)
+    print("written", flush=True)
+    time.sleep(60)
+files.store = slow
+from shoal.cli import main
+sys.argv = ["shoal", "anonymize", "people.csv", "--quasi", "zip,age", "--k", "2", "-o", "r.csv", "--effort", "fast"]
+main()
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=["ctrl-c", "term", "kill-9"])
+def test_an_interrupted_write_leaves_no_half_release(tmp_path: Path, number: signal.Signals) -> None:
+    before = source(tmp_path).read_bytes()
+    (tmp_path / "r.csv").write_text("an older release")
+    process = child(WAITING, tmp_path)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "written\n"
+    time.sleep(0.05)
+    process.send_signal(number)
+    _, err = process.communicate(timeout=30)
+    assert (tmp_path / "r.csv").read_text() == "an older release"
+    assert (tmp_path / "people.csv").read_bytes() == before
+    left = sorted(p.name for p in tmp_path.iterdir() if p.name not in ("people.csv", "r.csv"))
+    if number == signal.SIGKILL:
+        assert [name[:7] for name in left] == [".shoal-"]
+    else:
+        assert left == []
+        assert process.returncode in (130, 143)
+        assert "no file is half written" in err
