@@ -174,8 +174,8 @@ def test_with_the_original_a_forged_certificate_does_not_help(tmp_path: Path, ho
 
 
 EDITS: dict[str, Callable[[dict], Any]] = {
-    "bound": lambda r: r["certificate"].update(lower_bound=r["certificate"]["cost"], ratio=1.0),
-    "cost": lambda r: r["certificate"].update(cost=r["certificate"]["lower_bound"], ratio=1.0),
+    "bound": lambda r: r["certificate"].update(lower_bound=r["certificate"]["lower_bound"] - 1),
+    "cost": lambda r: r["certificate"].update(cost=r["certificate"]["cost"] + 1),
     "ratio": lambda r: r["certificate"].update(ratio=1.0001),
     "theorem": lambda r: r["certificate"]["guarantee"].update(theorem="none"),
     "k": lambda r: r["policy"]["privacy"][0].update(k=1),
