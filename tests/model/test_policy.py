@@ -132,6 +132,7 @@ def test_what_is_enforced_for_each_model() -> None:
     assert need(shoal.RecursiveLDiversity(1.0, 2, "s")) == Requirement(1, (3, 1), (1, 1))
     assert need(shoal.RecursiveLDiversity(3.0, 2, "s")) == Requirement(1, (2, 1), (1, 1))
     assert need(shoal.AlphaKAnonymity(1 / 3, 6, "s")) == Requirement(6, (3, 1), (1, 1))
+    assert need(shoal.AlphaKAnonymity(0.4, 2, "s")) == Requirement(2, (3, 1), (1, 1))
     assert need(shoal.SimultaneousLDiversity(2), sensitive=("s",)) == Requirement(1, (1,), (2,))
     for model, says in [
         (shoal.TCloseness(0.1), "audit"),
