@@ -16,7 +16,7 @@ from shoal.engines.codes import as_text
 
 
 def used(values: pl.Series, index: np.ndarray) -> tuple[pl.Series, np.ndarray]:
-    """The values that ``index`` points at, each once, and the index into them.  O(v + rows)."""
+    """The values that ``index`` points at, and the index into them alone.  O(values + index)."""
     seen = np.zeros(len(values), bool)
     seen[index] = True
     place = np.cumsum(seen) - 1
@@ -49,8 +49,7 @@ def starred_text(
 
 
 def polars_column(values: pl.Series, index: np.ndarray, like: pl.DataType) -> pl.Series:
-    """``values`` at ``index``; a category stays one, with levels of its own."""
-    values, index = used(values, index)
+    """``values`` at ``index``, each of which is used; a category stays one, with levels of its own."""
     if values.dtype == pl.String:
         if isinstance(like, pl.Categorical):
             values = values.cast(pl.Categorical(pl.Categories.random()))
@@ -65,7 +64,6 @@ def arrow_column(values: pl.Series, index: np.ndarray, like: Any) -> Any:
     """The same as a PyArrow array of type ``like`` where that can hold it."""
     import pyarrow as pa
 
-    values, index = used(values, index)
     short = values.to_arrow()
     if pa.types.is_dictionary(like):
         held = np.flatnonzero(values.is_not_null().to_numpy())
@@ -92,7 +90,6 @@ def pandas_column(values: pl.Series, index: np.ndarray, like: Any) -> Any:
     """The same as a pandas Series; whole numbers and booleans with a missing value take the nullable type."""
     import pandas as pd
 
-    values, index = used(values, index)
     if isinstance(like, pd.CategoricalDtype):
         present = set(values.drop_nulls().to_list())
         levels = [c for c in like.categories if c in present]

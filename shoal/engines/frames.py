@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from shoal.engines.codes import Coded, encode
-from shoal.engines.columns import arrow_column, pandas_column, polars_column
+from shoal.engines.columns import arrow_column, pandas_column, polars_column, used
 from shoal.errors import InputError, PolicyError
 from shoal.model.histogram import Histogram, mixed_radix
 from shoal.model.partition import Partition
@@ -133,7 +133,10 @@ class FrameTable:
         names = list(kept.columns)
         if order is not None:
             group = group[order]
-        new = {r.name: (r.values, r.index[group]) for r in replacements}
+        new = {}
+        for r in replacements:
+            values, index = used(r.values, r.index)
+            new[r.name] = (values, index[group])
         for column in counted.sensitive:
             if column.name in self.coded and column.name in names:
                 codes = column.codes if order is None else column.codes[order]

@@ -69,6 +69,7 @@ def page(
         (name, before["distinct_values"].get(name, 0), changed[name], 100 * changed[name] / rows if rows else 0.0)
         for name in policy["quasi_identifiers"]
     ]
+    shown_columns = [(*facts, f"{share:.1f}") for *facts, share in columns]
     checks = [
         (
             c["model"] + (f" of {c['column']}" if c["column"] else ""),
@@ -104,7 +105,7 @@ def page(
         ),
         (
             "What it cost, column by column",
-            _table(["column", "different values before", "cells published coarser", "%"], columns)
+            _table(["column", "different values before", "cells published coarser", "%"], shown_columns)
             + f"<figure>{bars([(n, share) for n, _, _, share in columns], '% of cells published coarser')}</figure>"
             + _table(["measure", "value"], sorted(release["loss"].items())),
         ),

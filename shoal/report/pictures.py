@@ -44,19 +44,21 @@ def class_sizes(sizes: Mapping[str, int], most: int = 40) -> str:
             )
             low = high + 1
     peak = max(n for _, n in bins) or 1
-    step = min(60.0, 660 / len(bins))
+    step = min(90.0, 660 / len(bins))
+    turned = step < 40
     lines = []
     for i, (name, n) in enumerate(bins):
         tall = 150 * n / peak
         x = 30 + i * step
         middle = x + step * 0.4
-        turn = f' transform="rotate(-60 {middle:.1f} 184)" text-anchor="end"' if step < 40 else ' text-anchor="middle"'
+        turn = f' transform="rotate(-60 {middle:.1f} 184)" text-anchor="end"' if turned else ' text-anchor="middle"'
         lines.append(
             f'<rect x="{x:.1f}" y="{170 - tall:.1f}" width="{step * 0.8:.1f}" height="{tall:.1f}" fill="#14688a">'
             f"<title>{n:,} rows in classes of {escape(name)}</title></rect>"
             f'<text x="{middle:.1f}" y="184"{turn}>{escape(name)}</text>'
         )
     return (
-        '<svg viewBox="0 0 720 250" width="720" role="img" aria-label="rows by size of their class">'
+        f'<svg viewBox="0 0 720 {250 if turned else 196}" width="720" role="img" '
+        'aria-label="rows by size of their class">'
         f'<text x="30" y="12">rows by the size of their class (highest bar: {peak:,} rows)</text>{"".join(lines)}</svg>'
     )

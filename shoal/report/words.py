@@ -65,8 +65,11 @@ def certificate_words(release: Mapping[str, Any]) -> str:
 def assumptions(policy: Mapping[str, Any]) -> list[str]:
     """What the promise rests on."""
     return [
-        "The attacker knows that a person is in the table and all of that person's quasi-identifiers, and nothing "
-        "about the sensitive columns: " + ", ".join(policy["quasi_identifiers"]) + ".",
+        "The attacker knows that a person is in the table and all of that person's quasi-identifiers ("
+        + ", ".join(policy["quasi_identifiers"])
+        + "), and nothing about the sensitive columns"
+        + (" (" + ", ".join(policy["sensitive"]) + ")" if policy["sensitive"] else "")
+        + ".",
         "Columns without a role are carried along unchanged; whoever chose the roles answers for them.",
         "A missing value is a value of its own. It is never a wildcard that would make rows alike that are not.",
         "A star is a value of its own too: fully starred rows are a group like any other and keep every promise.",

@@ -127,3 +127,16 @@ def test_an_enumeration_keeps_no_suppressed_level() -> None:
     out = shoal.anonymize(frame, **asked()).table
     assert out.schema["place"] == pl.Enum([*KEPT, "*"])
     assert_clean(pickle.dumps(out))
+
+
+def test_levels_that_are_numbers_hold_no_suppressed_value() -> None:
+    frame = people().to_pandas()
+    frame["number"] = frame["number"].astype("category")
+    out = shoal.anonymize(frame, **asked()).table
+    assert list(out["number"].cat.categories) == [1, 2]
+    assert_clean(pickle.dumps(out))
+    table = people().to_arrow()
+    table = table.set_column(1, "number", table["number"].dictionary_encode())
+    out = shoal.anonymize(table, **asked()).table
+    assert set(out["number"].combine_chunks().dictionary.to_pylist()) == {1, 2}
+    assert_clean(pickle.dumps(out))

@@ -156,3 +156,21 @@ def test_unknown_columns_are_refused_with_a_suggestion() -> None:
         judge(pl.DataFrame({"age": [1]}), ["agee"])
     with pytest.raises(PolicyError, match="sensitive"):
         judge(pl.DataFrame({"age": [1]}), ["age"], [], [LDiversity(2)])
+
+
+def test_levels_of_one_class_at_the_edge() -> None:
+    """Counts 4, 2, 1: each model just holds and just does not."""
+    table = pl.DataFrame({"a": ["x"] * 7, "s": list("ppppqqr")})
+    entropy = math.exp(-sum(n / 7 * math.log(n / 7) for n in (4, 2, 1)))
+    for good, bad in [
+        (EntropyLDiversity(entropy - 1e-4), EntropyLDiversity(entropy + 1e-4)),
+        (RecursiveLDiversity(1.34, 2), RecursiveLDiversity(4 / 3, 2)),
+        (RecursiveLDiversity(4.1, 3), RecursiveLDiversity(4.0, 3)),
+        (AlphaKAnonymity(4 / 7, 7), AlphaKAnonymity(0.571, 7)),
+        (AlphaKAnonymity(1.0, 7), AlphaKAnonymity(1.0, 8)),
+        (LDiversity(1), LDiversity(2)),
+        (DistinctLDiversity(3), DistinctLDiversity(4)),
+        (KAnonymity(7), KAnonymity(8)),
+    ]:
+        assert judge(table, ["a"], ["s"], [good]).passes, good
+        assert not judge(table, ["a"], ["s"], [bad]).passes, bad

@@ -1,0 +1,145 @@
+"""What was asked: read once, refused with a way out, and told to the certificate as plain values."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import shoal
+from shoal.errors import PolicyError
+from shoal.model.policy import PRESETS, Policy
+from shoal.model.privacy import MODELS, Requirement, describe, requirement, restore
+
+FULL = """
+quasi_identifiers = ["zip", "age"]
+sensitive = "d"
+identifiers = ["name"]
+k = 3
+l = 2
+entropy_l = 1.5
+recursive_cl = [2.0, 2]
+alpha_k = [0.5, 4]
+publish = "hierarchy"
+effort = 2.5
+seed = 7
+hierarchies = { zip = "zip.csv" }
+weights = { zip = 2 }
+max_level = { zip = 1 }
+privacy = [{ model = "DistinctLDiversity", l = 2, column = "d" }]
+"""
+
+
+def test_a_file_says_what_keyword_arguments_say(tmp_path: Path) -> None:
+    path = tmp_path / "p.toml"
+    path.write_text(FULL)
+    read = Policy.read(path)
+    said = Policy.of(
+        quasi_identifiers=["zip", "age"],
+        sensitive=["d"],
+        identifiers=["name"],
+        k=3,
+        l=2,
+        entropy_l=1.5,
+        recursive_cl=(2.0, 2),
+        alpha_k=(0.5, 4),
+        publish="hierarchy",
+        effort=2.5,
+        seed=7,
+        hierarchies={"zip": str(tmp_path / "zip.csv")},
+        weights={"zip": 2},
+        max_level={"zip": 1},
+        privacy=[shoal.DistinctLDiversity(2, "d")],
+    )
+    assert read == said
+    assert json.loads(json.dumps(read.describe())) == read.describe()
+    assert Policy.read(path, k=9, seed=1).seed == 1
+
+
+def test_arguments_override_a_policy() -> None:
+    base = Policy.of(quasi_identifiers=["a"], k=3)
+    assert Policy.of(base, k=7).privacy == (shoal.KAnonymity(7),)
+    assert Policy.of(base, seed=None) == base
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_presets(preset: str) -> None:
+    assert Policy.of(quasi_identifiers=["a"], preset=preset).privacy == (shoal.KAnonymity(PRESETS[preset][0]),)
+
+
+@pytest.mark.parametrize("text", ["k = ", "\x00", "k = 1\nk = 2"])
+def test_what_is_no_toml_is_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "p.toml"
+    path.write_text(text)
+    with pytest.raises(PolicyError, match="not TOML"):
+        Policy.read(path)
+
+
+def test_a_missing_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(PolicyError, match="shoal init"):
+        Policy.read(tmp_path / "no.toml")
+
+
+MODELS_MADE = [
+    shoal.KAnonymity(5),
+    shoal.LDiversity(3),
+    shoal.LDiversity(3, "d"),
+    shoal.DistinctLDiversity(2),
+    shoal.EntropyLDiversity(2.5),
+    shoal.RecursiveLDiversity(1.5, 2),
+    shoal.AlphaKAnonymity(0.4, 3),
+    shoal.TCloseness(0.2, "ordered"),
+    shoal.SimultaneousLDiversity(3),
+]
+
+
+@pytest.mark.parametrize("model", MODELS_MADE, ids=lambda m: type(m).__name__)
+def test_models_survive_json_and_state_their_case(model: Any) -> None:
+    assert restore(json.loads(json.dumps(describe(model)))) == model
+    assert model.name
+    assert model.monotone.startswith("monotone")
+    assert model.source
+    assert type(model).__name__ in MODELS
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        ({"model": "KAnonimity", "k": 2}, "did you mean 'KAnonymity'"),
+        ({"model": "KAnonymity", "kk": 2}, "did you mean 'k'"),
+        ({"model": "RecursiveLDiversity", "l": 2}, "needs"),
+        ({"model": "AlphaKAnonymity", "alpha": 1.5, "k": 2}, "share"),
+        ({"model": "TCloseness", "t": float("nan")}, "distance"),
+        ({"model": "TCloseness", "t": 0.1, "distance": "equals"}, "did you mean 'equal'"),
+        ({"model": "EntropyLDiversity", "l": float("inf")}, "number"),
+        ({}, "not a privacy model"),
+    ],
+)
+def test_bad_models_are_refused(data: dict[str, Any], says: str) -> None:
+    with pytest.raises(PolicyError, match=says):
+        restore(data)
+
+
+def test_what_is_enforced_for_each_model() -> None:
+    def need(*models: Any, sensitive: tuple[str, ...] = ("s", "u")) -> Requirement:
+        return requirement(models, sensitive)
+
+    assert need(shoal.KAnonymity(4), shoal.LDiversity(3)) == Requirement(4, (3, 3), (1, 1))
+    assert need(shoal.LDiversity(3, "u")) == Requirement(1, (1, 3), (1, 1))
+    assert need(shoal.EntropyLDiversity(2.2, "s")) == Requirement(1, (3, 1), (1, 1))
+    assert need(shoal.RecursiveLDiversity(1.0, 2, "s")) == Requirement(1, (3, 1), (1, 1))
+    assert need(shoal.RecursiveLDiversity(3.0, 2, "s")) == Requirement(1, (2, 1), (1, 1))
+    assert need(shoal.AlphaKAnonymity(1 / 3, 6, "s")) == Requirement(6, (3, 1), (1, 1))
+    assert need(shoal.AlphaKAnonymity(0.4, 2, "s")) == Requirement(2, (3, 1), (1, 1))
+    assert need(shoal.SimultaneousLDiversity(2), sensitive=("s",)) == Requirement(1, (1,), (2,))
+    for model, says in [
+        (shoal.TCloseness(0.1), "audit"),
+        (shoal.SimultaneousLDiversity(2), "audited"),
+        (shoal.LDiversity(2, "x"), "sensitive column"),
+    ]:
+        with pytest.raises(PolicyError, match=says):
+            need(model)
+    with pytest.raises(PolicyError, match="sensitive"):
+        need(shoal.LDiversity(2), sensitive=())
