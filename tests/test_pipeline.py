@@ -355,11 +355,6 @@ def test_a_wrong_solver_is_caught(monkeypatch: pytest.MonkeyPatch, breach: str) 
     assert breach == "rows" or isinstance(found.value, VerificationError)
 
 
-@pytest.mark.xfail(
-    reason="where a class holds no common value the cascade lends a row it needs; such releases are refused, not wrong",
-    raises=VerificationError,
-    strict=False,
-)
 def test_a_scarce_value_is_not_lent_where_it_is_needed() -> None:
     rows = [("x", 1, 1.5, "p"), *[("x", 1, 1.5, "q")] * 3, ("x", 1, None, "p"), ("x", 1, None, "r"), ("x", 2, 1.5, "q")]
     release = shoal.anonymize(table(rows), quasi_identifiers=Q, sensitive=["s"], distinct_l=2, effort="fast", seed=1)

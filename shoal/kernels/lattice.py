@@ -235,7 +235,7 @@ def publish(quasi, up, at, size, levels, exact, sensitive, values, left, k, freq
                     if not common[sensitive[order[i], 0]]:
                         rare += left[order[i]]
                 back = min(max(rare - 1, 0), n - k)
-                if distinct[0] > 2:
+                if distinct[0] > 1:
                     kinds = 0
                     for i in range(begin, end):
                         w = sensitive[order[i], 0]
