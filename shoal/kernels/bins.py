@@ -140,6 +140,7 @@ def rebalance(sizes, label, level, k, target, pairs, budget):
     (1) head, after, before are doubly linked lists: the items of each bin.
     (2) A step takes d = level[a] - level[b] > 0 and shifts s from a to b with 0 < s < d, so the sum of squared
         loads falls with every step: the loop ends.
+    The shift wanted is the one that brings one of the two to the mean of all bins, else half the difference.
     A round pairs the fullest bin with the emptiest, the next with the next, as long as one of the two is out of
     k..target.  When no pair helps, the worst bin tries every other.
     """
@@ -155,6 +156,7 @@ def rebalance(sizes, label, level, k, target, pairs, budget):
             before[head[b]] = i
         head[b] = i
     item = np.empty((2, n), dtype=np.int64)  # members of the giver and of the taker
+    mean = level.sum() // m
     while True:
         order = np.argsort(level)
         budget -= m
@@ -212,15 +214,17 @@ def rebalance(sizes, label, level, k, target, pairs, budget):
                 firsts[side] = first[rank]
                 seconds[side] = second[rank]
             give, take = sizes_of[0], sizes_of[1]
-            best, best_p, best_q = d, -1, -1  # |2 s - d|, least so far
+            over, under = level[a] - mean, mean - level[b]
+            aim = 2 * min(over, under) if min(over, under) > 0 else d
+            best, best_p, best_q = d + d, -1, -1  # |2 s - aim|, least so far
             q = 0
-            for p in range(len(give)):  # both ascend, so the q that brings 2 s nearest to d only moves on
-                while q + 1 < len(take) and 2 * (give[p] - take[q]) > d:
+            for p in range(len(give)):  # both ascend, so the q that brings 2 s nearest to the aim only moves on
+                while q + 1 < len(take) and 2 * (give[p] - take[q]) > aim:
                     q += 1
                 for near in range(max(q - 1, 0), q + 1):
                     s = give[p] - take[near]
-                    if 0 < s < d and abs(2 * s - d) < best:
-                        best, best_p, best_q = abs(2 * s - d), p, near
+                    if 0 < s < d and abs(2 * s - aim) < best:
+                        best, best_p, best_q = abs(2 * s - aim), p, near
             if best_p < 0:
                 continue
             for side in range(2):

@@ -103,6 +103,10 @@ def test_items_of_k_or_more_stand_alone_in_the_greedy_methods():
     assert cover([3, 12, 10, 4, 4], 10, "fold").loads.tolist() == [11, 12, 10]
 
 
+def test_fold_merges_its_leftover_into_the_least_loaded_bin():
+    assert cover([9, 9, 5, 5, 4], 10, "fold", order="given").loads.tolist() == [18, 14]
+
+
 def test_zeros_are_dealt_out_and_change_nothing():
     found = cover([0, 5, 0, 0, 5, 0], 5)
     assert found.loads.tolist() == [5, 5]

@@ -17,13 +17,18 @@ import numpy as np
 
 from shoal.model.certificate import Guarantee
 from shoal.problems.labels.bounds import Bound, distinct, lower_bound, most_bins, up
-from shoal.problems.labels.exact import Limits, search
+from shoal.problems.labels.exact import SHORT, Limits, search
 from shoal.problems.labels.five_halves import FACTOR_5_2, five_halves_labels
 from shoal.problems.labels.greedy import spread_labels
 from shoal.problems.labels.instance import Cover, Instance, finish, instance
 
-VISITS = 4_000_000  # visits of items and bins that the repairs of one answer may take
-AUTO = Limits(fillings=4000, steps=400_000, nodes=100, seconds=None)  # counted, not timed: the same answer every time
+VISITS = 4_000_000  # visits of items and bins that a repair may take
+LONG = 50_000  # labels from which auto leaves a gap of 1 / 4096 of the cost alone
+FEW = 40  # items per bin up to which bins are filled one by one before they are balanced
+KINDS = 400  # distinct sizes up to which a long list is searched by ways to fill a bin
+AUTO = Limits(
+    fillings=2500, steps=400_000, nodes=20, seconds=None, undecided=2
+)  # counted, not timed: the same answer every time
 
 
 def balanced(given: Instance, m: int, low: int, high: int, budget: int = VISITS) -> tuple[np.ndarray, int, int, int]:
@@ -81,30 +86,40 @@ def auto_labels(given: Instance, bound: Bound) -> np.ndarray:
 
     best_key = key(best)
     ideal = (bound.value, -most)
-    budget = VISITS // 100 if given.wide else VISITS
+    n = len(given.sizes)
+    budget = VISITS // 100 if given.wide else VISITS // (2 if n <= LONG else 4)
+
+    def enough() -> bool:
+        """The bound is met; in a long list, or as good as met."""
+        return (best_key[0] - bound.value) * (4096 if n > LONG else 1) < (bound.value if n > LONG else 1)
+
     if best_key > ideal:
         offer(spread_labels(given))
-    if best_key > ideal:
+    works = 0  # bins known to work
+    if best_key > ideal and n > FEW * most:
         label, least, _, budget = balanced(given, most, k, max(bound.value, up(total, most)), budget)
         if least >= k:
+            works = most
             offer(label)
     if best_key > ideal:
-        offer(filled(given, k, bound.value, budget // 8)[0])
-    for part in (0, 64, 16, 4) if len(given.sizes) <= 300_000 else (0, 64):  # caps between the bound and the cost
-        if best_key[0] > bound.value:
+        offer(filled(given, k, bound.value, budget // 4)[0])
+    for part in (0, 64, 16, 4) if n <= 6 * LONG else (0, 64):  # caps between the bound and the cost at hand
+        if not enough():
             high = bound.value + ((best_key[0] - bound.value) // part if part else 0)
-            offer(filled(given, high, high, budget // 8)[0])
-    tries = min(40, 2_000_000 // len(given.sizes))
-    few, works, fails, m, step = up(total, max(best_key[0] - 1, 1)), 0, most, most - 1, 1
-    while best_key[0] > bound.value and few <= m < fails and m > works and tries > 0 and budget > 0:
+            offer(filled(given, high, high, budget // 4)[0])
+    tries = 0 if LONG < n <= FEW * most else min(40, 1_000_000 // n)
+    few, fails, m, step = up(total, max(best_key[0] - 1, 1)), most + (n <= FEW * most), most, 1
+    if n > FEW * most:
+        m -= 1
+    while not enough() and few <= m < fails and m > works and tries > 0 and budget > 0:
         tries -= 1
         label, least, _, budget = balanced(given, m, k, max(bound.value, up(total, m)), budget)
         if least >= k:
-            works = m  # bins known to work, bins known to fail
+            works = m
             offer(label)
             few = up(total, best_key[0] - 1)
         else:
-            fails = m
+            fails = m  # bins known to fail
         if works == 0:  # nothing worked yet: 1, 2, 4, ... bins fewer
             m, step = max(m - step, min(few, m - 1)), 2 * step
         else:
@@ -120,7 +135,9 @@ def auto(given: Instance) -> Cover:
     """
     bound = lower_bound(given.sizes, given.k)
     label = auto_labels(given, bound)
-    if given.cost(label) > bound.value and len(given.sizes) <= 2000:
+    if given.cost(label) > bound.value and (
+        len(given.sizes) <= SHORT or np.count_nonzero(np.diff(given.sizes)) < KINDS
+    ):
         label, bound, _ = search(given, label, bound, AUTO)
     promise = Guarantee(factor=2.5, additive=0, theorem=FACTOR_5_2)
     return finish(given, label, "auto", promise, bound.value, bound.argument)

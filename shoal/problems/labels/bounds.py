@@ -42,8 +42,12 @@ def lower_bound(sizes: np.ndarray, k: int) -> Bound:
 
 def distinct(sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Distinct sizes, descending, and how often each occurs, both of the sizes' type."""
-    values, counts = np.unique(sizes, return_counts=True)
-    return values[::-1], counts[::-1].astype(values.dtype)
+    steps = np.diff(sizes)
+    if (steps > 0).any():
+        values, counts = np.unique(sizes, return_counts=True)
+        return values[::-1], counts[::-1].astype(values.dtype)
+    first = np.concatenate([[0], np.flatnonzero(steps) + 1])
+    return sizes[first], np.diff(first, append=len(sizes)).astype(sizes.dtype)
 
 
 def most_bins(values: np.ndarray, counts: np.ndarray, k: int) -> int:

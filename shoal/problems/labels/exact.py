@@ -17,6 +17,7 @@ from shoal.problems.labels.bounds import Bound, lower_bound
 from shoal.problems.labels.five_halves import FACTOR_5_2
 from shoal.problems.labels.instance import Cover, Instance, finish
 
+SHORT = 2000  # items up to which packings are searched through one by one
 REFUTED = "every packing with a smaller largest bin was ruled out"
 
 
@@ -28,12 +29,14 @@ class Limits:
     steps     int          choices of one depth-first search
     nodes     int | None   nodes of one integer program
     seconds   float | None all together
+    undecided int | None   questions that may stay without an answer before the search ends
     """
 
     fillings: int
     steps: int
     nodes: int | None
     seconds: float | None
+    undecided: int | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -123,6 +126,7 @@ def search(given: Instance, label: np.ndarray, bound: Bound, limits: Limits) -> 
     ways = list_fillings(given, values, counts, cost - 1, limits.fillings) if low < cost else None
     sums = np.unique(ways.loads) if ways is not None else None
     stopped = None
+    undecided = 0
     first = True
     while low < cost:
         high = low if first else (low + cost - 1) // 2  # the bound itself first, then halving
@@ -144,6 +148,9 @@ def search(given: Instance, label: np.ndarray, bound: Bound, limits: Limits) -> 
         low = high + 1
         if verdict is None:
             stopped = "limit on time or counted work"
+            undecided += 1
+            if undecided == limits.undecided:
+                break
         else:
             proved = low
     if sums is not None:
@@ -174,6 +181,8 @@ def _decide(
             return chosen
         spans = [slice(ways.start[j], ways.start[j + 1]) for j in chosen]
         return [np.repeat(ways.kind[s], ways.times[s]).tolist() for s in spans]
+    if len(given.sizes) > SHORT:
+        return None
     steps = limits.steps // 100 if given.wide else limits.steps
     path = np.empty(2 * len(given.sizes) + 1, np.int64)
     while True:
