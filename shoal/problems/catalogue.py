@@ -16,7 +16,12 @@ from shoal.errors import PolicyError
 CATALOGUE: dict[str, dict[str, str]] = {
     "tables": {},
     "labels": {},
-    "regions": {},
+    "regions": {
+        "auto": "shoal.problems.regions.auto:auto",
+        "tree": "shoal.problems.regions.tree:tree",
+        "search": "shoal.problems.regions.search:search",
+        "exact": "shoal.problems.regions.exact:exact",
+    },
     "tiles": {},
     "gather": {},
     "cellular": {},
