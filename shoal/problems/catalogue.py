@@ -38,7 +38,12 @@ CATALOGUE: dict[str, dict[str, str]] = {
         "bicriteria": "shoal.problems.labels.scheme:bicriteria",
         "exact": "shoal.problems.labels.exact:exact",
     },
-    "regions": {},
+    "regions": {
+        "auto": "shoal.problems.regions.auto:auto",
+        "tree": "shoal.problems.regions.tree:tree",
+        "search": "shoal.problems.regions.search:search",
+        "exact": "shoal.problems.regions.exact:exact",
+    },
     "tiles": {
         "kd_tree": "shoal.problems.tiles.kd_tree:kd_tree",
         "least_waste": "shoal.problems.tiles.search:least_waste",

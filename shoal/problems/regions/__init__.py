@@ -1,0 +1,23 @@
+"""Merge the nodes of a (planar) graph into connected regions of weight at least k.
+
+Input     areas 0..n-1 with whole weights of at least 0, pairs of neighbours, one threshold k or several; optionally
+          boundaries that no region crosses and counts of sensitive values with an l.
+Answer    a partition of the areas into regions, each connected and eligible: every threshold met and no sensitive value
+          above 1/l of its records.  Components that are not eligible as a whole are left out, or joined to the nearest.
+Cost      weight of the heaviest region (the paper's); or areas merged away, sum of squared weights, weight over
+          max(k, heaviest area), moment of inertia, border edges, one after the other.
+Promise   least maximum: factor 3 on 4-connected and 4 on 3-connected planar graphs, 1 + d wherever a spanning tree of
+          degree d is at hand (Du, Eppstein, Goodrich, Lueker 2009, Theorem 3).
+Hardness  strongly NP-hard on 3-regular planar graphs with unit weights and k = 3; no factor below 4/3 unless P = NP
+          (the same).
+
+Every algorithm has the signature ``(Task, CountBound) -> Found``; ``merge`` is the front door, ``nested`` repeats it at
+rising thresholds.
+"""
+
+from __future__ import annotations
+
+from shoal.problems.regions.merge import merge, nested
+from shoal.problems.regions.result import Nested, Regions, crosswalk, hierarchy_rows, region_names
+
+__all__ = ["Nested", "Regions", "crosswalk", "hierarchy_rows", "merge", "nested", "region_names"]

@@ -1,0 +1,383 @@
+"""Spanning trees of low degree and the cutting of a tree into parts.
+
+A graph is two arrays in compressed rows: the neighbours of v are ``indices[indptr[v]:indptr[v + 1]]``,
+each edge stands in both rows.  A forest is ``parent`` (-1 at a root) with ``order``, its vertices in preorder.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+_WIDE = 64  # above so many neighbours a vertex is left by its next free edge, not by the one with fewest exits
+
+
+@njit(cache=True)
+def uniform(state: np.ndarray) -> float:
+    """One draw from [0, 1) by xorshift64*; ``state`` uint64[1], not 0, is advanced."""
+    x = state[0]
+    x ^= x >> np.uint64(12)
+    x ^= x << np.uint64(25)
+    x ^= x >> np.uint64(27)
+    state[0] = x
+    return float((x * np.uint64(2685821657736338717)) >> np.uint64(11)) / 9007199254740992.0
+
+
+@njit(cache=True)
+def deep_tree(indptr, indices, first, seed):
+    """A depth-first forest that steps to the free neighbour with the fewest free neighbours: long paths, low degree.
+
+    indptr   int64[n + 1], indices int64[2m]   the graph
+    first    int64     vertex to start at
+    seed     uint64    breaks ties; 0 takes the first
+    returns  parent int64[n], order int64[n]
+
+    O(sum of min(degree, 64) * degree) time, O(n) space.
+    """
+    n = indptr.shape[0] - 1
+    state = np.empty(1, np.uint64)
+    state[0] = seed
+    parent = np.full(n, -1, np.int64)
+    order = np.empty(n, np.int64)
+    seen = np.zeros(n, np.bool_)
+    free = np.empty(n, np.int64)
+    for v in range(n):
+        free[v] = indptr[v + 1] - indptr[v]
+    at = indptr[:-1].copy()
+    stack = np.empty(n, np.int64)
+    done = 0
+    for start in range(n):
+        root = start if start else first
+        if start and start == first:
+            root = 0
+        if seen[root]:
+            continue
+        top = 0
+        stack[0] = root
+        seen[root] = True
+        order[done] = root
+        done += 1
+        for e in range(indptr[root], indptr[root + 1]):
+            free[indices[e]] -= 1
+        while top >= 0:
+            v = stack[top]
+            best = -1
+            if free[v] > 0:
+                if indptr[v + 1] - indptr[v] > _WIDE:
+                    while seen[indices[at[v]]]:
+                        at[v] += 1
+                    best = indices[at[v]]
+                else:
+                    least = n + 1.0
+                    for e in range(indptr[v], indptr[v + 1]):
+                        u = indices[e]
+                        if not seen[u]:
+                            key = float(free[u])
+                            if seed:
+                                key += 0.9 * uniform(state)
+                            if key < least:
+                                least = key
+                                best = u
+            if best < 0:
+                top -= 1
+                continue
+            seen[best] = True
+            parent[best] = v
+            order[done] = best
+            done += 1
+            for e in range(indptr[best], indptr[best + 1]):
+                free[indices[e]] -= 1
+            top += 1
+            stack[top] = best
+    return parent, order
+
+
+@njit(cache=True)
+def degrees(parent):
+    """Degree of every vertex in a forest; int64[n]."""
+    found = np.zeros(parent.shape[0], np.int64)
+    for v in range(parent.shape[0]):
+        if parent[v] >= 0:
+            found[v] += 1
+            found[parent[v]] += 1
+    return found
+
+
+@njit(cache=True)
+def preorder(parent):
+    """The vertices of a forest so that every parent comes before its children and subtrees are contiguous; int64[n]."""
+    n = parent.shape[0]
+    head = np.full(n + 1, -1, np.int64)
+    after = np.empty(n, np.int64)
+    for v in range(n - 1, -1, -1):
+        p = parent[v] if parent[v] >= 0 else n
+        after[v] = head[p]
+        head[p] = v
+    order = np.empty(n, np.int64)
+    stack = np.empty(n + 1, np.int64)
+    top = 0
+    stack[0] = head[n]
+    done = 0
+    while top >= 0:
+        v = stack[top]
+        if v < 0:
+            top -= 1
+            continue
+        stack[top] = after[v]
+        order[done] = v
+        done += 1
+        top += 1
+        stack[top] = head[v]
+    return order
+
+
+@njit(cache=True)
+def eligible(total, need, ways):
+    """Whether sums over a part meet every threshold and, when ``ways`` > 1, the frequency form of l-diversity.
+
+    total  int64[t + s]  sums of the t weights, then of the s sensitive values
+    need   int64[t]      thresholds
+    ways   int64         l: no value may have more than 1/l of the records; 1 asks nothing
+    """
+    t = need.shape[0]
+    for i in range(t):
+        if total[i] < need[i]:
+            return False
+    if ways > 1:
+        records = 0
+        tallest = 0
+        for i in range(t, total.shape[0]):
+            records += total[i]
+            tallest = max(tallest, total[i])
+        return records >= ways * tallest
+    return True
+
+
+@njit(cache=True)
+def cut(parent, order, features, need, ways):
+    """Cut a forest into parts that are eligible and, but for what is merged back at the roots, inclusion-minimal.
+
+    Going up from the leaves, a subtree is cut off as soon as what is left of it is eligible.  What is left at a root
+    joins parts cut off directly below it, the lightest first, until the union is eligible (one is enough where only
+    thresholds count).
+
+    parent, order   the forest
+    features        int64[n, t + s]  as for ``eligible``
+    returns         label int64[n]; -1 throughout a tree that is not eligible as a whole
+
+    O(n (t + s)) time and space.
+    """
+    n, width = features.shape
+    rest = features.copy()
+    head = np.zeros(n, np.bool_)
+    for i in range(n - 1, -1, -1):
+        v = order[i]
+        if eligible(rest[v], need, ways):
+            head[v] = True
+        elif parent[v] >= 0:
+            for j in range(width):
+                rest[parent[v], j] += rest[v, j]
+    label = np.full(n, -1, np.int64)
+    count = 0
+    i = 0
+    while i < n:
+        root = order[i]
+        end = i + 1
+        while end < n and parent[order[end]] >= 0:
+            end += 1
+        if not head[root]:
+            least = -1
+            label[root] = 0  # 0 marks, for a moment, the root's own part
+            for j in range(i + 1, end):
+                v = order[j]
+                if label[parent[v]] == 0:
+                    if not head[v]:
+                        label[v] = 0
+                    elif least < 0 or rest[v, 0] < rest[least, 0]:
+                        least = v
+            if least >= 0:
+                head[least] = False
+                for f in range(width):
+                    rest[root, f] += rest[least, f]
+                head[root] = eligible(rest[root], need, ways)
+            for j in range(i + 1, end):
+                v = order[j]
+                label[v] = -1
+                if head[v] and not head[root]:  # in preorder the first part met hangs directly below the root's own
+                    head[v] = False
+                    for f in range(width):
+                        rest[root, f] += rest[v, f]
+                    head[root] = eligible(rest[root], need, ways)
+            label[root] = -1
+        if head[root]:
+            for j in range(i, end):
+                v = order[j]
+                if head[v]:
+                    label[v] = count
+                    count += 1
+                else:
+                    label[v] = label[parent[v]]
+        i = end
+    return label
+
+
+@njit(cache=True)
+def _find(union, v):
+    while union[v] != v:
+        union[v] = union[union[v]]
+        v = union[v]
+    return v
+
+
+@njit(cache=True)
+def _swap(parent, degree, mark, stamp, u, a, b):
+    """Put (a, b) into the tree for a tree edge at u on the path between them; False, unchanged, if u is not on it."""
+    x = a
+    while x >= 0:
+        mark[x] = stamp
+        x = parent[x]
+    y = b
+    while y >= 0 and mark[y] != stamp:
+        y = parent[y]
+    meet = y
+    for side in range(2):
+        low = a if side == 0 else b
+        high = b if side == 0 else a
+        x = low
+        child = -1
+        while x != meet:
+            if x == u:
+                child = x  # drop the edge above u
+            if parent[x] == u:
+                child = x  # drop the edge below u
+            if child >= 0:
+                break
+            x = parent[x]
+        if child >= 0:
+            degree[child] -= 1
+            degree[parent[child]] -= 1
+            back = high
+            v = low
+            while True:  # the part hanging from ``child`` is hung up again by ``low``
+                above = parent[v]
+                parent[v] = back
+                if v == child:
+                    break
+                back = v
+                v = above
+            degree[a] += 1
+            degree[b] += 1
+            return True
+    return False
+
+
+@njit(cache=True)
+def reduce_degree(indptr, indices, parent, phases):
+    """Exchange edges until the largest degree of the forest is within one of the least possible (Fuerer, Raghavachari).
+
+    parent   int64[n]  a spanning forest, changed in place
+    phases   int64     how many improvements to try, each O(m log n) and the exchanges' paths
+    returns  bool      whether it ended by itself: the largest degree is then at most the least possible plus one
+
+    Vertices of degree at least D - 1 are bad.  A non-tree edge between two components of good vertices closes a cycle;
+    a vertex of degree D on it is improved, and vertices of degree D - 1 on it become good, for that edge could improve
+    them first.
+    """
+    n = parent.shape[0]
+    degree = degrees(parent)
+    depth = np.empty(n, np.int64)
+    union = np.empty(n, np.int64)
+    top = np.empty(n, np.int64)
+    good = np.empty(n, np.bool_)
+    via = np.empty((n, 2), np.int64)
+    mark = np.zeros(n, np.int64)
+    todo = np.empty((2 * n + 4, 3), np.int64)
+    done = np.empty((2 * n + 4, 3), np.int64)
+    stamp = 0
+    for _ in range(phases):
+        largest = degree.max()
+        if largest <= 2:
+            return True
+        order = preorder(parent)
+        for i in range(n):
+            v = order[i]
+            depth[v] = depth[parent[v]] + 1 if parent[v] >= 0 else 0
+            good[v] = degree[v] < largest - 1
+            via[v, 0] = -1
+            union[v] = v
+            top[v] = v
+            if good[v] and parent[v] >= 0 and good[parent[v]]:
+                r = _find(union, parent[v])
+                union[v] = r
+        worst = -1
+        p = -1
+        q = -1
+        moved = True
+        while moved and worst < 0:
+            moved = False
+            for a in range(n):
+                if not good[a] or worst >= 0:
+                    continue
+                for e in range(indptr[a], indptr[a + 1]):
+                    b = indices[e]
+                    if b <= a or not good[b] or _find(union, a) == _find(union, b):
+                        continue
+                    for sweep in range(2):  # look for a vertex of degree D first; only then make the path good
+                        x = top[_find(union, a)]
+                        y = top[_find(union, b)]
+                        while x != y:
+                            if depth[x] < depth[y]:
+                                x, y = y, x
+                            up = parent[x]
+                            if sweep == 0:
+                                if degree[x] == largest:
+                                    worst = x
+                                elif degree[up] == largest:
+                                    worst = up
+                                if worst >= 0:
+                                    break
+                            else:
+                                for v in (x, up):
+                                    if not good[v]:
+                                        good[v] = True
+                                        via[v, 0] = a
+                                        via[v, 1] = b
+                                r = _find(union, up)
+                                union[_find(union, x)] = r
+                            x = top[_find(union, up)]
+                        if worst >= 0:
+                            break
+                    if worst >= 0:
+                        p = a
+                        q = b
+                        break
+                    moved = True
+        if worst < 0:
+            return True
+        count = 0
+        have = 1
+        todo[0, 0] = worst
+        todo[0, 1] = p
+        todo[0, 2] = q
+        while have > 0 and count < 2 * n:  # ends first, so that they can take one more edge
+            have -= 1
+            u = todo[have, 0]
+            a = todo[have, 1]
+            b = todo[have, 2]
+            done[count] = todo[have]
+            count += 1
+            for end in (a, b):
+                if via[end, 0] >= 0:
+                    todo[have, 0] = end
+                    todo[have, 1] = via[end, 0]
+                    todo[have, 2] = via[end, 1]
+                    have += 1
+                    via[end, 0] = -1
+        for i in range(count - 1, -1, -1):
+            u = done[i, 0]
+            a = done[i, 1]
+            b = done[i, 2]
+            stamp += 1
+            if degree[a] > largest - 2 or degree[b] > largest - 2 or not _swap(parent, degree, mark, stamp, u, a, b):
+                return False
+    return False

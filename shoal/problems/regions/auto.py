@@ -1,0 +1,34 @@
+"""What is run when no method is named: tree, search, small components exactly, the linear program where it is quick."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shoal.problems.regions.bounds import CountBound, best_packing, price_out
+from shoal.problems.regions.exact import settle
+from shoal.problems.regions.search import improve, search
+from shoal.problems.regions.task import Clock, Found, Task
+from shoal.problems.regions.value import value
+
+_SMALL = 10  # components of so many areas are settled exactly,
+_MANY = 40  # when there are at most so many of them
+
+
+def auto(task: Task, bound: CountBound) -> Found:
+    """The search, with everything proved that can be proved in about the same time again."""
+    clock = Clock.of(task.seconds)
+    found = search(task, bound)
+    label, details = found.label, dict(found.details)
+    size = np.bincount(bound.component)
+    small = int((size <= _SMALL).sum())
+    if 0 < small <= _MANY:
+        label, settled = settle(task, bound, label, _SMALL, clock)
+        details["settled_exactly"] = int(settled.sum())
+    if task.n <= 1_000 and int(label.max()) + 1 < bound.value:
+        price_out(task, bound, label, nodes=int(2_000_000 * max(task.effort, 0.25)), clock=clock)
+        better = best_packing(task, bound, label)
+        if better is not None:
+            improved = improve(task, bound, better, clock)
+            if value(task, improved, task.objective) < value(task, label, task.objective):
+                label = improved
+    return Found(label, found.guarantee, details=details)

@@ -1,0 +1,255 @@
+"""What every partition into eligible connected regions must look like: how many regions at most, how heavy at least.
+
+All bounds look at the thresholds alone, so they hold with l-diversity as well.  H is the set of areas that meet every
+threshold alone, the light components are those of G - H.  Every region holds an area of H or lies in one light
+component; so at most |H| + (sum over the light components of the disjoint eligible sets they have room for) regions
+exist, and where only thresholds count some partition attains it: H's areas alone, the sets, everything else joined
+to a neighbour.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from shoal.problems.regions.graph import Graph, components, induced
+from shoal.problems.regions.packing import Packing, pack
+from shoal.problems.regions.task import Clock, Task, sums
+
+_PRICED = 400  # light components of so many areas at most are given to the linear program
+_VISITS = 10_000_000  # areas looked at by the annealing over separators
+
+
+@dataclass(slots=True)
+class CountBound:
+    """An upper bound on the number of regions, with its parts.
+
+    value      the bound
+    argument   which argument gave it
+    table      every bound computed, by name
+    component  int64[n]  component of the graph of each area
+    heavy      bool[n]   H
+    room       int64[c]  bound on the sets in each light component
+    home       int64[c]  component of the graph each light component lies in
+    nodes      int64[n]  light component of each area, -1 in H
+    packings   what the linear program found, by light component
+    """
+
+    value: int
+    argument: str
+    table: dict[str, int]
+    component: np.ndarray
+    heavy: np.ndarray
+    room: np.ndarray
+    home: np.ndarray
+    nodes: np.ndarray
+    packings: dict[int, Packing] = field(default_factory=dict)
+
+    def per_component(self) -> np.ndarray:
+        """The bound for each component of the graph."""
+        count = int(self.component.max()) + 1 if len(self.component) else 0
+        found = np.bincount(self.component[self.heavy], minlength=count)
+        np.add.at(found, self.home, self.room)
+        return found
+
+
+def how_many(weights: np.ndarray, need: np.ndarray) -> np.ndarray:
+    """floor(min over thresholds of weight / need), row by row."""
+    return (weights // need).min(axis=-1)
+
+
+def count_bound(task: Task, *, steps: int = 20_000) -> CountBound:
+    """Counting and separators: quick at any size.
+
+    steps  of the annealing over separators, which also ends by the areas it has looked at; 0 leaves it out
+
+    O(n + m) time, and the annealing.
+    """
+    weights, need, g = task.weights, task.need, task.graph
+    _, component = components(g)
+    count = int(component.max()) + 1 if g.n else 0
+    total = np.zeros((count, len(need)), np.int64)
+    np.add.at(total, component, weights)
+    capped = np.zeros((count, len(need)), np.int64)
+    np.add.at(capped, component, np.minimum(weights, need))
+    heavy = np.asarray((weights >= need).all(axis=1))
+    light, inside = induced(g, ~heavy)
+    many, label = components(light)
+    lot = np.zeros((many, len(need)), np.int64)
+    np.add.at(lot, label, weights[inside])
+    room = how_many(lot, need)
+    home = np.zeros(many, np.int64)
+    home[label] = component[inside]
+    nodes = np.full(g.n, -1, np.int64)
+    nodes[inside] = label
+    table = {
+        "total": int(how_many(total, need).sum()),
+        "capped": int(how_many(capped, need).sum()),
+        "heavy": int(heavy.sum() + room.sum()),
+    }
+    arguments = {
+        "total": "each region weighs at least k",
+        "capped": "each region holds at least k of min(weight, k)",
+        "heavy": "areas heavy enough alone, and what the components between them have room for",
+    }
+    open_ = room >= 2
+    if steps and open_.any():
+        from shoal.kernels.connected import separator
+
+        busy, members = induced(light, open_[label])
+        out = np.zeros(busy.n, np.bool_)
+        w = np.ascontiguousarray(weights[inside][members])
+        separator(busy.indptr, busy.indices, w, need, out, steps, _VISITS, 0.15, task.state)
+        better = np.bincount(label[members][out], minlength=many)
+        rest, stay = induced(busy, ~out)
+        pieces, piece = components(rest)
+        parts = np.zeros((pieces, len(need)), np.int64)
+        np.add.at(parts, piece, w[stay])
+        owner = np.zeros(pieces, np.int64)
+        owner[piece] = label[members[stay]]
+        np.add.at(better, owner, how_many(parts, need))
+        room = np.where(open_, np.minimum(room, better), room)
+        table["separator"] = int(heavy.sum() + room.sum())
+        arguments["separator"] = "areas heavy enough alone, further areas taken out, and what is left between them"
+    name = min(table, key=lambda key: (table[key], list(table).index(key)))
+    return CountBound(table[name], arguments[name], table, component, heavy, room, home, nodes)
+
+
+def price_out(
+    task: Task, bound: CountBound, label: np.ndarray, *, nodes: int, clock: Clock, tolls: int = 0, integer: bool = False
+) -> None:
+    """Lower the bound by linear programs over the light components, in place.
+
+    label   int64[n]  a partition: its regions without an area of H are the sets known
+    nodes, tolls, integer  as for ``pack``
+    """
+    holds = np.zeros(int(label.max()) + 1, np.bool_)
+    holds[label[bound.heavy]] = True
+    fits = np.asarray((sums(task, label)[:, : len(task.need)] >= task.need).all(axis=1))
+    for c in np.flatnonzero(bound.room >= 2):
+        member = np.flatnonzero(bound.nodes == c)
+        if len(member) > _PRICED or clock.left <= 0:
+            continue
+        mask = np.zeros(task.n, np.bool_)
+        mask[member] = True
+        part, _ = induced(task.graph, mask)
+        inside = label[member]
+        known = [np.flatnonzero(inside == p) for p in np.unique(inside) if not holds[p] and fits[p]]
+        packing = pack(
+            part,
+            np.ascontiguousarray(task.weights[member]),
+            task.need,
+            known=known,
+            bound=int(bound.room[c]),
+            nodes=nodes,
+            clock=clock,
+            tolls=tolls,
+            integer=integer,
+        )
+        packing.sets = [member[s] for s in packing.sets]
+        bound.room[c] = packing.bound
+        bound.packings[int(c)] = packing
+    if bound.packings:
+        value = int(bound.heavy.sum() + bound.room.sum())
+        bound.table["program"] = value
+        if value < bound.value:
+            bound.value = value
+            bound.argument = (
+                "areas heavy enough alone, and a linear program over all connected sets of the components "
+                "between them, rounded down component by component"
+            )
+
+
+def largest_bound(task: Task, bound: CountBound) -> tuple[int, str]:
+    """The heaviest region weighs at least this much, and why."""
+    from shoal.kernels.connected import hanging
+
+    if not task.n:
+        return 0, "nothing to place"
+    first = task.weights[:, 0]
+    total = np.zeros(int(bound.component.max()) + 1, np.int64)
+    np.add.at(total, bound.component, first)
+    shared = -(-total // np.maximum(bound.per_component(), 1))
+    held = hanging(task.graph.indptr, task.graph.indices, task.weights, task.need)
+    found = [
+        (int(first.max()), "the heaviest area"),
+        (task.k, "the threshold"),
+        (int(held.max()), "an area and what hangs on it alone, too light to be a region"),
+        (int(shared.max()), "the weight of a component shared among the most regions it can have"),
+    ]
+    return max(found, key=lambda pair: pair[0])
+
+
+def squares_bound(task: Task, bound: CountBound) -> int:
+    """The sum of squared region weights is at least this.
+
+    In a component with at most P regions without an area of H, split every region with several such areas between them:
+    the squares only fall.  That leaves one part for each area h of H, of weight at least w(h), and P more; the
+    squares are then least when everything else is poured where the level is lowest.
+    """
+    first = task.weights[:, 0]
+    least = 0
+    count = int(bound.component.max()) + 1 if task.n else 0
+    free = np.zeros(count, np.int64)
+    np.add.at(free, bound.home, bound.room)
+    order = np.argsort(bound.component, kind="stable")
+    for c, members in enumerate(np.split(order, np.cumsum(np.bincount(bound.component, minlength=count))[:-1])):
+        floor = sorted(first[members[bound.heavy[members]]].tolist())
+        left = int(first[members].sum())
+        squares = 0
+        while floor and left < floor[-1] * (len(floor) + int(free[c])):  # the heaviest stand above the level
+            left -= floor[-1]
+            squares += floor.pop() ** 2
+        slots = len(floor) + int(free[c])
+        least += squares + (-(-left * left // slots) if slots else left * left)
+    return least
+
+
+def best_packing(task: Task, bound: CountBound, label: np.ndarray) -> np.ndarray | None:
+    """The partition that the packings give where they hold more sets than ``label`` does; None otherwise.
+
+    Every area of H alone, every set found, everything else joined, layer by layer, to the lightest neighbouring region.
+    Only where nothing but thresholds counts.
+    """
+    if not task.thresholds_only or not bound.packings:
+        return None
+    holds = np.zeros(int(label.max()) + 1, np.bool_)
+    holds[label[bound.heavy]] = True
+    new = np.full(task.n, -1, np.int64)
+    new[bound.heavy] = np.arange(int(bound.heavy.sum()))
+    count = int(bound.heavy.sum())
+    for c in range(len(bound.room)):
+        if c in bound.packings:
+            sets = bound.packings[c].sets
+        else:
+            member = np.flatnonzero(bound.nodes == c)
+            sets = [member[label[member] == p] for p in np.unique(label[member]) if not holds[p]]
+            sets = sets or [member] * int(bound.room[c] > 0)
+        for members in sets:
+            new[members] = count
+            count += 1
+    if count <= int(label.max()) + 1:
+        return None
+    return joined(task.graph, task.weights[:, 0], new, count)
+
+
+def joined(g: Graph, weight: np.ndarray, label: np.ndarray, count: int) -> np.ndarray:
+    """Areas of label -1 joined, the ones next to a region first, to its lightest neighbouring region."""
+    label = label.copy()
+    load = np.bincount(label[label >= 0], weights=weight[label >= 0], minlength=count)
+    queue = [int(v) for v in np.flatnonzero(label < 0)]
+    while queue:
+        later = []
+        for v in queue:
+            near = label[g.indices[g.indptr[v] : g.indptr[v + 1]]]
+            near = near[near >= 0]
+            if len(near):
+                label[v] = near[np.argmin(load[near])]
+                load[label[v]] += weight[v]
+            else:
+                later.append(v)
+        if len(later) == len(queue):
+            break
+        queue = later
+    return label

@@ -1,0 +1,243 @@
+"""How many disjoint connected sets that meet the thresholds a graph has room for: linear program, cuts, integer
+program.
+
+Maximise sum y_R over connected sets R, minimal to meet the thresholds, with every vertex in at most one.  Columns
+are priced by going through all connected sets that cost less than one (``connected_sets``), so the program is solved
+over all of them; the bound is taken in whole numbers from the rounded prices, so no rounding of the solver enters it.
+
+Rows of three (Jepsen, Petersen, Spoorendonk, Pisinger 2008): of the sets that hold two or more of three vertices at
+most one can be chosen.  Their tolls only add to a set's price, so the same enumeration prices them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from shoal.problems.regions.graph import Graph
+from shoal.problems.regions.task import Clock
+
+UNIT = 10**9  # prices are whole multiples of 1 / UNIT
+_LOOSE = 10**3  # a set is worth a column when it costs this much less than UNIT
+
+
+@dataclass(slots=True)
+class Packing:
+    """A bound on the number of disjoint sets, the sets found, and how far the proof went."""
+
+    bound: int
+    sets: list[np.ndarray] = field(default_factory=list)
+    rounds: int = 0
+    columns: int = 0
+    tolls: int = 0
+    finished: bool = False  # the program was solved over all sets (before or after rows of three)
+
+    @property
+    def proved(self) -> bool:
+        """The sets found are as many as the bound."""
+        return len(self.sets) == self.bound
+
+
+def pack(
+    g: Graph,
+    weights: np.ndarray,
+    need: np.ndarray,
+    *,
+    known: Sequence[np.ndarray] = (),
+    bound: int,
+    nodes: int = 3_000_000,
+    clock: Clock | None = None,
+    tolls: int = 400,
+    integer: bool = False,
+) -> Packing:
+    """Bound, and with ``integer`` choose, disjoint connected sets whose sums of ``weights`` meet ``need``.
+
+    g, weights, need  a graph, int64[n, t], int64[t]
+    known             disjoint sets already found (vertex numbers); ``bound`` an upper bound already proved
+    nodes             connected sets looked at in one pricing at most; beyond it the bound so far stands
+    tolls             rows of three added at most
+    integer           finish with an integer program over every set that a better packing could hold
+
+    Exponential in the worst case; quick while sets have up to about 15 vertices.
+    """
+    from shoal.kernels.connected import connected_sets
+
+    clock = clock or Clock.of(None)
+    n = g.n
+    heavy_first = np.argsort(-weights[:, 0], kind="stable")
+    rank = np.empty(n, np.int64)
+    rank[heavy_first] = np.arange(n)
+    ends = g.edges()
+    from shoal.problems.regions.graph import graph
+
+    h = graph(rank[ends] if len(ends) else ends, n)
+    features = np.ascontiguousarray(weights[heavy_first])
+    answer = Packing(bound=bound, sets=[np.sort(s) for s in known])
+    master = _Master(n)
+    for found in known:
+        master.add_set(np.sort(rank[found]))
+
+    def priced(price: np.ndarray, toll: np.ndarray, limit: int, every: int) -> Any:
+        at, of = master.tolls_of(n)
+        most = nodes if clock.left > 0 else 0
+        return connected_sets(
+            h.indptr, h.indices, features, need, 1, price, toll, at, of, limit, 2**62, every, most, 4_000_000
+        )
+
+    price, toll = np.zeros(n, np.int64), np.zeros(0, np.int64)
+    if known:
+        master.solve()
+        price, toll = master.prices()
+    while not answer.proved:
+        answer.rounds += 1
+        members, stops, costs, looked = priced(price, toll, UNIT - _LOOSE, 0)
+        if looked < 0:
+            break
+        cheapest = int(costs.min()) if len(costs) else UNIT - _LOOSE
+        if cheapest > 0:
+            total = sum(price.tolist()) + sum(toll.tolist())
+            answer.bound = min(answer.bound, total // cheapest)
+        new = sum(map(master.add_set, np.split(members, stops)[:-1]))
+        if answer.proved:
+            break
+        if new == 0 and answer.rounds > 1:
+            answer.finished = True
+            if not (master.integral() or len(master.triples) >= tolls) and master.add_tolls(40):
+                master.solve()
+            else:
+                break
+        else:
+            master.solve()
+        if master.integral() and master.value > len(answer.sets):
+            answer.sets = [np.sort(heavy_first[s]) for s in master.chosen()]
+        price, toll = master.prices()
+    answer.columns, answer.tolls = len(master.sets), len(master.triples)
+    if integer and answer.finished and not answer.proved and clock.left > 0:
+        # every set costs at least UNIT - _LOOSE and a packing at most the total, so a packing with one set more than
+        # are known holds none that costs more than what the others leave
+        total = sum(price.tolist()) + sum(toll.tolist())
+        members, stops, costs, looked = priced(price, toll, total - len(answer.sets) * (UNIT - _LOOSE) + 1, 1)
+        if looked >= 0:
+            for found in np.split(members, stops)[:-1]:
+                master.add_set(found)
+            chosen, most = master.choose(len(answer.sets) + 1, min(clock.left, 600.0))
+            answer.bound = max(len(answer.sets), min(answer.bound, most))
+            if chosen is not None and len(chosen) > len(answer.sets):
+                answer.sets = [np.sort(heavy_first[s]) for s in chosen]
+            answer.columns = len(master.sets)
+    return answer
+
+
+class _Master:
+    """The linear program over the columns so far."""
+
+    def __init__(self, n: int) -> None:
+        import highspy
+
+        self.highs = highspy.Highs()
+        self.highs.setOptionValue("output_flag", False)
+        self.highs.setOptionValue("threads", 1)
+        self.n = n
+        self.sets: list[np.ndarray] = []
+        self.seen: set[bytes] = set()
+        self.triples: list[tuple[int, int, int]] = []
+        self.value = 0.0
+        self.y = np.zeros(0)
+        self.dual = np.zeros(n)
+        for _ in range(n):
+            self.highs.addRow(-highspy.kHighsInf, 1.0, 0, np.empty(0, np.int32), np.empty(0))
+
+    def add_set(self, members: np.ndarray) -> bool:
+        """A column for a set of vertices; False when it is there already."""
+        key = np.sort(members).astype(np.int32)
+        if key.tobytes() in self.seen:
+            return False
+        self.seen.add(key.tobytes())
+        self.sets.append(key)
+        inside = set(key.tolist())
+        rows = [*key.tolist(), *(self.n + i for i, t in enumerate(self.triples) if len(inside.intersection(t)) >= 2)]
+        self.highs.addCol(-1.0, 0.0, 1e30, len(rows), np.array(rows, np.int32), np.ones(len(rows)))
+        return True
+
+    def solve(self) -> None:
+        """Solve, and keep value, weights and duals."""
+        self.highs.run()
+        solution = self.highs.getSolution()
+        self.y = np.array(solution.col_value)
+        self.dual = np.maximum(0.0, -np.array(solution.row_dual))
+        self.value = float(self.y.sum())
+
+    def integral(self) -> bool:
+        """Whether the program's answer is a packing."""
+        return len(self.y) > 0 and bool((np.minimum(self.y, np.abs(1 - self.y)) < 1e-7).all())
+
+    def chosen(self) -> list[np.ndarray]:
+        """The sets at one in an integral answer."""
+        return [self.sets[i] for i in np.flatnonzero(self.y > 0.5)]
+
+    def prices(self) -> tuple[np.ndarray, np.ndarray]:
+        """Duals as whole multiples of 1 / UNIT, of the vertices and of the triples."""
+        whole = np.rint(self.dual * UNIT).astype(np.int64)
+        return whole[: self.n].copy(), whole[self.n :].copy()
+
+    def tolls_of(self, n: int) -> tuple[np.ndarray, np.ndarray]:
+        """The triples of every vertex in compressed rows."""
+        flat = np.array(self.triples, np.int64).reshape(-1)
+        order = np.argsort(flat, kind="stable")
+        at = np.zeros(n + 1, np.int64)
+        np.cumsum(np.bincount(flat, minlength=n), out=at[1:])
+        return at, order // 3
+
+    def add_tolls(self, most: int) -> int:
+        """The most violated rows of three; returns how many were added."""
+        import highspy
+
+        live = np.flatnonzero(self.y > 1e-7)
+        member = np.zeros((len(live), self.n))
+        for i, j in enumerate(live):
+            member[i, self.sets[j]] = 1.0
+        weighted = member * self.y[live, None]
+        both = weighted.T @ member
+        found: list[tuple[float, tuple[int, int, int]]] = []
+        for a in np.flatnonzero(both.sum(axis=1) > 0):
+            holds = member[:, a] > 0
+            with_a = weighted[holds].T @ member[holds]
+            value = both[a][:, None] + both[a][None, :] + both - 2 * with_a
+            value[: a + 1, :] = 0
+            value[:, : a + 1] = 0
+            b, c = np.nonzero(np.triu(value, 1) > 1 + 1e-4)
+            found += [(float(value[i, j]), (int(a), int(i), int(j))) for i, j in zip(b, c, strict=True)]
+        found.sort(key=lambda pair: (-pair[0], pair[1]))
+        old = set(self.triples)
+        fresh = [t for _, t in found if t not in old][:most]
+        inside = np.zeros((len(self.sets), self.n), np.int8)
+        for i, members in enumerate(self.sets):
+            inside[i, members] = 1
+        for triple in fresh:
+            columns = np.flatnonzero(inside[:, list(triple)].sum(axis=1) >= 2)
+            self.highs.addRow(-highspy.kHighsInf, 1.0, len(columns), columns.astype(np.int32), np.ones(len(columns)))
+            self.triples.append(triple)
+        return len(fresh)
+
+    def choose(self, wanted: int, seconds: float) -> tuple[list[np.ndarray] | None, int]:
+        """An integer packing of ``wanted`` sets or more over the columns, or None; and a bound on how many exist."""
+        import highspy
+
+        for i in range(len(self.sets)):
+            self.highs.changeColIntegrality(i, highspy.HighsVarType.kInteger)
+        self.highs.setOptionValue("time_limit", seconds)
+        self.highs.setOptionValue("mip_rel_gap", 0.0)
+        self.highs.setOptionValue("mip_abs_gap", 0.99)
+        self.highs.run()
+        status = self.highs.getModelStatus()
+        info = self.highs.getInfo()
+        y = np.array(self.highs.getSolution().col_value)
+        feasible = info.primal_solution_status == 2 and len(y) == len(self.sets)
+        sets = [self.sets[i] for i in np.flatnonzero(y > 0.5)] if feasible else None
+        if status == highspy.HighsModelStatus.kOptimal and sets is not None:
+            return sets, max(len(sets), wanted - 1)
+        most = int(np.floor(-info.mip_dual_bound + 1e-6)) if np.isfinite(info.mip_dual_bound) else 2**31
+        return sets, max(most, wanted - 1)

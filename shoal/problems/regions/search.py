@@ -1,0 +1,146 @@
+"""Recombination: neighbouring regions merged and cut anew along random spanning trees, then single areas moved.
+
+Known from political districting as ReCom (DeFord, Duchin, Solomon 2021), there a sampler, here a search: merges of two
+or three regions are cut into as many as the drawn tree allows, and among equal numbers what is over is gathered in one
+region until it can be cut.  Starts from any valid partition, by default from the tree method's, so that method's
+promise holds for the heaviest region wherever that is what is asked for first.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from shoal.model.certificate import Guarantee
+from shoal.problems.regions.bounds import CountBound, largest_bound
+from shoal.problems.regions.task import Clock, Found, Task
+from shoal.problems.regions.tree import ceiling, promise, tree
+from shoal.problems.regions.value import one, value
+
+_NO_CAP = 2**62
+_SHARE = {"max": 0.2, "count": 0.5, "sumsq": 0.3, "excess": 0.3, "compact": 0.3}
+_HEAT = {"max": (0.3, 1e-3), "count": (3.0, 0.3), "sumsq": (0.1, 1e-3), "excess": (1.0, 0.01), "compact": (1.0, 0.01)}
+
+
+def search(task: Task, bound: CountBound) -> Found:
+    """Lower the objectives one after the other, each kept while the next is lowered.
+
+    A number of steps in proportion to the areas (at least 20, at most 4,000 an area), each linear in the regions
+    merged.
+    """
+    first = tree(task, bound)
+    label = first.label if task.start is None else task.start.copy()
+    degree = int(first.details["tree_degree"])
+    if task.objective[0] == "max" and task.start is not None and first.label.size:
+        label = min(label, first.label, key=lambda found: one(task, found, "max"))
+    label = improve(task, bound, label)
+    kept = task.plain and one(task, label, "max") <= ceiling(task, degree)
+    guarantee = promise(task, degree) if kept and task.objective[0] == "max" else Guarantee()
+    return Found(label, guarantee, details=first.details)
+
+
+def improve(
+    task: Task,
+    bound: CountBound,
+    label: np.ndarray,
+    clock: Clock | None = None,
+    objective: tuple[str, ...] | None = None,
+) -> np.ndarray:
+    """The search by itself, from a valid partition; never worse than it in the order of the objectives."""
+    clock = clock or Clock.of(task.seconds)
+    chain = objective or task.objective
+    label = np.ascontiguousarray(label, dtype=np.int64).copy()
+    cap = _NO_CAP
+    shares = sum(_SHARE[name] for name in chain)
+    warm = chain[0] in (
+        "sumsq",
+        "excess",
+    )  # many regions first: they lower the squares further than the search alone finds
+    for i, name in enumerate(("count", *chain) if warm else chain):
+        before = label.copy()
+        seconds = None if task.seconds is None else max(0.0, clock.left) * _SHARE[name] / max(shares, _SHARE[name])
+        shares -= 0 if warm and i == 0 else _SHARE[name]
+        if name == "max":
+            label, cap = _lower_max(task, bound, label, seconds)
+        else:
+            label = _lower(task, bound, label, name, cap, seconds)
+        if not (warm and i == 0):
+            held = chain[: i + 1 - warm]
+            if value(task, label, held) > value(task, before, held):
+                label = before
+    return label
+
+
+def _lower_max(task: Task, bound: CountBound, label: np.ndarray, seconds: float | None) -> tuple[np.ndarray, int]:
+    """Halve the way between the proved bound and the heaviest region, as long as the search gets there."""
+    low, _ = largest_bound(task, bound)
+    high = one(task, label, "max")
+    target, misses = low, 0
+    while high > low and misses < 4:
+        found = _run(task, label, "max", _NO_CAP, float(target), 0, seconds and seconds / 4)
+        reached = one(task, found, "max")
+        if reached < high:
+            label, high = found, reached
+        if reached > target:
+            misses += 1
+            target = (target + high + 1) // 2 if target < high - 1 else high
+            if target >= high:
+                break
+        else:
+            target = (low + high) // 2
+    return label, high
+
+
+def _lower(task: Task, bound: CountBound, label: np.ndarray, name: str, cap: int, seconds: float | None) -> np.ndarray:
+    if name == "count" and int(label.max()) + 1 >= bound.value:
+        return label
+    return _run(task, label, name, cap, 0.0, bound.value, seconds)
+
+
+def _run(
+    task: Task, label: np.ndarray, name: str, cap: int, target: float, enough: int, seconds: float | None
+) -> np.ndarray:
+    """One annealing, by steps or by seconds."""
+    from shoal.kernels import recombine as kernel
+
+    forms: dict[str, int] = {
+        "count": kernel.COUNT,
+        "sumsq": kernel.SQUARES,
+        "max": kernel.OVER,
+        "excess": kernel.EXCESS,
+        "compact": kernel.INERTIA if len(task.geo) else kernel.BORDER,
+    }
+    form = forms[name]
+    scale = float(task.k)
+    hot, cold = _HEAT[name]
+    if form == kernel.INERTIA:
+        scale = max(one(task, label, "compact") / (int(label.max()) + 1), 1e-300)
+    label = label.copy()
+
+    def go(steps: int, begin: float, end: float) -> Any:
+        g = task.graph
+        heat = (hot * (cold / hot) ** begin, hot * (cold / hot) ** end)
+        geo = task.geo if form == kernel.INERTIA else np.zeros((0, 4))
+        return kernel.recombine(
+            g.indptr, g.indices, task.features, task.need, task.ways, geo, label, form, scale, target, cap, enough,
+            steps, *heat, task.state,
+        )  # fmt: skip
+
+    if seconds is None:
+        go(steps_for(task, name), 0.0, 1.0)
+        return label
+    clock = Clock.of(seconds)
+    chunk, spent = 2_000, 0.0
+    while spent < 1.0:
+        go(chunk, spent, min(1.0, spent + 0.05))
+        now = 1.0 if seconds <= 0 else 1.0 - max(0.0, clock.left) / seconds
+        chunk = int(np.clip(chunk * 0.05 / max(now - spent, 1e-3), 200, 10_000_000))
+        spent = now
+    return label
+
+
+def steps_for(task: Task, name: str) -> int:
+    """The usual number of steps of one annealing."""
+    usual = max(min(4_000 * task.n, 1_100_000), 20 * task.n)
+    return max(1, int(usual * task.effort * {"count": 1.0, "max": 0.25}.get(name, 0.4)))

@@ -1,0 +1,46 @@
+"""What a partition costs, by each objective."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from shoal.problems.regions.task import Task, heaviest, sums
+
+
+def value(task: Task, label: np.ndarray, objective: tuple[str, ...]) -> tuple[Any, ...]:
+    """The values of the objectives in order, each the smaller the better; exact integers where units are counted."""
+    return tuple(one(task, label, name) for name in objective)
+
+
+def one(task: Task, label: np.ndarray, name: str) -> Any:
+    """One objective: "max" heaviest region, "count" areas minus regions, "sumsq" sum of squared weights,
+
+    "excess" largest weight over max(k, heaviest area), "compact" moment of inertia or, without places, border edges.
+    """
+    if name == "count":
+        return len(label) - (int(label.max()) + 1 if len(label) else 0)
+    weight = sums(task, label)[:, 0]
+    if name == "max":
+        return int(weight.max(initial=0))
+    if name == "sumsq":
+        return sum(w * w for w in weight.tolist())
+    if name == "excess":
+        return float((weight / np.maximum(heaviest(task, label), task.k)).max(initial=1.0))
+    return inertia(task, label) if len(task.geo) else border(task, label)
+
+
+def inertia(task: Task, label: np.ndarray) -> float:
+    """Sum over the regions of mass times squared distance from the region's center."""
+    moments = np.zeros((int(label.max()) + 1, 4))
+    np.add.at(moments, label, task.geo)
+    mass = np.where(moments[:, 0] > 0, moments[:, 0], 1.0)
+    spread = moments[:, 3] - (moments[:, 1] ** 2 + moments[:, 2] ** 2) / mass
+    return float(np.maximum(spread, 0.0).sum())
+
+
+def border(task: Task, label: np.ndarray) -> int:
+    """Edges between different regions."""
+    ends = task.graph.edges()
+    return int((label[ends[:, 0]] != label[ends[:, 1]]).sum())

@@ -1,0 +1,294 @@
+"""Regions against the exhaustive optimum, and what every answer must keep."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import shoal
+from shoal.problems.catalogue import names
+from tests.oracles import regions as oracle
+
+QUICK = settings(deadline=None, max_examples=25)
+
+
+@st.composite
+def graphs(draw, most: int = 8, heaviest: int = 6):
+    """A small connected graph with weights and a threshold that some component reaches."""
+    n = draw(st.integers(2, most))
+    edges = {(draw(st.integers(0, v - 1)), v) for v in range(1, n)}
+    pairs = [(a, b) for b in range(n) for a in range(b)]
+    edges |= set(draw(st.lists(st.sampled_from(pairs), max_size=n)))
+    weights = draw(st.lists(st.integers(0, heaviest), min_size=n, max_size=n).filter(sum))
+    return n, sorted(edges), weights, draw(st.integers(1, sum(weights)))
+
+
+def check(result, n, edges, weights, ks, counts=None, l=1):
+    """Connected, eligible, counted right; a judge that shares no code with the solver."""
+    edges = [*edges, *map(tuple, result.joined.tolist())]
+    for region in range(result.regions):
+        members = tuple(np.flatnonzero(result.labels == region).tolist())
+        assert oracle.connected(members, edges)
+        assert oracle.meets(members, weights, ks, counts, l)
+        assert len(members) == result.sizes[region]
+        assert sum(weights[v][0] for v in members) == np.atleast_2d(result.weights.T)[0][region]
+    assert result.labels.max() == result.regions - 1
+    assert result.certificate.lower_bound <= result.certificate.cost == result.cost
+
+
+@pytest.mark.parametrize("method", names("regions"))
+@given(graphs())
+@QUICK
+def test_every_method_gives_connected_regions_above_k_with_true_bounds(method, instance):
+    n, edges, weights, k = instance
+    column = [[w] for w in weights]
+    all_of_them = list(oracle.partitions(n, edges, column, [k]))
+    loads = [[sum(weights[v] for v in region) for region in found] for found in all_of_them]
+    result = shoal.regions.merge(edges, weights, k, method, effort="fast", seed=1)
+    check(result, n, edges, column, [k])
+    least = min(max(load) for load in loads)
+    assert result.largest_bound <= least <= result.cost == result.largest
+    assert result.regions <= max(map(len, loads)) <= result.upper_bound
+    assert result.squares_bound <= min(sum(w * w for w in load) for load in loads) <= result.squares
+    factor = result.certificate.guarantee.factor
+    assert factor is not None
+    assert result.cost <= factor * least
+    assert result.cost <= max(k, *weights) + (factor - 1) * (k - 1)
+
+
+@pytest.mark.parametrize("objective", ["max", "count", "sumsq", "excess", ("max", "sumsq"), ("count", "max", "excess")])
+@given(graphs(most=7))
+@QUICK
+def test_exact_is_the_lexicographic_optimum(objective, instance):
+    n, edges, weights, k = instance
+    result = shoal.regions.merge(edges, weights, k, "exact", objective=objective, effort="fast", seed=1)
+    chain = result.certificate.details["objective"]
+
+    def key(found):
+        load = [sum(weights[v] for v in region) for region in found]
+        value = {
+            "max": max(load),
+            "count": n - len(load),
+            "sumsq": sum(w * w for w in load),
+            "excess": max(w / max(k, *(weights[v] for v in r)) for w, r in zip(load, found, strict=True)),
+        }
+        return [value[name] for name in chain]
+
+    best = min(map(key, oracle.partitions(n, edges, [[w] for w in weights], [k])))
+    mine = key([tuple(np.flatnonzero(result.labels == r).tolist()) for r in range(result.regions)])
+    assert mine == pytest.approx(best)
+    assert result.cost == pytest.approx(best[0])
+    if chain[0] in ("max", "count", "sumsq"):
+        assert result.certificate.optimal
+
+
+@given(graphs(most=7), st.data())
+@QUICK
+def test_exact_compactness_given_the_most_regions(instance, data):
+    n, edges, weights, k = instance
+    result = shoal.regions.merge(edges, weights, k, "exact", objective="compact", effort="fast", seed=1)
+    found = list(oracle.partitions(n, edges, [[w] for w in weights], [k]))
+    most = max(map(len, found))
+
+    def crossing(regions):
+        home = {v: i for i, region in enumerate(regions) for v in region}
+        return sum(home[a] != home[b] for a, b in edges)
+
+    assert result.regions == most
+    mine = [tuple(np.flatnonzero(result.labels == r).tolist()) for r in range(most)]
+    assert crossing(mine) == min(crossing(regions) for regions in found if len(regions) == most)
+
+
+@st.composite
+def several(draw):
+    """Two thresholds and three sensitive values with an l, all met by the whole."""
+    n, edges, weights, k = draw(graphs(most=7))
+    records = draw(st.lists(st.integers(0, 4), min_size=n, max_size=n).filter(sum))
+    counts = draw(st.lists(st.lists(st.integers(0, 3), min_size=3, max_size=3), min_size=n, max_size=n))
+    total = [sum(column) for column in zip(*counts, strict=True)]
+    l = draw(st.integers(1, 3).filter(lambda l: l * max(total) <= sum(total)))
+    columns = [[w, r] for w, r in zip(weights, records, strict=True)]
+    return n, edges, columns, [k, draw(st.integers(1, sum(records)))], counts, l
+
+
+@pytest.mark.parametrize("method", names("regions"))
+@given(several())
+@QUICK
+def test_several_thresholds_and_diversity_hold_in_every_region(method, instance):
+    n, edges, columns, ks, counts, l = instance
+    result = shoal.regions.merge(edges, columns, ks, method, sensitive=counts, l=l, effort="fast", seed=1)
+    check(result, n, edges, columns, ks, counts, l)
+    loads = [
+        [sum(columns[v][0] for v in region) for region in found]
+        for found in oracle.partitions(n, edges, columns, ks, counts, l)
+    ]
+    assert result.largest_bound <= min(map(max, loads))
+    assert result.upper_bound >= max(map(len, loads))
+    assert result.squares_bound <= min(sum(w * w for w in load) for load in loads)
+    if method == "exact":
+        assert result.cost == min(map(max, loads))
+
+
+@given(graphs(most=10), st.data())
+@QUICK
+def test_boundaries_are_never_crossed_and_light_pieces_are_left_out(instance, data):
+    n, edges, weights, k = instance
+    states = data.draw(st.lists(st.sampled_from("AB"), min_size=n, max_size=n))
+    inside = [(a, b) for a, b in edges if states[a] == states[b]]
+    pieces = {tuple(v for v in range(n) if _reach(inside, v) == _reach(inside, u)) for u in range(n)}
+    heavy = {v for piece in pieces if sum(weights[u] for u in piece) >= k for v in piece}
+    if not heavy:
+        with pytest.raises(shoal.InfeasibleError, match="boundaries"):
+            shoal.regions.merge(edges, weights, k, boundaries=states, seed=1)
+        return
+    result = shoal.regions.merge(edges, weights, k, boundaries=states, effort="fast", seed=1)
+    assert set(np.flatnonzero(result.labels >= 0).tolist()) == heavy
+    assert set(result.left_out.tolist()) == set(range(n)) - heavy
+    check(result, n, inside, [[w] for w in weights], [k])
+
+
+def _reach(edges, start):
+    seen = {start}
+    while True:
+        more = {y for a, b in edges for x, y in ((a, b), (b, a)) if x in seen} - seen
+        if not more:
+            return frozenset(seen)
+        seen |= more
+
+
+def test_a_light_component_joins_the_nearest_one_across_the_date_line():
+    edges = [(0, 1), (2, 3)]
+    places = [(0.0, 0.0), (1.0, 0.0), (-179.0, 0.0), (-178.0, 0.0), (179.5, 0.0)]
+    result = shoal.regions.merge(
+        edges, [5, 5, 5, 5, 1], 5, light="nearest", coordinates=places, objective="count", seed=1
+    )
+    assert result.joined.tolist() == [[2, 4]]
+    assert result.labels[4] == result.labels[2]
+    assert result.regions == 4
+
+
+def test_joining_respects_boundaries_and_leaves_out_what_cannot_be_helped():
+    places = [(0.0, 0.0), (1.0, 0.0), (1.1, 0.0)]
+    result = shoal.regions.merge(
+        [], [9, 1, 9], 5, light="nearest", coordinates=places, geographic=False, boundaries=["A", "B", "C"], seed=1
+    )
+    assert result.labels.tolist() == [0, -1, 1]
+
+
+def test_joining_goes_on_until_the_joined_are_heavy_enough():
+    places = [(float(x), 0.0) for x in (0, 1, 3, 6, 50)]
+    result = shoal.regions.merge(
+        [], [2, 2, 2, 2, 9], 8, light="nearest", coordinates=places, geographic=False, objective="count", seed=1
+    )
+    assert result.labels.tolist() == [0, 0, 0, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "text"),
+    [
+        (([(0, 5)], [1, 1], 1), shoal.InputError, "area number 5"),
+        (([(0, 1, 2)], [1, 1], 1), shoal.InputError, "pairs"),
+        (([(0.5, 1)], [1, 1], 1), shoal.InputError, "whole"),
+        (([(0, 1)], [1.5, 1], 1), shoal.InputError, "1.5"),
+        (([(0, 1)], [-1, 1], 1), shoal.InputError, "-1"),
+        (([(0, 1)], [float("nan"), 1], 1), shoal.InputError, "nan"),
+        (([(0, 1)], ["a", "b"], 1), shoal.InputError, "numbers"),
+        (([(0, 1)], [2**53, 1], 1), shoal.InputError, "2\\^53"),
+        (([(0, 1)], [1, 1], 0), shoal.PolicyError, "at least 1"),
+        (([(0, 1)], [1, 1], [1, 1]), shoal.PolicyError, "2 thresholds for 1"),
+        (([(0, 1)], [1, 1], 3), shoal.InfeasibleError, "weighs 2, below k = 3"),
+        (([], [], 1), shoal.InfeasibleError, "no areas"),
+    ],
+)
+def test_refusals_say_what_was_found(arguments, error, text):
+    with pytest.raises(error, match=text):
+        shoal.regions.merge(*arguments, seed=1)
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"method": "trees"}, "did you mean 'tree'"),
+        ({"objective": "counts"}, "did you mean 'count'"),
+        ({"objective": ("compact", "max")}, "put 'count' or 'max' before"),
+        ({"objective": ("max", "max")}, "once each"),
+        ({"objective": ("max", "sums")}, "did you mean .sumsq"),
+        ({"l": 2}, "needs sensitive"),
+        ({"l": 0}, "at least 1"),
+        ({"light": "nearest"}, "needs coordinates"),
+        ({"light": "drop"}, "leave"),
+        ({"effort": "slow"}, "effort"),
+        ({"effort": -1.0}, "above 0"),
+        ({"boundaries": ["A"]}, "1 entries for 3"),
+        ({"coordinates": [(0, 0)]}, "3 pairs"),
+        ({"sensitive": [[1, 1]], "l": 2}, "one row for each"),
+        ({"start": [0, 1]}, "one region for each"),
+        ({"start": [0, 1, 0]}, "not connected"),
+        ({"start": [0, -1, 1]}, "leaves an area out"),
+        ({"start": [0, 1, 2], "k": 2}, "does not meet"),
+    ],
+)
+def test_contradictions_are_refused(options, text):
+    with pytest.raises(shoal.ShoalError, match=text):
+        shoal.regions.merge([(0, 1), (1, 2)], [1, 2, 3], options.pop("k", 1), seed=1, **options)
+
+
+def test_a_diversity_that_no_component_reaches_is_infeasible():
+    with pytest.raises(shoal.InfeasibleError, match="1/2"):
+        shoal.regions.merge([(0, 1)], [5, 5], 1, sensitive=[[3, 1], [3, 0]], l=2, seed=1)
+
+
+def test_the_same_seed_gives_the_same_regions_and_loops_and_repeats_change_nothing():
+    rng = np.random.default_rng(3)
+    edges = grid_edges(8, 9)
+    weights = rng.integers(0, 9, 72)
+    once = shoal.regions.merge(edges, weights, 20, effort="fast", seed=7)
+    again = shoal.regions.merge(
+        np.concatenate([edges[::-1, ::-1], edges, [[5, 5]]]), weights, 20, effort="fast", seed=7
+    )
+    assert once.labels.tolist() == again.labels.tolist()
+    assert once.certificate.to_json() == again.certificate.to_json()
+
+
+def test_the_search_starts_from_a_given_partition_and_never_ends_worse():
+    edges = grid_edges(5, 6)
+    weights = np.random.default_rng(1).integers(1, 9, 30)
+    start = np.repeat(np.arange(5), 6)
+    heaviest = np.bincount(start, weights=weights)
+    k = int(heaviest.min())
+    result = shoal.regions.merge(edges, weights, k, "search", start=start, effort="fast", seed=1)
+    assert result.largest <= heaviest.max()
+    assert result.regions >= 5
+
+
+def test_a_search_by_the_clock_ends_and_holds():
+    edges = grid_edges(6, 6)
+    weights = [3] * 36
+    result = shoal.regions.merge(edges, weights, 9, effort=0.3, seed=1)
+    check(result, 36, list(map(tuple, edges.tolist())), [[w] for w in weights], [9])
+    assert result.largest == 9
+
+
+def test_one_area_and_no_edges():
+    result = shoal.regions.merge([], [4], 4)
+    assert result.labels.tolist() == [0]
+    assert result.certificate.optimal
+    assert result.regions == result.upper_bound == 1
+
+
+def test_areas_without_people_are_carried_along():
+    result = shoal.regions.merge([(0, 1), (1, 2), (2, 3)], [0, 0, 5, 0], 5, seed=1)
+    assert result.labels.tolist() == [0, 0, 0, 0]
+    assert result.largest == 5
+
+
+def grid_edges(rows: int, columns: int) -> np.ndarray:
+    at = np.arange(rows * columns).reshape(rows, columns)
+    return np.concatenate(
+        [
+            np.column_stack([at[:, :-1].ravel(), at[:, 1:].ravel()]),
+            np.column_stack([at[:-1].ravel(), at[1:].ravel()]),
+        ]
+    )
