@@ -25,6 +25,7 @@ class Tiles:
     k            int         least number of records asked for
     method, objective        as asked for, or as "auto" chose
     coordinates  "projected" or "geographic"
+    seam         longitude at which the sphere was slit open: no tile lies across it; None: at the end of the longitudes
     cost         int         records in the largest tile
     certificate  of the cost; its details state the number of tiles with the most there can be, and their size
     """
@@ -38,6 +39,7 @@ class Tiles:
     method: str
     objective: str
     coordinates: str
+    seam: float | None
     certificate: Certificate
 
     @property

@@ -128,6 +128,7 @@ def finish(places: Places, parts: Parts, k: int, method: str, objective: str, de
         method=method,
         objective=objective,
         coordinates="geographic" if places.geographic else "projected",
+        seam=places.seam if np.isfinite(places.seam) else None,
         certificate=certificate,
     )
 
