@@ -28,3 +28,4 @@ def _root(
 
 
 # Each module puts its commands on ``app`` when imported.
+from shoal.cli import tiles  # noqa: E402, F401

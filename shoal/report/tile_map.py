@@ -90,10 +90,10 @@ def _sheet(
 
 
 def _unwrapped(b: np.ndarray, seam: float) -> np.ndarray:
-    """Longitudes counted eastwards from the seam."""
+    """Longitudes counted eastwards from the seam; a side on the seam has nothing beyond it, like an infinite one."""
     b = b.copy()
-    b[:, 0] += np.where(b[:, 0] < seam, 360.0, 0.0)
-    b[:, 2] += np.where(b[:, 2] <= seam, 360.0, 0.0)
+    b[:, 0] = np.where(b[:, 0] == seam, -np.inf, b[:, 0] + np.where(b[:, 0] < seam, 360.0, 0.0))
+    b[:, 2] = np.where(b[:, 2] == seam, np.inf, b[:, 2] + np.where(b[:, 2] < seam, 360.0, 0.0))
     return b
 
 
@@ -189,7 +189,7 @@ def _plot(path: Path, sheet: _Sheet, title: str, note: str) -> None:
         left, top, w, h = rects.T
         x, y = np.stack([left, left + w, left + w, left], axis=1), np.stack([top, top, top + h, top + h], axis=1)
         axes.add_collection(
-            PolyCollection(np.stack([x, y], axis=2), facecolors=face, edgecolors=edge, linewidths=width)
+            PolyCollection(list(np.stack([x, y], axis=2)), facecolors=face, edgecolors=edge, linewidths=width)
         )
     axes.set_xlim(x0, x0 + across)
     axes.set_ylim(y0 + down, y0)

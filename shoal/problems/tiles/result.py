@@ -14,7 +14,7 @@ from shoal.model.certificate import Certificate
 class Tiles:
     """Rectangles that cover the plane, each with at least k records.
 
-    labels       int64[n]    tile of each point
+    labels       int64[n]    tile of each point; tiles are numbered by their boxes' west sides
     bounds       float64[m, 4]  x low, y low, x high, y high; a point is in its tile when low <= coordinate < high.
                  Infinite where the tile is unbounded.  Geographic coordinates: x low > x high where the tile lies
                  across the end of the longitudes (180 degrees)
