@@ -107,6 +107,7 @@ def finish(places: Places, parts: Parts, k: int, method: str, objective: str, de
         "tiles": int(weight.size),
         "tiles_at_most": most,
         "smallest": int(weight.min()),
+        "largest_by_theorem": None if method == "mondrian" else 4 * (k - 1) + int(max(k, places.weight.max())),
         "half_perimeter": mean,
         "unit_of_half_perimeter": "km" if places.geographic else "as the coordinates",
     }
