@@ -33,4 +33,5 @@ from shoal.cli import (  # noqa: E402, F401
     init,
     labels,
     reproduce,
+    tiles,
 )

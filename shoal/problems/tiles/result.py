@@ -14,7 +14,7 @@ from shoal.model.certificate import Certificate
 class Tiles:
     """Rectangles that cover the plane, each with at least k records.
 
-    labels       int64[n]    tile of each point
+    labels       int64[n]    tile of each point; tiles are numbered by their boxes' west sides
     bounds       float64[m, 4]  x low, y low, x high, y high; a point is in its tile when low <= coordinate < high.
                  Infinite where the tile is unbounded.  Geographic coordinates: x low > x high where the tile lies
                  across the end of the longitudes (180 degrees)
@@ -25,6 +25,7 @@ class Tiles:
     k            int         least number of records asked for
     method, objective        as asked for, or as "auto" chose
     coordinates  "projected" or "geographic"
+    seam         longitude at which the sphere was slit open: no tile lies across it; None: at the end of the longitudes
     cost         int         records in the largest tile
     certificate  of the cost; its details state the number of tiles with the most there can be, and their size
     """
@@ -38,6 +39,7 @@ class Tiles:
     method: str
     objective: str
     coordinates: str
+    seam: float | None
     certificate: Certificate
 
     @property

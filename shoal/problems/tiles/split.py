@@ -90,8 +90,12 @@ def _auto(places: Places, k: int, objective: str, seconds: float) -> tuple[Parts
 
 def finish(places: Places, parts: Parts, k: int, method: str, objective: str, details: dict) -> Tiles:
     """Labels of the points, bounds in the user's coordinates, and the certificate."""
-    weight, labels, boxes, bounds = parts.weight, parts.labels, parts.boxes, parts.bounds()
-    size = parts.sizes(places.geographic)
+    order = np.lexsort((parts.boxes[:, 1], parts.boxes[:, 0]))  # tiles are numbered from west to east
+    number = np.empty(order.size, np.int64)
+    number[order] = np.arange(order.size)
+    labels = number[parts.labels]
+    weight, boxes, bounds = parts.weight[order], parts.boxes[order], parts.bounds()[order]
+    size = parts.sizes(places.geographic)[order]
     share = np.maximum(places.weight, 1).astype(np.float64)  # a center exists even where all weigh nothing
     mass = np.bincount(labels, weights=share, minlength=weight.size)
     centers = np.stack([np.bincount(labels, weights=share * c) / mass for c in (places.x, places.y)], axis=1)
@@ -103,6 +107,7 @@ def finish(places: Places, parts: Parts, k: int, method: str, objective: str, de
         "tiles": int(weight.size),
         "tiles_at_most": most,
         "smallest": int(weight.min()),
+        "largest_by_theorem": None if method == "mondrian" else 4 * (k - 1) + int(max(k, places.weight.max())),
         "half_perimeter": mean,
         "unit_of_half_perimeter": "km" if places.geographic else "as the coordinates",
     }
@@ -128,6 +133,7 @@ def finish(places: Places, parts: Parts, k: int, method: str, objective: str, de
         method=method,
         objective=objective,
         coordinates="geographic" if places.geographic else "projected",
+        seam=places.seam if np.isfinite(places.seam) else None,
         certificate=certificate,
     )
 

@@ -1,0 +1,219 @@
+"""``shoal tiles``: points cut into rectangles with at least k records each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from shoal.cli.app import app
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from shoal.problems.tiles import Tiles
+
+DEGREES = ({"lng", "lon", "long", "longitude"}, {"lat", "latitude"})
+
+
+@app.command()
+def tiles(
+    points: Path = typer.Argument(..., help="Table with a row per point: CSV (also .gz), Parquet or Excel."),
+    x: str = typer.Option(..., "--x", help="Column of x, or longitude."),
+    y: str = typer.Option(..., "--y", help="Column of y, or latitude."),
+    k: int = typer.Option(..., "--k", help="Least records of a tile."),
+    weight: str | None = typer.Option(None, "--weight", help="Column with the records at each point, one by default."),
+    method: str = typer.Option(
+        "auto", "--method", help="auto, kd_tree, least_waste, proportional, best_cuts or mondrian."
+    ),
+    objective: str = typer.Option(
+        "tiles", "--objective", help="tiles: as many as can be; max: the largest as small as can be; or perimeter."
+    ),
+    coordinates: str = typer.Option(
+        "auto", "--coordinates", help="geographic (degrees), projected, or auto: by the columns' names."
+    ),
+    rule: str = typer.Option("widest", "--rule", help="Cut rule of kd_tree: widest, median or least_waste."),
+    effort: str = typer.Option("balanced", "--effort", help="fast, balanced, thorough or seconds."),
+    output: Path | None = typer.Option(None, "-o", "--output", help="Crosswalk: a row per place, with its tile."),
+    tiles_to: Path | None = typer.Option(
+        None, "--tiles", help="A row per tile: bounds, records, center; polygons where it ends in .geojson."
+    ),
+    table: Path | None = typer.Option(
+        None, "--table", help="The table with tiles in place of its coordinates, rows shuffled."
+    ),
+    keep_order: bool = typer.Option(False, "--keep-order", help="Leave the rows of --table in order."),
+    seed: int | None = typer.Option(None, "--seed", help="Of the shuffling; fresh randomness by default."),
+    map_to: Path | None = typer.Option(None, "--map", help="Map of the tiles: .png, .svg, .pdf or .html."),
+    certificate: Path | None = typer.Option(None, "--certificate", help="Write the certificate as JSON."),
+    separator: str | None = typer.Option(None, "--separator", help="Column separator of a CSV, default a comma."),
+    as_json: bool = typer.Option(False, "--json", help="One JSON object on standard output."),
+) -> None:
+    """Cut points on a map into rectangles, so that each record shares its tile with at least k - 1 others."""
+    import time
+
+    import numpy as np
+
+    from shoal.cli.common import answer, working
+    from shoal.engines.files import integers, numbers, read_table
+    from shoal.problems.tiles import split
+
+    begun = time.perf_counter()
+    if coordinates == "auto":
+        geographic = x.lower() in DEGREES[0] and y.lower() in DEGREES[1]
+        coordinates = "geographic" if geographic else "projected"
+    for path in (output, tiles_to, table, map_to, certificate):
+        _can_be_written(path, points)
+    frame = read_table(points, separator=separator)
+    places = np.stack([numbers(frame, x), numbers(frame, y)], axis=1)
+    weights = None if weight is None else np.array(integers(frame, weight))
+    read = time.perf_counter()
+    with working(f"cutting {len(places):,} points"):
+        found = split(
+            places, k, weights, method, objective=objective, coordinates=coordinates, effort=_effort(effort), rule=rule
+        )
+    solved = time.perf_counter()
+    facts = found.certificate.details
+    title = f"{len(found):,} tiles of at least {k:,} records"
+    note = (
+        f"Largest {found.cost:,}, no partition below {found.certificate.lower_bound:,}; "
+        f"at most {facts['tiles_at_most']:,} tiles exist."
+    )
+    _write(found, frame, (x, y), (output, tiles_to, table), None if keep_order else np.random.default_rng(seed))
+    if map_to is not None:
+        from shoal.report.tile_map import draw
+
+        draw(
+            map_to, found.bounds, found.counts, coordinates=coordinates, seam=found.seam, title=title, note=note
+        )  # fmt: skip
+    if certificate is not None:
+        _text(certificate, found.certificate.to_json())
+    done = time.perf_counter()
+    written = [str(p) for p in (output, tiles_to, table, map_to) if p is not None]
+    payload: dict[str, Any] = {
+        "points": len(places),
+        "records": int(found.counts.sum()),
+        "tiles": len(found),
+        "tiles_at_most": facts["tiles_at_most"],
+        "smallest": int(found.counts.min()),
+        "largest": found.cost,
+        "half_perimeter": facts["half_perimeter"],
+        "cost": found.cost,
+        "certificate": found.certificate.as_dict(),
+        "method": found.method,
+        "objective": objective,
+        "coordinates": coordinates,
+        "seconds": {"read": read - begun, "solve": solved - read, "write": done - solved},
+        "output": None if output is None else str(output),
+    }
+    unit = " km" if coordinates == "geographic" else ""
+    lines = [
+        f"{title} ({found.method}, coordinates {coordinates})",
+        note,
+        f"A record's tile spans {facts['half_perimeter']:.4g}{unit} in width plus height, on average.",
+        *(f"wrote {name}" for name in written),
+    ]
+    answer(payload, lines, as_json)
+
+
+def _effort(text: str) -> str | float:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _can_be_written(path: Path | None, source: Path) -> None:
+    from shoal.errors import InputError
+
+    if path is None:
+        return
+    if not path.parent.is_dir():
+        raise InputError(f"there is no folder {str(path.parent)!r} to write {path.name!r} into; make it first")
+    if path.exists() and source.exists() and path.samefile(source):
+        raise InputError(f"the output {str(path)!r} is the input itself; name another file")
+
+
+def _text(path: Path, text: str) -> None:
+    """Write whole or not at all."""
+    import os
+    import tempfile
+
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(name, path)
+    finally:
+        Path(name).unlink(missing_ok=True)
+
+
+def _write(
+    found: Tiles,
+    frame: pl.DataFrame,
+    names: tuple[str, str],
+    paths: tuple[Path | None, Path | None, Path | None],
+    rng: Any,
+) -> None:
+    """The crosswalk, the tiles and the table, each where asked for."""
+    import polars as pl
+
+    from shoal.engines.files import write_table
+
+    crosswalk, per_tile, table = paths
+    own = _tile_frame(found, names)
+    labels = pl.Series("tile", found.labels)
+    if crosswalk is not None:
+        places = frame.select(names).with_columns(labels).unique(maintain_order=True)
+        write_table(places.join(own, on="tile", how="left", maintain_order="left"), crosswalk)
+    if per_tile is not None:
+        if per_tile.suffix.lower() in (".geojson", ".json"):
+            from shoal.report.tile_geojson import geojson
+
+            _text(per_tile, geojson(found.bounds, own.to_dicts(), found.coordinates))
+        else:
+            write_table(own, per_tile)
+    if table is not None:
+        kept = _replaced(frame, own, labels, names)
+        write_table(kept if rng is None else kept[rng.permutation(len(kept))], table)
+
+
+def _tile_frame(found: Tiles, names: tuple[str, str]) -> pl.DataFrame:
+    """A row per tile; a missing bound is no bound."""
+    import numpy as np
+    import polars as pl
+
+    x, y = names
+    columns: dict[str, Any] = {"tile": np.arange(len(found))}
+    for i, name in enumerate((f"{x}_low", f"{y}_low", f"{x}_high", f"{y}_high")):
+        side = found.bounds[:, i]
+        columns[name] = pl.Series(np.where(np.isfinite(side), side, np.nan)).fill_nan(None)
+    columns["records"] = found.counts
+    columns[f"{x}_center"], columns[f"{y}_center"] = found.centers.T.round(_decimals(found))
+    return pl.DataFrame(columns)
+
+
+def _decimals(found: Tiles) -> int:
+    """Digits for a center, about a thousandth of the smaller tiles' sides: more would single out the points summed."""
+    import numpy as np
+
+    sides = (found.boxes[:, 2:] - found.boxes[:, :2]) % (360 if found.coordinates == "geographic" else np.inf)
+    typical = np.quantile(sides.max(axis=1), 0.1)
+    return int(np.clip(np.ceil(2 - np.log10(max(typical, 1e-12))), 0, 12))
+
+
+def _replaced(frame: pl.DataFrame, own: pl.DataFrame, labels: pl.Series, names: tuple[str, str]) -> pl.DataFrame:
+    """The table without its coordinates, with its tile's number, bounds and center in their place."""
+    import polars as pl
+
+    from shoal.errors import InputError
+
+    added = [c for c in own.columns if c != "records"]
+    taken = sorted(set(added) & (set(frame.columns) - set(names)))
+    if taken:
+        raise InputError(f"the table already has a column {taken[0]!r}, which --table would add; rename it")
+    at = min(frame.columns.index(n) for n in names)
+    recoded = pl.DataFrame([labels]).join(own.select(added), on="tile", how="left", maintain_order="left")
+    left = [c for c in frame.columns[:at] if c not in names]
+    right = [c for c in frame.columns[at:] if c not in names]
+    return pl.concat([frame.select(left), recoded, frame.select(right)], how="horizontal")

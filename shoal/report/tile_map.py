@@ -1,0 +1,257 @@
+"""A map of tiles: a PNG, or one HTML file that opens anywhere, zooms, names the tile under the pointer and prints.
+
+Only what a release of tiles states is drawn: bounds and counts.  No point is.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from html import escape
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+from shoal.errors import InputError, PolicyError
+
+KM_PER_DEGREE = 111.1950802335329
+COLORS = ("#ffffd9", "#e4f4cb", "#c0e6c0", "#8fd3bd", "#54b9c3", "#2d97bf", "#2567a8", "#223a8a", "#0e1f57")
+SIDE = 1000.0  # the longer side of the drawing, in its own unit
+
+
+@dataclass(frozen=True, eq=False)
+class _Sheet:
+    """Tiles on paper: rects float[m, 4] (left, top, width, height) in drawing units, and each tile's color class."""
+
+    rects: np.ndarray
+    width: float
+    height: float
+    scale: float  # drawing units per km, or per unit of the coordinates
+    unit: str
+    density: np.ndarray
+    level: np.ndarray
+    breaks: np.ndarray
+    focus: tuple[float, float, float, float]  # left, top, width, height of the part with most of the tiles
+    boxes: np.ndarray | None  # float[m, 4] like rects: the tiles' points' own boxes, if given
+
+
+def _sheet(
+    bounds: np.ndarray, counts: np.ndarray, coordinates: str, seam: float | None, boxes: np.ndarray | None = None
+) -> _Sheet:
+    b = np.array(bounds, dtype=np.float64)
+    if b.ndim != 2 or b.shape[1] != 4 or not len(b) or len(counts) != len(b):
+        raise InputError(f"a map needs bounds float[m, 4] and m counts; these have shape {b.shape} and {len(counts)}")
+    geographic = coordinates == "geographic"
+    inner = None if boxes is None else np.array(boxes, dtype=np.float64)
+    if seam is not None:
+        b = _unwrapped(b, seam)
+        inner = inner if inner is None else _unwrapped(inner, seam)
+    low, high, most_low, most_high = np.empty(2), np.empty(2), np.empty(2), np.empty(2)
+    for axis in (0, 1):
+        sides = b[:, [axis, axis + 2]]
+        finite = sides[np.isfinite(sides)]
+        low[axis], high[axis] = (finite.min(), finite.max()) if finite.size else (0.0, 1.0)
+        most_low[axis], most_high[axis] = np.quantile(finite, [0.01, 0.99]) if finite.size else (0.0, 1.0)
+    span = np.where(high > low, high - low, np.maximum(np.abs(high), 1.0) * 0.1)
+    low, high = low - 0.04 * span, high + 0.04 * span  # outer tiles have no end: they are drawn up to the frame
+    wide = 0.12 * np.maximum(most_high - most_low, 0.02 * span)
+    far = most_high - most_low > 0.5 * span  # nothing to gain by leaving the outskirts away
+    most_low, most_high = np.where(far, low, most_low), np.where(far, high, most_high)
+    most_low, most_high = np.maximum(low, most_low - wide), np.minimum(high, most_high + wide)
+    if geographic:
+        low[1], high[1] = max(low[1], -90.0), min(high[1], 90.0)
+    x_unit = float(np.cos(np.deg2rad((low[1] + high[1]) / 2))) if geographic else 1.0
+    factor = SIDE / max((high[0] - low[0]) * x_unit, high[1] - low[1])
+
+    def drawn(box: np.ndarray) -> np.ndarray:
+        c = np.stack([np.clip(box[:, i], low[i % 2], high[i % 2]) for i in range(4)], axis=1)
+        left, top = (c[:, 0] - low[0]) * x_unit, high[1] - c[:, 3]
+        return np.stack([left, top, (c[:, 2] - c[:, 0]) * x_unit, c[:, 3] - c[:, 1]], axis=1) * factor
+
+    rects = drawn(b)
+    scale = factor / (KM_PER_DEGREE if geographic else 1.0)
+    filled = rects if inner is None else drawn(inner)
+    area = np.maximum(filled[:, 2:] / scale, 1e-9).prod(axis=1)
+    density = np.asarray(counts, np.float64) / area
+    breaks = _breaks(density)
+    return _Sheet(
+        rects=rects,
+        width=float((high[0] - low[0]) * x_unit * factor),
+        height=float((high[1] - low[1]) * factor),
+        scale=float(scale),
+        unit="km" if geographic else "units",
+        density=density,
+        level=np.searchsorted(breaks, density, side="right"),
+        breaks=breaks,
+        focus=tuple(drawn(np.concatenate([most_low, most_high])[None])[0].tolist()),
+        boxes=None if inner is None else filled,
+    )
+
+
+def _unwrapped(b: np.ndarray, seam: float) -> np.ndarray:
+    """Longitudes counted eastwards from the seam; a side on the seam has nothing beyond it, like an infinite one."""
+    b = b.copy()
+    b[:, 0] = np.where(b[:, 0] == seam, -np.inf, b[:, 0] + np.where(b[:, 0] < seam, 360.0, 0.0))
+    b[:, 2] = np.where(b[:, 2] == seam, np.inf, b[:, 2] + np.where(b[:, 2] < seam, 360.0, 0.0))
+    return b
+
+
+def _breaks(density: np.ndarray) -> np.ndarray:
+    """At most eight round densities, evenly spaced on the scale of powers, between which most tiles lie."""
+    low, high = np.quantile(density, [0.02, 0.98])
+    for series, every in (((1, 2, 5), 1), ((1, 3), 1), ((1,), 1), ((1,), 2), ((1,), 4), ((1,), 8)):
+        powers = range(int(np.floor(np.log10(low))) // every * every, int(np.ceil(np.log10(high))) + 1, every)
+        found = np.array([float(f"{m}e{p}") for p in powers for m in series])
+        found = found[(found > low) & (found < high)]
+        if found.size < len(COLORS):
+            break
+    return found[: len(COLORS) - 1]
+
+
+def _number(v: float) -> str:
+    """A few significant digits, grouped, never in powers of ten within reach of a reader."""
+    if v >= 100:
+        return f"{v:,.0f}"
+    return f"{v:.2g}" if v >= 0.0001 else f"{v:.0e}"
+
+
+def _steps(sheet: _Sheet) -> list[str]:
+    """The legend: one text per color class."""
+    b = [_number(v) for v in sheet.breaks]
+    if not b:
+        return ["all tiles"]
+    return [f"under {b[0]}", *(f"{low} to {high}" for low, high in pairwise(b)), f"{b[-1]} and more"]
+
+
+def _palette(sheet: _Sheet) -> list[str]:
+    n = len(sheet.breaks) + 1
+    return [COLORS[round(i * (len(COLORS) - 1) / max(n - 1, 1))] for i in range(n)]
+
+
+def _bar(width: float) -> float:
+    """The longest round length (1, 2, 5 times a power of ten) up to ``width``."""
+    power = 10.0 ** np.floor(np.log10(width))
+    return float(max(m * power for m in (1, 2, 5) if m * power <= width))
+
+
+def draw(
+    path: str | Path,
+    bounds: np.ndarray,
+    counts: np.ndarray,
+    *,
+    coordinates: str = "projected",
+    seam: float | None = None,
+    boxes: np.ndarray | None = None,
+    title: str = "Tiles",
+    note: str = "",
+) -> None:
+    """Draw the map by the file's ending: .png, .svg, .pdf (matplotlib) or .html.
+
+    bounds, counts, coordinates, seam   as in ``shoal.tiles.Tiles``
+    boxes                               its tight boxes, to fill those instead of the whole tiles: shows where in its
+                                        tile people are, so it is for one's own eyes
+    title, note                         one line above the map, one below
+
+    Pictures show the part with most of the tiles; the HTML file opens there and zooms out to all of it.
+    """
+    path = Path(path)
+    sheet = _sheet(bounds, counts, coordinates, seam, boxes)
+    ending = path.suffix.lower()
+    if ending in (".html", ".htm"):
+        path.write_text(page(sheet, np.asarray(bounds), np.asarray(counts), title, note), encoding="utf-8")
+    elif ending in (".png", ".svg", ".pdf"):
+        _plot(path, sheet, title, note)
+    else:
+        raise PolicyError.unknown("kind of map", ending or path.name, (".png", ".svg", ".pdf", ".html"))
+
+
+def _plot(path: Path, sheet: _Sheet, title: str, note: str) -> None:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.collections import PolyCollection
+    from matplotlib.figure import Figure
+    from matplotlib.patches import Patch
+
+    colors = _palette(sheet)
+    x0, y0, across, down = sheet.focus
+    wide, tall = 8.0 * across / max(across, down), 8.0 * down / max(across, down)
+    full = (wide + 2.3, tall + 1.0)  # inches: a legend on the right, title and note above and below
+    figure = Figure(figsize=full, dpi=160)
+    FigureCanvasAgg(figure)
+    axes = figure.add_axes((0.2 / full[0], 0.45 / full[1], wide / full[0], tall / full[1]))
+    line = float(np.clip(8 / np.sqrt(len(sheet.rects)), 0.05, 0.6))
+    filled = [colors[i] for i in sheet.level]
+    if sheet.boxes is None:
+        layers = [(sheet.rects, filled, "#30404a", line)]
+    else:
+        layers = [(sheet.rects, ["white"] * len(filled), "#c8d0d4", line), (sheet.boxes, filled, "#30404a", line)]
+    for rects, face, edge, width in layers:
+        left, top, w, h = rects.T
+        x, y = np.stack([left, left + w, left + w, left], axis=1), np.stack([top, top, top + h, top + h], axis=1)
+        axes.add_collection(
+            PolyCollection(list(np.stack([x, y], axis=2)), facecolors=face, edgecolors=edge, linewidths=width)
+        )
+    axes.set_xlim(x0, x0 + across)
+    axes.set_ylim(y0 + down, y0)
+    axes.set_xticks([])
+    axes.set_yticks([])
+    length = _bar(across / sheet.scale / 4)
+    at = (x0 + 0.03 * across, y0 + down - 0.03 * max(across, down))
+    box = {"facecolor": "white", "alpha": 0.8, "lw": 0, "pad": 1.5}
+    axes.text(at[0], at[1] - 0.012 * max(across, down), f"{_number(length)} {sheet.unit}", fontsize=9, bbox=box)
+    axes.plot([at[0], at[0] + length * sheet.scale], [at[1]] * 2, color="black", lw=2.5, solid_capstyle="butt")
+    axes.set_title(title, fontsize=11, loc="left")
+    steps = zip(colors, _steps(sheet), strict=True)
+    axes.legend(
+        handles=[Patch(facecolor=c, edgecolor="#808890", lw=0.5, label=s) for c, s in steps][::-1],
+        title=f"records per {'km²' if sheet.unit == 'km' else 'unit of area'}",
+        loc="upper left",
+        bbox_to_anchor=(1.01, 1.0),
+        frameon=False,
+        fontsize=9,
+        title_fontsize=9,
+        alignment="left",
+    )
+    if note:
+        figure.text(0.2 / full[0], 0.15 / full[1], note, fontsize=8, color="#404040")
+    figure.savefig(path)
+
+
+def page(sheet: _Sheet, bounds: np.ndarray, counts: np.ndarray, title: str, note: str) -> str:
+    """The map as one HTML file without any link: an SVG with one path per color, zoomed by moving its view box."""
+    shapes = []
+    if sheet.boxes is not None:
+        outline = "".join(f"M{a:.6g} {b:.6g}h{w:.5g}v{h:.5g}h{-w:.5g}z" for a, b, w, h in sheet.rects.tolist())
+        shapes.append(f'<path class="t pale" fill="white" d="{outline}"/>')
+    for level, color in enumerate(_palette(sheet)):
+        r = (sheet.rects if sheet.boxes is None else sheet.boxes)[sheet.level == level]
+        outline = "".join(f"M{a:.6g} {b:.6g}h{w:.5g}v{h:.5g}h{-w:.5g}z" for a, b, w, h in r.tolist())
+        shapes.append(f'<path class="t" fill="{color}" d="{outline}"/>')
+    legend = "".join(
+        f'<li><i style="background:{c}"></i>{escape(s)}</li>'
+        for c, s in reversed(list(zip(_palette(sheet), _steps(sheet), strict=True)))
+    )
+    data = {
+        "rects": [[float(f"{v:.6g}") for v in row] for row in sheet.rects.tolist()],
+        "bounds": [[None if not np.isfinite(v) else v for v in row] for row in bounds.tolist()],
+        "counts": np.asarray(counts).tolist(),
+        "scale": sheet.scale,
+        "unit": sheet.unit,
+        "focus": sheet.focus,
+    }
+    text = TEMPLATE.read_text(encoding="utf-8")
+    for name, value in {
+        "title": escape(title),
+        "note": escape(note),
+        "width": f"{sheet.width:.6g}",
+        "height": f"{sheet.height:.6g}",
+        "shapes": "".join(shapes),
+        "legend": legend,
+        "per": "km²" if sheet.unit == "km" else "unit of area",
+        "data": json.dumps(data, separators=(",", ":")),
+    }.items():
+        text = text.replace(f"@@{name}@@", value)
+    return text
+
+
+TEMPLATE = Path(__file__).with_name("tile_map.html")

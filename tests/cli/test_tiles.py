@@ -1,0 +1,165 @@
+"""``shoal tiles``: what it prints, what it writes, how it refuses."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import Counter
+
+import numpy as np
+import polars as pl
+import pytest
+
+
+def run(*arguments: object, cwd=None) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [sys.executable, "-m", "shoal", "tiles", *map(str, arguments)],
+        capture_output=True, text=True, cwd=cwd, check=False,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def points(tmp_path_factory):
+    """300 rows near the date line, with weights and a column to keep."""
+    rng = np.random.default_rng(4)
+    lng = (180 + rng.normal(0, 2, 300)).round(3)
+    path = tmp_path_factory.mktemp("tiles") / "points.csv"
+    pl.DataFrame(
+        {
+            "name": [f"n{i}" for i in range(300)],
+            "lng": np.where(lng > 180, lng - 360, lng).round(3),
+            "lat": rng.normal(-17, 1, 300).round(3),
+            "count": rng.integers(1, 4, 300),
+            "diagnosis": rng.choice(["flu", "gout"], 300),
+        }
+    ).write_csv(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def everything(points, tmp_path_factory):
+    """One run that writes all there is to write."""
+    folder = tmp_path_factory.mktemp("out")
+    done = run(
+        points, "--x", "lng", "--y", "lat", "--weight", "count", "--k", 20, "-o", folder / "crosswalk.csv",
+        "--tiles", folder / "tiles.csv", "--table", folder / "table.csv", "--map", folder / "map.html",
+        "--certificate", folder / "certificate.json", "--seed", 1, "--json",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return folder, json.loads(done.stdout)
+
+
+def test_json_states_the_answer(everything):
+    folder, said = everything
+    assert said["coordinates"] == "geographic"  # by the columns' names
+    assert said["points"] == 300
+    assert said["smallest"] >= 20
+    assert said["cost"] == said["largest"] == said["certificate"]["cost"]
+    assert said["tiles"] <= said["tiles_at_most"]
+    assert set(said["seconds"]) == {"read", "solve", "write"}
+    assert said["output"] == str(folder / "crosswalk.csv")
+    assert json.loads((folder / "certificate.json").read_text()) == said["certificate"]
+
+
+def test_the_table_is_anonymous_and_holds_no_coordinate(everything, points):
+    folder, said = everything
+    table, source = pl.read_csv(folder / "table.csv"), pl.read_csv(points)
+    assert "lng" not in table.columns
+    assert "lat" not in table.columns
+    assert table.columns[:2] == ["name", "tile"]
+    assert table.columns[-2:] == ["count", "diagnosis"]
+    sizes = table.group_by("tile").agg(pl.col("count").sum())
+    assert len(sizes) == said["tiles"]
+    assert sizes["count"].min() >= 20
+    assert table["name"].to_list() != source["name"].to_list()  # shuffled
+    assert Counter(table["name"]) == Counter(source["name"])
+    joined = table.join(source, on="name")
+    west, east = joined["lng_low"].fill_null(-999).to_numpy(), joined["lng_high"].fill_null(999).to_numpy()
+    lng = joined["lng"].to_numpy()
+    inside = np.where(west > east, (lng >= west) | (lng < east), (lng >= west) & (lng < east))
+    assert inside.all()
+
+
+def test_crosswalk_and_tiles_agree(everything, points):
+    folder, said = everything
+    crosswalk, tiles = pl.read_csv(folder / "crosswalk.csv"), pl.read_csv(folder / "tiles.csv")
+    source = pl.read_csv(points)
+    assert len(tiles) == said["tiles"]
+    assert tiles["records"].sum() == said["records"] == source["count"].sum()
+    assert len(crosswalk) == len(source.select("lng", "lat").unique())
+    joined = source.join(crosswalk, on=["lng", "lat"], how="left")
+    counted = joined.group_by("tile").agg(pl.col("count").sum()).sort("tile")
+    assert counted["count"].to_list() == tiles["records"].to_list()
+
+
+def test_the_map_needs_no_network(everything):
+    folder, said = everything
+    text = (folder / "map.html").read_text(encoding="utf-8")
+    assert "http" not in text.replace("http-equiv", "")
+    assert f"{said['tiles']:,} tiles of at least 20 records" in text
+
+
+def test_polygons_end_at_180_degrees(points, tmp_path):
+    done = run(points, "--x", "lng", "--y", "lat", "--k", 20, "--tiles", tmp_path / "t.geojson")
+    assert done.returncode == 0, done.stderr
+    collection = json.loads((tmp_path / "t.geojson").read_text())
+    kinds = {f["geometry"]["type"] for f in collection["features"]}
+    assert kinds == {"Polygon", "MultiPolygon"}
+    area = 0.0
+    for feature in collection["features"]:
+        g = feature["geometry"]
+        for polygon in g["coordinates"] if g["type"] == "MultiPolygon" else [g["coordinates"]]:
+            (west, south), _, (east, north), *_ = polygon[0]
+            assert -180 <= west < east <= 180
+            area += (east - west) * (north - south)
+    assert area == pytest.approx(360 * 180)  # the sphere, once
+
+
+def test_order_and_seed(points, tmp_path):
+    for name, more in (("a", ["--seed", 7]), ("b", ["--seed", 7]), ("c", ["--keep-order"])):
+        done = run(points, "--x", "lng", "--y", "lat", "--k", 20, "--table", tmp_path / f"{name}.csv", *more)
+        assert done.returncode == 0, done.stderr
+        assert "wrote" in done.stdout
+    a, b, c = ((tmp_path / f"{n}.csv").read_text() for n in "abc")
+    assert a == b
+    assert pl.read_csv(tmp_path / "c.csv")["name"].to_list() == pl.read_csv(points)["name"].to_list()
+    assert sorted(a.splitlines()) == sorted(c.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "says"),
+    [
+        (["--x", "lon", "--y", "lat", "--k", 5], 2, "did you mean 'lng'"),
+        (["--x", "name", "--y", "lat", "--k", 5], 2, "not a finite number"),
+        (["--x", "lng", "--y", "lat", "--k", 500], 3, "fewer than k = 500"),
+        (["--x", "lng", "--y", "lat", "--k", 0], 2, "k is 0"),
+        (["--x", "lng", "--y", "lat", "--k", 5, "--weight", "diagnosis"], 2, "whole number"),
+        (["--x", "lng", "--y", "lat", "--k", 5, "--method", "kdtree"], 2, "kd_tree"),
+        (["--x", "lng", "--y", "lat", "--k", 5, "--effort", "lots"], 2, "effort"),
+        (["--x", "lng", "--y", "lat", "--k", 5, "-o", "nowhere/out.csv"], 2, "no folder"),
+        (["--x", "lng", "--y", "lat", "--k", 5, "--map", "map.docx"], 2, "kind of map"),
+        (["--x", "lng", "--y", "count", "--k", 5, "--tiles", "t.geojson"], 2, "projected"),
+    ],
+)
+def test_refusals(points, tmp_path, arguments, status, says):
+    done = run(points, *arguments, "--json", cwd=tmp_path)
+    assert done.returncode == status
+    assert says in json.loads(done.stdout)["error"]
+    assert "n17" not in done.stdout + done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_input_is_not_overwritten(points):
+    before = points.read_bytes()
+    done = run(points, "--x", "lng", "--y", "lat", "--k", 5, "-o", points)
+    assert done.returncode == 2
+    assert points.read_bytes() == before
+
+
+def test_a_column_in_the_way_is_named(tmp_path):
+    path = tmp_path / "p.csv"
+    path.write_text("x,y,tile\n" + "1,2,3\n" * 4)
+    done = run(path, "--x", "x", "--y", "y", "--k", 2, "--table", tmp_path / "o.csv")
+    assert done.returncode == 2
+    assert "'tile'" in done.stderr

@@ -1,0 +1,110 @@
+"""The map draws what the tiles say and nothing else."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+from shoal.errors import InputError, PolicyError
+from shoal.problems.tiles import split
+from shoal.report import tile_map
+from shoal.report.tile_geojson import geojson
+from shoal.report.tile_map import draw
+
+
+@pytest.fixture(scope="module")
+def tiles():
+    return split(np.random.default_rng(1).normal(size=(500, 2)).round(3), 10)
+
+
+@pytest.mark.parametrize("ending", ["png", "svg", "pdf", "html"])
+def test_every_kind_of_map_is_written(tiles, tmp_path, ending):
+    path = tmp_path / f"map.{ending}"
+    draw(path, tiles.bounds, tiles.counts, title="T", note="N")
+    start = path.read_bytes()[:100]
+    assert {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF", "html": b"<!DOCTYPE html>"}[ending] in start
+
+
+def test_the_page_holds_the_tiles_and_no_point(tiles, tmp_path):
+    path = tmp_path / "map.html"
+    draw(path, tiles.bounds, tiles.counts, title="a <b> & c", note="50 % & more")
+    text = path.read_text(encoding="utf-8")
+    assert "@@" not in text
+    assert "<title>a &lt;b&gt; &amp; c</title>" in text
+    data = json.loads(re.search(r'id="data">(.*?)</script>', text, re.S)[1])
+    assert data["counts"] == tiles.counts.tolist()
+    shown = np.array([[np.nan if v is None else v for v in row] for row in data["bounds"]])
+    assert np.array_equal(shown, np.where(np.isfinite(tiles.bounds), tiles.bounds, np.nan), equal_nan=True)
+    assert text.count("M") >= len(tiles)
+    # the rectangles cover the sheet once: their areas add up to it
+    rects = np.array(data["rects"])
+    width, height = map(float, re.search(r'viewBox="0 0 (\S+) (\S+)"', text).groups())
+    assert (rects[:, 2] * rects[:, 3]).sum() == pytest.approx(width * height, rel=1e-3)
+
+
+def test_boxes_are_drawn_when_given(tiles, tmp_path):
+    draw(tmp_path / "a.html", tiles.bounds, tiles.counts)
+    draw(tmp_path / "b.html", tiles.bounds, tiles.counts, boxes=tiles.boxes)
+    a, b = ((tmp_path / f"{n}.html").read_text() for n in "ab")
+    assert "t pale" in b
+    assert '"t pale"' not in a
+    draw(tmp_path / "b.png", tiles.bounds, tiles.counts, boxes=tiles.boxes)
+
+
+def test_across_the_date_line(tmp_path):
+    rng = np.random.default_rng(2)
+    lng = 180 + rng.normal(0, 1, 200)
+    points = np.stack([np.where(lng > 180, lng - 360, lng), rng.normal(-17, 1, 200)], axis=1)
+    tiles = split(points, 10, coordinates="geographic")
+    sheet = tile_map._sheet(tiles.bounds, tiles.counts, "geographic", tiles.seam)
+    assert sheet.unit == "km"
+    area = sheet.rects[:, 2] * sheet.rects[:, 3]
+    assert area.sum() == pytest.approx(sheet.width * sheet.height, rel=1e-9)
+    assert (sheet.rects[:, 2:] > 0).all()
+
+
+@pytest.mark.parametrize("points", [[(1.0, 2.0)] * 3, [(0, 0), (0, 5), (0, 9)], [(3, 3), (1e9, 3)]])
+def test_degenerate_sheets(points, tmp_path):
+    tiles = split(points, 1)
+    for ending in ("png", "html"):
+        draw(tmp_path / f"m.{ending}", tiles.bounds, tiles.counts)
+
+
+def test_densities_are_records_over_area():
+    bounds = np.array([[-np.inf, -np.inf, 0, np.inf], [0, -np.inf, 4, np.inf], [4, -np.inf, np.inf, np.inf]])
+    sheet = tile_map._sheet(bounds, np.array([5, 10, 5]), "projected", None)
+    wide = sheet.rects[:, 2] / sheet.scale
+    assert wide[1] == pytest.approx(4)
+    assert sheet.density[1] == pytest.approx(10 / (wide[1] * sheet.height / sheet.scale))
+
+
+def test_steps_name_every_color():
+    for low, high in ((1, 2), (0.001, 5000), (7, 7), (1e-9, 1e9)):
+        density = np.geomspace(low, high, 200)
+        breaks = tile_map._breaks(density)
+        assert len(breaks) < len(tile_map.COLORS)
+        assert (np.diff(breaks) > 0).all()
+
+
+def test_a_bar_is_round_and_fits():
+    for width in (0.037, 1.0, 7.3, 900.0):
+        assert 0 < tile_map._bar(width) <= width
+    assert tile_map._bar(7.3) == 5
+
+
+def test_refusals(tiles, tmp_path):
+    with pytest.raises(PolicyError, match="kind of map"):
+        draw(tmp_path / "map.docx", tiles.bounds, tiles.counts)
+    with pytest.raises(InputError, match="bounds"):
+        draw(tmp_path / "map.png", tiles.bounds[:, :2], tiles.counts)
+    with pytest.raises(PolicyError, match="projected"):
+        geojson(tiles.bounds, [{}] * len(tiles), "projected")
+
+
+def test_the_earth_is_one():
+    from shoal.problems.tiles.cells import KM_PER_DEGREE
+
+    assert tile_map.KM_PER_DEGREE == KM_PER_DEGREE
