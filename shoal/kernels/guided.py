@@ -20,6 +20,7 @@ def publish_priced(quasi, up, at, size, levels, exact, loss, value, kinds, left,
     """
     m, d = left.size, quasi.shape[1]
     active = np.flatnonzero(left > 0)
+    none = np.zeros(m, np.int64)
     width = 16
     while width < 2 * active.size + 2:
         width *= 2
@@ -32,7 +33,7 @@ def publish_priced(quasi, up, at, size, levels, exact, loss, value, kinds, left,
         if active.size == 0 or written + active.size + 2 > cell_out.size:
             break
         level = levels[v]
-        found = classes(quasi, up, at, size, level, exact, active, slots, key_at, first_at, of)
+        found = classes(quasi, up, at, size, level, exact, none, 0, active, slots, key_at, first_at, of)
         v += 1
         for x in range(found):
             rows[x] = 0

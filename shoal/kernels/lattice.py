@@ -16,10 +16,11 @@ from numba import njit
 
 
 @njit(cache=True, nogil=True)
-def classes(quasi, up, at, size, level, exact, cells, slots, key_at, first_at, of):
+def classes(quasi, up, at, size, level, exact, keys, low, cells, slots, key_at, first_at, of):
     """Number the classes of some cells at one lattice node, in order of first appearance; returns how many.
 
     level     int32[d]; cells int64[a]
+    keys      int64[m], low int64   keys of every cell over the columns below low; zeros for low = 0
     slots     int64[w]   table of class numbers, w a power of two above 2 a; -1 outside the call
     key_at    int64[>=a]  out: key of each class;  first_at int64[>=a] out: its first cell
     of        int64[a]   out: class of each of the cells
@@ -31,8 +32,8 @@ def classes(quasi, up, at, size, level, exact, cells, slots, key_at, first_at, o
     found = 0
     for i in range(cells.size):
         c = cells[i]
-        key = np.int64(0)
-        for j in range(d):
+        key = keys[c]
+        for j in range(low, d):
             code = up[at[j] + level[j] * size[j] + quasi[c, j]]
             key = key * size[j] + code if exact else (key ^ code) * np.int64(-7046029254386353131) + (key >> 29)
         h = key * np.int64(-7046029254386353131)
@@ -121,6 +122,7 @@ def publish(quasi, up, at, size, levels, exact, sensitive, values, left, k, freq
     """
     m, s = left.size, frequency.size
     active = np.flatnonzero((left > 0) | (spare > 0))
+    none = np.zeros(m, np.int64)
     width = 16
     while width < 2 * active.size + 2:
         width *= 2
@@ -141,7 +143,7 @@ def publish(quasi, up, at, size, levels, exact, sensitive, values, left, k, freq
     while v < levels.shape[0]:
         if active.size == 0 or written + 2 * active.size + 2 > cell_out.size:
             break
-        found = classes(quasi, up, at, size, levels[v], exact, active, slots, key_at, first_at, of)
+        found = classes(quasi, up, at, size, levels[v], exact, none, 0, active, slots, key_at, first_at, of)
         v += 1
         for x in range(found):
             rows[x] = 0
@@ -307,6 +309,7 @@ def sweep(quasi, up, at, size, levels, exact, loss, sensitive, values, count, le
     """
     m, s, d = count.size, kinds.size, quasi.shape[1]
     cells = np.arange(m)
+    keys, low = np.zeros(m, np.int64), max(d - 3, 0)
     width = 16
     while width < 2 * m + 2:
         width *= 2
@@ -326,7 +329,17 @@ def sweep(quasi, up, at, size, levels, exact, loss, sensitive, values, count, le
     top, cost_of = np.zeros(group + 1), np.empty(m)
     for v in range(levels.shape[0]):
         level = levels[v]
-        found = classes(quasi, up, at, size, level, exact, cells, slots, key_at, first_at, of)
+        fresh = v == 0
+        for j in range(low):
+            fresh |= level[j] != levels[v - 1, j]
+        if fresh:  # successive nodes mostly differ in the last columns alone
+            for i in range(m):
+                key = np.int64(0)
+                for j in range(low):
+                    code = up[at[j] + level[j] * size[j] + quasi[i, j]]
+                    key = key * size[j] + code if exact else (key ^ code) * np.int64(-7046029254386353131) + (key >> 29)
+                keys[i] = key
+        found = classes(quasi, up, at, size, level, exact, keys, low, cells, slots, key_at, first_at, of)
         for x in range(found):
             rows[x] = 0
             start[x] = 0

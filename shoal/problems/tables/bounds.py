@@ -24,7 +24,8 @@ from shoal.problems.tables.three_phase import residue
 if TYPE_CHECKING:
     from shoal.problems.tables.improve import Told
 
-VISITS = {"fast": 1e7, "balanced": 1.3e8, "thorough": 4e9}  # cells times lattice nodes that one sweep may look at
+VISITS = {"fast": 1e7, "balanced": 3e8, "thorough": 4e9}  # cells times lattice nodes that one sweep may look at
+PAIRS = {"fast": 4e9, "balanced": 8e9, "thorough": 4e10}  # pairs of cells times columns for the bound by neighbours
 ROUNDS = {"fast": 0, "balanced": 2, "thorough": 6}  # raises of the prices
 CHUNK = 64
 SMALL = 60_000  # pairs of cell and node up to which the linear program is solved
@@ -75,7 +76,7 @@ def lower_bounds(task: Task, rows: Rows, *, until: float | None = None) -> Bound
         out.values["tuples"] = int(tuples)
     visits = lattice.nodes * task.histogram.cells
     whole = all(c.kind == "levels" for c in task.recoding.columns)
-    near = task.histogram.cells**2 * len(task.recoding.columns) <= 4e9
+    near = task.histogram.cells**2 * len(task.recoding.columns) <= PAIRS[effort]
     swept = whole and visits <= VISITS[effort]
     if near and (not swept or (until is not None and visits > 1e7)):
         found = neighbours(task, rows, until)
@@ -134,7 +135,8 @@ class Sweeper:
         frequency = max((need.frequency[j] for j in asked), default=1)
         self.per_value = len(asked) == 1 and frequency > 1 and frequency == need.smallest
         self.group = need.smallest
-        self.nodes = lattice.ordered(task)
+        nodes = lattice.ordered(task)
+        self.nodes = np.ascontiguousarray(nodes[np.lexsort(nodes.T[::-1])])  # the last columns change fastest
 
     def run(self, mode: int, price: np.ndarray, active: np.ndarray, until: float | None) -> np.ndarray | None:
         """The least over all nodes for every cell, float64[m]; None when time ran out."""
@@ -142,7 +144,7 @@ class Sweeper:
 
         h = self.task.histogram
         workers = min(os.cpu_count() or 1, max(1, len(self.nodes) // 8))
-        parts = [self.nodes[i::workers] for i in range(workers)]
+        parts = np.array_split(self.nodes, workers)
 
         def one(nodes: np.ndarray) -> np.ndarray | None:
             out = np.full(h.cells, np.inf)
