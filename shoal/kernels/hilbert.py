@@ -42,11 +42,15 @@ def queues(start, place, count, size, l, distinct, groups, out_cell, begin):
         if l > 1:  # near the end a group must be larger, to take all that the rest could not do without
             while target < rest:
                 forced = 0
+                possible = True
                 for v in range(values):
-                    forced += max(left[v] - (rest - target) // l, 0)
-                if forced <= target:
+                    need = left[v] - (rest - target) // l
+                    if need > 0:
+                        forced += need
+                        possible = possible and need <= target // l
+                if possible and forced <= target:
                     break
-                target = min(target + l, rest)
+                target += 1
         if target > rest:
             break
         most = target // l
