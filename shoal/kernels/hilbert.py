@@ -38,13 +38,25 @@ def queues(start, place, count, size, l, distinct, groups, out_cell, begin):
     begin[0] = 0
     for g in range(groups, 0, -1):
         target = max(size, rest // g // l * l)
+        forced = np.int64(0)
+        if l > 1:  # near the end a group must be larger, to take all that the rest could not do without
+            while target < rest:
+                forced = 0
+                possible = True
+                for v in range(values):
+                    need = left[v] - (rest - target) // l
+                    if need > 0:
+                        forced += need
+                        possible = possible and need <= target // l
+                if possible and forced <= target:
+                    break
+                target += 1
         if target > rest:
             break
         most = target // l
         spare = -distinct * g
-        forced = np.int64(0)
+        forced = 0
         different = 0
-        possible = True
         for v in range(values):
             now[v] = 0
             spare += min(left[v], g)
@@ -54,8 +66,7 @@ def queues(start, place, count, size, l, distinct, groups, out_cell, begin):
                     now[v] = need
                     forced += need
                     different += 1
-                    possible = possible and need <= most
-        if forced > target or not possible:
+        if forced > target:
             break
         open_picks = target - forced
         whole = True

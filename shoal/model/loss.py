@@ -328,27 +328,29 @@ class _Boxes:
             cells = order[cell_begin[kind] : cell_begin[kind + 1]]
             for part in _parts(self.begin[kind], self.begin[kind + 1], 2048):
                 inside = [self._members(j, self.box[part]) for j in range(len(self.columns))]
-                weights = np.zeros((-(-part.size // 8), 8))
+                weights = np.zeros((-(-part.size // 64) * 8, 8))
                 weights.reshape(-1)[: part.size] = self.density[part]
                 bits = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).astype(float)
                 table = weights @ bits.T  # [byte, 256]: sum of the densities whose bits are set
-                column = np.arange(table.shape[0])
-                for some in _parts(0, cells.size, 1 << 14):
-                    found = np.full((some.size, table.shape[0]), 255, np.uint8)
+                for some in _parts(0, cells.size, 1 << 11):
+                    found = np.full((some.size, table.shape[0] // 8), -1, np.int64)
                     for j, member in enumerate(inside):
                         found &= member[self.codes[cells[some], j]]
-                    out[cells[some]] += table[column, found].sum(axis=1)
+                    row, word = np.nonzero(found)  # few words have a bit set
+                    eight = found[row, word].view(np.uint8).reshape(-1, 8)
+                    density = table[word[:, None] * 8 + np.arange(8), eight].sum(axis=1)
+                    out[cells[some]] += np.bincount(row, weights=density, minlength=some.size)
         return out
 
     def _members(self, j: int, box: np.ndarray) -> np.ndarray:
-        """uint8[size, boxes / 8]: for every code of column j, the boxes that it lies in."""
+        """int64[size, boxes / 64]: for every code of column j, the bits of the boxes that it lies in."""
         column: ColumnRecoding = self.columns[j]
         group = self.someone[box]
         first, second = self.view.published.first[group, j], self.view.published.second[group, j]
-        member = np.zeros((max(column.size, 1), box.size), bool)
+        member = np.zeros((max(column.size, 1), -(-box.size // 64) * 64), bool)
         if column.kind == "range":
             code = np.arange(column.size)[:, None]
-            member = (first <= code) & (code <= second)
+            member[:, : box.size] = (first <= code) & (code <= second)
         elif column.kind == "set":
             groups, code = self._sets[j]
             start = np.searchsorted(groups, np.arange(self.view.partition.groups + 1))
@@ -359,7 +361,7 @@ class _Boxes:
             for level in range(column.levels):
                 here = np.flatnonzero(first == level)
                 member[:, here] = column.node[level][:, None] == second[here]
-        return np.packbits(member, axis=1)
+        return np.packbits(member, axis=1).view(np.int64)
 
     @cached_property
     def _sets(self) -> dict[int, tuple[np.ndarray, np.ndarray]]:

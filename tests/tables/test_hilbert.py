@@ -121,6 +121,14 @@ def test_groups_stay_near_l_rows_even_when_a_value_is_as_frequent_as_may_be():
     assert found.partition.sizes.max() <= 12
 
 
+def test_the_last_groups_take_what_the_rest_could_not_do_without():
+    # Two rows of each of four values under l = 3: a group of three would leave five rows with two alike.
+    histogram = Histogram.from_rows(np.arange(8), np.repeat([0, 1, 2, 3], 2))
+    partition = _queues(histogram, Requirement(1, (3,), (1,)), 0, np.arange(8))
+    assert sorted(partition.sizes) == [4, 4]
+    assert all_eligible(histogram, Requirement(1, (3,), (1,)), partition)
+
+
 @pytest.mark.parametrize("scarce", [0.25, 0.04])
 def test_a_scarce_value_is_shared_out_evenly(scarce):
     # Distinct 2-diversity where one of two values is rare: as many groups as rare rows, at most, and no huge one.

@@ -16,7 +16,13 @@ from tests.tables.checks import columns_of, forms, least_loss, solved, tables
 
 
 @settings(deadline=None, max_examples=150)
-@given(histogram=tables(d=2, s=1), form=forms, k=st.integers(1, 4), l=st.integers(1, 3), distinct=st.integers(1, 3))
+@given(
+    histogram=tables(d=2, s=1, most=14),
+    form=forms,
+    k=st.integers(1, 4),
+    l=st.integers(1, 3),
+    distinct=st.integers(1, 3),
+)
 def test_eligible_and_above_its_bound(histogram, form, k, l, distinct):
     need = Requirement(k, (l,), (distinct,))
     recoding = columns_of(form, histogram.quasi_sizes)
@@ -67,6 +73,14 @@ def test_a_rest_that_is_too_small_takes_the_smallest_good_part_along():
     found = group(histogram, KAnonymity(3), "mondrian")
     assert sorted(found.partition.sizes) == [4, 4]
     assert found.certificate.cost == 4
+
+
+def test_a_group_whose_rest_cannot_be_mended_is_left_whole():
+    # Value 0 of the column has three rows of one disease; with the two of value 1 that is still four of five.
+    quasi = [0] * 3 + [1] * 2 + [2] * 7
+    disease = [0, 0, 0, 0, 1, 1, 2, 1, 2, 1, 2, 0]
+    histogram = Histogram.from_rows(np.array(quasi), np.array(disease))
+    assert group(histogram, LDiversity(2), "mondrian").partition.groups == 1
 
 
 def test_ranges_lose_much_less_than_one_group():

@@ -1,0 +1,51 @@
+"""The tuple bound in the unit of the loss, against the optimum over all partitions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shoal.model.histogram import Histogram
+from shoal.model.partition import Partition
+from shoal.model.privacy import Requirement
+from shoal.model.recoding import ColumnRecoding, Recoding
+from shoal.model.task import Task, shortfall
+from shoal.problems.tables.certify import bound, good_groups, least_steps
+from shoal.problems.tables.three_phase import residue
+from tests.oracles.tables import eligible
+from tests.tables.checks import columns_of, forms, least_loss, tables
+
+
+@settings(deadline=None, max_examples=120)
+@given(histogram=tables(d=2, s=1, most=6, values=4), form=forms, k=st.integers(1, 4), l=st.integers(1, 3))
+def test_never_above_the_optimum(histogram, form, k, l):
+    need, recoding = Requirement(k, (l,), (1,)), columns_of(form, histogram.quasi_sizes)
+    if shortfall(histogram, need) is None:
+        fewest = residue(histogram, need)[1]["bound"]
+        assert bound(Task(histogram, need, recoding), fewest) <= least_loss(histogram, need, recoding) + 1e-12
+
+
+def test_a_step_is_the_least_class_of_two():
+    node = np.stack([np.arange(4), [0, 0, 1, 2], [0, 0, 0, 1], np.zeros(4, int)])
+    histogram = Histogram.from_rows(np.arange(4))
+    tree = Recoding((ColumnRecoding.tree(node, weight=3.0),))
+    assert least_steps(histogram, tree) == pytest.approx([1, 1, 2, 3])
+    line = Recoding((ColumnRecoding.range(np.array([0.0, 1, 5, 10])),))
+    assert least_steps(histogram, line) == pytest.approx([0.1, 0.1, 0.4, 0.5])
+    assert bound(Task(histogram, Requirement(2), tree), 3) == pytest.approx((1 + 1 + 2) / 4)
+
+
+@settings(deadline=None, max_examples=100)
+@given(histogram=tables(d=1, s=2, most=14), k=st.integers(1, 3), f=st.tuples(*[st.integers(1, 3)] * 2), data=st.data())
+def test_good_groups_row_by_row(histogram, k, f, data):
+    need = Requirement(k, f, (2, 1))
+    label = np.array(data.draw(st.lists(st.integers(0, 2), min_size=histogram.cells, max_size=histogram.cells)))
+    label = np.unique(label, return_inverse=True)[1]
+    found = good_groups(histogram, need, np.arange(histogram.cells), label)
+    partition = Partition.of(np.arange(histogram.cells), label, histogram.count)
+    for g in range(partition.groups):
+        here = partition.group == g
+        rows = np.repeat(histogram.sensitive[partition.cell[here]], partition.count[here], axis=0)
+        assert found[g] == eligible([tuple(r) for r in rows], k, f, (2, 1))
