@@ -192,7 +192,7 @@ def random_tree(rng: np.random.Generator, size: int) -> ColumnRecoding:
     return ColumnRecoding.tree(np.stack([*nodes, np.zeros(size, int)]))
 
 
-def agreement(instances: int = 1000) -> None:
+def agreement(instances: int = 500) -> None:
     """Every exact program on the same small random tables; how often two of them differ."""
     rng = np.random.default_rng(0)
     rows = []

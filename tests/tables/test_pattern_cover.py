@@ -41,7 +41,7 @@ def test_the_promise_against_the_optimum(data, rows, k):
 
 
 @settings(deadline=None, max_examples=60)
-@given(rows=rows_of(5, 60, least=20), k=st.integers(2, 9))
+@given(rows=rows_of(4, 60, least=20), k=st.integers(2, 9))
 def test_groups_of_several_picks_stay_within_the_proof(rows, k):
     histogram = Histogram.from_rows(np.array(rows))
     found = group(histogram, KAnonymity(k), "pattern_cover")
@@ -60,6 +60,9 @@ def test_groups_of_several_picks_stay_within_the_proof(rows, k):
     assert (new > 0).all()
     paid = (closed.loss[picks] * np.maximum(new, k)).sum()
     assert found.certificate.cost <= (2 - 1 / k) * paid
+    partition, of_type = found.partition, histogram.types[0]
+    for g in np.flatnonzero(partition.sizes >= 2 * k):
+        assert len(set(pick[of_type[partition.cell[partition.group == g]]].tolist())) == 1
 
 
 @settings(deadline=None, max_examples=80)
