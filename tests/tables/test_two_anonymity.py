@@ -166,6 +166,12 @@ def test_losses_without_a_common_denominator_keep_a_true_bound():
     position = np.array([0.0, np.sqrt(2), np.pi, 5.0, 7.3])
     rows = [(0, 0), (1, 2), (2, 1), (3, 4), (4, 3), (0, 4)]
     recoding = Recoding((ColumnRecoding.range(position), ColumnRecoding.range(position)), "ncp")
+    costs = Costs.of(Histogram.from_rows(np.array(rows)), recoding)
+    assert not costs.exact
+    for a in range(5):
+        for b in range(5):
+            whole = int(costs.pair[costs.start[1] + a * 5 + b])
+            assert whole / costs.scale <= abs(position[a] - position[b]) / 7.3
     certificate = solved(rows, recoding).certificate
     best = in_unit(least_loss(rows, recoding, 2), recoding, 6)
     assert certificate.lower_bound <= best
