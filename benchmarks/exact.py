@@ -119,6 +119,9 @@ def proofs() -> None:
             histogram, _ = sample("adult/adult.csv", ADULT[:6], 300, seed)
             found, seconds = timed(histogram, KAnonymity(2), "two_anonymity")
             rows.append(line(f"Adult, 300 rows, 6 columns, stars, seed {seed}", found, seconds, 3.0))
+        histogram, _ = sample("adult/adult.csv", ADULT, 10_000, 0)
+        found, seconds = timed(histogram, KAnonymity(2), "two_anonymity")
+        rows.append(line("Adult, 10,000 rows, 8 columns, stars", found, seconds, 300.0))
         for n, columns in ((300, ADULT[:6]), (3000, ADULT)):
             histogram, values = sample("adult/adult.csv", columns, n, 0)
             found, seconds = timed(histogram, KAnonymity(2), "two_anonymity", recoding=adult_trees(columns, values))
@@ -192,7 +195,7 @@ def random_tree(rng: np.random.Generator, size: int) -> ColumnRecoding:
     return ColumnRecoding.tree(np.stack([*nodes, np.zeros(size, int)]))
 
 
-def agreement(instances: int = 1000) -> None:
+def agreement(instances: int = 500) -> None:
     """Every exact program on the same small random tables; how often two of them differ."""
     rng = np.random.default_rng(0)
     rows = []

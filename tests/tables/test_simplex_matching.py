@@ -15,7 +15,7 @@ from shoal.model.privacy import KAnonymity
 from shoal.model.recoding import Recoding
 from shoal.problems.tables import group
 from shoal.problems.tables.costs import Costs
-from shoal.problems.tables.simplex_matching import simplex_matching
+from shoal.problems.tables.simplex_matching import _descend, _scaled, checked, simplex_matching
 from tests.oracles.exact import perfect_matchings, recodings, rows_of
 
 
@@ -66,6 +66,19 @@ def test_a_table_is_a_simplex_matching(data, rows):
     certificate = group(histogram, KAnonymity(2), "two_anonymity", recoding=recoding, seed=0).certificate
     scale = costs.scale if recoding.unit == "stars" else costs.scale * len(rows) * 3
     assert found.cost / scale == pytest.approx(certificate.cost, abs=1e-12)
+
+
+@settings(deadline=None, max_examples=60)
+@given(hypergraphs(), st.integers(0, 6))
+def test_scaling_keeps_both_conditions(instance, bit):
+    n, edges = instance
+    checked(n, _scaled(edges, bit))
+
+
+def test_two_triples_leave_when_pairs_are_cheaper():
+    edges = dict.fromkeys(combinations(range(6), 2), 0) | {(0, 1, 2): 9, (3, 4, 5): 9}
+    triples = [(0, 1, 2), (3, 4, 5)]
+    assert _descend(6, edges, 1000, triples, frozenset(triples)) == (frozenset(), 1)
 
 
 def test_conditions_are_checked():

@@ -31,6 +31,7 @@ from shoal.problems.tables.kernelize import deal
 from shoal.problems.tables.pattern_cover import k_only, whole_cost
 
 Group = dict[int, int]  # type -> rows
+NEAREST = "every row pays at least its loss beside its (k-1)-th nearest other row"
 
 
 def forest(task: Task) -> Grouping:
@@ -58,11 +59,16 @@ def forest(task: Task) -> Grouping:
             guarantee=Guarantee(
                 factor=max(3 * k - 3, 1), additive=0, theorem="Aggarwal et al. 2005, forest algorithm: 3k - 3"
             ),
-            bound="every row pays at least its loss beside its (k-1)-th nearest other row",
+            bound=NEAREST,
             details={"edges": len(edges)},
         ),
         "forest",
     )
+
+
+def nearest_bound(costs: Costs, k: int) -> int:
+    """No partition costs less (whole numbers): see NEAREST.  O(t^2 d)."""
+    return int(_kth(costs, k, *_neighbours(costs, k)) @ costs.count)
 
 
 def _neighbours(costs: Costs, k: int) -> tuple[np.ndarray, np.ndarray]:

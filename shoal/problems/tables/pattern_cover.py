@@ -35,8 +35,8 @@ from shoal.model.task import Grouping, Task, refuse_infeasible
 from shoal.problems.tables.costs import Costs
 from shoal.problems.tables.kernelize import deal
 
-WORK = 3 * 10**8  # lattice nodes x types x columns looked at
-PLACES = 3 * 10**7  # members of all patterns together
+WORK = 10**8  # lattice nodes x types x columns looked at
+PLACES = 10**7  # members of all patterns together
 CANDIDATES = 64  # groups compared when new rows join one
 
 
@@ -82,14 +82,15 @@ def patterns(costs: Costs, recoding: Recoding, k: int, work: int = WORK, places:
     nodes = list(product(*(range(column.levels) for column in recoding.columns)))
 
     def price(node: tuple[int, ...]) -> float:
-        return sum(c.weight * float(c.loss[v].mean()) for c, v in zip(recoding.columns, node, strict=True))
+        return sum(
+            c.weight * float(c.loss[v].sum()) / max(c.size, 1) for c, v in zip(recoding.columns, node, strict=True)
+        )
 
     top = nodes[-1]
     room = max(1, work // max(t * d, 1))
     complete = len(nodes) <= room
-    if not complete:
-        nodes = sorted(nodes, key=price)[:room]
-        nodes = [top] + [n for n in nodes if n != top]
+    # cheap nodes first, but before all of them the one that fits every row
+    nodes = [top, *(n for n in sorted(nodes, key=price)[:room] if n != top)]
     lengths, members, losses = [], [], []
     held = 0
     for node in nodes:
@@ -151,8 +152,9 @@ def pattern_cover(task: Task) -> Grouping:
             theorem="greedy set cover (Chvatal 1979) over published rows after Park, Shim 2007: (2 - 1/k) H(2k - 1)",
         )
     else:
-        lower, promise = 0, Guarantee()
-        argument = "none: the lattice of published rows is too large to look through"
+        from shoal.problems.tables.forest import NEAREST, nearest_bound
+
+        lower, promise, argument = nearest_bound(costs, k), Guarantee(), NEAREST
     cost, bound, _ = costs.certified(task, partition, lower, whole_cost(costs, task, partition))
     details = {"patterns": int(found.loss.size), "all_patterns": found.all}
     return Grouping(

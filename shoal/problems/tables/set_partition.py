@@ -18,6 +18,8 @@ from typing import Any
 
 import highspy
 import numpy as np
+from scipy.sparse import coo_matrix
+from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from shoal.problems.tables.costs import Costs
 from shoal.problems.tables.odd_sets import UNLIMITED, Relaxation, charge, ordered, program
@@ -28,7 +30,8 @@ FIRST = 65_536  # room for reported columns, grown eightfold
 MOST = 2_000_000  # up to this many
 ROUNDS = 60  # rounds of odd sets
 HOPS = 3  # neighbourhoods around what the relaxation leaves fractional
-MEND = 20.0  # seconds for each
+PIECE = 1500  # types placed anew at once
+MEND = 20.0  # seconds for each piece
 
 Uses = tuple[np.ndarray, np.ndarray]
 
@@ -146,36 +149,53 @@ class _Search:
     def mended(self, columns: np.ndarray, best: Uses, upper: int, whole: int, step: int) -> tuple[Uses, int]:
         """Improve a partition where the relaxation is not integral, by growing neighbourhoods; (partition, its cost).
 
-        columns  those worth using.  A hop frees the types that share one of them with a free type.
+        columns  those worth using.  A hop frees the types that share one of them with a free type; where many are free
+        they are taken a piece at a time, near ones together.
         """
-        costs, none = self.costs, self.master.member[:0]
+        costs = self.costs
         split = np.abs(self.master.x - np.rint(self.master.x)) > 1e-6
         free = np.zeros(costs.types + 1, bool)  # the last place answers for the -1 of pairs
         free[self.master.columns[split]] = True
-        for _ in range(HOPS):
+        near = _near_order(columns, costs.types)
+        for hop in range(HOPS):
             free[-1] = False
-            loose = free[best[0]].any(axis=1)  # their rows are placed anew, all others stay
-            left = np.zeros(costs.types + 1, np.int64)
-            for place in range(3):
-                np.add.at(left, best[0][loose, place], best[1][loose])
-            left[-1] = 1
-            inside = columns[(left[columns] > 0).all(axis=1)]
-            if loose.any() and len(inside):
-                part = (best[0][loose], best[1][loose])
-                small = costs.with_count(left[:-1])
-                found, _, _ = integer(small, inside, none, part, step, 0, min(self.deadline, time.monotonic() + MEND))
-                if found is not None:
-                    both = np.concatenate([best[0][~loose], found[0]])
-                    uses = np.concatenate([best[1][~loose], found[1]])
-                    distinct, which = np.unique(both, axis=0, return_inverse=True)
-                    best = (distinct, np.bincount(which.reshape(-1), weights=uses).astype(np.int64))
-                    upper = int(charge(costs, best[0]) @ best[1])
-            if upper <= whole or loose.all() or time.monotonic() > self.deadline:
+            order = near[free[near]]
+            shift = PIECE // 2 * (hop % 2)
+            pieces = np.split(order, np.arange(PIECE - shift, max(order.size, 1), PIECE))
+            for piece in pieces:
+                best = self._again(best, np.bincount(piece, minlength=free.size) > 0, columns, step)
+                upper = int(charge(costs, best[0]) @ best[1])
+                if upper <= whole or time.monotonic() > self.deadline:
+                    return best, upper
+                self.progress(f"mending, {upper - whole:,} above the bound", None)
+            if free[:-1].all():
                 break
-            self.progress(f"mending, {upper - whole:,} above the bound", None)
-            reached = free | np.append(left[:-1] > 0, False)
-            free[columns[reached[columns].any(axis=1)]] = True
+            if order.size <= PIECE:
+                free[best[0][free[best[0]].any(axis=1)]] = True
+                free[-1] = False
+                free[columns[free[columns].any(axis=1)]] = True
         return best, upper
+
+    def _again(self, best: Uses, free: np.ndarray, columns: np.ndarray, step: int) -> Uses:
+        """Place the rows that share a pair or triple with a free type anew, all others as they are."""
+        costs = self.costs
+        loose = free[best[0]].any(axis=1)
+        left = np.zeros(costs.types + 1, np.int64)
+        for place in range(3):
+            np.add.at(left, best[0][loose, place], best[1][loose])
+        left[-1] = 1
+        inside = columns[(left[columns] > 0).all(axis=1)]
+        if not loose.any() or not len(inside):
+            return best
+        part, small = (best[0][loose], best[1][loose]), costs.with_count(left[:-1])
+        limit = min(self.deadline, time.monotonic() + MEND)
+        found, _, _ = integer(small, inside, self.master.member[:0], part, step, 0, limit)
+        if found is None:
+            return best
+        both = np.concatenate([best[0][~loose], found[0]])
+        uses = np.concatenate([best[1][~loose], found[1]])
+        distinct, which = np.unique(both, axis=0, return_inverse=True)
+        return distinct, np.bincount(which.reshape(-1), weights=uses).astype(np.int64)
 
     def rounded(self) -> Uses:
         """A partition near the relaxation's solution: its largest variables first, then the rest in order."""
@@ -242,6 +262,15 @@ def first_columns(costs: Costs) -> tuple[np.ndarray, np.ndarray]:
     pure = charge(costs, np.column_stack([own, own, none])) // 2
     closest = np.where((costs.count >= 2) | (index[:, 0] < 0), pure, distance[:, 0])
     return np.concatenate(parts).astype(np.int32), closest
+
+
+def _near_order(columns: np.ndarray, types: int) -> np.ndarray:
+    """All types, those that share columns close together."""
+    triple = columns[:, 2] >= 0
+    a = np.concatenate([columns[:, 0], columns[triple, 1]])
+    b = np.concatenate([columns[:, 1], columns[triple, 2]])
+    graph = coo_matrix((np.ones(a.size), (a, b)), shape=(types, types)).tocsr()
+    return reverse_cuthill_mckee((graph + graph.T).tocsr(), symmetric_mode=True).astype(np.int64)
 
 
 def _priced(

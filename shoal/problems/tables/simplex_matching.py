@@ -88,8 +88,7 @@ def simplex_matching(vertices: int, edges: Mapping[Edge, int]) -> Matching:
         start = frozenset([triples[0]])
     chosen, steps = start, 0
     for bit in range(max((missing).bit_length() - 1, 0), -1, -1):
-        scaled = {e: (c >> bit) if len(e) == 2 else -((-c) >> bit) for e, c in known.items()}
-        chosen, changed = _descend(vertices, scaled, missing >> bit, triples, chosen)
+        chosen, changed = _descend(vertices, _scaled(known, bit), missing >> bit, triples, chosen)
         steps += changed
     pairs = _pairs(frozenset(range(vertices)) - {v for t in chosen for v in t}, known, missing)
     found = tuple(sorted([*chosen, *pairs]))
@@ -105,6 +104,11 @@ def simplex_matching(vertices: int, edges: Mapping[Edge, int]) -> Matching:
         details={"steps": steps},
     )
     return Matching(found, certificate, steps)
+
+
+def _scaled(edges: Mapping[Edge, int], bit: int) -> dict[Edge, int]:
+    """Costs by 2^bit, down for pairs and up for triples: both conditions survive."""
+    return {e: (c >> bit) if len(e) == 2 else -((-c) >> bit) for e, c in edges.items()}
 
 
 def _pairs(free: frozenset[int], cost: Mapping[Edge, int], missing: int) -> list[Edge]:
