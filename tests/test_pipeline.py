@@ -36,7 +36,9 @@ MODELS = st.sampled_from(
     [
         {"k": 2},
         {"k": 3, "l": 2},
-        {"distinct_l": 2, "method": "three_phase"},
+        {"distinct_l": 2},
+        {"k": 3, "distinct_l": 3},
+        {"l": 2, "distinct_l": 3, "method": "three_phase"},
         {"entropy_l": 1.7},
         {"recursive_cl": (2.0, 2)},
         {"recursive_cl": (0.9, 2)},
