@@ -104,7 +104,7 @@ def simplex_matching(vertices: int, edges: Mapping[Edge, int]) -> Matching:
         lower_bound=min(max(below, 0), cost),
         unit="cost",
         guarantee=Guarantee(factor=1, additive=0, theorem="Anshelevich, Karagiozova 2007: simplex matching is in P"),
-        bound="every vertex pays at least its cheapest share of an edge; that none is cheaper at all rests on the theorem",
+        bound="every vertex pays its cheapest share of an edge at least; that none is cheaper rests on the theorem",
         details={"steps": steps, "local optimum": "no exchange of at most two triples lowers the cost"},
     )
     return Matching(found, certificate, steps)
