@@ -14,8 +14,11 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+# Functions that only kernels call need no way in from Python: a third of their compile time.
+INNER = {"cache": True, "nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
-@njit(cache=True, nogil=True)
+
+@njit(**INNER)
 def classes(quasi, up, at, size, level, exact, keys, low, cells, slots, key_at, first_at, of):
     """Number the classes of some cells at one lattice node, in order of first appearance; returns how many.
 
@@ -70,7 +73,7 @@ def classes(quasi, up, at, size, level, exact, keys, low, cells, slots, key_at, 
     return found
 
 
-@njit(cache=True, nogil=True)
+@njit(**INNER)
 def _keep(held, seen, kinds, l, top):
     """Largest h with sum min(count, h) >= l h, the counts being held[seen[:kinds]]; top int64[l] is scratch.
 

@@ -16,6 +16,9 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+# Functions that only kernels call need no way in from Python: a third of their compile time.
+INNER = {"cache": True, "nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
 LOW = np.int64(0xFFFFFFFF)
 TINY = 1e-10  # of the sums compared
 
@@ -36,7 +39,7 @@ class Slots(NamedTuple):
     unit: np.ndarray
 
 
-@njit(cache=True, nogil=True)
+@njit(**INNER)
 def join(slots, t, a, b):
     """The least value that covers both."""
     if a == b:
@@ -57,7 +60,7 @@ def join(slots, t, a, b):
     return min(a & LOW, b & LOW) | (max(a >> 32, b >> 32) << 32)
 
 
-@njit(cache=True, nogil=True)
+@njit(**INNER)
 def cost(slots, t, a):
     """What publishing value a in slot t costs one row."""
     kind = slots.kind[t]
@@ -71,7 +74,7 @@ def cost(slots, t, a):
     return (slots.loss[slots.base[t] + (a >> 32)] - slots.loss[slots.base[t] + (a & LOW)]) * slots.unit[t]
 
 
-@njit(cache=True, nogil=True)
+@njit(**INNER)
 def joined(slots, a, b, limit):
     """Loss per row of the join of two rows of slots; may stop early at any value above limit."""
     total = 0.0
@@ -162,7 +165,7 @@ class Near(NamedTuple):
     distinct: np.ndarray
 
 
-@njit(cache=True, nogil=True)
+@njit(**INNER)
 def _draw(random):
     """The next number in 0..1 of xorshift64*; random uint64[1]."""
     x = random[0]
@@ -173,7 +176,7 @@ def _draw(random):
     return np.float64((x * np.uint64(2685821657736338717)) >> np.uint64(11)) / 9007199254740992.0
 
 
-@njit(cache=True, nogil=True)
+@njit(**INNER)
 def _put(near, x, g):
     """Append row x to group g."""
     near.group[x] = g
@@ -183,7 +186,7 @@ def _put(near, x, g):
         near.held[g, j, near.value[x, j]] += 1
 
 
-@njit(cache=True, nogil=True)
+@njit(**INNER)
 def _drop(near, x):
     """Take row x out of its group."""
     g = near.group[x]
@@ -197,7 +200,7 @@ def _drop(near, x):
         near.held[g, j, near.value[x, j]] -= 1
 
 
-@njit(cache=True, nogil=True)
+@njit(**INNER)
 def _refresh(slots, near, g):
     """State and price of a group and the rest of each of its rows, by joins from the left and from the right."""
     n = near.size[g]
@@ -221,7 +224,7 @@ def _refresh(slots, near, g):
     near.price[g] = joined(slots, near.state[g], near.state[g], np.inf)
 
 
-@njit(cache=True, nogil=True)
+@njit(**INNER)
 def _fits(near, g, gone, come):
     """Whether group g stays eligible when row gone leaves it (-1: none) and row come joins it (-1: none)."""
     n = near.size[g] - (gone >= 0) + (come >= 0)
@@ -259,7 +262,7 @@ def _fits(near, g, gone, come):
     return True
 
 
-@njit(cache=True, nogil=True)
+@njit(**INNER)
 def _grow(slots, near, groups, target, random):
     """Group the rows from scratch: each group grows from a random row by the row that costs least.
 
@@ -348,7 +351,7 @@ def _grow(slots, near, groups, target, random):
     return made
 
 
-@njit(cache=True, nogil=True)
+@njit(**INNER)
 def _descend(slots, near, groups):
     """Move or swap rows between groups while that lowers the loss; every group stays eligible."""
     r = near.group.size
