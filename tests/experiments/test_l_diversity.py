@@ -33,6 +33,7 @@ def test_a_sentence_says_where_a_finding_fails():
         {"table": "b", "l": 3, "Hilbert": 2.0, "TP": 3.0, "TP+": 1.0},
     ]
     said = l_diversity._stars_by_l(mean, "l")
-    assert "TP+ beats both at every l holds on a only" in said
+    assert "TP+ is best at every l holds on a only" in said
+    assert "TP beats Hilbert holds on a only" in said
     assert "stars rise with l holds on a only" in said
     assert "does not hold" in l_diversity._stars_by_l(mean[2:], "l")
