@@ -22,7 +22,7 @@ from shoal.model.policy import Policy
 from shoal.model.privacy import requirement
 from shoal.model.task import Effort, nothing, refuse_infeasible
 from shoal.recoding.text import ColumnText, column_text
-from shoal.recodings import recodings, with_place
+from shoal.recodings import one_level_per_column, recodings, with_place
 from shoal.release import Release, audit_table
 
 
@@ -98,6 +98,7 @@ def prepare(
     seeds = np.random.SeedSequence(asked.seed)
     if asked.publish == "centers":
         grouping, recoding, columns = by_centers(asked, counted, texts, need)
+        published = None
         lap("solve")
     else:
         recoding, labels = recodings(asked, counted, texts, need.smallest)
@@ -112,12 +113,15 @@ def prepare(
         )
         lap("solve")
         told = (counted.histogram, grouping.partition, recoding)
-        published = recoding.publish(*told[:2])
+        if asked.global_recoding:
+            grouping, published = one_level_per_column(grouping, *told)
+        else:
+            published = recoding.publish(*told[:2])
         columns = [column_text(*told, published, j, texts[j], labels[j], asked.star) for j in range(len(texts))]
 
     progress("recoding", None)
     partition = grouping.partition
-    view = View(counted.histogram, partition, recoding, need.smallest)
+    view = View(counted.histogram, partition, recoding, need.smallest, published)
     replacements = [_replace(c, counted, asked) for c, counted in zip(columns, counted.quasi, strict=True)]
     rng = np.random.default_rng(np.random.SeedSequence([*seeds.generate_state(4).tolist(), _fingerprint(counted)]))
     out = table.place(counted, partition, replacements, asked.identifiers, rng, asked.keep_order)
@@ -129,7 +133,7 @@ def prepare(
         method=grouping.method,
         attempts=grouping.attempts,
         cost={"stars": stars(view), "suppressed_tuples": suppressed_tuples(view), "ncp": ncp(view)},
-        measure=lambda: measures(counted.histogram, partition, recoding, need.smallest),
+        measure=lambda: measures(counted.histogram, partition, recoding, need.smallest, published),
         groups=_classes(replacements) if partition.groups else 0,
         rows=counted.histogram.rows,
         stars={c.name: int(partition.sizes[c.starred[c.index]].sum()) for c in columns},

@@ -11,8 +11,11 @@ import numpy as np
 from shoal.engines.codes import Coded
 from shoal.engines.frames import Counted
 from shoal.errors import InputError, PolicyError
+from shoal.model.histogram import Histogram
+from shoal.model.partition import Partition
 from shoal.model.policy import GENERATED, PLACE, Policy
-from shoal.model.recoding import ColumnRecoding, Recoding
+from shoal.model.recoding import ColumnRecoding, Published, Recoding
+from shoal.model.task import Grouping
 
 Labels = Sequence[Sequence[str]] | None
 
@@ -105,3 +108,19 @@ def with_place(table: Any, coordinates: tuple[str, str]) -> Any:
     if not hasattr(table, "joined"):
         raise PolicyError("coordinates are tiled in memory; read the table with the Polars engine")
     return table.joined(coordinates, PLACE)
+
+
+def one_level_per_column(
+    grouping: Grouping, histogram: Histogram, partition: Partition, recoding: Recoding
+) -> tuple[Grouping, Published]:
+    """A global recoding as it is published, its certificate counting what that costs.
+
+    The bound stays that of all releases; ``uniform_bound`` among the details is that of one level per column.
+    """
+    from shoal.problems.tables.global_recoding import published
+
+    facts = dict(grouping.certificate.details)
+    if "levels" not in facts:
+        raise PolicyError(f"method {grouping.method!r} does not take one level per column; leave the method out")
+    certificate = replace(grouping.certificate, cost=facts["uniform_cost"])
+    return replace(grouping, certificate=certificate), published(histogram, recoding, partition, facts["levels"])

@@ -112,3 +112,37 @@ def test_centers_keep_the_kind_of_a_numeric_column(people):
 def test_an_empty_table_has_no_centers(people):
     release = shoal.anonymize(people.clear(), quasi_identifiers=["age"], k=4, publish="centers")
     assert release.table.height == 0
+
+
+def test_global_recoding_publishes_one_level_per_column(people, tmp_path):
+    bands = shoal.Hierarchy.intervals([10, 30])
+    release = shoal.anonymize(
+        people,
+        quasi_identifiers=["age", "town"],
+        k=4,
+        publish="hierarchy",
+        hierarchies={"age": bands, "town": "labels"},
+        global_recoding=True,
+        seed=1,
+    )
+    assert release.audit.k >= 4
+    levels = release.certificate.details["levels"]
+    resolved = bands.resolve([str(a) for a in sorted(set(people["age"]))], "age")
+    known = set(resolved.labels[levels["age"]]) if levels["age"] else {str(a) for a in people["age"]}
+    assert set(release.table["age"].cast(pl.String)) <= known
+    assert release.cost["ncp"] == pytest.approx(release.certificate.cost)
+    assert release.certificate.lower_bound <= release.certificate.details["uniform_bound"] <= release.certificate.cost
+    release.write(tmp_path / "release.csv")
+
+
+def test_a_level_above_the_ceiling_is_never_published(people):
+    with pytest.raises(shoal.InfeasibleError, match="age"):
+        shoal.anonymize(
+            people,
+            quasi_identifiers=["age"],
+            k=40,
+            publish="hierarchy",
+            hierarchies={"age": shoal.Hierarchy.intervals([2, 30])},
+            max_level={"age": 1},
+            method="three_phase",
+        )

@@ -14,6 +14,7 @@ from shoal.cli.common import answer, working
 # files and returns {"files": [...], "observations": [...], ...}; its docstring's first line is the description.
 EXPERIMENTS = {
     "names": "shoal.experiments.names:reproduce",
+    "l-diversity": "shoal.experiments.l_diversity:reproduce",
 }
 
 

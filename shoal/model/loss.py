@@ -27,11 +27,12 @@ class View:
     partition: Partition
     recoding: Recoding
     k: int = 1
+    given: Published | None = None
 
     @cached_property
     def published(self) -> Published:
-        """The published values of every group."""
-        return self.recoding.publish(self.histogram, self.partition)
+        """The published values of every group; ``given`` where they are not the least common ones."""
+        return self.given or self.recoding.publish(self.histogram, self.partition)
 
     @cached_property
     def sizes(self) -> np.ndarray:
@@ -214,14 +215,16 @@ MEASURES: dict[str, Callable[[View], float]] = {
 }
 
 
-def measures(histogram: Histogram, partition: Partition, recoding: Recoding, k: int = 1) -> dict[str, float]:
+def measures(
+    histogram: Histogram, partition: Partition, recoding: Recoding, k: int = 1, given: Published | None = None
+) -> dict[str, float]:
     """Every measure by name; counts are ints.
 
     k is that of k-anonymity, for ``normalized_class_size`` and ``class_excess``.  ``weighted_ncp`` is there when the
     columns' weights differ from 1.  ``kl_divergence`` is left out where it would take over two billion look-ups.
     Near-linear in the cells, the KL divergence aside.
     """
-    view = View(histogram, partition, recoding, max(k, 1))
+    view = View(histogram, partition, recoding, max(k, 1), given)
     out = {name: f(view) for name, f in MEASURES.items() if name != "kl_divergence"}
     if any(c.weight != 1 for c in recoding.columns):
         out["weighted_ncp"] = view.mean(recoding.losses(histogram, partition, view.published))

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from shoal.errors import InfeasibleError
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import PrivacyModel, Requirement, requirement
 from shoal.model.recoding import Recoding
@@ -63,4 +64,19 @@ def group(
     )
     grouping: Grouping = algorithm("tables", method)(task)
     grouping.partition.check(histogram)
+    _refuse_high_levels(task, grouping)
     return grouping
+
+
+def _refuse_high_levels(task: Task, grouping: Grouping) -> None:
+    """InfeasibleError where a method that knows no ceilings has passed one."""
+    columns = task.recoding.columns
+    if all(c.kind != "levels" or c.ceiling >= c.levels - 1 for c in columns):
+        return
+    first = task.recoding.publish(task.histogram, grouping.partition).first
+    for j, column in enumerate(columns):
+        if column.kind == "levels" and (first[:, j] > column.ceiling).any():
+            raise InfeasibleError(
+                f"method {grouping.method!r} needs {task.histogram.quasi_names[j]!r} above level {column.ceiling}; "
+                "raise its max_level, or use the method 'cascade'"
+            )

@@ -11,13 +11,14 @@ the chain decides all below it, the lowest eligible one all that cost more.
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from itertools import combinations
 from math import prod
 
 import numpy as np
 
 from shoal.errors import InfeasibleError, PolicyError
-from shoal.model.histogram import mixed_radix
+from shoal.model.histogram import Histogram, mixed_radix
 from shoal.model.partition import Partition
 from shoal.model.recoding import Published, Recoding
 from shoal.model.task import Grouping, Task
@@ -42,13 +43,11 @@ def global_recoding(task: Task) -> Grouping:
     return certified(task, partition, "global_recoding", details=facts)
 
 
-def published(task: Task, partition: Partition, levels: dict[str, int]) -> Published:
+def published(histogram: Histogram, recoding: Recoding, partition: Partition, levels: Mapping[str, int]) -> Published:
     """Every group at its column's level, as single-dimensional recoding publishes it."""
-    someone = task.histogram.quasi[partition.cell[partition.start]]
-    first = np.tile(np.array([levels[n] for n in task.histogram.quasi_names], np.int32), (partition.groups, 1))
-    second = (
-        [c.node[first[0, j]][someone[:, j]] for j, c in enumerate(task.recoding.columns)] if partition.groups else []
-    )
+    someone = histogram.quasi[partition.cell[partition.start]]
+    first = np.tile(np.array([levels[n] for n in histogram.quasi_names], np.int32), (partition.groups, 1))
+    second = [c.node[first[0, j]][someone[:, j]] for j, c in enumerate(recoding.columns)] if partition.groups else []
     return Published(first, np.stack(second, axis=1) if second else np.zeros_like(first))
 
 
