@@ -9,8 +9,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from shoal.kernels.tiles_guillotine import MAX, PERIMETER, guillotine
+from shoal.kernels.tiles_guillotine import MAX, PERIMETER, TILES, guillotine
 from shoal.kernels.tiles_select import KM_PER_DEGREE
+
+UNDER = 3  # objective of ``settle``: TILES under a ceiling, MAX in the cells that do not keep it
 
 
 @njit(cache=True)
@@ -178,7 +180,8 @@ def settle(x, y, w, ox, oy, cells, k, cap, lam, geographic, lines, objective, go
 
     x .. cells, k, cap, lam, geographic, offset   as in ``least_waste``
     lines       int64   most lines per axis in the dynamic program
-    objective   int64   TILES: more tiles; MAX: lighter heaviest tile, then more tiles; PERIMETER, and then: smaller
+    objective   int64   TILES: more tiles; MAX: lighter heaviest tile, then more tiles; PERIMETER, and then: smaller;
+                        UNDER: as MAX, but the program makes the most tiles of at most ``good`` where it can
     good        int64   heaviest tiles up to this weight count as equally light
     returns     out, gaps as in ``least_waste``
 
@@ -210,27 +213,17 @@ def settle(x, y, w, ox, oy, cells, k, cap, lam, geographic, lines, objective, go
             m += 1
             continue
         ceiling = cap if cap > 0 else weight
-        tiles, nx, ny, heavy, size = guillotine(
-            x,
-            y,
-            w,
-            ox,
-            oy,
-            lo,
-            hi,
-            k,
-            ceiling,
-            objective,
-            lines,
-            geographic,
-            bx,
-            by,
-            ends,
-            value,
-            mirror,
-            choice,
-            rects,
-        )
+        program = objective
+        if objective == UNDER:
+            program, ceiling = TILES, good
+        while True:
+            tiles, nx, ny, heavy, size = guillotine(
+                x, y, w, ox, oy, lo, hi, k, ceiling, program, lines, geographic,
+                bx, by, ends, value, mirror, choice, rects,
+            )  # fmt: skip
+            if objective != UNDER or program == MAX or heavy <= good:
+                break
+            program = MAX
         keep_x[lo:hi], keep_y[lo:hi] = ox[lo:hi], oy[lo:hi]
         m0, cuts0 = m, cuts
         stack[0] = cells[cell]
@@ -243,7 +236,7 @@ def settle(x, y, w, ox, oy, cells, k, cap, lam, geographic, lines, objective, go
             heavy_rule = max(heavy_rule, out[i, 2])
             size_rule += out[i, 2] * half_perimeter(x, y, ox, oy, out[i, 0], out[i, 1], geographic)
         heavy, heavy_rule = max(heavy, good), max(heavy_rule, good)
-        if objective == MAX and heavy != heavy_rule:
+        if objective in (MAX, UNDER) and heavy != heavy_rule:
             keep_rule = heavy_rule < heavy
         elif objective != PERIMETER and m - m0 != tiles:
             keep_rule = m - m0 > tiles

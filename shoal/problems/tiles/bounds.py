@@ -48,7 +48,7 @@ def least_largest(weight: np.ndarray, k: int) -> tuple[int, str]:
     return bound, why
 
 
-def least_half_perimeter(places: Places, k: int, neighbors: int = 32) -> float:
+def least_half_perimeter(places: Places, k: int, neighbors: int = 16) -> float:
     """No partition has a smaller mean half perimeter, weighted by records, of the tiles' tight boxes.
 
     A tile with place p weighs at least k, so it holds a place at least as far from p, in width plus height, as the

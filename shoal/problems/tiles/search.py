@@ -7,7 +7,7 @@ All of them end in cells that cannot be cut, so Theorem 4 of Du, Eppstein, Goodr
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from shoal.problems.tiles.bounds import least_largest, most_tiles
 from shoal.problems.tiles.cells import EDGES, LOW, WEIGHT, Cells, Parts, boxes_of, spans
 from shoal.problems.tiles.places import Places
 
-MOST, LEAST_HEAVIEST, PERIMETER = 0, 1, 2  # as in the kernel
+MOST, LEAST_HEAVIEST, PERIMETER, MOST_UNDER = 0, 1, 2, 3  # as in the kernels
 BLOCK = 192  # a block weighs at most this many times k
 PROGRAMS = (  # cells of at most so many times k, lines per axis, seconds for a cell that has all these lines (measured)
     (48, 48, 60e-3),
@@ -37,7 +37,7 @@ class Strategy:
     cap      tiles should not be heavier; 0 for none
     cell     cells of at most this many times k go to the dynamic program; 0 for none
     lines    lines per axis there
-    program  its objective: MOST tiles, LEAST_HEAVIEST or PERIMETER
+    program  its objective: MOST tiles, LEAST_HEAVIEST, PERIMETER, or MOST_UNDER the ceiling that is good
     """
 
     slack: float = 0.0
@@ -52,6 +52,7 @@ class Strategy:
 class _Outcome:
     """What a strategy made of the blocks it tried: its cells, and per block tiles, heaviest, size (inf: not tried)."""
 
+    strategy: Strategy
     cells: Cells
     block: np.ndarray
     tiles: np.ndarray
@@ -82,7 +83,7 @@ def least_waste(
         _lower(best, effort)
     else:
         programs = [PERIMETER, MOST] if objective == "perimeter" else [MOST]
-        sizes = _affordable(places, blocks, k, effort / 3 / len(programs))
+        sizes = _affordable(places, blocks, k, effort / (3 if len(programs) == 1 else 8))
         for slack in (0.0, 0.05, 0.1) if sizes else ():
             for program in programs:
                 best.enter(Strategy(slack=slack, program=program, **sizes))
@@ -135,8 +136,12 @@ def _lower(best: Tournament, effort: float) -> None:
             break
         best.enter(Strategy(slack=slack, cap=cap, program=LEAST_HEAVIEST, **size), worst)
     best.good = best.heaviest()
+    for number in np.unique(best.winner):  # the same cells once more: most tiles in those that stay under the ceiling
+        won = best.outcomes[number].strategy
+        if won.program == LEAST_HEAVIEST:
+            best.enter(replace(won, program=MOST_UNDER), np.flatnonzero(best.winner == number))
     for slack in (0.0, 0.05, 0.15) if best.tiles.sum() < most_tiles(best.places.weight, best.k) else ():
-        best.enter(Strategy(slack=slack, cap=best.good, program=MOST, **sizes))
+        best.enter(Strategy(slack=slack, cap=best.good, program=MOST_UNDER, **sizes))
 
 
 class Tournament:
@@ -207,7 +212,7 @@ class Tournament:
         np.maximum.at(heaviest, block, weight)
         sizes = weight * spans(boxes_of(self.places, done), self.places.geographic).sum(axis=1)
         size[which] = np.bincount(block, weights=sizes, minlength=q)[which]
-        return _Outcome(done, block, np.bincount(block, minlength=q), heaviest, size)
+        return _Outcome(strategy, done, block, np.bincount(block, minlength=q), heaviest, size)
 
 
 def _affordable(places: Places, blocks: Cells, k: int, seconds: float) -> dict[str, int]:
