@@ -95,3 +95,11 @@ def test_a_sweep_that_does_not_fit_is_left_out(effort, monkeypatch):
     h = Histogram.from_rows(np.arange(40) % 4)
     task = Task(h, Requirement(2), Recoding((ColumnRecoding.tree(TREE),)), Effort(effort))
     assert lower_bounds(task, Rows.of(task)).values.keys() <= {"neighbours"}
+
+
+@settings(deadline=None, max_examples=100)
+@given(task=tasks(most=7, kinds=("stars",), steps="thorough"))
+def test_no_bound_on_stars_is_above_the_optimum(task):
+    best = least_loss(task.histogram, task.requirement, task.recoding)
+    for value in lower_bounds(task, Rows.of(task)).values.values():
+        assert value <= best

@@ -107,3 +107,15 @@ def test_ceilings_of_one_are_kept_where_rows_can_be_placed(task):
 def test_an_empty_table():
     histogram = Histogram.from_rows(np.zeros((0, 2), int), np.zeros((0, 1), int))
     assert group(histogram, LDiversity(3), "cascade").partition.groups == 0
+
+
+def test_a_left_over_row_avoids_a_cheaper_group_above_the_ceiling():
+    # (2, 1) may join (3, 0) twice, at the price of a heavy star, or (0, 1) twice, cheaply but above the ceiling.
+    histogram = Histogram.from_rows(np.array([[0, 1], [0, 1], [2, 1], [3, 0], [3, 0]]))
+    recoding = Recoding((ColumnRecoding.tree(TREE, ceiling=1), ColumnRecoding.stars(2, weight=10.0)))
+    found = group(histogram, KAnonymity(2), "cascade", recoding=recoding, seed=0)
+    assert total_loss(found.certificate.cost) == pytest.approx(3 * (10 + 1 / 3))
+
+
+def total_loss(mean: float) -> float:
+    return mean * 5 * 2
