@@ -1,0 +1,48 @@
+"""The fence stands, and an import over it is seen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import fence
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_no_room_imports_what_it_may_not():
+    assert list(fence.breaches(ROOT / "shoal")) == []
+
+
+@pytest.mark.parametrize(
+    ("room", "line"),
+    [
+        ("judge", "from shoal.problems.tables import group"),
+        ("judge", "def f():\n    import shoal.kernels.counts"),
+        ("model", "import polars"),
+        ("problems/labels", "from shoal import tiles"),
+        ("kernels", "from ..model import policy"),
+        ("report", "import numbaX"),
+    ],
+)
+def test_a_breach_is_named_with_its_line(tmp_path, room, line):
+    place = tmp_path / room
+    place.mkdir(parents=True)
+    (place / "wrong.py").write_text(line + "\n", encoding="utf-8")
+    found = list(fence.breaches(tmp_path))
+    assert len(found) == 1
+    assert room in found[0]
+    assert "wrong.py" in found[0]
+
+
+def test_every_module_stands_in_a_room():
+    placed = {p for room in fence.ROOMS for p in _modules(ROOT / "shoal" / room)}
+    outside = {
+        p for p in (ROOT / "shoal").rglob("*.py") if p not in placed and p.name not in ("__init__.py", "__main__.py")
+    }
+    assert not outside, sorted(str(p.relative_to(ROOT)) for p in outside)
+
+
+def _modules(place: Path) -> list[Path]:
+    return [place] if place.suffix == ".py" else list(place.rglob("*.py"))
