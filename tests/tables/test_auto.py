@@ -18,6 +18,7 @@ from shoal.problems.tables.auto import auto, labels_of
 from shoal.problems.tables.bounds import lower_bounds
 from shoal.problems.tables.guided import guided
 from shoal.problems.tables.rows import Rows
+from tests.oracles.tables import least_stars
 from tests.oracles.tables_loss import least_loss
 from tests.tables.drawn import assert_eligible, census_like, tasks, total
 
@@ -84,3 +85,14 @@ def test_wide_trees_and_large_sets():
     assert found.certificate.cost < 0.02
     task = Task(histogram, Requirement(3), recoding)
     assert labels_of(Rows.of(task), found.partition).min() == 0
+
+
+def test_a_small_table_is_solved_to_proved_optimality():
+    rng = np.random.default_rng(5)
+    codes = rng.integers(0, 3, (9, 3))
+    histogram = Histogram.from_rows(codes)
+    for privacy in (KAnonymity(2), KAnonymity(3)):
+        found = group(histogram, privacy, seed=1)
+        assert found.certificate.optimal
+        assert found.certificate.cost == least_stars([tuple(r) for r in codes.tolist()], [()] * 9, privacy.k)
+        assert found.attempts[-1]["cost"] == found.certificate.cost <= found.attempts[0]["cost"]

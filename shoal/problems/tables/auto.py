@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from shoal.errors import PolicyError
 from shoal.model.partition import Partition
-from shoal.model.task import Grouping, Task
+from shoal.model.task import Effort, Grouping, Task
 from shoal.problems.tables.bounds import certify, lower_bounds
 from shoal.problems.tables.cascade import best, rank, start
 from shoal.problems.tables.guided import guided
@@ -17,11 +18,18 @@ from shoal.problems.tables.improve import STEPS, search
 from shoal.problems.tables.rows import Rows
 from shoal.problems.tables.three_phase import residue, split
 
+SMALL, SMALL_PAIRS = (
+    16,
+    1_000,
+)  # distinct tuples up to which an exact method is tried, for any model and for k = 2 alone
+PROOF = 60.0  # seconds it may take, many times what tables of this size need
 TRIAL = 0.06  # share of the seconds left that each of two starts is searched before the better one is kept
 
 
 def auto(task: Task) -> Grouping:
     """Three-phase, cascade, price-guided cascade and search, as far as the effort reaches; the best by the task's loss.
+
+    A table small enough is solved exactly instead, unless the effort is "fast".
 
     ``attempts`` has one line {"method", "cost", "seconds"} per method, costs by the task's loss.
     """
@@ -44,6 +52,10 @@ def auto(task: Task) -> Grouping:
     deadline = None if task.effort.seconds is None else task.started + task.effort.seconds
     left = None if deadline is None else max(deadline - time.monotonic(), 0.0)
     bounds = lower_bounds(task, rows, until=None if left is None else time.monotonic() + 0.3 * left)
+    proved = _proved(task, left)
+    if proved is not None:
+        attempts.append({"method": proved.method, "cost": rank(task, proved.partition)[1], "seconds": proved.seconds})
+        return replace(proved.grouping, attempts=tuple(attempts))
     long = task.effort.name in ("seconds", "thorough")
     report = None
     if long and bounds.prices is not None and (left is None or left > 5):
@@ -74,6 +86,41 @@ def auto(task: Task) -> Grouping:
         method = "three_phase"
     made = certify(task, chosen, method, bounds, report)
     return replace(made, attempts=tuple(attempts))
+
+
+@dataclass(frozen=True, eq=False)
+class _Proved:
+    grouping: Grouping
+    seconds: float
+
+    @property
+    def method(self) -> str:
+        return self.grouping.method
+
+    @property
+    def partition(self) -> Partition:
+        return self.grouping.partition
+
+
+def _proved(task: Task, left: float | None) -> _Proved | None:
+    """The optimum where the table is small enough to prove one; None otherwise.
+
+    Only a finished proof counts, and such tables need a small part of ``PROOF``: a seed still reproduces the result.
+    """
+    from shoal.problems.tables.optimal import optimal
+    from shoal.problems.tables.two_anonymity import two_anonymity
+
+    need, cells = task.requirement, task.histogram.cells
+    pairs = need.k == 2 and not need.sensitive_columns
+    if task.effort.name == "fast" or not 0 < cells <= (SMALL_PAIRS if pairs else SMALL):
+        return None
+    began = time.monotonic()
+    limit = Effort("seconds", PROOF if left is None else min(PROOF, 0.5 * left))
+    try:
+        found = (two_anonymity if pairs else optimal)(replace(task, effort=limit, started=began))
+    except PolicyError:  # a ceiling, or sets and ranges of too many rows: not for the exact methods
+        return None
+    return _Proved(found, round(time.monotonic() - began, 3)) if found.certificate.optimal else None
 
 
 def labels_of(rows: Rows, partition: Partition) -> np.ndarray:
