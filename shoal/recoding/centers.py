@@ -1,0 +1,253 @@
+"""Clusters as published: a center, how many records, how far they are from it in words, their sensitive values.
+
+Aggarwal et al. 2006 publish centers, sizes and radii.  Here the radius is told column by column, rounded up to two
+digits, because a mixed distance of 0.31 tells a reader nothing and "within 3 years and 5 km" does.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from shoal.errors import PolicyError, VerificationError
+from shoal.model.metric import Category, Metric, Number, Place, on_sphere
+
+KINDS = ("record", "mean", "medoid")
+PAIRS = 2000  # a place's medoid compares all members of a cluster up to this many
+
+
+@dataclass(frozen=True, eq=False)
+class Center:
+    """One feature of every cluster's center.
+
+    value   float64[m], int64[m] codes, or float64[m, 2] for a place
+    spread  float64[m]  farthest member: raw units, kilometres, or levels of the hierarchy at which it differs
+    """
+
+    feature: Number | Category | Place
+    value: np.ndarray
+    spread: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Published:
+    """All clusters: records int64[m], radius as words, and per sensitive column the counts of its values."""
+
+    centers: tuple[Center, ...]
+    records: np.ndarray
+    radius: list[str]
+    sensitive: dict[str, list[dict[str, int]]] = field(default_factory=dict)
+
+    def multisets(self, name: str) -> list[str]:
+        """Per cluster the values of one sensitive column with their counts, most frequent first."""
+        return [multiset(counts) for counts in self.sensitive[name]]
+
+
+def publish(
+    labels: np.ndarray,
+    center_rows: np.ndarray,
+    metric: Metric,
+    columns: Sequence[np.ndarray],
+    sensitive: Mapping[str, Sequence[str | None]] | None = None,
+    center: str = "record",
+) -> Published:
+    """The published form of a clustering.
+
+    labels       int64[n]  cluster of each record, -1 where it is left out and absent from all that is said
+    center_rows  int64[m]  record at each center (not looked at for "mean" and "medoid")
+    columns      one array per feature of the metric
+    sensitive    texts per record, None for a missing value
+    center       "record"; "mean" (numbers and places averaged, of other columns the medoid); "medoid" (per column the
+                 value with the least total distance)
+
+    Spreads are measured from the center published.  O(n log n), places' medoids O(sum of squared sizes).
+    """
+    if center not in KINDS:
+        raise PolicyError.unknown("kind of center", center, KINDS)
+    if not metric.features:
+        raise PolicyError("centers are published column by column; a matrix or a function of distances has no columns")
+    member = np.flatnonzero(labels >= 0)
+    member = member[np.argsort(labels[member], kind="stable")]
+    sizes = np.bincount(labels[member], minlength=len(center_rows)).astype(np.int64)
+    if (sizes == 0).any():
+        raise VerificationError("a cluster without records cannot be published")
+    if center == "record" and (np.asarray(center_rows) < 0).any():
+        raise PolicyError("these centers are no records; publish center='mean' or 'medoid'")
+    start = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
+    centers = []
+    for feature, values in zip(metric.features, columns, strict=True):
+        mine = np.asarray(values)[member]
+        value = np.asarray(values)[center_rows] if center == "record" else _middle(feature, mine, start, sizes, center)
+        away = _away(feature, mine, np.repeat(value, sizes, axis=0))
+        centers.append(Center(feature, value, np.maximum.reduceat(away, start) if start.size else np.zeros(0)))
+    counts = {
+        name: [
+            dict(Counter("missing" if texts[i] is None else str(texts[i]) for i in part))
+            for part in np.split(member, start[1:])
+        ]
+        if start.size
+        else []
+        for name, texts in (sensitive or {}).items()
+    }
+    words = [radius_words(centers, c) for c in range(sizes.size)]
+    return Published(tuple(centers), sizes, words, counts)
+
+
+def verify(published: Published, records: int, r: int, l: int = 1, distinct_l: int = 1) -> None:
+    """VerificationError unless every cluster keeps what was promised and the clusters hold ``records`` in all.
+
+    Looks at what is about to be written, not at how it was made.
+    """
+    if int(published.records.sum()) != records:
+        raise VerificationError(f"the clusters hold {int(published.records.sum())} records, not {records}")
+    if published.records.size and int(published.records.min()) < r:
+        raise VerificationError(f"a cluster has {int(published.records.min())} records, under r = {r}")
+    for name, clusters in published.sensitive.items():
+        for size, counts in zip(published.records.tolist(), clusters, strict=True):
+            if sum(counts.values()) != size:
+                raise VerificationError(f"the values of {name!r} in a cluster are not as many as its records")
+            if l * max(counts.values()) > size:
+                raise VerificationError(f"one value of {name!r} is more than 1/{l} of a cluster")
+            if len(counts) < distinct_l:
+                raise VerificationError(f"a cluster has {len(counts)} values of {name!r}, under {distinct_l}")
+
+
+def radius_words(centers: Sequence[Center], c: int) -> str:
+    """How far the members of cluster c are: "within 3 years and 5 km; sex may differ"."""
+    units = Counter(_unit(x.feature) for x in centers)
+    measured, other = [], []
+    for x in centers:
+        spread, feature = float(x.spread[c]), x.feature
+        if isinstance(feature, Category):
+            if spread and feature.depth == 2:
+                other.append(f"{feature.name} may differ")
+            elif spread:
+                other.append(f"{feature.name} may differ up to level {int(spread)} of {feature.depth - 1}")
+            continue
+        unit = _unit(feature)
+        named = f" {unit}" if unit else ""
+        if not unit or units[unit] > 1:
+            named += f" in {feature.name}"
+        measured.append(f"{rounded_up(spread):.12g}{named}")
+    parts = [f"within {_listed(measured)}"] if measured and any(x[:2] != "0 " for x in measured) else []
+    return "; ".join(parts + other) or "exactly"
+
+
+def rounded_up(value: float) -> float:
+    """The next number of two digits."""
+    if value <= 0:
+        return 0.0
+    digits = math.floor(math.log10(value)) - 1
+    whole = math.ceil(value / 10.0**digits * (1 - 1e-12))
+    return float(whole * 10**digits) if digits >= 0 else whole / 10**-digits
+
+
+def multiset(counts: Mapping[str, int]) -> str:
+    """ "flu (3); gout (1)": most frequent first; a value that could be misread stands in quotes."""
+
+    def shown(text: str) -> str:
+        return json.dumps(text, ensure_ascii=False) if any(c in text for c in ';()"') else text
+
+    return "; ".join(f"{shown(v)} ({n})" for v, n in sorted(counts.items(), key=lambda x: (-x[1], x[0])))
+
+
+def texts(center: Center, values: Sequence[str | None] = ()) -> list[list[str | None]]:
+    """The published texts of a center's column, or of the two columns of a place; values are a category's texts."""
+    feature = center.feature
+    if isinstance(feature, Category):
+        return [[values[int(code)] for code in center.value]]
+    if isinstance(feature, Place):
+        return [[plain(x) for x in center.value[:, axis].tolist()] for axis in (0, 1)]
+    if feature.date:
+        return [[str(datetime.date.fromordinal(round(x))) for x in center.value.tolist()]]
+    return [[plain(x) for x in center.value.tolist()]]
+
+
+def plain(value: float) -> str:
+    """A number as people write it: whole numbers without a point."""
+    return str(int(value)) if float(value).is_integer() and abs(value) < 1e15 else repr(float(value))
+
+
+def _unit(feature: Number | Category | Place) -> str:
+    if isinstance(feature, Number):
+        return feature.unit or ("days" if feature.date else "")
+    return feature.unit if isinstance(feature, Place) else ""
+
+
+def _listed(parts: Sequence[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def _away(feature: Number | Category | Place, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """float64[n]: raw units, kilometres or levels."""
+    if isinstance(feature, Number):
+        return np.abs(a.astype(np.float64) - b)
+    if isinstance(feature, Place):
+        return Place(feature.name, geometry=feature.geometry).between(a, b)
+    return (feature.tree[a] != feature.tree[b]).sum(axis=-1).astype(np.float64)
+
+
+def _middle(
+    feature: Number | Category | Place, mine: np.ndarray, start: np.ndarray, sizes: np.ndarray, kind: str
+) -> np.ndarray:
+    if not start.size:
+        return mine[:0]
+    parts = np.split(mine, start[1:])
+    if isinstance(feature, Category):
+        return np.array([_medoid_code(feature, part) for part in parts], np.int64)
+    if isinstance(feature, Number):
+        if kind == "medoid":
+            return np.array([np.sort(part)[(part.size - 1) // 2] for part in parts])
+        if feature.date:
+            return np.rint(np.add.reduceat(mine.astype(np.float64), start) / sizes)
+        return np.array([_mean(part) for part in parts])
+    return np.array([_medoid_place(feature, p) if kind == "medoid" else _mean_place(feature, p) for p in parts])
+
+
+def _short(value: float, spread: float) -> float:
+    """A mean with about a hundredth of the spread as its last digit: more digits would tell the members' exact sum."""
+    return round(value, max(0, min(12, math.ceil(2 - math.log10(spread))))) if spread > 0 else value
+
+
+def _mean(values: np.ndarray) -> float:
+    values = values.astype(np.float64)
+    low, high = float(values.min()), float(values.max())
+    return low if low == high else _short(float(values.mean()), (high - low) / 2)
+
+
+def _mean_place(feature: Place, places: np.ndarray) -> list[float]:
+    if (places == places[0]).all():
+        return [float(x) for x in places[0]]
+    middle = _middle_place(feature, places)
+    side = float(np.ptp(places, axis=0).max()) / 2
+    return [_short(float(x), side) for x in middle]
+
+
+def _middle_place(feature: Place, places: np.ndarray) -> np.ndarray:
+    if feature.geometry == "plane":
+        return np.asarray(places.mean(axis=0))
+    x, y, z = on_sphere(places).mean(axis=0)
+    if math.hypot(x, y, z) < 1e-9:  # all around the globe: no direction is the middle
+        return np.asarray(places[0], np.float64)
+    return np.degrees([math.atan2(z, math.hypot(x, y)), math.atan2(y, x)])
+
+
+def _medoid_place(feature: Place, places: np.ndarray) -> list[float]:
+    """Least total distance to the others; of more than PAIRS members the one nearest to their mean."""
+    if len(places) > PAIRS:
+        total = feature.between(places, np.broadcast_to(_middle_place(feature, places), places.shape))
+    else:
+        total = np.array([feature.between(places, np.broadcast_to(p, places.shape)).sum() for p in places])
+    return [float(x) for x in places[int(total.argmin())]]
+
+
+def _medoid_code(feature: Category, codes: np.ndarray) -> int:
+    values, counts = np.unique(codes, return_counts=True)
+    apart = (feature.tree[values][:, None] != feature.tree[values][None]).sum(axis=-1)
+    return int(values[(apart * counts).sum(axis=1).argmin()])
