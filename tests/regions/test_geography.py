@@ -1,0 +1,200 @@
+"""Areas and neighbours from tables, polygons, graphs and weights: all say the same of the same map."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import types
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from shoal.engines import geography as geo
+from shoal.engines.shapes import center, features, neighbors
+from shoal.errors import InputError, MissingDependencyError, PolicyError
+
+DATA = Path(__file__).parents[3] / "shared" / "data"
+
+
+def square(x, y, side=1):
+    return [[x, y], [x + side, y], [x + side, y + side], [x, y + side], [x, y]]
+
+
+def grid(width, height):
+    """A GeoJSON of unit squares named 00, 01, ... row by row, with their number as population."""
+    made = [
+        {
+            "type": "Feature",
+            "properties": {"id": f"{y}{x}", "population": 10 * y + x},
+            "geometry": {"type": "Polygon", "coordinates": [square(x, y)]},
+        }
+        for y in range(height)
+        for x in range(width)
+    ]
+    return {"type": "FeatureCollection", "features": made}
+
+
+def named(found):
+    return {tuple(sorted((found.ids[a], found.ids[b]))) for a, b in found.edges.tolist()}
+
+
+SIDES = {("00", "01"), ("00", "10"), ("01", "11"), ("10", "11")}
+
+
+def test_corners_are_no_borders(tmp_path):
+    path = tmp_path / "map.geojson"
+    path.write_text(json.dumps(grid(2, 2)))
+    found = geo.read(path)
+    assert found.ids == ("00", "01", "10", "11")
+    assert named(found) == SIDES
+    assert found.whole("population").tolist() == [0, 1, 10, 11]
+    assert found.centers().tolist() == [[0.5, 0.5], [1.5, 0.5], [0.5, 1.5], [1.5, 1.5]]
+
+
+def test_tables_keep_leading_zeros(tmp_path):
+    (tmp_path / "n.csv").write_text("zip,people,lng,lat\n00501,5,-73,41\n06001,7,-72,41\n")
+    (tmp_path / "e.csv").write_text("a,b\n00501,06001\n06001,00501\n06001,06001\n")
+    found = geo.read(tmp_path / "n.csv", tmp_path / "e.csv")
+    assert found.ids == ("00501", "06001")
+    assert found.edges.tolist() == [[0, 1]]
+    assert found.whole("people").tolist() == [5, 7]
+    assert found.centers().tolist() == [[-73, 41], [-72, 41]]
+
+
+def test_lost_zeros_are_named(tmp_path):
+    (tmp_path / "n.csv").write_text("id\n00501\n06001\n")
+    (tmp_path / "e.csv").write_text("u,v\n501,6001\n")
+    with pytest.raises(InputError, match="'00501': leading zeros were lost"):
+        geo.read(tmp_path / "n.csv", tmp_path / "e.csv")
+
+
+def test_columns_of_the_pairs_are_found_by_name(tmp_path):
+    (tmp_path / "n.csv").write_text("id\nA\nB\nC\n")
+    (tmp_path / "e.csv").write_text("border,v,u\n3,A,B\n4,B,C\n")
+    assert geo.read(tmp_path / "n.csv", tmp_path / "e.csv").edges.tolist() == [[0, 1], [1, 2]]
+    with pytest.raises(PolicyError, match="did you mean 'border'"):
+        geo.read(tmp_path / "n.csv", tmp_path / "e.csv", source="bordr", target="v")
+
+
+def test_a_table_with_polygons_needs_no_pairs(tmp_path):
+    (tmp_path / "map.geojson").write_text(json.dumps(grid(2, 2)))
+    (tmp_path / "n.csv").write_text("id,w\n11,1\n10,2\n00,3\n99,4\n")
+    found = geo.read(tmp_path / "n.csv", shapes=tmp_path / "map.geojson")
+    assert named(found) == {("00", "10"), ("10", "11")}
+    with pytest.raises(PolicyError, match="polygons are needed"):
+        geo.read(tmp_path / "n.csv")
+
+
+def test_refusals_say_what_was_found(tmp_path):
+    with pytest.raises(InputError, match="'a' occurs more than once"):
+        geo.geography(["a", "b", "a"], [])
+    with pytest.raises(InputError, match="no areas"):
+        geo.geography([], [])
+    found = geo.geography(["a", "b"], [], {"w": ["3", "x"]})
+    with pytest.raises(InputError, match="column 'w' of area 'b' is 'x'"):
+        found.whole("w")
+    with pytest.raises(PolicyError, match="not a column of the areas"):
+        found.whole("v")
+    assert found.centers() is None
+    (tmp_path / "x.geojson").write_text("no")
+    with pytest.raises(InputError, match="is no JSON"):
+        geo.read(tmp_path / "x.geojson")
+    with pytest.raises(InputError, match="neither a FeatureCollection nor a Topology"):
+        features({"type": "Feature"})
+    with pytest.raises(InputError, match="breaks the rules"):
+        features({"type": "FeatureCollection", "features": [{"geometry": {"type": "Polygon"}}]})
+
+
+def test_three_areas_on_one_side_are_all_neighbors():
+    shape = [[np.array(square(0, 0)[:-1], float)]]
+    assert neighbors([shape, shape, shape]).tolist() == [[0, 1], [0, 2], [1, 2]]
+
+
+def test_center_of_a_ring_with_a_hole():
+    outside, hole = np.array(square(0, 0, 4)[:-1], float), np.array(square(0, 0, 2)[:-1], float)
+    assert center([[outside]]) == (2, 2)
+    assert np.allclose(center([[outside, hole]]), (16 * 2 - 4 * 1) / 12)
+    assert np.isnan(center([])).all()
+    assert center([[np.array([[1.0, 2], [3, 2]])]]) == (2, 2)  # a line
+
+
+def test_topology_shares_arcs():
+    """Two squares around the arc between them, in quantized steps."""
+    held = {
+        "type": "Topology",
+        "transform": {"scale": [0.1, 0.1], "translate": [-3.3, 7.7]},
+        "objects": {
+            "line": {"type": "LineString", "arcs": [0]},
+            "areas": {
+                "type": "GeometryCollection",
+                "geometries": [
+                    {"type": "Polygon", "arcs": [[0, 1]], "id": "01"},
+                    {"type": "MultiPolygon", "arcs": [[[2, -1]]], "id": "02"},
+                    {"type": None, "id": "03"},
+                ],
+            },
+        },
+        "arcs": [[[1, 0], [0, 1]], [[1, 1], [-1, 0], [0, -1], [1, 0]], [[1, 0], [1, 0], [0, 1], [-1, 0]]],
+    }
+    found = features(held)
+    assert [properties["id"] for properties, _ in found] == ["01", "02", "03"]
+    assert [len(shape) for _, shape in found] == [1, 1, 0]
+    assert neighbors([shape for _, shape in found]).tolist() == [[0, 1]]
+    assert np.allclose(center(found[0][1]), (-3.25, 7.75))
+
+
+def test_networkx():
+    nx = pytest.importorskip("networkx")
+    made = nx.grid_2d_graph(2, 3)
+    nx.set_node_attributes(made, 5, "people")
+    made.nodes[0, 0]["state"] = "RI"
+    found = geo.from_graph(made)
+    assert found.ids[0] == "(0, 0)"
+    assert len(found.edges) == 7
+    assert found.whole("people").tolist() == [5] * 6
+    assert found.column("state") == ["RI", None, None, None, None, None]
+    doubled = nx.MultiDiGraph([("a", "b"), ("b", "a"), ("a", "b"), ("b", "b")])
+    assert geo.from_graph(doubled).edges.tolist() == [[0, 1]]
+    with pytest.raises(InputError, match="networkx graph"):
+        geo.from_graph([1, 2])
+
+
+def test_libpysal_by_its_shape():
+    old = types.SimpleNamespace(neighbors={"06": ["07"], "07": ["06", "08"], "08": ["07"]}, id_order=["08", "07", "06"])
+    found = geo.from_weights(old)
+    assert found.ids == ("08", "07", "06")
+    assert found.edges.tolist() == [[0, 1], [1, 2]]
+    pd = pytest.importorskip("pandas")
+    index = pd.MultiIndex.from_tuples([("a", "b"), ("b", "a"), ("c", "c")], names=["focal", "neighbor"])
+    new = types.SimpleNamespace(adjacency=pd.Series([1, 1, 0], index=index), unique_ids=pd.Index(["a", "b", "c"]))
+    assert named(geo.from_weights(new)) == {("a", "b")}
+    with pytest.raises(InputError, match="libpysal"):
+        geo.from_weights(3)
+
+
+def test_other_formats_need_geopandas(tmp_path, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "geopandas", None)
+    with pytest.raises(MissingDependencyError, match=r"shoal\[geo\]"):
+        geo.read(tmp_path / "map.gpkg")
+
+
+@pytest.mark.skipif(importlib.util.find_spec("geopandas") is None, reason="geopandas is not installed")
+def test_geopackage(tmp_path):
+    import geopandas
+
+    path = tmp_path / "map.gpkg"
+    geopandas.GeoDataFrame.from_features(grid(2, 2)["features"], crs=4326).to_file(path, driver="GPKG")
+    found = geo.read(path)
+    assert named(found) == SIDES
+    assert found.whole("population").tolist() == [0, 1, 10, 11]
+    assert found.centers().tolist()[3] == [1.5, 1.5]
+
+
+@pytest.mark.skipif(not DATA.exists(), reason="the real data are not beside the project")
+@pytest.mark.parametrize("state", ["ct", "ri"])
+def test_simplified_borders_of_real_zip_codes_are_nearly_those_of_the_table(state):
+    folder = DATA / f"zip_graph_{state}"
+    table, drawn = geo.read(folder / "nodes.csv", folder / "edges.csv"), geo.read(folder / "boundaries.geojson")
+    assert set(table.ids) == set(drawn.ids)
+    assert len(named(table) ^ named(drawn)) <= 0.02 * len(table.edges)  # simplified: the shortest borders are lost
