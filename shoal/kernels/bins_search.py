@@ -62,6 +62,74 @@ def fillings(values, counts, low, high, start, kind, times, steps):
 
 
 @njit(cache=True)
+def walk(start, kind, times, counts, rng, steps, often):
+    """Fillings that use every item once, by a random walk: put an unused item back in, take out what it collides with.
+
+    start    int64[p+1]  filling j is entries start[j] .. start[j + 1] of kind and times
+    kind     int64[e]
+    times    int64[e]
+    counts   int64[d]    items of each kind; every kind occurs in some filling
+    rng      numpy.random.Generator
+    steps    int64       fillings put in before giving up
+    often    int64[p]    in: zeros; out: how many times each filling is used
+    returns  items left unused; 0 is success
+
+    Each step draws an unused item, puts in the filling with it that displaces the fewest items (ties at random), and
+    takes out fillings (at random) until there is room.
+    """
+    p, d = len(start) - 1, len(counts)
+    first = np.zeros(d + 1, dtype=np.int64)  # where[first[t] .. first[t + 1]]: the fillings with kind t
+    for e in range(len(kind)):
+        first[kind[e] + 1] += 1
+    for t in range(d):
+        first[t + 1] += first[t]
+    where = np.empty(len(kind), dtype=np.int64)
+    at = first.copy()
+    for j in range(p):
+        for e in range(start[j], start[j + 1]):
+            where[at[kind[e]]] = j
+            at[kind[e]] += 1
+    left = counts.copy()
+    unused = counts.sum()
+    for _ in range(steps):
+        if unused == 0:
+            break
+        draw = rng.integers(0, unused)
+        t = 0
+        while draw >= left[t]:
+            draw -= left[t]
+            t += 1
+        least, ties, put = unused + counts.sum(), 0, -1
+        for q in range(first[t], first[t + 1]):
+            displaced = 0
+            for e in range(start[where[q]], start[where[q] + 1]):
+                displaced += max(0, times[e] - left[kind[e]])
+            if displaced < least:
+                least, ties, put = displaced, 1, where[q]
+            elif displaced == least:
+                ties += 1
+                if rng.integers(0, ties) == 0:
+                    put = where[q]
+        for e in range(start[put], start[put + 1]):
+            while left[kind[e]] < times[e]:
+                seen, out = 0, -1
+                for q in range(first[kind[e]], first[kind[e] + 1]):
+                    if often[where[q]] > 0:
+                        seen += 1
+                        if rng.integers(0, seen) == 0:
+                            out = where[q]
+                often[out] -= 1
+                for f in range(start[out], start[out + 1]):
+                    left[kind[f]] += times[f]
+                    unused += times[f]
+        often[put] += 1
+        for e in range(start[put], start[put + 1]):
+            left[kind[e]] -= times[e]
+            unused -= times[e]
+    return unused
+
+
+@njit(cache=True)
 def pack(values, counts, k, high, chosen, steps):
     """A packing of all items into bins of k..high, by depth-first search over bins.
 

@@ -8,6 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import shoal
+from shoal.kernels.bins_search import walk
 from shoal.problems.labels.bounds import Bound
 from shoal.problems.labels.exact import Limits, list_fillings, search
 from shoal.problems.labels.instance import instance
@@ -69,6 +70,21 @@ def test_fillings_are_all_the_sums_in_range(sizes, low, more):
     assert len(found) == len(set(found))
     assert set(found) == expected
     assert ways.loads.tolist() == [sum(way) for way in found]
+
+
+@settings(deadline=None, max_examples=80)
+@given(sizes=st.lists(st.integers(1, 9), min_size=1, max_size=10), high=st.integers(9, 20), seed=st.integers(0, 99))
+def test_a_walk_keeps_the_books(sizes, high, seed):
+    ordered = instance(sizes, 1)
+    values, counts = np.unique(ordered.sizes, return_counts=True)
+    values, counts = values[::-1].copy(), counts[::-1].copy()
+    ways = list_fillings(ordered, values, counts, high, 5000)
+    often = np.zeros(len(ways.loads), np.int64)
+    unused = walk(ways.start, ways.kind, ways.times, counts, np.random.default_rng(seed), 30, often)
+    used = np.zeros(len(values), np.int64)
+    np.add.at(used, ways.kind, ways.times * np.repeat(often, np.diff(ways.start)))
+    assert (used <= counts).all()
+    assert unused == (counts - used).sum()
 
 
 def test_a_time_limit_is_told_and_the_answer_stands():

@@ -1,4 +1,4 @@
-"""Proved optima: the loads that can occur at all, integer programs over ways to fill a bin, depth-first search.
+"""Proved optima: integer programs and random walks over the ways to fill a bin, or depth-first search.
 
 The question "is there a packing with every load in k..U" is settled for one U after another between the instance
 bound and the packing at hand.  A yes gives a packing, a no raises the bound, so what is certified when the time is
@@ -17,6 +17,7 @@ from shoal.problems.labels.bounds import Bound, lower_bound
 from shoal.problems.labels.five_halves import FACTOR_5_2
 from shoal.problems.labels.instance import Cover, Instance, finish
 
+STEPS = 200_000  # of one random walk, a tenth where the limits are counted
 SHORT = 2000  # items up to which packings are searched through one by one
 REFUTED = "every packing with a smaller largest bin was ruled out"
 
@@ -71,35 +72,63 @@ def choose_fillings(
 ) -> list[int] | bool | None:
     """Fillings (with repetition) that use every item exactly once; False when none do, None when undecided.
 
-    One integer variable per usable filling, one equation per distinct size, solved by HiGHS.
+    A random walk and an integer program (one variable per usable filling, one equation per distinct size) take
+    turns, each turn longer than the last, until ``until``; once each where the limits are counted.
     """
-    import highspy
+    from shoal.kernels.bins_search import walk
 
     columns = np.flatnonzero(usable)
     widths = np.diff(ways.start)[columns]
     spots = np.repeat(ways.start[columns] - np.cumsum(widths) + widths, widths) + np.arange(int(widths.sum()))
     kind, times = ways.kind[spots], ways.times[spots]
-    if len(np.unique(kind)) < len(counts):
+    if np.count_nonzero(np.bincount(kind, minlength=len(counts))) < len(counts):
         return False
-    starts = np.concatenate([[0], np.cumsum(widths)])
+    start = np.concatenate([[0], np.cumsum(widths)])
+    rng = np.random.default_rng(0)
+    turn = 0.2
+    while True:
+        ends = time.monotonic() + turn
+        while True:
+            often = np.zeros(len(columns), np.int64)
+            if walk(start, kind, times, counts, rng, STEPS // (10 if limits.seconds is None else 1), often) == 0:
+                return np.repeat(columns, often).tolist()
+            if limits.seconds is None or time.monotonic() >= min(ends, until):
+                break
+        left = None if limits.seconds is None else max(0.0, min(turn, until - time.monotonic()))
+        found = _integer_program(start, kind, times, counts, limits.nodes, left)
+        if found is False:
+            return False
+        if found is not None:
+            return np.repeat(columns, found).tolist()
+        if limits.seconds is None or time.monotonic() >= until:
+            return None
+        turn *= 3
+
+
+def _integer_program(
+    start: np.ndarray, kind: np.ndarray, times: np.ndarray, counts: np.ndarray, nodes: int | None, seconds: float | None
+) -> np.ndarray | bool | None:
+    """How often each filling is used, False when nothing fits, None when undecided; by HiGHS on one thread."""
+    import highspy
+
     program = highspy.HighsLp()
-    program.num_col_, program.num_row_ = len(columns), len(counts)
-    program.col_cost_ = np.zeros(len(columns))
-    program.col_lower_ = np.zeros(len(columns))
-    program.col_upper_ = np.minimum.reduceat(counts[kind] // times, starts[:-1]).astype(float)
+    program.num_col_, program.num_row_ = len(start) - 1, len(counts)
+    program.col_cost_ = np.zeros(len(start) - 1)
+    program.col_lower_ = np.zeros(len(start) - 1)
+    program.col_upper_ = np.minimum.reduceat(counts[kind] // times, start[:-1]).astype(float)
     program.row_lower_ = program.row_upper_ = counts.astype(float)
     program.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-    program.a_matrix_.start_ = starts.astype(np.int32)
+    program.a_matrix_.start_ = start.astype(np.int32)
     program.a_matrix_.index_ = kind.astype(np.int32)
     program.a_matrix_.value_ = times.astype(float)
-    program.integrality_ = [highspy.HighsVarType.kInteger] * len(columns)
+    program.integrality_ = [highspy.HighsVarType.kInteger] * (len(start) - 1)
     solver = highspy.Highs()
     solver.setOptionValue("output_flag", False)
     solver.setOptionValue("threads", 1)
-    if limits.nodes is not None:
-        solver.setOptionValue("mip_max_nodes", limits.nodes)
-    if limits.seconds is not None:
-        solver.setOptionValue("time_limit", max(0.0, until - time.monotonic()))
+    if nodes is not None:
+        solver.setOptionValue("mip_max_nodes", nodes)
+    if seconds is not None:
+        solver.setOptionValue("time_limit", seconds)
     solver.passModel(program)
     solver.run()
     status = solver.getModelStatus()
@@ -107,8 +136,7 @@ def choose_fillings(
         return False
     if status != highspy.HighsModelStatus.kOptimal:
         return None
-    often = np.rint(np.asarray(solver.getSolution().col_value)).astype(np.int64)
-    return np.repeat(columns, often).tolist()
+    return np.rint(np.asarray(solver.getSolution().col_value)).astype(np.int64)
 
 
 def search(given: Instance, label: np.ndarray, bound: Bound, limits: Limits) -> tuple[np.ndarray, Bound, str | None]:
