@@ -32,6 +32,7 @@ from shoal.cli import (  # noqa: E402, F401
     anonymize,
     init,
     labels,
+    regions,
     reproduce,
     tiles,
 )

@@ -225,10 +225,11 @@ def from_frame(frame: Any, id: str | None = None) -> Geography:
     key = _key(columns, id) if columns or id is not None else None
     names = [str(v) for v in (frame.index if key is None else frame[key]).tolist()]
     geometry = frame.geometry.reset_index(drop=True)
-    a, b = geometry.sindex.query(geometry, predicate="intersects")
+    plain = geometry.set_crs(None, allow_override=True)  # whether a length is positive holds in degrees as well
+    a, b = plain.sindex.query(plain, predicate="intersects")
     once = a < b
     a, b = a[once], b[once]
-    border = geometry.iloc[a].reset_index(drop=True).intersection(geometry.iloc[b].reset_index(drop=True))
+    border = plain.iloc[a].reset_index(drop=True).intersection(plain.iloc[b].reset_index(drop=True))
     positive = np.asarray(border.length) > 0
     pairs = [(names[i], names[j]) for i, j in zip(a[positive].tolist(), b[positive].tolist(), strict=True)]
     drawn = geometry if geometry.crs is None or geometry.crs.is_geographic else geometry.to_crs(4326)

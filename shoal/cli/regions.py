@@ -1,0 +1,309 @@
+"""``shoal regions``: areas merged into connected regions of weight at least k."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from shoal.cli.app import app
+
+if TYPE_CHECKING:
+    from shoal.engines.geography import Geography
+    from shoal.problems.regions import Regions
+
+
+@app.command()
+def regions(
+    areas: Path = typer.Argument(..., help="A row per area (CSV, Parquet, Excel), or polygons (GeoJSON, TopoJSON)."),
+    edges: Path | None = typer.Argument(
+        None, help="A row per pair of neighbours; without it, areas are neighbours whose polygons share a border."
+    ),
+    weight: list[str] = typer.Option(..., "--weight", help="Column with the weight of an area; repeat for several."),
+    k: list[int] = typer.Option(..., "--k", help="Least weight of a region; one for each --weight, in order."),
+    id: str | None = typer.Option(None, "--id", help="Column that names an area; 'id', or else the first."),
+    source: str | None = typer.Option(None, "--source", help="Column of EDGES; 'u' or 'source', or else the first."),
+    target: str | None = typer.Option(None, "--target", help="Column of EDGES; 'v' or 'target', or else the second."),
+    boundary: str | None = typer.Option(None, "--boundary", help="Column no region may mix, such as state."),
+    sensitive: str | None = typer.Option(
+        None, "--sensitive", help="Columns that count sensitive values, with commas between; needs --l."
+    ),
+    l: int = typer.Option(1, "--l", help="In each region no sensitive value has more than 1/l of the records."),
+    method: str = typer.Option("auto", "--method", help="auto, tree, search or exact."),
+    objective: str = typer.Option(
+        "max", "--objective", help="max, count, sumsq, excess or compact; or several in your order: max,count,compact."
+    ),
+    islands: str = typer.Option(
+        "leave", "--islands", help="Components too light alone: leave them out, or join each to the nearest."
+    ),
+    coordinates: str = typer.Option("geographic", "--coordinates", help="geographic (degrees) or projected."),
+    shapes: Path | None = typer.Option(None, "--shapes", help="Polygons of the areas, for maps and --dissolved."),
+    shape_id: str | None = typer.Option(None, "--shape-id", help="Their property that names an area; --id's name."),
+    compare_prefix: int | None = typer.Option(
+        None, "--compare-prefix", help="Compare with groups by so many first characters of the id (3: zip3)."
+    ),
+    effort: str = typer.Option("balanced", "--effort", help="fast, balanced, thorough or seconds."),
+    seed: int | None = typer.Option(None, "--seed", help="For the same regions again; fresh randomness by default."),
+    output: Path | None = typer.Option(None, "-o", "--output", help="Crosswalk: area, region, its weight and areas."),
+    dissolved: Path | None = typer.Option(None, "--dissolved", help="Outlines of the regions, as GeoJSON."),
+    map_to: Path | None = typer.Option(None, "--map", help="Map that opens offline: .html."),
+    png: Path | None = typer.Option(None, "--png", help="Picture of the map: .png, .svg or .pdf."),
+    certificate: Path | None = typer.Option(None, "--certificate", help="Write the certificate as JSON."),
+    as_json: bool = typer.Option(False, "--json", help="One JSON object on standard output."),
+) -> None:
+    """Merge neighbouring areas (zip codes, counties) until each region weighs at least k."""
+    import time
+
+    import numpy as np
+
+    from shoal.cli.common import answer, listed, working
+    from shoal.engines.files import check_targets, publish_file
+    from shoal.engines.geography import read
+    from shoal.errors import PolicyError
+    from shoal.problems.regions import merge, region_names
+
+    begun = time.perf_counter()
+    written = (output, dissolved, map_to, png, certificate)
+    check_targets(written, (areas, edges, shapes))
+    if len(weight) != len(k):
+        raise PolicyError(f"there are {len(k)} of --k for {len(weight)} of --weight; give one for each")
+    if islands not in ("leave", "join"):
+        raise PolicyError.unknown("way to treat islands", islands, ("leave", "join"))
+    if coordinates not in ("geographic", "projected"):
+        raise PolicyError.unknown("kind of coordinates", coordinates, ("geographic", "projected"))
+    given = read(areas, edges, id=id, source=source, target=target, shapes=shapes, shape_id=shape_id)
+    if any(p is not None for p in (dissolved, map_to, png)) and not given.shapes:
+        raise PolicyError("--dissolved, --map and --png draw polygons; name their file with --shapes")
+    weights = np.column_stack([given.whole(name) for name in weight])
+    named = listed(sensitive)
+    names_wanted = listed(objective) or ["max"]
+    options: dict[str, Any] = {
+        "objective": names_wanted[0] if len(names_wanted) == 1 else names_wanted,
+        "boundaries": None if boundary is None else given.column(boundary),
+        "sensitive": None if not named else np.column_stack([given.whole(name) for name in named]),
+        "l": l,
+        "coordinates": given.centers() if islands == "join" or "compact" in names_wanted else None,
+        "geographic": coordinates == "geographic",
+        "light": "nearest" if islands == "join" else "leave",
+        "seed": seed,
+        "unit": weight[0],
+    }
+    loaded = time.perf_counter()
+    with working(f"merging {len(given.ids):,} areas"):
+        found = merge(given.edges, weights, k, method, effort=_effort(effort), **options)
+    solved = time.perf_counter()
+    called = region_names(given.ids, found.labels)
+    light = _light(given, weights, found, options)
+    rows = []
+    if compare_prefix is not None:
+        rows = _compared(given, weights[:, 0], k[0], compare_prefix, found, options, method)
+    title = f"{found.regions:,} regions of at least {k[0]:,} {weight[0]}"
+    note = (
+        f"{len(given.ids):,} areas; heaviest region {found.largest:,}, none below {found.largest_bound:,} possible; "
+        f"at most {found.upper_bound:,} regions exist."
+    )
+    if output is not None:
+        _crosswalk(given, found, output)
+    if dissolved is not None:
+        _dissolve(given, weights, weight, found, called, dissolved)
+    for path in (map_to, png):
+        if path is not None:
+            from shoal.report.maps import draw
+
+            drawn = [given.shapes.get(i, []) for i in given.ids]
+            label = given.columns.get("name", given.ids)
+            draw(
+                path, drawn, found.labels, given.ids, weights[:, 0], regions=called, areas=[str(n) for n in label],
+                k=k[0], unit=weight[0], geographic=coordinates == "geographic", title=title, note=note,
+            )  # fmt: skip
+    if certificate is not None:
+        publish_file(certificate, lambda p: p.write_text(found.certificate.to_json(), encoding="utf-8"))
+    done = time.perf_counter()
+    payload: dict[str, Any] = {
+        "areas": len(given.ids),
+        "neighbors": len(given.edges),
+        "regions": found.regions,
+        "regions_at_most": found.upper_bound,
+        "smallest": int(found.weights.reshape(found.regions, -1)[:, 0].min()),
+        "largest": found.largest,
+        "largest_at_least": found.largest_bound,
+        "squares": found.squares,
+        "squares_at_least": found.squares_bound,
+        "excess": found.excess,
+        "left_out": [given.ids[i] for i in found.left_out],
+        "joined": [[given.ids[a], given.ids[b]] for a, b in found.joined.tolist()],
+        "light_components": light,
+        "comparison": rows,
+        "cost": found.cost,
+        "certificate": found.certificate.as_dict(),
+        "method": found.method,
+        "objective": objective,
+        "seconds": {"read": loaded - begun, "solve": solved - loaded, "write": done - solved},
+        "output": None if output is None else str(output),
+    }
+    lines = [
+        f"{title} ({found.method})",
+        note,
+        f"Sum of squares {found.squares / k[0] ** 2:,.1f} k², none below {found.squares_bound / k[0] ** 2:,.1f} k².",
+        *_told(light, k),
+        *_table(rows),
+        *(f"wrote {p}" for p in written if p is not None),
+    ]
+    answer(payload, lines, as_json)
+
+
+def _effort(text: str) -> str | float:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _light(given: Geography, weights: Any, found: Regions, options: dict[str, Any]) -> list[dict[str, Any]]:
+    """Components (within the boundary) too light to be a region, before any was joined, and what became of them."""
+    import numpy as np
+
+    from shoal.problems.regions.graph import coded, components, graph, without_crossings
+
+    n = len(given.ids)
+    g = graph(given.edges, n)
+    if options["boundaries"] is not None:
+        g = without_crossings(g, coded(options["boundaries"], n, "boundaries"))
+    _, component = components(g)
+    touched = np.zeros(n, np.bool_)
+    touched[found.joined.ravel()] = True
+    out = []
+    for c in np.unique(component[(found.labels < 0) | touched]).tolist():
+        member = np.flatnonzero(component == c)
+        lost = bool((found.labels[member] < 0).all())
+        total = weights[member].sum(axis=0)
+        if lost or (total < np.array(found.k)).any():
+            out.append(
+                {
+                    "areas": [given.ids[i] for i in member],
+                    "weight": total.tolist() if len(total) > 1 else int(total[0]),
+                    "outcome": "left out" if lost else "joined",
+                }
+            )
+    return out
+
+
+def _told(light: list[dict[str, Any]], k: list[int]) -> list[str]:
+    """The light components for people."""
+    if not light:
+        return []
+    lines = [f"{len(light)} sets of areas, apart from all others, are too light to be a region:"]
+    for part in light[:12]:
+        areas = part["areas"]
+        shown = ", ".join(areas[:6]) + (f" and {len(areas) - 6} more" if len(areas) > 6 else "")
+        weight = part["weight"]
+        said = f"{weight:,}" if isinstance(weight, int) else " / ".join(f"{w:,}" for w in weight)
+        lines.append(f"  {shown}: {said}, {part['outcome']}")
+    if len(light) > 12:
+        lines.append(f"  and {len(light) - 12} more (--json lists all)")
+    if any(part["outcome"] == "left out" for part in light):
+        lines.append("  (--islands join makes each a neighbour of the nearest)")
+    return lines
+
+
+def _compared(
+    given: Geography, weight: Any, k: int, prefix: int, found: Regions, options: dict[str, Any], method: str
+) -> list[dict[str, Any]]:
+    """Truncation, the paper's tree and the answer, side by side."""
+    from shoal.errors import PolicyError
+    from shoal.problems.regions import merge
+    from shoal.problems.regions.graph import coded, graph
+
+    if prefix < 1:
+        raise PolicyError(f"--compare-prefix must be at least 1, not {prefix}")
+    n = len(given.ids)
+    group = coded([i[:prefix] for i in given.ids], n, "prefixes")
+    g = graph(given.edges, n)
+    rows = [_row(f"first {prefix} characters", group, weight, k, group, g)]
+    if method != "tree" and len(found.k) == 1 and found.certificate.details["l"] == 1:
+        tree = merge(given.edges, weight, k, "tree", **options)
+        rows.append(_row("tree", tree.labels, weight, k, group, graph(_with(given.edges, tree), n)))
+    rows.append(_row(method, found.labels, weight, k, group, graph(_with(given.edges, found), n)))
+    return rows
+
+
+def _with(edges: Any, found: Regions) -> Any:
+    import numpy as np
+
+    return np.concatenate([edges, found.joined])
+
+
+def _row(name: str, label: Any, weight: Any, k: int, group: Any, g: Any) -> dict[str, Any]:
+    """Sizes of a grouping.
+
+    An area changed group when it is not of the prefix that most areas of its region have (of several, the one with
+    most people).
+    """
+    import numpy as np
+
+    from shoal.problems.regions.graph import components, without_crossings
+
+    held = label >= 0
+    count = int(label.max()) + 1
+    total = np.bincount(label[held], weights=weight[held], minlength=count).astype(np.int64)
+    both = np.zeros((count, int(group.max()) + 1))
+    np.add.at(both, (label[held], group[held]), 1 + weight[held] / (2.0 * max(int(weight.sum()), 1)))
+    home = both.argmax(axis=1)
+    _, piece = components(without_crossings(g, label))
+    pieces = np.array([len(np.unique(piece[label == r])) for r in range(count)])
+    return {
+        "groups": name,
+        "number": count,
+        "largest": int(total.max()),
+        "smallest": int(total.min()),
+        "below_k": int((total < k).sum()),
+        "areas_below_k": int((total < k)[label[held]].sum()),
+        "not_connected": int((pieces > 1).sum()),
+        "areas_changed": int((home[label[held]] != group[held]).sum()),
+        "areas_left_out": int((~held).sum()),
+    }
+
+
+def _table(rows: list[dict[str, Any]]) -> list[str]:
+    """The comparison as lines of text."""
+    if not rows:
+        return []
+    heads = {
+        "groups": "groups by", "number": "number", "largest": "largest", "smallest": "smallest", "below_k": "below k",
+        "not_connected": "in pieces", "areas_changed": "areas changed", "areas_left_out": "left out",
+    }  # fmt: skip
+    cells = [list(heads.values())]
+    cells += [[row[h] if isinstance(row[h], str) else f"{row[h]:,}" for h in heads] for row in rows]
+    wide = [max(len(line[i]) for line in cells) for i in range(len(heads))]
+    lines = []
+    for first, *rest in cells:
+        padded = [cell.rjust(w) for cell, w in zip(rest, wide[1:], strict=True)]
+        lines += ["  ".join([first.ljust(wide[0]), *padded])]
+    return ["", *lines, ""]
+
+
+def _crosswalk(given: Geography, found: Regions, path: Path) -> None:
+    import polars as pl
+
+    from shoal.engines.files import write_table
+    from shoal.problems.regions import crosswalk
+
+    write_table(pl.DataFrame(crosswalk(given.ids, found)), path)
+
+
+def _dissolve(given: Geography, weights: Any, names: list[str], found: Regions, called: list[str], path: Path) -> None:
+    """A MultiPolygon per region; the areas left out stay out."""
+    import numpy as np
+
+    from shoal.engines.files import publish_file
+    from shoal.report.dissolve import dissolve, geojson
+
+    outlines, properties = [], []
+    for r, name in enumerate(called):
+        member = np.flatnonzero(found.labels == r).tolist()
+        outlines.append(dissolve([given.shapes.get(given.ids[i], []) for i in member]))
+        sums = dict(zip(names, weights[member].sum(axis=0).tolist(), strict=True))
+        properties.append({"region": name, **sums, "areas": len(member), "members": [given.ids[i] for i in member]})
+    text = geojson(outlines, properties)
+    publish_file(path, lambda p: p.write_text(text, encoding="utf-8"))

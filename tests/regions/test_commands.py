@@ -1,0 +1,192 @@
+"""``shoal regions``: what it prints, what it writes, how it refuses."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.regions.test_geography import grid
+
+DATA = Path(__file__).parents[3] / "shared" / "data"
+
+
+def run(*arguments: object) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [sys.executable, "-m", "shoal", "regions", *map(str, arguments)], capture_output=True, text=True, check=False
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A strip of eight squares in two states, one island of weight 1 and one of weight 9; ids with leading zeros."""
+    place = tmp_path_factory.mktemp("regions")
+    held = grid(8, 1)
+    for x in (11, 14):
+        ring = [[x, 0], [x + 1, 0], [x + 1, 1], [x, 1], [x, 0]]
+        held["features"].append(
+            {"type": "Feature", "properties": {"id": f"{x}"}, "geometry": {"type": "Polygon", "coordinates": [ring]}}
+        )
+    (place / "map.geojson").write_text(json.dumps(held))
+    rows = [f"0{x},{'west' if x < 3 else 'east'},3,{x + 0.5},0.5" for x in range(8)]
+    rows += ["11,east,1,11.5,0.5", "14,east,9,14.5,0.5"]
+    (place / "nodes.csv").write_text("\n".join(["id,state,people,x,y", *rows]) + "\n")
+    (place / "edges.csv").write_text("\n".join(["u,v", *(f"0{x},0{x + 1}" for x in range(7))]) + "\n")
+    return place
+
+
+@pytest.fixture(scope="module")
+def everything(folder, tmp_path_factory):
+    """One run that writes all there is to write."""
+    out = tmp_path_factory.mktemp("out")
+    done = run(
+        folder / "nodes.csv", folder / "edges.csv", "--weight", "people", "--k", 6, "--boundary", "state",
+        "--shapes", folder / "map.geojson", "-o", out / "crosswalk.csv", "--dissolved", out / "regions.geojson",
+        "--map", out / "map.html", "--png", out / "map.png", "--certificate", out / "certificate.json",
+        "--compare-prefix", 1, "--seed", 1, "--json",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return out, json.loads(done.stdout)
+
+
+def test_json_states_the_answer(everything):
+    _, said = everything
+    assert said["areas"] == 10
+    assert said["regions"] == said["regions_at_most"] == 4  # one in the west, two in the east, one island
+    assert said["largest"] == said["cost"] == 9
+    assert said["smallest"] >= 6
+    assert said["left_out"] == ["11"]
+    assert said["light_components"] == [{"areas": ["11"], "weight": 1, "outcome": "left out"}]
+    assert set(said["seconds"]) == {"read", "solve", "write"}
+    assert said["certificate"]["lower_bound"] == 9
+
+
+def test_crosswalk_keeps_ids_and_the_boundary(everything):
+    out, _ = everything
+    with open(out / "crosswalk.csv", encoding="utf-8") as file:
+        rows = {row["area"]: row for row in csv.DictReader(file)}
+    assert sorted(rows) == [*(f"0{x}" for x in range(8)), "11", "14"]
+    assert list(rows["00"]) == ["area", "region", "region_weight", "region_areas"]
+    assert rows["00"] == {"area": "00", "region": "00+2", "region_weight": "9", "region_areas": "3"}
+    assert rows["02"]["region"] == "00+2" != rows["03"]["region"]
+    assert rows["11"]["region"] == "*"
+    assert rows["14"] == {"area": "14", "region": "14", "region_weight": "9", "region_areas": "1"}
+
+
+def test_dissolved_outlines_are_clean(everything):
+    out, _ = everything
+    made = json.loads((out / "regions.geojson").read_text())["features"]
+    west = next(f for f in made if f["properties"]["region"] == "00+2")
+    assert west["properties"] == {"region": "00+2", "people": 9, "areas": 3, "members": ["00", "01", "02"]}
+    [[ring]] = west["geometry"]["coordinates"]
+    assert ring[0] == ring[-1]
+    assert {tuple(p) for p in ring} == {(x, y) for x in range(4) for y in (0, 1)}  # no inner border: 8 points around
+    assert len(ring) == 9
+
+
+def test_certificate_and_maps_are_written(everything):
+    out, said = everything
+    assert json.loads((out / "certificate.json").read_text())["cost"] == said["cost"]
+    assert (out / "map.png").read_bytes().startswith(b"\x89PNG")
+    assert "00+2" in (out / "map.html").read_text()
+
+
+def test_comparison_with_truncation(everything):
+    _, said = everything
+    prefix, tree, ours = said["comparison"]
+    assert [row["groups"] for row in said["comparison"]] == ["first 1 characters", "tree", "auto"]
+    assert prefix == {
+        "groups": "first 1 characters", "number": 2, "largest": 24, "smallest": 10, "below_k": 0, "areas_below_k": 0,
+        "not_connected": 1, "areas_changed": 0, "areas_left_out": 0,
+    }  # fmt: skip
+    assert ours["number"] == 4
+    assert ours["not_connected"] == tree["not_connected"] == 0
+    assert ours["areas_left_out"] == 1
+
+
+def test_areas_that_changed_group(tmp_path):
+    """Four areas in a row, prefixes a b b b: one region of all changes one area."""
+    (tmp_path / "n.csv").write_text("id,w\na1,1\nb1,1\nb2,1\nb3,1\n")
+    (tmp_path / "e.csv").write_text("u,v\na1,b1\nb1,b2\nb2,b3\n")
+    done = run(tmp_path / "n.csv", tmp_path / "e.csv", "--weight", "w", "--k", 4, "--compare-prefix", 1, "--json")
+    rows = json.loads(done.stdout)["comparison"]
+    assert [row["areas_changed"] for row in rows] == [0, 1, 1]
+    assert [row["below_k"] for row in rows] == [2, 0, 0]
+    assert rows[0]["areas_below_k"] == 4
+
+
+def test_islands_join_the_nearest(folder):
+    done = run(
+        folder / "nodes.csv", folder / "edges.csv", "--weight", "people", "--k", 6, "--islands", "join",
+        "--coordinates", "projected", "--seed", 1, "--json",
+    )  # fmt: skip
+    said = json.loads(done.stdout)
+    assert said["left_out"] == []
+    assert said["joined"] == [["11", "14"]]
+    assert said["light_components"] == [{"areas": ["11"], "weight": 1, "outcome": "joined"}]
+
+
+def test_the_screen_reports_islands_and_the_table(folder):
+    done = run(folder / "nodes.csv", folder / "edges.csv", "--weight", "people", "--k", 6, "--compare-prefix", 1)
+    assert done.returncode == 0
+    assert "11: 1, left out" in done.stdout
+    assert "--islands join" in done.stdout
+    assert "areas changed" in done.stdout
+    assert "5 regions of at least 6 people" in done.stdout
+
+
+def test_polygons_alone_and_several_thresholds(folder):
+    done = run(folder / "map.geojson", "--weight", "population", "--weight", "population", "--k", 9, "--k", 4, "--json")
+    assert done.returncode == 2
+    assert "area '11' is None" in json.loads(done.stdout)["error"]
+    nodes = folder / "nodes.csv"
+    done = run(
+        nodes,
+        "--shapes",
+        folder / "map.geojson",
+        "--weight",
+        "people",
+        "--weight",
+        "people",
+        "--k",
+        3,
+        "--k",
+        6,
+        "--json",
+    )
+    assert json.loads(done.stdout)["regions"] == 5
+
+
+@pytest.mark.parametrize(
+    ("options", "status", "says"),
+    [
+        (["--weight", "people", "--k", 100], 3, "lower k"),
+        (["--weight", "peple", "--k", 6], 2, "did you mean 'people'"),
+        (["--weight", "people", "--k", 6, "--k", 7], 2, "give one for each"),
+        (["--weight", "people", "--k", 6, "--islands", "sink"], 2, "'join'"),
+        (["--weight", "people", "--k", 6, "--map", "x.html"], 2, "--shapes"),
+        (["--weight", "people", "--k", 6, "--method", "tre"], 2, "did you mean 'tree'"),
+        (["--weight", "people", "--k", 6, "--compare-prefix", 0], 2, "at least 1"),
+        (["--weight", "people", "--k", 6, "--coordinates", "polar"], 2, "'projected'"),
+    ],
+)
+def test_refusals(folder, options, status, says):
+    done = run(folder / "nodes.csv", folder / "edges.csv", *options)
+    assert done.returncode == status
+    assert says in done.stderr
+
+
+@pytest.mark.skipif(not DATA.exists(), reason="the real data are not beside the project")
+def test_rhode_island():
+    place = DATA / "zip_graph_ri"
+    done = run(
+        place / "nodes.csv", place / "edges.csv", "--weight", "population", "--k", 20000, "--objective", "count",
+        "--seed", 1, "--json",
+    )  # fmt: skip
+    said = json.loads(done.stdout)
+    assert said["regions"] == said["regions_at_most"]
+    assert sorted(c["areas"] for c in said["light_components"]) == [["02807"], ["02835"], ["02872"]]
