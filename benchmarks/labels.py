@@ -133,6 +133,7 @@ def peer() -> None:
     for name, counts in million_inputs().items():
         cases.append((f"10^5 of {name}", counts[:100_000], int(counts.mean() * 30)))
         cases.append((f"10^5 of {name}", counts[:100_000], int(counts.mean() * 3.3)))
+        cases.append((f"10^6 of {name}", counts, int(counts.mean() * 30)))
     for name, counts, k in cases:
         items, total = counts.tolist(), int(counts.sum())
         theirs = []

@@ -50,6 +50,7 @@ CASES = [
     ([4, 4, 4, 4, 4], 10, 20, "case 1, one bin closed"),
     ([9, 9, 7, 7, 3, 3], 10, 20, "case 1, two bins closed"),
     ([9, 9, 8, 8, 7, 7, 3, 3, 3], 10, 20, "case 1, three bins closed"),
+    ([23, 21, 20, 19, 6, 5, 4, 2], 24, 51, "case 1, more than twice the optimum of 25"),
     ([30, 5, 4], 10, 39, "case 1, beside an oversize item"),
     ([9, 6, 6, 1], 10, 12, "case 2.1, x_1 and f change places"),
     ([6, 6, 6], 10, 18, "case 2.2, Fold"),

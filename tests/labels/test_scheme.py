@@ -83,9 +83,9 @@ def test_types_are_met_once_each():
 @pytest.mark.parametrize("method", ["scheme", "bicriteria"])
 def test_a_refusal_names_the_number_of_types(method):
     sizes = list(range(40, 100))
-    with pytest.raises(shoal.PolicyError, match=r"there are (about|at most) \S+ types to look at, more than 200,000"):
+    with pytest.raises(shoal.PolicyError, match=r"there are (about|at most) \S+ types to look at"):
         cover(sizes, 100, method, epsilon=0.3)
-    with pytest.raises(shoal.PolicyError, match="can be filled in more than 3000 ways"):
+    with pytest.raises(shoal.PolicyError, match=r"there are at most 10\^\d+ types"):
         cover(range(1, 200), 100, method, epsilon=0.05)
 
 

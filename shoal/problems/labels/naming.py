@@ -31,19 +31,27 @@ def group_labels(
 
     A group of one carries that label's own name.  O(n log n).
     """
+    text = ["" if name is None else str(name) for name in names]
+    return _named(text, _ranked(text, counts, style), np.asarray(labels), style)
+
+
+def _ranked(text: list[str], counts: Sequence[int] | np.ndarray | None, style: str) -> np.ndarray:
+    """The names in the order in which a group shows them."""
     if style not in STYLES:
         raise PolicyError.unknown("style of group labels", style, STYLES)
-    labels = np.asarray(labels)
-    text = np.array(["" if name is None else str(name) for name in names], dtype=object)
+    rank = np.array(sorted(range(len(text)), key=text.__getitem__), dtype=np.int64)
+    if style != "largest":
+        return rank
+    if counts is None:
+        raise PolicyError('style "largest" needs the counts')
+    return rank[np.argsort(-whole(counts, "count")[rank], kind="stable")]
+
+
+def _named(text: list[str], rank: np.ndarray, labels: np.ndarray, style: str) -> list[str]:
+    """One name per group from the ranked names."""
     m = int(labels.max()) + 1 if len(labels) else 0
     if style == "numbers":
         return [f"group {g + 1}" for g in range(m)]
-    rank = np.argsort(text, kind="stable")
-    if style == "largest":
-        if counts is None:
-            raise PolicyError('style "largest" needs the counts')
-        weight = np.array([-int(c) for c in counts], dtype=object)
-        rank = rank[np.argsort(weight[rank], kind="stable")]
     by_group = rank[np.argsort(labels[rank], kind="stable")]
     number = np.bincount(labels, minlength=m)
     start = np.cumsum(number) - number
@@ -93,13 +101,13 @@ def levels(
         raise PolicyError(f"the levels' k are {steps}; give them in increasing order")
     columns: list[list[str]] = [text]
     group, loads = np.arange(len(text)), sizes
-    total = sum(sizes.tolist())
+    total, rank = sum(sizes.tolist()), _ranked(text, sizes, style)
     for k in steps:
         if k > total:
             break
         found = cover(loads, k, method)
         group, loads = found.labels[group], found.loads
-        shown = group_labels(text, group, sizes, style)
+        shown = _named(text, rank, group, style)
         columns.append([shown[g] for g in group.tolist()])
         if len(loads) == 1:
             break

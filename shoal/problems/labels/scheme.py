@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from heapq import heapify, heappop, heappush
 from itertools import product
-from math import comb, lcm
+from math import ceil, lcm, lgamma, log, log10, prod
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from shoal.problems.labels.greedy import fold_labels
 from shoal.problems.labels.instance import Cover, Instance, finish
 
 TYPES = 200_000  # types that may be completed
+PLACED = 20_000_000  # items that all completions together may place
 CONFIGURATIONS = 3_000
 COUNTING = 1_000_000  # steps that counting the types may take; beyond, they are estimated from above
 
@@ -37,7 +38,7 @@ COUNTING = 1_000_000  # steps that counting the types may take; beyond, they are
 def scheme(given: Instance, epsilon: float) -> Cover:
     """Theorem 10: at most (1 + epsilon)(Opt + k).
 
-    Raises PolicyError, naming the estimated number of types, when they are more than TYPES.
+    Raises PolicyError, naming the estimated number of types, when they are more than TYPES or take PLACED.
     """
     eps = _fraction(epsilon)
     label = _settled(given)
@@ -54,7 +55,7 @@ def bicriteria(given: Instance, epsilon: float) -> Cover:
     """Theorem 11: at most (1 + epsilon) times the optimum, with bins of (1 - epsilon) k: NOT k-anonymous.
 
     The lower bound is that for bins of (1 - epsilon) k, the promise is against the optimum for bins of k.
-    Raises PolicyError, naming the estimated number of types, when they are more than TYPES.
+    Raises PolicyError, naming the estimated number of types, when they are more than TYPES or take PLACED.
     """
     eps = _fraction(epsilon)
     if eps == 1:
@@ -127,11 +128,12 @@ def _packings(given: Instance, eps: Fraction, least: int, merge: bool) -> Iterat
     scale = lcm(*(s.denominator for s in steps))
     weight = [int(steps[c[1]] * scale) for c in classes]
     lead = [c[0] for c in classes]
-    ways = _configurations(weight, [len(m) for m in members], 3 * scale, lead if alone else None, eps)
+    counts = [len(m) for m in members]
+    ways = _configurations(weight, counts, 3 * scale, lead if alone else None)
     bins = oversize if alone else most_bins(*distinct(given.sizes), least)
-    _refuse_when_endless([len(m) for m in members], ways, bins, eps)
+    _refuse_when_endless(counts, weight, 3 * scale, ways, bins, max(1, min(TYPES, PLACED // len(sizes))))
     small = [i for i, x in enumerate(scaled) if x < marks[0]]
-    for chosen in _types([len(m) for m in members], ways, bins):
+    for chosen in _types(counts, ways or [], bins):
         for empty in [0] if alone else range(bins - len(chosen) + 1):
             if not chosen and not empty:
                 continue
@@ -146,50 +148,52 @@ def _packings(given: Instance, eps: Fraction, least: int, merge: bool) -> Iterat
 
 
 def _configurations(
-    weight: list[int], counts: list[int], most: int, lead: list[bool] | None, eps: Fraction
-) -> list[tuple[int, ...]]:
-    """Non-empty count vectors of rounded total at most ``most``, descending; with ``lead``, exactly one of those."""
+    weight: list[int], counts: list[int], most: int, lead: list[bool] | None
+) -> list[tuple[int, ...]] | None:
+    """Non-empty count vectors of rounded total at most ``most``, descending; with ``lead``, exactly one of those.
+
+    None when there are more than CONFIGURATIONS.
+    """
     found: list[tuple[int, ...]] = []
 
     def extend(vector: list[int], left: int) -> None:
         at = len(vector)
+        if len(found) > CONFIGURATIONS:
+            return
         if at == len(weight):
             if any(vector) and (
                 lead is None or sum(v for v, is_lead in zip(vector, lead, strict=True) if is_lead) == 1
             ):
                 found.append(tuple(vector))
-                if len(found) > CONFIGURATIONS:
-                    raise PolicyError(
-                        f"with epsilon = {float(eps):g} a group can be filled in more than {CONFIGURATIONS} ways, so "
-                        f"the types to look at would not end; take a larger epsilon, or method 'auto' or 'exact'"
-                    )
             return
         for c in range(min(counts[at], left // weight[at]), -1, -1):
             extend([*vector, c], left - c * weight[at])
 
     extend([], most)
-    return found
+    return found if len(found) <= CONFIGURATIONS else None
 
 
-def _refuse_when_endless(counts: list[int], ways: list[tuple[int, ...]], bins: int, eps: Fraction) -> None:
+def _refuse_when_endless(
+    counts: list[int], weight: list[int], most: int, ways: list[tuple[int, ...]] | None, bins: int, allowed: int
+) -> None:
     """PolicyError when the types are too many: counted where that is quick, else estimated from above."""
-    states = 1
-    for c in counts:
-        states *= c + 1
-    if states * len(ways) <= COUNTING:
+    states = prod(c + 1 for c in counts)
+    if ways is not None and states * len(ways) <= COUNTING:
         number: dict[tuple[int, ...], int] = {(0,) * len(counts): 1}
         for way in ways:  # as in making change
             for state in product(*(range(w, c + 1) for w, c in zip(way, counts, strict=True))):
                 before = tuple(s - w for s, w in zip(state, way, strict=True))
                 if before in number:
                     number[state] = number.get(state, 0) + number[before]
-        estimate, about = number.get(tuple(counts), 0) * (bins + 1), "about"
-    else:
-        estimate, about = comb(len(ways) + bins, bins), "at most"
-    if estimate > TYPES:
-        shown = f"{estimate:,}" if estimate < 10**15 else f"10^{len(str(estimate)) - 1}"
+        digits, shown = 0.0, number.get(tuple(counts), 0) * (bins + 1)
+        about = f"about {shown:,}" if shown < 10**15 else f"about 10^{len(str(shown)) - 1}"
+    else:  # multisets of at most ``bins`` configurations
+        c = len(ways) if ways is not None else prod(1 + min(n, most // w) for n, w in zip(counts, weight, strict=True))
+        digits, shown = bins * log10(c + bins) - lgamma(bins + 1) / log(10), 0
+        about = f"at most 10^{ceil(digits)}"
+    if shown > allowed or digits > log10(allowed) or ways is None:
         raise PolicyError(
-            f"with epsilon = {float(eps):g} there are {about} {shown} types to look at, more than {TYPES:,}; "
+            f"there are {about} types to look at for this epsilon, more than the {allowed:,} that can be; "
             f"take a larger epsilon, or method 'auto' or 'exact'"
         )
 
