@@ -1,0 +1,291 @@
+"""``shoal gather`` and ``shoal cellular``: records clustered by distance and published as centers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shoal.cli.app import app
+
+if TYPE_CHECKING:
+    import numpy as np
+    import polars as pl
+
+    from shoal.cli.features import Features
+    from shoal.recoding.centers import Published
+
+Table = Annotated[Path, typer.Argument(help="Table with a row per record: CSV (also .gz), Parquet or Excel.")]
+Columns = Annotated[
+    str | None,
+    typer.Option("--columns", help="Columns that make up the distance: numbers and dates by their range, others 0/1."),
+]
+Categories = Annotated[str | None, typer.Option("--categories", help="Those of them that only look like numbers.")]
+Weights = Annotated[
+    list[str] | None, typer.Option("--weight", "--weights", help="column=weight, 1 by default; the place is 'place'.")
+]
+Units = Annotated[list[str] | None, typer.Option("--unit", help="column=unit, for the words: age=years.")]
+Latitude = Annotated[str | None, typer.Option("--latitude", help="Column of latitudes in degrees.")]
+Longitude = Annotated[str | None, typer.Option("--longitude", help="Column of longitudes in degrees.")]
+Least = Annotated[int, typer.Option("--r", help="Least records of a cluster.")]
+Epsilon = Annotated[float, typer.Option("--epsilon", help="Share of the records that may be left out.")]
+Sensitive = Annotated[str | None, typer.Option("--sensitive", help="Columns published as multisets per cluster.")]
+Centers = Annotated[
+    str, typer.Option("--center", help="record (one of the cluster's), mean, or medoid (column by column).")
+]
+Output = Annotated[Path | None, typer.Option("-o", "--output", help="A row per cluster.")]
+Assignments = Annotated[
+    Path | None, typer.Option("--assignments", help="A row per record, its cluster's center in place of its values.")
+]
+KeepOrder = Annotated[bool, typer.Option("--keep-order", help="Leave the rows of --assignments in order.")]
+Seed = Annotated[int | None, typer.Option("--seed", help="Of the shuffling; fresh randomness by default.")]
+CertificateTo = Annotated[Path | None, typer.Option("--certificate", help="Write the certificate as JSON.")]
+Plot = Annotated[Path | None, typer.Option("--plot", help="Clusters and radii: .png, .svg or .pdf.")]
+Separator = Annotated[str | None, typer.Option("--separator", help="Column separator of a CSV, told by default.")]
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
+
+
+@app.command()
+def gather(
+    table: Table,
+    r: Least,
+    columns: Columns = None,
+    categories: Categories = None,
+    weights: Weights = None,
+    unit: Units = None,
+    latitude: Latitude = None,
+    longitude: Longitude = None,
+    epsilon: Epsilon = 0.0,
+    max_clusters: Annotated[int | None, typer.Option("--max-clusters", help="At most this many clusters.")] = None,
+    sensitive: Sensitive = None,
+    l: Annotated[int | None, typer.Option("--l", help="At most 1/l of a cluster share a sensitive value.")] = None,
+    distinct_l: Annotated[int | None, typer.Option("--distinct-l", help="Least sensitive values of a cluster.")] = None,
+    method: Annotated[
+        str, typer.Option("--method", help="auto, local, disjoint, threshold, peeling, rounds or exact.")
+    ] = "auto",
+    improve: Annotated[bool, typer.Option("--improve", help="Search on for a smaller radius.")] = False,
+    center: Centers = "record",
+    output: Output = None,
+    assignments: Assignments = None,
+    keep_order: KeepOrder = False,
+    seed: Seed = None,
+    certificate: CertificateTo = None,
+    plot: Plot = None,
+    choices: Annotated[
+        Path | None, typer.Option("--choices", help="Picture of the cost against r and epsilon, around those asked.")
+    ] = None,
+    separator: Separator = None,
+    as_json: AsJson = False,
+) -> None:
+    """Cluster records so that each cluster has at least r and the largest radius is small; publish the centers."""
+
+    def solve(points: Any, metric: Any, codes: Any, least: int = r, share: float = epsilon) -> Any:
+        from shoal.problems.gathering import gather as solve_gather
+
+        return solve_gather(
+            points, least, share, max_clusters, metric, method=method, improve=improve, sensitive=codes, l=l,
+            distinct_l=distinct_l,
+        )  # fmt: skip
+
+    asked = (columns, categories, weights, unit, latitude, longitude)
+    paths = (output, assignments, certificate, plot, choices)
+    _run(table, r, asked, epsilon, sensitive, l, distinct_l, center, paths, keep_order, seed, separator, as_json, solve)
+
+
+@app.command()
+def cellular(
+    table: Table,
+    r: Least,
+    columns: Columns = None,
+    categories: Categories = None,
+    weights: Weights = None,
+    unit: Units = None,
+    latitude: Latitude = None,
+    longitude: Longitude = None,
+    setup_cost: Annotated[float | None, typer.Option("--setup-cost", help="Cost of each cluster.")] = None,
+    epsilon: Epsilon = 0.0,
+    max_diameter: Annotated[float | None, typer.Option("--max-diameter", help="Largest diameter of a cluster.")] = None,
+    sensitive: Sensitive = None,
+    center: Centers = "record",
+    output: Output = None,
+    assignments: Assignments = None,
+    keep_order: KeepOrder = False,
+    seed: Seed = None,
+    certificate: CertificateTo = None,
+    plot: Plot = None,
+    separator: Separator = None,
+    as_json: AsJson = False,
+) -> None:
+    """Cluster records, at least r each, so that the sum of size times radius is small; publish the centers."""
+
+    def solve(points: Any, metric: Any, _codes: Any, least: int = r, share: float = epsilon) -> Any:
+        from importlib import import_module
+
+        from shoal.errors import MissingDependencyError
+
+        found = getattr(import_module("shoal.problems.gathering"), "cellular", None)
+        if found is None:
+            raise MissingDependencyError("this version of shoal has no cellular clustering; use gather")
+        return found(points, r=least, setup_costs=setup_cost, epsilon=share, max_diameter=max_diameter, metric=metric)
+
+    asked = (columns, categories, weights, unit, latitude, longitude)
+    paths = (output, assignments, certificate, plot, None)
+    _run(
+        table, r, asked, epsilon, sensitive, None, None, center, paths, keep_order, seed, separator, as_json, solve
+    )  # fmt: skip
+
+
+def _run(
+    table: Path, r: int, asked: tuple[Any, ...], epsilon: float, sensitive: str | None, l: int | None,
+    distinct_l: int | None, center: str, paths: tuple[Path | None, ...], keep_order: bool, seed: int | None,
+    separator: str | None, as_json: bool, solve: Callable[..., Any],
+) -> None:  # fmt: skip
+    import time
+
+    import polars as pl
+
+    from shoal.cli.common import answer, listed, pairs, working
+    from shoal.cli.features import Features
+    from shoal.engines.files import check_targets, column, publish_file, read_table, write_table
+    from shoal.errors import InfeasibleError, PolicyError
+    from shoal.recoding.centers import publish, verify
+
+    begun = time.perf_counter()
+    output, assignments, certificate, plot, choices = paths
+    check_targets(paths, [table])
+    columns, categories, weights, units, latitude, longitude = asked
+    names = listed(columns) or []
+    if (latitude is None) != (longitude is None):
+        raise PolicyError("a place needs both --latitude and --longitude")
+    place = None if latitude is None else (latitude, longitude)
+    if not names and place is None:
+        raise PolicyError("nothing to measure distance by; name --columns, or --latitude and --longitude")
+    secret = listed(sensitive) or []
+    if (l or distinct_l) and not secret:
+        raise PolicyError("--l and --distinct-l speak of sensitive values; name their columns with --sensitive")
+    _distinct_names([*names, *(place or ()), *secret])
+    frame = read_table(table, separator=separator)
+    for name in (*names, *(place or ()), *secret):
+        column(frame, name)
+    if frame.height < max(r, 1):
+        raise InfeasibleError(
+            f"the table has {frame.height} records, so no cluster of r = {r} exists; the largest r possible is "
+            f"{frame.height}"
+        )
+    weigh = [part for text in weights or [] for part in text.split(",")]
+    call_units = [part for text in units or [] for part in text.split(",")]
+    features = Features.of(
+        frame, names, listed(categories) or [], place, pairs(weigh, "--weights", float), pairs(call_units, "--unit")
+    )  # fmt: skip
+    multisets = {name: frame[name].cast(pl.String).to_list() for name in secret}
+    codes = _codes(multisets) if l or distinct_l else None
+    read = time.perf_counter()
+    with working(f"gathering {frame.height:,} records"):
+        found = solve(tuple(features.values), features.metric, codes)
+    solved = time.perf_counter()
+    form = publish(found.labels, found.center_rows, features.metric, features.values, multisets, center)
+    kept = frame.height - found.left_out
+    verify(form, kept, r, l or 1, distinct_l or 1)
+    centers = _centers(form, features)
+    if output is not None:
+        write_table(centers, output)
+    if assignments is not None:
+        write_table(_rows(found.labels, centers, multisets, r, keep_order, seed), assignments)
+    note = (
+        f"largest radius {found.radius:.4g} {features.metric.unit}, no answer below "
+        f"{found.certificate.lower_bound:.4g}; mean distance {found.mean_distance:.4g}"
+        if found.certificate.details.get("problem") != "cellular" and found.cost == found.radius
+        else f"cost {found.cost:.4g}, no answer below {found.certificate.lower_bound:.4g}; largest radius "
+        f"{found.radius:.4g} {features.metric.unit}, mean distance {found.mean_distance:.4g}"
+    )
+    title = f"{found.clusters:,} clusters of at least {r:,} records"
+    if plot is not None:
+        from shoal.report.clusters import draw
+
+        publish_file(plot, lambda to: draw(to, form, found.radii, features.metric.unit, title=title, note=note))
+    if choices is not None:
+        from shoal.report.clusters import draw_choices
+
+        rows = [
+            (least, share, g.radius, g.certificate.lower_bound, g.mean_distance)
+            for least in sorted({max(2, r // 2), r, 2 * r, 4 * r})
+            for share in sorted({0.0, 0.01, 0.05, epsilon})
+            if least <= frame.height
+            for g in [solve(tuple(features.values), features.metric, codes, least, share)]
+        ]
+        publish_file(choices, lambda to: draw_choices(to, rows, features.metric.unit))
+    if certificate is not None:
+        publish_file(certificate, lambda to: to.write_text(found.certificate.to_json(), encoding="utf-8"))
+    done = time.perf_counter()
+    payload = {
+        **found.as_dict(),
+        "smallest_cluster": int(form.records.min(initial=frame.height)) if form.records.size else 0,
+        "r": r,
+        "center": center,
+        "seconds": {"read": read - begun, "solve": solved - read, "write": done - solved},
+        "output": None if output is None else str(output),
+    }
+    ratio = found.certificate.ratio
+    lines = [
+        f"{title} ({found.method})",
+        note + ("" if ratio is None else f"; at most {float(ratio):.3f} times the least possible"),
+        f"{found.left_out:,} of {frame.height:,} records left out" if found.left_out else "nobody left out",
+        *features.metric.describe(),
+        *(f"wrote {p}" for p in paths if p is not None),
+    ]
+    answer(payload, lines, as_json)
+
+
+def _codes(multisets: dict[str, list[str | None]]) -> np.ndarray:
+    """int64[n, s]: a missing value is a value of its own."""
+    import numpy as np
+
+    parts = []
+    for texts in multisets.values():
+        known: dict[str | None, int] = {}
+        parts.append([known.setdefault(t, len(known)) for t in texts])
+    return np.array(parts, np.int64).T
+
+
+def _distinct_names(names: list[str]) -> None:
+    from shoal.errors import PolicyError
+
+    for i, name in enumerate(names):
+        if name in names[:i]:
+            raise PolicyError(f"column {name!r} is named twice among columns, coordinates and sensitive ones")
+        if name in ("cluster", "records", "radius"):
+            raise PolicyError(f"column {name!r} has the name of one that is added; rename it")
+
+
+def _centers(form: Published, features: Features) -> pl.DataFrame:
+    """A row per cluster."""
+    import numpy as np
+    import polars as pl
+
+    from shoal.recoding.centers import texts
+
+    out: dict[str, Any] = {"cluster": np.arange(form.records.size)}
+    for center, names, values in zip(form.centers, features.names, features.texts, strict=True):
+        out |= dict(zip(names, texts(center, values), strict=True))
+    out |= {"records": form.records, "radius": form.radius}
+    return pl.DataFrame(out | {name: form.multisets(name) for name in form.sensitive})
+
+
+def _rows(
+    labels: np.ndarray, centers: pl.DataFrame, multisets: dict[str, list[str | None]], r: int, keep: bool, seed: Any
+) -> pl.DataFrame:
+    """A row per record that is kept: its cluster's line, and its own sensitive values; nothing else of it."""
+    import numpy as np
+    import polars as pl
+
+    from shoal.errors import VerificationError
+
+    here = np.flatnonzero(labels >= 0)
+    line = centers.drop(list(multisets))[labels[here]]
+    own = [pl.Series(name, texts, dtype=pl.String)[here] for name, texts in multisets.items()]
+    out = pl.concat([line, pl.DataFrame(own)], how="horizontal") if own else line
+    if out.height and int(out["cluster"].value_counts()["count"].min()) < r:  # type: ignore[arg-type]
+        raise VerificationError(f"a cluster would stand in fewer than r = {r} rows")
+    return out if keep else out[np.random.default_rng(seed).permutation(out.height)]

@@ -1,0 +1,232 @@
+"""``shoal gather`` and ``shoal cellular``: what they print, what they write, how they refuse."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import Counter
+
+import numpy as np
+import polars as pl
+import pytest
+
+import shoal.problems.gathering as gathering
+from shoal.model.metric import Category, Metric, Number, Place
+from shoal.recoding.centers import publish
+
+
+def run(*arguments: object) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [sys.executable, "-m", "shoal", *map(str, arguments)], capture_output=True, text=True, check=False
+    )
+
+
+@pytest.fixture(scope="module")
+def people(tmp_path_factory):
+    """200 people around three towns, two of them far away from all."""
+    rng = np.random.default_rng(3)
+    town = rng.choice([51.5, 53.4, 55.9], 200)
+    town[:2] = 70.0
+    path = tmp_path_factory.mktemp("gather") / "people.csv"
+    pl.DataFrame(
+        {
+            "name": [f"n{i}" for i in range(200)],
+            "age": rng.integers(18, 90, 200),
+            "sex": rng.choice(["F", "M"], 200),
+            "seen": [
+                f"2020-{m:02}-{d:02}" for m, d in zip(rng.integers(1, 13, 200), rng.integers(1, 29, 200), strict=True)
+            ],
+            "lat": (town + rng.normal(0, 0.1, 200)).round(3),
+            "lng": (-1 + rng.normal(0, 0.1, 200)).round(3),
+            "disease": rng.choice(["flu", "gout", "cold", "cough"], 200),
+        }
+    ).write_csv(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def everything(people, tmp_path_factory):
+    """One run that writes all there is to write."""
+    folder = tmp_path_factory.mktemp("out")
+    done = run(
+        "gather", people, "--columns", "age,sex,seen", "--latitude", "lat", "--longitude", "lng", "--unit", "age=years",
+        "--weights", "age=2,place=3", "--r", 6, "--epsilon", 0.01, "--sensitive", "disease", "--l", 2, "--json",
+        "-o", folder / "centers.csv", "--assignments", folder / "rows.csv", "--certificate", folder / "c.json",
+        "--plot", folder / "p.png", "--choices", folder / "choices.svg", "--seed", 1,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return folder, json.loads(done.stdout)
+
+
+def test_json_states_the_answer(everything):
+    folder, said = everything
+    assert said["points"] == 200
+    assert said["smallest_cluster"] >= 6
+    assert 0 <= said["left_out"] <= 2
+    assert said["cost"] == said["certificate"]["cost"] == said["radius"]
+    assert said["certificate"]["lower_bound"] <= said["cost"]
+    assert said["mean_distance"] <= said["radius"]
+    assert set(said["seconds"]) == {"read", "solve", "write"}
+    assert said["output"] == str(folder / "centers.csv")
+    assert json.loads((folder / "c.json").read_text()) == said["certificate"]
+
+
+def test_centers_hold_r_records_each_and_a_diverse_multiset(everything):
+    folder, said = everything
+    table = pl.read_csv(folder / "centers.csv", infer_schema=False)
+    assert table.columns == ["cluster", "lat", "lng", "age", "sex", "seen", "records", "radius", "disease"]
+    assert table.height == said["clusters"]
+    records = table["records"].cast(int)
+    assert records.min() >= 6
+    assert records.sum() == 200 - said["left_out"]
+    for line in table.iter_rows(named=True):
+        counts = [int(x.split("(")[1][:-1]) for x in line["disease"].split("; ")]
+        assert sum(counts) == int(line["records"])
+        assert 2 * max(counts) <= sum(counts)
+        assert line["radius"] == "exactly" or "years" in line["radius"] or "differ" in line["radius"]
+
+
+def test_rows_show_centers_alone(everything, people):
+    folder, said = everything
+    rows, centers = (pl.read_csv(folder / f, infer_schema=False) for f in ("rows.csv", "centers.csv"))
+    assert rows.height == 200 - said["left_out"]
+    assert "name" not in rows.columns
+    assert min(Counter(rows["cluster"]).values()) >= 6
+    quasi = ["lat", "lng", "age", "sex", "seen"]
+    assert set(rows.select("cluster", *quasi).rows()) == set(centers.select("cluster", *quasi).rows())
+    before = pl.read_csv(people, infer_schema=False)
+    assert not Counter(rows["disease"]) - Counter(before["disease"])
+
+
+def test_the_rows_are_shuffled_unless_told(people, tmp_path):
+    ages = []
+    for extra in (["--seed", 1], ["--keep-order"]):
+        done = run("gather", people, "--columns", "age", "--sensitive", "name", "--r", 5, "--assignments",
+                   tmp_path / "a.csv", *extra)  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        ages.append(pl.read_csv(tmp_path / "a.csv")["name"].to_list())
+    assert ages[1] == [f"n{i}" for i in range(200)]
+    assert ages[0] != ages[1]
+    assert sorted(ages[0]) == sorted(ages[1])
+
+
+def test_pictures_are_drawn(everything):
+    folder, _ = everything
+    assert (folder / "p.png").read_bytes()[:4] == b"\x89PNG"
+    assert "<svg" in (folder / "choices.svg").read_text()
+
+
+def test_a_place_alone_is_in_kilometres_and_left_out_points_are_absent(people, tmp_path):
+    where = ("--latitude", "lat", "--longitude", "lng", "--r", 5)
+    said = json.loads(run("gather", people, *where, "--json").stdout)
+    assert said["certificate"]["unit"] == "km"
+    assert said["radius"] > 1000  # the two far ones drag three others along
+    done = run("gather", people, *where, "--epsilon", 0.01, "-o", tmp_path / "c.csv")
+    assert "2 of 200 records left out" in done.stdout
+    table = pl.read_csv(tmp_path / "c.csv")
+    assert table["records"].sum() == 198
+    assert table["lat"].max() < 60
+
+
+@pytest.mark.parametrize("center", ["mean", "medoid"])
+def test_other_centers(people, center, tmp_path):
+    done = run("gather", people, "--columns", "age,sex", "--r", 20, "--center", center, "-o", tmp_path / "c.csv")
+    assert done.returncode == 0, done.stderr
+    assert pl.read_csv(tmp_path / "c.csv")["records"].sum() == 200
+
+
+def test_max_clusters_distinct_l_and_methods(people):
+    base = ("gather", people, "--columns", "age", "--r", 5, "--json")
+    assert json.loads(run(*base, "--max-clusters", 3).stdout)["clusters"] <= 3
+    assert json.loads(run(*base, "--method", "threshold", "--improve").stdout)["method"] == "threshold"
+    done = run(*base, "--sensitive", "disease", "--distinct-l", 5)
+    assert done.returncode == 3
+    assert "4 different values" in done.stderr
+
+
+def test_too_few_records_leave_with_3(people, tmp_path):
+    done = run("gather", people, "--columns", "age", "--r", 201, "-o", tmp_path / "c.csv")
+    assert done.returncode == 3
+    assert "largest r possible is 200" in done.stderr
+    assert not (tmp_path / "c.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--columns", "agee"], "age"),
+        (["--columns", "age,age"], "'age' is named twice"),
+        ([], "nothing to measure"),
+        (["--latitude", "lat"], "both --latitude and --longitude"),
+        (["--columns", "age", "--l", "2"], "--sensitive"),
+        (["--columns", "age", "--weights", "sex=2"], "'sex'"),
+        (["--columns", "age", "--weights", "age=much"], "not a number"),
+        (["--columns", "age", "--categories", "sex"], "'sex'"),
+        (["--columns", "age", "--center", "median"], "kind of center"),
+        (["--columns", "age", "--epsilon", "1"], "epsilon"),
+        (["--columns", "age", "--plot", "p.txt"], ".png"),
+    ],
+)
+def test_refusals_name_what_is_wrong(people, options, words, tmp_path):
+    done = run("gather", people, "--r", 5, *[tmp_path / o if o == "p.txt" else o for o in options])
+    assert done.returncode == 2, done.stdout
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("bad", ["nan", "inf", "", "much", "95"])
+def test_a_number_that_is_none_is_named_with_its_column(bad, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("lat,age\n" + "".join(f"{50 + i / 10},{i}\n" for i in range(9)) + f"{bad},3\n")
+    option = ["--latitude", "lat", "--longitude", "age"] if bad == "95" else ["--columns", "lat,age"]
+    done = run("gather", path, *option, "--r", 2)
+    assert done.returncode == 2
+    assert "'lat'" in done.stderr
+
+
+def test_dates_with_a_hole_are_refused_and_words_are_not(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("seen,word\n2020-01-01,a\n2020-01-02,\n2020-01-05,b\n,a\n")
+    done = run("gather", path, "--columns", "seen", "--r", 2)
+    assert done.returncode == 2
+    assert "'seen' holds dates but for 1 rows" in done.stderr
+    assert run("gather", path, "--columns", "word", "--r", 2).returncode == 0
+
+
+def test_nothing_is_written_when_a_cluster_is_too_small(people, tmp_path, monkeypatch):
+    from shoal.cli.gather import gather as command
+    from shoal.errors import VerificationError
+
+    true = gathering.gather
+    monkeypatch.setattr(gathering, "gather", lambda points, r, *a, **o: true(points, r - 1, *a, **o))
+    with pytest.raises(VerificationError, match="under r = 12"):
+        command(people, 12, columns="age,sex", output=tmp_path / "c.csv", assignments=tmp_path / "a.csv")
+    assert not list(tmp_path.iterdir())
+
+
+def test_plots_show_two_columns_of_numbers_or_say_that_there_are_none(tmp_path):
+    from shoal.report.clusters import draw
+
+    sex, x = np.array([0, 1, 0, 1]), np.array([1.0, 2.0, 5.0, 6.0])
+    labels, rows, radii = np.array([0, 0, 1, 1]), np.array([0, 2]), np.array([1.0, 1.0])
+    plane = Place("p", geometry="plane")
+    for name, features, values in (
+        ("a", (Category("sex", values=2),), (sex,)),
+        ("b", (Number("x"), Number("y")), (x, x)),
+        ("c", (plane,), (np.stack([x, x], axis=1),)),
+    ):
+        metric = Metric(features=features)
+        draw(tmp_path / f"{name}.svg", publish(labels, rows, metric, values), radii, "units")
+        text = (tmp_path / f"{name}.svg").read_text()
+        assert "<svg" in text
+
+
+@pytest.mark.skipif(not hasattr(gathering, "cellular"), reason="cellular clustering is not in this version")
+def test_cellular(people, tmp_path):
+    done = run("cellular", people, "--columns", "age,sex", "--r", 5, "-o", tmp_path / "c.csv", "--json")
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    assert said["smallest_cluster"] >= 5
+    assert said["certificate"]["lower_bound"] <= said["cost"]
+    assert pl.read_csv(tmp_path / "c.csv")["records"].sum() == 200
