@@ -162,9 +162,12 @@ def _seam(boxes: np.ndarray) -> float:
 
 
 def _unwrapped(ring: np.ndarray, seam: float) -> np.ndarray:
-    """Longitudes counted eastwards from the seam, a ring never torn: it goes where its first point is."""
-    first = float(ring[0, 0])
-    return np.column_stack([ring[:, 0] - first + seam + (first - seam) % 360, ring[:, 1]])
+    """Longitudes counted eastwards from the seam, a ring never torn: it goes where its first point is.
+
+    By whole turns, so that a point two rings share is the same float in both afterwards.
+    """
+    turns = 360.0 * np.ceil((seam - ring[0, 0]) / 360.0)
+    return np.column_stack([ring[:, 0] + turns, ring[:, 1]])
 
 
 def _flat(ring: np.ndarray) -> np.ndarray:

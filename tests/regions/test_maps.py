@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 
@@ -102,6 +103,19 @@ def test_the_date_line_tears_nothing():
     seam = _seam(boxes)
     east, west = (_unwrapped(np.array([[x, 0.0], [x + 1, 1]]), seam) for x in (178.0, -179.0))
     assert 0 < west[0, 0] - east[0, 0] <= 3
+
+
+def test_borders_still_cancel_on_the_globe():
+    """A strip of areas along awkward longitudes: no inner side may survive, wherever each ring begins."""
+    x = np.linspace(-73.7, -71.8, 14).round(5)
+    shapes = [
+        [[np.roll([[a, 41.1], [b, 41.1], [b, 42.03], [a, 42.03]], i, axis=0)]]
+        for i, (a, b) in enumerate(itertools.pairwise(x.tolist()))
+    ]
+    sheet = _sheet(shapes, np.zeros(13, np.int64), np.ones(13, np.int64), 1, True)
+    assert [[len(ring) for ring in polygon] for polygon in sheet.outlines[0]] == [[28]]
+    apart = _sheet(shapes, np.arange(13), np.ones(13, np.int64), 1, True).color
+    assert all(a != b for a, b in itertools.pairwise(apart))
 
 
 @pytest.fixture
