@@ -51,6 +51,14 @@ def test_a_pinched_ring_becomes_an_outside_and_a_hole():
     assert (turned(outside), turned(hole)) == (16, -2)
 
 
+@pytest.mark.parametrize("turn", [1, -1])
+def test_an_area_fills_the_hole_of_another(turn):
+    [[outside]], [[hole]] = square(0, 0, 3), square(1, 1)
+    holed = [[outside[::turn], hole]]
+    assert [turned(ring) for ring in dissolve([holed])[0]] == [18, -2]
+    assert [[turned(ring) for ring in polygon] for polygon in dissolve([holed, square(1, 1)])] == [[18]]
+
+
 def test_collapsed_rings_are_nothing():
     line = [[np.array([[0.0, 0], [1, 0]])]]
     assert dissolve([line]) == []
