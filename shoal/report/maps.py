@@ -162,9 +162,12 @@ def _seam(boxes: np.ndarray) -> float:
 
 
 def _unwrapped(ring: np.ndarray, seam: float) -> np.ndarray:
-    """Longitudes counted eastwards from the seam, a ring never torn: it goes where its first point is."""
-    first = float(ring[0, 0])
-    return np.column_stack([ring[:, 0] - first + seam + (first - seam) % 360, ring[:, 1]])
+    """Longitudes counted eastwards from the seam, a ring never torn: it goes where its first point is.
+
+    By whole turns, so that a point two rings share is the same float in both afterwards.
+    """
+    turns = 360.0 * np.ceil((seam - ring[0, 0]) / 360.0)
+    return np.column_stack([ring[:, 0] + turns, ring[:, 1]])
 
 
 def _flat(ring: np.ndarray) -> np.ndarray:
@@ -231,6 +234,16 @@ def _path(shape: Shape) -> str:
     return "".join(parts)
 
 
+def _corner(sheet: _Sheet) -> str:
+    """The lower corner of the focus with less drawn in it, for the scale."""
+    x0, y0, across, down = sheet.focus
+    points = np.concatenate([ring for shape in sheet.areas for polygon in shape for ring in polygon])
+    low = (points[:, 1] > y0 + 0.88 * down) & (points[:, 1] <= y0 + down)
+    left = low & (points[:, 0] >= x0) & (points[:, 0] < x0 + 0.2 * across)
+    right = low & (points[:, 0] <= x0 + across) & (points[:, 0] > x0 + 0.8 * across)
+    return "right" if left.sum() > right.sum() else "left"
+
+
 def _classes() -> list[str]:
     bounds = [f"{s:g}" for s in (1.0, *STEPS)]
     return [*(f"{a} to {b} k" for a, b in pairwise(bounds)), f"{bounds[-1]} k and more"]
@@ -283,6 +296,7 @@ def page(
         "scale": sheet.scale,
         "length": sheet.unit,
         "focus": sheet.focus,
+        "corner": _corner(sheet),
     }
     text = TEMPLATE.read_text(encoding="utf-8")
     for name, value in {
@@ -342,7 +356,9 @@ def _plot(path: Path, sheet: _Sheet, labels: np.ndarray, title: str, note: str) 
     most = across / sheet.scale / 4
     power = 10.0 ** np.floor(np.log10(most))
     length = max(m * power for m in (1, 2, 5) if m * power <= most)
-    at, size = (x0 + 0.02 * across, y0 + down - 0.02 * max(across, down)), 0.012 * max(across, down)
+    size = 0.012 * max(across, down)
+    begin = 0.02 * across if _corner(sheet) == "left" else 0.98 * across - length * sheet.scale
+    at = (x0 + begin, y0 + down - 0.02 * max(across, down))
     box = {"facecolor": "white", "alpha": 0.8, "lw": 0, "pad": 1.5}
     axes.text(at[0], at[1] - size, f"{length:,g} {sheet.unit}", fontsize=9, bbox=box)
     axes.plot([at[0], at[0] + length * sheet.scale], [at[1]] * 2, color="black", lw=2.5, solid_capstyle="butt")

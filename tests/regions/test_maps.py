@@ -1,0 +1,178 @@
+"""Outlines put together from areas, and maps that say what they show."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shoal.errors import InputError, PolicyError
+from shoal.report.dissolve import dissolve, geojson, turned
+from shoal.report.maps import _albers, _colors, _seam, _sheet, _unwrapped, draw
+
+
+def square(x, y, side=1.0):
+    return [[np.array([[x, y], [x + side, y], [x + side, y + side], [x, y + side]], float)]]
+
+
+def surface(shape):
+    return sum(turned(ring) for polygon in shape for ring in polygon) / 2
+
+
+def test_a_shared_side_goes_whichever_way_the_rings_run():
+    right = [[ring[::-1] for ring in polygon] for polygon in square(1, 0)]
+    [[ring]] = dissolve([square(0, 0), right])
+    assert len(ring) == 6
+    assert turned(ring) == 4
+
+
+def test_a_ring_of_squares_has_a_hole():
+    around = [square(x, y) for x in range(3) for y in range(3) if (x, y) != (1, 1)]
+    [[outside, hole]] = dissolve(around)
+    assert turned(outside) == 18
+    assert turned(hole) == -2
+    [[filled]] = dissolve([*around, square(1, 1)])
+    assert turned(filled) == 18
+
+
+def test_squares_that_meet_in_a_corner_stay_two():
+    assert [[len(ring) for ring in polygon] for polygon in dissolve([square(0, 0), square(1, 1)])] == [[4], [4]]
+
+
+def test_a_pinched_ring_becomes_an_outside_and_a_hole():
+    """Seven squares around a hole that touches the outside in a corner."""
+    ring = [square(x, y) for x in range(3) for y in range(3) if (x, y) not in ((1, 1), (2, 2))]
+    [[outside, hole]] = dissolve(ring)
+    assert (turned(outside), turned(hole)) == (16, -2)
+
+
+@pytest.mark.parametrize("turn", [1, -1])
+def test_an_area_fills_the_hole_of_another(turn):
+    [[outside]], [[hole]] = square(0, 0, 3), square(1, 1)
+    holed = [[outside[::turn], hole]]
+    assert [turned(ring) for ring in dissolve([holed])[0]] == [18, -2]
+    assert [[turned(ring) for ring in polygon] for polygon in dissolve([holed, square(1, 1)])] == [[18]]
+
+
+def test_collapsed_rings_are_nothing():
+    line = [[np.array([[0.0, 0], [1, 0]])]]
+    assert dissolve([line]) == []
+    assert dissolve([]) == []
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.sets(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1))
+def test_squares_of_a_grid_keep_their_surface(cells):
+    made = dissolve([square(x, y) for x, y in sorted(cells)])
+    assert surface(made) == len(cells)
+    for polygon in made:
+        assert turned(polygon[0]) > 0
+        assert all(turned(hole) < 0 for hole in polygon[1:])
+        for ring in polygon:
+            assert len({tuple(p) for p in ring.tolist()}) == len(ring)  # no ring meets itself
+
+
+def test_geojson_closes_its_rings():
+    held = json.loads(geojson([dissolve([square(0, 0)])], [{"region": "a"}]))
+    [feature] = held["features"]
+    assert feature["geometry"]["type"] == "MultiPolygon"
+    ring = feature["geometry"]["coordinates"][0][0]
+    assert ring[0] == ring[-1]
+    assert len(ring) == 5
+
+
+def test_neighbors_have_different_colors():
+    shapes = [square(x, y) for x in range(6) for y in range(6)]
+    labels = np.arange(36) // 2
+    color = _colors(shapes, labels, 18)
+    for i in range(36):
+        for j in range(36):
+            apart = abs(i // 6 - j // 6) <= 1 and abs(i % 6 - j % 6) <= 1
+            assert not apart or labels[i] == labels[j] or color[labels[i]] != color[labels[j]]
+
+
+def test_the_cone_keeps_areas_and_the_equator_is_drawn():
+    for south in (30.0, -40.0, -1.0):
+        place = _albers(np.array([-10.0, south, 10.0, south + 12]))
+        for lat in (south, south + 6, south + 11):
+            got = abs(turned(place(square(3.0, lat, 0.1)[0][0]))) / 2
+            true = 6371.0**2 * np.radians(0.1) * np.diff(np.sin(np.radians([lat, lat + 0.1])))[0]
+            assert got == pytest.approx(true, rel=1e-3)
+        assert (place(np.array([[0.0, south + 1]])) < place(np.array([[1.0, south + 2]]))).all()  # east right, north up
+
+
+def test_the_date_line_tears_nothing():
+    boxes = np.array([[178.0, 0, 179, 1], [-179, 0, -178, 1], [170, 0, 171, 1]])
+    seam = _seam(boxes)
+    east, west = (_unwrapped(np.array([[x, 0.0], [x + 1, 1]]), seam) for x in (178.0, -179.0))
+    assert 0 < west[0, 0] - east[0, 0] <= 3
+
+
+def test_borders_still_cancel_on_the_globe():
+    """A strip of areas along awkward longitudes: no inner side may survive, wherever each ring begins."""
+    x = np.linspace(-73.7, -71.8, 14).round(5)
+    shapes = [
+        [[np.roll([[a, 41.1], [b, 41.1], [b, 42.03], [a, 42.03]], i, axis=0)]]
+        for i, (a, b) in enumerate(itertools.pairwise(x.tolist()))
+    ]
+    sheet = _sheet(shapes, np.zeros(13, np.int64), np.ones(13, np.int64), 1, True)
+    assert [[len(ring) for ring in polygon] for polygon in sheet.outlines[0]] == [[28]]
+    apart = _sheet(shapes, np.arange(13), np.ones(13, np.int64), 1, True).color
+    assert all(a != b for a, b in itertools.pairwise(apart))
+
+
+@pytest.fixture
+def scene():
+    shapes = [square(x, y) for x in range(4) for y in range(3)]
+    labels = np.array([0, 0, 0, 1, 1, 1, 2, 2, 2, -1, 2, 2])
+    return {
+        "shapes": shapes,
+        "labels": labels,
+        "ids": [f"0{i}" for i in range(12)],
+        "weights": np.arange(12),
+        "regions": ["00+2", "03+2", "06+4"],
+    }
+
+
+def test_the_page_is_one_file_that_names_everything(scene, tmp_path):
+    path = tmp_path / "map.html"
+    draw(path, **scene, areas=["<b>"] * 12, k=3, unit="cows & calves", title="A & B", note="n < m")
+    text = path.read_text(encoding="utf-8")
+    assert "@@" not in text
+    assert not re.search(r"(src|href)=|url\(|https?://", text)
+    assert text.count('data-i="') == 12
+    assert text.count('class="o"') == 1
+    assert "A &amp; B" in text
+    assert "n &lt; m" in text
+    assert "<b>" not in text
+    held = json.loads(re.search(r'id="data">(.*?)</script>', text, re.DOTALL)[1])
+    assert held["total"] == [3, 12, 21 + 10 + 11]
+    assert held["size"] == [3, 3, 5]
+    assert held["region"][9] == -1
+    assert len(re.search(r'<g id="lines">(.*?)</g>', text)[1].split("<path")) == 4
+
+
+@pytest.mark.parametrize(("ending", "head"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
+def test_pictures_by_ending(scene, tmp_path, ending, head):
+    path = tmp_path / f"map.{ending}"
+    draw(path, **scene, geographic=False, title="T", note="N")
+    assert path.read_bytes().startswith(head)
+
+
+def test_far_islands_are_left_to_the_zoom():
+    shapes = [square(x, y) for x in range(20) for y in range(20)] + [square(500, 500)]
+    sheet = _sheet(shapes, np.zeros(401, np.int64), np.ones(401, np.int64), 1, False)
+    assert sheet.outside == 1
+    assert sheet.focus[2] < 0.1 * sheet.width
+
+
+def test_refusals(scene, tmp_path):
+    with pytest.raises(PolicyError, match="kind of map"):
+        draw(tmp_path / "map.gif", **scene)
+    with pytest.raises(InputError, match="none of the areas has a polygon"):
+        draw(tmp_path / "map.png", **{**scene, "shapes": [[]] * 12})
