@@ -77,8 +77,7 @@ def real() -> None:
                     }
                 )
                 if method == "auto" and processor > 5:
-                    spent = f"{processor:.1f} processor seconds"
-                    short.append(f"{name}, k = {k}, {objective}: {spent}, over the goal of 5.")
+                    short.append(f"{name}, k = {k}, {objective}: {processor:.1f} processor seconds, over 5.")
                 if method == "auto" and objective == "tiles" and len(found) < TILES_GOAL[name, k]:
                     short.append(f"{name}, k = {k}: {len(found):,} tiles, under the goal of {TILES_GOAL[name, k]:,}.")
     record(

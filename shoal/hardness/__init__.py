@@ -1,0 +1,56 @@
+"""The papers' hardness proofs as generators: an instance, its target cost, and whether the target can be reached.
+
+| function | from | to | source |
+|---|---|---|---|
+| ``anonymity_27`` | 3DM, at most three triples per element | 3-anonymity, 27 columns | Blocki, Williams 2010, 1.2 |
+| ``four_stars`` | 1-in-3 SAT | edges of a graph into 4-stars | the same, 1.5 |
+| ``binary_anonymity`` | edges into triangles and 4-stars | 3-anonymity, binary columns | the same, Lemma 6 |
+| ``diversity_three_columns`` | tripartite edges into triangles | 2-diversity, 3 sensitive columns | the same, 1.6 |
+| ``diversity_one_column`` | tripartite edges into triangles | 3-diversity, 1 sensitive column | the same, 1.7 |
+| ``diversity_by_matching`` | l-dimensional matching | l-diversity, any m >= l >= 3 | Xiao, Yi, Tao 2010, 4.7 |
+| ``bin_covering`` | 3-Partition | min-max bin covering | Du et al. 2009, 5 |
+| ``planar_regions`` | 3DM | regions of a planar graph, k = 3 | the same, section 2 |
+| ``plane_tiles`` | 3DM | rectangles of points, k = 3 | the same, section 3 |
+| ``gather`` | 3-SAT | r-gather, radius 1 or 2 | Aggarwal et al. 2006, 2.1 |
+
+Each returns an ``Instance`` whose ``target`` is the optimum exactly if ``answer``.  The sources (``Formula``,
+``Triples``, ``Tripartite``, ``ThreePartition``) find their own answers by backtracking, so keep them small.
+"""
+
+from shoal.hardness.gathering import gather
+from shoal.hardness.instances import Graph, Instance, Metric, Points, Sizes, Table
+from shoal.hardness.planar import planar_regions
+from shoal.hardness.plane import plane_tiles
+from shoal.hardness.sources import Formula, ThreePartition, Tripartite, Triples
+from shoal.hardness.stars import four_stars
+from shoal.hardness.tables import (
+    anonymity_27,
+    bin_covering,
+    binary_anonymity,
+    diversity_by_matching,
+    diversity_one_column,
+    diversity_three_columns,
+)
+
+__all__ = [
+    "Formula",
+    "Graph",
+    "Instance",
+    "Metric",
+    "Points",
+    "Sizes",
+    "Table",
+    "ThreePartition",
+    "Tripartite",
+    "Triples",
+    "anonymity_27",
+    "bin_covering",
+    "binary_anonymity",
+    "diversity_by_matching",
+    "diversity_one_column",
+    "diversity_three_columns",
+    "four_stars",
+    "gather",
+    "planar_regions",
+    "plane_tiles",
+]

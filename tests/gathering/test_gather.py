@@ -277,3 +277,13 @@ def test_a_matrix_and_a_function_and_coordinates_agree():
     assert by[0].cost == pytest.approx(by[1].cost)
     assert by[0].cost == pytest.approx(by[2].cost)
     assert by[1].centers.dtype.kind == "i"
+
+
+def test_free_centers_may_take_the_disjoint_method_past_four_times_the_optimum_never_past_six():
+    # Two groups on a line that pull their companions away from the middle; the exact optimum has radius 1.4033.
+    side = [(5.945, 0.0), (3.955, 0.0), (3.945, 0.0), (1.97, 0.0)]
+    up = [(1.97, 1.999)] * 2 + [(-1.97, -1.999)] * 2
+    points = np.array([*side, *[(-x, y) for x, y in side], (0.0, 0.0), *up])
+    found = gather(points, 3, method="disjoint", centers="anywhere")
+    assert found.certificate.guarantee.factor == 6
+    assert 4 * 1.4033 < found.radius <= 6 * 1.4034

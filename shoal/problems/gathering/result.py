@@ -63,7 +63,7 @@ class Gathering:
             "points": int(self.labels.size),
             "clusters": self.clusters,
             "left_out": self.left_out,
-            "smallest_cluster": int(self.sizes.min(initial=0)),
+            "smallest_cluster": int(self.sizes.min()) if self.sizes.size else 0,
             "largest_cluster": int(self.sizes.max(initial=0)),
             "radius": self.radius,
             "median_radius": float(np.median(self.radii)) if self.clusters else 0.0,
