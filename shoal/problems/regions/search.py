@@ -8,8 +8,6 @@ promise holds for the heaviest region wherever that is what is asked for first.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from shoal.model.certificate import Guarantee
@@ -20,7 +18,7 @@ from shoal.problems.regions.value import one, value
 
 _NO_CAP = 2**62
 _SHARE = {"max": 0.2, "count": 0.5, "sumsq": 0.3, "excess": 0.3, "compact": 0.3}
-_HEAT = {"max": (0.3, 1e-3), "count": (3.0, 0.3), "sumsq": (0.1, 1e-3), "excess": (1.0, 0.01), "compact": (1.0, 0.01)}
+_HEAT = {"max": (0.3, 1e-3), "count": (10.0, 0.1), "sumsq": (0.6, 0.006), "excess": (1.0, 0.01), "compact": (1.0, 0.01)}
 
 
 def search(task: Task, bound: CountBound) -> Found:
@@ -78,7 +76,7 @@ def _lower_max(task: Task, bound: CountBound, label: np.ndarray, seconds: float 
     high = one(task, label, "max")
     target, misses = low, 0
     while high > low and misses < 4:
-        found = _run(task, label, "max", _NO_CAP, float(target), 0, seconds and seconds / 4)
+        found = _run(task, bound, label, "max", _NO_CAP, float(target), seconds and seconds / 4)
         reached = one(task, found, "max")
         if reached < high:
             label, high = found, reached
@@ -95,14 +93,15 @@ def _lower_max(task: Task, bound: CountBound, label: np.ndarray, seconds: float 
 def _lower(task: Task, bound: CountBound, label: np.ndarray, name: str, cap: int, seconds: float | None) -> np.ndarray:
     if name == "count" and int(label.max()) + 1 >= bound.value:
         return label
-    return _run(task, label, name, cap, 0.0, bound.value, seconds)
+    return _run(task, bound, label, name, cap, 0.0, seconds)
 
 
 def _run(
-    task: Task, label: np.ndarray, name: str, cap: int, target: float, enough: int, seconds: float | None
+    task: Task, bound: CountBound, label: np.ndarray, name: str, cap: int, target: float, seconds: float | None
 ) -> np.ndarray:
     """One annealing, by steps or by seconds."""
     from shoal.kernels import recombine as kernel
+    from shoal.kernels.shift import shift
 
     forms: dict[str, int] = {
         "count": kernel.COUNT,
@@ -118,18 +117,25 @@ def _run(
         scale = max(one(task, label, "compact") / (int(label.max()) + 1), 1e-300)
     label = label.copy()
 
-    def go(steps: int, begin: float, end: float) -> Any:
-        g = task.graph
+    g = task.graph
+    geo = task.geo if form == kernel.INERTIA else np.zeros((0, 4))
+    common = (g.indptr, g.indices, task.features, task.need, task.ways, geo)
+
+    def go(steps: int, begin: float, end: float) -> None:
         heat = (hot * (cold / hot) ** begin, hot * (cold / hot) ** end)
-        geo = task.geo if form == kernel.INERTIA else np.zeros((0, 4))
-        return kernel.recombine(
-            g.indptr, g.indices, task.features, task.need, task.ways, geo, label, form, scale, target, cap, enough,
-            steps, *heat, task.state,
-        )  # fmt: skip
+        kernel.recombine(*common, label, form, scale, target, cap, bound.value, steps, *heat, task.state)
+
+    def polished(steps: int) -> np.ndarray:
+        if name in ("count", "excess"):
+            return label
+        moved = label.copy()
+        shift(*common, moved, form, scale, target, cap, steps, cold, cold / 10, task.state)
+        return min(moved, label, key=lambda found: value(task, found, (name, "sumsq")))
 
     if seconds is None:
-        go(steps_for(task, name), 0.0, 1.0)
-        return label
+        steps = steps_for(task, bound, name)
+        go(steps, 0.0, 1.0)
+        return polished(4 * steps)
     clock = Clock.of(seconds)
     chunk, spent = 2_000, 0.0
     while spent < 1.0:
@@ -137,10 +143,12 @@ def _run(
         now = 1.0 if seconds <= 0 else 1.0 - max(0.0, clock.left) / seconds
         chunk = int(np.clip(chunk * 0.05 / max(now - spent, 1e-3), 200, 10_000_000))
         spent = now
-    return label
+    return polished(4 * min(chunk, 1_000_000))
 
 
-def steps_for(task: Task, name: str) -> int:
-    """The usual number of steps of one annealing."""
-    usual = max(min(4_000 * task.n, 1_100_000), 20 * task.n)
-    return max(1, int(usual * task.effort * {"count": 1.0, "max": 0.25}.get(name, 0.4)))
+def steps_for(task: Task, bound: CountBound, name: str) -> int:
+    """The usual number of steps of one annealing: fewer where regions are large, for a step takes longer there."""
+    size = task.n / max(bound.value, 1)
+    usual = max(min(4_000 * task.n, int(3_700_000 / max(size, 1.0) ** 0.5)), 20 * task.n)
+    share = {"count": 1.0, "max": 0.25}.get(name, 0.8 if task.n <= 1_000 else 0.3)
+    return max(1, int(usual * task.effort * share))
