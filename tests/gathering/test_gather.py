@@ -284,6 +284,6 @@ def test_free_centers_may_take_the_disjoint_method_past_four_times_the_optimum_n
     side = [(5.945, 0.0), (3.955, 0.0), (3.945, 0.0), (1.97, 0.0)]
     up = [(1.97, 1.999)] * 2 + [(-1.97, -1.999)] * 2
     points = np.array([*side, *[(-x, y) for x, y in side], (0.0, 0.0), *up])
-    found = gather(points, 3, method="disjoint", centers="anywhere")
+    found = shoal.gathering.gather(points, 3, method="disjoint", centers="anywhere")
     assert found.certificate.guarantee.factor == 6
     assert 4 * 1.4033 < found.radius <= 6 * 1.4034
