@@ -150,15 +150,19 @@ class Tripartite:
 
     @classmethod
     def random(cls, size: int, triangles: int, seed: int) -> Tripartite:
-        """Edge-disjoint random triangles over three parts of ``size`` vertices, so the answer is yes."""
+        """Edge-disjoint random triangles over three parts of ``size`` vertices, so the answer is yes.
+
+        Drawn among the size^2 of a shuffled cyclic Latin square, of which no two share an edge; InputError for more.
+        """
+        if not 0 <= triangles <= size * size:
+            raise InputError(f"{triangles} disjoint triangles over parts of {size}: at most {size * size} are drawn")
         rng = np.random.default_rng(seed)
-        edges: set[tuple[int, int]] = set()
-        while triangles:
-            a, b, c = (int(v) + i * size for i, v in enumerate(rng.integers(0, size, 3)))
-            own = {(a, b), (a, c), (b, c)}
-            if not own & edges:
-                edges |= own
-                triangles -= 1
+        first, second, third = (rng.permutation(size) + i * size for i in range(3))
+        edges: list[tuple[int, int]] = []
+        for pair in rng.choice(size * size, triangles, replace=False).tolist() if triangles else []:
+            row, column = divmod(pair, size)
+            a, b, c = int(first[row]), int(second[column]), int(third[(row + column) % size])
+            edges += [(a, b), (a, c), (b, c)]
         return cls(tuple(i // size for i in range(3 * size)), tuple(sorted(edges)))
 
 
