@@ -59,7 +59,13 @@ CATALOGUE: dict[str, dict[str, str]] = {
         "rounds": "shoal.problems.gathering.gather:by_rounds",
         "exact": "shoal.problems.gathering.gather:by_exact",
     },
-    "cellular": {},
+    "cellular": {
+        "search": "shoal.problems.gathering.cellular:by_search",
+        "tight": "shoal.problems.gathering.cellular:by_tight",
+        "procedure_one": "shoal.problems.gathering.cellular:by_procedure_one",
+        "three_step": "shoal.problems.gathering.cellular:by_three_step",
+        "exact": "shoal.problems.gathering.cellular:by_exact",
+    },
 }
 
 

@@ -12,7 +12,8 @@ Hardness        all NP-hard; on a line gather is polynomial.
 from __future__ import annotations
 
 from shoal.model.metric import Category, Metric, Number, Place, project
+from shoal.problems.gathering.cellular import cellular
 from shoal.problems.gathering.gather import gather
 from shoal.problems.gathering.result import Gathering
 
-__all__ = ["Category", "Gathering", "Metric", "Number", "Place", "gather", "project"]
+__all__ = ["Category", "Gathering", "Metric", "Number", "Place", "cellular", "gather", "project"]

@@ -150,7 +150,7 @@ def gather(
     InfeasibleError when no clustering exists.  O(n r log n) time in low dimension and O(n r) space for "local".
     """
     space = space_of(points, metric)
-    _check(space.n, r, epsilon, max_clusters, centers, method, "gather")
+    check(space.n, r, epsilon, max_clusters, centers, method, "gather")
     at_points = centers == "points"
     if not at_points and space.coordinates is None:
         raise PolicyError("centers='anywhere' needs plain numbers and the Euclidean metric; use centers='points'")
@@ -190,7 +190,7 @@ def gather(
     return _result(ask, found, name, bound, why, middle)
 
 
-def _check(n: int, r: int, epsilon: float, most: int | None, centers: str, method: str, problem: str) -> None:
+def check(n: int, r: int, epsilon: float, most: int | None, centers: str, method: str, problem: str) -> None:
     if isinstance(r, bool) or int(r) != r or r < 1:
         raise PolicyError(f"r={r!r}: a cluster has a whole number of points, at least 1")
     if not 0 <= epsilon < 1:

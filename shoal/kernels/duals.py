@@ -1,0 +1,284 @@
+"""Dual bounds of cellular clustering: prices raised one point at a time, and the event-driven primal-dual method."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True)
+def raise_prices(near, far, start, holder, away, r, setup, cap, order, price):
+    """Raise each point's price as far as no cluster then pays less than its members' prices.
+
+    near     int64[n, w], far float64[n, w]  the list of each center: its nearest points; -1 and inf after the last
+    start    int64[n + 1]  the centers whose lists hold point i are holder[start[i] : start[i + 1]]
+    holder   int64[*], away float64[*]: their distances from the point
+    r        least size; setup float64[n] cost of a center
+    cap      float64[n]    prices never rise above it: for every center v, cap[i] <= max(d(i, v), end of v's list)
+    order    int64[c]      points whose price is raised, in this order
+    price    float64[n]    in and out: feasible
+    returns  the sum of the raises
+
+    Feasible: for every center v and radius d, and every r or more points within d of v, the prices exceed d by no
+    more than setup[v] in sum.  Cap settles the balls that reach beyond a list: no price in them exceeds their radius.
+    O(c w^2) time as a rule, O(c w^3) at worst; O(n w) space.
+    """
+    n, w = near.shape
+    top = np.empty(w)
+    highest = np.zeros(n)  # of the prices above their distance from a center
+    for v in range(n):
+        for j in range(w):
+            u = near[v, j]
+            if u < 0:
+                break
+            if price[u] > far[v, j]:
+                highest[v] = max(highest[v], price[u])
+    total = 0.0
+    for i in order:
+        best = cap[i]
+        if best <= price[i]:
+            continue
+        for e in range(start[i], start[i + 1]):
+            v = holder[e]
+            if away[e] >= max(best, highest[v]):
+                continue
+            size, above = 0, 0.0  # others in the ball by falling price; sum of the r - 1 highest
+            for j in range(w):
+                u = near[v, j]
+                d = far[v, j]
+                if u < 0 or d >= max(best, highest[v]):
+                    break
+                if u != i:
+                    f = size
+                    while f > 0 and top[f - 1] < price[u]:
+                        top[f] = top[f - 1]
+                        f -= 1
+                    top[f] = price[u]
+                    size += 1
+                    if f < r - 1:
+                        above += price[u] - (top[r - 1] if size > r - 1 else 0.0)
+                if d < away[e] or size < r - 1 or (j + 1 < w and far[v, j + 1] == d):
+                    continue
+                others = above - (r - 1) * d
+                f = r - 1
+                while f < size and top[f] > d:
+                    others += top[f] - d
+                    f += 1
+                best = min(best, d + setup[v] - others)
+            if best <= price[i]:
+                break
+        if best > price[i]:
+            total += best - price[i]
+            price[i] = best
+            for e in range(start[i], start[i + 1]):
+                if best > away[e]:
+                    highest[holder[e]] = max(highest[holder[e]], best)
+    return total
+
+
+@njit(cache=True)
+def _next_opening(v, now, ranked, table, r, fixed, share, widest, status, alpha, paying):
+    """(time, position) at which the next cluster around v fills its set-up cost if nobody freezes before; inf: none.
+
+    Cluster (v, j) is the prefix of v's ranking up to position j, of radius d.  Free members (status 0) pay alpha - d
+    each as alpha grows, frozen ones (1) what they paid when they froze; a dead one (2) that pays shuts it down.
+    paying is scratch space.
+    """
+    n = table.shape[0]
+    free, dead, best, where, many = 0, -1.0, np.inf, -1, 0
+    for j in range(n):
+        u = ranked[v, j]
+        d = table[v, u]
+        if d >= best or d > widest:
+            break
+        if status[u] == 0:
+            free += 1
+        elif status[u] == 1:
+            if alpha[u] > d:
+                paying[many] = alpha[u]
+                many += 1
+        else:
+            dead = max(dead, alpha[u])
+        if j + 1 < r or free == 0 or dead >= d or (j + 1 < n and table[v, ranked[v, j + 1]] == d):
+            continue
+        given, kept = 0.0, 0
+        for e in range(many):  # radii only grow, so who does not pay any more is forgotten
+            if paying[e] > d:
+                given += paying[e] - d
+                paying[kept] = paying[e]
+                kept += 1
+        many = kept
+        missing = fixed[v] + share * d - given
+        when = max(d + max(missing, 0.0) / free, now)
+        if when < best:
+            best, where = when, j
+    return best, where
+
+
+@njit(cache=True)
+def procedure_one(table, ranked, r, fixed, share, owner, center, alpha):
+    """Procedure 1 of Aggarwal et al. 2006, from event to event.
+
+    table   float64[n, n] distances; ranked int32[n, n] the points by distance from each
+    r       clusters with fewer points within their radius do not exist
+    fixed   float64[n] set-up cost of a center; share: set-up cost per unit of radius besides
+    owner   int64[n] out: cluster of each point
+    center  int64[n] out: center of each cluster
+    alpha   float64[n] out: the dual
+    returns clusters opened
+
+    The time at which a center's next cluster opens only grows while points freeze, so the least of the old times,
+    checked again, is the next event.  O(n^2) per event at worst, O(n) as a rule; O(n^2) space.
+    """
+    n = table.shape[0]
+    status = np.zeros(n, np.int64)  # 0 unassigned, 1 idle, 2 dead
+    key, scratch = np.empty(n), np.empty(n)
+    for v in range(n):
+        key[v], _ = _next_opening(v, 0.0, ranked, table, r, fixed, share, np.inf, status, alpha, scratch)
+    opened, now, free = 0, 0.0, n
+    fresh, settled = np.empty(n, np.int64), np.empty(n, np.int64)
+    while free > 0:
+        v = int(np.argmin(key))
+        when, j = _next_opening(v, now, ranked, table, r, fixed, share, np.inf, status, alpha, scratch)
+        if when > key[v]:
+            key[v] = when
+            continue
+        now = when
+        d = table[v, ranked[v, j]]
+        many, idle = 0, 0
+        for e in range(j + 1):
+            u = ranked[v, e]
+            if status[u] == 0:
+                fresh[many] = u
+                many += 1
+            elif status[u] == 1 and alpha[u] >= d:
+                settled[idle] = u
+                idle += 1
+        for e in range(many):
+            u = fresh[e]
+            status[u], alpha[u], owner[u] = 2, now, opened
+        for e in range(idle):
+            status[settled[e]] = 2
+        free -= many
+        for x in range(n):
+            limit = -1.0  # the largest radius around x at which a point that died has a tight edge
+            for e in range(many):
+                if table[x, fresh[e]] <= now:
+                    limit = now
+                    break
+            if limit < 0.0:
+                for e in range(idle):
+                    u = settled[e]
+                    if table[x, u] <= alpha[u]:
+                        limit = max(limit, alpha[u])
+            if limit < 0.0:
+                continue
+            count = 0
+            while count < n and table[x, ranked[x, count]] <= limit:
+                count += 1
+            if count < r:
+                continue
+            for e in range(count):
+                u = ranked[x, e]
+                if status[u] == 0:
+                    status[u], alpha[u], owner[u] = 1, now, opened
+                    free -= 1
+        center[opened] = v
+        opened += 1
+    return opened
+
+
+@njit(cache=True)
+def tighten(table, ranked, r, fixed, share, enough, widest, witness, center, radius, alpha):
+    """Raise all prices alike; a cluster whose set-up cost is paid freezes its points; until few are left.
+
+    table, ranked, r, fixed, share as in ``procedure_one``
+    enough   stop when at most this many points are free
+    widest   clusters of larger radius do not exist
+    witness  int64[n] out: the cluster that froze each point, -1 where none did
+    center   int64[n] out, radius float64[n] out: the clusters, in the order of freezing
+    alpha    float64[n] out: the prices; those still free hold the last time
+    returns  (clusters, points frozen by the last of them)
+
+    Nothing is shut down: frozen points go on paying for larger clusters what they pay already.  O(n^2) per event at
+    worst, O(n) as a rule.
+    """
+    n = table.shape[0]
+    status = np.zeros(n, np.int64)
+    key, scratch = np.empty(n), np.empty(n)
+    for v in range(n):
+        witness[v] = -1
+        key[v], _ = _next_opening(v, 0.0, ranked, table, r, fixed, share, widest, status, alpha, scratch)
+    opened, now, free, last = 0, 0.0, n, 0
+    while free > enough:
+        v = int(np.argmin(key))
+        if key[v] == np.inf:
+            break
+        when, j = _next_opening(v, now, ranked, table, r, fixed, share, widest, status, alpha, scratch)
+        if when > key[v]:
+            key[v] = when
+            continue
+        now, last = when, 0
+        for e in range(j + 1):
+            u = ranked[v, e]
+            if status[u] == 0:
+                status[u], alpha[u], witness[u] = 1, now, opened
+                last += 1
+        free -= last
+        center[opened], radius[opened] = v, table[v, ranked[v, j]]
+        opened += 1
+    for u in range(n):
+        if status[u] == 0:
+            alpha[u] = now
+    return opened, last
+
+
+@njit(cache=True)
+def independent(table, center, radius, alpha, chosen, stand_in):
+    """Of clusters that share a point paying for both, keep the largest first; say who stands in for the others.
+
+    center    int64[m], radius float64[m]; alpha float64[n]: point i pays for c when d(i, c) <= radius < alpha[i]
+    chosen    bool[m] out
+    stand_in  int64[m] out: a chosen cluster, no smaller, that shares a paying point; the cluster itself when chosen
+
+    O(m n) time.
+    """
+    n = table.shape[0]
+    payer = np.full(n, -1)
+    order = np.argsort(-radius, kind="mergesort")
+    for c in order:
+        stand_in[c] = c
+        for u in range(n):
+            if table[center[c], u] <= radius[c] < alpha[u] and payer[u] >= 0:
+                stand_in[c] = payer[u]
+                break
+        chosen[c] = stand_in[c] == c
+        if chosen[c]:
+            for u in range(n):
+                if table[center[c], u] <= radius[c] < alpha[u]:
+                    payer[u] = c
+
+
+@njit(cache=True)
+def holders(near, far):
+    """For every point the lists it stands in: (start int64[n + 1]; holder, distance, place in the list, each [*]).
+
+    near int64[n, w], -1 after the last; far float64[n, w].  O(n w) time and space.
+    """
+    n, w = near.shape
+    start = np.zeros(n + 1, np.int64)
+    for v in range(n):
+        for j in range(w):
+            if near[v, j] >= 0:
+                start[near[v, j] + 1] += 1
+    for i in range(n):
+        start[i + 1] += start[i]
+    fill = start[:-1].copy()
+    holder, away, place = np.empty(start[n], np.int64), np.empty(start[n]), np.empty(start[n], np.int64)
+    for v in range(n):
+        for j in range(w):
+            u = near[v, j]
+            if u >= 0:
+                holder[fill[u]], away[fill[u]], place[fill[u]] = v, far[v, j], j
+                fill[u] += 1
+    return start, holder, away, place

@@ -1,0 +1,301 @@
+"""Clusters with a small sum of size times radius: one call over all methods."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from shoal.errors import InfeasibleError, InputError, PolicyError
+from shoal.model.certificate import Certificate, Guarantee
+from shoal.model.metric import Metric
+from shoal.problems.gathering import exact, prices, search
+from shoal.problems.gathering.diverse import Diversity, repair
+from shoal.problems.gathering.gather import check
+from shoal.problems.gathering.local import Clusters
+from shoal.problems.gathering.result import Gathering
+from shoal.problems.gathering.search import Problem
+from shoal.problems.gathering.space import space_of
+from shoal.problems.gathering.three_step import Table, procedure_one, three_step, tight
+
+PAPER = "Aggarwal et al. 2006"
+ALIKE = 1 - 1e-12  # sums that differ by rounding only
+SAFE = 1 - 1e-9
+SMALL = 1000  # up to this many points "auto" also starts from the method with a proved factor
+
+
+@dataclass(frozen=True, eq=False)
+class Ask:
+    """What a method is asked."""
+
+    problem: Problem
+    left_out: int
+    effort: str
+    improve: bool
+    seed: int
+    seconds: float
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """Clusters, feasible prices where the method made some, a bound of its own, and what is proved."""
+
+    clusters: Clusters
+    promise: Guarantee = field(default_factory=Guarantee)
+    price: np.ndarray | None = None
+    bound: float = 0.0
+
+
+def by_search(ask: Ask) -> Answer:
+    """Greedy, then the search; with points to leave out, the dearest first."""
+    p, space = ask.problem, ask.problem.space
+    if not ask.left_out:
+        return Answer(_improved(ask, search.greedy(p, np.zeros(space.n, np.bool_))))
+    price, _ = prices.raised(p.near, p.far, p.r, p.setup)
+    out = np.zeros(space.n, np.bool_)
+    out[np.argsort(-price, kind="stable")[: min(ask.left_out, space.n - p.r)]] = True  # r must remain
+    best = _improved(ask, search.greedy(p, out))
+    return Answer(_exchange(ask, best))
+
+
+def by_tight(ask: Ask) -> Answer:
+    """Set-up costs: clusters frozen as they are paid, the largest kept."""
+    p = _plain(ask, "tight")
+    found = tight(Table(p.space), 1, p.setup)
+    start = search.finish(p.space, found.labels, found.center)
+    promise = Guarantee(factor=4.0, theorem="docs/gathering.md, Theorem 4: the largest of the paid clusters")
+    return Answer(_improved(ask, start), promise, found.alpha)
+
+
+def by_procedure_one(ask: Ask) -> Answer:
+    """Set-up costs: the paper's Procedure 1."""
+    p = _plain(ask, "procedure_one")
+    found = procedure_one(Table(p.space), 1, p.setup)
+    start = search.finish(p.space, found.labels, found.center)
+    return Answer(_improved(ask, start), Guarantee(factor=4.0, theorem=f"{PAPER}, Theorem 3.3"), found.alpha)
+
+
+def by_three_step(ask: Ask) -> Answer:
+    """At least r each: priced, shared, made disjoint."""
+    p = ask.problem
+    if p.setup.any() or p.diversity is not None:
+        raise PolicyError("method 'three_step' takes r alone, no set-up costs and no condition; use 'search'")
+    widest = np.inf if p.max_diameter is None else p.max_diameter
+    found, alpha = three_step(Table(p.space), p.r, ask.left_out, widest)
+    if found is None:
+        raise InfeasibleError(f"some point has no {p.r - 1} others within the largest diameter {widest:g}")
+    factor, where = 120.0, "Theorem 5"
+    if ask.left_out:
+        factor, where = 180.0, "Theorem 6"
+    if p.max_diameter is not None:
+        where = "Theorem 7: against the optimum within the cap, which this may exceed up to 30 fold"
+    promise = Guarantee(factor=factor, theorem=f"docs/gathering.md, {where}")
+    whole = not ask.left_out and p.max_diameter is None
+    if p.max_diameter is None:
+        found = _improved(ask, found)
+    elif ask.improve:
+        found = search.improve(p, found, ask.effort, ask.seed)
+    return Answer(found, promise, alpha / 2 if whole else None)
+
+
+def by_exact(ask: Ask) -> Answer:
+    """Least cost of few points."""
+    p = ask.problem
+    if p.diversity is not None:
+        raise PolicyError("method 'exact' does not look at sensitive values; use 'search'")
+    found, bound = exact.cellular_exact(p.space, p.r, p.setup, ask.left_out, p.max_diameter, ask.seconds)
+    if found is None:
+        raise InfeasibleError(f"no clustering of r = {p.r} meets the largest diameter {p.max_diameter}")
+    return Answer(found, Guarantee(factor=1.0, theorem="one integer program over all centers and radii"), None, bound)
+
+
+METHODS: dict[str, Callable[[Ask], Answer]] = {
+    "search": by_search,
+    "tight": by_tight,
+    "procedure_one": by_procedure_one,
+    "three_step": by_three_step,
+    "exact": by_exact,
+}
+
+
+def _plain(ask: Ask, name: str) -> Problem:
+    p = ask.problem
+    if p.r > 1 or ask.left_out or p.max_diameter is not None or p.diversity is not None:
+        raise PolicyError(f"method {name!r} takes set-up costs alone; use 'search' or 'three_step' with r and the rest")
+    return p
+
+
+def _improved(ask: Ask, found: Clusters) -> Clusters:
+    p = ask.problem
+    if p.diversity is not None:
+        found = repair(p.space, found, p.r, p.diversity)
+        if p.diversity.eligible is not None:  # the search knows counts and shares only
+            return found
+    return search.improve(p, found, ask.effort, ask.seed) if ask.improve else found
+
+
+def _exchange(ask: Ask, found: Clusters, rounds: int = 3) -> Clusters:
+    """Left-out points come back and others go, while that pays."""
+    p = ask.problem
+    best = found
+    for _ in range(rounds if ask.improve else 1):
+        back = search.admit(p.space, best.labels.copy(), best.center, np.flatnonzero(best.labels < 0))
+        if p.diversity is not None:
+            return best
+        trial = search.leave_out(p, back, ask.left_out)
+        if ask.improve:
+            trial = search.improve(p, trial, ask.effort, ask.seed)
+        if search.penalized(p, trial) >= search.penalized(p, best):
+            break
+        best = trial
+    return best
+
+
+def cellular(
+    points: Any,
+    r: int | None = None,
+    setup_costs: Any = None,
+    epsilon: float = 0.0,
+    max_diameter: float | None = None,
+    metric: str | Metric | Callable[..., Any] = "euclidean",
+    *,
+    method: str = "auto",
+    effort: str = "balanced",
+    improve: bool = True,
+    sensitive: Any = None,
+    l: int | Sequence[int] | None = None,
+    distinct_l: int | Sequence[int] | None = None,
+    eligible: Callable[..., bool] | None = None,
+    seed: int | None = None,
+    seconds: float = 60.0,
+) -> Gathering:
+    """Clusters with a small sum of size times radius (plus set-up costs), centers at input points.
+
+    points, metric  as in ``gather``
+    r               least number of points of a cluster; 1 when only set-up costs are given
+    setup_costs     cost of opening a cluster: one number, or float[n], one per center
+    epsilon         share of the points that may be left out (label -1)
+    max_diameter    largest distance within a cluster.  Meeting it is NP-hard, so it is searched for; the certificate's
+                    details say whether it is met ("cap_met")
+    method          "auto", "search", "tight" (set-up costs, factor 4), "procedure_one" (the paper's, factor 4),
+                    "three_step" (r, factor 120), "exact" (at most 40 points)
+    effort          "fast", "balanced" or "thorough"
+    improve         False: the method's own clusters, without the search after it
+    sensitive, l, distinct_l, eligible  as in ``gather``
+
+    Raises as ``gather`` does.  "search" takes O(n r^2) time as a rule and O(n r) space; "tight", "procedure_one" and
+    "three_step" hold all distances, for at most 8,000 points.
+    """
+    if r is None and setup_costs is None:
+        raise PolicyError("give r, the least size of a cluster, or setup_costs, or both")
+    space = space_of(points, metric)
+    check(space.n, 1 if r is None else r, epsilon, None, "points", method, "cellular")
+    if effort not in prices.WIDTH:
+        raise PolicyError.unknown("effort", str(effort), prices.WIDTH)
+    asked = 1 if r is None else int(r)
+    diversity = Diversity.of(space.n, sensitive, l, distinct_l, eligible)
+    least = max(asked, diversity.smallest) if diversity is not None else asked
+    if space.n < least:
+        raise InfeasibleError(
+            f"there are {space.n} points, so no cluster of r = {least} exists; the largest r possible is {space.n}"
+        )
+    if diversity is not None:
+        diversity.refuse_infeasible()
+    setup = _setup(setup_costs, space.n)
+    left_out = math.floor(epsilon * space.n + 1e-9)
+    near, far = space.nearest(prices.width(space, least, effort))
+    if max_diameter is not None:
+        _feasible_cap(max_diameter, near, far, least, left_out)
+    number = int(np.random.default_rng(seed).integers(1 << 31))
+    problem = Problem(space, least, setup, near, far, max_diameter, diversity)
+    ask = Ask(problem, left_out, effort, improve, number, seconds)
+    name, answer = _solve(ask, method)
+    price, start = prices.raised(near, far, least, setup, answer.price, left_out)
+    bound, why = prices.bound(price, left_out), "raised prices (docs/gathering.md, Lemma 3)"
+    if answer.price is not None and not left_out and prices.bound(answer.price, 0) > bound:
+        bound, why = prices.bound(answer.price, 0), "the dual of the primal-dual method"
+    if answer.bound > bound:
+        bound, why = answer.bound, "integer program"
+    return _result(ask, answer, name, bound, why, {"r": least, "sum_of_tau": start, "effort": effort})
+
+
+def _solve(ask: Ask, method: str) -> tuple[str, Answer]:
+    p = ask.problem
+    if method != "auto":
+        return method, METHODS[method](ask)
+    simple = not ask.left_out and p.max_diameter is None and p.diversity is None
+    if simple and p.r == 1 and p.space.n <= prices.DENSE:
+        return "tight", by_tight(ask)
+    answer = by_search(ask)
+    if simple and p.space.n <= SMALL and not p.setup.any() and p.r > 1:
+        other = by_three_step(ask)
+        better = search.cost(p, other.clusters) < search.cost(p, answer.clusters)
+        return "search", Answer(other.clusters if better else answer.clusters, other.promise, other.price)
+    return "search", answer
+
+
+def _setup(setup_costs: Any, n: int) -> np.ndarray:
+    if setup_costs is None:
+        return np.zeros(n)
+    setup = np.asarray(setup_costs, np.float64)
+    if setup.ndim and setup.shape != (n,):
+        raise InputError(f"setup_costs has shape {setup.shape}; one number, or one for each of the {n} points")
+    setup = np.full(n, float(setup)) if not setup.ndim else setup.copy()
+    bad = ~np.isfinite(setup) | (setup < 0)
+    if bad.any():
+        raise InputError(f"setup_costs holds {setup[bad][0]}; costs are finite and at least 0")
+    return setup
+
+
+def _feasible_cap(cap: float, near: np.ndarray, far: np.ndarray, r: int, left_out: int) -> None:
+    if not cap >= 0:
+        raise PolicyError(f"max_diameter={cap!r}: a distance, at least 0")
+    alone = int((far[:, r - 1] > cap).sum())
+    if alone > left_out:
+        raise InfeasibleError(
+            f"{alone} points have no {r - 1} others within the largest diameter {cap:g}, and {left_out} may be left "
+            f"out; no clustering exists under {float(np.sort(far[:, r - 1])[-left_out - 1]):.6g}"
+        )
+
+
+def _result(ask: Ask, answer: Answer, name: str, bound: float, why: str, details: dict[str, Any]) -> Gathering:
+    p, found = ask.problem, answer.clusters
+    space = p.space
+    kept = np.flatnonzero(found.labels >= 0)
+    radii = search.radii(found)
+    sizes = np.bincount(found.labels[kept], minlength=found.center.size)
+    service = math.fsum((sizes * radii).tolist())
+    setup = math.fsum(p.setup[found.center].tolist())
+    total = service + setup
+    promise = answer.promise
+    diameter = None
+    if p.max_diameter is not None:
+        diameter = float(search.diameters(space, found).max(initial=0.0))
+        details = {
+            **details,
+            "max_diameter": p.max_diameter,
+            "diameter": diameter,
+            "cap_met": diameter <= p.max_diameter,
+        }
+    mean = float(found.away[kept].mean()) if kept.size else 0.0
+    details = {
+        **details, "service": service, "setup": setup, "left_out": int(space.n - kept.size),
+        "may_be_left_out": ask.left_out, "clusters": found.center.size, "mean_distance": mean,
+        "radius": float(radii.max(initial=0.0)),
+    }  # fmt: skip
+    return Gathering(
+        labels=found.labels, centers=found.center if space.numbers is None else space.numbers[found.center],
+        center_rows=found.center, radii=radii, sizes=sizes, mean_distance=mean, method=name, metric=space.metric,
+        diameter=diameter,
+        certificate=Certificate(
+            cost=total,
+            lower_bound=total if bound >= total * ALIKE else bound * SAFE,
+            unit=f"points x {space.metric.unit}",
+            guarantee=promise,
+            bound=why,
+            details=details,
+        ),
+    )  # fmt: skip

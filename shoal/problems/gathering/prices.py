@@ -1,0 +1,84 @@
+"""Lower bounds of cellular clustering: prices that no cluster undercuts.
+
+A price per point is feasible when every possible cluster costs at least what its members' prices add up to; then no
+clustering costs less than all prices together, and with m points left out none less than all but the m largest.  Not
+in the paper: there the prices (alpha) come from one primal-dual run.  Here they start at the cheapest share any ball
+offers, which without set-up costs is tau, and are raised one after another as far as the clusters around allow.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from shoal.kernels import duals as kernels
+from shoal.problems.gathering.space import Space
+
+ENTRIES = 1 << 25  # list entries held at most
+WORK = {"fast": 2e8, "balanced": 1e9, "thorough": 1e10}  # points times squared list length, about
+WIDTH = {"fast": 4, "balanced": 8, "thorough": 16}
+FULL = 400  # up to this many points the lists are complete
+DENSE = 8000  # up to this many points a matrix is made for the primal-dual method
+
+
+def width(space: Space, r: int, effort: str) -> int:
+    """How long the lists are: some multiple of r (of 8 where r is smaller), within memory."""
+    if space.n <= FULL:
+        return space.n
+    wanted = min(WIDTH[effort] * max(r, 8), ENTRIES // space.n, max(4 * r, int((WORK[effort] / space.n) ** 0.5)))
+    return int(min(space.n, max(wanted, r, 2)))
+
+
+def raised(
+    near: np.ndarray, far: np.ndarray, r: int, setup: np.ndarray, start: np.ndarray | None = None, left_out: int = 0
+) -> tuple[np.ndarray, float]:
+    """(feasible prices float64[n], the sum they started from, without the left_out largest).
+
+    near, far  the nearest w >= r points of each point
+    start      other feasible prices to start from where they add up to more; with r > 1 only for complete lists
+    O(n w^2) time as a rule, O(n w) space.
+    """
+    n, w = near.shape
+    complete = w >= n
+    at, holder, away, place = kernels.holders(near, far)
+    offer = far + setup[:, None] / np.arange(1, w + 1)
+    offer[:, : r - 1] = np.inf
+    offer[:, :-1][far[:, 1:] == far[:, :-1]] = np.inf  # equal distances enter together
+    if not complete:
+        offer[:, -1] = far[:, -1]  # more points may lie at the same distance, and beyond: at least the distance
+    offer = np.minimum.accumulate(offer[:, ::-1], axis=1)[:, ::-1]
+    price = np.minimum.reduceat(offer[holder, place], at[:-1])
+    cap = np.full(n, np.inf)
+    if not complete:
+        end = far[:, -1]
+        beyond = np.where(far >= end[near], far, np.inf).min(axis=1)  # the nearest center that does not list the point
+        cap = np.minimum(np.minimum.reduceat(end[holder], at[:-1]), np.minimum(beyond, end))
+    price = np.minimum(price, cap)
+    first = float(price.sum())
+    if left_out:
+        return _capped(near, far, at, holder, away, r, setup, cap, price, left_out)
+    if start is not None and (complete or r <= 1) and start.sum() > first:
+        price = start.copy()
+    kernels.raise_prices(near, far, at, holder, away, r, setup, cap, np.argsort(price, kind="stable"), price)
+    return price, first
+
+
+def _capped(near, far, at, holder, away, r, setup, cap, price, left_out):  # type: ignore[no-untyped-def]
+    """With points left out only the smaller prices count, so none is raised above a common cap; a few are tried."""
+    first = bound(price, left_out)
+    best, level = price, float(np.partition(price, price.size - left_out - 1)[price.size - left_out - 1])
+    for factor in (1.0, 1.4, 2.0):
+        limit = level * factor
+        trial = np.minimum(price, limit)
+        order = np.argsort(trial, kind="stable")
+        kernels.raise_prices(near, far, at, holder, away, r, setup, np.minimum(cap, limit), order, trial)
+        if bound(trial, left_out) > bound(best, left_out):
+            best = trial
+    return best, first
+
+
+def bound(price: np.ndarray, left_out: int) -> float:
+    """What every clustering costs that leaves out at most left_out points."""
+    kept = np.sort(price)[: price.size - left_out] if left_out else price
+    return max(0.0, math.fsum(kept.tolist()))

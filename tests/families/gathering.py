@@ -1,0 +1,86 @@
+"""Instances on which a guarantee is tight, or a printed claim fails, with their optima."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def figure_one() -> np.ndarray:
+    """Fig. 1 of Aggarwal et al.: (age, location); r = 2: radius 3, cellular cost 2 * 1 + 3 * 3 = 11.
+
+    The first center is (alpha + 1, beta), no input point.
+    """
+    return np.array([[0.0, 100.0], [2.0, 100.0], [50.0, 3.0], [50.0, 0.0], [50.0, -3.0]])
+
+
+def figure_two(seed: int = 0) -> tuple[np.ndarray, list[int]]:
+    """Fig. 2(c): 50, 20 and 8 points around centers of radius 10, 5 and 3; r = 8, cost 50*10 + 20*5 + 8*3 = 624.
+
+    Each cluster: its center, and members out to the radius, four of them exactly on it, far from the others.
+    """
+    rng = np.random.default_rng(seed)
+    out, sizes = [], [50, 20, 8]
+    for i, (size, radius) in enumerate(zip(sizes, (10.0, 5.0, 3.0), strict=True)):
+        middle = np.array([1000.0 * i, 0.0])
+        rim = radius * np.array([[1, 0], [-1, 0], [0, 1], [0, -1]])
+        turn, far = rng.uniform(0, 2 * np.pi, size - 5), radius * rng.uniform(0.97, 0.99, size - 5)
+        inside = np.stack([far * np.cos(turn), far * np.sin(turn)], axis=1)
+        out.append(np.concatenate([[middle], middle + rim, middle + inside]))
+    return np.concatenate(out), sizes
+
+
+def figure_three() -> np.ndarray:
+    """Fig. 3: five records over four attributes, Hamming distance; 5-cellular cost 5 (5-anonymity hides all 20)."""
+    return np.array([[1, 1, 1, 1], [0, 1, 1, 1], [1, 0, 1, 1], [1, 1, 0, 1], [1, 1, 1, 0]])
+
+
+def satisfiability(variables: int, clauses: list[tuple[int, ...]], r: int) -> np.ndarray:
+    """Shortest-path distances of the graph of section 2.1: an r-gather of radius 1 exactly when satisfiable (r > 6).
+
+    Vertices: true and false literal of each variable, its r - 2 companions, then the clauses.
+    """
+    n = variables * r + len(clauses)
+    d = np.full((n, n), np.inf)
+    np.fill_diagonal(d, 0.0)
+
+    def edge(a: int, b: int) -> None:
+        d[a, b] = d[b, a] = 1.0
+
+    for i in range(variables):
+        yes, no = r * i, r * i + 1
+        edge(yes, no)
+        for s in range(2, r):
+            edge(yes, r * i + s)
+            edge(no, r * i + s)
+    for j, clause in enumerate(clauses):
+        for literal in clause:
+            edge(variables * r + j, r * (abs(literal) - 1) + (literal < 0))
+    for k in range(n):
+        d = np.minimum(d, d[:, [k]] + d[[k], :])
+    far = d[np.isfinite(d)].max()
+    return np.where(np.isfinite(d), d, 4 * far)
+
+
+def disjoint_balls_twice_rho(length: float = 1.0) -> tuple[np.ndarray, int, float]:
+    """On a line, r = 2: a pair at 0 and 1, one point at 2 - eps.  disjoint: radius nearly 2, optimum (anywhere) 1."""
+    return np.array([[0.0, 0.0], [1.0 * length, 0.0], [1.999 * length, 0.0]]), 2, 0.9995 * length
+
+
+def threshold_nearly_two(m: int = 8) -> tuple[np.ndarray, int, float]:
+    """A star: m leaves at distance 1 around a center that the order visits last; r = m + 1.
+
+    One cluster only; its radius is 1 around the middle and nearly 2 around the first leaf.
+    """
+    turn = 2 * np.pi * np.arange(m) / m
+    return np.concatenate([np.stack([np.cos(turn), np.sin(turn)], axis=1), [[0.0, 0.0]]]), m + 1, 1.0
+
+
+def shared_idle_point(r: int) -> tuple[np.ndarray, int, float]:
+    """On a line: r copies at 0, p at -1, q at r + 1, r copies at r + 3.  Optimum 3 (r + 1): p goes left, q right.
+
+    With set-up cost r times the radius, Procedure 1 opens (0, radius 1) for p at time r + 1; that shuts down the
+    cluster (0, radius r + 1), whose member q becomes idle with p.  Sharing then makes r points pay radius r + 1:
+    (r + 2)(r + 1) in the end, (r + 2) / 3 times the optimum.
+    """
+    x = np.concatenate([np.zeros(r), [-1.0], [r + 1.0], np.full(r, r + 3.0)])
+    return np.stack([x, np.zeros_like(x)], axis=1), r, 3.0 * (r + 1)

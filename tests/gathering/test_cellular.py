@@ -1,0 +1,259 @@
+"""Least sum of size times radius: every method against every clustering there is, its factor, its bound."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import shoal
+from shoal.errors import InfeasibleError, InputError, PolicyError
+from shoal.problems.gathering import prices, search
+from shoal.problems.gathering.space import space_of
+from shoal.problems.gathering.three_step import Table, procedure_one, tight
+from tests.oracles.gathering import cellular_optimum, distances, diverse
+
+few = settings(max_examples=30, deadline=None)
+grid = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=2, max_size=8)
+rs = st.integers(1, 4)
+
+
+def check(g, points, r, left_out=0, setup=None):
+    """What every answer must be."""
+    labels, n = g.labels, len(points)
+    x = np.asarray(points, float)
+    setup = np.zeros(n) if setup is None else np.broadcast_to(np.asarray(setup, float), n)
+    assert int((labels < 0).sum()) <= left_out
+    assert np.array_equal(np.unique(labels[labels >= 0]), np.arange(g.clusters))
+    assert (g.sizes == np.bincount(labels[labels >= 0], minlength=g.clusters)).all()
+    assert (g.sizes >= r).all()
+    assert np.array_equal(g.centers, x[g.center_rows])
+    total = 0.0
+    for c in range(g.clusters):
+        radius = max(math.dist(x[i], g.centers[c]) for i in np.flatnonzero(labels == c))
+        assert g.radii[c] == pytest.approx(radius, abs=1e-9)
+        total += g.sizes[c] * radius + setup[g.center_rows[c]]
+    assert g.cost == pytest.approx(total, abs=1e-9)
+
+
+@pytest.mark.parametrize("method", ["auto", "search", "three_step"])
+@given(points=grid, r=rs, share=st.sampled_from([0.0, 0.25]), improve=st.booleans())
+@few
+def test_at_least_r_each(method, points, r, share, improve):
+    if len(points) < r:
+        return
+    out = math.floor(share * len(points))
+    g = shoal.gathering.cellular(points, r, epsilon=share, method=method, improve=improve, seed=0)
+    check(g, points, r, out)
+    best = cellular_optimum(distances(points), r, left_out=out)
+    assert g.certificate.lower_bound <= best + 1e-9 <= g.cost + 2e-9
+    if g.certificate.guarantee.factor is not None:
+        assert g.cost <= g.certificate.guarantee.factor * best + 1e-9
+
+
+@pytest.mark.parametrize("method", ["auto", "search", "tight", "procedure_one"])
+@given(points=grid, seed=st.integers(0, 10**6), improve=st.booleans(), alike=st.booleans())
+@few
+def test_set_up_costs(method, points, seed, improve, alike):
+    n = len(points)
+    rng = np.random.default_rng(seed)
+    setup = np.full(n, float(rng.integers(0, 12))) if alike else rng.integers(0, 12, n).astype(float)
+    g = shoal.gathering.cellular(points, setup_costs=setup, method=method, improve=improve, seed=0)
+    check(g, points, 1, 0, setup)
+    best = cellular_optimum(distances(points), setup=setup)
+    assert g.certificate.lower_bound <= best + 1e-9 <= g.cost + 2e-9
+    if method in ("tight", "procedure_one"):
+        assert g.cost <= 4 * best + 1e-9
+
+
+@given(points=grid, r=rs, seed=st.integers(0, 10**6), share=st.sampled_from([0.0, 0.25]))
+@few
+def test_both_set_up_costs_and_r(points, r, seed, share):
+    n = len(points)
+    if n < r:
+        return
+    out = math.floor(share * n)
+    setup = np.random.default_rng(seed).integers(0, 9, n).astype(float)
+    g = shoal.gathering.cellular(points, r, setup, share, seed=0)
+    check(g, points, r, out, setup)
+    best = cellular_optimum(distances(points), r, setup=setup, left_out=out)
+    assert g.certificate.lower_bound <= best + 1e-9 <= g.cost + 2e-9
+
+
+@given(
+    points=grid, r=rs, seed=st.integers(0, 10**6), share=st.sampled_from([0.0, 0.25]), cap=st.sampled_from([None, 4.0])
+)
+@settings(max_examples=15, deadline=None)
+def test_exact_is_the_optimum(points, r, seed, share, cap):
+    n = len(points)
+    if n < r:
+        return
+    out = math.floor(share * n)
+    setup = np.random.default_rng(seed).integers(0, 5, n).astype(float)
+    best = cellular_optimum(distances(points), r, setup=setup, left_out=out, max_diameter=cap)
+    if best == math.inf:
+        with pytest.raises(InfeasibleError):
+            shoal.gathering.cellular(points, r, setup, share, cap, method="exact")
+        return
+    g = shoal.gathering.cellular(points, r, setup, share, cap, method="exact")
+    check(g, points, r, out, setup)
+    assert g.cost == pytest.approx(best, abs=1e-6)
+
+
+@given(
+    points=grid,
+    r=st.integers(1, 3),
+    cap=st.sampled_from([2.0, 4.0, 6.0]),
+    method=st.sampled_from(["auto", "three_step"]),
+)
+@few
+def test_largest_diameter(points, r, cap, method):
+    if len(points) < r:
+        return
+    d = distances(points)
+    alone = (np.sort(d, axis=1)[:, r - 1] > cap).any()
+    best = cellular_optimum(d, r, max_diameter=cap)
+    if alone:
+        with pytest.raises(InfeasibleError, match="largest diameter"):
+            shoal.gathering.cellular(points, r, max_diameter=cap, method=method)
+        return
+    g = shoal.gathering.cellular(points, r, max_diameter=cap, method=method, seed=0)
+    check(g, points, r)
+    wide = max(d[i, j] for i in range(len(points)) for j in range(len(points)) if g.labels[i] == g.labels[j])
+    assert g.diameter == pytest.approx(wide)
+    assert g.certificate.details["cap_met"] == (wide <= cap)
+    if method == "three_step":
+        assert wide <= 30 * cap
+    if best < math.inf:
+        assert g.certificate.lower_bound <= best + 1e-9
+        if g.certificate.details["cap_met"]:
+            assert best <= g.cost + 1e-9
+        if method == "three_step":
+            assert g.cost <= 120 * best + 1e-9
+
+
+@given(points=grid, r=st.integers(1, 3), l=st.integers(1, 3), distinct=st.integers(1, 3), seed=st.integers(0, 10**6))
+@few
+def test_diverse_clusters(points, r, l, distinct, seed):
+    n = len(points)
+    codes = np.random.default_rng(seed).integers(0, 3, n)
+    if n < max(r, l, distinct) or not diverse(codes, np.arange(n), l, distinct):
+        with pytest.raises(InfeasibleError):
+            shoal.gathering.cellular(points, r, sensitive=codes, l=l, distinct_l=distinct)
+        return
+    g = shoal.gathering.cellular(points, r, sensitive=codes, l=l, distinct_l=distinct, seed=0)
+    check(g, points, r)
+    assert all(diverse(codes, np.flatnonzero(g.labels == c), l, distinct) for c in range(g.clusters))
+
+
+def violation(d, price, r, setup) -> float:
+    """By how much some possible cluster undercuts the prices of its members, over all centers, radii and members."""
+    worst = -math.inf
+    for v in range(len(d)):
+        for x in np.unique(d[v]):
+            over = np.sort(price[d[v] <= x] - x)[::-1]
+            if over.size >= r:
+                worst = max(worst, over[:r].sum() + np.maximum(over[r:], 0).sum() - setup[v])
+    return worst
+
+
+@given(seed=st.integers(0, 10**6), n=st.integers(5, 40), r=st.integers(1, 4), whole=st.booleans(), ties=st.booleans())
+@settings(max_examples=60, deadline=None)
+def test_raised_prices_are_feasible(seed, n, r, whole, ties):
+    rng = np.random.default_rng(seed)
+    points = rng.integers(0, 7, (n, 2)) if ties else np.concatenate([rng.random((n - 3, 2)), rng.random((3, 2)) * 20])
+    space = space_of(points)
+    setup = rng.random(n) * float(rng.integers(0, 3))
+    w = n if whole else min(n, r + 3)
+    near, far = space.nearest(w)
+    price, first = prices.raised(near, far, r, setup)
+    d = space.matrix()
+    assert violation(d, price, r, setup) <= 1e-9
+    assert price.sum() >= first - 1e-9
+    if w == n:
+        trial, _ = prices.raised(near, far, r, setup, left_out=min(2, n - 1))
+        assert violation(d, trial, r, setup) <= 1e-9
+
+
+@given(seed=st.integers(0, 10**6), n=st.integers(3, 30), r=st.integers(1, 4), share=st.sampled_from([0.0, 1.0]))
+@settings(max_examples=40, deadline=None)
+def test_duals_of_both_price_runs_are_feasible_and_pay(seed, n, r, share):
+    if n < r:
+        return
+    rng = np.random.default_rng(seed)
+    table = Table(space_of(rng.integers(0, 9, (n, 2))))
+    d, fixed = table.distances, rng.random(n) * 5
+    for run in (procedure_one, tight):
+        found = run(table, r, fixed, share * r)
+        for v in range(n):
+            for x in np.unique(d[v]):
+                inside = d[v] <= x
+                if inside.sum() >= r:
+                    assert np.maximum(found.alpha[inside] - x, 0).sum() <= fixed[v] + share * r * x + 1e-9
+        radius = np.zeros(found.center.size)
+        np.maximum.at(radius, found.labels, d[found.center[found.labels], np.arange(n)])
+        assert (radius[found.labels] <= 3 * found.alpha + 1e-9).all()
+        if run is tight or share == 0:  # Theorem 3.3's sum; for set-up costs that grow with the radius only the repair
+            paid = (np.bincount(found.labels) * radius).sum() + (fixed[found.center] + share * r * radius).sum()
+            assert paid <= (4 if share == 0 else 6) * found.alpha.sum() + 1e-6
+
+
+def test_search_only_lowers_the_cost_and_keeps_r():
+    points = np.random.default_rng(2).random((600, 2))
+    plain = shoal.gathering.cellular(points, 7, method="search", improve=False)
+    costs = [plain.cost]
+    for effort in ("fast", "balanced", "thorough"):
+        g = shoal.gathering.cellular(points, 7, method="search", effort=effort, seed=1)
+        check(g, points, 7)
+        costs.append(g.cost)
+    assert costs[0] > costs[1]
+    assert costs[3] < costs[1]
+    assert costs[3] / g.certificate.lower_bound < 1.3
+
+
+def test_a_seed_makes_it_reproducible():
+    points = np.random.default_rng(3).random((400, 2))
+    a, b = (shoal.gathering.cellular(points, 5, seed=11) for _ in range(2))
+    assert np.array_equal(a.labels, b.labels)
+
+
+def test_duplicates_equal_points_and_large_free_clusters():
+    points = np.repeat(np.array([[0.0, 0.0], [5.0, 5.0]]), [900, 12], axis=0)
+    g = shoal.gathering.cellular(points, 10)
+    assert g.cost == 0
+    assert g.certificate.optimal
+    assert (g.sizes >= 10).all()
+
+
+def test_the_widest_a_search_may_look_at_does_not_matter_for_validity():
+    points = np.random.default_rng(4).random((300, 2))
+    space = space_of(points)
+    near, far = space.nearest(60)
+    problem = search.Problem(space, 40, np.zeros(300), near, far)
+    start = search.greedy(problem, np.zeros(300, bool))
+    found = search.improve(problem, start, "balanced", 0)
+    assert search.cost(problem, found) <= search.cost(problem, start)
+    assert np.bincount(found.labels).min() >= 40
+
+
+@pytest.mark.parametrize(
+    ("ask", "error", "says"),
+    [
+        ({}, PolicyError, "give r"),
+        ({"r": 6}, InfeasibleError, "5 points"),
+        ({"r": 2, "setup_costs": [1, 2]}, InputError, "shape"),
+        ({"setup_costs": -1}, InputError, "-1"),
+        ({"setup_costs": math.nan}, InputError, "nan"),
+        ({"r": 2, "max_diameter": -1}, PolicyError, "max_diameter=-1"),
+        ({"r": 2, "effort": "some"}, PolicyError, "some"),
+        ({"r": 2, "method": "tight"}, PolicyError, "set-up costs alone"),
+        ({"r": 2, "setup_costs": 1, "method": "three_step"}, PolicyError, "r alone"),
+        ({"r": 2, "epsilon": 1.5}, PolicyError, "epsilon=1.5"),
+    ],
+)
+def test_contradictions_are_refused_with_the_value(ask, error, says):
+    with pytest.raises(error, match=says):
+        shoal.gathering.cellular(np.zeros((5, 2)), **ask)
