@@ -6,7 +6,7 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given, settings, strategies
 
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import Requirement
@@ -62,6 +62,70 @@ def check_by_enumeration(task: Task, lattice: Lattice, prices: np.ndarray) -> No
                         assert sum(prices[c] for c in chosen) <= n * cost + 1e-9
 
 
+def plainly(task: Task, sweeper: Sweeper, mode: int, price: np.ndarray, active: np.ndarray) -> np.ndarray:
+    """What a sweep returns, by looking at every class of every node."""
+    h, lattice, k = task.histogram, sweeper.lattice, sweeper.group
+    asked = task.requirement.sensitive_columns
+    out = np.full(h.cells, np.inf)
+    for node in product(*[range(height) for height in lattice.heights]):
+        keys = [tuple(int(lattice.up[j][level][h.quasi[c, j]]) for j, level in enumerate(node)) for c in range(h.cells)]
+        for key in set(keys):
+            inside = [c for c in range(h.cells) if keys[c] == key]
+            if h.count[inside].sum() < task.requirement.smallest:
+                continue
+            kinds = [len({int(h.sensitive[c, j]) for c in inside}) for j in asked]
+            if any(n < least for n, least in zip(kinds, sweeper.kinds, strict=True)):
+                continue
+            cost = sum(lattice.loss[j][level, h.quasi[inside[0], j]] for j, level in enumerate(node))
+            awake = sum(int(h.count[c]) for c in inside if active[c]) if mode == 2 else 0
+            for c in inside:
+                if mode == 0:
+                    out[c] = min(out[c], cost)
+                    continue
+                if mode == 2 and not active[c]:
+                    continue
+                if sweeper.per_value:
+                    best = {int(v): -np.inf for v in h.sensitive[inside, asked[0]]}
+                    for x in inside:
+                        v = int(h.sensitive[x, asked[0]])
+                        best[v] = max(best[v], price[x])
+                    del best[int(h.sensitive[c, asked[0]])]
+                    others = sorted(best.values(), reverse=True)[: k - 1]
+                else:
+                    rows = [price[x] for x in inside for _ in range(int(h.count[x]) - (x == c))]
+                    others = sorted(rows, reverse=True)[: k - 1]
+                slack = k * cost - price[c] - sum(others)
+                out[c] = min(out[c], slack / (min(k, awake) if mode == 2 else 1))
+    return out
+
+
+@settings(deadline=None, max_examples=150)
+@given(task=tasks(most=8, kinds=("stars", "tree", "heavy")), data=strategies.data())
+def test_a_sweep_finds_what_looking_at_every_class_finds(task, data):
+    sweeper = Sweeper(task, Lattice.of(task.recoding))
+    m = task.histogram.cells
+    price = np.array(data.draw(strategies.lists(strategies.integers(-2, 9), min_size=m, max_size=m))) / 4
+    active = np.array(data.draw(strategies.lists(strategies.booleans(), min_size=m, max_size=m)), bool)
+    for mode in (0, 1, 2):
+        found = sweeper.run(mode, price, active, None)
+        assert found == pytest.approx(plainly(task, sweeper, mode, price, active), abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(
+    "need", [Requirement(4), Requirement(3, (1,), (3,)), Requirement(1, (3,), (1,)), Requirement(2, (4,), (1,))]
+)
+def test_a_sweep_of_a_census_like_table_finds_what_looking_at_every_class_finds(need, seed):
+    histogram = census_like(70, seed, columns=4, values=5)
+    task = Task(histogram, need, Recoding.stars(histogram), Effort("thorough"))
+    sweeper = Sweeper(task, Lattice.of(task.recoding))
+    random = np.random.default_rng(seed)
+    price, active = random.exponential(1, histogram.cells) - 0.2, random.random(histogram.cells) < 0.5
+    for mode in (0, 1, 2):
+        found = sweeper.run(mode, price, active, None)
+        assert found == pytest.approx(plainly(task, sweeper, mode, price, active), abs=1e-9)
+
+
 def test_the_linear_program_proves_what_the_cheapest_node_cannot():
     # Three rows a, b, c of k = 2: each has a partner at one star, but one of them shares a group of two stars or three.
     h = Histogram.from_rows(np.array([[0, 0], [0, 1], [1, 1]]))
@@ -91,7 +155,7 @@ def test_combined_is_at_least_both_of_its_parts():
 
 @pytest.mark.parametrize("effort", ["fast", "balanced"])
 def test_a_sweep_that_does_not_fit_is_left_out(effort, monkeypatch):
-    monkeypatch.setattr(module, "VISITS", {"fast": 10, "balanced": 10, "thorough": 10})
+    monkeypatch.setattr(module, "LOOKS", {"fast": 10, "balanced": 10, "thorough": 10})
     h = Histogram.from_rows(np.arange(40) % 4)
     task = Task(h, Requirement(2), Recoding((ColumnRecoding.tree(TREE),)), Effort(effort))
     assert lower_bounds(task, Rows.of(task)).values.keys() <= {"neighbours"}

@@ -10,6 +10,7 @@ import os
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,10 +25,9 @@ from shoal.problems.tables.three_phase import residue
 if TYPE_CHECKING:
     from shoal.problems.tables.improve import Told
 
-VISITS = {"fast": 1e7, "balanced": 3e8, "thorough": 4e9}  # cells times lattice nodes that one sweep may look at
+LOOKS = {"fast": 3e7, "balanced": 3e8, "thorough": 4e9}  # cells that one sweep over the lattice may look at
 PAIRS = {"fast": 4e9, "balanced": 8e9, "thorough": 4e10}  # pairs of cells times columns for the bound by neighbours
-ROUNDS = {"fast": 0, "balanced": 2, "thorough": 6}  # raises of the prices
-CHUNK = 64
+ROUNDS = {"fast": 0, "balanced": 3, "thorough": 8}  # raises of the prices
 SMALL = 60_000  # pairs of cell and node up to which the linear program is solved
 ARGUMENTS = {
     "tuples": "suppressed tuples: each has at least one star",
@@ -59,7 +59,7 @@ class Bounds:
 def lower_bounds(task: Task, rows: Rows, *, until: float | None = None) -> Bounds:
     """The bounds that fit the effort; with ``until`` (time.monotonic) no sweep starts that might pass it.
 
-    O(nodes * cells) per sweep over the lattice; O(cells^2) for the bound by neighbours.
+    A sweep over the lattice is O(nodes * cells) at worst; the bound by neighbours is O(cells^2).
     """
     began = time.monotonic()
     out = Bounds()
@@ -74,18 +74,11 @@ def lower_bounds(task: Task, rows: Rows, *, until: float | None = None) -> Bound
     tuples = residue(task.histogram, task.requirement)[1]["bound"]
     if plain:
         out.values["tuples"] = int(tuples)
-    visits = lattice.nodes * task.histogram.cells
-    whole = all(c.kind == "levels" for c in task.recoding.columns)
-    near = task.histogram.cells**2 * len(task.recoding.columns) <= PAIRS[effort]
-    swept = whole and visits <= VISITS[effort]
-    if near and (not swept or (until is not None and visits > 1e7)):
-        found = neighbours(task, rows, until)
-        if found is not None:
-            out.values["neighbours"] = total(task, found)
-    if swept:
-        sweeper = Sweeper(task, lattice)
+    if all(c.kind == "levels" for c in task.recoding.columns):
+        sweeper = Sweeper(task, lattice, LOOKS[effort])
+        half = None if until is None else began + 0.5 * (until - began)
         clock = time.monotonic()
-        first = sweeper.run(0, np.zeros(0), np.zeros(0, bool), until)
+        first = sweeper.run(0, np.zeros(0), np.zeros(0, bool), half)
         if first is not None and np.isfinite(first).all():
             spent = time.monotonic() - clock
             out.prices = first
@@ -95,18 +88,21 @@ def lower_bounds(task: Task, rows: Rows, *, until: float | None = None) -> Bound
                     int(task.histogram.count[first > p + 0.5].sum()) for p in range(1, len(task.recoding.columns))
                 )
                 out.values["combined"] = int(tuples) + beyond
-            if visits <= SMALL:
+            if lattice.nodes * task.histogram.cells <= SMALL:
                 prices = sweeper.program()
                 fixed = None if prices is None else sweeper.feasible(prices, until)
                 if fixed is not None:
                     out.values["linear program"] = total(task, fixed)
                     out.prices = fixed
             else:
-                rounds = ROUNDS[effort] if visits * 4 <= VISITS[effort] or effort == "thorough" else 0
-                raised = sweeper.ascend(first, rounds, until, spent)
+                raised = sweeper.ascend(first, ROUNDS[effort], until, spent)
                 if raised is not None:
                     out.prices = raised
                     out.values["dual ascent"] = total(task, raised)
+    if out.prices is None and task.histogram.cells**2 * len(task.recoding.columns) <= PAIRS[effort]:
+        found = neighbours(task, rows, until)
+        if found is not None:
+            out.values["neighbours"] = total(task, found)
     out.seconds = time.monotonic() - began
     return out
 
@@ -123,10 +119,10 @@ def total(task: Task, prices: np.ndarray) -> float:
 class Sweeper:
     """All nodes of a lattice swept over a table, on all cores."""
 
-    def __init__(self, task: Task, lattice: Lattice) -> None:
+    def __init__(self, task: Task, lattice: Lattice, looks: float = np.inf) -> None:
         need, histogram = task.requirement, task.histogram
         asked = list(need.sensitive_columns)
-        self.task, self.lattice = task, lattice
+        self.task, self.lattice, self.looks = task, lattice, looks
         self.up, self.at, self.size, self.exact = lattice.flat
         self.loss = np.concatenate([level.reshape(-1) for level in lattice.loss])
         self.sensitive = np.ascontiguousarray(histogram.sensitive[:, asked])
@@ -135,32 +131,46 @@ class Sweeper:
         frequency = max((need.frequency[j] for j in asked), default=1)
         self.per_value = len(asked) == 1 and frequency > 1 and frequency == need.smallest
         self.group = need.smallest
-        nodes = lattice.ordered(task)
-        self.nodes = np.ascontiguousarray(nodes[np.lexsort(nodes.T[::-1])])  # the last columns change fastest
+        entropy = lattice.entropy(task)
+        self.columns = np.array(sorted(range(len(entropy)), key=lambda j: float(entropy[j][0])), np.int64)
+        self.height = np.array(lattice.heights, np.int64)
 
     def run(self, mode: int, price: np.ndarray, active: np.ndarray, until: float | None) -> np.ndarray | None:
-        """The least over all nodes for every cell, float64[m]; None when time ran out."""
-        from shoal.kernels.lattice import sweep
+        """The least over all nodes for every cell, float64[m]; None when time or the cells to look at ran out."""
+        from shoal.kernels.refine import sweep
 
         h = self.task.histogram
-        workers = min(os.cpu_count() or 1, max(1, len(self.nodes) // 8))
-        parts = np.array_split(self.nodes, workers)
+        workers = os.cpu_count() or 1
+        split = 0  # columns whose levels are dealt to the threads
+        while split < self.columns.size and np.prod(self.height[self.columns[:split]]) < 4 * workers:
+            split += 1
+        parts = list(np.ndindex(*self.height[self.columns[:split]]))
+        order = np.argsort(-price, kind="stable") if mode else np.arange(h.cells)
+        price = price if mode else np.zeros(h.cells)
+        found = [np.full(h.cells, np.inf) for _ in range(workers)]
+        room = [np.int64(min(self.looks / workers, 2.0**62))] * workers
+        left, lock = iter(parts), Lock()
 
-        def one(nodes: np.ndarray) -> np.ndarray | None:
-            out = np.full(h.cells, np.inf)
-            for i in range(0, len(nodes), CHUNK):
+        def one(worker: int) -> bool:
+            while True:
+                with lock:
+                    levels = next(left, None)
+                if levels is None:
+                    return True
                 if until is not None and time.monotonic() > until:
-                    return None
-                sweep(h.quasi, self.up, self.at, self.size, nodes[i : i + CHUNK], self.exact, self.loss, self.sensitive,
-                      self.values, h.count, self.task.requirement.smallest, self.kinds, self.group, self.per_value,
-                      price, active, mode, out)  # fmt: skip
-            return out
+                    return False
+                room[worker] = sweep(
+                    h.quasi, self.up, self.at, self.size, self.height, self.columns, np.array(levels, np.int64),
+                    self.loss, self.sensitive, self.values, h.count, self.task.requirement.smallest, self.kinds,
+                    self.group, self.per_value, price, order, active, mode, room[worker], found[worker],
+                )  # fmt: skip
+                if room[worker] < 0:
+                    return False
 
         with ThreadPoolExecutor(workers) as pool:
-            found = list(pool.map(one, parts))
+            done = all(pool.map(one, range(workers)))
         self.task.progress("bound", None)
-        kept = [a for a in found if a is not None]
-        return None if len(kept) < len(found) else np.minimum.reduce(kept)
+        return np.minimum.reduce(found) if done else None
 
     def ascend(self, price: np.ndarray, rounds: int, until: float | None, spent: float) -> np.ndarray | None:
         """Prices raised in some rounds and checked again; None when there was no time for a round and the check."""
@@ -168,6 +178,7 @@ class Sweeper:
         for _ in range(rounds):
             if until is not None and time.monotonic() + 4 * spent > until:
                 break
+            clock = time.monotonic()
             current = price if raised is None else raised
             slack = self.run(1, current, np.zeros(0, bool), None)
             if slack is None:
@@ -176,11 +187,13 @@ class Sweeper:
             if not active.any():
                 break
             step = self.run(2, current, active, None)
-            assert step is not None
+            if step is None:
+                break
+            spent = 0.5 * (time.monotonic() - clock)
             new = current + np.where(active & np.isfinite(step), np.maximum(step, 0.0) * (1 - 1e-12), 0.0)
             gain = float((new - current) @ self.task.histogram.count)
             raised = new
-            if gain < 2e-3 * float(new @ self.task.histogram.count):
+            if gain < 1e-3 * float(new @ self.task.histogram.count):
                 break
         return None if raised is None else self.feasible(raised, None)
 
@@ -208,7 +221,7 @@ class Sweeper:
         val: list[float] = []
         limit: list[float] = []
         cost_of: list[float] = []
-        for node in self.nodes:
+        for node in self.lattice.ordered(self.task):
             keys = np.stack([self.lattice.up[j][node[j]][h.quasi[:, j]] for j in range(len(node))], axis=1)
             label = np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1)
             for x in range(int(label.max()) + 1):

@@ -1,0 +1,198 @@
+"""Every class of every lattice node, by splitting classes column by column and leaving those that cannot matter."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+INNER = {"cache": True, "nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
+
+@njit(**INNER)
+def _dearest(order, begin, end, price, count, sensitive, group, per_value, seen, high):
+    """Sum of the K largest prices among some cells (rows of K different values with per_value); cells by falling
+    price, enough of them for K.  Returns (sum, the K-th); seen int64[K], high float64[K]
+    out with per_value: those values and the price of each."""
+    held, total, last = 0, 0.0, 0.0
+    for i in range(begin, end):
+        c = order[i]
+        if per_value:
+            fresh = True
+            for y in range(held):
+                if seen[y] == sensitive[c, 0]:
+                    fresh = False
+                    break
+            if not fresh:
+                continue
+            seen[held], high[held] = sensitive[c, 0], price[c]
+            many = 1
+        else:
+            many = min(count[c], group - held)
+        held += many
+        last = price[c]
+        total += many * last
+        if held == group:
+            break
+    return total, last
+
+
+@njit(cache=True, nogil=True)
+def sweep(quasi, up, at, size, height, columns, fixed, loss, sensitive, values, count, least, kinds, group, per_value,
+          price, order, active, mode, room, out):  # fmt: skip
+    """One pass over the lattice nodes that begin with some levels; out float64[m] is lowered in place.
+
+    quasi    int32[m, d] codes; up int32[..] class of a code at a level: up[at[j] + level * size[j] + code];
+             at, size, height int64[d] place, codes and levels of each column; loss float64[..] laid out like up,
+             rising with the level, of a level above a class no less than below
+    columns  int64[d]  the order in which columns are split; fixed int64[f] levels of the first f of them
+    sensitive int32[m, s], values int64[s] number of codes, count int64[m]
+    least int64, kinds int64[s]  a class counts when it has this many rows, and this many values of every column
+    group int64      size K <= least of the sets S looked at: rows, or with per_value rows of different values
+    price float64[m], order int64[m] the cells by falling price (any order in mode 0), active bool[m]
+    room int64  cells it may look at; returns how many are left, below 0 when it gave up (out is then too high)
+    mode 0: out = cost c of the cheapest class that counts
+    mode 1: out = least slack K c - (price + prices of the K - 1 dearest others)
+    mode 2: the same for active cells, divided by min(K, active rows of the class)
+
+    A class of the first columns is left with everything below it when it is too small, when it is the class of a lower
+    level again, or when its cost so far and its K dearest prices show that no class within it lowers any out: cost only
+    grows, prices and active rows only fall, on the way down.  O(nodes m d) at worst; O(m d) space.
+    """
+    m, s, d = count.size, kinds.size, quasi.shape[1]
+    widest, kept = 1, 1
+    for j in range(d):
+        widest = max(widest, size[j])
+    for j in range(s):
+        kept = max(kept, values[j])
+    cells = np.empty((d + 1, m), np.int64)
+    cells[0] = order
+    code_of = np.empty(m, np.int64)
+    rows, fill = np.zeros(widest, np.int64), np.zeros(widest, np.int64)
+    below, mixed = np.empty(widest, np.int64), np.zeros(widest, np.bool_)
+    touched = np.empty(widest, np.int64)
+    begin, end, cost = (np.empty((d, widest), np.int64), np.empty((d, widest), np.int64), np.empty((d, widest)))
+    first, last, spent = np.zeros(d + 1, np.int64), np.zeros(d + 1, np.int64), np.zeros(d + 1)
+    level, parts, turn = np.full(d + 1, -1, np.int64), np.zeros(d + 1, np.int64), np.zeros(d + 1, np.int64)
+    stamp, mark = np.zeros(kept, np.int64), 0
+    seen, high = np.empty(max(group, 1), np.int64), np.empty(max(group, 1))
+    last[0] = m
+    p = 0
+    while p >= 0:
+        j = columns[p]
+        if turn[p] == parts[p]:  # split the class by the next level of its column
+            level[p] += 1
+            if p < fixed.size and level[p] < fixed[p]:
+                level[p] = fixed[p]
+            if level[p] == height[j] or (p < fixed.size and level[p] > fixed[p]):
+                p -= 1
+                continue
+            base = at[j] + level[p] * size[j]
+            lower = base - size[j] if level[p] > 0 else -1
+            many = 0
+            room -= last[p] - first[p]
+            if room < 0:
+                return room
+            for i in range(first[p], last[p]):
+                c = cells[p, i]
+                x = np.int64(up[base + quasi[c, j]])
+                code_of[i] = x
+                if rows[x] == 0:
+                    touched[many] = x
+                    many += 1
+                    mixed[x] = lower < 0
+                    if lower >= 0:
+                        below[x] = up[lower + quasi[c, j]]
+                elif not mixed[x]:
+                    mixed[x] = below[x] != up[lower + quasi[c, j]]
+                rows[x] += count[c]
+                fill[x] += 1
+            place, n = first[p], 0
+            for y in range(many):
+                x = touched[y]
+                if rows[x] >= least and mixed[x]:
+                    begin[p, n], end[p, n] = place, place + fill[x]
+                    n += 1
+                    here = fill[x]
+                    fill[x] = place
+                    place += here
+                else:
+                    fill[x] = -1
+            for i in range(first[p], last[p]):
+                x = code_of[i]
+                if fill[x] >= 0:
+                    cells[p + 1, fill[x]] = cells[p, i]
+                    fill[x] += 1
+            for y in range(many):
+                rows[touched[y]] = 0
+                fill[touched[y]] = 0
+            for y in range(n):
+                cost[p, y] = spent[p] + loss[base + quasi[cells[p + 1, begin[p, y]], j]]
+            parts[p], turn[p] = n, 0
+            continue
+        b, e, here_cost = begin[p, turn[p]], end[p, turn[p]], cost[p, turn[p]]
+        turn[p] += 1
+        inside = cells[p + 1]
+        dear, kth, share, bar = 0.0, 0.0, 1.0, here_cost
+        if mode:
+            if mode == 2:
+                awake = np.int64(0)
+                for i in range(b, e):
+                    if active[inside[i]]:
+                        awake += count[inside[i]]
+                        if awake >= group:
+                            break
+                if awake == 0:
+                    continue
+                share = np.float64(min(awake, group))
+            dear, kth = _dearest(inside, b, e, price, count, sensitive, group, per_value, seen, high)
+            bar = group * here_cost - dear
+            if bar > 0:
+                bar /= share
+        lowers = False
+        for i in range(b, e):
+            if out[inside[i]] > bar and (mode < 2 or active[inside[i]]):
+                lowers = True
+                break
+        if not lowers:
+            continue
+        fine = True
+        for w in range(s):
+            mark += 1
+            different = 0
+            for i in range(b, e):
+                v = sensitive[inside[i], w]
+                if stamp[v] != mark:
+                    stamp[v] = mark
+                    different += 1
+                    if different >= kinds[w]:
+                        break
+            if different < kinds[w]:
+                fine = False
+                break
+        if not fine:
+            continue
+        if p + 1 < d:
+            p += 1
+            first[p], last[p], spent[p], level[p], parts[p], turn[p] = b, e, here_cost, -1, 0, 0
+            continue
+        if mode == 0:
+            for i in range(b, e):
+                out[inside[i]] = min(out[inside[i]], here_cost)
+            continue
+        # a row that is not among the K dearest replaces the one of its own value, or else the cheapest
+        for i in range(b, e):
+            c = inside[i]
+            if mode == 2 and not active[c]:
+                continue
+            with_own = dear
+            if per_value:
+                instead = kth
+                for y in range(group):
+                    if seen[y] == sensitive[c, 0]:
+                        instead = high[y]
+                        break
+                with_own += price[c] - instead
+            elif price[c] < kth:
+                with_own += price[c] - kth
+            out[c] = min(out[c], (group * here_cost - with_own) / share)
+    return room
