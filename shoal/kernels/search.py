@@ -401,10 +401,12 @@ def _descend(slots, near, groups):
 
 
 @njit(cache=True, nogil=True)
-def improve(slots, leaf, sensitive, group, groups, k, frequency, distinct, steps, seed, most):
+def improve(slots, leaf, cell, first, near_cell, sensitive, group, groups, k, frequency, distinct, steps, seed, most):
     """Neighbourhood search: take near groups apart, group their rows anew, descend, keep what is not dearer.
 
     leaf int64[n, t], sensitive int64[n, s] (numbered 0 .. n-1 at most), group int64[n] labels below groups, updated
+    cell int64[n] rising from 0, first int64[cells + 1] where the rows of each cell begin
+    near_cell int32[cells, w] other cells, nearest first, -1 for none: where near groups are looked for
     k, frequency int64[s], distinct int64[s]   the requirement; every group given meets it, and so does every group left
     steps int64, seed uint64   neighbourhoods tried, start of the random numbers
     most  int64  rows taken apart at once; groups above it are left alone
@@ -445,49 +447,59 @@ def improve(slots, leaf, sensitive, group, groups, k, frequency, distinct, steps
     gained = 0.0
     for _ in range(steps):
         x0 = int(_draw(random) * n)
-        other = int(_draw(random) * n)
-        if price[group[other]] > price[group[x0]] and _draw(random) < 0.7:
-            x0 = other
+        for _ in range(2):  # of three rows the one that loses most
+            other = int(_draw(random) * n)
+            if price[group[other]] > price[group[x0]]:
+                x0 = other
         g0 = group[x0]
         if size[g0] > most - need or price[g0] <= 0.0:
             continue
         found = 0
-        by_rows = _draw(random) < 0.5
-        wide = not by_rows and _draw(random) < 0.5
+        kind = _draw(random)
+        by_rows, wide = kind < 0.5, kind > 0.75  # what is joined with what: rows, group and row, or groups
         middle = state[g0] if wide else leaf[x0]
-        last = n if by_rows else room
-        shift = int(_draw(random) * 2)
-        for i in range(shift if by_rows else 0, last, 2 if by_rows else 1):
-            g = group[i] if by_rows else i
-            if g == g0 or size[g] == 0 or size[g] > most - need:
-                continue
-            limit = distance[at_once - 1] if found == at_once else np.inf
-            far = joined(slots, leaf[i] if by_rows else state[g], middle, limit)
-            if far > limit:
-                continue
-            far *= 1.0 + 0.3 * _draw(random)
-            y = -1
-            for z in range(found):
-                if chosen[z] == g:
-                    y = z
-                    break
-            if y >= 0:
-                if distance[y] <= far:
+        source = head[g0] if wide else x0
+        while source >= 0:
+            for q in range(-1, near_cell.shape[1]):
+                c = cell[source] if q < 0 else np.int64(near_cell[cell[source], q])
+                if c < 0:
                     continue
-            elif found < at_once:
-                y = found
-                found += 1
-            else:
-                if far >= limit:
-                    continue
-                y = at_once - 1
-            while y > 0 and distance[y - 1] > far:
-                distance[y], chosen[y] = distance[y - 1], chosen[y - 1]
-                y -= 1
-            distance[y], chosen[y] = far, g
+                held = first[c + 1] - first[c]
+                x = first[c] + (int(_draw(random) * held) if held > 4 else 0)
+                for _ in range(min(held, 4)):
+                    g = group[x]
+                    far_of = x
+                    x = x + 1 if x + 1 < first[c + 1] else first[c]
+                    if g == g0 or size[g] > most - need:
+                        continue
+                    limit = distance[at_once - 1] if found == at_once else np.inf
+                    far = joined(slots, leaf[far_of] if by_rows else state[g], middle, limit)
+                    if far > limit:
+                        continue
+                    far *= 1.0 + 0.3 * _draw(random)
+                    y = -1
+                    for z in range(found):
+                        if chosen[z] == g:
+                            y = z
+                            break
+                    if y >= 0:
+                        if distance[y] <= far:
+                            continue
+                    elif found < at_once:
+                        y = found
+                        found += 1
+                    else:
+                        if far >= limit:
+                            continue
+                        y = at_once - 1
+                    while y > 0 and distance[y - 1] > far:
+                        distance[y], chosen[y] = distance[y - 1], chosen[y - 1]
+                        y -= 1
+                    distance[y], chosen[y] = far, g
+            source = following[source] if wide else -1
         if found == 0:
             continue
-        wanted = 1 + int(_draw(random) * 7)
+        wanted = 1 + int(_draw(random) * 5)
         r, taken = 0, 0
         old = 0.0
         for z in range(-1, min(found, wanted)):
@@ -520,7 +532,7 @@ def improve(slots, leaf, sensitive, group, groups, k, frequency, distinct, steps
                         near.value[x, j] = near.value[y, j]
                         break
         made = -1
-        if _draw(random) < 0.5:
+        if _draw(random) < 0.9:
             made = _grow(slots, near, min(r // need, parts), need, random)
         if made < 0:
             made = taken

@@ -14,7 +14,8 @@ from shoal.model.task import Effort, Grouping, Task
 from shoal.problems.tables.bounds import certify, lower_bounds
 from shoal.problems.tables.cascade import best, rank, start
 from shoal.problems.tables.guided import guided
-from shoal.problems.tables.improve import STEPS, search
+from shoal.problems.tables.improve import STEPS, looks, search, steps_of
+from shoal.problems.tables.nearby import neighbour_graph
 from shoal.problems.tables.rows import Rows
 from shoal.problems.tables.three_phase import residue, split
 
@@ -57,27 +58,28 @@ def auto(task: Task) -> Grouping:
         attempts.append({"method": proved.method, "cost": rank(task, proved.partition)[1], "seconds": proved.seconds})
         return replace(proved.grouping, attempts=tuple(attempts))
     long = task.effort.name in ("seconds", "thorough")
-    report = None
+    report, near = None, None
     if long and bounds.prices is not None and (left is None or left > 5):
         began = time.monotonic()
         until = None if left is None else began + 0.25 * left
         led = guided(task, rows, bounds.prices, until)
         if led is not None:
+            near = neighbour_graph(rows, task.seed, looks(rows, deadline, steps_of(task)))
             told("guided cascade", rows.partition(led), began)
             began = time.monotonic()
             tried = []
             for labels in (group, led):
                 if deadline is None:
                     steps = int(STEPS["thorough"] * TRIAL * task.histogram.rows)
-                    labels, report = search(task, rows, labels, steps=steps)
+                    labels, report = search(task, rows, labels, steps=steps, near=near)
                 else:
                     stop = time.monotonic() + TRIAL * (deadline - began)
-                    labels, report = search(task, rows, labels, deadline=stop)
+                    labels, report = search(task, rows, labels, deadline=stop, near=near)
                 tried.append((rank(task, rows.partition(labels)), labels))
             group = min(tried, key=lambda pair: pair[0])[1]
     if task.effort.name != "fast":
         began = time.monotonic()
-        group, report = search(replace(task, seed=task.seed + 1), rows, group, deadline=deadline)
+        group, report = search(replace(task, seed=task.seed + 1), rows, group, deadline=deadline, near=near)
         found.append(rows.partition(group))
         if told("improve", found[-1], began) < order:
             method = "improve"

@@ -165,7 +165,8 @@ class Sweeper:
                 room[worker] = sweep(
                     h.quasi, self.up, self.at, self.size, self.height, self.columns, np.array(levels, np.int64),
                     self.loss, self.sensitive, self.values, h.count, self.task.requirement.smallest, self.kinds,
-                    self.group, self.per_value, price, order, active, mode, room[worker], found[worker], at_node[worker],
+                    self.group, self.per_value, price, order, active, mode, room[worker], found[worker],
+                    at_node[worker],
                 )  # fmt: skip
                 if room[worker] < 0:
                     return False
@@ -176,7 +177,7 @@ class Sweeper:
         return np.minimum.reduce(at_node if mode == 3 else found) if done else None
 
     def excess(self, price: np.ndarray, allowance: float, until: float | None) -> np.ndarray | None:
-        """Per node, levels as indices: by how much its best class's K dearest rows cost more than their prices, per row.
+        """Per node, levels as indices: what its best class's K dearest rows cost above their prices, per row.
 
         float64[levels of each column]; infinite where that is above the allowance; None as in ``run``.
         """

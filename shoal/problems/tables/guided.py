@@ -56,6 +56,8 @@ def guided(task: Task, rows: Rows, prices: np.ndarray, until: float | None = Non
             )  # fmt: skip
             done += steps
             found.append(tuple(a[:written].copy() for a in out))
+    if not found:
+        return None
     cell, label, count = (np.concatenate(a) for a in zip(*found, strict=True))
     if not cell.size:
         return None

@@ -12,11 +12,11 @@ import os
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
 from shoal.model.task import Grouping, Task
+from shoal.problems.tables.nearby import deal, neighbour_graph
 from shoal.problems.tables.rows import Rows
 
 BLOCK = 4000  # rows searched together
@@ -44,6 +44,18 @@ def improve(task: Task) -> Grouping:
     return certify(task, best(task, rows, rows.partition(group), first), "improve", bounds, told)
 
 
+def steps_of(task: Task) -> int:
+    """Neighbourhoods that the effort allows; 0 for one in seconds."""
+    return min(int(STEPS.get(task.effort.name, 0) * task.histogram.rows), CAP.get(task.effort.name, 0))
+
+
+def looks(rows: Rows, deadline: float | None, steps: int) -> float:
+    """Pairs per cell worth comparing beforehand: about a sixth of the time the search will take."""
+    if deadline is not None:
+        steps = int(max(deadline - time.monotonic(), 0.0) * 5000 * (os.cpu_count() or 1))
+    return 1500 * steps / max(rows.histogram.cells, 1)
+
+
 @dataclass
 class Told:
     """What a search did: neighbourhoods tried, rounds, and why it stopped ("steps", "seconds" or "interrupted")."""
@@ -54,7 +66,13 @@ class Told:
 
 
 def search(
-    task: Task, rows: Rows, group: np.ndarray, *, deadline: float | None = None, steps: int | None = None
+    task: Task,
+    rows: Rows,
+    group: np.ndarray,
+    *,
+    deadline: float | None = None,
+    steps: int | None = None,
+    near: np.ndarray | None = None,
 ) -> tuple[np.ndarray, Told]:
     """A grouping of rows not dearer than the one given, int64[n], labels from 0 without gaps.
 
@@ -66,25 +84,32 @@ def search(
     told = Told()
     n = group.size
     if steps is None:
-        steps = min(int(STEPS.get(task.effort.name, 0) * n), CAP.get(task.effort.name, 0))
+        steps = steps_of(task)
     if n == 0 or rows.leaf.shape[1] > 512 or (deadline is None and steps == 0):
         return group, told
     count = max(1, round(n / BLOCK))
     sensitive = [np.unique(column, return_inverse=True)[1].reshape(-1) for column in rows.sensitive.T]
     values = np.stack(sensitive, axis=1) if sensitive else np.zeros((rows.sensitive.shape[0], 0), np.int64)
     workers = min(os.cpu_count() or 1, count)
+    if near is None:
+        near = neighbour_graph(rows, task.seed, looks(rows, deadline, steps))
 
     def one(
         block: np.ndarray, labels: np.ndarray, number: int, each: int, until: float | None
     ) -> tuple[np.ndarray, int]:
+        cell, first, of = np.unique(rows.cell[block], return_index=True, return_inverse=True)
+        first, of = np.append(first, block.size), of.reshape(-1)
+        place = np.searchsorted(cell, near[cell])
+        place[place == cell.size] = 0
+        here = np.where(cell[place] == near[cell], place, -1).astype(np.int32)
         cell = rows.cell[block]
         names, label = np.unique(labels[block], return_inverse=True)
         label = label.reshape(-1).astype(np.int64)
         leaf, value = rows.leaf[cell], values[cell]
         done = 0
         while True:
-            kernel(rows.slots, leaf, value, label, names.size, rows.k, rows.frequency, rows.distinct, each,
-                   np.uint64(number + done), MOST)  # fmt: skip
+            kernel(rows.slots, leaf, of, first, here, value, label, names.size, rows.k, rows.frequency, rows.distinct,
+                   each, np.uint64(number + done), MOST)  # fmt: skip
             done += each
             if until is None or time.monotonic() >= until:
                 return label, done
@@ -102,7 +127,7 @@ def search(
             elif time.monotonic() >= deadline:
                 told.stopped = "seconds"
                 break
-            blocks = deal(task, rows, group, count, told.rounds)
+            blocks = deal(rows, group, count, [task.seed, told.rounds, 7])
             numbers = np.random.SeedSequence([task.seed, told.rounds]).generate_state(count, np.uint32)
             waves = -(-len(blocks) // workers)
             waiting: list[Future[tuple[np.ndarray, int]]] = []
@@ -128,23 +153,3 @@ def search(
                 told.steps += done
             told.rounds += 1
     return np.unique(group, return_inverse=True)[1].reshape(-1), told
-
-
-def deal(task: Task, rows: Rows, group: np.ndarray, count: int, turn: int) -> list[np.ndarray]:
-    """Rows of each block: groups sorted by what they publish, columns in a random order, cut into equal parts."""
-    if count == 1:
-        return [np.arange(group.size)]
-    random = np.random.default_rng([task.seed, turn, 7])
-    state = rows.states(group)
-    columns = random.permutation(state.shape[1])
-    keys = [state[:, t] for t in columns]
-    order = np.lexsort(keys)
-    size = np.bincount(group, minlength=state.shape[0])
-    end = np.cumsum(size[order])
-    block = np.empty(state.shape[0], np.int64)
-    offset = random.integers(0, max(group.size // count, 1))
-    block[order] = ((end - 1 + offset) * count // group.size) % count
-    of_row = block[group]
-    by_block = np.argsort(of_row, kind="stable")
-    edges = np.searchsorted(of_row[by_block], np.arange(count + 1))
-    return [by_block[a:b] for a, b in pairwise(edges) if b > a]
