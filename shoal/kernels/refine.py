@@ -38,7 +38,7 @@ def _dearest(order, begin, end, price, count, sensitive, group, per_value, seen,
 
 @njit(cache=True, nogil=True)
 def sweep(quasi, up, at, size, height, columns, fixed, loss, sensitive, values, count, least, kinds, group, per_value,
-          price, order, active, mode, room, out):  # fmt: skip
+          price, order, active, mode, room, out, at_node):  # fmt: skip
     """One pass over the lattice nodes that begin with some levels; out float64[m] is lowered in place.
 
     quasi    int32[m, d] codes; up int32[..] class of a code at a level: up[at[j] + level * size[j] + code];
@@ -53,6 +53,8 @@ def sweep(quasi, up, at, size, height, columns, fixed, loss, sensitive, values, 
     mode 0: out = cost c of the cheapest class that counts
     mode 1: out = least slack K c - (price + prices of the K - 1 dearest others)
     mode 2: the same for active cells, divided by min(K, active rows of the class)
+    mode 3: out stays as it is; at_node float64[nodes], in mixed radix of the levels in the order of ``columns``, is
+            lowered to the least K c - (K dearest prices) of the node's classes that count and have one below some out
 
     A class of the first columns is left with everything below it when it is too small, when it is the class of a lower
     level again, or when its cost so far and its K dearest prices show that no class within it lowers any out: cost only
@@ -150,7 +152,7 @@ def sweep(quasi, up, at, size, height, columns, fixed, loss, sensitive, values, 
                 bar /= share
         lowers = False
         for i in range(b, e):
-            if out[inside[i]] > bar and (mode < 2 or active[inside[i]]):
+            if out[inside[i]] > bar and (mode != 2 or active[inside[i]]):
                 lowers = True
                 break
         if not lowers:
@@ -178,6 +180,12 @@ def sweep(quasi, up, at, size, height, columns, fixed, loss, sensitive, values, 
         if mode == 0:
             for i in range(b, e):
                 out[inside[i]] = min(out[inside[i]], here_cost)
+            continue
+        if mode == 3:
+            node = np.int64(0)
+            for y in range(d):
+                node = node * height[columns[y]] + level[y]
+            at_node[node] = min(at_node[node], bar)
             continue
         # a row that is not among the K dearest replaces the one of its own value, or else the cheapest
         for i in range(b, e):

@@ -137,7 +137,9 @@ class Sweeper:
         self.columns = np.array(sorted(range(len(entropy)), key=lambda j: float(entropy[j][0])), np.int64)
         self.height = np.array(lattice.heights, np.int64)
 
-    def run(self, mode: int, price: np.ndarray, active: np.ndarray, until: float | None) -> np.ndarray | None:
+    def run(
+        self, mode: int, price: np.ndarray, active: np.ndarray, until: float | None, start: float = np.inf
+    ) -> np.ndarray | None:
         """The least over all nodes for every cell, float64[m]; None when time or the cells to look at ran out."""
         from shoal.kernels.refine import sweep
 
@@ -149,7 +151,8 @@ class Sweeper:
         parts = list(np.ndindex(*self.height[self.columns[:split]]))
         order = np.argsort(-price, kind="stable") if mode else np.arange(h.cells)
         price = price if mode else np.zeros(h.cells)
-        found = [np.full(h.cells, np.inf) for _ in range(workers)]
+        found = [np.full(h.cells, start) for _ in range(workers)]
+        at_node = [np.full(int(self.lattice.nodes) if mode == 3 else 0, np.inf) for _ in range(workers)]
         room = [np.int64(min(self.looks / workers, 2.0**62))] * workers
         left, lock = iter(parts), Lock()
 
@@ -164,7 +167,7 @@ class Sweeper:
                 room[worker] = sweep(
                     h.quasi, self.up, self.at, self.size, self.height, self.columns, np.array(levels, np.int64),
                     self.loss, self.sensitive, self.values, h.count, self.task.requirement.smallest, self.kinds,
-                    self.group, self.per_value, price, order, active, mode, room[worker], found[worker],
+                    self.group, self.per_value, price, order, active, mode, room[worker], found[worker], at_node[worker],
                 )  # fmt: skip
                 if room[worker] < 0:
                     return False
@@ -172,7 +175,17 @@ class Sweeper:
         with ThreadPoolExecutor(workers) as pool:
             done = all(pool.map(one, range(workers)))
         self.task.progress("bound", None)
-        return np.minimum.reduce(found) if done else None
+        return np.minimum.reduce(at_node if mode == 3 else found) if done else None
+
+    def excess(self, price: np.ndarray, allowance: float, until: float | None) -> np.ndarray | None:
+        """Per node, levels as indices: by how much its best class's K dearest rows cost more than their prices, per row.
+
+        float64[levels of each column]; infinite where that is above the allowance; None as in ``run``.
+        """
+        found = self.run(3, price, np.zeros(0, bool), until, self.group * allowance + 1e-9)
+        if found is None:
+            return None
+        return found.reshape(self.height[self.columns]).transpose(np.argsort(self.columns)) / self.group
 
     def ascend(self, price: np.ndarray, rounds: int, until: float | None, spent: float) -> np.ndarray | None:
         """Prices raised in some rounds and checked again; None when there was no time for a round and the check."""

@@ -7,10 +7,11 @@ import time
 import numpy as np
 
 from shoal.model.task import Task
-from shoal.problems.tables.lattice import Lattice
+from shoal.problems.tables.bounds import Sweeper
+from shoal.problems.tables.lattice import ENUMERATED, Lattice
 from shoal.problems.tables.rows import Rows
 
-ALLOWANCES = (0.02, 0.1, 0.3)  # loss per row above its price that is accepted, all columns together
+ALLOWANCES = (0.05, 0.2, 0.5)  # loss per row above its price that is accepted, all columns together
 BATCH = 256
 
 
@@ -30,13 +31,20 @@ def guided(task: Task, rows: Rows, prices: np.ndarray, until: float | None = Non
     loss = np.concatenate([level.reshape(-1) for level in lattice.loss])
     value = rows.sensitive[:, 0].astype(np.int64) if rows.frequency.size else np.zeros(histogram.cells, np.int64)
     kinds = int(rows.distinct[0]) if rows.frequency.size else 1
-    nodes = lattice.ordered(task)
+    if lattice.nodes > ENUMERATED:
+        return None
+    excess = Sweeper(task, lattice).excess(prices, ALLOWANCES[-1], until)
+    if excess is None:
+        return None
+    every = lattice.ordered(task)
+    excess = excess[tuple(every.T)]
     left = histogram.count.copy()
     room = 4 * histogram.cells + 16
     out = tuple(np.empty(room, np.int64) for _ in range(3))
     found: list[tuple[np.ndarray, ...]] = []
     group = 0
     for allowance in ALLOWANCES:
+        nodes = every[excess <= allowance + 1e-9]  # nothing is published at the others: rows only become fewer
         done = 0
         while done < len(nodes) and left.any():
             if until is not None and time.monotonic() > until:
