@@ -9,14 +9,13 @@ from shoal.kernels.lattice import classes
 
 
 @njit(cache=True, nogil=True)
-def publish_priced(quasi, up, at, size, levels, exact, loss, value, kinds, left, price, group_size, allowance, floor, group,
-                   cell_out, group_out, count_out):  # fmt: skip
+def publish_priced(quasi, up, at, size, levels, exact, loss, value, kinds, left, price, group_size, allowance, floor,
+                   group, cell_out, group_out, count_out):  # fmt: skip
     """Publish, node by node, the dearest rows of every class whose mean cost is within an allowance of their prices.
 
     loss float64[..] laid out like up; value int64[m], kinds 1 or 2: rows of so many values make a group eligible
     left int64[m] updated; price float64[m]; group_size int64 K; allowance float64 per row
-    floor float64[v]   per node at least this much per row is lost above the prices; updated, -inf at first.  Nodes above
-                       the allowance are passed over: what is left of a class never comes nearer to its prices
+    floor float64[v]   out: loss per row above the prices of the class that came nearest to them, published or not
     Triples are written as by ``publish``; returns (nodes done, triples written, next group).
     O(cells left * (d + K)) per node.
     """
@@ -34,9 +33,6 @@ def publish_priced(quasi, up, at, size, levels, exact, loss, value, kinds, left,
     while v < levels.shape[0]:
         if active.size == 0 or written + active.size + 2 > cell_out.size:
             break
-        if floor[v] > allowance:
-            v += 1
-            continue
         level = levels[v]
         found = classes(quasi, up, at, size, level, exact, none, 0, active, slots, key_at, first_at, of)
         v += 1
