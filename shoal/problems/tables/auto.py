@@ -52,18 +52,15 @@ def auto(task: Task) -> Grouping:
     method, found = "cascade", [plain]
     deadline = None if task.effort.seconds is None else task.started + task.effort.seconds
     left = None if deadline is None else max(deadline - time.monotonic(), 0.0)
-    common = scarcity(task)
-    share = 0.0 if left is None else 0.3 * left
-    if common.size and left is not None:  # where a value is scarce the start needs the first of the bounds
-        share = max(share, min(0.6 * left, 2.0))
-    bounds = lower_bounds(task, rows, until=None if left is None else time.monotonic() + share)
+    bounds = lower_bounds(task, rows, until=None if left is None else time.monotonic() + 0.3 * left)
     proved = _proved(task, left)
     if proved is not None:
         attempts.append({"method": proved.method, "cost": rank(task, proved.partition)[1], "seconds": proved.seconds})
         return replace(proved.grouping, attempts=tuple(attempts))
     long = task.effort.name in ("seconds", "thorough")
     report = None
-    if task.effort.name != "fast" and common.size and bounds.cheapest is not None:
+    common = scarcity(task)
+    if task.effort.name != "fast" and common.size:
         began = time.monotonic()
         led = scarce_start(task, rows, bounds.cheapest, common, None if left is None else began + 0.6 * left)
         if led is not None:

@@ -17,8 +17,10 @@ from dataclasses import replace
 import numpy as np
 
 from shoal.model.task import Task
+from shoal.problems.tables.bounds import Sweeper
 from shoal.problems.tables.guided import guided
 from shoal.problems.tables.improve import CAP, STEPS, Told, search
+from shoal.problems.tables.lattice import ENUMERATED, Lattice
 from shoal.problems.tables.rows import Rows
 
 LEAD = 2.0  # how much the prices of common values count
@@ -84,11 +86,11 @@ def alternate(
 
 
 def scarce_start(
-    task: Task, rows: Rows, prices: np.ndarray, common: np.ndarray, until: float | None = None
+    task: Task, rows: Rows, prices: np.ndarray | None, common: np.ndarray, until: float | None = None
 ) -> np.ndarray | None:
     """A group for every row, int64[n], from a cascade led by how much rows must lose; None as for ``guided``.
 
-    prices  float64[m]  per cell the loss of its cheapest node
+    prices  float64[m]  per cell the loss of its cheapest node, found here where the bounds had no time or use for it
     common  bool[v]     which sensitive values are not scarce (``cascade.scarcity``)
     until   clock reading; with little time fewer nodes are visited
 
@@ -96,6 +98,13 @@ def scarce_start(
     choose first.  Doubled prices prove nothing; they only set the order.
     """
     left = np.inf if until is None else until - time.monotonic()
+    lattice = Lattice.of(task.recoding)
+    if lattice.nodes > ENUMERATED:
+        return None
+    if prices is None:
+        prices = Sweeper(task, lattice, LOOKS * 10).run(0, np.zeros(0), np.zeros(0, bool), until)
+        if prices is None or not np.isfinite(prices).all():
+            return None
     small = int(np.searchsorted((3, 20), left))
     lead = np.where(common[rows.sensitive[:, 0]], LEAD, 1.0) * prices
     unit = float(prices @ task.histogram.count) / max(task.histogram.rows, 1)
