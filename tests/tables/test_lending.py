@@ -116,6 +116,10 @@ def test_the_start_for_scarce_values_beats_loans_and_strands_nobody():
     labels = module.scarce_start(task, rows, prices, scarcity(task))
     assert_eligible(task, rows.partition(labels))
     assert cost_of(task, rows, labels) < cost_of(task, rows, start(task, rows))
+    assert np.array_equal(labels, module.scarce_start(task, rows, None, scarcity(task)))
+    assert module.scarce_start(task, rows, None, scarcity(task), time.monotonic() - 1) is None
+    hurried = module.scarce_start(task, rows, prices, scarcity(task), time.monotonic() + 1e3)
+    assert_eligible(task, rows.partition(hurried))
 
 
 def test_settling_without_groups_or_beyond_its_size_is_placing(monkeypatch):

@@ -24,7 +24,8 @@ from shoal.problems.tables.lattice import ENUMERATED, Lattice
 from shoal.problems.tables.rows import Rows
 
 LEAD = 2.0  # how much the prices of common values count
-COARSE = (-2.4, -1.2, -0.5, 0.0, 0.7)  # loss per row above these prices that is accepted, in mean prices
+ROUGH = (-1.2, 0.2, 0.7)  # loss per row above these prices that is accepted, in mean prices
+COARSE = (-2.4, -1.2, -0.5, 0.0, 0.7)
 FINE = (-3.6, -2.4, -1.8, -1.2, -0.8, -0.5, -0.25, 0.0, 0.25, 0.7)
 VISITS = (8_000_000, 20_000_000, 200_000_000)  # cells times lattice nodes, by the time there is
 MOST = 48  # rows of a new group
@@ -109,7 +110,7 @@ def scarce_start(
     lead = np.where(common[rows.sensitive[:, 0]], LEAD, 1.0) * prices
     unit = float(prices @ task.histogram.count) / max(task.histogram.rows, 1)
     return guided(
-        task, rows, lead, until, allowances=[unit * a for a in (COARSE, COARSE, FINE)[small]],
+        task, rows, lead, until, allowances=[unit * a for a in (ROUGH, COARSE, FINE)[small]],
         most=max(1, VISITS[small] // max(task.histogram.cells, 1)),
         finish=lambda group: settle(rows, group),
     )  # fmt: skip
