@@ -9,12 +9,13 @@ from shoal.kernels.lattice import classes
 
 
 @njit(cache=True, nogil=True)
-def publish_priced(quasi, up, at, size, levels, exact, loss, value, kinds, left, price, group_size, allowance, group,
-                   cell_out, group_out, count_out):  # fmt: skip
+def publish_priced(quasi, up, at, size, levels, exact, loss, value, kinds, left, price, group_size, allowance, floor,
+                   group, cell_out, group_out, count_out):  # fmt: skip
     """Publish, node by node, the dearest rows of every class whose mean cost is within an allowance of their prices.
 
     loss float64[..] laid out like up; value int64[m], kinds 1 or 2: rows of so many values make a group eligible
     left int64[m] updated; price float64[m]; group_size int64 K; allowance float64 per row
+    floor float64[v]   out: loss per row above the prices of the class that came nearest to them, published or not
     Triples are written as by ``publish``; returns (nodes done, triples written, next group).
     O(cells left * (d + K)) per node.
     """
@@ -35,6 +36,7 @@ def publish_priced(quasi, up, at, size, levels, exact, loss, value, kinds, left,
         level = levels[v]
         found = classes(quasi, up, at, size, level, exact, none, 0, active, slots, key_at, first_at, of)
         v += 1
+        closest = np.inf
         for x in range(found):
             rows[x] = 0
             start[x] = 0
@@ -91,6 +93,7 @@ def publish_priced(quasi, up, at, size, levels, exact, loss, value, kinds, left,
             short = group_size * cost
             for y in range(group_size):
                 short -= top[y]
+            closest = min(closest, short / group_size)
             if short > allowance * group_size:
                 continue
             for y in range(group_size):
@@ -105,6 +108,7 @@ def publish_priced(quasi, up, at, size, levels, exact, loss, value, kinds, left,
                     written += 1
             group += 1
             changed = True
+        floor[v - 1] = closest
         if changed:
             here = 0
             for i in range(active.size):

@@ -12,9 +12,10 @@ from shoal.errors import PolicyError
 from shoal.model.partition import Partition
 from shoal.model.task import Effort, Grouping, Task
 from shoal.problems.tables.bounds import certify, lower_bounds
-from shoal.problems.tables.cascade import best, rank, start
+from shoal.problems.tables.cascade import best, rank, scarcity, start
 from shoal.problems.tables.guided import guided
 from shoal.problems.tables.improve import STEPS, looks, search, steps_of
+from shoal.problems.tables.lending import alternate, scarce_start
 from shoal.problems.tables.nearby import neighbour_graph
 from shoal.problems.tables.rows import Rows
 from shoal.problems.tables.three_phase import residue, split
@@ -59,7 +60,15 @@ def auto(task: Task) -> Grouping:
         return replace(proved.grouping, attempts=tuple(attempts))
     long = task.effort.name in ("seconds", "thorough")
     report, near = None, None
-    if long and bounds.prices is not None and (left is None or left > 5):
+    common = scarcity(task)
+    if task.effort.name != "fast" and common.size:
+        began = time.monotonic()
+        led = scarce_start(task, rows, bounds.cheapest, common, None if left is None else began + 0.6 * left)
+        if led is not None:
+            found.append(rows.partition(led))
+            if told("guided cascade", found[-1], began) < order:
+                group, order, method = led, rank(task, found[-1]), "guided cascade"
+    elif long and bounds.prices is not None and (left is None or left > 5):
         began = time.monotonic()
         until = None if left is None else began + 0.25 * left
         led = guided(task, rows, bounds.prices, until)
@@ -79,7 +88,8 @@ def auto(task: Task) -> Grouping:
             group = min(tried, key=lambda pair: pair[0])[1]
     if task.effort.name != "fast":
         began = time.monotonic()
-        group, report = search(replace(task, seed=task.seed + 1), rows, group, deadline=deadline, near=near)
+        finish = alternate if common.size else search
+        group, report = finish(replace(task, seed=task.seed + 1), rows, group, deadline=deadline, near=near)
         found.append(rows.partition(group))
         if told("improve", found[-1], began) < order:
             method = "improve"

@@ -41,11 +41,13 @@ ARGUMENTS = {
 
 @dataclass
 class Bounds:
-    """Bounds by name, in the recoding's unit, rounded down; seconds spent; prices float64[m] where some were found."""
+    """Bounds by name, in the recoding's unit, rounded down; seconds spent; prices float64[m] where some were found,
+    cheapest float64[m] those of the cheapest node."""
 
     values: dict[str, float] = field(default_factory=dict)
     seconds: float = 0.0
     prices: np.ndarray | None = None
+    cheapest: np.ndarray | None = None
 
     @property
     def best(self) -> tuple[str, float]:
@@ -81,7 +83,7 @@ def lower_bounds(task: Task, rows: Rows, *, until: float | None = None) -> Bound
         first = sweeper.run(0, np.zeros(0), np.zeros(0, bool), half)
         if first is not None and np.isfinite(first).all():
             spent = time.monotonic() - clock
-            out.prices = first
+            out.prices = out.cheapest = first
             out.values["cheapest node"] = total(task, first)
             if plain:
                 beyond = sum(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -15,9 +16,21 @@ ALLOWANCES = (0.05, 0.2, 0.5)  # loss per row above its price that is accepted, 
 BATCH = 256
 
 
-def guided(task: Task, rows: Rows, prices: np.ndarray, until: float | None = None) -> np.ndarray | None:
+def guided(
+    task: Task,
+    rows: Rows,
+    prices: np.ndarray,
+    until: float | None = None,
+    *,
+    allowances: Sequence[float] = ALLOWANCES,
+    most: int | None = None,
+    finish: Callable[[np.ndarray], np.ndarray] | None = None,
+) -> np.ndarray | None:
     """A group for every row, int64[n]: the price-guided cascade, cut small, everyone placed.
 
+    allowances  loss per row above the prices that is accepted, pass by pass, rising
+    most        only so many of the cheapest nodes are visited, without asking first which of them could matter
+    finish      places the rows left over, ``rows.place`` unless told
     None where it does not apply (diversity by frequency, more than two values asked, several sensitive columns) or
     time ran out.
     """
@@ -33,18 +46,22 @@ def guided(task: Task, rows: Rows, prices: np.ndarray, until: float | None = Non
     kinds = int(rows.distinct[0]) if rows.frequency.size else 1
     if lattice.nodes > ENUMERATED:
         return None
-    excess = Sweeper(task, lattice).excess(prices, ALLOWANCES[-1], until)
-    if excess is None:
-        return None
-    every = lattice.ordered(task)
-    excess = excess[tuple(every.T)]
+    every = lattice.ordered(task)[:most]
+    floor = np.full(len(every), -np.inf)
+    if most is None:
+        excess = Sweeper(task, lattice).excess(prices, allowances[-1], until)
+        if excess is None:
+            return None
+        floor = excess[tuple(every.T)]
     left = histogram.count.copy()
     room = 4 * histogram.cells + 16
     out = tuple(np.empty(room, np.int64) for _ in range(3))
     found: list[tuple[np.ndarray, ...]] = []
     group = 0
-    for allowance in ALLOWANCES:
-        nodes = every[excess <= allowance + 1e-9]  # nothing is published at the others: rows only become fewer
+    for allowance in allowances:
+        # Nothing is published at other nodes: rows only become fewer, classes never come nearer to their prices.
+        index = np.flatnonzero(floor <= allowance + 1e-9)
+        nodes, here = every[index], floor[index]
         done = 0
         while done < len(nodes) and left.any():
             if until is not None and time.monotonic() > until:
@@ -52,13 +69,12 @@ def guided(task: Task, rows: Rows, prices: np.ndarray, until: float | None = Non
             task.progress("guided cascade", None)
             steps, written, group = publish_priced(
                 histogram.quasi, up, at, size, nodes[done : done + BATCH], exact, loss, value, kinds, left, prices,
-                rows.k, allowance, group, *out,
+                rows.k, allowance, here[done : done + BATCH], group, *out,
             )  # fmt: skip
             done += steps
             found.append(tuple(a[:written].copy() for a in out))
-    if not found:
+        floor[index] = here
+    if not any(part[0].size for part in found):
         return None
     cell, label, count = (np.concatenate(a) for a in zip(*found, strict=True))
-    if not cell.size:
-        return None
-    return rows.place(rows.cut(rows.spread(cell, label, count)))
+    return (finish or rows.place)(rows.cut(rows.spread(cell, label, count)))

@@ -1,0 +1,191 @@
+"""Lending and opening, settling and the start for scarce values: eligible, never dearer, the same on any cores."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from shoal.kernels.lending import spare
+from shoal.model.histogram import Histogram
+from shoal.model.privacy import Requirement
+from shoal.model.recoding import ColumnRecoding, Recoding
+from shoal.model.task import Effort, Task
+from shoal.problems.tables import group
+from shoal.problems.tables import lending as module
+from shoal.problems.tables.bounds import lower_bounds
+from shoal.problems.tables.cascade import rank, scarcity, start
+from shoal.problems.tables.rows import Rows
+from tests.oracles.tables import eligible
+from tests.oracles.tables_loss import least_loss
+from tests.tables.drawn import assert_eligible, census_like, tasks, total
+
+
+def cost_of(task: Task, rows: Rows, labels: np.ndarray) -> float:
+    return total(task, task.recoding.cost(task.histogram, rows.partition(labels)))
+
+
+def together(rows: Rows) -> np.ndarray:
+    """One group of everybody: the start from which most can be opened."""
+    return np.zeros(rows.cell.size, np.int64)
+
+
+@settings(deadline=None, max_examples=300)
+@given(task=tasks(most=8))
+def test_lending_is_eligible_never_dearer_and_between_the_optimum_and_its_start(task):
+    rows = Rows.of(task)
+    for before in (together(rows), start(task, rows)):
+        after, opened = module.lend(rows, before, np.arange(before.size), shift=task.seed)
+        assert_eligible(task, rows.partition(after))
+        cost, old = cost_of(task, rows, after), cost_of(task, rows, before)
+        assert least_loss(task.histogram, task.requirement, task.recoding) <= cost + 1e-9
+        assert cost < old if opened else cost == old
+        assert np.unique(after).size == np.unique(before).size + opened
+
+
+@settings(deadline=None, max_examples=200)
+@given(task=tasks(most=8))
+def test_spare_rows_are_those_whose_group_stays_eligible(task):
+    rows = Rows.of(task)
+    labels = start(task, rows)
+    _, value = module._rows(rows)
+    member = np.argsort(labels, kind="stable")
+    begin = np.concatenate([[0], np.cumsum(np.bincount(labels))])
+    free = np.empty(labels.size, bool)
+    spare(value, begin, member, rows.k, rows.frequency, rows.distinct, free)
+    need = task.requirement
+    for x in range(labels.size):
+        others = [i for i in np.flatnonzero(labels == labels[x]) if i != x]
+        values = [tuple(task.histogram.sensitive[rows.cell[i]]) for i in others]
+        assert free[x] == (bool(others) and eligible(values, need.k, need.frequency, need.distinct))
+
+
+@settings(deadline=None, max_examples=100)
+@given(task=tasks(most=8))
+def test_alternating_is_between_the_optimum_and_its_start(task):
+    rows = Rows.of(task)
+    before = start(task, rows)
+    after, told = module.alternate(task, rows, before, steps=41)
+    assert told.stopped == "steps"
+    partition = rows.partition(after)
+    assert_eligible(task, partition)
+    cost = cost_of(task, rows, after)
+    assert least_loss(task.histogram, task.requirement, task.recoding) <= cost + 1e-9
+    assert cost <= cost_of(task, rows, before) + 1e-9
+
+
+def table(kind: str = "tree", n: int = 1200, seed: int = 0, effort: str = "balanced") -> Task:
+    """Two sensitive values, one of them scarce and mostly in one corner of the table."""
+    found = census_like(n, 8, columns=4)
+    random = np.random.default_rng(3)
+    chance = np.where(found.quasi[:, 0] > 20, 0.6, 0.04)
+    rare = random.binomial(found.count, chance)
+    quasi = np.concatenate([np.repeat(found.quasi, found.count - rare, axis=0), np.repeat(found.quasi, rare, axis=0)])
+    sensitive = np.repeat([0, 1], [int((found.count - rare).sum()), int(rare.sum())])
+    histogram = Histogram.from_rows(quasi, sensitive)
+
+    def tree(size: int) -> ColumnRecoding:
+        codes = np.arange(size)
+        return ColumnRecoding.tree(np.stack([codes, codes // 3, codes // 9, codes * 0]))
+
+    make = {"tree": tree, "set": ColumnRecoding.set}[kind]
+    recoding = Recoding(tuple(make(size) for size in histogram.quasi_sizes))
+    return Task(histogram, Requirement(4, (1,), (2,)), recoding, Effort.of(effort), seed)
+
+
+@pytest.mark.parametrize("kind", ["tree", "set"])
+def test_groups_are_opened_where_a_value_is_scarce(kind):
+    task = table(kind)
+    assert scarcity(task).tolist() == [True, False]
+    rows = Rows.of(task)
+    before = together(rows)
+    after, opened = module.lend(rows, before, np.flatnonzero(rows.sensitive[rows.cell, 0] == 1))
+    assert opened > 20
+    assert_eligible(task, rows.partition(after))
+    assert rank(task, rows.partition(after)) < rank(task, rows.partition(before))
+
+
+def test_the_start_for_scarce_values_beats_loans_and_strands_nobody():
+    task = table()
+    rows = Rows.of(task)
+    prices = lower_bounds(task, rows).cheapest
+    labels = module.scarce_start(task, rows, prices, scarcity(task))
+    assert_eligible(task, rows.partition(labels))
+    assert cost_of(task, rows, labels) < cost_of(task, rows, start(task, rows))
+    assert np.array_equal(labels, module.scarce_start(task, rows, None, scarcity(task)))
+    assert module.scarce_start(task, rows, None, scarcity(task), time.monotonic() - 1) is None
+    hurried = module.scarce_start(task, rows, prices, scarcity(task), time.monotonic() + 1e3)
+    assert_eligible(task, rows.partition(hurried))
+
+
+def test_settling_without_groups_or_beyond_its_size_is_placing(monkeypatch):
+    task = table()
+    rows = Rows.of(task)
+    nobody = np.full(rows.cell.size, -1)
+    assert_eligible(task, rows.partition(module.settle(rows, nobody)))
+    half = start(task, rows)
+    half[half % 2 == 0] = -1
+    settled = module.settle(rows, half)
+    monkeypatch.setattr(module, "PAIRS", 0)
+    placed = module.settle(rows, half)
+    assert np.array_equal(placed, rows.place(half))
+    for labels in (settled, placed):
+        assert_eligible(task, rows.partition(labels))
+    assert np.array_equal(settled >= 0, np.ones(settled.size, bool))
+    kept = half >= 0
+    assert np.unique(np.stack([half[kept], settled[kept]]), axis=1).shape[1] == np.unique(half[kept]).size
+
+
+def test_the_result_does_not_depend_on_the_cores(monkeypatch):
+    task = table()
+    rows = Rows.of(task)
+    before = start(task, rows)
+    found = []
+    for cores in (1, 3):
+        monkeypatch.setattr(os, "cpu_count", lambda cores=cores: cores)
+        half = np.where(before % 3 == 0, -1, before)
+        settled = module.settle(rows, half)
+        found.append((settled, module.alternate(task, rows, settled, steps=200)[0]))
+    assert np.array_equal(found[0][0], found[1][0])
+    assert np.array_equal(found[0][1], found[1][1])
+
+
+def test_an_interrupt_ends_it_with_what_it_has():
+    task = table()
+    turns = []
+
+    def interrupt(what: str, share: float | None) -> None:
+        turns.append(what)
+        if len(turns) == 2:
+            raise KeyboardInterrupt
+
+    rows = Rows.of(task)
+    before = start(task, rows)
+    after, told = module.alternate(replace(task, progress=interrupt), rows, before, steps=400)
+    assert told.stopped == "interrupted"
+    assert_eligible(task, rows.partition(after))
+    assert rank(task, rows.partition(after)) <= rank(task, rows.partition(before))
+
+
+def test_auto_leads_the_cascade_and_reproduces_by_seed():
+    task = table()
+    need, recoding = task.requirement, task.recoding
+    found = [group(task.histogram, need, recoding=recoding, effort="balanced", seed=5) for _ in range(2)]
+    tried = {a["method"]: a["cost"] for a in found[0].attempts}
+    assert tried["improve"] <= tried["guided cascade"] < tried["cascade"]
+    assert found[0].certificate.lower_bound <= found[0].certificate.cost == found[1].certificate.cost
+    assert np.array_equal(found[0].partition.group, found[1].partition.group)
+
+
+def test_a_budget_of_seconds_ends():
+    task = replace(table(), effort=Effort("seconds", 0.4), started=time.monotonic())
+    rows = Rows.of(task)
+    before = start(task, rows)
+    after, told = module.alternate(task, rows, before, deadline=time.monotonic() + 0.3)
+    assert told.stopped == "seconds"
+    assert_eligible(task, rows.partition(after))
+    assert rank(task, rows.partition(after)) <= rank(task, rows.partition(before))
