@@ -110,6 +110,18 @@ def test_sharing_after_procedure_one_is_no_constant_factor():
     assert cellular_optimum(distances(families.shared_idle_point(3)[0]), 3) == pytest.approx(12.0)
 
 
+def test_a_leftover_goes_with_an_open_cluster_no_wider_than_itself():
+    points, labels, center, r = families.leftovers_at_both_ends(60)
+    table = Table(shoal.problems.gathering.space.space_of(points))
+    shared = 0.0
+    for c, v in enumerate(center):
+        members = np.union1d(np.flatnonzero(labels == c), table.ranked[v, :r])
+        shared += members.size * table.distances[v, members].max()
+    found = unshare(table.distances, table.ranked, r, Priced(labels, center, np.zeros(table.n)))
+    assert np.bincount(found.labels).min() >= r
+    assert cost(found) <= 10 * shared
+
+
 def stepped(d, r, fixed, share, steps=4000):
     """Procedure 1 with a clock: time advances in small steps, events are looked for after each."""
     n = len(d)
