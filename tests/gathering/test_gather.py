@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import shoal
 from shoal.errors import InfeasibleError, InputError, PolicyError
 from shoal.problems.catalogue import names
+from shoal.problems.gathering import exact
 from tests.oracles.gathering import distances, diverse, gather_optimum
 
 few = settings(max_examples=40, deadline=None)
@@ -287,3 +288,25 @@ def test_free_centers_may_take_the_disjoint_method_past_four_times_the_optimum_n
     found = shoal.gathering.gather(points, 3, method="disjoint", centers="anywhere")
     assert found.certificate.guarantee.factor == 6
     assert 4 * 1.4033 < found.radius <= 6 * 1.4034
+
+
+@pytest.mark.parametrize("centers", ["points", "anywhere"])
+def test_an_exact_method_out_of_time_promises_nothing_and_its_bound_holds(centers, monkeypatch):
+    points = np.random.default_rng(14).random((8, 2))
+    best = gather_optimum(points, 3, anywhere=centers == "anywhere")
+    sure = shoal.gathering.gather(points, 3, method="exact", centers=centers)
+    assert sure.cost == pytest.approx(best)
+    assert sure.certificate.guarantee.factor == 1
+    monkeypatch.setattr(exact.Program, "solve", lambda _self, _seconds: (None, -math.inf, False))
+    hasty = shoal.gathering.gather(points, 3, method="exact", centers=centers)
+    check(hasty, points, 3, 0, free=centers == "anywhere")
+    assert hasty.certificate.guarantee.factor is None
+    assert hasty.certificate.lower_bound <= best <= hasty.cost
+
+
+def test_exact_radii_anywhere_do_not_depend_on_the_unit():
+    points = np.random.default_rng(15).random((8, 2))
+    for unit in (1e-9, 1.0, 1e9):
+        g = shoal.gathering.gather(points * unit, 3, method="exact", centers="anywhere")
+        assert g.cost / unit == pytest.approx(gather_optimum(points, 3, anywhere=True))
+        assert g.certificate.lower_bound / unit == pytest.approx(g.cost / unit)

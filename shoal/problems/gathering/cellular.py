@@ -24,6 +24,7 @@ from shoal.problems.gathering.three_step import Table, procedure_one, three_step
 PAPER = "Aggarwal et al. 2006"
 ALIKE = 1 - 1e-12  # sums that differ by rounding only
 SAFE = 1 - 1e-9
+EXACT = 1e-6  # a bound this near means that the integer program was solved
 SMALL = 1000  # up to this many points "auto" also starts from the method with a proved factor
 
 
@@ -118,9 +119,13 @@ def by_exact(ask: Ask) -> Answer:
     if p.diversity is not None:
         raise PolicyError("method 'exact' does not look at sensitive values; use 'search'")
     found, bound = exact.cellular_exact(p.space, p.r, p.setup, ask.left_out, p.max_diameter, ask.seconds)
-    if found is None:
+    if found is None and bound == np.inf:
         raise InfeasibleError(f"no clustering of r = {p.r} meets the largest diameter {p.max_diameter}")
-    return Answer(found, Guarantee(factor=1.0, theorem="one integer program over all centers and radii"), None, bound)
+    if found is None:  # the time ran out
+        return Answer(by_search(ask).clusters, bound=bound)
+    solved = bound >= search.cost(p, found) * (1 - EXACT)  # else the time ran out
+    promise = Guarantee(factor=1.0, theorem="one integer program over all centers and radii") if solved else Guarantee()
+    return Answer(found, promise, None, bound)
 
 
 METHODS: dict[str, Callable[[Ask], Answer]] = {

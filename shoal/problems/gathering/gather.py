@@ -48,12 +48,16 @@ class Ask:
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """Clusters, a bound for centers as asked, and for the exact method with free centers their coordinates."""
+    """Clusters, a bound for centers as asked, and for the exact method with free centers their coordinates.
+
+    proved  False when the exact method ran out of time: the bound holds, the method's factor does not
+    """
 
     clusters: Clusters
     bound: float = 0.0
     why: str = ""
     center: np.ndarray | None = None
+    proved: bool = True
 
 
 def by_local(ask: Ask) -> Answer:
@@ -92,16 +96,17 @@ def by_exact(ask: Ask) -> Answer:
         first = by_local(ask) if ask.most is None else by_threshold(ask) if not ask.left_out else by_rounds(ask)
         low = quantile(ask.lists.tau, ask.left_out)
         found, bound = exact.gather_exact(ask.space, ask.r, ask.left_out, ask.most, first.clusters, low, ask.seconds)
-        return Answer(found, bound, "integer programs for every smaller radius have no answer")
+        done = bound >= found.radius * (1 - 1e-9)
+        return Answer(found, bound, "integer programs for every smaller radius have no answer", proved=done)
     x = ask.space.coordinates
     assert x is not None
-    labels, center, radius = exact.gather_exact_anywhere(x, ask.r, ask.left_out, ask.most, ask.seconds)
+    labels, center, bound, done = exact.gather_exact_anywhere(x, ask.r, ask.left_out, ask.most, ask.seconds)
     kept = labels >= 0
     away = np.zeros(ask.space.n)
     away[kept] = np.sqrt(((x[kept] - center[labels[kept]]) ** 2).sum(axis=1))
     rows = np.array([np.flatnonzero(labels == c)[0] for c in range(len(center))], np.int64)
     why = "integer programs over all smallest balls of few points"
-    return Answer(Clusters(labels, rows, away), radius * (1 - 1e-8), why, center)
+    return Answer(Clusters(labels, rows, away), bound, why, center, done)
 
 
 METHODS: dict[str, Callable[[Ask], Answer]] = {
@@ -181,9 +186,9 @@ def gather(
     if at_points:
         if improve and name != "exact":
             found = better(space, found, r)
-        return _result(ask, found, name, bound, why)
+        return _result(ask, found, name, bound, why, proved=answer.proved)
     if answer.center is not None:
-        return _result(ask, found, name, bound, why, answer.center)
+        return _result(ask, found, name, bound, why, answer.center, proved=answer.proved)
     found, middle, disc_bound = _free(ask, found, name)
     if disc_bound > bound:
         bound, why = disc_bound, "some point lies in no smaller disc with r - 1 others (docs/gathering.md, Theorem 2)"
