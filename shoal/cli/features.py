@@ -3,77 +3,170 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from shoal.engines.files import column, numbers
+from shoal.engines.files import column, numbers, read_table
 from shoal.errors import InputError, PolicyError
+from shoal.model.hierarchy import Hierarchy
 from shoal.model.metric import Category, Metric, Number, Place, finite
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is told about the columns that make up the distance.
+
+    categories   those of the columns that only look like numbers
+    place        the columns of latitude and longitude, or with plane=True of two coordinates in a plane
+    weights      1 unless named; the place is called "place"
+    units        what one unit of a column of numbers, or of a place in the plane, is called
+    hierarchies  column -> a hierarchy's file, or what else ``Hierarchy.of`` takes
+    coordinates  column of codes, such as zip codes -> file of their latitudes and longitudes
+    """
+
+    columns: Sequence[str] = ()
+    categories: Sequence[str] = ()
+    place: tuple[str, str] | None = None
+    weights: Mapping[str, float] = field(default_factory=dict)
+    units: Mapping[str, str] = field(default_factory=dict)
+    hierarchies: Mapping[str, Any] = field(default_factory=dict)
+    coordinates: Mapping[str, Any] = field(default_factory=dict)
+    plane: bool = False
+
+    def check(self) -> None:
+        """PolicyError for a name that is not among the columns, or that is told two kinds."""
+        known = [*self.columns, *(["place"] if self.place else [])]
+        for name in (*self.weights, *self.units):
+            if name not in known:
+                raise PolicyError.unknown("column of the distance", name, known)
+        told: set[str] = set()
+        for name in (*self.categories, *self.hierarchies, *self.coordinates):
+            if name not in self.columns:
+                raise PolicyError.unknown("column of --columns", name, self.columns)
+            if name in told:
+                raise PolicyError(
+                    f"column {name!r} is told two kinds; name it in one of --categories, --hierarchy, --coordinates"
+                )
+            told.add(name)
 
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """A metric over the table's columns: per feature its values, the names it has in the table, a category's texts."""
+    """A metric over the table's columns.
+
+    Per feature: its values, the names it has in the table, a category's texts, a coded place's codes by coordinates.
+    """
 
     metric: Metric
     values: list[np.ndarray]
     names: list[tuple[str, ...]]
     texts: list[list[str | None]]
+    codes: list[dict[tuple[float, float], str]]
 
     @classmethod
-    def of(
-        cls, frame: pl.DataFrame, columns: list[str], categories: list[str], place: tuple[str, str] | None,
-        weights: dict[str, float], units: dict[str, str],
-    ) -> Features:  # fmt: skip
-        """Numbers and dates scaled to a span of 1, other values 1 apart, places by great-circle distance.
+    def of(cls, frame: pl.DataFrame, asked: Asked) -> Features:
+        """Numbers and dates scaled to a span of 1, other values 1 apart or as their hierarchy says, places by distance.
 
-        A place alone is in kilometres; among other columns its span is 1 as well.
+        A place alone is in kilometres, or in the unit of its plane; among other columns its span is 1 as well.
         """
-        known = [*columns, *(["place"] if place else [])]
-        for name in (*weights, *units):
-            if name not in known:
-                raise PolicyError.unknown("column of the distance", name, known)
-        for name in categories:
-            if name not in columns:
-                raise PolicyError.unknown("column of --columns", name, columns)
-        features: list[Any] = []
-        values: list[Any] = []
-        names: list[tuple[str, ...]] = []
-        texts: list[list[str | None]] = []
-        if place is not None:
-            where = np.stack([numbers(frame, place[0]), numbers(frame, place[1])], axis=1)
-            finite(where[:, 0], place[0], 90.0)
-            finite(where[:, 1], place[1], 360.0)
-            corners = np.stack([where.min(axis=0), where.max(axis=0)])
-            span = float(Place("place").between(corners[:1], corners[1:])[0]) if columns else 1.0
-            features.append(Place("place", scale=span or 1.0, weight=weights.get("place", 1.0)))
-            values.append(where)
-            names.append(place)
-            texts.append([])
-        for name in columns:
-            weight = weights.get(name, 1.0)
-            found, date = (None, False) if name in categories else positions(frame, name)
-            if found is None:
-                text = frame[name].cast(pl.String)
-                kinds = text.unique(maintain_order=True).to_list()
-                code = {v: i for i, v in enumerate(kinds)}
-                features.append(Category(name, values=len(kinds), weight=weight))
-                values.append(np.array([code[v] for v in text.to_list()], np.int64))
-                texts.append(kinds)
-            else:
-                span = float(np.ptp(found))
-                if not math.isfinite(span):
-                    raise PolicyError(f"column {name!r} spans more than numbers can tell; rescale it")
-                unit = units.get(name, "")
-                features.append(Number(name, scale=span or 1.0, weight=weight, unit=unit, date=date))
-                values.append(found)
-                texts.append([])
-            names.append((name,))
-        unit = "km" if place is not None and not columns else "units"
-        return cls(Metric(features=tuple(features), unit=unit), values, names, texts)
+        asked.check()
+        parts = [] if asked.place is None else [_place(frame, asked)]
+        parts += [_column(frame, name, asked) for name in asked.columns]
+        features = [part[0] for part in parts]
+        if len(parts) == 1 and isinstance(features[0], Place):
+            features = [replace(features[0], scale=1.0)]
+            unit = features[0].unit or "units"
+        else:
+            unit = "units"
+        return cls(
+            Metric(features=tuple(features), unit=unit), *(list(x) for x in zip(*(p[1:] for p in parts), strict=True))
+        )
+
+
+Part = tuple[Any, np.ndarray, tuple[str, ...], list[str | None], dict[tuple[float, float], str]]
+
+
+def _place(frame: pl.DataFrame, asked: Asked) -> Part:
+    """Two columns of coordinates."""
+    assert asked.place is not None
+    where = np.stack([numbers(frame, name) for name in asked.place], axis=1)
+    for axis, most in enumerate((math.inf, math.inf) if asked.plane else (90.0, 360.0)):
+        finite(where[:, axis], asked.place[axis], most)
+    geometry = "plane" if asked.plane else "great-circle"
+    unit = asked.units.get("place", "" if asked.plane else "km")
+    if unit != "km" and not asked.plane:
+        raise PolicyError(f"distances over the sphere are in km, not {unit!r}; leave the unit of the place out")
+    made = Place("place", weight=asked.weights.get("place", 1.0), unit=unit, geometry=geometry)
+    return _spanned(made, where), where, asked.place, [], {}
+
+
+def _spanned(place: Place, where: np.ndarray) -> Place:
+    corners = np.stack([where.min(axis=0), where.max(axis=0)])
+    span = float(replace(place, weight=1.0).between(corners[:1], corners[1:])[0])
+    return replace(place, scale=span or 1.0)
+
+
+def _column(frame: pl.DataFrame, name: str, asked: Asked) -> Part:
+    """Numbers, dates, words, words with a hierarchy, or codes of places."""
+    weight = asked.weights.get(name, 1.0)
+    if name in asked.coordinates:
+        where, codes = _located(frame, name, asked.coordinates[name])
+        return _spanned(Place(name, weight=weight), where), where, (name,), [], codes
+    found, date = (None, False)
+    if name not in asked.categories and name not in asked.hierarchies:
+        found, date = positions(frame, name)
+    if found is None:
+        text = frame[name].cast(pl.String)
+        kinds = text.unique(maintain_order=True).to_list()
+        code = {v: i for i, v in enumerate(kinds)}
+        levels = None
+        if name in asked.hierarchies:
+            levels = Hierarchy.of(asked.hierarchies[name]).resolve(kinds, name).node.T
+        values = np.array([code[v] for v in text.to_list()], np.int64)
+        return Category(name, values=len(kinds), weight=weight, levels=levels), values, (name,), kinds, {}
+    span = float(np.ptp(found))
+    if not math.isfinite(span):
+        raise PolicyError(f"column {name!r} spans more than numbers can tell; rescale it")
+    unit = asked.units.get(name, "")
+    return Number(name, scale=span or 1.0, weight=weight, unit=unit, date=date), found, (name,), [], {}
+
+
+def _located(frame: pl.DataFrame, name: str, source: Any) -> tuple[np.ndarray, dict[tuple[float, float], str]]:
+    """(latitude and longitude of every row's code, the first code at each place that occurs).
+
+    source  a file with the codes in its first column and columns of latitude and longitude: named so (lat, lng, lon,
+            long, ...), else the second and the third
+    """
+    table = source if isinstance(source, pl.DataFrame) else read_table(source)
+    if table.width < 3:
+        raise InputError(f"the coordinates of {name!r} need three columns: code, latitude, longitude")
+    heads = {head.strip().lower(): head for head in table.columns[1:]}
+    axes = []
+    for names, place in ((("latitude", "lat"), 1), (("longitude", "lng", "lon", "long"), 2)):
+        axes.append(next((heads[x] for x in names if x in heads), table.columns[place]))
+    lat, lng = (numbers(table, axis) for axis in axes)
+    finite(lat, axes[0], 90.0)
+    finite(lng, axes[1], 360.0)
+    at: dict[str, tuple[float, float]] = {}
+    for code, *xy in zip(table[table.columns[0]].cast(pl.String).to_list(), lat.tolist(), lng.tolist(), strict=True):
+        if at.setdefault(code, (xy[0], xy[1])) != (xy[0], xy[1]):
+            raise InputError(f"the coordinates of {name!r} place the code {code!r} twice; keep one of the lines")
+    rows = frame[name].cast(pl.String).to_list()
+    unknown = [code for code in rows if code not in at]
+    if unknown:
+        shown = "a missing value" if unknown[0] is None else f"{unknown[0]!r}"
+        raise InputError(
+            f"column {name!r} has {len(unknown)} rows whose code is not among the coordinates, {shown} first; "
+            "add it, or leave the rows out"
+        )
+    codes: dict[tuple[float, float], str] = {}
+    for code in rows:
+        codes.setdefault(at[code], code)
+    return np.array([at[code] for code in rows], np.float64).reshape(-1, 2), codes
 
 
 def positions(frame: pl.DataFrame, name: str) -> tuple[np.ndarray | None, bool]:

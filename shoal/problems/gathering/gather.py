@@ -102,6 +102,10 @@ def by_exact(ask: Ask) -> Answer:
     assert x is not None
     labels, center, bound, done = exact.gather_exact_anywhere(x, ask.r, ask.left_out, ask.most, ask.seconds)
     kept = labels >= 0
+    radius = np.zeros(len(center))
+    np.maximum.at(radius, labels[kept], np.sqrt(((x[kept] - center[labels[kept]]) ** 2).sum(axis=1)))
+    middle, other = anywhere.recenter(x, labels, len(center))  # only the widest cluster was made as narrow as can be
+    center = np.where((other < radius)[:, None], middle, center)
     away = np.zeros(ask.space.n)
     away[kept] = np.sqrt(((x[kept] - center[labels[kept]]) ** 2).sum(axis=1))
     rows = np.array([np.flatnonzero(labels == c)[0] for c in range(len(center))], np.int64)
