@@ -310,3 +310,17 @@ def test_exact_radii_anywhere_do_not_depend_on_the_unit():
         g = shoal.gathering.gather(points * unit, 3, method="exact", centers="anywhere")
         assert g.cost / unit == pytest.approx(gather_optimum(points, 3, anywhere=True))
         assert g.certificate.lower_bound / unit == pytest.approx(g.cost / unit)
+
+
+@pytest.mark.parametrize("method", ["local", "disjoint", "threshold", "rounds"])
+@pytest.mark.parametrize("d", [1, 3])
+def test_centers_anywhere_are_never_worse_than_centers_at_points_on_a_line_and_in_space(method, d):
+    for seed in range(6):
+        points = np.random.default_rng(seed).integers(0, 5, (9, d)).astype(float)
+        free = shoal.gathering.gather(points, 3, method=method, centers="anywhere")
+        check(free, points, 3, 0, free=True)
+        assert free.cost <= shoal.gathering.gather(points, 3, method=method).cost + 1e-12
+        best = gather_optimum(np.column_stack([points, np.zeros(9)]), 3, anywhere=True) if d == 1 else 0.0
+        assert free.certificate.lower_bound <= (best or free.cost) + 1e-9
+        if d == 1:
+            assert free.cost <= free.certificate.guarantee.factor * best * (1 + 1e-12)

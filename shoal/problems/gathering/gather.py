@@ -104,11 +104,11 @@ def by_exact(ask: Ask) -> Answer:
     kept = labels >= 0
     radius = np.zeros(len(center))
     np.maximum.at(radius, labels[kept], np.sqrt(((x[kept] - center[labels[kept]]) ** 2).sum(axis=1)))
-    middle, other = anywhere.recenter(x, labels, len(center))  # only the widest cluster was made as narrow as can be
+    rows = np.array([np.flatnonzero(labels == c)[0] for c in range(len(center))], np.int64)
+    middle, other = anywhere.recenter(x, labels, len(center), rows)  # of the others nobody asked how wide they are
     center = np.where((other < radius)[:, None], middle, center)
     away = np.zeros(ask.space.n)
     away[kept] = np.sqrt(((x[kept] - center[labels[kept]]) ** 2).sum(axis=1))
-    rows = np.array([np.flatnonzero(labels == c)[0] for c in range(len(center))], np.int64)
     why = "integer programs over all smallest balls of few points"
     return Answer(Clusters(labels, rows, away), bound, why, center, done)
 
@@ -310,7 +310,7 @@ def _diverse(ask: Ask, name: str, diversity: Diversity, asked: int, improve: boo
     if not ask.at_points:
         x = space.coordinates
         assert x is not None
-        middle, _ = anywhere.recenter(x, best.labels, best.center.size)
+        middle, _ = anywhere.recenter(x, best.labels, best.center.size, best.center)
     return _result(ask, best, name, bound, why, middle, proved=proved, extra={"r": asked, "repaired": missing})
 
 
