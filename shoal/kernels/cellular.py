@@ -134,11 +134,11 @@ def absorb(order, choice, away, owner, size, radius):
 
 
 @njit(cache=True)
-def better_centers(coded, start, member, near, setup, center):
+def better_centers(coded, start, member, near, setup, allowed, center):
     """Move every center to the nearest-listed point, member or not, that makes size times radius plus set-up least.
 
     start  int64[m + 1], member int64[*]: the points of cluster c are member[start[c] : start[c + 1]]
-    near   int64[n, w]  the candidates: the center's list
+    near   int64[n, w]  the candidates: the center's list, as far as they are allowed, bool[n]
     center int64[m]     in and out
     """
     for c in range(start.size - 1):
@@ -150,6 +150,8 @@ def better_centers(coded, start, member, near, setup, center):
             v = old if e < 0 else near[old, e]
             if v < 0:
                 break
+            if e >= 0 and not allowed[v]:
+                continue
             far, room = 0.0, (best - setup[v]) / k
             for i in range(start[c], start[c + 1]):
                 d = distance(coded, v, member[i])

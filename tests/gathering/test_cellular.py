@@ -214,6 +214,15 @@ def test_search_only_lowers_the_cost_and_keeps_r():
     assert costs[3] / g.certificate.lower_bound < 1.3
 
 
+def test_no_center_is_a_point_left_out():
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        points = rng.integers(0, 9, (int(rng.integers(6, 30)), 2))
+        for method in ("search", "three_step"):
+            g = shoal.gathering.cellular(points, 3, epsilon=0.2, method=method, seed=0)
+            assert (g.labels[g.center_rows] >= 0).all()
+
+
 def test_a_seed_makes_it_reproducible():
     points = np.random.default_rng(3).random((400, 2))
     a, b = (shoal.gathering.cellular(points, 5, seed=11) for _ in range(2))

@@ -143,12 +143,12 @@ def improve(problem: Problem, found: Clusters, effort: str, seed: int, steps: in
 
 
 def nearby(problem: Problem, found: Clusters) -> Clusters:
-    """Every center moved to the point nearby that makes its cluster cheapest, a member or not."""
+    """Every center moved to the point nearby that makes its cluster cheapest, a member or not, but none left out."""
     space = problem.space
     order = np.argsort(found.labels, kind="stable")
     start = np.searchsorted(found.labels[order], np.arange(found.center.size + 1)).astype(np.int64)
     center = found.center.copy()
-    kernels.better_centers(space.coded, start, order, problem.near, problem.setup, center)
+    kernels.better_centers(space.coded, start, order, problem.near, problem.setup, found.labels >= 0, center)
     return finish(space, found.labels, center)
 
 
