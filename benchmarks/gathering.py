@@ -19,7 +19,7 @@ import polars as pl
 from record import record
 
 import shoal
-from shoal.cli.features import Asked, Features
+from shoal.engines.features import Asked, Features
 from shoal.problems.gathering import gather, project
 
 DATA = Path(__file__).parents[1].parent / "shared" / "data"

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     import polars as pl
 
-    from shoal.cli.features import Features
+    from shoal.engines.features import Features
     from shoal.recoding.centers import Published
 
 Table = Annotated[Path, typer.Argument(help="Table with a row per record: CSV (also .gz), Parquet or Excel.")]
@@ -170,7 +170,7 @@ def _run(
     import polars as pl
 
     from shoal.cli.common import answer, listed, pairs, working
-    from shoal.cli.features import Asked, Features
+    from shoal.engines.features import Asked, Features
     from shoal.engines.files import check_targets, column, publish_file, read_table, write_table
     from shoal.errors import InfeasibleError, PolicyError
     from shoal.recoding.centers import publish, verify

@@ -107,7 +107,7 @@ def _shown(
 ) -> np.ndarray:
     """The centers, those that are left out replaced by the nearest member."""
     rows = rows.copy()
-    for c in np.flatnonzero(labels[rows] < 0):
+    for c in np.flatnonzero(labels[rows] < 0).tolist():
         own = [np.asarray(x)[members[c]] for x in columns]
         middle = [np.repeat(np.asarray(x)[rows[c : c + 1]], members[c].size, axis=0) for x in columns]
         rows[c] = members[c][int(metric.between(own, middle).argmin())]

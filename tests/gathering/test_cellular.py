@@ -17,7 +17,7 @@ from shoal.problems.gathering.three_step import Table, procedure_one, tight
 from tests.oracles.gathering import cellular_optimum, distances, diverse
 
 few = settings(max_examples=30, deadline=None)
-grid = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=2, max_size=8)
+grid = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=2, max_size=9)
 rs = st.integers(1, 4)
 
 

@@ -16,7 +16,7 @@ import pytest
 
 import shoal.problems.gathering as gathering
 from shoal.cli import main
-from shoal.cli.features import Asked, Features
+from shoal.engines.features import Asked, Features
 from shoal.model.metric import Category, Metric, Number, Place
 from shoal.recoding.centers import publish
 

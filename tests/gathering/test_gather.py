@@ -16,7 +16,7 @@ from shoal.problems.gathering import exact
 from tests.oracles.gathering import distances, diverse, gather_optimum
 
 few = settings(max_examples=40, deadline=None)
-grid = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=2, max_size=8)
+grid = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=2, max_size=9)
 rs = st.integers(1, 4)
 shares = st.sampled_from([0.0, 0.13, 0.25, 0.4])
 
