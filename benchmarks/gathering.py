@@ -19,7 +19,7 @@ import polars as pl
 from record import record
 
 import shoal
-from shoal.cli.features import Features
+from shoal.engines.features import Asked, Features
 from shoal.problems.gathering import gather, project
 
 DATA = Path(__file__).parents[1].parent / "shared" / "data"
@@ -137,7 +137,7 @@ def adult() -> None:
     warm()
     frame = pl.read_csv(path, infer_schema=False)
     columns = ["age", "education-num", "hours-per-week", "sex", "race", "marital-status"]
-    features = Features.of(frame, columns, [], None, {}, {})
+    features = Features.of(frame, Asked(columns))
     rows = []
     for r in (5, 10, 50):
         for share in (0.0, 0.01):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     import polars as pl
 
-    from shoal.cli.features import Features
+    from shoal.engines.features import Features
     from shoal.recoding.centers import Published
 
 Table = Annotated[Path, typer.Argument(help="Table with a row per record: CSV (also .gz), Parquet or Excel.")]
@@ -27,6 +27,17 @@ Weights = Annotated[
     list[str] | None, typer.Option("--weight", "--weights", help="column=weight, 1 by default; the place is 'place'.")
 ]
 Units = Annotated[list[str] | None, typer.Option("--unit", help="column=unit, for the words: age=years.")]
+Hierarchies = Annotated[
+    list[str] | None,
+    typer.Option("--hierarchy", help="column=file.csv: values are as far apart as their first common class is high."),
+]
+Coordinates = Annotated[
+    list[str] | None,
+    typer.Option("--coordinates", help="column=file.csv: codes such as zip codes, by their latitude and longitude."),
+]
+Plane = Annotated[
+    bool, typer.Option("--plane", help="--latitude and --longitude name lengths in a plane, not degrees.")
+]
 Latitude = Annotated[str | None, typer.Option("--latitude", help="Column of latitudes in degrees.")]
 Longitude = Annotated[str | None, typer.Option("--longitude", help="Column of longitudes in degrees.")]
 Least = Annotated[int, typer.Option("--r", help="Least records of a cluster.")]
@@ -43,6 +54,11 @@ KeepOrder = Annotated[bool, typer.Option("--keep-order", help="Leave the rows of
 Seed = Annotated[int | None, typer.Option("--seed", help="Of the shuffling; fresh randomness by default.")]
 CertificateTo = Annotated[Path | None, typer.Option("--certificate", help="Write the certificate as JSON.")]
 Plot = Annotated[Path | None, typer.Option("--plot", help="Clusters and radii: .png, .svg or .pdf.")]
+Choices = Annotated[
+    Path | None, typer.Option("--choices", help="Picture of the cost against r and epsilon, around those asked.")
+]
+FrequencyL = Annotated[int | None, typer.Option("--l", help="At most 1/l of a cluster share a sensitive value.")]
+DistinctL = Annotated[int | None, typer.Option("--distinct-l", help="Least sensitive values of a cluster.")]
 Separator = Annotated[str | None, typer.Option("--separator", help="Column separator of a CSV, told by default.")]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
 
@@ -57,11 +73,14 @@ def gather(
     unit: Units = None,
     latitude: Latitude = None,
     longitude: Longitude = None,
+    plane: Plane = False,
+    hierarchy: Hierarchies = None,
+    coordinates: Coordinates = None,
     epsilon: Epsilon = 0.0,
     max_clusters: Annotated[int | None, typer.Option("--max-clusters", help="At most this many clusters.")] = None,
     sensitive: Sensitive = None,
-    l: Annotated[int | None, typer.Option("--l", help="At most 1/l of a cluster share a sensitive value.")] = None,
-    distinct_l: Annotated[int | None, typer.Option("--distinct-l", help="Least sensitive values of a cluster.")] = None,
+    l: FrequencyL = None,
+    distinct_l: DistinctL = None,
     method: Annotated[
         str, typer.Option("--method", help="auto, local, disjoint, threshold, peeling, rounds or exact.")
     ] = "auto",
@@ -73,9 +92,7 @@ def gather(
     seed: Seed = None,
     certificate: CertificateTo = None,
     plot: Plot = None,
-    choices: Annotated[
-        Path | None, typer.Option("--choices", help="Picture of the cost against r and epsilon, around those asked.")
-    ] = None,
+    choices: Choices = None,
     separator: Separator = None,
     as_json: AsJson = False,
 ) -> None:
@@ -89,7 +106,7 @@ def gather(
             distinct_l=distinct_l,
         )  # fmt: skip
 
-    asked = (columns, categories, weights, unit, latitude, longitude)
+    asked = (columns, categories, weights, unit, latitude, longitude, hierarchy, coordinates, plane)
     paths = (output, assignments, certificate, plot, choices)
     _run(table, r, asked, epsilon, sensitive, l, distinct_l, center, paths, keep_order, seed, separator, as_json, solve)
 
@@ -104,10 +121,19 @@ def cellular(
     unit: Units = None,
     latitude: Latitude = None,
     longitude: Longitude = None,
+    plane: Plane = False,
+    hierarchy: Hierarchies = None,
+    coordinates: Coordinates = None,
     setup_cost: Annotated[float | None, typer.Option("--setup-cost", help="Cost of each cluster.")] = None,
     epsilon: Epsilon = 0.0,
     max_diameter: Annotated[float | None, typer.Option("--max-diameter", help="Largest diameter of a cluster.")] = None,
     sensitive: Sensitive = None,
+    l: FrequencyL = None,
+    distinct_l: DistinctL = None,
+    method: Annotated[
+        str, typer.Option("--method", help="auto, search, three_step or exact; without --r also tight, procedure_one.")
+    ] = "auto",
+    effort: Annotated[str, typer.Option("--effort", help="fast, balanced or thorough.")] = "balanced",
     center: Centers = "record",
     output: Output = None,
     assignments: Assignments = None,
@@ -115,26 +141,23 @@ def cellular(
     seed: Seed = None,
     certificate: CertificateTo = None,
     plot: Plot = None,
+    choices: Choices = None,
     separator: Separator = None,
     as_json: AsJson = False,
 ) -> None:
     """Cluster records, at least r each, so that the sum of size times radius is small; publish the centers."""
 
-    def solve(points: Any, metric: Any, _codes: Any, least: int = r, share: float = epsilon) -> Any:
-        from importlib import import_module
+    def solve(points: Any, metric: Any, codes: Any, least: int = r, share: float = epsilon) -> Any:
+        from shoal.problems.gathering import cellular as solve_cellular
 
-        from shoal.errors import MissingDependencyError
+        return solve_cellular(
+            points, least, setup_cost, share, max_diameter, metric, method=method, effort=effort, sensitive=codes, l=l,
+            distinct_l=distinct_l, seed=seed,
+        )  # fmt: skip
 
-        found = getattr(import_module("shoal.problems.gathering"), "cellular", None)
-        if found is None:
-            raise MissingDependencyError("this version of shoal has no cellular clustering; use gather")
-        return found(points, r=least, setup_costs=setup_cost, epsilon=share, max_diameter=max_diameter, metric=metric)
-
-    asked = (columns, categories, weights, unit, latitude, longitude)
-    paths = (output, assignments, certificate, plot, None)
-    _run(
-        table, r, asked, epsilon, sensitive, None, None, center, paths, keep_order, seed, separator, as_json, solve
-    )  # fmt: skip
+    asked = (columns, categories, weights, unit, latitude, longitude, hierarchy, coordinates, plane)
+    paths = (output, assignments, certificate, plot, choices)
+    _run(table, r, asked, epsilon, sensitive, l, distinct_l, center, paths, keep_order, seed, separator, as_json, solve)
 
 
 def _run(
@@ -147,15 +170,16 @@ def _run(
     import polars as pl
 
     from shoal.cli.common import answer, listed, pairs, working
-    from shoal.cli.features import Features
+    from shoal.engines.features import Asked, Features
     from shoal.engines.files import check_targets, column, publish_file, read_table, write_table
     from shoal.errors import InfeasibleError, PolicyError
     from shoal.recoding.centers import publish, verify
 
     begun = time.perf_counter()
     output, assignments, certificate, plot, choices = paths
-    check_targets(paths, [table])
-    columns, categories, weights, units, latitude, longitude = asked
+    columns, categories, weights, units, latitude, longitude, hierarchy, coordinates, plane = asked
+    hierarchies, located = pairs(hierarchy or [], "--hierarchy"), pairs(coordinates or [], "--coordinates")
+    check_targets(paths, [table, *(h for h in hierarchies.values() if Path(h).exists()), *located.values()])
     names = listed(columns) or []
     if (latitude is None) != (longitude is None):
         raise PolicyError("a place needs both --latitude and --longitude")
@@ -176,9 +200,13 @@ def _run(
         )
     weigh = [part for text in weights or [] for part in text.split(",")]
     call_units = [part for text in units or [] for part in text.split(",")]
-    features = Features.of(
-        frame, names, listed(categories) or [], place, pairs(weigh, "--weights", float), pairs(call_units, "--unit")
+    told = Asked(
+        names, listed(categories) or [], place, pairs(weigh, "--weights", float), pairs(call_units, "--unit"),
+        hierarchies, located, plane,
     )  # fmt: skip
+    features = Features.of(frame, told)
+    if located and center == "mean":
+        raise PolicyError("the mean of places is no code; publish --center record or medoid")
     multisets = {name: frame[name].cast(pl.String).to_list() for name in secret}
     codes = _codes(multisets) if l or distinct_l else None
     read = time.perf_counter()
@@ -196,7 +224,7 @@ def _run(
     note = (
         f"largest radius {found.radius:.4g} {features.metric.unit}, no answer below "
         f"{found.certificate.lower_bound:.4g}; mean distance {found.mean_distance:.4g}"
-        if found.certificate.details.get("problem") != "cellular" and found.cost == found.radius
+        if found.certificate.unit == features.metric.unit
         else f"cost {found.cost:.4g}, no answer below {found.certificate.lower_bound:.4g}; largest radius "
         f"{found.radius:.4g} {features.metric.unit}, mean distance {found.mean_distance:.4g}"
     )
@@ -209,13 +237,13 @@ def _run(
         from shoal.report.clusters import draw_choices
 
         rows = [
-            (least, share, g.radius, g.certificate.lower_bound, g.mean_distance)
+            (least, share, g.cost, g.certificate.lower_bound, g.mean_distance)
             for least in sorted({max(2, r // 2), r, 2 * r, 4 * r})
             for share in sorted({0.0, 0.01, 0.05, epsilon})
             if least <= frame.height
             for g in [solve(tuple(features.values), features.metric, codes, least, share)]
         ]
-        publish_file(choices, lambda to: draw_choices(to, rows, features.metric.unit))
+        publish_file(choices, lambda to: draw_choices(to, rows, features.metric.unit, found.certificate.unit))
     if certificate is not None:
         publish_file(certificate, lambda to: to.write_text(found.certificate.to_json(), encoding="utf-8"))
     done = time.perf_counter()
@@ -267,8 +295,9 @@ def _centers(form: Published, features: Features) -> pl.DataFrame:
     from shoal.recoding.centers import texts
 
     out: dict[str, Any] = {"cluster": np.arange(form.records.size)}
-    for center, names, values in zip(form.centers, features.names, features.texts, strict=True):
-        out |= dict(zip(names, texts(center, values), strict=True))
+    for center, names, values, codes in zip(form.centers, features.names, features.texts, features.codes, strict=True):
+        shown = [[codes[x, y] for x, y in center.value.tolist()]] if codes else texts(center, values)
+        out |= dict(zip(names, shown, strict=True))
     out |= {"records": form.records, "radius": form.radius}
     return pl.DataFrame(out | {name: form.multisets(name) for name in form.sensitive})
 

@@ -10,11 +10,12 @@ from numba import njit
 
 @njit(cache=True)
 def enclosing_ball(x, member, steps, center):
-    """A small ball around some points; in the plane the smallest.
+    """A small ball around some points; on a line and in the plane the smallest.
 
     x       float64[n, d]
     member  int64[m]    the points, at least one
-    steps   steps of Badoiu and Clarkson's walk towards the farthest point (d other than 2); within about 1/steps
+    steps   steps of Badoiu and Clarkson's walk towards the farthest point (d above 2), of which the best center is
+            kept; within about 1/steps
     center  float64[d]  out
     returns the distance of the farthest member from center, so the ball holds all members whatever the rounding
 
@@ -23,7 +24,12 @@ def enclosing_ball(x, member, steps, center):
     m, d = member.size, x.shape[1]
     for c in range(d):
         center[c] = x[member[0], c]
-    if d == 2:
+    if d == 1:
+        low, high = center[0], center[0]
+        for i in range(1, m):
+            low, high = min(low, x[member[i], 0]), max(high, x[member[i], 0])
+        center[0] = (low + high) / 2
+    elif d == 2:
         radius = 0.0
         for i in range(1, m):
             a = member[i]
@@ -49,18 +55,22 @@ def enclosing_ball(x, member, steps, center):
                     ux, uy = (qy * p2 - py * q2) / cross, (px * q2 - qx * p2) / cross
                     center[0], center[1], radius = x[a, 0] + ux, x[a, 1] + uy, math.hypot(ux, uy)
     else:
+        walk, least = center.copy(), np.inf
         for step in range(1, steps + 1):
             far, who = -1.0, 0
             for i in range(m):
                 away = 0.0
                 for c in range(d):
-                    away += (x[member[i], c] - center[c]) ** 2
+                    away += (x[member[i], c] - walk[c]) ** 2
                 if away > far:
                     far, who = away, member[i]
+            if far < least:
+                least = far
+                center[:] = walk
             if far <= 0.0:
                 break
             for c in range(d):
-                center[c] += (x[who, c] - center[c]) / (step + 1)
+                walk[c] += (x[who, c] - walk[c]) / (step + 1)
     far = 0.0
     for i in range(m):
         away = 0.0

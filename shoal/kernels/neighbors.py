@@ -111,14 +111,15 @@ def settle(s, rows, which, places, reached, start, copies, position, k, index, f
     """
     m, q = rows.size, places.shape[1]
     sure = np.empty(m, np.bool_)
-    near = np.empty(q)
+    near, straight = np.empty(q), np.arange(q)
     for i in range(m):
         me, line = rows[i], which[i]
-        size = 0
+        size, rising = 0, True
         while size < q and places[line, size] >= 0:
             near[size] = distance(s, me, copies[start[places[line, size]]])
+            rising = rising and (size == 0 or near[size - 1] <= near[size])
             size += 1
-        order = np.argsort(near[:size], kind="mergesort")
+        order = straight[:size] if rising else np.argsort(near[:size], kind="mergesort")
         filled = 0
         for o in order:
             if filled == k:

@@ -66,7 +66,8 @@ def publish(
     center       "record"; "mean" (numbers and places averaged, of other columns the medoid); "medoid" (per column the
                  value with the least total distance)
 
-    Spreads are measured from the center published.  O(n log n), places' medoids O(sum of squared sizes).
+    A record that is left out is never shown: where one is a center, the member nearest to it stands in.  Spreads are
+    measured from the center published.  O(n log n), places' medoids O(sum of squared sizes).
     """
     if center not in KINDS:
         raise PolicyError.unknown("kind of center", center, KINDS)
@@ -80,6 +81,8 @@ def publish(
     if center == "record" and (np.asarray(center_rows) < 0).any():
         raise PolicyError("these centers are no records; publish center='mean' or 'medoid'")
     start = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
+    if center == "record":
+        center_rows = _shown(labels, np.asarray(center_rows), metric, columns, np.split(member, start[1:]))
     centers = []
     for feature, values in zip(metric.features, columns, strict=True):
         mine = np.asarray(values)[member]
@@ -97,6 +100,18 @@ def publish(
     }
     words = [radius_words(centers, c) for c in range(sizes.size)]
     return Published(tuple(centers), sizes, words, counts)
+
+
+def _shown(
+    labels: np.ndarray, rows: np.ndarray, metric: Metric, columns: Sequence[np.ndarray], members: Sequence[np.ndarray]
+) -> np.ndarray:
+    """The centers, those that are left out replaced by the nearest member."""
+    rows = rows.copy()
+    for c in np.flatnonzero(labels[rows] < 0).tolist():
+        own = [np.asarray(x)[members[c]] for x in columns]
+        middle = [np.repeat(np.asarray(x)[rows[c : c + 1]], members[c].size, axis=0) for x in columns]
+        rows[c] = members[c][int(metric.between(own, middle).argmin())]
+    return rows
 
 
 def verify(published: Published, records: int, r: int, l: int = 1, distinct_l: int = 1) -> None:

@@ -64,13 +64,17 @@ def draw(path: Path, form: Form, radii: np.ndarray, unit: str, *, title: str = "
     figure.savefig(path)
 
 
-def draw_choices(path: Path, rows: Sequence[tuple[int, float, float, float, float]], unit: str) -> None:
-    """Largest radius and mean distance against r, a line per epsilon, with the bound under each radius.
+def draw_choices(
+    path: Path, rows: Sequence[tuple[int, float, float, float, float]], unit: str, cost_unit: str | None = None
+) -> None:
+    """Cost and mean distance against r, a line per epsilon, with the bound under each cost.
 
-    rows  (r, epsilon, radius, lower bound, mean distance)
+    rows       (r, epsilon, cost, lower bound, mean distance)
+    cost_unit  the cost's unit where it is not a radius
     """
     if not rows:
-        raise PolicyError("there is no answer to draw; give rows of r, epsilon, radius, bound and mean distance")
+        raise PolicyError("there is no answer to draw; give rows of r, epsilon, cost, bound and mean distance")
+    radius = cost_unit is None or cost_unit == unit
     figure, axes = _figure(path, 2)
     shares = sorted({row[1] for row in rows})
     for i, share in enumerate(shares):
@@ -80,9 +84,14 @@ def draw_choices(path: Path, rows: Sequence[tuple[int, float, float, float, floa
         axes[0].plot(r, [row[2] for row in mine], "o-", color=color, label=f"{share:g} left out")
         axes[0].plot(r, [row[3] for row in mine], ":", color=color)
         axes[1].plot(r, [row[4] for row in mine], "o-", color=color, label=f"{share:g} left out")
-    for axis, what in zip(axes, ("largest radius (dotted: no answer below)", "mean distance"), strict=True):
+    first = "largest radius" if radius else "sum of size times radius"
+    panels = (
+        (axes[0], f"{first} (dotted: no answer below)", unit if radius else cost_unit),
+        (axes[1], "mean distance", unit),
+    )
+    for axis, what, measure in panels:
         axis.set_xlabel("r")
-        axis.set_ylabel(unit)
+        axis.set_ylabel(measure)
         axis.set_title(what, fontsize=11, loc="left")
         axis.set_ylim(bottom=0)
         axis.legend(frameon=False, fontsize=9)

@@ -84,3 +84,23 @@ def shared_idle_point(r: int) -> tuple[np.ndarray, int, float]:
     """
     x = np.concatenate([np.zeros(r), [-1.0], [r + 1.0], np.full(r, r + 3.0)])
     return np.stack([x, np.zeros_like(x)], axis=1), r, 3.0 * (r + 1)
+
+
+def leftovers_at_both_ends(m: int, length: float = 2000.0) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+    """(points, labels, centers, r = 3) of clusters to be made disjoint; m directions at each of two places.
+
+    At a place a stand m trios, each in a direction of its own, and between a and each trio a point f whose cluster of
+    three holds a and one of the trio.  A wide cluster in the middle owns both places.  Every f belongs to its trio;
+    going with the wide cluster joins points of both places, at m times the cost.
+    """
+    points, labels, centers = [np.zeros(m + 1) for _ in range(5)], [0] * 5, [2]
+    points[0][m], points[1][m] = -length / 2, length / 2
+    for k in range(m):
+        for side in (0, 1):
+            step = np.eye(m + 1)[k]
+            for away in (1.0, 1.9, 2.05, 2.1):
+                points.append(points[side] + away * step)
+            f = len(points) - 4
+            labels += [len(centers), *[len(centers) + 1] * 3]
+            centers += [f, f + 2]
+    return np.array(points), np.array(labels), np.array(centers), 3

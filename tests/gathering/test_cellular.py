@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.errors import InfeasibleError, InputError, PolicyError
-from shoal.problems.gathering import prices, search
+from shoal.problems.gathering import exact, prices, search
 from shoal.problems.gathering.space import space_of
 from shoal.problems.gathering.three_step import Table, procedure_one, tight
 from tests.oracles.gathering import cellular_optimum, distances, diverse
 
 few = settings(max_examples=30, deadline=None)
-grid = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=2, max_size=8)
+grid = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=2, max_size=9)
 rs = st.integers(1, 4)
 
 
@@ -214,6 +214,15 @@ def test_search_only_lowers_the_cost_and_keeps_r():
     assert costs[3] / g.certificate.lower_bound < 1.3
 
 
+def test_no_center_is_a_point_left_out():
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        points = rng.integers(0, 9, (int(rng.integers(6, 30)), 2))
+        for method in ("search", "three_step"):
+            g = shoal.gathering.cellular(points, 3, epsilon=0.2, method=method, seed=0)
+            assert (g.labels[g.center_rows] >= 0).all()
+
+
 def test_a_seed_makes_it_reproducible():
     points = np.random.default_rng(3).random((400, 2))
     a, b = (shoal.gathering.cellular(points, 5, seed=11) for _ in range(2))
@@ -257,3 +266,35 @@ def test_the_widest_a_search_may_look_at_does_not_matter_for_validity():
 def test_contradictions_are_refused_with_the_value(ask, error, says):
     with pytest.raises(error, match=says):
         shoal.gathering.cellular(np.zeros((5, 2)), **ask)
+
+
+def test_an_exact_method_out_of_time_promises_nothing_and_its_bound_holds(monkeypatch):
+    points = np.random.default_rng(14).random((8, 2))
+    best = cellular_optimum(distances(points), 3)
+    for half_done in (None, np.zeros(0)):
+        solve = exact.Program.solve
+
+        def stopped(self, seconds, full=half_done is not None, solve=solve):
+            found, bound, _ = solve(self, seconds)
+            return (found, bound / 2, False) if full else (None, bound / 2, False)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(exact.Program, "solve", stopped)
+            g = shoal.gathering.cellular(points, 3, method="exact")
+        check(g, points, 3)
+        assert g.certificate.guarantee.factor is None
+        assert g.certificate.lower_bound <= best <= g.cost + 1e-9
+
+
+def test_a_search_for_the_diameter_keeps_what_three_steps_promise(monkeypatch):
+    """An answer of the search that costs too much, or is too wide, is not taken."""
+    points = np.random.default_rng(5).random((40, 2))
+    start = shoal.gathering.cellular(points, 3, max_diameter=0.5, method="three_step", improve=False)
+
+    def one_cluster(problem, found, *_):
+        return search.finish(problem.space, np.zeros(problem.space.n, np.int64), found.center[:1])
+
+    monkeypatch.setattr(search, "improve", one_cluster)
+    g = shoal.gathering.cellular(points, 3, max_diameter=0.5, method="three_step")
+    assert g.cost == start.cost
+    assert g.diameter == start.diameter

@@ -45,6 +45,12 @@ def test_the_left_out_are_nowhere():
     verify(p, 5, 2)
 
 
+def test_a_left_out_record_is_no_published_center_the_nearest_member_is():
+    p = publish(LABELS, np.array([5, 3]), METRIC, (AGE, PLACE, SEX))
+    assert p.centers[0].value[0] == 33  # 99 years old is the one left out
+    assert p.radius[0] == "within 3 years and 3.5 km; sex may differ"
+
+
 def test_means_and_medoids():
     mean, medoid = form("mean"), form("medoid")
     assert mean.centers[0].value == pytest.approx([94 / 3, 60], abs=0.01)

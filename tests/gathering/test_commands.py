@@ -2,24 +2,39 @@
 
 from __future__ import annotations
 
+import io
 import json
+import signal
 import subprocess
 import sys
 from collections import Counter
+from contextlib import redirect_stderr, redirect_stdout
 
 import numpy as np
 import polars as pl
 import pytest
 
 import shoal.problems.gathering as gathering
+from shoal.cli import main
+from shoal.engines.features import Asked, Features
 from shoal.model.metric import Category, Metric, Number, Place
 from shoal.recoding.centers import publish
 
 
 def run(*arguments: object) -> subprocess.CompletedProcess:
-    return subprocess.run(
-        [sys.executable, "-m", "shoal", *map(str, arguments)], capture_output=True, text=True, check=False
-    )
+    """The command, in this process: what it prints and its exit status."""
+    out, err, status = io.StringIO(), io.StringIO(), 0
+    before, asked = signal.getsignal(signal.SIGTERM), sys.argv
+    sys.argv = ["shoal", *map(str, arguments)]
+    try:
+        with redirect_stdout(out), redirect_stderr(err):
+            main()
+    except SystemExit as left:
+        status = int(left.code or 0)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+        sys.argv = asked
+    return subprocess.CompletedProcess(arguments, status, out.getvalue(), err.getvalue())
 
 
 @pytest.fixture(scope="module")
@@ -146,7 +161,8 @@ def test_max_clusters_distinct_l_and_methods(people):
 
 
 def test_too_few_records_leave_with_3(people, tmp_path):
-    done = run("gather", people, "--columns", "age", "--r", 201, "-o", tmp_path / "c.csv")
+    words = ["gather", people, "--columns", "age", "--r", "201", "-o", tmp_path / "c.csv"]
+    done = subprocess.run([sys.executable, "-m", "shoal", *words], capture_output=True, text=True, check=False)
     assert done.returncode == 3
     assert "largest r possible is 200" in done.stderr
     assert not (tmp_path / "c.csv").exists()
@@ -222,11 +238,108 @@ def test_plots_show_two_columns_of_numbers_or_say_that_there_are_none(tmp_path):
         assert "<svg" in text
 
 
-@pytest.mark.skipif(not hasattr(gathering, "cellular"), reason="cellular clustering is not in this version")
 def test_cellular(people, tmp_path):
-    done = run("cellular", people, "--columns", "age,sex", "--r", 5, "-o", tmp_path / "c.csv", "--json")
+    done = run("cellular", people, "--columns", "age,sex", "--r", 5, "-o", tmp_path / "c.csv", "--json", "--seed", 1,
+               "--sensitive", "disease", "--l", 2, "--choices", tmp_path / "choices.svg")  # fmt: skip
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout)
     assert said["smallest_cluster"] >= 5
     assert said["certificate"]["lower_bound"] <= said["cost"]
-    assert pl.read_csv(tmp_path / "c.csv")["records"].sum() == 200
+    table = pl.read_csv(tmp_path / "c.csv")
+    assert table["records"].sum() == 200
+    for records, disease in table.select("records", "disease").iter_rows():
+        assert 2 * max(int(x.split("(")[1][:-1]) for x in disease.split("; ")) <= records
+    assert "sum of size times radius" in (tmp_path / "choices.svg").read_text()
+
+
+def test_cellular_takes_set_up_costs_a_diameter_and_a_method(people):
+    base = ("cellular", people, "--columns", "age", "--r", 3, "--json", "--seed", 1)
+    plain = json.loads(run(*base).stdout)
+    dear = json.loads(run(*base, "--setup-cost", 50).stdout)
+    assert dear["clusters"] < plain["clusters"]
+    narrow = json.loads(run(*base, "--max-diameter", 0.5, "--method", "three_step").stdout)
+    assert narrow["certificate"]["guarantee"]["factor"] == 120
+    done = run(*base, "--max-diameter", 0)
+    assert done.returncode == 3
+    assert "largest diameter" in done.stderr
+
+
+@pytest.fixture(scope="module")
+def visits(tmp_path_factory):
+    """Zip codes of two cities, jobs of two trades."""
+    folder = tmp_path_factory.mktemp("visits")
+    jobs = ["nurse", "doctor", "welder", "smith"]
+    (folder / "t.csv").write_text(
+        "zip,job,x,y\n" + "".join(f"0{i % 4 + 1}00{i % 2},{jobs[i % 4]},{i % 4 // 2},{i}\n" for i in range(40))
+    )
+    (folder / "zips.csv").write_text(
+        "code,lng,lat\n"
+        + "".join(f"0{i + 1}00{i % 2},{-70 + i * 0.01 + (i > 1) * 9},{40 + i * 0.01}\n" for i in range(4))
+    )
+    (folder / "jobs.csv").write_text("nurse;health;*\ndoctor;health;*\nwelder;metal;*\nsmith;metal;*\nspare;metal;*\n")
+    return folder
+
+
+def test_a_hierarchy_says_how_far_apart_values_are(visits, tmp_path):
+    base = ("gather", visits / "t.csv", "--columns", "job", "--r", 15, "-o", tmp_path / "c.csv", "--json")
+    done = run(*base, "--hierarchy", f"job={visits / 'jobs.csv'}")
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    assert said["radius"] == 0.5  # within a trade
+    assert said["clusters"] == 2
+    assert "hierarchy of 3 levels" in said["metric"]["features"][0]
+    assert set(pl.read_csv(tmp_path / "c.csv")["radius"]) == {"job may differ up to level 1 of 2"}
+    assert json.loads(run(*base).stdout)["radius"] == 1  # without it, all values are one apart
+    (tmp_path / "few.csv").write_text("nurse;health\n")
+    done = run(*base, "--hierarchy", f"job={tmp_path / 'few.csv'}")
+    assert done.returncode == 2
+    assert "'job'" in done.stderr
+
+
+def test_zip_codes_are_places_of_a_coordinate_table(visits, tmp_path):
+    base = ("gather", visits / "t.csv", "--columns", "zip", "--r", 15)
+    where = ("--coordinates", f"zip={visits / 'zips.csv'}")
+    done = run(*base, *where, "-o", tmp_path / "c.csv", "--plot", tmp_path / "p.svg", "--json")
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    assert said["certificate"]["unit"] == "km"
+    assert said["radius"] == pytest.approx(1.4, abs=0.01)  # 0.01 degrees each way, 40 north
+    table = pl.read_csv(tmp_path / "c.csv", infer_schema=False)
+    assert {zip_[:2] in ("01", "02") for zip_ in table["zip"]} == {True, False}
+    assert set(table["zip"]) <= {"01000", "02001", "03000", "04001"}
+    assert all(words.startswith("within 1.") and words.endswith(" km") for words in table["radius"])
+    assert "longitude" in (tmp_path / "p.svg").read_text()
+    assert run(*base, *where, "--center", "medoid").returncode == 0
+    (tmp_path / "bad.csv").write_text("code,lat,lng\n01000,1,2\n")
+    (tmp_path / "far.csv").write_text("code,lat,lng\n01000,100,2\n")
+    for options, words in (
+        ([*where, "--center", "mean"], "no code"),
+        (["--coordinates", f"zip={tmp_path / 'bad.csv'}"], "30 rows whose code is not among the coordinates"),
+        (["--coordinates", f"zip={tmp_path / 'far.csv'}"], "'lat'"),
+        (["--coordinates", f"zap={visits / 'zips.csv'}"], "'zap'"),
+        ([*where, "--categories", "zip"], "told two kinds"),
+    ):
+        done = run(*base, *options)
+        assert done.returncode == 2, done.stdout
+        assert words in done.stderr
+
+
+def test_coordinates_in_a_plane(visits):
+    where = ("--latitude", "x", "--longitude", "y", "--plane", "--unit", "place=m")
+    done = run("gather", visits / "t.csv", *where, "--r", 5, "--json")
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    assert said["certificate"]["unit"] == "m"
+    assert "in the plane" in said["metric"]["features"][0]
+
+
+def test_features_from_a_frame_in_code(visits):
+    frame = pl.read_csv(visits / "t.csv", infer_schema=False)
+    asked = Asked(
+        ["zip", "job"], hierarchies={"job": str(visits / "jobs.csv")}, coordinates={"zip": visits / "zips.csv"}
+    )
+    f = Features.of(frame, asked)
+    g = gathering.gather(tuple(f.values), 8, metric=f.metric)
+    assert g.sizes.min() >= 8
+    d = f.metric.between([v[:1] for v in f.values], [v[2:3] for v in f.values])
+    assert 1 <= d[0] <= np.sqrt(2)  # another trade, and nearly the span away

@@ -110,6 +110,18 @@ def test_sharing_after_procedure_one_is_no_constant_factor():
     assert cellular_optimum(distances(families.shared_idle_point(3)[0]), 3) == pytest.approx(12.0)
 
 
+def test_a_leftover_goes_with_an_open_cluster_no_wider_than_itself():
+    points, labels, center, r = families.leftovers_at_both_ends(60)
+    table = Table(shoal.problems.gathering.space.space_of(points))
+    shared = 0.0
+    for c, v in enumerate(center):
+        members = np.union1d(np.flatnonzero(labels == c), table.ranked[v, :r])
+        shared += members.size * table.distances[v, members].max()
+    found = unshare(table.distances, table.ranked, r, Priced(labels, center, np.zeros(table.n)))
+    assert np.bincount(found.labels).min() >= r
+    assert cost(found) <= 10 * shared
+
+
 def stepped(d, r, fixed, share, steps=4000):
     """Procedure 1 with a clock: time advances in small steps, events are looked for after each."""
     n = len(d)
@@ -163,3 +175,31 @@ def test_a_price_run_never_opens_a_cluster_without_a_free_point():
         assert isinstance(found, Priced)
         assert np.array_equal(np.unique(found.labels), np.arange(found.center.size))
     assert duals.holders(np.array([[0, 1], [1, 0]]), np.zeros((2, 2)))[0].tolist() == [0, 2, 4]
+
+
+@given(seed=st.integers(0, 10**6), n=st.integers(4, 30), r=st.integers(1, 4), share=st.sampled_from([0.0, 1.0]))
+@settings(max_examples=40, deadline=None)
+def test_who_stands_in_is_no_smaller_and_nobody_pays_for_two_that_are_kept(seed, n, r, share):
+    rng = np.random.default_rng(seed)
+    table = Table(shoal.problems.gathering.space.space_of(rng.integers(0, 9, (n, 2))))
+    witness, center, radius, alpha = np.full(n, -1), np.zeros(n, np.int64), np.zeros(n), np.zeros(n)
+    m, _ = duals.tighten(
+        table.distances, table.ranked, r, rng.random(n) * 5, share * r, 0, np.inf, witness, center, radius, alpha
+    )
+    center, radius = center[:m], radius[:m]
+    chosen, stand_in = np.zeros(m, np.bool_), np.zeros(m, np.int64)
+    duals.independent(table.distances, center, radius, alpha, chosen, stand_in)
+    pays = (table.distances[center] <= radius[:, None]) & (radius[:, None] < alpha)
+    assert (pays[chosen].sum(axis=0) <= 1).all()
+    for c in range(m):
+        if chosen[c]:
+            assert stand_in[c] == c
+        else:
+            assert chosen[stand_in[c]]
+            assert radius[stand_in[c]] >= radius[c]
+            assert (pays[c] & pays[stand_in[c]]).any()
+    found = tight(table, r, np.zeros(n), float(r)) if n >= r else None
+    if found is not None:  # the center of each cluster lies within three of its ball's radii, which r points have paid
+        reach = np.zeros(found.center.size)
+        np.maximum.at(reach, found.labels, table.distances[found.center[found.labels], np.arange(n)])
+        assert (r * reach / 3).sum() <= found.alpha.sum() + 1e-9

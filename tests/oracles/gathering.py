@@ -22,25 +22,18 @@ def members(mask: int) -> list[int]:
 
 def radius_at_points(d: np.ndarray, inside: list[int]) -> float:
     """Smallest largest distance from any input point, a member or not."""
-    return min(max(d[v, i] for i in inside) for v in range(len(d)))
+    return float(d[:, inside].max(axis=1).min())
 
 
-def radius_anywhere(points, inside: list[int]) -> float:
-    """Radius of the smallest enclosing disc in the plane: of one point, two, or three."""
-    x = np.asarray(points, float)[inside]
-    best = np.inf
-    for size in (1, 2, 3):
-        for few in combinations(x, min(size, len(x))):
-            a = np.array(few)
-            if len(a) < 3:
-                middle = a.mean(axis=0)
-            else:
-                m = 2 * (a[1:] - a[0])
-                if abs(np.linalg.det(m)) < 1e-12:
-                    continue
-                middle = np.linalg.solve(m, (a[1:] ** 2).sum(axis=1) - (a[0] ** 2).sum())
-            best = min(best, float(np.sqrt(((x - middle) ** 2).sum(axis=1)).max()))
-    return best
+def disc_centers(points) -> np.ndarray:
+    """Where the smallest enclosing disc of some of the points can be: at one, between two, or round three of them."""
+    x = np.asarray(points, float)
+    out = [*x, *((a + b) / 2 for a, b in combinations(x, 2))]
+    for a, b, c in combinations(x, 3):
+        m = 2 * np.array([b - a, c - a])
+        if abs(np.linalg.det(m)) >= 1e-12:
+            out.append(np.linalg.solve(m, [b @ b - a @ a, c @ c - a @ a]))
+    return np.array(out)
 
 
 def optimum(
@@ -81,8 +74,13 @@ def optimum(
 def gather_optimum(points, r, *, left_out=0, most=None, anywhere=False, d=None, allowed=lambda _inside: True) -> float:
     """Least largest radius."""
     d = distances(points) if d is None else d
-    cost = (lambda s: radius_anywhere(points, s)) if anywhere else (lambda s: radius_at_points(d, s))
-    return optimum(len(d), r, cost, left_out=left_out, most=most, allowed=allowed)
+    if anywhere:
+        x = np.asarray(points, float)
+        apart = np.sqrt(((disc_centers(x)[:, None] - x[None]) ** 2).sum(axis=-1))
+        return optimum(
+            len(d), r, lambda s: float(apart[:, s].max(axis=1).min()), left_out=left_out, most=most, allowed=allowed
+        )
+    return optimum(len(d), r, lambda s: radius_at_points(d, s), left_out=left_out, most=most, allowed=allowed)
 
 
 def cellular_optimum(d, r=1, *, setup=None, left_out=0, max_diameter=None) -> float:

@@ -94,15 +94,22 @@ def _disc(
     return low, Disc(p, center + x[p], high)
 
 
-def recenter(x: np.ndarray, labels: np.ndarray, clusters: int, steps: int = STEPS) -> tuple[np.ndarray, np.ndarray]:
-    """(centers float64[m, d], radii float64[m]): the smallest ball of every cluster, exact in the plane.
+def recenter(
+    x: np.ndarray, labels: np.ndarray, clusters: int, point: np.ndarray, steps: int = STEPS
+) -> tuple[np.ndarray, np.ndarray]:
+    """(centers float64[m, d], radii float64[m]): the smallest ball of every cluster, exact in the plane and on a line.
 
-    Elsewhere within about 1/steps of the smallest, and never smaller than its farthest member is away.
+    Elsewhere within about 1/steps of the smallest, and never wider than around the cluster's point int64[m].
     """
     member = np.argsort(labels, kind="stable")
     start = np.searchsorted(labels[member], np.arange(clusters + 1))
     center, radius = np.zeros((clusters, x.shape[1])), np.zeros(clusters)
     kernels.enclosing_balls(x, start.astype(np.int64), member, steps, center, radius)
+    kept = np.flatnonzero(labels >= 0)
+    around = np.zeros(clusters)
+    np.maximum.at(around, labels[kept], np.sqrt(((x[kept] - x[point[labels[kept]]]) ** 2).sum(axis=1)))
+    narrow = around < radius
+    center[narrow], radius[narrow] = x[point[narrow]], around[narrow]
     return center, radius
 
 
@@ -137,7 +144,7 @@ def polish(space: Space, found: Clusters, r: int, goal: float, moves: int = 2000
     assert x is not None
     labels = found.labels.copy()
     m = found.center.size
-    center, radius = recenter(x, labels, m)
+    center, radius = recenter(x, labels, m, found.center)
     members = _members(labels, m)
     scratch = np.empty(x.shape[1])
 

@@ -24,6 +24,7 @@ from shoal.problems.gathering.three_step import Table, procedure_one, three_step
 PAPER = "Aggarwal et al. 2006"
 ALIKE = 1 - 1e-12  # sums that differ by rounding only
 SAFE = 1 - 1e-9
+EXACT = 1e-6  # a bound this near means that the integer program was solved
 SMALL = 1000  # up to this many points "auto" also starts from the method with a proved factor
 
 
@@ -66,7 +67,7 @@ def by_tight(ask: Ask) -> Answer:
     p = _plain(ask, "tight")
     found = tight(Table(p.space), 1, p.setup)
     start = search.finish(p.space, found.labels, found.center)
-    promise = Guarantee(factor=4.0, theorem="docs/gathering.md, Theorem 4: the largest of the paid clusters")
+    promise = Guarantee(factor=4.0, theorem="docs/gathering.md, Theorem 5: the largest of the paid clusters")
     return Answer(_improved(ask, start), promise, found.alpha)
 
 
@@ -87,18 +88,29 @@ def by_three_step(ask: Ask) -> Answer:
     found, alpha = three_step(Table(p.space), p.r, ask.left_out, widest)
     if found is None:
         raise InfeasibleError(f"some point has no {p.r - 1} others within the largest diameter {widest:g}")
-    factor, where = 120.0, "Theorem 5"
+    factor, where = 120.0, "Theorem 6"
     if ask.left_out:
-        factor, where = 180.0, "Theorem 6"
+        factor, where = 165.0, "Theorem 7"
     if p.max_diameter is not None:
-        where = "Theorem 7: against the optimum within the cap, which this may exceed up to 30 fold"
+        where = "Theorem 8: against the optimum within the cap, which this may exceed up to 30 fold"
     promise = Guarantee(factor=factor, theorem=f"docs/gathering.md, {where}")
-    whole = not ask.left_out and p.max_diameter is None
     if p.max_diameter is None:
         found = _improved(ask, found)
     elif ask.improve:
-        found = search.improve(p, found, ask.effort, ask.seed)
+        found = _within_promise(ask, found, factor)
+    whole = not ask.left_out and p.max_diameter is None
     return Answer(found, promise, alpha / 2 if whole else None)
+
+
+def _within_promise(ask: Ask, start: Clusters, factor: float) -> Clusters:
+    """The search trades cost for diameter; its answer is taken only if cost and diameter are still as promised."""
+    p = ask.problem
+    trial = search.improve(p, start, ask.effort, ask.seed)
+    price, _ = prices.raised(p.near, p.far, p.r, p.setup, left_out=ask.left_out)
+    cheap = max(search.cost(p, start), factor * prices.bound(price, ask.left_out) * SAFE)
+    wide = max(float(search.diameters(p.space, start).max(initial=0.0)), p.max_diameter or 0.0)
+    kept = search.cost(p, trial) <= cheap and float(search.diameters(p.space, trial).max(initial=0.0)) <= wide
+    return trial if kept else start
 
 
 def by_exact(ask: Ask) -> Answer:
@@ -107,9 +119,13 @@ def by_exact(ask: Ask) -> Answer:
     if p.diversity is not None:
         raise PolicyError("method 'exact' does not look at sensitive values; use 'search'")
     found, bound = exact.cellular_exact(p.space, p.r, p.setup, ask.left_out, p.max_diameter, ask.seconds)
-    if found is None:
+    if found is None and bound == np.inf:
         raise InfeasibleError(f"no clustering of r = {p.r} meets the largest diameter {p.max_diameter}")
-    return Answer(found, Guarantee(factor=1.0, theorem="one integer program over all centers and radii"), None, bound)
+    if found is None:  # the time ran out
+        return Answer(by_search(ask).clusters, bound=bound)
+    solved = bound >= search.cost(p, found) * (1 - EXACT)  # else the time ran out
+    promise = Guarantee(factor=1.0, theorem="one integer program over all centers and radii") if solved else Guarantee()
+    return Answer(found, promise, None, bound)
 
 
 METHODS: dict[str, Callable[[Ask], Answer]] = {
@@ -181,7 +197,7 @@ def cellular(
     max_diameter    largest distance within a cluster.  Meeting it is NP-hard, so it is searched for; the certificate's
                     details say whether it is met ("cap_met")
     method          "auto", "search", "tight" (set-up costs, factor 4), "procedure_one" (the paper's, factor 4),
-                    "three_step" (r, factor 120), "exact" (at most 40 points)
+                    "three_step" (r, factor 120, with epsilon 165), "exact" (at most 40 points)
     effort          "fast", "balanced" or "thorough"
     improve         False: the method's own clusters, without the search after it
     sensitive, l, distinct_l, eligible  as in ``gather``

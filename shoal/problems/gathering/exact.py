@@ -16,6 +16,7 @@ from shoal.problems.gathering.space import Space
 MOST = 200  # points, centers at points
 MOST_ANYWHERE = 30
 MOST_CELLULAR = 40
+SLACK = 1e-9  # of the span of the points
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,8 +78,12 @@ def _within(
 def _cover(
     reaches: np.ndarray, distances: np.ndarray, r: int, left_out: int, most: int | None, seconds: float, n: int
 ) -> tuple[Clusters | None, bool]:
-    """Assign all but left_out of n points to centers that reach them, r at least each; reaches bool[centers, n]."""
-    heavy = np.flatnonzero(reaches.sum(axis=1) >= r)
+    """Assign all but left_out of n points to centers that reach them, r at least each; reaches bool[centers, n].
+
+    A center that reaches no more points than another is not needed: its members go to the other, and clusters of one
+    center are joined.
+    """
+    heavy = _widest(reaches, r)
     if heavy.size == 0 and left_out < n:
         return None, True
     c, p = np.nonzero(reaches[heavy])
@@ -107,13 +112,24 @@ def _cover(
     return Clusters(labels, center, away), True
 
 
+def _widest(reaches: np.ndarray, r: int) -> np.ndarray:
+    """The centers that reach r points, of those whose points another one reaches as well only that other."""
+    heavy = np.flatnonzero(reaches.sum(axis=1) >= r)
+    _, first = np.unique(reaches[heavy], axis=0, return_index=True)
+    heavy = np.sort(heavy[first])
+    sets = reaches[heavy].astype(np.float64)
+    inside = sets @ sets.T == sets.sum(axis=1)[:, None]
+    return heavy[inside.sum(axis=1) == 1]
+
+
 def gather_exact_anywhere(
     points: np.ndarray, r: int, left_out: int, most: int | None, seconds: float
-) -> tuple[np.ndarray, np.ndarray, float]:
-    """(labels, centers float64[m, d], radius) of least radius with centers anywhere in Euclidean space, few points.
+) -> tuple[np.ndarray, np.ndarray, float, bool]:
+    """(labels, centers float64[m, d], bound, whether it is finished): least radius, centers anywhere, few points.
 
     A smallest ball around a cluster is the smallest around some d + 1 of its points, so those are all the centers
-    there need be.  For at most 30 points in at most 3 dimensions.
+    there need be.  Radii are told apart from a billionth of the points' span on; the bound is that much under the
+    radius unless the time ran out.  For at most 30 points in at most 3 dimensions.
     """
     n, d = points.shape
     if n > MOST_ANYWHERE or d > 3:
@@ -121,24 +137,31 @@ def gather_exact_anywhere(
             f"the exact method with centers anywhere takes at most {MOST_ANYWHERE} points in 3 dimensions; "
             f"there are {n} in {d}"
         )
+    shift, span = points.mean(axis=0), float(np.ptp(points, axis=0).max(initial=0.0)) or 1.0
+    x = (points - shift) / span
     balls = [ball for size in range(1, min(d + 1, n) + 1) for ball in map(list, combinations(range(n), size))]
-    center = np.array([_center(points[b]) for b in balls])
-    distances = np.sqrt(((center[:, None, :] - points[None]) ** 2).sum(axis=-1))
+    center = np.array([_center(x[b]) for b in balls])
+    distances = np.sqrt(((center[:, None, :] - x[None]) ** 2).sum(axis=-1))
+    own = np.sqrt(((center - x[[ball[0] for ball in balls]]) ** 2).sum(axis=-1))
     values = np.unique(np.round(np.sort(distances, axis=1)[:, r - 1 :], 12))
-    a, b, best = -1, values.size - 1, None
-    while b - a > 1 or best is None:
-        middle = (a + b) // 2 if best is not None else b
-        reach = values[middle] * (1 + 1e-9) + 1e-9
-        own = np.sqrt(((center - points[[ball[0] for ball in balls]]) ** 2).sum(axis=-1)) <= reach
-        found, finished = _cover((distances <= reach) & own[:, None], distances, r, left_out, most, seconds, n)
+    everyone = int(distances.max(axis=1).argmin())  # one cluster of all points is an answer
+    labels, middle, radius = np.zeros(n, np.int64), center[[everyone]], float(distances[everyone].max())
+    a, b, stopped = -1, int(np.searchsorted(values, radius - SLACK)), False  # values[b] is reached, values[a] is not
+    while b - a > 1:
+        half = (a + b) // 2
+        reach = values[half] + SLACK
+        found, finished = _cover(
+            (distances <= reach) & (own <= reach)[:, None], distances, r, left_out, most, seconds, n
+        )
         if found is not None:
-            best, b = found, middle
+            labels, middle, radius, b = found.labels, center[found.center], found.radius, half
         elif finished:
-            a = middle
+            a = half
         else:
+            stopped = True
             break
-    assert best is not None
-    return best.labels, center[best.center], best.radius
+    bound = min(radius, float(values[a + 1] if stopped else values[min(b, values.size - 1)])) - 2 * SLACK
+    return labels, middle * span + shift, max(0.0, bound * span), not stopped
 
 
 def _center(ball: np.ndarray) -> np.ndarray:

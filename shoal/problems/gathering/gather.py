@@ -17,7 +17,7 @@ from shoal.problems.catalogue import CATALOGUE
 from shoal.problems.gathering import anywhere, exact
 from shoal.problems.gathering.diverse import Diversity, cores, repair, settle
 from shoal.problems.gathering.local import Clusters, Lists, disjoint, local, quantile
-from shoal.problems.gathering.outliers import peeling, rounds
+from shoal.problems.gathering.outliers import COARSE, FINE, peeling, rounds
 from shoal.problems.gathering.result import Gathering
 from shoal.problems.gathering.space import SAFE, Space, space_of
 from shoal.problems.gathering.threshold import threshold
@@ -48,12 +48,26 @@ class Ask:
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """Clusters, a bound for centers as asked, and for the exact method with free centers their coordinates."""
+    """Clusters, a bound for centers as asked, and for the exact method with free centers their coordinates.
+
+    proved  False when a search ended early: the bound holds, the method's factor does not
+    loose   the method's factor is to be raised by this share, the width of the last bisection
+    """
 
     clusters: Clusters
     bound: float = 0.0
     why: str = ""
     center: np.ndarray | None = None
+    proved: bool = True
+    loose: float = 0.0
+
+
+def _bisected(ask: Ask, name: str, found: Clusters, bound: float, why: str, fine: float) -> Answer:
+    """An answer within its factor of a bound, but for the width of the bisection that found it."""
+    at, free, _ = THEOREMS[name]
+    over = found.radius > (at if ask.at_points else free) * bound
+    near = found.radius <= (at if ask.at_points else free) * bound * (1 + 2 * fine)
+    return Answer(found, bound, why, proved=near, loose=2 * fine if over else 0.0)
 
 
 def by_local(ask: Ask) -> Answer:
@@ -69,13 +83,15 @@ def by_disjoint(ask: Ask) -> Answer:
 def by_threshold(ask: Ask) -> Answer:
     """The paper's r-gather, or (k, r)-center."""
     found, bound = threshold(ask.space, ask.r, ask.lists.rho, ask.most)
-    return Answer(found, bound, "half the largest threshold whose test failed (Aggarwal et al. 2006, Lemma 2.1)")
+    why = "half the largest threshold whose test failed (Aggarwal et al. 2006, Lemma 2.1)"
+    return _bisected(ask, "threshold", found, bound, why, FINE)
 
 
 def by_peeling(ask: Ask) -> Answer:
     """The paper's (r, epsilon)-gather."""
     found, bound = peeling(ask.space, ask.r, ask.left_out, ask.lists.rho)
-    return Answer(found, bound, "half the least threshold with a core large enough (Aggarwal et al. 2006, section 2.3)")
+    why = "half the least threshold with a core large enough (Aggarwal et al. 2006, section 2.3)"
+    return _bisected(ask, "peeling", found, bound, why, FINE)
 
 
 def by_rounds(ask: Ask) -> Answer:
@@ -83,7 +99,8 @@ def by_rounds(ask: Ask) -> Answer:
     low = quantile(ask.lists.tau if ask.at_points else ask.lists.rho / 2, ask.left_out)
     most = ask.most if ask.most is not None else ask.space.n // ask.r
     found, bound = rounds(ask.space, ask.r, ask.left_out, most, low, ask.at_points)
-    return Answer(found, bound, "the largest radius whose rounds failed (docs/gathering.md, Theorem 3)")
+    why = "the largest radius whose rounds failed (docs/gathering.md, Theorem 3)"
+    return _bisected(ask, "rounds", found, bound, why, COARSE)
 
 
 def by_exact(ask: Ask) -> Answer:
@@ -92,16 +109,21 @@ def by_exact(ask: Ask) -> Answer:
         first = by_local(ask) if ask.most is None else by_threshold(ask) if not ask.left_out else by_rounds(ask)
         low = quantile(ask.lists.tau, ask.left_out)
         found, bound = exact.gather_exact(ask.space, ask.r, ask.left_out, ask.most, first.clusters, low, ask.seconds)
-        return Answer(found, bound, "integer programs for every smaller radius have no answer")
+        done = bound >= found.radius * (1 - 1e-9)
+        return Answer(found, bound, "integer programs for every smaller radius have no answer", proved=done)
     x = ask.space.coordinates
     assert x is not None
-    labels, center, radius = exact.gather_exact_anywhere(x, ask.r, ask.left_out, ask.most, ask.seconds)
+    labels, center, bound, done = exact.gather_exact_anywhere(x, ask.r, ask.left_out, ask.most, ask.seconds)
     kept = labels >= 0
+    radius = np.zeros(len(center))
+    np.maximum.at(radius, labels[kept], np.sqrt(((x[kept] - center[labels[kept]]) ** 2).sum(axis=1)))
+    rows = np.array([np.flatnonzero(labels == c)[0] for c in range(len(center))], np.int64)
+    middle, other = anywhere.recenter(x, labels, len(center), rows)  # of the others nobody asked how wide they are
+    center = np.where((other < radius)[:, None], middle, center)
     away = np.zeros(ask.space.n)
     away[kept] = np.sqrt(((x[kept] - center[labels[kept]]) ** 2).sum(axis=1))
-    rows = np.array([np.flatnonzero(labels == c)[0] for c in range(len(center))], np.int64)
     why = "integer programs over all smallest balls of few points"
-    return Answer(Clusters(labels, rows, away), radius * (1 - 1e-8), why, center)
+    return Answer(Clusters(labels, rows, away), bound, why, center, done)
 
 
 METHODS: dict[str, Callable[[Ask], Answer]] = {
@@ -181,13 +203,13 @@ def gather(
     if at_points:
         if improve and name != "exact":
             found = better(space, found, r)
-        return _result(ask, found, name, bound, why)
+        return _result(ask, found, name, bound, why, proved=answer.proved, loose=answer.loose)
     if answer.center is not None:
-        return _result(ask, found, name, bound, why, answer.center)
+        return _result(ask, found, name, bound, why, answer.center, proved=answer.proved)
     found, middle, disc_bound = _free(ask, found, name)
     if disc_bound > bound:
         bound, why = disc_bound, "some point lies in no smaller disc with r - 1 others (docs/gathering.md, Theorem 2)"
-    return _result(ask, found, name, bound, why, middle)
+    return _result(ask, found, name, bound, why, middle, proved=answer.proved, loose=answer.loose)
 
 
 def check(n: int, r: int, epsilon: float, most: int | None, centers: str, method: str, problem: str) -> None:
@@ -301,13 +323,13 @@ def _diverse(ask: Ask, name: str, diversity: Diversity, asked: int, improve: boo
     if not ask.at_points:
         x = space.coordinates
         assert x is not None
-        middle, _ = anywhere.recenter(x, best.labels, best.center.size)
+        middle, _ = anywhere.recenter(x, best.labels, best.center.size, best.center)
     return _result(ask, best, name, bound, why, middle, proved=proved, extra={"r": asked, "repaired": missing})
 
 
 def _result(
     ask: Ask, found: Clusters, name: str, bound: float, why: str, middle: np.ndarray | None = None,
-    *, proved: bool = True, extra: dict[str, Any] | None = None,
+    *, proved: bool = True, loose: float = 0.0, extra: dict[str, Any] | None = None,
 ) -> Gathering:  # fmt: skip
     space = ask.space
     kept = np.flatnonzero(found.labels >= 0)
@@ -328,7 +350,7 @@ def _result(
     cost = float(radii.max(initial=0.0))
     low = cost if bound >= cost else bound * SAFE
     at, free, theorem = THEOREMS[name]
-    factor = (at if ask.at_points else free) if proved else None
+    factor = (at if ask.at_points else free) * (1 + loose) if proved else None
     promise = Guarantee(factor=factor, theorem=theorem) if factor is not None else Guarantee()
     details = {
         "r": ask.r, "left_out": int((found.labels < 0).sum()), "may_be_left_out": ask.left_out, "clusters": m,

@@ -19,6 +19,7 @@ from shoal.kernels import gather as kernels
 from shoal.problems.gathering.space import Space
 
 REMOTE = 3.0  # points with tau above a third of the target are served first; the others cannot miss it by much
+NARROW = 1.01  # targets nearer than this are not told apart
 LONGEST = 16  # lists are lengthened up to this many times r
 MOST = 1 << 26  # and no more of them when this many entries are held
 
@@ -138,7 +139,7 @@ def local(
     floor = quantile(lists.tau, left_out)
     if r == 1 or (best.radius <= floor and preset is None):
         return best
-    setup = _Remote(space, r, left_out, lists, floor)
+    setup = _Remote(space, r, left_out, lists, floor, np.inf if preset is not None else best.radius)
     if preset is not None:
         return setup(floor, preset)
     low, tried = floor, floor if not left_out else float(np.sqrt(floor * best.radius))
@@ -153,7 +154,7 @@ def local(
         else:
             low, high = tried, best.radius
         high = min(best.radius, high)
-        if high <= low * 1.005:
+        if high <= low * NARROW:
             break
         tried = float(np.sqrt(low * high))
     return best
@@ -162,11 +163,12 @@ def local(
 class _Remote:
     """The longer lists that serving remote points needs, kept between targets and lengthened where they end early."""
 
-    def __init__(self, space: Space, r: int, left_out: int, lists: Lists, floor: float) -> None:
+    def __init__(self, space: Space, r: int, left_out: int, lists: Lists, floor: float, top: float) -> None:
+        """For targets from floor to top."""
         self.space, self.r, self.left_out, self.lists = space, r, left_out, lists
-        critical = np.flatnonzero(lists.tau > floor / REMOTE)
-        centers = np.unique(lists.near[critical])
-        self.centers = centers[centers >= 0]
+        wanted = np.zeros(space.n + 1, np.bool_)
+        wanted[lists.near[(lists.tau > floor / REMOTE) & (lists.tau <= top)]] = True
+        self.centers = np.flatnonzero(wanted[:-1] & (lists.rho <= top))
         self.line = np.full(space.n, -1)
         self.line[self.centers] = np.arange(self.centers.size)
         near, far = space.nearest(min(2 * r, space.n), rows=self.centers)

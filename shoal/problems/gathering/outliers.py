@@ -12,7 +12,8 @@ import numpy as np
 from shoal.problems.gathering.local import Clusters, join
 from shoal.problems.gathering.space import Space
 
-FINE = 1e-6
+FINE = 1e-6  # the width at which bisection ends
+COARSE = 1e-4
 TRIES = 60
 
 
@@ -112,9 +113,13 @@ def rounds(space: Space, r: int, left_out: int, most: int, low: float, at_points
     trial = _guess(space, r, left_out, most, low, core)
     if trial is not None:
         return trial, low
-    low = max(low, high * 1e-9)
+    floor = max(low, high * 1e-9)
+    trial = _guess(space, r, left_out, most, floor, core) if floor > low else None
+    if trial is not None:
+        return trial, low
+    low = floor
     for _ in range(TRIES):
-        if high <= low * (1 + 1e-4):
+        if high <= low * (1 + COARSE):
             break
         middle = float(np.sqrt(low * high))
         trial = _guess(space, r, left_out, most, middle, core)

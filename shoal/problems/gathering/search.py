@@ -10,6 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from shoal.kernels import cellular as kernels
+from shoal.kernels import resplit
+from shoal.kernels.shake import shake
 from shoal.problems.gathering.diverse import Diversity
 from shoal.problems.gathering.local import Clusters
 from shoal.problems.gathering.space import Space
@@ -37,7 +39,7 @@ class Problem:
     diversity: Diversity | None = None
 
     @property
-    def rules(self) -> kernels.Rules:
+    def rules(self) -> resplit.Rules:
         """The constraints as the kernels take them."""
         d = self.diversity
         n = self.space.n
@@ -45,7 +47,7 @@ class Problem:
         share = np.zeros(0) if d is None else np.array([1 / l for l in d.frequency])
         distinct = np.zeros(0, np.int64) if d is None else np.array(d.distinct, np.int64)
         limit = np.inf if self.max_diameter is None else self.max_diameter
-        return kernels.Rules(self.r, self.setup, codes, share, distinct, limit, 0.0 if limit == np.inf else EXCESS)
+        return resplit.Rules(self.r, self.setup, codes, share, distinct, limit, 0.0 if limit == np.inf else EXCESS)
 
     def largest(self, found: Clusters) -> int:
         """How many points two clusters that are searched together may have."""
@@ -129,11 +131,11 @@ def improve(problem: Problem, found: Clusters, effort: str, seed: int, steps: in
     center = np.full(space.n, -1)
     center[: found.center.size] = found.center
     near = problem.near[:, : max(2 * problem.r, 16)]
-    kernels.search(space.coded, near, problem.rules, largest, LOOKS[effort], owner, center)
+    resplit.search(space.coded, near, problem.rules, largest, LOOKS[effort], owner, center)
     per = STEPS[effort] if steps is None else steps
     if per:
         clusters = max(1, np.unique(owner[owner >= 0]).size)
-        kernels.shake(
+        shake(
             space.coded, problem.near, problem.rules, min(2 * largest, max(LARGEST, 4 * problem.r)), 5,
             per * clusters, seed, owner, center,
         )  # fmt: skip
@@ -141,12 +143,12 @@ def improve(problem: Problem, found: Clusters, effort: str, seed: int, steps: in
 
 
 def nearby(problem: Problem, found: Clusters) -> Clusters:
-    """Every center moved to the point nearby that makes its cluster cheapest, a member or not."""
+    """Every center moved to the point nearby that makes its cluster cheapest, a member or not, but none left out."""
     space = problem.space
     order = np.argsort(found.labels, kind="stable")
     start = np.searchsorted(found.labels[order], np.arange(found.center.size + 1)).astype(np.int64)
     center = found.center.copy()
-    kernels.better_centers(space.coded, start, order, problem.near, problem.setup, center)
+    kernels.better_centers(space.coded, start, order, problem.near, problem.setup, found.labels >= 0, center)
     return finish(space, found.labels, center)
 
 

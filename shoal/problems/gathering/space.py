@@ -115,13 +115,18 @@ class Space:
             todo = turn[a:b]
             q = min(k if self.exact else k + 4, targets.places.size)
             while todo.size:
-                lines, which = np.unique(line[self.place[rows[todo]]], return_inverse=True)
+                own = line[self.place[rows[todo]]]  # rising, for todo stands in the order of the lines
+                new = np.append(True, own[1:] != own[:-1])
+                lines, which = own[new], np.cumsum(new) - 1
                 at, reached = targets.query(self.reach[asked[lines]], q, self.p)
                 part, far = np.empty((todo.size, k), np.int64), np.empty((todo.size, k))
                 sure = neighbors.settle(
                     self.coded, rows[todo], which, at, reached if not self.exact else np.full(reached.size, np.inf),
                     targets.start, targets.copies, targets.position, k, part, far,
                 )  # fmt: skip
+                if sure.all():
+                    index[todo], found[todo] = part, far
+                    break
                 index[todo[sure]], found[todo[sure]] = part[sure], far[sure]
                 todo, q = todo[~sure], min(4 * q, targets.places.size)
         return index, found
@@ -205,7 +210,9 @@ class _Targets:
         """(places int64[m, q], reached float64[m]): nearest by the tree's distance, and how far the list reaches."""
         far, at = self.tree.query(points, k=np.arange(1, q + 1), p=p, workers=-1)
         reached = np.full(len(points), np.inf) if q == self.places.size else far[:, -1] * SAFE
-        return np.where(np.isfinite(far), at, -1).astype(np.int64), reached
+        if not np.isfinite(far[:, -1]).all():
+            at = np.where(np.isfinite(far), at, -1)
+        return at.astype(np.int64, copy=False), reached
 
 
 def space_of(points: Any, metric: Any = "euclidean") -> Space:

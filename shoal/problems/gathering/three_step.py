@@ -8,7 +8,7 @@ With at least r points the paper sets the set-up cost of a cluster to r times it
 proof needs set-up costs that do not depend on the radius: an idle point widens its cluster, and the r points shared
 later pay the wider radius.  The family in tests/families/gathering.py makes that cost r/3 times the optimum, so
 Theorem 3.6 is not certified here.  Keeping the largest cluster first repairs it: factor 120, docs/gathering.md,
-Theorem 5; with outliers Theorem 6, with a largest diameter Theorem 7.
+Theorem 6; with outliers Theorem 7, with a largest diameter Theorem 8.
 """
 
 from __future__ import annotations
@@ -123,7 +123,9 @@ def unshare(distances: np.ndarray, ranked: np.ndarray, r: int, priced: Priced) -
     """Steps 2 and 3 of section 3.1: every center takes its r nearest points as well, then each point chooses one.
 
     Departures: a group is complete when its weight reaches r (the paper says exceeds); clusters with fewer than r
-    unassigned points are skipped, not a reason to stop; leftover clusters without points vanish.
+    unassigned points are skipped, not a reason to stop; leftover clusters without points vanish.  A leftover may share
+    points with open clusters wider than itself: it goes with the narrowest, which is no wider (docs/gathering.md,
+    Lemma 4, needs that).
     """
     n, m = len(distances), priced.center.size
     labels = priced.labels
@@ -150,7 +152,9 @@ def unshare(distances: np.ndarray, ranked: np.ndarray, r: int, priced: Priced) -
     trees: dict[int, list[int]] = {}
     for c in leftover:
         if (temporary == c).any():
-            trees.setdefault(int(owner[shared[c][owner[shared[c]] >= 0][0]]), []).append(c)
+            beside = owner[shared[c]]
+            beside = beside[beside >= 0]
+            trees.setdefault(int(beside[np.argmin(radius[beside])]), []).append(c)
     out = np.full(n, -1)
     centers: list[int] = []
 

@@ -1,0 +1,196 @@
+"""Columns of a table as features of a metric: numbers, dates, words and places."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from shoal.engines.files import column, numbers, read_table
+from shoal.errors import InputError, PolicyError
+from shoal.model.hierarchy import Hierarchy
+from shoal.model.metric import Category, Metric, Number, Place, finite
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is told about the columns that make up the distance.
+
+    categories   those of the columns that only look like numbers
+    place        the columns of latitude and longitude, or with plane=True of two coordinates in a plane
+    weights      1 unless named; the place is called "place"
+    units        what one unit of a column of numbers, or of a place in the plane, is called
+    hierarchies  column -> a hierarchy's file, or what else ``Hierarchy.of`` takes
+    coordinates  column of codes, such as zip codes -> file of their latitudes and longitudes
+    """
+
+    columns: Sequence[str] = ()
+    categories: Sequence[str] = ()
+    place: tuple[str, str] | None = None
+    weights: Mapping[str, float] = field(default_factory=dict)
+    units: Mapping[str, str] = field(default_factory=dict)
+    hierarchies: Mapping[str, Any] = field(default_factory=dict)
+    coordinates: Mapping[str, Any] = field(default_factory=dict)
+    plane: bool = False
+
+    def check(self) -> None:
+        """PolicyError for a name that is not among the columns, or that is told two kinds."""
+        known = [*self.columns, *(["place"] if self.place else [])]
+        for name in (*self.weights, *self.units):
+            if name not in known:
+                raise PolicyError.unknown("column of the distance", name, known)
+        told: set[str] = set()
+        for name in (*self.categories, *self.hierarchies, *self.coordinates):
+            if name not in self.columns:
+                raise PolicyError.unknown("column of --columns", name, self.columns)
+            if name in told:
+                raise PolicyError(
+                    f"column {name!r} is told two kinds; name it in one of --categories, --hierarchy, --coordinates"
+                )
+            told.add(name)
+
+
+@dataclass(frozen=True, eq=False)
+class Features:
+    """A metric over the table's columns.
+
+    Per feature: its values, the names it has in the table, a category's texts, a coded place's codes by coordinates.
+    """
+
+    metric: Metric
+    values: list[np.ndarray]
+    names: list[tuple[str, ...]]
+    texts: list[list[str | None]]
+    codes: list[dict[tuple[float, float], str]]
+
+    @classmethod
+    def of(cls, frame: pl.DataFrame, asked: Asked) -> Features:
+        """Numbers and dates scaled to a span of 1, other values 1 apart or as their hierarchy says, places by distance.
+
+        A place alone is in kilometres, or in the unit of its plane; among other columns its span is 1 as well.
+        """
+        asked.check()
+        parts = [] if asked.place is None else [_place(frame, asked)]
+        parts += [_column(frame, name, asked) for name in asked.columns]
+        features = [part[0] for part in parts]
+        if len(parts) == 1 and isinstance(features[0], Place):
+            features = [replace(features[0], scale=1.0)]
+            unit = features[0].unit or "units"
+        else:
+            unit = "units"
+        return cls(
+            Metric(features=tuple(features), unit=unit), *(list(x) for x in zip(*(p[1:] for p in parts), strict=True))
+        )
+
+
+Part = tuple[Any, np.ndarray, tuple[str, ...], list[str | None], dict[tuple[float, float], str]]
+
+
+def _place(frame: pl.DataFrame, asked: Asked) -> Part:
+    """Two columns of coordinates."""
+    assert asked.place is not None
+    where = np.stack([numbers(frame, name) for name in asked.place], axis=1)
+    for axis, most in enumerate((math.inf, math.inf) if asked.plane else (90.0, 360.0)):
+        finite(where[:, axis], asked.place[axis], most)
+    geometry = "plane" if asked.plane else "great-circle"
+    unit = asked.units.get("place", "" if asked.plane else "km")
+    if unit != "km" and not asked.plane:
+        raise PolicyError(f"distances over the sphere are in km, not {unit!r}; leave the unit of the place out")
+    made = Place("place", weight=asked.weights.get("place", 1.0), unit=unit, geometry=geometry)
+    return _spanned(made, where), where, asked.place, [], {}
+
+
+def _spanned(place: Place, where: np.ndarray) -> Place:
+    corners = np.stack([where.min(axis=0), where.max(axis=0)])
+    span = float(replace(place, weight=1.0).between(corners[:1], corners[1:])[0])
+    return replace(place, scale=span or 1.0)
+
+
+def _column(frame: pl.DataFrame, name: str, asked: Asked) -> Part:
+    """Numbers, dates, words, words with a hierarchy, or codes of places."""
+    weight = asked.weights.get(name, 1.0)
+    if name in asked.coordinates:
+        where, codes = _located(frame, name, asked.coordinates[name])
+        return _spanned(Place(name, weight=weight), where), where, (name,), [], codes
+    found, date = (None, False)
+    if name not in asked.categories and name not in asked.hierarchies:
+        found, date = positions(frame, name)
+    if found is None:
+        text = frame[name].cast(pl.String)
+        kinds = text.unique(maintain_order=True).to_list()
+        code = {v: i for i, v in enumerate(kinds)}
+        levels = None
+        if name in asked.hierarchies:
+            levels = Hierarchy.of(asked.hierarchies[name]).resolve(kinds, name).node.T
+        values = np.array([code[v] for v in text.to_list()], np.int64)
+        return Category(name, values=len(kinds), weight=weight, levels=levels), values, (name,), kinds, {}
+    span = float(np.ptp(found))
+    if not math.isfinite(span):
+        raise PolicyError(f"column {name!r} spans more than numbers can tell; rescale it")
+    unit = asked.units.get(name, "")
+    return Number(name, scale=span or 1.0, weight=weight, unit=unit, date=date), found, (name,), [], {}
+
+
+def _located(frame: pl.DataFrame, name: str, source: Any) -> tuple[np.ndarray, dict[tuple[float, float], str]]:
+    """(latitude and longitude of every row's code, the first code at each place that occurs).
+
+    source  a file with the codes in its first column and columns of latitude and longitude: named so (lat, lng, lon,
+            long, ...), else the second and the third
+    """
+    table = source if isinstance(source, pl.DataFrame) else read_table(source)
+    if table.width < 3:
+        raise InputError(f"the coordinates of {name!r} need three columns: code, latitude, longitude")
+    heads = {head.strip().lower(): head for head in table.columns[1:]}
+    axes = []
+    for names, place in ((("latitude", "lat"), 1), (("longitude", "lng", "lon", "long"), 2)):
+        axes.append(next((heads[x] for x in names if x in heads), table.columns[place]))
+    lat, lng = (numbers(table, axis) for axis in axes)
+    finite(lat, axes[0], 90.0)
+    finite(lng, axes[1], 360.0)
+    at: dict[str, tuple[float, float]] = {}
+    for code, *xy in zip(table[table.columns[0]].cast(pl.String).to_list(), lat.tolist(), lng.tolist(), strict=True):
+        if at.setdefault(code, (xy[0], xy[1])) != (xy[0], xy[1]):
+            raise InputError(f"the coordinates of {name!r} place the code {code!r} twice; keep one of the lines")
+    rows = frame[name].cast(pl.String).to_list()
+    unknown = [code for code in rows if code not in at]
+    if unknown:
+        shown = "a missing value" if unknown[0] is None else f"{unknown[0]!r}"
+        raise InputError(
+            f"column {name!r} has {len(unknown)} rows whose code is not among the coordinates, {shown} first; "
+            "add it, or leave the rows out"
+        )
+    codes: dict[tuple[float, float], str] = {}
+    for code in rows:
+        codes.setdefault(at[code], code)
+    return np.array([at[code] for code in rows], np.float64).reshape(-1, 2), codes
+
+
+def positions(frame: pl.DataFrame, name: str) -> tuple[np.ndarray | None, bool]:
+    """(float64[n], whether they are days of dates), or None for a column of words.
+
+    A column most of whose values are numbers is one of numbers: InputError for the others, naming the column.
+    """
+    series = column(frame, name)
+    if series.dtype == pl.Boolean or series.dtype in (pl.Categorical, pl.Enum):
+        return None, False
+    if series.dtype.is_numeric():
+        return numbers(frame, name), False
+    days = series.cast(pl.Date) if series.dtype in (pl.Date, pl.Datetime) else None
+    if days is None:
+        text = series.cast(pl.String).str.strip_chars()
+        as_number = text.cast(pl.Float64, strict=False)
+        if 2 * int(as_number.is_not_null().sum()) > len(text):
+            return numbers(frame, name), False
+        days = text.str.to_date("%Y-%m-%d", strict=False)
+        if 2 * int(days.is_not_null().sum()) <= len(text):
+            return None, False
+    if days.null_count():
+        raise InputError(
+            f"column {name!r} holds dates but for {days.null_count()} rows; repair them, leave the rows out, "
+            "or name it in --categories"
+        )
+    return days.cast(pl.Int32).to_numpy().astype(float) + 719163.0, True  # day 1 is 0001-01-01

@@ -1,0 +1,102 @@
+"""Clusters in one array, for searches that rewrite a few of them at a time."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+
+class Pool(NamedTuple):
+    """Clusters as slices of one array, rewritten at its end and packed when that is reached.
+
+    (1) a number in use has size > 0 and its points are arena[start : start + size]; (2) owner[i] is the number of the
+    slice that holds i, -1 where none does; (3) tops = (end of the arena in use, numbers on the stack of unused ones).
+    """
+
+    start: np.ndarray
+    size: np.ndarray
+    cost: np.ndarray
+    center: np.ndarray
+    owner: np.ndarray
+    arena: np.ndarray
+    unused: np.ndarray
+    tops: np.ndarray
+
+
+@njit(cache=True)
+def make_pool(owner, center, r):
+    """A pool of the clusters in owner; costs are still 0."""
+    n = owner.size
+    m = 0
+    for i in range(n):
+        m = max(m, owner[i] + 1)
+    slots = max(n // max(r, 1) + 1, m) + 1
+    start, size = np.zeros(slots, np.int64), np.zeros(slots, np.int64)
+    for i in range(n):
+        if owner[i] >= 0:
+            size[owner[i]] += 1
+    arena = np.empty(4 * n + 8, np.int64)
+    fill = np.zeros(slots, np.int64)
+    end = 0
+    for c in range(slots):
+        start[c] = fill[c] = end
+        end += size[c]
+    for i in range(n):
+        if owner[i] >= 0:
+            arena[fill[owner[i]]] = i
+            fill[owner[i]] += 1
+    unused = np.empty(slots, np.int64)
+    spare = 0
+    middle = np.full(slots, -1)
+    for c in range(slots - 1, -1, -1):
+        if size[c] == 0:
+            unused[spare] = c
+            spare += 1
+        else:
+            middle[c] = center[c]
+    return Pool(start, size, np.zeros(slots), middle, owner, arena, unused, np.array([end, spare]))
+
+
+@njit(cache=True)
+def store(pool, c, rows, chosen, low, high, center, cost):
+    """Cluster c becomes rows[chosen[low:high]]; returns c, or -1 where that is nothing."""
+    k = high - low
+    if pool.tops[0] + k > pool.arena.size:
+        packed = np.empty(pool.arena.size, np.int64)
+        end = 0
+        for s in range(pool.size.size):
+            for e in range(pool.size[s]):
+                packed[end + e] = pool.arena[pool.start[s] + e]
+            pool.start[s] = end
+            end += pool.size[s]
+        pool.arena[:end] = packed[:end]
+        pool.tops[0] = end
+    end = pool.tops[0]
+    pool.start[c], pool.size[c], pool.cost[c], pool.center[c] = end, k, cost, center
+    for e in range(k):
+        i = rows[chosen[low + e]]
+        pool.arena[end + e] = i
+        pool.owner[i] = c
+    pool.tops[0] = end + k
+    if k == 0:
+        pool.unused[pool.tops[1]] = c
+        pool.tops[1] += 1
+        return -1
+    return c
+
+
+@njit(cache=True)
+def fresh(pool):
+    """A number not in use."""
+    pool.tops[1] -= 1
+    return pool.unused[pool.tops[1]]
+
+
+@njit(cache=True)
+def fill(coded, pool, c, rows, k):
+    """Append cluster c to rows from place k on; returns the new length."""
+    for e in range(pool.size[c]):
+        rows[k + e] = pool.arena[pool.start[c] + e]
+    return k + pool.size[c]
