@@ -342,15 +342,6 @@ def carry_out(slots, leaf, value, group, head, following, size, state, price, k,
 
 
 @njit(cache=True, nogil=True)
-def prices(slots, state):
-    """What publishing each line of slots costs one row, float64[g].  O(g t)."""
-    out = np.empty(state.shape[0])
-    for g in range(out.size):
-        out[g] = joined(slots, state[g], state[g], np.inf)
-    return out
-
-
-@njit(cache=True, nogil=True)
 def cheapest(slots, leaf, rows, state, size, price, order, out):
     """The groups whose loss rises least when a row joins, for each of some rows; those of the row before are a guess.
 

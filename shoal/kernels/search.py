@@ -89,43 +89,85 @@ def joined(slots, a, b, limit):
 
 
 @njit(cache=True, nogil=True)
-def insert(slots, leaf, cell, sensitive, frequency, head, following, size, state, rows, start, candidate):
+def prices(slots, state):
+    """What publishing each line of slots costs one row, float64[g].  O(g t)."""
+    out = np.empty(state.shape[0])
+    for g in range(out.size):
+        out[g] = joined(slots, state[g], state[g], np.inf)
+    return out
+
+
+@njit(cache=True, nogil=True)
+def insert(slots, leaf, cell, sensitive, frequency, head, following, size, state, order, rows, start, candidate):
     """Put rows, one by one, where they raise the loss least and no group loses its eligibility.
 
     leaf int64[m, t] slots of each cell; cell int64[n] of each row; sensitive int32[n, s]; frequency int64[s]
     head int64[g], following int64[n]   members of a group as a chained list, -1 ends
     size int64[g], state int64[g, t]    rows of a group and what it publishes; all four are updated
+    order int64[g]  the groups by rising price, those that publish alike next to each other and the small ones first
     rows int64[r]; candidate int64[..]  row i may go to candidate[start[i] : start[i + 1]], to any if start is empty
     returns bool[r]: whether a place was found.  O(sum of candidates * t)
     """
     done = np.zeros(rows.size, np.bool_)
-    now = np.empty(size.size)
+    now, price = np.empty(size.size), np.empty(size.size)
     for g in range(size.size):
-        now[g] = joined(slots, state[g], state[g], np.inf) * size[g]
+        price[g] = joined(slots, state[g], state[g], np.inf)
+        now[g] = price[g] * size[g]
+    held = np.zeros((frequency.size, size.size), np.uint64)  # a bit for every value there is in a group
+    exact = np.ones(frequency.size, np.bool_)
+    for j in range(frequency.size):
+        if frequency[j] > 1:
+            for g in range(size.size):
+                z = head[g]
+                while z >= 0:
+                    held[j, g] |= np.uint64(1) << np.uint64(sensitive[z, j] & 63)
+                    exact[j] &= sensitive[z, j] < 64
+                    z = following[z]
+            for x in rows:
+                exact[j] &= sensitive[x, j] < 64
     every = start.size == 0
+    tag, tags = np.empty(size.size, np.int64), -1  # of groups that publish alike
+    for y in range(size.size):
+        same = y > 0
+        for t in range(leaf.shape[1]):
+            same = same and state[order[y], t] == state[order[y - 1], t]
+        tags += not same
+        tag[order[y]] = tags
     for i in range(rows.size):
         x = rows[i]
         own = leaf[cell[x]]
         best, least = -1, np.inf
         low = 0 if every else start[i]
         high = size.size if every else start[i + 1]
+        before, new, known = -1, 0.0, 0.0
         for y in range(low, high):
-            g = y if every else candidate[y]
+            g = order[y] if every else candidate[y]
+            if every and price[g] >= least:  # a row costs at least what the group's rows cost, and that only rises
+                break
             n = size[g]
             if n == 0:
                 continue
-            rise = (n + 1) * joined(slots, state[g], own, (least + now[g]) / (n + 1)) - now[g]
+            limit = (least + now[g]) / (n + 1)
+            if tag[g] != before or (new > known and new <= limit):
+                before, known = tag[g], limit
+                new = joined(slots, state[g], own, limit)
+            rise = (n + 1) * new - now[g]
             if rise >= least:
                 continue
             fits = True
             for j in range(frequency.size):
                 if frequency[j] > 1:
                     same = 1
-                    z = head[g]
-                    while z >= 0:
-                        if sensitive[z, j] == sensitive[x, j]:
-                            same += 1
-                        z = following[z]
+                    bit = np.uint64(1) << np.uint64(sensitive[x, j] & 63)
+                    if (held[j, g] & bit) != 0:
+                        same = 2
+                        z = head[g]
+                        if not (exact[j] and 2 * frequency[j] > n + 1):  # else two are too many already
+                            same = 1
+                            while z >= 0:
+                                if sensitive[z, j] == sensitive[x, j]:
+                                    same += 1
+                                z = following[z]
                     if same * frequency[j] > n + 1:
                         fits = False
                         break
@@ -136,6 +178,10 @@ def insert(slots, leaf, cell, sensitive, frequency, head, following, size, state
             following[x] = head[best]
             head[best] = x
             size[best] += 1
+            for j in range(frequency.size):
+                held[j, best] |= np.uint64(1) << np.uint64(sensitive[x, j] & 63)
+            tags += 1
+            tag[best] = tags
             for t in range(leaf.shape[1]):
                 state[best, t] = join(slots, t, state[best, t], own[t])
             now[best] = joined(slots, state[best], state[best], np.inf) * size[best]

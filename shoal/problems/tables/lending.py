@@ -143,7 +143,8 @@ def lend(
     until  clock reading after which no more proposals are made
     The result does not depend on the number of cores.  O(r n) time for r seeds.
     """
-    from shoal.kernels.lending import carry_out, prices, propose, spare
+    from shoal.kernels.lending import carry_out, propose, spare
+    from shoal.kernels.search import prices
 
     n = group.size
     if not n or not seeds.size:
@@ -190,8 +191,9 @@ def settle(rows: Rows, group: np.ndarray) -> np.ndarray:
     ``Rows.place`` the groups are looked over for many rows at once, on all cores, and each row then chooses among the
     few that were cheapest.  O(rows left * groups).
     """
-    from shoal.kernels.lending import cheapest, prices
+    from shoal.kernels.lending import cheapest
     from shoal.kernels.lending import settle as kernel
+    from shoal.kernels.search import prices
 
     inside, waiting = np.flatnonzero(group >= 0), np.flatnonzero(group < 0)
     if not inside.size or not waiting.size:

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from shoal.kernels.search import Slots, insert
+from shoal.kernels.search import Slots, insert, prices
 from shoal.model.histogram import Histogram, mixed_radix
 from shoal.model.partition import Partition
 from shoal.model.recoding import ColumnRecoding, Recoding
@@ -191,8 +191,9 @@ class Rows:
             begin, candidate = self._near(waiting, member[start], state, size)
             sensitive = np.ascontiguousarray(self.sensitive[self.cell]) if self.frequency.size else self.sensitive[:0]
             head = member[start].copy()
+            order = np.lexsort((size, *state.T, prices(self.slots, state)))
             while waiting.size:
-                done = insert(self.slots, self.leaf, self.cell, sensitive, self.frequency, head, following, size, state,
+                done = insert(self.slots, self.leaf, self.cell, sensitive, self.frequency, head, following, size, state, order,
                               waiting, begin, candidate)  # fmt: skip
                 if begin.size == 0 or done.all():
                     waiting = waiting[~done]
