@@ -25,7 +25,8 @@ def auto(task: Task, bound: CountBound) -> Found:
         label, settled = settle(task, bound, label, _SMALL, clock)
         details["settled_exactly"] = int(settled.sum())
     if task.n <= 1_000 and int(label.max()) + 1 < bound.value:
-        price_out(task, bound, label, nodes=int(2_000_000 * max(task.effort, 0.25)), clock=clock)
+        nodes = int(2_000_000 * max(task.effort, 0.25))
+        price_out(task, bound, label, nodes=nodes, clock=clock, rounding=task.effort >= 1)
         better = best_packing(task, bound, label)
         if better is not None:
             improved = improve(task, bound, better, clock)

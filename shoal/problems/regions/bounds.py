@@ -117,12 +117,20 @@ def count_bound(task: Task, *, steps: int = 20_000) -> CountBound:
 
 
 def price_out(
-    task: Task, bound: CountBound, label: np.ndarray, *, nodes: int, clock: Clock, tolls: int = 0, integer: bool = False
+    task: Task,
+    bound: CountBound,
+    label: np.ndarray,
+    *,
+    nodes: int,
+    clock: Clock,
+    tolls: int = 0,
+    rounding: bool = False,
+    integer: bool = False,
 ) -> None:
     """Lower the bound by linear programs over the light components, in place.
 
     label   int64[n]  a partition: its regions without an area of H are the sets known
-    nodes, tolls, integer  as for ``pack``
+    nodes, tolls, rounding, integer  as for ``pack``
     """
     holds = np.zeros(int(label.max()) + 1, np.bool_)
     holds[label[bound.heavy]] = True
@@ -145,6 +153,7 @@ def price_out(
             nodes=nodes,
             clock=clock,
             tolls=tolls,
+            rounding=rounding,
             integer=integer,
         )
         packing.sets = [member[s] for s in packing.sets]
