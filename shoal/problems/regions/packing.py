@@ -49,6 +49,7 @@ def pack(
     need: np.ndarray,
     *,
     known: Sequence[np.ndarray] = (),
+    more: Sequence[np.ndarray] = (),
     bound: int,
     nodes: int = 3_000_000,
     clock: Clock | None = None,
@@ -60,6 +61,7 @@ def pack(
 
     g, weights, need  a graph, int64[n, t], int64[t]
     known             disjoint sets already found (vertex numbers); ``bound`` an upper bound already proved
+    more              further sets, of any overlap, to begin with
     nodes             connected sets looked at in one pricing at most; beyond it the bound so far stands
     tolls             rows of three added at most
     rounding          finish with a short integer program over the sets that cost little more than the cheapest; it can
@@ -82,7 +84,7 @@ def pack(
     features = np.ascontiguousarray(weights[heavy_first])
     answer = Packing(bound=bound, sets=[np.sort(s) for s in known])
     master = _Master(n)
-    for found in known:
+    for found in (*known, *more):
         master.add_set(np.sort(rank[found]))
 
     def priced(price: np.ndarray, toll: np.ndarray, limit: int, every: int) -> Any:

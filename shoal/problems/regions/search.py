@@ -25,8 +25,10 @@ _SHARE = {"max": 0.2, "count": 0.5, "sumsq": 0.3, "excess": 0.3, "compact": 0.3}
 _HEAT = {"max": (0.3, 1e-3), "count": (10.0, 0.1), "sumsq": (0.6, 0.006), "excess": (1.0, 0.01), "compact": (1.0, 0.01)}
 
 
-def search(task: Task, bound: CountBound) -> Found:
+def search(task: Task, bound: CountBound, pool: Pool | None = None) -> Found:
     """Lower the objectives one after the other, each kept while the next is lowered.
+
+    pool  gathers regions met, on small graphs
 
     A number of steps in proportion to the areas (at least 20, at most 4,000 an area), each linear in the regions
     merged.
@@ -36,7 +38,7 @@ def search(task: Task, bound: CountBound) -> Found:
     degree = int(first.details["tree_degree"])
     if task.objective[0] == "max" and task.start is not None and first.label.size:
         label = min(label, first.label, key=lambda found: one(task, found, "max"))
-    label = improve(task, bound, label)
+    label = improve(task, bound, label, pool=pool)
     kept = task.plain and one(task, label, "max") <= ceiling(task, degree)
     guarantee = promise(task, degree) if kept and task.objective[0] == "max" else Guarantee()
     return Found(label, guarantee, details=first.details)
@@ -48,6 +50,7 @@ def improve(
     label: np.ndarray,
     clock: Clock | None = None,
     objective: tuple[str, ...] | None = None,
+    pool: Pool | None = None,
 ) -> np.ndarray:
     """The search by itself, from a valid partition; never worse than it in the order of the objectives.
 
@@ -58,7 +61,8 @@ def improve(
     label = np.ascontiguousarray(label, dtype=np.int64).copy()
     if task.n > _POOLED:
         return _improved(task, bound, label, clock, chain, 1.0, None)
-    pool, found = Pool(), [label]
+    pool = Pool() if pool is None else pool
+    found = [label]
     for run in range(_RUNS):
         share = 1 / (_RUNS - run)
         slot = clock if clock.end is None else Clock.of(max(0.0, clock.left) * share)
@@ -142,7 +146,7 @@ def _run(
     }
     form = forms[name]
     scale = float(task.k)
-    hot, cold = _HEAT[name]
+    hot, cold = (3.0, 0.3) if name == "count" and task.n <= _POOLED else _HEAT[name]
     if form == kernel.INERTIA:
         scale = max(one(task, label, "compact") / (int(label.max()) + 1), 1e-300)
     label = label.copy()
@@ -194,5 +198,5 @@ def steps_for(task: Task, bound: CountBound, name: str) -> int:
     if task.n <= _POOLED:
         share = 0.25 if name == "max" else 0.35
     else:
-        share = {"count": 1.0, "max": 0.25}.get(name, 0.3)
+        share = {"count": 1.35, "max": 0.25}.get(name, 0.3)
     return max(1, int(usual * task.effort * share))
