@@ -323,3 +323,5 @@ def test_the_best_halves_of_two_partitions_are_put_together():
         tuple(np.flatnonzero(np.array(best) == r)) for r in range(4)
     }
     assert pool.partition(task, other, ("count",)) is other
+    pool.add(np.zeros(10, np.int64))  # the most compact, but one region
+    assert pool.partition(task, other, ("count", "compact")).max() == 3
