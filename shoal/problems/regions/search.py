@@ -196,7 +196,7 @@ def steps_for(task: Task, bound: CountBound, name: str) -> int:
     size = task.n / max(bound.value, 1)
     usual = max(min(4_000 * task.n, int(3_700_000 / max(size, 1.0) ** 0.5)), 20 * task.n)
     if task.n <= _POOLED:
-        share = 0.25 if name == "max" else 0.35
+        share = 0.25 if name == "max" else 0.28
     else:
         share = {"count": 1.35, "max": 0.25}.get(name, 0.3)
     return max(1, int(usual * task.effort * share))
