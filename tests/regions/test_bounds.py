@@ -163,3 +163,20 @@ def test_the_program_proves_what_counting_cannot():
     assert result.certificate.details["upper_bounds"]["total"] == 5
     assert result.regions == result.upper_bound == 4
     assert result.certificate.optimal
+
+
+def test_rounding_the_program_finds_packings_and_proves_nothing_more():
+    rng = np.random.default_rng(2)
+    at = np.arange(36).reshape(6, 6)
+    edges = [*zip(at[:, :-1].ravel().tolist(), at[:, 1:].ravel().tolist(), strict=True)]
+    edges += zip(at[:-1].ravel().tolist(), at[1:].ravel().tolist(), strict=True)
+    weights = rng.integers(1, 9, 36)
+    g = graph(np.array(edges), 36)
+    plain = pack(g, weights[:, None], np.array([12]), bound=99, tolls=0)
+    rounded = pack(g, weights[:, None], np.array([12]), bound=99, tolls=0, rounding=True)
+    assert rounded.bound == plain.bound
+    assert len(plain.sets) < len(rounded.sets) <= rounded.bound
+    assert len(np.unique(np.concatenate(rounded.sets))) == sum(map(len, rounded.sets))
+    for s in rounded.sets:
+        assert weights[s].sum() >= 12
+        assert oracle.connected(s.tolist(), edges)

@@ -9,6 +9,9 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.problems.catalogue import names
+from shoal.problems.regions.graph import graph
+from shoal.problems.regions.sets import Pool
+from shoal.problems.regions.task import Task
 from tests.oracles import regions as oracle
 
 QUICK = settings(deadline=None, max_examples=25)
@@ -292,3 +295,33 @@ def grid_edges(rows: int, columns: int) -> np.ndarray:
             np.column_stack([at[:-1].ravel(), at[1:].ravel()]),
         ]
     )
+
+
+def test_the_best_halves_of_two_partitions_are_put_together():
+    """Each partition is even in one half of a path and not in the other; the pool joins the even halves."""
+    weights = [2, 2, 1, 3, 2, 2, 2, 1, 3, 2]
+    task = Task(
+        graph=graph(np.column_stack([np.arange(9), np.arange(1, 10)]), 10),
+        features=np.array(weights)[:, None],
+        need=np.array([3]),
+        ways=1,
+        geo=np.zeros((0, 4)),
+        objective=("count", "sumsq"),
+        start=None,
+        effort=1.0,
+        seconds=None,
+        state=np.array([1], np.uint64),
+    )
+    uneven = [0, 0, 1, 1, 1]
+    even = [0, 0, 0, 1, 1]
+    pool = Pool()
+    one, other = np.array([*even, *(x + 2 for x in uneven)]), np.array([*uneven, *(x + 2 for x in even)])
+    pool.add(one)
+    made = pool.partition(task, other, task.objective)
+    best = [*even, *(x + 2 for x in even)]
+    assert {tuple(np.flatnonzero(made == r)) for r in range(4)} == {
+        tuple(np.flatnonzero(np.array(best) == r)) for r in range(4)
+    }
+    assert pool.partition(task, other, ("count",)) is other
+    pool.add(np.zeros(10, np.int64))  # the most compact, but one region
+    assert pool.partition(task, other, ("count", "compact")).max() == 3

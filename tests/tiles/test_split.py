@@ -328,3 +328,16 @@ def test_best_cuts_refuses_more_rectangles_than_fit():
     points = np.random.default_rng(0).normal(size=(200, 2))
     with pytest.raises(PolicyError, match="rectangles"):
         split(points, 5, method="best_cuts")
+
+
+def test_tiles_are_closed_below_and_open_above():
+    tiles = split([(x, y) for x in range(6) for y in range(6)], 4)
+    inner = {e for e in tiles.bounds.ravel().tolist() if np.isfinite(e)}
+    lines = sorted(inner | {-7.0, 100.0})
+    corners = np.array([(x, y) for x in lines for y in lines])
+    inside = np.stack([tiles.contains(i, corners) for i in range(len(tiles))], axis=1)
+    assert (inside.sum(axis=1) == 1).all()
+    for i, (west, south, east, north) in enumerate(tiles.bounds.tolist()):
+        assert not np.isfinite([west, south]).all() or tiles.contains(i, np.array([(west, south)]))[0]
+        assert not np.isfinite([east, south]).all() or not tiles.contains(i, np.array([(east, south)]))[0]
+        assert not np.isfinite([west, north]).all() or not tiles.contains(i, np.array([(west, north)]))[0]

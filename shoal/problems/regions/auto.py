@@ -7,6 +7,7 @@ import numpy as np
 from shoal.problems.regions.bounds import CountBound, best_packing, price_out
 from shoal.problems.regions.exact import settle
 from shoal.problems.regions.search import improve, search
+from shoal.problems.regions.sets import Pool
 from shoal.problems.regions.task import Clock, Found, Task
 from shoal.problems.regions.value import value
 
@@ -17,7 +18,8 @@ _MANY = 40  # when there are at most so many of them
 def auto(task: Task, bound: CountBound) -> Found:
     """The search, with everything proved that can be proved in about the same time again."""
     clock = Clock.of(task.seconds)
-    found = search(task, bound)
+    pool = Pool()
+    found = search(task, bound, pool)
     label, details = found.label, dict(found.details)
     size = np.bincount(bound.component)
     small = int((size <= _SMALL).sum())
@@ -25,7 +27,8 @@ def auto(task: Task, bound: CountBound) -> Found:
         label, settled = settle(task, bound, label, _SMALL, clock)
         details["settled_exactly"] = int(settled.sum())
     if task.n <= 1_000 and int(label.max()) + 1 < bound.value:
-        price_out(task, bound, label, nodes=int(2_000_000 * max(task.effort, 0.25)), clock=clock)
+        nodes = int(2_000_000 * max(task.effort, 0.25))
+        price_out(task, bound, label, nodes=nodes, clock=clock, rounding=task.effort >= 1, more=pool.sets.values())
         better = best_packing(task, bound, label)
         if better is not None:
             improved = improve(task, bound, better, clock)

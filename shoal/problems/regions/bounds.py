@@ -9,6 +9,7 @@ to a neighbour.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -117,16 +118,30 @@ def count_bound(task: Task, *, steps: int = 20_000) -> CountBound:
 
 
 def price_out(
-    task: Task, bound: CountBound, label: np.ndarray, *, nodes: int, clock: Clock, tolls: int = 0, integer: bool = False
+    task: Task,
+    bound: CountBound,
+    label: np.ndarray,
+    *,
+    nodes: int,
+    clock: Clock,
+    tolls: int = 0,
+    rounding: bool = False,
+    integer: bool = False,
+    more: Iterable[np.ndarray] = (),
 ) -> None:
     """Lower the bound by linear programs over the light components, in place.
 
     label   int64[n]  a partition: its regions without an area of H are the sets known
-    nodes, tolls, integer  as for ``pack``
+    nodes, tolls, rounding, integer  as for ``pack``
+    more    connected sets of areas that meet the thresholds, worth a column each where no area of H is among them
     """
     holds = np.zeros(int(label.max()) + 1, np.bool_)
     holds[label[bound.heavy]] = True
     fits = np.asarray((sums(task, label)[:, : len(task.need)] >= task.need).all(axis=1))
+    others: dict[int, list[np.ndarray]] = {}
+    for s in more:
+        if not bound.heavy[s].any():  # connected, so in one light component
+            others.setdefault(int(bound.nodes[s[0]]), []).append(s)
     for c in np.flatnonzero(bound.room >= 2):
         member = np.flatnonzero(bound.nodes == c)
         if len(member) > _PRICED or clock.left <= 0:
@@ -145,6 +160,8 @@ def price_out(
             nodes=nodes,
             clock=clock,
             tolls=tolls,
+            rounding=rounding,
+            more=[np.searchsorted(member, s) for s in others.get(int(c), ())],
             integer=integer,
         )
         packing.sets = [member[s] for s in packing.sets]

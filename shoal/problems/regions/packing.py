@@ -21,6 +21,8 @@ from shoal.problems.regions.graph import Graph
 from shoal.problems.regions.task import Clock
 
 UNIT = 10**9  # prices are whole multiples of 1 / UNIT
+_NEAR = 30  # rounding looks at sets that cost up to 1 + 1 / _NEAR,
+_ROUNDED = 3_000  # unless they are more than this
 _LOOSE = 10**3  # a set is worth a column when it costs this much less than UNIT
 
 
@@ -47,18 +49,23 @@ def pack(
     need: np.ndarray,
     *,
     known: Sequence[np.ndarray] = (),
+    more: Sequence[np.ndarray] = (),
     bound: int,
     nodes: int = 3_000_000,
     clock: Clock | None = None,
     tolls: int = 400,
+    rounding: bool = False,
     integer: bool = False,
 ) -> Packing:
     """Bound, and with ``integer`` choose, disjoint connected sets whose sums of ``weights`` meet ``need``.
 
     g, weights, need  a graph, int64[n, t], int64[t]
     known             disjoint sets already found (vertex numbers); ``bound`` an upper bound already proved
+    more              further sets, of any overlap, to begin with
     nodes             connected sets looked at in one pricing at most; beyond it the bound so far stands
     tolls             rows of three added at most
+    rounding          finish with a short integer program over the sets that cost little more than the cheapest; it can
+                      find a packing and proves nothing
     integer           finish with an integer program over every set that a better packing could hold
 
     Exponential in the worst case; quick while sets have up to about 15 vertices.
@@ -77,7 +84,7 @@ def pack(
     features = np.ascontiguousarray(weights[heavy_first])
     answer = Packing(bound=bound, sets=[np.sort(s) for s in known])
     master = _Master(n)
-    for found in known:
+    for found in (*known, *more):
         master.add_set(np.sort(rank[found]))
 
     def priced(price: np.ndarray, toll: np.ndarray, limit: int, every: int) -> Any:
@@ -115,6 +122,15 @@ def pack(
             answer.sets = [np.sort(heavy_first[s]) for s in master.chosen()]
         price, toll = master.prices()
     answer.columns, answer.tolls = len(master.sets), len(master.triples)
+    if rounding and answer.finished and not answer.proved and clock.left > 0:
+        members, stops, costs, looked = priced(price, toll, UNIT + UNIT // _NEAR, 1)
+        if looked >= 0 and len(stops) <= _ROUNDED:
+            for found in np.split(members, stops)[:-1]:
+                master.add_set(found)
+        chosen = master.rounded(answer.bound)
+        if chosen is not None and len(chosen) > len(answer.sets):
+            answer.sets = [np.sort(heavy_first[s]) for s in chosen]
+        answer.columns = len(master.sets)
     if integer and answer.finished and not answer.proved and clock.left > 0:
         # every set costs at least UNIT - _LOOSE and a packing at most the total, so a packing with one set more than
         # are known holds none that costs more than what the others leave
@@ -221,6 +237,23 @@ class _Master:
             self.highs.addRow(-highspy.kHighsInf, 1.0, len(columns), columns.astype(np.int32), np.ones(len(columns)))
             self.triples.append(triple)
         return len(fresh)
+
+    def rounded(self, wanted: int) -> list[np.ndarray] | None:
+        """A packing by an integer program over the columns that stops at its root, or at ``wanted`` sets; or None."""
+        import highspy
+
+        highs = highspy.Highs()
+        for name, value in (("output_flag", False), ("threads", 1), ("mip_max_nodes", 1), ("mip_abs_gap", 0.99)):
+            highs.setOptionValue(name, value)
+        highs.setOptionValue("objective_target", -float(wanted))
+        highs.passModel(self.highs.getModel())
+        for i in range(len(self.sets)):
+            highs.changeColIntegrality(i, highspy.HighsVarType.kInteger)
+        highs.run()
+        if highs.getInfo().primal_solution_status != highspy.SolutionStatus.kSolutionStatusFeasible:
+            return None
+        y = np.array(highs.getSolution().col_value)
+        return [self.sets[i] for i in np.flatnonzero(y > 0.5)]
 
     def choose(self, wanted: int, seconds: float) -> tuple[list[np.ndarray] | None, int]:
         """An integer packing of ``wanted`` sets or more over the columns, or None; and a bound on how many exist."""

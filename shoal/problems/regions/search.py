@@ -12,17 +12,23 @@ import numpy as np
 
 from shoal.model.certificate import Guarantee
 from shoal.problems.regions.bounds import CountBound, largest_bound
+from shoal.problems.regions.sets import Pool
 from shoal.problems.regions.task import Clock, Found, Task
 from shoal.problems.regions.tree import ceiling, promise, tree
 from shoal.problems.regions.value import one, value
 
 _NO_CAP = 2**62
+_POOLED = 1_000  # areas: above it there is one run and no pool
+_RUNS = 2
+_SNAPSHOTS = 30
 _SHARE = {"max": 0.2, "count": 0.5, "sumsq": 0.3, "excess": 0.3, "compact": 0.3}
 _HEAT = {"max": (0.3, 1e-3), "count": (10.0, 0.1), "sumsq": (0.6, 0.006), "excess": (1.0, 0.01), "compact": (1.0, 0.01)}
 
 
-def search(task: Task, bound: CountBound) -> Found:
+def search(task: Task, bound: CountBound, pool: Pool | None = None) -> Found:
     """Lower the objectives one after the other, each kept while the next is lowered.
+
+    pool  gathers regions met, on small graphs
 
     A number of steps in proportion to the areas (at least 20, at most 4,000 an area), each linear in the regions
     merged.
@@ -32,7 +38,7 @@ def search(task: Task, bound: CountBound) -> Found:
     degree = int(first.details["tree_degree"])
     if task.objective[0] == "max" and task.start is not None and first.label.size:
         label = min(label, first.label, key=lambda found: one(task, found, "max"))
-    label = improve(task, bound, label)
+    label = improve(task, bound, label, pool=pool)
     kept = task.plain and one(task, label, "max") <= ceiling(task, degree)
     guarantee = promise(task, degree) if kept and task.objective[0] == "max" else Guarantee()
     return Found(label, guarantee, details=first.details)
@@ -44,25 +50,49 @@ def improve(
     label: np.ndarray,
     clock: Clock | None = None,
     objective: tuple[str, ...] | None = None,
+    pool: Pool | None = None,
 ) -> np.ndarray:
-    """The search by itself, from a valid partition; never worse than it in the order of the objectives."""
+    """The search by itself, from a valid partition; never worse than it in the order of the objectives.
+
+    On small graphs the steps are shared among several runs, and the regions that these met are put together anew.
+    """
     clock = clock or Clock.of(task.seconds)
     chain = objective or task.objective
     label = np.ascontiguousarray(label, dtype=np.int64).copy()
+    if task.n > _POOLED:
+        return _improved(task, bound, label, clock, chain, 1.0, None)
+    pool = Pool() if pool is None else pool
+    found = [label]
+    for run in range(_RUNS):
+        share = 1 / (_RUNS - run)
+        slot = clock if clock.end is None else Clock.of(max(0.0, clock.left) * share)
+        found.append(_improved(task, bound, label, slot, chain, 1 / _RUNS, pool))
+    best = min(found, key=lambda one_of: value(task, one_of, chain))
+    return min(best, pool.partition(task, best, chain), key=lambda one_of: value(task, one_of, chain))
+
+
+def _improved(
+    task: Task,
+    bound: CountBound,
+    label: np.ndarray,
+    clock: Clock,
+    chain: tuple[str, ...],
+    part: float,
+    pool: Pool | None,
+) -> np.ndarray:
+    """One run, with ``part`` of the usual steps; the regions met go to the pool."""
     cap = _NO_CAP
     shares = sum(_SHARE[name] for name in chain)
-    warm = chain[0] in (
-        "sumsq",
-        "excess",
-    )  # many regions first: they lower the squares further than the search alone finds
+    # many regions first: they lower squares and excess further than the search alone finds
+    warm = chain[0] in ("sumsq", "excess")
     for i, name in enumerate(("count", *chain) if warm else chain):
         before = label.copy()
-        seconds = None if task.seconds is None else max(0.0, clock.left) * _SHARE[name] / max(shares, _SHARE[name])
+        seconds = None if clock.end is None else max(0.0, clock.left) * _SHARE[name] / max(shares, _SHARE[name])
         shares -= 0 if warm and i == 0 else _SHARE[name]
         if name == "max":
-            label, cap = _lower_max(task, bound, label, seconds)
-        else:
-            label = _lower(task, bound, label, name, cap, seconds)
+            label, cap = _lower_max(task, bound, label, seconds, part, pool)
+        elif name != "count" or int(label.max()) + 1 < bound.value:
+            label = _run(task, bound, label, name, cap, 0.0, seconds, part, pool)
         if not (warm and i == 0):
             held = chain[: i + 1 - warm]
             if value(task, label, held) > value(task, before, held):
@@ -70,13 +100,15 @@ def improve(
     return label
 
 
-def _lower_max(task: Task, bound: CountBound, label: np.ndarray, seconds: float | None) -> tuple[np.ndarray, int]:
+def _lower_max(
+    task: Task, bound: CountBound, label: np.ndarray, seconds: float | None, part: float, pool: Pool | None
+) -> tuple[np.ndarray, int]:
     """Halve the way between the proved bound and the heaviest region, as long as the search gets there."""
     low, _ = largest_bound(task, bound)
     high = one(task, label, "max")
     target, misses = low, 0
     while high > low and misses < 4:
-        found = _run(task, bound, label, "max", _NO_CAP, float(target), seconds and seconds / 4)
+        found = _run(task, bound, label, "max", _NO_CAP, float(target), seconds and seconds / 4, part, pool)
         reached = one(task, found, "max")
         if reached < high:
             label, high = found, reached
@@ -90,16 +122,18 @@ def _lower_max(task: Task, bound: CountBound, label: np.ndarray, seconds: float 
     return label, high
 
 
-def _lower(task: Task, bound: CountBound, label: np.ndarray, name: str, cap: int, seconds: float | None) -> np.ndarray:
-    if name == "count" and int(label.max()) + 1 >= bound.value:
-        return label
-    return _run(task, bound, label, name, cap, 0.0, seconds)
-
-
 def _run(
-    task: Task, bound: CountBound, label: np.ndarray, name: str, cap: int, target: float, seconds: float | None
+    task: Task,
+    bound: CountBound,
+    label: np.ndarray,
+    name: str,
+    cap: int,
+    target: float,
+    seconds: float | None,
+    part: float,
+    pool: Pool | None,
 ) -> np.ndarray:
-    """One annealing, by steps or by seconds."""
+    """One annealing, by steps or by seconds; the colder half of it fills the pool."""
     from shoal.kernels import recombine as kernel
     from shoal.kernels.shift import shift
 
@@ -112,7 +146,7 @@ def _run(
     }
     form = forms[name]
     scale = float(task.k)
-    hot, cold = _HEAT[name]
+    hot, cold = (3.0, 0.3) if name == "count" and task.n <= _POOLED else _HEAT[name]
     if form == kernel.INERTIA:
         scale = max(one(task, label, "compact") / (int(label.max()) + 1), 1e-300)
     label = label.copy()
@@ -130,11 +164,20 @@ def _run(
             return label
         moved = label.copy()
         shift(*common, moved, form, scale, target, cap, steps, cold, cold / 10, task.state)
-        return min(moved, label, key=lambda found: value(task, found, (name, "sumsq")))
+        moved = min(moved, label, key=lambda found: value(task, found, (name, "sumsq")))
+        if pool is not None:
+            pool.add(moved)
+        return moved
 
     if seconds is None:
-        steps = steps_for(task, bound, name)
-        go(steps, 0.0, 1.0)
+        steps = max(1, int(steps_for(task, bound, name) * part))
+        if pool is None or name == "count":
+            go(steps, 0.0, 1.0)
+        else:
+            go(steps // 2, 0.0, 0.5)
+            for i in range(_SNAPSHOTS):
+                go(max(1, steps // 2 // _SNAPSHOTS), 0.5 + 0.5 * i / _SNAPSHOTS, 0.5 + 0.5 * (i + 1) / _SNAPSHOTS)
+                pool.add(label)
         return polished(4 * steps)
     clock = Clock.of(seconds)
     chunk, spent = 2_000, 0.0
@@ -143,6 +186,8 @@ def _run(
         now = 1.0 if seconds <= 0 else 1.0 - max(0.0, clock.left) / seconds
         chunk = int(np.clip(chunk * 0.05 / max(now - spent, 1e-3), 200, 10_000_000))
         spent = now
+        if pool is not None:
+            pool.add(label)
     return polished(4 * min(chunk, 1_000_000))
 
 
@@ -150,5 +195,8 @@ def steps_for(task: Task, bound: CountBound, name: str) -> int:
     """The usual number of steps of one annealing: fewer where regions are large, for a step takes longer there."""
     size = task.n / max(bound.value, 1)
     usual = max(min(4_000 * task.n, int(3_700_000 / max(size, 1.0) ** 0.5)), 20 * task.n)
-    share = {"count": 1.0, "max": 0.25}.get(name, 0.8 if task.n <= 1_000 else 0.3)
+    if task.n <= _POOLED:
+        share = 0.25 if name == "max" else 0.28
+    else:
+        share = {"count": 1.35, "max": 0.25}.get(name, 0.3)
     return max(1, int(usual * task.effort * share))

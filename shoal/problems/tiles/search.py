@@ -140,8 +140,12 @@ def _lower(best: Tournament, effort: float) -> None:
         won = best.outcomes[number].strategy
         if won.program == LEAST_HEAVIEST:
             best.enter(replace(won, program=MOST_UNDER), np.flatnonzero(best.winner == number))
-    for slack in (0.0, 0.05, 0.15) if best.tiles.sum() < most_tiles(best.places.weight, best.k) else ():
-        best.enter(Strategy(slack=slack, cap=best.good, program=MOST_UNDER, **sizes))
+    if best.tiles.sum() == most_tiles(best.places.weight, best.k):
+        return
+    best.enter(Strategy(cap=best.good, program=MOST_UNDER, **sizes))
+    short = np.flatnonzero(best.tiles < best.blocks.cells[:, WEIGHT] // best.k)
+    if short.size:
+        best.enter(Strategy(slack=0.05, cap=best.good, program=MOST_UNDER, **sizes), short)
 
 
 class Tournament:
