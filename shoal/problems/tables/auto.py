@@ -53,7 +53,8 @@ def auto(task: Task) -> Grouping:
     method, found = "cascade", [plain]
     deadline = None if task.effort.seconds is None else task.started + task.effort.seconds
     left = None if deadline is None else max(deadline - time.monotonic(), 0.0)
-    bounds = lower_bounds(task, rows, until=None if left is None else time.monotonic() + 0.3 * left)
+    share = None if left is None else time.monotonic() + (0.3 if left > 3 else 0.2) * left
+    bounds = lower_bounds(task, rows, until=share)
     proved = _proved(task, left)
     if proved is not None:
         attempts.append({"method": proved.method, "cost": rank(task, proved.partition)[1], "seconds": proved.seconds})

@@ -78,7 +78,7 @@ def lower_bounds(task: Task, rows: Rows, *, until: float | None = None) -> Bound
         out.values["tuples"] = int(tuples)
     if all(c.kind == "levels" for c in task.recoding.columns):
         sweeper = Sweeper(task, lattice, LOOKS[effort])
-        half = None if until is None else began + 0.5 * (until - began)
+        half = None if until is None else began + 0.7 * (until - began)
         clock = time.monotonic()
         first = sweeper.run(0, np.zeros(0), np.zeros(0, bool), half)
         if first is not None and np.isfinite(first).all():
@@ -97,7 +97,9 @@ def lower_bounds(task: Task, rows: Rows, *, until: float | None = None) -> Bound
                     out.values["linear program"] = total(task, fixed)
                     out.prices = fixed
             else:
-                raised = sweeper.ascend(first, ROUNDS[effort], until, spent)
+                # Prices for diversity by frequency lead no cascade, and on stars rise less than "combined" is above them.
+                idle = sweeper.per_value and out.best[0] == "combined"
+                raised = sweeper.ascend(first, 0 if idle else ROUNDS[effort], until, spent)
                 if raised is not None:
                     out.prices = raised
                     out.values["dual ascent"] = total(task, raised)

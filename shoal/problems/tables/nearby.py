@@ -11,7 +11,7 @@ import numpy as np
 from shoal.problems.tables.rows import Rows
 
 WIDTH = 24  # neighbours kept of every cell
-REACH = 24  # places looked at on each side in an order
+REACH = (10, 24)  # least and most places looked at on each side in an order
 ORDERS = (2, 8)  # least and most orders
 PASSES = 2  # of the descent, at most
 
@@ -31,8 +31,9 @@ def neighbour_graph(rows: Rows, seed: int, looks: float) -> np.ndarray:
     if not m:
         return np.zeros((0, 0), np.int32)
     random = np.random.default_rng([seed, 11])
-    orders = int(np.clip(looks / (4 * REACH), *ORDERS))
-    passes = int(np.clip((looks - 2 * REACH * orders) / (WIDTH * WIDTH / 2), 0, PASSES))
+    orders = int(np.clip(looks / (4 * REACH[1]), *ORDERS))
+    reach = int(np.clip(looks / (2 * orders), *REACH))
+    passes = int(np.clip((looks - 2 * reach * orders) / (WIDTH * WIDTH / 2), 0, PASSES))
     order = np.stack([np.lexsort([quasi[:, j] for j in random.permutation(d)]) for _ in range(orders)])
     rank = np.empty_like(order)
     for o in range(orders):
@@ -42,7 +43,7 @@ def neighbour_graph(rows: Rows, seed: int, looks: float) -> np.ndarray:
     parts = list(pairwise(np.linspace(0, m, 4 * workers + 1).astype(np.int64)))
 
     def start(part: tuple[int, int]) -> None:
-        windows(rows.slots, leaf, order, rank, REACH, part[0], part[1], near, far)
+        windows(rows.slots, leaf, order, rank, reach, part[0], part[1], near, far)
 
     def better(part: tuple[int, int]) -> None:
         descend(rows.slots, leaf, old, part[0], part[1], near, far)
