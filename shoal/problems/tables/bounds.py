@@ -97,7 +97,7 @@ def lower_bounds(task: Task, rows: Rows, *, until: float | None = None) -> Bound
                     out.values["linear program"] = total(task, fixed)
                     out.prices = fixed
             else:
-                # Prices for diversity by frequency lead no cascade, and on stars rise less than "combined" is above them.
+                # Diversity by frequency has no cascade for prices to lead; on stars they stay below "combined".
                 idle = sweeper.per_value and out.best[0] == "combined"
                 raised = sweeper.ascend(first, 0 if idle else ROUNDS[effort], until, spent)
                 if raised is not None:

@@ -193,8 +193,8 @@ class Rows:
             head = member[start].copy()
             order = np.lexsort((size, *state.T, prices(self.slots, state)))
             while waiting.size:
-                done = insert(self.slots, self.leaf, self.cell, sensitive, self.frequency, head, following, size, state, order,
-                              waiting, begin, candidate)  # fmt: skip
+                done = insert(self.slots, self.leaf, self.cell, sensitive, self.frequency, head, following, size, state,
+                              order, waiting, begin, candidate)  # fmt: skip
                 if begin.size == 0 or done.all():
                     waiting = waiting[~done]
                     break
