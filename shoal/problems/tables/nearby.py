@@ -79,7 +79,7 @@ def deal(rows: Rows, group: np.ndarray, count: int, seed: list[int]) -> list[np.
         order = np.lexsort((random.random(groups.size), nearer))
         left = pieces // 2
         filled = np.cumsum(size[groups[order]])
-        cut = int(np.clip(np.searchsorted(filled, filled[-1] * left / pieces), 1, groups.size - 1))
+        cut = int(np.clip(1 + np.searchsorted(filled, filled[-1] * left / pieces), 1, groups.size - 1))
         waiting.append((groups[order[:cut]], left))
         waiting.append((groups[order[cut:]], pieces - left))
     of_row = block[group]
