@@ -41,7 +41,7 @@ def recodings(
                 held = np.bincount(
                     counted.histogram.quasi[:, j], weights=counted.histogram.count, minlength=column.size
                 ).astype(np.int64)
-                source = _generate(source, column, values, held, smallest)
+                source = _generate(source, column, values, held, smallest, asked.coordinates)
             found = Hierarchy.of(source).resolve(values, column.name)
             columns.append(ColumnRecoding.tree(found.node, weight, ceiling))
             labels.append(found.labels[1:])
@@ -59,8 +59,18 @@ def recodings(
     return Recoding(tuple(columns), "stars" if stars_only else "ncp"), labels
 
 
-def _generate(kind: str, column: Coded, values: list[str | None], held: np.ndarray, smallest: int) -> list[list[str]]:
-    """Rows of a hierarchy made from the table's counts: groups of at least ``smallest`` rows, then 4, 16, ... times."""
+def _generate(
+    kind: str,
+    column: Coded,
+    values: list[str | None],
+    held: np.ndarray,
+    smallest: int,
+    coordinates: tuple[str, str] | None,
+) -> list[list[str]]:
+    """Rows of a hierarchy made from the table's counts: groups of at least ``smallest`` rows, then 4, 16, ... times.
+
+    coordinates  names of the columns behind a place: longitude and latitude are tiled with the date line as no border
+    """
     present = [i for i, text in enumerate(values) if text is not None]
     counts = held[present]
     ks: list[int] = []
@@ -83,10 +93,11 @@ def _generate(kind: str, column: Coded, values: list[str | None], held: np.ndarr
             )
         rows = interval_levels([position[i] for i in present], counts, ks)
         return [[str(values[i]), *row[1:]] for i, row in zip(present, rows, strict=True)]
+    from shoal.problems.tiles import kind_of
     from shoal.problems.tiles import levels as tile_levels
 
     points = np.array([_place(str(values[i]), column.name) for i in present])
-    found = tile_levels(points, ks, counts)
+    found = tile_levels(points, ks, counts, coordinates=kind_of(*coordinates) if coordinates else "projected")
     shown = found.labels
     return [[str(values[i]), *shown[p]] for i, p in zip(present, found.inverse.tolist(), strict=True)]
 

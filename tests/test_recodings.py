@@ -70,6 +70,24 @@ def test_coordinates_become_one_quasi_identifier_published_as_tiles(people, tmp_
     assert shoal.verify(tmp_path / "release.csv", certificate, original=source).holds
 
 
+def test_longitudes_are_tiled_across_the_date_line(tmp_path):
+    islands = pl.DataFrame(
+        {
+            "lon": [179.98, 179.99, 179.97, -179.99, -179.98, *(20 + i / 100 for i in range(35))],
+            "lat": [-16.0, -16.1, -16.2, -16.0, -16.1, *(45 + i / 100 for i in range(35))],
+            "age": [40] * 40,
+        }
+    )
+    both = {}
+    for names in (("lon", "lat"), ("x", "y")):
+        table = islands.rename(dict(zip(("lon", "lat"), names, strict=True)))
+        release = shoal.anonymize(
+            table, quasi_identifiers=["age"], coordinates=names, k=5, publish="hierarchy", effort="fast", seed=1
+        )
+        both[names] = release.cost["ncp"]
+    assert both[("lon", "lat")] < both[("x", "y")]  # the five islands are one tile, not two halves of the world
+
+
 def test_a_coordinate_that_is_no_number_is_refused_by_its_column(people):
     broken = people.with_columns(pl.col("x").cast(pl.String).replace({str(people["x"][0]): "east"}))
     with pytest.raises(shoal.InputError, match="place"):

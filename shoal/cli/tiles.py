@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from shoal.problems.tiles import Tiles
 
-DEGREES = ({"lng", "lon", "long", "longitude"}, {"lat", "latitude"})
-
 
 @app.command()
 def tiles(
@@ -56,12 +54,11 @@ def tiles(
 
     from shoal.cli.common import answer, working
     from shoal.engines.files import integers, numbers, read_table
-    from shoal.problems.tiles import split
+    from shoal.problems.tiles import kind_of, split
 
     begun = time.perf_counter()
     if coordinates == "auto":
-        geographic = x.lower() in DEGREES[0] and y.lower() in DEGREES[1]
-        coordinates = "geographic" if geographic else "projected"
+        coordinates = kind_of(x, y)
     for path in (output, tiles_to, table, map_to, certificate):
         _can_be_written(path, points)
     frame = read_table(points, separator=separator)

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from shoal.problems.tables.improve import Told
 
 LOOKS = {"fast": 3e7, "balanced": 3e8, "thorough": 4e9}  # cells that one sweep over the lattice may look at
+PACE = 1e8  # cells a core looks at in a second, at most
+HOPELESS = 1e13  # cells times nodes beyond which no sweep is begun
 PAIRS = {"fast": 4e9, "balanced": 8e9, "thorough": 4e10}  # pairs of cells times columns for the bound by neighbours
 ROUNDS = {"fast": 0, "balanced": 3, "thorough": 8}  # raises of the prices
 SMALL = 60_000  # pairs of cell and node up to which the linear program is solved
@@ -76,7 +78,8 @@ def lower_bounds(task: Task, rows: Rows, *, until: float | None = None) -> Bound
     tuples = residue(task.histogram, task.requirement)[1]["bound"]
     if plain:
         out.values["tuples"] = int(tuples)
-    if all(c.kind == "levels" for c in task.recoding.columns):
+    levels = all(c.kind == "levels" for c in task.recoding.columns)
+    if levels and lattice.nodes * task.histogram.cells <= HOPELESS:
         sweeper = Sweeper(task, lattice, LOOKS[effort])
         half = None if until is None else began + 0.7 * (until - began)
         clock = time.monotonic()
@@ -155,7 +158,10 @@ class Sweeper:
         price = price if mode else np.zeros(h.cells)
         found = [np.full(h.cells, start) for _ in range(workers)]
         at_node = [np.full(int(self.lattice.nodes) if mode == 3 else 0, np.inf) for _ in range(workers)]
-        room = [np.int64(min(self.looks / workers, 2.0**62))] * workers
+        most = self.looks / workers
+        if until is not None:
+            most = min(most, PACE * max(until - time.monotonic(), 0.0))
+        room = [np.int64(min(most, 2.0**62))] * workers
         left, lock = iter(parts), Lock()
 
         def one(worker: int) -> bool:

@@ -13,7 +13,8 @@ Every algorithm is ``f(places, k, objective, **options) -> (Parts, details)``.
 """
 
 from shoal.problems.tiles.levels import PlaceLevels, grid, levels
+from shoal.problems.tiles.places import kind_of
 from shoal.problems.tiles.result import Tiles
 from shoal.problems.tiles.split import split
 
-__all__ = ["PlaceLevels", "Tiles", "grid", "levels", "split"]
+__all__ = ["PlaceLevels", "Tiles", "grid", "kind_of", "levels", "split"]
