@@ -147,10 +147,9 @@ def insert(slots, leaf, cell, sensitive, frequency, head, following, size, state
             n = size[g]
             if n == 0:
                 continue
-            limit = (least + now[g]) / (n + 1)
-            if tag[g] != before or (new > known and new <= limit):
-                before, known = tag[g], limit
-                new = joined(slots, state[g], own, limit)
+            if tag[g] != before or (new > known and (n + 1) * new - now[g] < least):
+                before, known = tag[g], (least + now[g]) / (n + 1)
+                new = joined(slots, state[g], own, known)
             rise = (n + 1) * new - now[g]
             if rise >= least:
                 continue
