@@ -131,6 +131,11 @@ def _integer_program(
         solver.setOptionValue("time_limit", seconds)
     solver.passModel(program)
     solver.run()
+    if solver.getModelStatus() == highspy.HighsModelStatus.kSolveError:
+        # HiGHS 1.15 loses some small feasible programs on the way back from presolve
+        solver.setOptionValue("presolve", "off")
+        solver.clearSolver()
+        solver.run()
     status = solver.getModelStatus()
     if status == highspy.HighsModelStatus.kInfeasible:
         return False
