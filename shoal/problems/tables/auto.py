@@ -25,6 +25,7 @@ SMALL, SMALL_PAIRS = (
     1_000,
 )  # distinct tuples up to which an exact method is tried, for any model and for k = 2 alone
 PROOF = 60.0  # seconds it may take, many times what tables of this size need
+CLEARLY = 1.02
 TRIAL = 0.06  # share of the seconds left that each of two starts is searched before the better one is kept
 
 
@@ -69,11 +70,15 @@ def auto(task: Task) -> Grouping:
             found.append(rows.partition(led))
             if told("guided cascade", found[-1], began) < order:
                 group, order, method = led, rank(task, found[-1]), "guided cascade"
-    elif long and bounds.prices is not None and (left is None or left > 5):
+    elif task.effort.name != "fast" and bounds.prices is not None and (left is None or left > 5):
         began = time.monotonic()
         until = None if left is None else began + 0.25 * left
         led = guided(task, rows, bounds.prices, until)
-        if led is not None:
+        if led is not None and not long:
+            # No steps to spare for a trial: what the prices led is the better start unless it is clearly dearer.
+            if told("guided cascade", rows.partition(led), began)[1] < CLEARLY * order[1]:
+                group = led
+        elif led is not None:
             near = neighbour_graph(rows, task.seed, looks(rows, deadline, steps_of(task)))
             told("guided cascade", rows.partition(led), began)
             began = time.monotonic()

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from shoal.model.task import Task
-from shoal.problems.tables.bounds import Sweeper
+from shoal.problems.tables.bounds import LOOKS, Sweeper
 from shoal.problems.tables.lattice import ENUMERATED, Lattice
 from shoal.problems.tables.rows import Rows
 
@@ -49,7 +49,9 @@ def guided(
     every = lattice.ordered(task)[:most]
     floor = np.full(len(every), -np.inf)
     if most is None:
-        excess = Sweeper(task, lattice).excess(prices, allowances[-1], until)
+        excess = Sweeper(task, lattice, LOOKS.get(task.effort.name, LOOKS["thorough"])).excess(
+            prices, allowances[-1], until
+        )
         if excess is None:
             return None
         floor = excess[tuple(every.T)]
