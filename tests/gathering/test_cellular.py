@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import shoal
@@ -86,6 +86,7 @@ def test_both_set_up_costs_and_r(points, r, seed, share):
 @given(
     points=grid, r=rs, seed=st.integers(0, 10**6), share=st.sampled_from([0.0, 0.25]), cap=st.sampled_from([None, 4.0])
 )
+@example(points=[(0, 0), (1, 1), (0, 1), (0, 5)], r=2, seed=1, share=0.0, cap=4.0)  # a center outside its cluster
 @settings(max_examples=15, deadline=None)
 def test_exact_is_the_optimum(points, r, seed, share, cap):
     n = len(points)

@@ -196,7 +196,7 @@ def cellular_exact(
     for v in range(n):
         for reach in np.unique(distances[v]):
             inside = np.flatnonzero(distances[v] <= reach)
-            if inside.size < r or (max_diameter is not None and reach > max_diameter):
+            if inside.size < r:  # a center need not be a member: the cap bounds the members' distances alone
                 continue
             open_at = len(cost)
             cost.append(float(setup[v]))
