@@ -217,6 +217,7 @@ def audit_lines(found: dict[str, Any]) -> list[str]:
         lines.append(f"{name:<20} {shown}")
     small = list(found["sizes"].items())[:12]
     lines.append("class sizes          " + ", ".join(f"{size}: {number:,}" for size, number in small) + _more(found))
+    lines += [f"note: {note}" for note in found["notes"]]
     for check in found["checks"]:
         where = f" of {check['column']}" if check["column"] else ""
         verdict = "holds" if check["passes"] else "DOES NOT HOLD"

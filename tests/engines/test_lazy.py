@@ -122,7 +122,7 @@ def test_a_missing_file_and_a_broken_one(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no file"):
         shoal.anonymize(tmp_path / "no.csv", engine="duckdb", **ASKED)
     (tmp_path / "bad.parquet").write_text("no parquet")
-    with pytest.raises(InputError, match="cannot be read by DuckDB"):
+    with pytest.raises(InputError, match="cannot be read as Parquet"):
         shoal.anonymize(tmp_path / "bad.parquet", engine="duckdb", **ASKED)
 
 
