@@ -15,7 +15,7 @@ _QUASI = typer.Option(None, "--quasi", help="Quasi-identifiers: columns others m
 _SENSITIVE = typer.Option(None, "--sensitive", help="Sensitive columns, separated by commas.")
 _JSON = typer.Option(False, "--json", help="Print one JSON object and nothing else.")
 _SEPARATOR = typer.Option(None, "--separator", help="Field separator of a CSV; found out when not given.")
-_ENCODING = typer.Option(None, "--encoding", help="utf-8 or latin-1; found out when not given.")
+_ENCODING = typer.Option(None, "--encoding", help="utf-8 (default) or latin-1.")
 _ENGINE = typer.Option(None, "--engine", help="polars (default), duckdb or spark.")
 
 

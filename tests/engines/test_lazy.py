@@ -157,3 +157,35 @@ def test_a_spark_frame_comes_back_as_one(spark: Any, tmp_path: Path) -> None:
     original = tmp_path / "people.csv"
     frame.write_csv(original)
     assert shoal.verify(target, record, original).holds
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_spark_reads_what_is_there(spark: Any, tmp_path: Path) -> None:
+    from shoal.engines.files import read_table
+    from shoal.engines.lazy_files import open_file
+
+    raw = '\ufeff\n"a ""x""",b,__shoal_key_0\n#5,"x\n, y",\n\n" p ","",é\nNULL,"""q""",\\N\n'.encode()
+    path = tmp_path / "p[1]*.csv"
+    path.write_bytes(raw)
+    (tmp_path / "p1.csv").write_text("a\nother\n")
+    table = open_file(path, "spark")
+    whole = read_table(path)
+    assert table.columns == whole.columns
+    assert [tuple(row) for row in table.native.collect()] == whole.rows()
+    assert table.count(["b"], []).histogram.rows == whole.height
+    table.records = 7
+    with pytest.raises(InputError, match="two readers do not agree"):
+        table.count(["b"], [])
+    for name, content, says in (
+        ("_p.csv", b"a,b\n1,2\n", "an underscore"),
+        ("p:1.csv", b"a,b\n1,2\n", "a colon"),
+        ("c.csv", b'a,b\r\n1,"x\r\ny"\r\n', "would change"),
+        ("l.csv", b'a,"b\nc"\n1,2\n', "a line break"),
+        ("s.csv", b"a,b\n1,SECRET,3\n", "more fields in line 2"),
+    ):
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(InputError, match=says):
+            open_file(tmp_path / name, "spark")
+    (tmp_path / "one.csv").write_bytes(b"a\n1\n\n1\n")
+    with pytest.raises(InputError, match="two readers do not agree"):
+        open_file(tmp_path / "one.csv", "spark").count(["a"], [])
