@@ -32,6 +32,7 @@ class LazyTable:
     """
 
     def __init__(self, native: Any, *, source: str | None = None, records: int | None = None) -> None:
+        _refuse_alike(native)
         self.native = native
         self.source, self.records = source, records
         self.frame = nw.from_native(native)
@@ -193,6 +194,15 @@ class LazyTable:
             arrow = frame.to_arrow(compat_level=pl.CompatLevel.oldest())
             return session.createDataFrame(arrow)
         return session.createDataFrame(frame.to_pandas())
+
+
+def _refuse_alike(native: Any) -> None:
+    """Neither engine tells names apart that differ by case alone; one of two such columns would be read twice."""
+    seen: set[str] = set()
+    for name in map(str, native.columns):
+        if name.casefold() in seen:
+            raise InputError(f"the table names the column {name!r} more than once, or only its case differs; rename it")
+        seen.add(name.casefold())
 
 
 def _is_duckdb(native: Any) -> bool:

@@ -160,11 +160,11 @@ class _Found:
         array, quotes = marks.array, marks.quotes
         size = array.size
         separator = ord(self.separator)
-        before = array[np.maximum(quotes[0::2], 1) - 1]
-        opens = (before == separator) | (before == _LF) | (before == _QUOTE) | (quotes[0::2] == 0)
+        before = array[np.maximum(quotes[0::2], 1) - 1]  # the first byte of all stands for itself, a quote
+        opens = (before == separator) | (before == _LF) | (before == _QUOTE)
         closing = quotes[1::2]
-        after = array[np.minimum(closing + 1, size - 1)]
-        closes = (after == separator) | (after == _LF) | (after == _QUOTE) | (closing == size - 1)
+        after = array[np.minimum(closing + 1, size - 1)]  # the last byte, too: the next slice looks at it again
+        closes = (after == separator) | (after == _LF) | (after == _QUOTE)
         returned = np.flatnonzero(~closes & (after == _CR))
         if returned.size:
             beyond = closing[returned] + 2

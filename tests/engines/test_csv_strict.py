@@ -36,6 +36,8 @@ REFUSED: list[tuple[bytes, str]] = [
     (b'a,b\n\n1,2\n"20"SECRET,1\n', "line 4, column 1: text after a closing quote"),
     (b'a,b\n1,"SECRET\n2,"x"\n', "line 3, column 2: text after a closing quote (the field begins in line 2)"),
     (b'a,b\n1,SEC"RET"\n', "line 2, column 2: a quote inside a field"),
+    (b'a,b\n"SECRET" ,1\n', "line 2, column 1: text after a closing quote"),
+    (b'a,b\n"SECRET"\r,1\n', "line 2, column 1: text after a closing quote"),
     (b'a,b\n1, "SECRET"\n', "line 2, column 2: a quote inside a field"),
     (b"a,b,c\n1,2,SECRET\n1,SECRET\n", "fewer fields in line 3"),
     (b'a,b,c\n1,"2,\n2",3\nSECRET,2\n', "fewer fields in line 4"),
@@ -87,6 +89,14 @@ def test_every_slice_gives_the_same_structure(monkeypatch: pytest.MonkeyPatch, s
     assert (found.records, found.blank.tolist(), found.leading) == (3, [1], 2)
     assert (found.crlf, found.lf, found.inner) == (5, 2, 2)
     assert found.longest == len(b'"x\ny","\xc3\xa9"\r\n')
+
+
+def test_a_slice_may_end_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = b'a,"b"\r\n"1","x""y"\r\n\r\n"",""\r\n'
+    for size in range(4, len(text) + 1):
+        monkeypatch.setattr("shoal.engines.structure._SLICE", size)
+        found = examine(io.BytesIO(text), ",", "t.csv")
+        assert (found.names, found.records, found.blank.tolist(), found.crlf) == (("a", "b"), 2, [1], 4)
 
 
 def test_a_record_without_end_is_refused_before_it_fills_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:

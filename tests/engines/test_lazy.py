@@ -118,6 +118,13 @@ def test_both_engines_lose_the_same_group_by_group(tmp_path: Path, ending: str) 
     assert found["duckdb"] == found["polars"]
 
 
+def test_names_that_differ_by_case_alone_are_refused() -> None:
+    for other in ("name", "Name"):
+        made = duckdb.sql(f"select 1 as name, 2 as a, 3 as {other}")
+        with pytest.raises(InputError, match="more than once"):
+            shoal.anonymize(made, quasi_identifiers=["a"], identifiers=["name"], k=1, effort="fast")
+
+
 def test_a_missing_file_and_a_broken_one(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no file"):
         shoal.anonymize(tmp_path / "no.csv", engine="duckdb", **ASKED)
