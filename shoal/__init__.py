@@ -42,6 +42,7 @@ if TYPE_CHECKING:  # what a type checker and an editor see; ``_WHERE`` finds the
     from shoal.problems import tables as tables
     from shoal.problems import tiles as tiles
     from shoal.release import Release as Release
+    from shoal.utility.explore import explore as explore
 
 _WHERE = {
     # problems, each a module with its own small interface
@@ -56,6 +57,7 @@ _WHERE = {
     "anonymize": "shoal.pipeline:anonymize",
     "audit": "shoal.pipeline:audit",
     "verify": "shoal.checking:verify",
+    "explore": "shoal.utility.explore:explore",
     "Policy": "shoal.model.policy:Policy",
     "Hierarchy": "shoal.model.hierarchy:Hierarchy",
     "Release": "shoal.release:Release",
