@@ -17,7 +17,7 @@ _STYLE = """
 body { font: 16px/1.55 system-ui, sans-serif; color: var(--ink); background: var(--paper); margin: 0 auto;
        max-width: 62rem; padding: 2rem 1.25rem 4rem; }
 h1 { font-size: 1.7rem; margin: 0 0 .25rem; } h2 { font-size: 1.2rem; margin: 2rem 0 .6rem; }
-.wide { overflow-x: auto; } svg { width: 100%; height: auto; } svg text { font: 12px system-ui, sans-serif;
+figure { margin: 0; } .wide, figure { overflow-x: auto; } svg { width: 100%; min-width: 40rem; height: auto; } svg text { font: 12px system-ui, sans-serif;
        fill: var(--ink); } .axis { stroke: var(--line); } .soft { color: var(--soft); }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
 caption { text-align: left; color: var(--soft); padding-bottom: .4rem; }
@@ -96,6 +96,7 @@ def _picture(points: Sequence[Mapping[str, Any]]) -> str:
         parts.append(f'<line class="axis" x1="{_LEFT}" x2="{_LEFT + _WIDTH}" y1="{y:.0f}" y2="{y:.0f}"/>')
         parts.append(f'<text x="{x:.0f}" y="{_TOP + _HEIGHT + 18}" text-anchor="middle">{high_x * i / 5:.2g}</text>')
         parts.append(f'<text x="{_LEFT - 8}" y="{y + 4:.0f}" text-anchor="end">{high_y * i / 5:.2g}</text>')
+    named: list[tuple[int, float, float]] = []  # one word for points that all but coincide
     for i, (name, line) in enumerate(series(points).items()):
         color = COLORS[i % len(COLORS)]
         path = " ".join("{:.1f},{:.1f}".format(*at(p)) for p in line)
@@ -106,7 +107,9 @@ def _picture(points: Sequence[Mapping[str, Any]]) -> str:
             ring = f'<circle cx="{x:.1f}" cy="{y:.1f}" r="9" fill="none" stroke="{color}"/>' if p["frontier"] else ""
             parts.append(f'{ring}<circle cx="{x:.1f}" cy="{y:.1f}" r="4.5" fill="{color}">')
             parts.append(f"<title>{escape(said)}</title></circle>")
-            parts.append(f'<text x="{x + 8:.1f}" y="{y - 6:.1f}">k = {p["k"]}</text>')
+            if all(p["k"] != k or abs(x - a) + abs(y - b) > 20 for k, a, b in named):
+                named.append((p["k"], x, y))
+                parts.append(f'<text x="{x + 8:.1f}" y="{y - 8:.1f}">k = {p["k"]}</text>')
         y = _TOP + _HEIGHT + 60 + 18 * i
         parts.append(f'<rect x="{_LEFT}" y="{y - 9}" width="18" height="4" fill="{color}"/>')
         parts.append(f'<text x="{_LEFT + 26}" y="{y - 3}">{escape(name)}</text>')
