@@ -17,7 +17,8 @@ _STYLE = """
 body { font: 16px/1.55 system-ui, sans-serif; color: var(--ink); background: var(--paper); margin: 0 auto;
        max-width: 62rem; padding: 2rem 1.25rem 4rem; }
 h1 { font-size: 1.7rem; margin: 0 0 .25rem; } h2 { font-size: 1.2rem; margin: 2rem 0 .6rem; }
-figure { margin: 0; } .wide, figure { overflow-x: auto; } svg { width: 100%; min-width: 40rem; height: auto; } svg text { font: 12px system-ui, sans-serif;
+figure { margin: 0; } .wide, figure { overflow-x: auto; } svg { width: 100%; min-width: 40rem; height: auto; }
+svg text { font: 12px system-ui, sans-serif;
        fill: var(--ink); } .axis { stroke: var(--line); } .soft { color: var(--soft); }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
 caption { text-align: left; color: var(--soft); padding-bottom: .4rem; }
