@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
+from shoal.errors import MissingDependencyError
+
 # Okabe and Ito's palette: told apart by people who see few colors.
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000")
 
@@ -42,6 +44,7 @@ def series(points: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, A
 def draw(points: Sequence[Mapping[str, Any]], axes: Any = None) -> Any:
     """Loss against risk on matplotlib axes (made when None), which are returned."""
     if axes is None:
+        MissingDependencyError.unless("matplotlib", "drawing a picture", "plot")
         from matplotlib.figure import Figure
 
         axes = Figure(figsize=(7, 4.2), layout="constrained").subplots()
