@@ -31,7 +31,7 @@ def read_excel(source: Source, *, rows: bool = True) -> pl.DataFrame:
     try:
         import fastexcel
     except ImportError:
-        raise MissingDependencyError.needed("fastexcel", "reading Excel", "test") from None
+        raise MissingDependencyError.needed("fastexcel", "reading Excel", "excel") from None
     try:
         sheet = fastexcel.read_excel(source.path).load_sheet(0, header_row=None, n_rows=1)
         head = sheet.to_polars().row(0) if sheet.total_height else ()

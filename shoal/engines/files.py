@@ -231,7 +231,7 @@ def _store_excel(frame: pl.DataFrame, path: Path) -> None:
     try:
         frame.write_excel(path)
     except ImportError:
-        raise MissingDependencyError.needed("xlsxwriter", "writing Excel", "test") from None
+        raise MissingDependencyError.needed("xlsxwriter", "writing Excel", "excel") from None
     except Exception as error:  # the writer has errors of its own around those of the system
         raise OSError(
             getattr(error.args[0], "errno", None) or 5, f"writing Excel failed ({type(error).__name__})"
