@@ -45,6 +45,7 @@ REFUSED: list[tuple[bytes, str]] = [
     (b'a,b\n"x\ny",2\n"SECRET,\n\n",2,3\n', "more fields in line 4"),
     (b"SECRET,b,SECRET\n1,2,3\n", "columns 1 and 3 have the same name"),
     (b"a,,c\n1,SECRET,3\n", "line 1, column 2: a column without a name"),
+    (b"a, ,c\n1,SECRET,3\n", "line 1, column 2: a column without a name"),
     (b'a,""\n1,SECRET\n', "line 1, column 2: a column without a name"),
     (b"a,b\n1,SECRET\n1,SEC\0RET\n", "line 3, column 2: a NUL byte"),
     (b'a,b\n1,SECRET\n"caf\xe9",SECRET\n', "line 3, column 1: a byte that is not UTF-8"),
@@ -92,11 +93,11 @@ def test_every_slice_gives_the_same_structure(monkeypatch: pytest.MonkeyPatch, s
 
 
 def test_a_slice_may_end_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    text = b'a,"b"\r\n"1","x""y"\r\n\r\n"",""\r\n'
+    text = b'a,"b"\r\n"1","x""y"\r\n\r\n\r\n"",""\r\n\r\n'
     for size in range(4, len(text) + 1):
         monkeypatch.setattr("shoal.engines.structure._SLICE", size)
         found = examine(io.BytesIO(text), ",", "t.csv")
-        assert (found.names, found.records, found.blank.tolist(), found.crlf) == (("a", "b"), 2, [1], 4)
+        assert (found.names, found.records, found.blank.tolist(), found.crlf) == (("a", "b"), 2, [1, 2, 4], 6)
 
 
 def test_a_record_without_end_is_refused_before_it_fills_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
