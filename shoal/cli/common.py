@@ -106,7 +106,7 @@ def _compiling(say: Callable[[], None]) -> Iterator[None]:
     """Calls ``say`` whenever a kernel has to be compiled."""
     log = logging.getLogger("shoal.compiling")
     handler = logging.Handler(logging.INFO)
-    handler.emit = lambda _record: say()  # type: ignore[method-assign]
+    handler.emit = lambda record: say()  # type: ignore[method-assign]
     level = log.level
     log.addHandler(handler)
     log.setLevel(logging.INFO)
