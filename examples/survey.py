@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 import shoal
-from shoal.engines.files import store
+from shoal.engines.store import store
 from shoal.engines.records import fair_survey
 
 

@@ -10,7 +10,10 @@ import polars as pl
 import pytest
 
 import shoal
-from shoal.engines.files import check_target, one_character, publish_file, read_table, separator_of, store
+from shoal.engines.atomic import publish_file
+from shoal.engines.files import one_character, read_table, separator_of
+from shoal.engines.store import store
+from shoal.engines.targets import TABLE, check_outputs
 from shoal.errors import InputError, PolicyError
 
 
@@ -173,11 +176,11 @@ def test_targets(tmp_path: Path) -> None:
     os.link(source, hard)
     for target in (source, link, hard, tmp_path / "." / "t.csv"):
         with pytest.raises(InputError, match="input itself"):
-            check_target(target, source)
+            check_outputs([(target, TABLE)], [source])
     with pytest.raises(InputError, match="make it first"):
-        check_target(tmp_path / "no" / "t.csv")
+        check_outputs([(tmp_path / "no" / "t.csv", TABLE)])
     with pytest.raises(InputError, match="folder"):
-        check_target(tmp_path)
+        check_outputs([(tmp_path, TABLE)])
 
 
 def test_a_failed_file_leaves_what_was_there(tmp_path: Path) -> None:

@@ -104,7 +104,7 @@ def test_an_empty_relation() -> None:
 
 @pytest.mark.parametrize("ending", [".csv", ".parquet", ".csv.gz"])
 def test_both_engines_lose_the_same_group_by_group(tmp_path: Path, ending: str) -> None:
-    from shoal.engines.files import store
+    from shoal.engines.store import store
 
     path = tmp_path / f"people{ending}"
     store(people(), path)
