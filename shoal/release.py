@@ -113,10 +113,11 @@ class Release:
         """
         from shoal.engines.atomic import Piece, publish_together
         from shoal.engines.store import store
-        from shoal.engines.targets import JSON, TABLE, check_outputs
+        from shoal.engines.targets import JSON, TABLE, check_outputs, check_place
         from shoal.judge.file import seal
 
         path = Path(path)
+        check_place(path)
         beside = certificate_path(path) if certificate is None else Path(certificate)
         closed = check_outputs([(path, TABLE), (beside, JSON)], self._read(), overwrite=overwrite)
         clock = time.perf_counter()

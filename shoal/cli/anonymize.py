@@ -60,7 +60,7 @@ def anonymize(
     as_json: bool = _JSON,
 ) -> None:
     """Publish a table so that everyone in it is one of many; write release and certificate."""
-    from shoal.engines.targets import JSON, PAGE, TABLE, check_outputs
+    from shoal.engines.targets import JSON, PAGE, TABLE, check_outputs, check_place
     from shoal.errors import InputError
     from shoal.model.policy import Policy
     from shoal.pipeline import prepare
@@ -95,6 +95,7 @@ def anonymize(
     if not table.is_file():
         raise InputError(f"there is no file {str(table)!r} to read")
     target = output or table.with_name(_release_name(table.name))
+    check_place(target)
     beside = certificate or certificate_path(target)
     outputs = [(target, TABLE), (beside, JSON), (report, PAGE)]
     check_outputs(outputs, [table, policy, *asked.files], overwrite=force)

@@ -93,14 +93,16 @@ def refuse_for_excel(path: str | Path, frame: pl.DataFrame, recoded: Collection[
     for name, kind in frame.schema.items():
         column = frame[name]
         if kind == pl.String or isinstance(kind, (pl.Categorical, pl.Enum)):
-            texts = column.unique() if kind == pl.String else column.cat.get_categories()
+            texts = column.unique().cast(pl.String)
             if _too_long(texts):
                 raise InputError(f"column {name!r} has a text of more than {CELL:,} characters; write CSV or Parquet")
             held.append(column.is_not_null() & (column.cast(pl.String) != ""))
         elif not (name in recoded and column.null_count()):
             held.append(column.is_not_null())
     if frame.height and (not held or not pl.DataFrame(held).select(pl.any_horizontal(pl.all())).to_series().all()):
-        raise InputError("a row has, or may come to have, no value, which a sheet cannot show; write CSV or Parquet")
+        raise InputError(
+            "a row is, or may come to be, without any value, which a sheet cannot show; write CSV or Parquet"
+        )
 
 
 def _too_long(texts: pl.Series) -> bool:
