@@ -89,7 +89,7 @@ def _read_excel(path: Path) -> pl.DataFrame:
     try:
         return pl.read_excel(path, infer_schema_length=None)
     except ImportError:
-        raise MissingDependencyError.needed("fastexcel", "reading Excel", "test") from None
+        raise MissingDependencyError.needed("fastexcel", "reading Excel", "excel") from None
     except Exception as error:
         raise InputError(f"{path.name!r} cannot be read as Excel ({type(error).__name__})") from None
 

@@ -165,7 +165,7 @@ def _store_excel(frame: pl.DataFrame, path: Path) -> None:
     try:
         import xlsxwriter
     except ImportError:
-        raise MissingDependencyError.needed("xlsxwriter", "writing Excel", "test") from None
+        raise MissingDependencyError.needed("xlsxwriter", "writing Excel", "excel") from None
     frame = _flat(frame.with_columns(as_text(c) for c in frame if text_in_excel(c) and c.dtype != pl.Duration))
     frame = frame.with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String))
     book: Any = xlsxwriter.Workbook(

@@ -255,8 +255,8 @@ TABLES = {
 def test_a_proposed_policy_is_read_back_and_works(tmp_path: Path, shoal_says: Any, name: str) -> None:
     table = tmp_path / "fair.csv" if name == "fair" else DATA / name
     if name == "fair":
-        from shoal.engines.store import store
         from shoal.engines.records import fair_survey
+        from shoal.engines.store import store
 
         store(fair_survey(), table)
         wanted = {"age": "quasi-identifier", "affairs": "sensitive", "occupation": "quasi-identifier"}

@@ -190,7 +190,7 @@ def test_a_failed_file_leaves_what_was_there(tmp_path: Path) -> None:
         path.write_text("half")
         raise OSError(28, "No space left on device")
 
-    with pytest.raises(OSError, match="no space left in .* for 't.csv'"):
+    with pytest.raises(OSError, match=r"no space left in .* for 't.csv'"):
         publish_file(target, fail)
     with pytest.raises(ValueError, match="bad"):
         publish_file(target, lambda p: p.write_text("whole"), lambda _: (_ for _ in ()).throw(ValueError("bad")))
