@@ -116,7 +116,8 @@ def test_a_release_keeps_its_promises(rows: list[tuple], asked: dict[str, Any], 
 def test_one_seed_gives_one_release_on_every_kind_of_frame(rows: list[tuple], asked: dict[str, Any], seed: int) -> None:
     frame = table(rows)
     settings_ = {
-        "quasi_identifiers": Q, "sensitive": ["s"], "identifiers": ["name"], "effort": "fast", "seed": seed, **asked
+        "quasi_identifiers": Q, "sensitive": ["s"], "identifiers": ["name"], "insensitive": ["row"], "effort": "fast",
+        "seed": seed, **asked,
     }  # fmt: skip
     try:
         expected = shoal.anonymize(frame, **settings_).table.fill_nan(None)
