@@ -12,8 +12,8 @@ import tempfile
 from pathlib import Path
 
 import shoal
-from shoal.engines.files import store
 from shoal.engines.records import fair_survey
+from shoal.engines.store import store
 
 
 def main(folder: Path) -> None:

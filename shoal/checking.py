@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import math
 from collections.abc import Mapping
@@ -86,6 +87,18 @@ def _consistent(
     return "certificate", True, "agrees with itself and with the release"
 
 
+def _stale(path: Path, record: Mapping[str, Any]) -> str:
+    """Which of release and certificate is the older, where they do not belong together."""
+    said = "the file is not the one certified: the certificate belongs to another version of this release"
+    try:
+        made = datetime.datetime.fromisoformat(str(record["made_at"])).timestamp()
+        written = path.stat().st_mtime
+    except (KeyError, ValueError, OSError):
+        return said
+    older = "the certificate is the older" if written >= made + 1 else "the release is the older"
+    return f"{said}; by their times {older}, so make both again"
+
+
 def verify(release: str | Path, certificate: str | Path, original: str | Path | None = None) -> Verdict:
     """Recheck a written release against its certificate file.
 
@@ -144,7 +157,7 @@ def verify(release: str | Path, certificate: str | Path, original: str | Path | 
         digest = file_hash(path)
         findings.append(("stars", False, str(error)))
     same = digest == expected[0]
-    findings.insert(0, ("file", same, "the file is the one certified" if same else "the file is not the one certified"))
+    findings.insert(0, ("file", same, "the file is the one certified" if same else _stale(path, record)))
     findings.append(("rows", audit.rows == expected[1], f"{audit.rows} rows, {expected[1]} certified"))
     for check in audit.checks:
         where = f" of {check.column}" if check.column else ""

@@ -13,10 +13,12 @@ import numpy as np
 import polars as pl
 
 from shoal.centers import by_centers
-from shoal.engines.files import one_character, separator_of
+from shoal.engines.carried import look
+from shoal.engines.files import kind_of, one_character, separator_of
 from shoal.engines.frames import Counted, Replacement, require
 from shoal.engines.oddities import notes
 from shoal.engines.open import open_table
+from shoal.engines.store import refuse_for_excel, refuse_sheet
 from shoal.errors import InputError, PolicyError
 from shoal.model.audit import Audit
 from shoal.model.loss import View, measures, ncp, stars, suppressed_tuples
@@ -41,15 +43,17 @@ def anonymize(
     """A release of a table in which every group of rows meets the privacy models asked for, at little loss.
 
     data      a path (CSV, also .gz; Parquet; Excel), or a pandas / Polars / PyArrow / DuckDB / Spark frame
-    policy    a Policy, or the same settings as keyword arguments: quasi_identifiers, sensitive, identifiers, k, l,
-              privacy, publish, hierarchies, weights, max_level, method, effort, seed, keep_order; see ``Policy``
+    policy    a Policy, or the same settings as keyword arguments: quasi_identifiers, sensitive, identifiers,
+              insensitive, k, l, privacy, publish, hierarchies, weights, max_level, method, effort, seed,
+              keep_order; see ``Policy``
     engine    for a path: "polars", "duckdb" or "spark"
     separator, encoding  of a CSV; found out when None
     progress  called with (what is being done, share done or None)
 
     The table is verified before it is returned: VerificationError, and no release, where it breaks its promise.
     Raises PolicyError and InputError for bad requests and bad data, InfeasibleError when no release can exist.
-    The data are never changed.
+    A column without a role is carried along, and refused by name where it is a direct identifier or its values single
+    out more than 5 % of the rows; ``insensitive`` carries it knowingly.  The data are never changed.
     """
     release = prepare(
         data, policy, engine=engine, separator=separator, encoding=encoding, progress=progress, **settings
@@ -65,10 +69,14 @@ def prepare(
     engine: str | None = None,
     separator: str | None = None,
     encoding: str | None = None,
+    target: Path | None = None,
     progress: Callable[[str, float | None], None] = nothing,
     **settings: Any,
 ) -> Release:
-    """``anonymize`` without the last look; for callers that write the release, which looks at the bytes written."""
+    """``anonymize`` without the last look; for callers that write the release, which looks at the bytes written.
+
+    target  where it will be written: what its format cannot hold is refused before the work
+    """
     from shoal.problems.tables import group
 
     asked = Policy.of(policy, **settings)
@@ -83,9 +91,12 @@ def prepare(
 
     progress("reading", None)
     roles = [*asked.quasi_identifiers, *asked.sensitive]
-    needed = [*roles, *asked.identifiers, *(asked.coordinates or ())]
+    needed = [*roles, *asked.identifiers, *asked.insensitive, *(asked.coordinates or ())]
     table = open_table(data, engine, separator=separator, encoding=encoding, coded=roles, needed=needed)
     require(table.columns, needed)
+    carried = look(table, asked)
+    if target is not None:
+        _refuse_target(table, asked, target)
     if asked.coordinates is not None:
         table = with_place(table, asked.coordinates)
     lap("read")
@@ -139,6 +150,7 @@ def prepare(
         measure=lambda: measures(counted.histogram, partition, recoding, need.smallest, published),
         groups=_classes(replacements) if partition.groups else 0,
         rows=counted.histogram.rows,
+        carried=carried,
         stars={c.name: int(partition.sizes[c.starred[c.index]].sum()) for c in columns},
         changed={c.name: int(partition.sizes[c.code[c.index] < 0].sum()) for c in columns},
         published={c.name: frozenset(c.texts) for c in columns},
@@ -147,6 +159,16 @@ def prepare(
         separator=one_character(separator) or (separator_of(data) if isinstance(data, (str, Path)) else None),
         seconds=seconds,
     )
+
+
+def _refuse_target(table: Any, asked: Policy, target: Path) -> None:
+    """InputError for a table that an Excel sheet could not hold."""
+    if kind_of(target) != "excel":
+        return
+    kept = [c for c in table.columns if c not in asked.identifiers]
+    refuse_sheet(table.rows, kept)
+    frame = table.polars(kept) if hasattr(table, "polars") else table.frame.select(kept).collect("polars").to_native()
+    refuse_for_excel(target, frame, asked.quasi_identifiers)
 
 
 def _method(asked: Policy) -> str:

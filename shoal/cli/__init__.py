@@ -22,13 +22,14 @@ def _stop(_number: int, _frame: Any) -> None:
 def main() -> None:
     """Entry point of ``shoal``.  Exit status: 0 done, 1 a check failed, 2 bad usage or input, 3 infeasible."""
     from shoal.cli.app import app
+    from shoal.cli.common import in_flags
     from shoal.errors import ShoalError
 
     signal.signal(signal.SIGTERM, _stop)
     try:
         status = app(standalone_mode=False)
     except ShoalError as error:
-        _refuse(str(error), error.exit_status)
+        _refuse(in_flags(str(error)), error.exit_status)
     except Terminated:
         _refuse(HALTED, 143)
     except KeyboardInterrupt:
@@ -37,8 +38,9 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(2)
     except OSError as error:
-        where = f" ({error.filename})" if error.filename else ""
-        _refuse(f"{error.strerror or type(error).__name__}{where}", 2)
+        said = error.strerror or (os.strerror(error.errno) if error.errno else str(error) or type(error).__name__)
+        name = str(error.filename) if error.filename else ""
+        _refuse(said if not name or os.path.basename(name) in said else f"{said} ({name})", 2)
     except MemoryError:
         _refuse("out of memory; nothing was published", 2)
     except SystemExit:

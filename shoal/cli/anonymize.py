@@ -16,6 +16,7 @@ _SENSITIVE = typer.Option(None, "--sensitive", help="Sensitive columns, separate
 _JSON = typer.Option(False, "--json", help="Print one JSON object and nothing else.")
 _SEPARATOR = typer.Option(None, "--separator", help="Field separator of a CSV; found out when not given.")
 _ENCODING = typer.Option(None, "--encoding", help="utf-8 (default) or latin-1.")
+_FORCE = typer.Option(False, "--force", help="Replace outputs that exist.")
 _ENGINE = typer.Option(None, "--engine", help="polars (default), duckdb or spark.")
 
 
@@ -26,6 +27,9 @@ def anonymize(
     quasi: str | None = _QUASI,
     sensitive: str | None = _SENSITIVE,
     identifiers: str | None = typer.Option(None, "--identifiers", help="Columns to leave out."),
+    insensitive: str | None = typer.Option(
+        None, "--insensitive", help="Columns to carry along as they are, though they single people out."
+    ),
     k: int | None = typer.Option(None, "--k", help="At least k rows in every group."),
     l: int | None = typer.Option(None, "--l", help="At most 1/l of a group share a sensitive value."),
     distinct_l: int | None = typer.Option(None, "--distinct-l", help="At least l different sensitive values."),
@@ -52,10 +56,11 @@ def anonymize(
     star: str | None = typer.Option(None, "--star", help="Text of a suppressed value; * by default."),
     separator: str | None = _SEPARATOR,
     encoding: str | None = _ENCODING,
+    force: bool = _FORCE,
     as_json: bool = _JSON,
 ) -> None:
     """Publish a table so that everyone in it is one of many; write release and certificate."""
-    from shoal.engines.files import check_target, check_targets
+    from shoal.engines.targets import JSON, PAGE, TABLE, check_outputs, check_place
     from shoal.errors import InputError
     from shoal.model.policy import Policy
     from shoal.pipeline import prepare
@@ -65,6 +70,7 @@ def anonymize(
         "quasi_identifiers": listed(quasi),
         "sensitive": listed(sensitive),
         "identifiers": listed(identifiers),
+        "insensitive": listed(insensitive),
         "k": k,
         "l": l,
         "distinct_l": distinct_l,
@@ -89,11 +95,14 @@ def anonymize(
     if not table.is_file():
         raise InputError(f"there is no file {str(table)!r} to read")
     target = output or table.with_name(_release_name(table.name))
-    beside = certificate or certificate_path(check_target(target, table))
-    inputs = [table, policy, *(h for h in asked.hierarchies.values() if isinstance(h, (str, Path)))]
-    check_targets([target, beside, report], inputs)
+    check_place(target)
+    beside = certificate or certificate_path(target)
+    outputs = [(target, TABLE), (beside, JSON), (report, PAGE)]
+    check_outputs(outputs, [table, policy, *asked.files], overwrite=force)
     with progress() as told:
-        release = prepare(table, asked, engine=engine, separator=separator, encoding=encoding, progress=told)
+        release = prepare(
+            table, asked, engine=engine, separator=separator, encoding=encoding, target=target, progress=told
+        )
         told("writing and reading back", None)
         release.write(target, beside)
         if report is not None:
@@ -101,16 +110,18 @@ def anonymize(
     facts = {**release.as_dict(), "output": str(target), "certificate_file": str(beside)}
     if report is not None:
         facts["report"] = str(report)
-    answer(facts, release_lines(facts), as_json)
+    warning = release.carried.warning
+    answer(
+        facts | ({"warnings": [warning]} if warning else {}), [*release_lines(facts), *filter(None, [warning])], as_json
+    )
 
 
 def _release_name(name: str) -> str:
     """people.csv -> people.release.csv; people.csv.gz -> people.release.csv.gz."""
     packed = ".gz" if name.lower().endswith(".gz") else ""
     stem, ending = os.path.splitext(name[: len(name) - len(packed)])
-    if ending.lower() in (".xls", ".xlsb"):
-        ending = ".xlsx"
-    return f"{stem}.release{ending or '.csv'}{packed}"
+    known = {".xls": ".xlsx", ".xlsb": ".xlsx"} | {e: e for e in (".xlsx", ".parquet", ".pq", ".tsv", ".txt")}
+    return f"{stem}.release{known.get(ending.lower(), '.csv')}{packed}"
 
 
 def _two(text: str | None, option: str, first: Any, second: Any) -> tuple[Any, Any] | None:
@@ -253,19 +264,25 @@ DEMO_QUASI = ["age", "yrs_married", "children", "religious", "educ", "occupation
 @app.command()
 def demo(
     folder: Path = typer.Option(Path("shoal-demo"), "-o", "--output", help="Folder to write into."),
+    force: bool = _FORCE,
     as_json: bool = _JSON,
 ) -> None:
     """Anonymize a real table that comes with an installed package; nothing to prepare."""
     import polars as pl
 
-    from shoal.engines.files import store
     from shoal.engines.records import fair_survey
+    from shoal.engines.store import write_table
+    from shoal.engines.targets import JSON, PAGE, TABLE, check_outputs
     from shoal.pipeline import prepare
 
     people = fair_survey()
     folder.mkdir(parents=True, exist_ok=True)
-    source = folder / "people.csv"
-    store(people, source)
+    source, target, page = folder / "people.csv", folder / "release.csv", folder / "report.html"
+    beside = folder / "release.certificate.json"
+    ours = source.is_file() and source.read_bytes() == people.write_csv().encode()  # an earlier demo's folder
+    outputs = [(source, TABLE), (target, TABLE), (beside, JSON), (page, PAGE)]
+    check_outputs(outputs, overwrite=force or ours)
+    write_table(people, source)
     with progress() as told:
         release = prepare(
             source,
@@ -277,8 +294,7 @@ def demo(
             effort="fast",
             progress=told,
         )
-        target, page = folder / "release.csv", folder / "report.html"
-        beside = release.write(target)
+        release.write(target, beside)
         release.report(page)
     facts = {**release.as_dict(), "output": str(target), "certificate_file": str(beside), "report": str(page)}
     raw = release.before

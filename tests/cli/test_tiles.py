@@ -138,7 +138,11 @@ def test_order_and_seed(points, tmp_path):
         (["--x", "lng", "--y", "lat", "--k", 5, "--method", "kdtree"], 2, "kd_tree"),
         (["--x", "lng", "--y", "lat", "--k", 5, "--effort", "lots"], 2, "effort"),
         (["--x", "lng", "--y", "lat", "--k", 5, "-o", "nowhere/out.csv"], 2, "no folder"),
-        (["--x", "lng", "--y", "lat", "--k", 5, "--map", "map.docx"], 2, "kind of map"),
+        (
+            ["--x", "lng", "--y", "lat", "--k", 5, "--map", "map.docx"],
+            2,
+            "a map is written as .html, .htm, .png, .svg or .pdf",
+        ),
         (["--x", "lng", "--y", "count", "--k", 5, "--tiles", "t.geojson"], 2, "projected"),
     ],
 )
