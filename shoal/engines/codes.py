@@ -70,7 +70,7 @@ class Coded:
 
 
 def as_text(values: pl.Series) -> pl.Series:
-    """Values as shown: durations in ISO form, moments without zeros at the end, others as Polars casts them."""
+    """Values as shown: durations in ISO form, moments without zeros at the end, others as Polars casts."""
     if isinstance(values.dtype, pl.Duration):
         return values.dt.to_string("iso")
     if isinstance(values.dtype, pl.Datetime):
