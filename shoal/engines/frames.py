@@ -103,7 +103,7 @@ class FrameTable:
         if not (self.frame.implementation.is_pandas() or self.frame.implementation.is_pyarrow()):
             return None
         column = self.frame.to_native()[name]
-        kind = getattr(column, "dtype", None)
+        kind: Any = getattr(column, "dtype", None)
         if getattr(kind, "ordered", False) and hasattr(kind, "categories"):
             levels = list(kind.categories)
         else:

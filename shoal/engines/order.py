@@ -78,7 +78,7 @@ def draws(n: int, key: bytes) -> np.ndarray:
 
 def permutation(n: int, key: bytes) -> np.ndarray:
     """int64[n]: 0 .. n - 1 in an order that only who has the key can know.  O(n log n)."""
-    return np.argsort(draws(n, key), kind="stable")
+    return np.argsort(draws(n, key))  # equal ones: less than 1 in 10^7 for a million rows
 
 
 def shuffled(labels: np.ndarray, secret: str | Path | None) -> np.ndarray:

@@ -19,14 +19,23 @@ def same_counts(expected: Counts, found: Counts, *, form: str = "frame") -> bool
     """
     if expected[0].columns != found[0].columns:
         return False
-    parts = []
-    for (frame, count), sign in ((expected, 1), (found, -1)):
-        texts = [canonical(c, form).alias(f"c{i}") for i, c in enumerate(frame.get_columns())]
-        number = pl.Series("n", np.asarray(count, np.int64) * sign)
-        parts.append(pl.DataFrame([*texts, number]))
-    both = pl.concat(parts)
+    both = pl.DataFrame(
+        [
+            *(_joined(*pair, form).alias(f"c{i}") for i, pair in enumerate(zip(expected[0], found[0], strict=True))),
+            pl.Series("n", np.concatenate([expected[1], -np.asarray(found[1], np.int64)])),
+        ]
+    )
     left = both.group_by(both.columns[:-1]).agg(pl.col("n").sum()) if both.width > 1 else both.sum()
     return not (left["n"] != 0).any()
+
+
+def _joined(expected: pl.Series, found: pl.Series, form: str) -> pl.Series:
+    """Both columns as one: as they are where their types are alike and exact, else as text."""
+    kind = expected.dtype
+    exact = kind.is_integer() or kind in (pl.Boolean, pl.Date) or kind == pl.String
+    if kind == found.dtype and exact and form in ("frame", "parquet"):
+        return pl.concat([expected, found.rename(expected.name)])
+    return pl.concat([canonical(expected, form), canonical(found.rename(expected.name), form)])
 
 
 def canonical(column: pl.Series, form: str = "frame") -> pl.Series:
