@@ -57,7 +57,7 @@ def people(kind: str) -> pl.DataFrame:
         {
             "q": values()[kind],
             "town": ["uvw"[i * i % 3] for i in range(N)],
-            "s": ["flu gout cold".split()[i % 3] for i in range(N)],
+            "s": [["flu", "gout", "cold"][i % 3] for i in range(N)],
             "row": list(range(N)),
         }
     )
@@ -373,7 +373,7 @@ def test_split_cells_are_shared_out_alike_on_every_engine() -> None:
         {
             "q": rng.integers(0, 7, n),
             "town": rng.choice(list("uvwxyz"), n),
-            "s": rng.choice("flu gout cold ache".split(), n),
+            "s": rng.choice(["flu", "gout", "cold", "ache"], n),
             "row": list(range(n)),
             "x": [None if i % 50 == 3 else (i - 150) / 7 for i in range(n)],
             "big": [2.0**60 + 1000 * i for i in range(n)],
