@@ -230,6 +230,16 @@ def test_a_coarser_date_is_no_day(level: str, tmp_path: Path) -> None:
     shoal.anonymize(frame, **asked).write(tmp_path / "r.csv")
 
 
+@pytest.mark.parametrize("engine", KINDS)
+def test_a_level_that_looks_like_a_number_is_none(engine: str) -> None:
+    """The level 2 of the ages 20 to 29 is no age of 2."""
+    frame = people("int").with_columns(q=pl.Series([20 + i % 2 for i in range(N)]), town=pl.lit("u"))
+    levels = [[str(20 + i), "2", "*"] for i in range(2)]
+    asked = ASKED | {"publish": "hierarchy", "hierarchies": {"q": levels}, "k": 20}
+    shown = {r[0] for r in rows(shoal.anonymize(KINDS[engine](frame), **asked).table)}
+    assert shown == {"2"}
+
+
 def test_texts_that_only_look_alike_are_no_range() -> None:
     texts = pl.DataFrame({"q": ["7", "07", "8", "08"], "town": ["u"] * 4})
     release = shoal.anonymize(texts, quasi_identifiers=["q", "town"], k=2, publish="ranges", effort="fast")
