@@ -16,7 +16,9 @@ from typing import Any
 import polars as pl
 
 from shoal.engines.carried import Carried
+from shoal.engines.expected import Expected
 from shoal.errors import VerificationError
+from shoal.judge.file import refuse_other
 from shoal.model.audit import Audit, finite
 from shoal.model.certificate import Certificate
 from shoal.model.policy import Policy
@@ -49,6 +51,7 @@ class Release:
     stars        per quasi-identifier, the number of starred cells; changed: of cells published coarser
     before       privacy of the table as it came
     carried      the columns carried along, and how many rows they single out
+    expected     what must stand in the table, from the partition alone; order: where the row order comes from
     """
 
     table: Any
@@ -66,6 +69,8 @@ class Release:
     before: Mapping[str, Any]
     from_path: str | None
     separator: str | None
+    expected: Expected = field(repr=False)
+    order: str
     carried: Carried = field(default_factory=Carried)
     seconds: dict[str, float] = field(default_factory=dict)
 
@@ -75,7 +80,9 @@ class Release:
         from shoal.engines.open import open_table
 
         clock = time.perf_counter()
-        found = audit_table(open_table(self.table), self.policy, 0.2, self.policy.privacy)
+        opened = open_table(self.table)
+        found = audit_table(opened, self.policy, 0.2, self.policy.privacy)
+        refuse_other(self.expected.counts(), opened.counts([*self.policy.grouped, *self.policy.sensitive]))
         self.seconds["verify"] = time.perf_counter() - clock
         return found
 
@@ -85,7 +92,10 @@ class Release:
         return {**self.measure(), **self.cost}
 
     def check(self) -> None:
-        """VerificationError unless the published table meets every model asked for and has every row."""
+        """VerificationError unless the published table meets every model asked for, and is what was decided.
+
+        Every tuple of published and sensitive values stands there in as many rows as the partition says.
+        """
         self._accept(self.audit)
 
     def _accept(self, audit: Audit) -> None:
@@ -98,8 +108,6 @@ class Release:
                     f"the release reaches only {found.level} where {found.model} asked for {dict(found.asked)}{where}; "
                     "nothing was published. This is a defect of shoal: please report it"
                 )
-        if audit.classes > self.groups:  # fewer where a format writes two values alike, as Excel an empty text
-            raise VerificationError(f"the release has {audit.classes} classes, expected {self.groups}")
 
     def write(self, path: str | Path, certificate: str | Path | None = None, *, overwrite: bool = True) -> Path:
         """Write the table by the file's ending, verified on the bytes written, and its certificate beside it.
@@ -166,7 +174,7 @@ class Release:
         )
         kind = kind_of(path)
         if kind == "csv":
-            return starred_text(content, self.stars, self.published, self.policy.star)
+            return starred_text(content, self.stars, self.published, self.policy.star, self.policy.sensitive)
         if kind == "parquet":
             return content, dict(self.stars)
         bare = content.height and content.select(pl.all_horizontal(pl.all().is_null())).to_series().any()
@@ -186,9 +194,11 @@ class Release:
         return usual if usual != "," else self.separator or usual
 
     def _judge_file(self, path: Path, separator: str, stars: Mapping[str, int]) -> tuple[Audit, str, int]:
-        """Read the bytes again: privacy, classes, stars, and that nothing but published values stands there."""
+        """Read the bytes again: privacy, stars, and that every published tuple stands there as often as decided."""
+        from shoal.engines.files import kind_of
         from shoal.judge.file import judge_release
 
+        blank = [name for name, count in self.stars.items() if count != stars[name]]
         return judge_release(
             path,
             self.policy.grouped,
@@ -196,9 +206,15 @@ class Release:
             self.policy.privacy,
             star=self.policy.star,
             stars=stars,
-            allowed=self.published,
+            expected=self.expected.counts(text=kind_of(path) == "csv", blank=blank),
+            orders=self.orders,
             separator=separator,
         )
+
+    @property
+    def orders(self) -> dict[str, list[str]]:
+        """Values of each sensitive column that has an order of its own, from lowest to highest."""
+        return {c.name: [t for t in c.texts() if t is not None] for c in self.expected.sensitive if c.ordered}
 
     def report(self, path: str | Path, *, overwrite: bool = True) -> Path:
         """One self-contained HTML page that opens offline; overwrite=False refuses to replace a file."""
@@ -259,6 +275,8 @@ class Release:
             "release": {"file": path.name, "rows": self.rows, **facts},
             "policy": self.policy.describe(),
             "shuffled": not self.policy.keep_order,
+            "order": self.order,
+            "orders": self.orders,
             "missing_values": "a missing value is a value of its own, never a wildcard",
             **{k: inside[k] for k in RECORDED},
             "separator": self._separator(path),

@@ -51,7 +51,10 @@ def anonymize(
     engine: str | None = _ENGINE,
     method: str | None = typer.Option(None, "--method", help="A method of the catalogue; auto by default."),
     effort: str | None = typer.Option(None, "--effort", help="fast, balanced, thorough, or seconds."),
-    seed: int | None = typer.Option(None, "--seed", help="Makes the release reproducible."),
+    seed: int | None = typer.Option(None, "--seed", help="Fixes the search; never the row order."),
+    secret: Path | None = typer.Option(
+        None, "--secret", help="File of 16 bytes or more that fixes placement and order of the rows; fresh by default."
+    ),
     keep_order: bool = typer.Option(False, "--keep-order", help="Keep the row order, which is a leak."),
     star: str | None = typer.Option(None, "--star", help="Text of a suppressed value; * by default."),
     separator: str | None = _SEPARATOR,
@@ -60,6 +63,7 @@ def anonymize(
     as_json: bool = _JSON,
 ) -> None:
     """Publish a table so that everyone in it is one of many; write release and certificate."""
+    from shoal.engines.order import read_secret
     from shoal.engines.targets import JSON, PAGE, TABLE, check_outputs, check_place
     from shoal.errors import InputError
     from shoal.model.policy import Policy
@@ -98,10 +102,17 @@ def anonymize(
     check_place(target)
     beside = certificate or certificate_path(target)
     outputs = [(target, TABLE), (beside, JSON), (report, PAGE)]
-    check_outputs(outputs, [table, policy, *asked.files], overwrite=force)
+    check_outputs(outputs, [table, policy, secret, *asked.files], overwrite=force)
     with progress() as told:
         release = prepare(
-            table, asked, engine=engine, separator=separator, encoding=encoding, target=target, progress=told
+            table,
+            asked,
+            engine=engine,
+            separator=separator,
+            encoding=encoding,
+            secret=None if secret is None else read_secret(secret),
+            target=target,
+            progress=told,
         )
         told("writing and reading back", None)
         release.write(target, beside)

@@ -51,7 +51,10 @@ Assignments = Annotated[
     Path | None, typer.Option("--assignments", help="A row per record, its cluster's center in place of its values.")
 ]
 KeepOrder = Annotated[bool, typer.Option("--keep-order", help="Leave the rows of --assignments in order.")]
-Seed = Annotated[int | None, typer.Option("--seed", help="Of the shuffling; fresh randomness by default.")]
+Seed = Annotated[int | None, typer.Option("--seed", help="Of the search where it draws; never of the row order.")]
+Secret = Annotated[
+    Path | None, typer.Option("--secret", help="File of 16 bytes or more that fixes the row order; fresh by default.")
+]
 CertificateTo = Annotated[Path | None, typer.Option("--certificate", help="Write the certificate as JSON.")]
 Plot = Annotated[Path | None, typer.Option("--plot", help="Clusters and radii: .png, .svg or .pdf.")]
 Choices = Annotated[
@@ -92,6 +95,7 @@ def gather(
     assignments: Assignments = None,
     keep_order: KeepOrder = False,
     seed: Seed = None,
+    secret: Secret = None,
     certificate: CertificateTo = None,
     plot: Plot = None,
     choices: Choices = None,
@@ -113,7 +117,7 @@ def gather(
     asked = (columns, categories, weights, unit, latitude, longitude, hierarchy, coordinates, plane)
     paths = (output, assignments, certificate, plot, choices)
     how = ((separator, encoding), (force, as_json))
-    _run(table, r, asked, epsilon, sensitive, l, distinct_l, center, paths, keep_order, seed, how, solve)
+    _run(table, r, asked, epsilon, sensitive, l, distinct_l, center, paths, keep_order, secret, how, solve)
 
 
 @app.command()
@@ -144,6 +148,7 @@ def cellular(
     assignments: Assignments = None,
     keep_order: KeepOrder = False,
     seed: Seed = None,
+    secret: Secret = None,
     certificate: CertificateTo = None,
     plot: Plot = None,
     choices: Choices = None,
@@ -165,12 +170,12 @@ def cellular(
     asked = (columns, categories, weights, unit, latitude, longitude, hierarchy, coordinates, plane)
     paths = (output, assignments, certificate, plot, choices)
     how = ((separator, encoding), (force, as_json))
-    _run(table, r, asked, epsilon, sensitive, l, distinct_l, center, paths, keep_order, seed, how, solve)
+    _run(table, r, asked, epsilon, sensitive, l, distinct_l, center, paths, keep_order, secret, how, solve)
 
 
 def _run(
     table: Path, r: int, asked: tuple[Any, ...], epsilon: float, sensitive: str | None, l: int | None,
-    distinct_l: int | None, center: str, paths: tuple[Path | None, ...], keep_order: bool, seed: int | None,
+    distinct_l: int | None, center: str, paths: tuple[Path | None, ...], keep_order: bool, order_by: Path | None,
     how: tuple[tuple[str | None, str | None], tuple[bool, bool]], solve: Callable[..., Any],
 ) -> None:  # fmt: skip
     import time
@@ -193,7 +198,9 @@ def _run(
     text, (force, as_json) = how
     forms = (TABLE, TABLE, JSON, PICTURE, PICTURE)
     read_too = [h for h in hierarchies.values() if Path(h).exists()]
-    closed = check_outputs(zip(paths, forms, strict=True), [table, *read_too, *located.values()], overwrite=force)
+    closed = check_outputs(
+        zip(paths, forms, strict=True), [table, order_by, *read_too, *located.values()], overwrite=force
+    )
     names = listed(columns) or []
     if (latitude is None) != (longitude is None):
         raise PolicyError("a place needs both --latitude and --longitude")
@@ -234,7 +241,7 @@ def _run(
     if output is not None:
         write_table(centers, output, closed=closed)
     if assignments is not None:
-        rows = _rows(found.labels, centers, multisets, r, keep_order, seed)
+        rows = _rows(found.labels, centers, multisets, r, keep_order, order_by)
         write_table(rows, assignments, closed=closed)
     note = (
         f"largest radius {found.radius:.4g} {features.metric.unit}, no answer below "
@@ -326,12 +333,18 @@ def _centers(form: Published, features: Features) -> pl.DataFrame:
 
 
 def _rows(
-    labels: np.ndarray, centers: pl.DataFrame, multisets: dict[str, list[str | None]], r: int, keep: bool, seed: Any
+    labels: np.ndarray,
+    centers: pl.DataFrame,
+    multisets: dict[str, list[str | None]],
+    r: int,
+    keep: bool,
+    secret: Path | None,
 ) -> pl.DataFrame:
     """A row per record that is kept: its cluster's line, and its own sensitive values; nothing else of it."""
     import numpy as np
     import polars as pl
 
+    from shoal.engines.order import shuffled
     from shoal.errors import VerificationError
 
     here = np.flatnonzero(labels >= 0)
@@ -340,4 +353,4 @@ def _rows(
     out = pl.concat([line, pl.DataFrame(own)], how="horizontal") if own else line
     if out.height and int(out["cluster"].value_counts()["count"].min()) < r:  # type: ignore[arg-type]
         raise VerificationError(f"a cluster would stand in fewer than r = {r} rows")
-    return out if keep else out[np.random.default_rng(seed).permutation(out.height)]
+    return out if keep else out[shuffled(labels[here], secret)]
