@@ -96,12 +96,18 @@ class Release:
             raise VerificationError(f"the release has {audit.classes} classes, expected {self.groups}")
 
     def write(
-        self, path: str | Path, certificate: str | Path | None = None, *, progress: Callable[[str], None] | None = None
+        self,
+        path: str | Path,
+        certificate: str | Path | None = None,
+        *,
+        sign: str | Path | None = None,
+        progress: Callable[[str], None] | None = None,
     ) -> Path:
         """Write the table by the file's ending, verified on the bytes written, and its certificate beside it.
 
         path         CSV (also .gz), Parquet or Excel
         certificate  a JSON file; RELEASE.certificate.json when None
+        sign         file of a private key, see ``shoal keygen``; its owner vouches for the whole certificate
 
         The file appears under its name only after the judge has read it back; raises VerificationError otherwise.
         Returns the certificate's path.
@@ -111,7 +117,11 @@ class Release:
 
         path = Path(path)
         beside = certificate_path(path) if certificate is None else Path(certificate)
-        check_targets([path, beside], [self.from_path])
+        check_targets([path, beside], [self.from_path, sign])
+        if sign is not None:
+            from shoal.signing import private_key
+
+            private_key(sign)  # refused before any work
         frame = open_table(self.table)
         clock = time.perf_counter()
         content = (
@@ -141,7 +151,12 @@ class Release:
             self.__dict__["audit"] = audit
             self.seconds["verify"] = time.perf_counter() - clock
             record = json.loads(json.dumps(self.record(path, facts), default=str))
-            text = json.dumps({**record, "seal": seal(record)}, indent=2, ensure_ascii=False)
+            record["seal"] = seal(record)
+            if sign is not None:
+                from shoal.signing import sign as signed
+
+                record = signed(record, sign)
+            text = json.dumps(record, indent=2, ensure_ascii=False)
             publish_file(beside, lambda t: t.write_text(text + "\n", encoding="utf-8"))
 
         publish_file(path, fill, judge_bytes)
@@ -224,12 +239,22 @@ class Release:
             "made_at": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
             "release": {"file": path.name, "rows": self.rows, **facts},
             "policy": self.policy.describe(),
+            "hierarchies": self._hierarchies(),
             "shuffled": not self.policy.keep_order,
             "missing_values": "a missing value is a value of its own, never a wildcard",
             **{k: inside[k] for k in ("groups", "smallest_group", "privacy", "loss", "stars", "changed", "method")},
             "separator": self._separator(path),
             "certificate": inside["certificate"],
         }
+
+    def _hierarchies(self) -> dict[str, dict[str, str]]:
+        """SHA-256 of every hierarchy's content as it was given; generated ones are left out."""
+        from shoal.model.hierarchy import Hierarchy
+        from shoal.model.policy import GENERATED
+        from shoal.model.record import digest
+
+        given = {n: h for n, h in self.policy.hierarchies.items() if not (isinstance(h, str) and h in GENERATED)}
+        return {name: {"sha256": digest(Hierarchy.of(source))} for name, source in given.items()}
 
 
 def certificate_path(path: Path) -> Path:

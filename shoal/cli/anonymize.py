@@ -234,16 +234,44 @@ def verify(
     release: Path = typer.Argument(help="The released file."),
     certificate: Path = typer.Argument(help="The certificate beside it."),
     original: Path | None = typer.Option(None, "--original", help="The table it was made from."),
+    separator: str | None = typer.Option(None, "--separator", help="Field separator of an original CSV."),
+    encoding: str | None = typer.Option(None, "--encoding", help="utf-8 or latin-1, of an original CSV."),
+    hierarchy: list[str] = typer.Option([], "--hierarchy", help="column=file.csv, where it is elsewhere; repeatable."),
+    signer: Path | None = typer.Option(None, "--signer", help="Public key whose owner must have signed."),
     as_json: bool = _JSON,
 ) -> None:
     """Recheck a release against its certificate; with the original, everything."""
     from shoal.checking import verify as check
 
-    verdict = check(release, certificate, original)
-    lines = [f"{'ok  ' if holds else 'FAIL'}  {name:<16} {found}" for name, holds, found in verdict.findings]
+    with progress() as told:
+        verdict = check(
+            release,
+            certificate,
+            original,
+            separator=separator,
+            encoding=encoding,
+            hierarchies=pairs(hierarchy, "--hierarchy"),
+            signer=signer,
+            progress=told,
+        )
+    short = {"recomputed": "", "checked for consistency": " (consistent)", "stated": " (stated, not checked)"}
+    lines = [f"{'ok  ' if f.holds else 'FAIL'}  {f.check:<18} {f.found}{short[f.how]}" for f in verdict.findings]
     lines.append("everything checked holds" if verdict.holds else "the release does not hold what its certificate says")
     answer(verdict.as_dict(), lines, as_json)
     refuse_unmet(verdict.holds)
+
+
+@app.command()
+def keygen(
+    key: Path = typer.Argument(help="File of the private key; the public one is written beside it as KEY.pub."),
+    as_json: bool = _JSON,
+) -> None:
+    """Make a pair of keys: sign certificates with the private one, hand the public one to who checks them."""
+    from shoal.signing import make_key
+
+    private, public = make_key(key)
+    lines = [f"private key  {private}  (keep it; anonymize --sign)", f"public key   {public}  (verify --signer)"]
+    answer({"private": str(private), "public": str(public)}, lines, as_json)
 
 
 DEMO_QUASI = ["age", "yrs_married", "children", "religious", "educ", "occupation", "occupation_husb"]

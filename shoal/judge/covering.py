@@ -1,0 +1,383 @@
+"""What a published value may stand for: itself, a star, an ancestor in a hierarchy, a range, a set.
+
+A quasi-identifier's distinct original values are numbered in their order (numbers and dates by size), its distinct
+published values, *tokens*, in any order.  A token covers an interval of the values, or a list of them, or both.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from shoal.judge.values import pair, shown
+from shoal.model.hierarchy import Hierarchy
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """One quasi-identifier of both tables.
+
+    before  int64[n]     number of each original row's value; values: how many there are
+    after   int64[m]     token of each published row
+    low, high            int64[tokens]: first and last value covered; low > high where no interval is
+    keys    int64[p]     token * values + value, sorted: covered beside the interval
+    same    int64[tokens]  the value published unchanged, -1 where there is none
+    star    bool[tokens]   a star beyond doubt
+    blank   bool[tokens]   a missing value, which may stand for a star
+    coarse  bool[tokens]   the text can be read as a label, a range or a set
+    least, most          float64[tokens]: loss between 0 and 1; they differ where a text can be read in two ways
+    position             float64[values] on a line, None where the column has none
+    node                 int32[h, values] of a hierarchy, or None
+    how     "recomputed", or "checked for consistency" where a text tells less than what it stands for
+    """
+
+    name: str
+    before: np.ndarray
+    after: np.ndarray
+    values: int
+    low: np.ndarray
+    high: np.ndarray
+    keys: np.ndarray
+    same: np.ndarray
+    star: np.ndarray
+    blank: np.ndarray
+    coarse: np.ndarray
+    least: np.ndarray
+    most: np.ndarray
+    position: np.ndarray | None
+    node: np.ndarray | None
+    how: str
+
+    def covers(self, token: np.ndarray, value: np.ndarray) -> np.ndarray:
+        """bool: whether token[i] covers value[i]."""
+        good = (self.low[token] <= value) & (value <= self.high[token])
+        if self.keys.size:
+            wanted = token * np.int64(self.values) + value
+            at = np.minimum(np.searchsorted(self.keys, wanted), self.keys.size - 1)
+            good |= self.keys[at] == wanted
+        return good
+
+    def covered(self, token: int) -> np.ndarray:
+        """bool[values]: what one token covers."""
+        out = np.zeros(self.values, bool)
+        if self.low[token] <= self.high[token]:
+            out[self.low[token] : self.high[token] + 1] = True
+        start, end = np.searchsorted(self.keys, [token * self.values, (token + 1) * self.values])
+        out[self.keys[start:end] - token * self.values] = True
+        return out
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a column was published.
+
+    kind       "stars", "hierarchy", "ranges" or "centers"
+    star       text of a suppressed value; blank: a missing value may stand for one
+    hierarchy  of the column, "labels", "intervals" or "tiles" where it was generated, None where there is none
+    sheet      the release is an Excel sheet
+    """
+
+    kind: str
+    star: str
+    blank: bool
+    hierarchy: Hierarchy | str | None = None
+    sheet: bool = False
+
+
+class _Values:
+    """The distinct values of an original column, in order."""
+
+    def __init__(self, column: pl.Series, like: pl.Series, sheet: bool) -> None:
+        if isinstance(column.dtype, (pl.Categorical, pl.Enum)):
+            column = column.cast(pl.String)
+        if column.dtype.is_float():
+            column = column.fill_nan(None)
+        if column.dtype == pl.String:
+            column = column.set(column == "", None) if len(column) else column
+        found = column.unique().drop_nulls()
+        line = _line(found)
+        order = np.argsort(line, kind="stable") if line is not None else found.arg_sort().to_numpy()
+        found = found.gather(order)
+        self.missing = column.null_count() > 0
+        self.position = None if line is None else line[order]
+        self.texts = [*shown(found), *([None] if self.missing else [])]
+        if self.position is not None and self.missing:
+            line = self.position
+            far = line[-1] + max(line[-1] - line[0], 1.0, abs(line[-1]) * 1e-9)
+            self.position = np.append(line, far)
+        self.size = len(self.texts)
+        plain, tokens = pair(found, like, sheet)
+        number = {text: i for i, text in enumerate(plain.to_list())}
+        if len(number) < len(found):  # a form in which two values are one tells too little
+            number = {text: i for i, text in enumerate(shown(found))}
+            tokens = pl.Series(shown(like))
+        self.number: dict[str | None, int] = number | ({None: self.size - 1} if self.missing else {})
+        self.tokens = tokens.to_list()
+        self.codes = column.replace_strict(found, np.arange(len(found)), default=None, return_dtype=pl.Int64)
+        self.by_text = {text: i for i, text in enumerate(self.texts) if text is not None}
+
+
+def column(before: pl.Series, after: pl.Series, how: Reading) -> Column:
+    """Decode one quasi-identifier.  O(rows + tokens + the members of all sets and classes)."""
+    if isinstance(after.dtype, (pl.Categorical, pl.Enum)):
+        after = after.cast(pl.String)
+    if after.dtype.is_float():
+        after = after.fill_nan(None)
+    if after.dtype == pl.String and len(after):
+        after = after.set(after == "", None)
+    tokens = after.unique(maintain_order=True)
+    values = _Values(before, tokens, how.sheet)
+    place = pl.Series(np.arange(len(tokens)))
+    present = tokens.is_not_null()
+    row = after.replace_strict(tokens.filter(present), place.filter(present), default=None, return_dtype=pl.Int64)
+    none = int(np.flatnonzero(~present.to_numpy())[0]) if not present.all() else 0
+    decoder = _Decoder(values, how)
+    for i, (raw, plain) in enumerate(zip(shown(tokens), values.tokens, strict=True)):
+        decoder.read(i, raw, plain)
+    return decoder.done(before.name, values.codes.fill_null(values.size - 1).to_numpy(), row.fill_null(none).to_numpy())
+
+
+class _Decoder:
+    """Reads tokens one by one."""
+
+    def __init__(self, values: _Values, how: Reading) -> None:
+        self.values, self.how = values, how
+        self.low: list[int] = []
+        self.high: list[int] = []
+        self.keys: list[np.ndarray] = []
+        self.facts: list[tuple[int, bool, bool, bool, float, float]] = []  # same, star, blank, coarse, losses
+        self.node: np.ndarray | None = None
+        self.labels: dict[str, list[tuple[int, int]]] = {}
+        self.certain = True
+        self.span = 1.0
+        if values.position is not None and values.size > 1:
+            self.span = float(values.position[-1] - values.position[0]) or 1.0
+        if isinstance(how.hierarchy, Hierarchy):
+            found = how.hierarchy.resolve(values.texts, "")
+            self.node = found.node
+            for level in range(1, found.node.shape[0]):
+                for number, text in enumerate(found.labels[level]):
+                    if text:
+                        self.labels.setdefault(text, []).append((level, number))
+
+    def read(self, token: int, raw: str | None, plain: str | None) -> None:
+        """One token: what it may be, all readings together."""
+        known = self.values.number.get(plain, -1)
+        low, high, members = 0, -1, np.zeros(0, np.int64)
+        losses = [0.0] if known >= 0 else []
+        coarse = False
+        if known >= 0:
+            low = high = known
+        everything = raw == self.how.star and self.how.kind != "centers"
+        blank = raw is None and self.how.blank
+        if everything or blank:
+            low, high = 0, self.values.size - 1
+            losses = [1.0] if everything or known < 0 else [0.0, 1.0]
+            known = -1 if everything else known
+        elif raw is not None and raw != "":
+            found = self._coarser(raw)
+            if found is not None:
+                a, b, members, more = found
+                losses, coarse = [*losses, *more], True
+                if known >= 0:
+                    members = np.unique(np.concatenate([members, [known]]))
+                low, high = a, b
+        self.low.append(low)
+        self.high.append(high)
+        if members.size:
+            self.keys.append(token * np.int64(self.values.size) + np.sort(members))
+        self.facts.append((known, everything, blank, coarse, min(losses, default=0.0), max(losses, default=0.0)))
+
+    def _coarser(self, raw: str) -> tuple[int, int, np.ndarray, list[float]] | None:
+        """(low, high, members, losses) of a label, a range or a set; None where the text is none."""
+        none = np.zeros(0, np.int64)
+        size = max(self.values.size - 1, 1)
+        if self.node is not None:
+            classes = self.labels.get(raw, [])
+            parts = [np.flatnonzero(self.node[level] == number) for level, number in classes]
+            losses = [(p.size - 1) / size for p in parts]
+            return (0, -1, np.unique(np.concatenate(parts)), losses) if parts else None
+        if self.how.kind == "hierarchy" and isinstance(self.how.hierarchy, str):
+            self.certain = False
+            inside = _GENERATED[self.how.hierarchy](raw, self.values)
+            if inside is None or not inside.size:
+                return None
+            return 0, -1, inside, [0.0, 1.0]
+        if self.how.kind != "ranges":
+            return None
+        found = members(raw, self.values.by_text, self.values.position is not None)
+        if found is None:
+            return None
+        if isinstance(found, tuple):
+            ends = self._ends(found)
+            if ends is None or self.values.position is None:
+                return None
+            a, b = ends
+            inside = np.flatnonzero((self.values.position >= a) & (self.values.position <= b))
+            low, high = (int(inside[0]), int(inside[-1])) if inside.size else (0, -1)
+            return low, high, none, [min((b - a) / self.span, 1.0) if self.values.size > 1 else 0.0]
+        inside = np.array(sorted({self._code(text) for text in found} - {-1}), np.int64)
+        return (0, -1, inside, [(inside.size - 1) / size]) if inside.size else None
+
+    def _code(self, text: str) -> int:
+        at = self.values.by_text.get(text, -1)
+        return self.values.size - 1 if at < 0 and text == "missing" and self.values.missing else at
+
+    def _ends(self, found: tuple[str, str]) -> tuple[float, float] | None:
+        line = self.values.position
+        assert line is not None
+        ends = []
+        for text in found:
+            at = self._code(text)
+            number = float(line[at]) if at >= 0 else _as_number(text)
+            if number is None:
+                return None
+            ends.append(number)
+        return (ends[0], ends[1]) if ends[0] <= ends[1] else None
+
+    def done(self, name: str, before: np.ndarray, after: np.ndarray) -> Column:
+        """All tokens read."""
+        same, star, blank, coarse, least, most = zip(*self.facts, strict=True) if self.facts else ((),) * 6
+        return Column(
+            name=name,
+            before=before,
+            after=after,
+            values=self.values.size,
+            low=np.array(self.low, np.int64),
+            high=np.array(self.high, np.int64),
+            keys=np.concatenate(self.keys) if self.keys else np.zeros(0, np.int64),
+            same=np.array(same, np.int64),
+            star=np.array(star, bool),
+            blank=np.array(blank, bool),
+            coarse=np.array(coarse, bool),
+            least=np.array(least, float),
+            most=np.array(most, float),
+            position=self.values.position,
+            node=self.node,
+            how="recomputed" if self.certain else "checked for consistency",
+        )
+
+
+def members(text: str, known: Mapping[str, int], line: bool) -> set[str] | tuple[str, str] | None:
+    """The two ends of a range ``[a, b]``, or what a set ``{a, b}`` holds; None for any other text.
+
+    known  texts that may stand in a set; line: the column has ranges, otherwise it has sets
+    """
+    if line:
+        if not (text.startswith("[") and text.endswith("]")):
+            return None
+        low, comma, high = text[1:-1].partition(", ")
+        return (low, high) if comma else None
+    if not (text.startswith("{") and text.endswith("}")):
+        return None
+    parts = text[1:-1].split(", ")
+    # values may hold the comma themselves: all ways of joining neighbors into known values, together
+    can_end = [True] + [False] * len(parts)
+    steps: list[tuple[int, int, str]] = []
+    for start in range(len(parts)):
+        if not can_end[start]:
+            continue
+        for end in range(start + 1, min(len(parts), start + 32) + 1):
+            piece = ", ".join(parts[start:end])
+            if piece in known or piece == "missing":
+                can_end[end] = True
+                steps.append((start, end, piece))
+    if not can_end[-1]:
+        return None
+    reaches = [False] * len(parts) + [True]
+    out = set()
+    for start, end, piece in reversed(steps):
+        if reaches[end]:
+            reaches[start] = True
+            out.add(piece)
+    return out
+
+
+def _line(values: pl.Series) -> np.ndarray | None:
+    """Where distinct values lie, float64; None when they are neither numbers nor dates, or too near each other."""
+    if not len(values):
+        return None
+    if values.dtype == pl.String:
+        found = [_as_number(text) for text in values.to_list()]
+        if any(x is None for x in found):
+            found = [_as_day(text) for text in values.to_list()]
+        if any(x is None for x in found):
+            return None
+        line = np.array(found, float)
+    elif values.dtype.is_temporal():
+        line = values.to_physical().cast(pl.Float64).to_numpy()
+    elif values.dtype.is_numeric() or values.dtype == pl.Boolean:
+        line = values.cast(pl.Float64, strict=False).fill_null(math.nan).to_numpy()
+    else:
+        return None
+    if not np.isfinite(line).all() or (line.size > 1 and line.min() == line.max()):
+        return None
+    return line
+
+
+def _as_number(text: str) -> float | None:
+    try:
+        number = float(text) if "_" not in text else math.nan
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _as_day(text: str) -> float | None:
+    try:
+        return float(datetime.date.fromisoformat(text).toordinal() - 719163) if len(text) == 10 else None
+    except ValueError:
+        return None
+
+
+def _between(raw: str, values: _Values) -> np.ndarray | None:
+    """``18 .. 25``: values from the one to the other."""
+    low, dots, high = raw.partition(" .. ")
+    a, b = _as_number(low), _as_number(high)
+    if not dots or a is None or b is None or values.position is None:
+        return None
+    slack = 1e-14 * max(abs(a), abs(b))
+    line = values.position[: values.size - values.missing]
+    return np.flatnonzero((line >= a - slack) & (line <= b + slack))
+
+
+def _alphabetic(raw: str, values: _Values) -> np.ndarray | None:
+    """``Adams .. Baker and 12 more``, ``Adams, Baker``: values from the one to the other in the order of text."""
+    texts = [t for t in values.texts if t is not None]
+    for mark in (" .. ", ", "):
+        pieces = raw.split(mark)
+        for cut in range(1, len(pieces)):
+            low, high = mark.join(pieces[:cut]), mark.join(pieces[cut:])
+            if mark == " .. ":
+                high = high.rpartition(" and ")[0]
+            if low in values.by_text and high in values.by_text:
+                if mark == ", ":
+                    return np.array([values.by_text[low], values.by_text[high]], np.int64)
+                return np.array([values.by_text[t] for t in texts if low <= t <= high], np.int64)
+    return None
+
+
+def _tile(raw: str, values: _Values) -> np.ndarray | None:
+    """``x..x y..y``: places in a rectangle, sides included; a side left out is open."""
+    try:
+        spans = [[float(v) if v else s for v, s in zip(p.split(".."), (-math.inf, math.inf), strict=True)]
+                 for p in raw.split(" ")]  # fmt: skip
+        (x0, x1), (y0, y1) = spans
+    except ValueError:
+        return None
+    places = np.array([[float(v) for v in t.split(" ")] for t in values.texts if t is not None])
+    if not places.size:
+        return None
+    x, y = places[:, 0], places[:, 1]
+    along = np.zeros(x.size, bool)
+    for turn in (-360.0, 0.0, 360.0):
+        along |= (x + turn >= x0) & (x + turn <= x1)
+    return np.flatnonzero(along & (y >= y0) & (y <= y1))
+
+
+_GENERATED = {"labels": _alphabetic, "intervals": _between, "tiles": _tile}
