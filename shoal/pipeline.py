@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
+import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -12,9 +12,11 @@ import numpy as np
 import polars as pl
 
 from shoal.centers import by_centers
+from shoal.engines.expected import Expected
 from shoal.engines.files import one_character, separator_of
 from shoal.engines.frames import Counted, Replacement, require
 from shoal.engines.open import open_table
+from shoal.engines.order import Lot
 from shoal.errors import InputError, PolicyError
 from shoal.model.audit import Audit
 from shoal.model.loss import View, measures, ncp, stars, suppressed_tuples
@@ -33,6 +35,7 @@ def anonymize(
     engine: str | None = None,
     separator: str | None = None,
     encoding: str | None = None,
+    secret: bytes | None = None,
     progress: Callable[[str, float | None], None] = nothing,
     **settings: Any,
 ) -> Release:
@@ -43,6 +46,9 @@ def anonymize(
               privacy, publish, hierarchies, weights, max_level, method, effort, seed, keep_order; see ``Policy``
     engine    for a path: "polars", "duckdb" or "spark"
     separator, encoding  of a CSV; found out when None
+    secret    at least 16 bytes that nobody else has and that stand in no output: with them, the same data and policy
+              give the same release again, on every engine the same multiset of rows.  None: fresh randomness.
+              ``seed`` fixes the search alone
     progress  called with (what is being done, share done or None)
 
     The table is verified before it is returned: VerificationError, and no release, where it breaks its promise.
@@ -50,7 +56,14 @@ def anonymize(
     The data are never changed.
     """
     release = prepare(
-        data, policy, engine=engine, separator=separator, encoding=encoding, progress=progress, **settings
+        data,
+        policy,
+        engine=engine,
+        separator=separator,
+        encoding=encoding,
+        secret=secret,
+        progress=progress,
+        **settings,
     )
     release.check()
     return release
@@ -63,6 +76,7 @@ def prepare(
     engine: str | None = None,
     separator: str | None = None,
     encoding: str | None = None,
+    secret: bytes | None = None,
     progress: Callable[[str, float | None], None] = nothing,
     **settings: Any,
 ) -> Release:
@@ -71,6 +85,7 @@ def prepare(
 
     asked = Policy.of(policy, **settings)
     need = requirement(asked.privacy, asked.sensitive)
+    Lot.of(secret)  # one that is too short is refused before the work
     seconds: dict[str, float] = {}
     clock = time.perf_counter()
 
@@ -123,8 +138,8 @@ def prepare(
     partition = grouping.partition
     view = View(counted.histogram, partition, recoding, need.smallest, published)
     replacements = [_replace(c, counted, asked) for c, counted in zip(columns, counted.quasi, strict=True)]
-    rng = np.random.default_rng(np.random.SeedSequence([*seeds.generate_state(4).tolist(), _fingerprint(counted)]))
-    out = table.place(counted, partition, replacements, asked.identifiers, rng, asked.keep_order)
+    lot = Lot.of(secret, _context(counted, asked))
+    out = table.place(counted, partition, replacements, asked.identifiers, lot, asked.keep_order)
     lap("recode")
     return Release(
         table=out,
@@ -142,6 +157,15 @@ def prepare(
         before=_before(counted),
         from_path=str(data) if isinstance(data, (str, Path)) else None,
         separator=one_character(separator) or (separator_of(data) if isinstance(data, (str, Path)) else None),
+        expected=Expected(
+            histogram=counted.histogram,
+            partition=partition,
+            columns=replacements,
+            texts=[c.texts for c in columns],
+            starred=[c.starred for c in columns],
+            sensitive=counted.sensitive,
+        ),
+        order="kept" if asked.keep_order else lot.words,
         seconds=seconds,
     )
 
@@ -179,13 +203,10 @@ def _classes(replacements: list[Replacement]) -> int:
     return int(np.unique(np.column_stack(seen), axis=0).shape[0])
 
 
-def _fingerprint(counted: Counted) -> int:
-    """A number that only who holds the original rows can know: the seed alone does not give the row order away."""
-    digest = hashlib.blake2b(digest_size=16)
-    digest.update(np.ascontiguousarray(counted.histogram.quasi).tobytes())
-    digest.update(np.ascontiguousarray(counted.histogram.sensitive).tobytes())
-    digest.update(np.ascontiguousarray(counted.cell, dtype=np.int64).tobytes())
-    return int.from_bytes(digest.digest(), "little")
+def _context(counted: Counted, asked: Policy) -> bytes:
+    """What a release is of: its policy and how many rows its cells have, alike on every engine."""
+    told = json.dumps(asked.describe(), sort_keys=True, default=str).encode()
+    return told + np.sort(counted.histogram.count).astype("<i8").tobytes()
 
 
 def _before(counted: Counted) -> dict[str, Any]:

@@ -15,7 +15,9 @@ from typing import Any
 
 import polars as pl
 
+from shoal.engines.expected import Expected
 from shoal.errors import VerificationError
+from shoal.judge.file import refuse_other
 from shoal.model.audit import Audit, finite
 from shoal.model.certificate import Certificate
 from shoal.model.policy import Policy
@@ -44,6 +46,7 @@ class Release:
     groups       number of classes of rows published alike; rows: number of rows
     stars        per quasi-identifier, the number of starred cells; changed: of cells published coarser
     before       privacy of the table as it came
+    expected     what must stand in the table, from the partition alone; order: where the row order comes from
     """
 
     table: Any
@@ -61,6 +64,8 @@ class Release:
     before: Mapping[str, Any]
     from_path: str | None
     separator: str | None
+    expected: Expected = field(repr=False)
+    order: str
     seconds: dict[str, float] = field(default_factory=dict)
 
     @cached_property
@@ -69,7 +74,9 @@ class Release:
         from shoal.engines.open import open_table
 
         clock = time.perf_counter()
-        found = audit_table(open_table(self.table), self.policy, 0.2, self.policy.privacy)
+        opened = open_table(self.table)
+        found = audit_table(opened, self.policy, 0.2, self.policy.privacy)
+        refuse_other(self.expected.counts(), opened.counts([*self.policy.grouped, *self.policy.sensitive]))
         self.seconds["verify"] = time.perf_counter() - clock
         return found
 
@@ -79,7 +86,10 @@ class Release:
         return {**self.measure(), **self.cost}
 
     def check(self) -> None:
-        """VerificationError unless the published table meets every model asked for and has every row."""
+        """VerificationError unless the published table meets every model asked for, and is what was decided.
+
+        Every tuple of published and sensitive values stands there in as many rows as the partition says.
+        """
         self._accept(self.audit)
 
     def _accept(self, audit: Audit) -> None:
@@ -92,8 +102,6 @@ class Release:
                     f"the release reaches only {found.level} where {found.model} asked for {dict(found.asked)}{where}; "
                     "nothing was published. This is a defect of shoal: please report it"
                 )
-        if audit.classes > self.groups:  # fewer where a format writes two values alike, as Excel an empty text
-            raise VerificationError(f"the release has {audit.classes} classes, expected {self.groups}")
 
     def write(
         self,
@@ -136,7 +144,7 @@ class Release:
         facts: dict[str, Any] = {}
         shown = dict(self.stars)
         if kind_of(path) == "csv":
-            content, shown = starred_text(content, self.stars, self.published, self.policy.star)
+            content, shown = starred_text(content, self.stars, self.published, self.policy.star, self.policy.sensitive)
             facts["starred_as_missing"] = [name for name, count in self.stars.items() if count != shown[name]]
 
         def fill(temporary: Path) -> None:
@@ -170,9 +178,11 @@ class Release:
         return usual if usual != "," else self.separator or usual
 
     def _judge_file(self, path: Path, separator: str, stars: Mapping[str, int]) -> tuple[Audit, str, int]:
-        """Read the bytes again: privacy, classes, stars, and that nothing but published values stands there."""
+        """Read the bytes again: privacy, stars, and that every published tuple stands there as often as decided."""
+        from shoal.engines.files import kind_of
         from shoal.judge.file import judge_release
 
+        blank = [name for name, count in self.stars.items() if count != stars[name]]
         return judge_release(
             path,
             self.policy.grouped,
@@ -180,9 +190,15 @@ class Release:
             self.policy.privacy,
             star=self.policy.star,
             stars=stars,
-            allowed=self.published,
+            expected=self.expected.counts(text=kind_of(path) == "csv", blank=blank),
+            orders=self.orders,
             separator=separator,
         )
+
+    @property
+    def orders(self) -> dict[str, list[str]]:
+        """Values of each sensitive column that has an order of its own, from lowest to highest."""
+        return {c.name: [t for t in c.texts() if t is not None] for c in self.expected.sensitive if c.ordered}
 
     def report(self, path: str | Path) -> Path:
         """One self-contained HTML page that opens offline."""
@@ -241,6 +257,8 @@ class Release:
             "policy": self.policy.describe(),
             "hierarchies": self._hierarchies(),
             "shuffled": not self.policy.keep_order,
+            "order": self.order,
+            "orders": self.orders,
             "missing_values": "a missing value is a value of its own, never a wildcard",
             **{k: inside[k] for k in ("groups", "smallest_group", "privacy", "loss", "stars", "changed", "method")},
             "separator": self._separator(path),
