@@ -16,9 +16,9 @@ from shoal.judge.finding import CONSISTENT, RECOMPUTED, STATED, Finding
 from shoal.judge.original import Stated, compare
 from shoal.model.audit import Audit
 from shoal.model.certificate import Certificate
-from shoal.model.hierarchy import BUILDERS, Hierarchy
+from shoal.model.hierarchy import Hierarchy
 from shoal.model.policy import GENERATED, PLACE, PUBLISH, Policy
-from shoal.model.record import digest, read_json
+from shoal.model.record import digest, read_json, source_of
 
 PARTS = {"release", "policy", "certificate", "stars", "changed", "loss", "privacy", "groups", "smallest_group"}
 
@@ -61,6 +61,7 @@ class _Record:
     smallest: int
     levels: Mapping[str, float | None]
     separator: str | None
+    orders: Mapping[str, list[str]]  # of sensitive columns with an order of their own
     hierarchies: Mapping[str, tuple[str, str | None]]  # column -> name of its source, hash
 
 
@@ -127,6 +128,7 @@ def _parsed(record: Mapping[str, Any], sheet: bool) -> _Record:
             smallest=_count(record["smallest_group"]),
             levels={str(n): None if v is None else _number(v) for n, v in dict(record["privacy"]).items()},
             separator=separator,
+            orders={c: _texts(order) for c, order in dict(record.get("orders") or {}).items() if c in policy.sensitive},
             hierarchies=named,
         )
     except (InputError, CertificateError):
@@ -135,6 +137,12 @@ def _parsed(record: Mapping[str, Any], sheet: bool) -> _Record:
         raise InputError(f"the certificate file holds a policy that cannot be: {error!s}") from None
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, IndexError):
         raise InputError("the certificate file lacks something, or holds it in a wrong form") from None
+
+
+def _texts(value: Any) -> list[str]:
+    if not isinstance(value, list) or not all(isinstance(x, str) for x in value) or len(set(value)) < len(value):
+        raise TypeError
+    return value
 
 
 def _count(value: Any) -> int:
@@ -227,6 +235,7 @@ def _own(path: Path, frame: pl.DataFrame, record: _Record) -> tuple[list[Finding
             star=policy.star if said.publish != "centers" else "",
             stars=shown if said.publish != "centers" else {},
             separator=record.separator,
+            orders=record.orders,
         )
         stars = Finding("stars", True, f"{sum(said.stars.values())} starred cells, as certified")
     except VerificationError as error:
@@ -266,19 +275,12 @@ def _sources(record: _Record, folder: Path, given: Mapping[str, Any]) -> tuple[d
         if name not in record.hierarchies:
             raise PolicyError.unknown("column with a hierarchy", name, record.hierarchies)
     for name, (source, expected) in record.hierarchies.items():
-        if source in GENERATED and name not in given:
+        if source in GENERATED:
             out[name] = source
             text = f"generated ({source}); a label is read by what it says"
             findings.append(Finding(f"hierarchy of {name}", True, text, CONSISTENT))
             continue
-        built = source.partition(":")[0] in BUILDERS
-        places = [p for p in (folder / Path(source).name, Path(Path(source).name)) if not built and p.is_file()]
-        if name not in given and not built and not places:
-            raise InputError(
-                f"the hierarchy of {name!r} ({source}) is neither beside the certificate nor here; "
-                f"hand it over: --hierarchy {name}=FILE"
-            )
-        out[name] = found = Hierarchy.of(given[name] if name in given else source if built else places[0])
+        out[name] = found = Hierarchy.of(given[name] if name in given else source_of(name, source, folder))
         same = expected is None or digest(found) == expected
         text = "the one certified" if same else "not the one certified"
         findings.append(Finding(f"hierarchy of {name}", same, text, RECOMPUTED if expected else STATED))

@@ -22,7 +22,7 @@ _ENGINE = typer.Option(None, "--engine", help="polars (default), duckdb or spark
 @app.command()
 def anonymize(
     table: Path = typer.Argument(help="CSV (also .gz), Parquet or Excel file."),
-    policy: Path | None = typer.Option(None, "--policy", help="A TOML file with the same settings."),
+    policy: Path | None = typer.Option(None, "--policy", help="A TOML file with the same settings, or a certificate."),
     quasi: str | None = _QUASI,
     sensitive: str | None = _SENSITIVE,
     identifiers: str | None = typer.Option(None, "--identifiers", help="Columns to leave out."),
@@ -44,6 +44,7 @@ def anonymize(
     output: Path | None = typer.Option(None, "-o", "--output", help="The release; TABLE.release.EXT when not given."),
     certificate: Path | None = typer.Option(None, "--certificate", help="The certificate's file."),
     report: Path | None = typer.Option(None, "--report", help="An HTML report."),
+    sign: Path | None = typer.Option(None, "--sign", help="Private key that signs the certificate; see keygen."),
     engine: str | None = _ENGINE,
     method: str | None = typer.Option(None, "--method", help="A method of the catalogue; auto by default."),
     effort: str | None = typer.Option(None, "--effort", help="fast, balanced, thorough, or seconds."),
@@ -90,12 +91,12 @@ def anonymize(
         raise InputError(f"there is no file {str(table)!r} to read")
     target = output or table.with_name(_release_name(table.name))
     beside = certificate or certificate_path(check_target(target, table))
-    inputs = [table, policy, *(h for h in asked.hierarchies.values() if isinstance(h, (str, Path)))]
+    inputs = [table, policy, sign, *(h for h in asked.hierarchies.values() if isinstance(h, (str, Path)))]
     check_targets([target, beside, report], inputs)
     with progress() as told:
         release = prepare(table, asked, engine=engine, separator=separator, encoding=encoding, progress=told)
         told("writing and reading back", None)
-        release.write(target, beside)
+        release.write(target, beside, sign=sign)
         if report is not None:
             release.report(report)
     facts = {**release.as_dict(), "output": str(target), "certificate_file": str(beside)}

@@ -172,7 +172,8 @@ class FrameTable:
             if column.name in self.coded and column.name in names:
                 codes = column.codes if order is None else column.codes[order]
                 new[column.name] = (column.values, codes)
-        carried = kept.select([n for n in names if n not in new])
+        left = [n for n in names if n not in new]
+        carried = kept[left] if left else kept.select([])  # a selection would take a column "*" for all of them
         if order is not None and carried.columns:
             carried = carried[order.tolist()] if self.frame.implementation.is_pyarrow() else carried[order]
         return self._assemble(carried, new, names)

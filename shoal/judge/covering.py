@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Mapping
+import re
 from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
+from shoal.errors import InputError
 from shoal.judge.values import pair, shown
 from shoal.model.hierarchy import Hierarchy
+from shoal.model.notation import NUMBER, RangeOf, SetOf, parse
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,26 +94,31 @@ class Reading:
 class _Values:
     """The distinct values of an original column, in order."""
 
-    def __init__(self, column: pl.Series, like: pl.Series, sheet: bool) -> None:
-        if isinstance(column.dtype, (pl.Categorical, pl.Enum)):
+    def __init__(self, column: pl.Series, like: pl.Series, how: Reading) -> None:
+        if how.kind == "ranges" and like.dtype == pl.String:  # a value by itself may stand in quotes
+            read = [_parsed(t) if t else t for t in like.to_list()]
+            like = pl.Series([r if isinstance(r, str) else t for r, t in zip(read, like.to_list(), strict=True)],
+                             dtype=pl.String)  # fmt: skip
+        if isinstance(column.dtype, pl.Categorical):
             column = column.cast(pl.String)
         if column.dtype.is_float():
             column = column.fill_nan(None)
         if column.dtype == pl.String:
             column = column.set(column == "", None) if len(column) else column
         found = column.unique().drop_nulls()
-        line = _line(found)
-        order = np.argsort(line, kind="stable") if line is not None else found.arg_sort().to_numpy()
+        lies = _line(found)
+        order = np.argsort(lies[0], kind="stable") if lies is not None else found.arg_sort().to_numpy()
         found = found.gather(order)
         self.missing = column.null_count() > 0
-        self.position = None if line is None else line[order]
+        self.position: np.ndarray | None = None if lies is None else lies[0][order]
+        self.zero = 0.0 if lies is None else lies[1]
         self.texts = [*shown(found), *([None] if self.missing else [])]
         if self.position is not None and self.missing:
             line = self.position
             far = line[-1] + max(line[-1] - line[0], 1.0, abs(line[-1]) * 1e-9)
             self.position = np.append(line, far)
         self.size = len(self.texts)
-        plain, tokens = pair(found, like, sheet)
+        plain, tokens = pair(found, like, how.sheet)
         number = {text: i for i, text in enumerate(plain.to_list())}
         if len(number) < len(found):  # a form in which two values are one tells too little
             number = {text: i for i, text in enumerate(shown(found))}
@@ -131,7 +138,7 @@ def column(before: pl.Series, after: pl.Series, how: Reading) -> Column:
     if after.dtype == pl.String and len(after):
         after = after.set(after == "", None)
     tokens = after.unique(maintain_order=True)
-    values = _Values(before, tokens, how.sheet)
+    values = _Values(before, tokens, how)
     place = pl.Series(np.arange(len(tokens)))
     present = tokens.is_not_null()
     row = after.replace_strict(tokens.filter(present), place.filter(present), default=None, return_dtype=pl.Int64)
@@ -210,34 +217,33 @@ class _Decoder:
             return 0, -1, inside, [0.0, 1.0]
         if self.how.kind != "ranges":
             return None
-        found = members(raw, self.values.by_text, self.values.position is not None)
-        if found is None:
-            return None
-        if isinstance(found, tuple):
+        found = _parsed(raw)
+        if isinstance(found, RangeOf):
             ends = self._ends(found)
             if ends is None or self.values.position is None:
                 return None
-            a, b = ends
-            inside = np.flatnonzero((self.values.position >= a) & (self.values.position <= b))
+            inside = np.flatnonzero((self.values.position >= ends[0]) & (self.values.position <= ends[1]))
             low, high = (int(inside[0]), int(inside[-1])) if inside.size else (0, -1)
-            return low, high, none, [min((b - a) / self.span, 1.0) if self.values.size > 1 else 0.0]
-        inside = np.array(sorted({self._code(text) for text in found} - {-1}), np.int64)
+            return low, high, none, [min((ends[1] - ends[0]) / self.span, 1.0)]
+        if not isinstance(found, SetOf):
+            return None
+        inside = np.array(sorted({self._code(text) for text in found.values} - {-1}), np.int64)
         return (0, -1, inside, [(inside.size - 1) / size]) if inside.size else None
 
-    def _code(self, text: str) -> int:
-        at = self.values.by_text.get(text, -1)
-        return self.values.size - 1 if at < 0 and text == "missing" and self.values.missing else at
+    def _code(self, text: str | None) -> int:
+        return (
+            (self.values.size - 1 if self.values.missing else -1) if text is None else self.values.by_text.get(text, -1)
+        )
 
-    def _ends(self, found: tuple[str, str]) -> tuple[float, float] | None:
+    def _ends(self, found: RangeOf) -> tuple[float, float] | None:
         line = self.values.position
-        assert line is not None
         ends = []
-        for text in found:
+        for text in (found.low, found.high):
             at = self._code(text)
-            number = float(line[at]) if at >= 0 else _as_number(text)
-            if number is None:
+            number = _as_number(text) if at < 0 and text is not None else None
+            if line is None or (at < 0 and number is None):
                 return None
-            ends.append(number)
+            ends.append(float(line[at]) if number is None else number - self.values.zero)
         return (ends[0], ends[1]) if ends[0] <= ends[1] else None
 
     def done(self, name: str, before: np.ndarray, after: np.ndarray) -> Column:
@@ -263,61 +269,43 @@ class _Decoder:
         )
 
 
-def members(text: str, known: Mapping[str, int], line: bool) -> set[str] | tuple[str, str] | None:
-    """The two ends of a range ``[a, b]``, or what a set ``{a, b}`` holds; None for any other text.
+def _parsed(raw: str) -> str | SetOf | RangeOf | None:
+    """A text of a column of sets or ranges; None where it is none that such a column has."""
+    try:
+        return parse(raw)
+    except InputError:
+        return None
 
-    known  texts that may stand in a set; line: the column has ranges, otherwise it has sets
+
+def _line(values: pl.Series) -> tuple[np.ndarray, float] | None:
+    """Where distinct values lie, float64, and what was taken off all of them; None where there is no such line.
+
+    Text counts as numbers or days where every one is written as such.  Equal or too near values have no line.
     """
-    if line:
-        if not (text.startswith("[") and text.endswith("]")):
-            return None
-        low, comma, high = text[1:-1].partition(", ")
-        return (low, high) if comma else None
-    if not (text.startswith("{") and text.endswith("}")):
-        return None
-    parts = text[1:-1].split(", ")
-    # values may hold the comma themselves: all ways of joining neighbors into known values, together
-    can_end = [True] + [False] * len(parts)
-    steps: list[tuple[int, int, str]] = []
-    for start in range(len(parts)):
-        if not can_end[start]:
-            continue
-        for end in range(start + 1, min(len(parts), start + 32) + 1):
-            piece = ", ".join(parts[start:end])
-            if piece in known or piece == "missing":
-                can_end[end] = True
-                steps.append((start, end, piece))
-    if not can_end[-1]:
-        return None
-    reaches = [False] * len(parts) + [True]
-    out = set()
-    for start, end, piece in reversed(steps):
-        if reaches[end]:
-            reaches[start] = True
-            out.add(piece)
-    return out
-
-
-def _line(values: pl.Series) -> np.ndarray | None:
-    """Where distinct values lie, float64; None when they are neither numbers nor dates, or too near each other."""
     if not len(values):
         return None
-    if values.dtype == pl.String:
-        found = [_as_number(text) for text in values.to_list()]
+    zero = 0.0
+    if isinstance(values.dtype, pl.Enum):
+        line = values.to_physical().cast(pl.Float64).rank("dense").cast(pl.Float64).to_numpy() - 1
+    elif values.dtype == pl.String:
+        texts = values.to_list()
+        found = [float(t) if re.search(NUMBER, t) else None for t in texts]
         if any(x is None for x in found):
-            found = [_as_day(text) for text in values.to_list()]
+            found = [_as_day(text) for text in texts]
         if any(x is None for x in found):
             return None
         line = np.array(found, float)
-    elif values.dtype.is_temporal():
-        line = values.to_physical().cast(pl.Float64).to_numpy()
+    elif values.dtype.is_temporal() or values.dtype.is_integer():
+        whole = values.to_physical().to_list()
+        if values.dtype.is_integer() and max(map(abs, whole)) > 2**53:
+            zero = float(min(whole))
+            whole = [v - min(whole) for v in whole]
+        line = np.array(whole, float)
     elif values.dtype.is_numeric() or values.dtype == pl.Boolean:
         line = values.cast(pl.Float64, strict=False).fill_null(math.nan).to_numpy()
     else:
         return None
-    if not np.isfinite(line).all() or (line.size > 1 and line.min() == line.max()):
-        return None
-    return line
+    return (line, zero) if np.isfinite(line).all() and np.unique(line).size == line.size else None
 
 
 def _as_number(text: str) -> float | None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
 from shoal.errors import InputError
-from shoal.model.hierarchy import Hierarchy
+from shoal.model.hierarchy import BUILDERS, Hierarchy
 
 DEEPEST = 40
 LARGEST = 64 << 20
@@ -85,3 +85,55 @@ def digest(hierarchy: Hierarchy) -> str:
         hierarchy.fill,
     ]
     return hashlib.sha256(json.dumps(content, ensure_ascii=False).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def recipe(path: str | Path, generated: Collection[str], place: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings a certificate file records, ready for ``Policy.of``: the same again.
+
+    generated  names that stand for hierarchies made from the table; place: the column that coordinates become
+    given      hierarchies handed over, which need not be found
+
+    A hierarchy that was a file is looked for beside the certificate, then in the working folder, and must be the one
+    certified.  Raises InputError where it is missing or another.
+    """
+    path = Path(path)
+    record = read_json(path)
+    asked, hashes = record.get("policy"), record.get("hierarchies")
+    if not isinstance(asked, dict) or not isinstance(asked.get("quasi_identifiers"), list):
+        raise InputError(f"{path.name!r} is no certificate of a release: it records no policy")
+    values = {name: value for name, value in asked.items() if value is not None}
+    if "coordinates" in values:
+        values["quasi_identifiers"] = [name for name in values["quasi_identifiers"] if name != place]
+    sources = values.get("hierarchies", {})
+    if not isinstance(sources, dict) or not isinstance(hashes, dict):
+        raise InputError(f"{path.name!r} does not say which hierarchies were used")
+    values["hierarchies"] = {
+        name: given[name]
+        if name in given
+        else source
+        if source in generated
+        else source_of(name, str(source), path.parent)
+        for name, source in sources.items()
+        if not ("coordinates" in values and name == place)
+    }
+    for name, source in values["hierarchies"].items():
+        if isinstance(source, str) and source in generated:
+            continue
+        said = hashes.get(name)
+        if not isinstance(said, dict) or digest(Hierarchy.of(source)) != said.get("sha256"):
+            raise InputError(f"the hierarchy of {name!r} is not the one certified")
+    return values
+
+
+def source_of(column: str, source: str, folder: Path) -> str:
+    """A recorded hierarchy as something to read: a builder as it is, a file beside the certificate or here."""
+    if source.partition(":")[0] in BUILDERS:
+        return source
+    name = Path(source).name
+    for place in (folder / name, Path(name)):
+        if name and place.is_file():
+            return str(place)
+    raise InputError(
+        f"the hierarchy of {column!r} ({source}) is neither beside the certificate nor here; put it there, or hand it "
+        f"over: --hierarchy {column}=FILE, in Python hierarchies={{{column!r}: ...}}"
+    )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import random
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import polars as pl
