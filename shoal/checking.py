@@ -54,6 +54,7 @@ class _Record:
     raw: Mapping[str, Any]
     policy: Policy
     stated: Certificate
+    ratio: float | None
     said: Stated
     sha256: str
     rows: int
@@ -95,6 +96,7 @@ def _parsed(record: Mapping[str, Any], sheet: bool) -> _Record:
         if publish not in PUBLISH:
             raise PolicyError.unknown("way to publish", str(publish), PUBLISH)
         stated = Certificate.from_dict(record["certificate"])
+        float(_number(stated.guarantee.factor or 1)), float(_number(stated.guarantee.additive or 0))
         stars, changed = ({str(n): _count(x) for n, x in dict(record[part]).items()} for part in ("stars", "changed"))
         if not set(stars) == set(changed) == set(policy.quasi_identifiers):
             raise InputError("the certificate file counts stars of other columns than its quasi-identifiers")
@@ -121,6 +123,7 @@ def _parsed(record: Mapping[str, Any], sheet: bool) -> _Record:
             raw=record,
             policy=policy,
             stated=stated,
+            ratio=None if record["certificate"].get("ratio") is None else _number(record["certificate"]["ratio"]),
             said=said,
             sha256=str(facts["sha256"]),
             rows=_count(facts["rows"]),
@@ -194,11 +197,8 @@ def _consistent(record: _Record) -> Finding:
         return no("its unit is none of a table's")
     if said.publish != "centers" and not math.isclose(known.get(said.unit, said.cost), said.cost, rel_tol=1e-9):
         return no("its cost and its loss contradict each other")
-    ratio = stated.ratio
-    number = written.get("ratio")
-    if (ratio is None) != (number is None) or (
-        ratio is not None and not math.isclose(float(ratio), _number(number), rel_tol=1e-9)
-    ):
+    ratio, number = stated.ratio, record.ratio
+    if (ratio is None) != (number is None) or not math.isclose(float(ratio or 0), number or 0, rel_tol=1e-9):
         return no("its ratio is not cost over lower bound")
     if "optimal" in written and written["optimal"] is not stated.optimal:
         return no("it says optimal where cost and lower bound do not")
@@ -273,14 +273,17 @@ def _sources(record: _Record, folder: Path, given: Mapping[str, Any]) -> tuple[d
     findings: list[Finding] = []
     for name in given:
         if name not in record.hierarchies:
-            raise PolicyError.unknown("column with a hierarchy", name, record.hierarchies)
+            raise InputError(f"the certificate names no hierarchy of a column {name!r}")
     for name, (source, expected) in record.hierarchies.items():
         if source in GENERATED:
             out[name] = source
             text = f"generated ({source}); a label is read by what it says"
             findings.append(Finding(f"hierarchy of {name}", True, text, CONSISTENT))
             continue
-        out[name] = found = Hierarchy.of(given[name] if name in given else source_of(name, source, folder))
+        try:
+            out[name] = found = Hierarchy.of(given[name] if name in given else source_of(name, source, folder))
+        except PolicyError as error:
+            raise InputError(f"the hierarchy of {name!r} cannot be used: {error!s}") from None
         same = expected is None or digest(found) == expected
         text = "the one certified" if same else "not the one certified"
         findings.append(Finding(f"hierarchy of {name}", same, text, RECOMPUTED if expected else STATED))
@@ -334,7 +337,12 @@ def verify(
     if absent:
         raise VerificationError(f"the release has no column {absent[0]!r}, which its certificate names")
     progress("judging the release", None)
-    findings, audit = _own(path, frame, record)
+    try:
+        findings, audit = _own(path, frame, record)
+    except PolicyError as error:
+        raise InputError(f"the certificate file asks for what cannot be judged: {error!s}") from None
+    except OverflowError:
+        raise InputError("the certificate file asks for numbers that no table can have") from None
     if original is not None:
         progress("reading the original", None)
         source = _opened(original, record, separator, encoding)

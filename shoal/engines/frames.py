@@ -96,7 +96,7 @@ class FrameTable:
                     f"column {name!r} mixes kinds of values, or holds numbers past 64 bits ({type(error).__name__}); "
                     "make it all text or all numbers"
                 ) from None
-        return pl.DataFrame(out)
+        return pl.DataFrame(dict(zip(names, out, strict=True)))  # a list would rename a column without a name
 
     def _ordered_levels(self, name: str) -> list[str] | None:
         """The levels of an ordered category as text, None for any other column; those of Polars are kept anyhow."""

@@ -104,8 +104,8 @@ def attacks(policy: Mapping[str, Any]) -> list[str]:
     elif bare:
         out.insert(
             0,
-            f"Homogeneity: no model was asked for that keeps the values of {', '.join(bare)} apart, so a group may agree "
-            "on them (Machanavajjhala et al. 2007); ask for l, entropy l, alpha or t.",
+            f"Homogeneity: no model was asked for that keeps the values of {', '.join(bare)} apart, so a group may "
+            "agree on them (Machanavajjhala et al. 2007); ask for l, entropy l, alpha or t.",
         )
     return out
 
