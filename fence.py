@@ -44,6 +44,7 @@ ROOMS: dict[str, set[str]] = {
         "shoal.release",
         "shoal.signing",
     },
+    "utility": {"numpy", "polars", "shoal"},
     "cli": {"numpy", "typer", "rich", "polars", "shoal"},
 }
 
