@@ -48,7 +48,10 @@ def anonymize(
     engine: str | None = _ENGINE,
     method: str | None = typer.Option(None, "--method", help="A method of the catalogue; auto by default."),
     effort: str | None = typer.Option(None, "--effort", help="fast, balanced, thorough, or seconds."),
-    seed: int | None = typer.Option(None, "--seed", help="Makes the release reproducible."),
+    seed: int | None = typer.Option(None, "--seed", help="Fixes the search; never the row order."),
+    secret: Path | None = typer.Option(
+        None, "--secret", help="File of 16 bytes or more that fixes placement and order of the rows; fresh by default."
+    ),
     keep_order: bool = typer.Option(False, "--keep-order", help="Keep the row order, which is a leak."),
     star: str | None = typer.Option(None, "--star", help="Text of a suppressed value; * by default."),
     separator: str | None = _SEPARATOR,
@@ -57,6 +60,7 @@ def anonymize(
 ) -> None:
     """Publish a table so that everyone in it is one of many; write release and certificate."""
     from shoal.engines.files import check_target, check_targets
+    from shoal.engines.order import read_secret
     from shoal.errors import InputError
     from shoal.model.policy import Policy
     from shoal.pipeline import prepare
@@ -91,10 +95,18 @@ def anonymize(
         raise InputError(f"there is no file {str(table)!r} to read")
     target = output or table.with_name(_release_name(table.name))
     beside = certificate or certificate_path(check_target(target, table))
-    inputs = [table, policy, sign, *(h for h in asked.hierarchies.values() if isinstance(h, (str, Path)))]
+    inputs = [table, policy, sign, secret, *(h for h in asked.hierarchies.values() if isinstance(h, (str, Path)))]
     check_targets([target, beside, report], inputs)
     with progress() as told:
-        release = prepare(table, asked, engine=engine, separator=separator, encoding=encoding, progress=told)
+        release = prepare(
+            table,
+            asked,
+            engine=engine,
+            separator=separator,
+            encoding=encoding,
+            secret=None if secret is None else read_secret(secret),
+            progress=told,
+        )
         told("writing and reading back", None)
         release.write(target, beside, sign=sign)
         if report is not None:

@@ -51,7 +51,10 @@ Assignments = Annotated[
     Path | None, typer.Option("--assignments", help="A row per record, its cluster's center in place of its values.")
 ]
 KeepOrder = Annotated[bool, typer.Option("--keep-order", help="Leave the rows of --assignments in order.")]
-Seed = Annotated[int | None, typer.Option("--seed", help="Of the shuffling; fresh randomness by default.")]
+Seed = Annotated[int | None, typer.Option("--seed", help="Of the search where it draws; never of the row order.")]
+Secret = Annotated[
+    Path | None, typer.Option("--secret", help="File of 16 bytes or more that fixes the row order; fresh by default.")
+]
 CertificateTo = Annotated[Path | None, typer.Option("--certificate", help="Write the certificate as JSON.")]
 Plot = Annotated[Path | None, typer.Option("--plot", help="Clusters and radii: .png, .svg or .pdf.")]
 Choices = Annotated[
@@ -90,6 +93,7 @@ def gather(
     assignments: Assignments = None,
     keep_order: KeepOrder = False,
     seed: Seed = None,
+    secret: Secret = None,
     certificate: CertificateTo = None,
     plot: Plot = None,
     choices: Choices = None,
@@ -108,7 +112,9 @@ def gather(
 
     asked = (columns, categories, weights, unit, latitude, longitude, hierarchy, coordinates, plane)
     paths = (output, assignments, certificate, plot, choices)
-    _run(table, r, asked, epsilon, sensitive, l, distinct_l, center, paths, keep_order, seed, separator, as_json, solve)
+    _run(
+        table, r, asked, epsilon, sensitive, l, distinct_l, center, paths, keep_order, secret, separator, as_json, solve
+    )
 
 
 @app.command()
@@ -139,6 +145,7 @@ def cellular(
     assignments: Assignments = None,
     keep_order: KeepOrder = False,
     seed: Seed = None,
+    secret: Secret = None,
     certificate: CertificateTo = None,
     plot: Plot = None,
     choices: Choices = None,
@@ -157,12 +164,14 @@ def cellular(
 
     asked = (columns, categories, weights, unit, latitude, longitude, hierarchy, coordinates, plane)
     paths = (output, assignments, certificate, plot, choices)
-    _run(table, r, asked, epsilon, sensitive, l, distinct_l, center, paths, keep_order, seed, separator, as_json, solve)
+    _run(
+        table, r, asked, epsilon, sensitive, l, distinct_l, center, paths, keep_order, secret, separator, as_json, solve
+    )
 
 
 def _run(
     table: Path, r: int, asked: tuple[Any, ...], epsilon: float, sensitive: str | None, l: int | None,
-    distinct_l: int | None, center: str, paths: tuple[Path | None, ...], keep_order: bool, seed: int | None,
+    distinct_l: int | None, center: str, paths: tuple[Path | None, ...], keep_order: bool, order_by: Path | None,
     separator: str | None, as_json: bool, solve: Callable[..., Any],
 ) -> None:  # fmt: skip
     import time
@@ -220,7 +229,7 @@ def _run(
     if output is not None:
         write_table(centers, output)
     if assignments is not None:
-        write_table(_rows(found.labels, centers, multisets, r, keep_order, seed), assignments)
+        write_table(_rows(found.labels, centers, multisets, r, keep_order, order_by), assignments)
     note = (
         f"largest radius {found.radius:.4g} {features.metric.unit}, no answer below "
         f"{found.certificate.lower_bound:.4g}; mean distance {found.mean_distance:.4g}"
@@ -303,12 +312,18 @@ def _centers(form: Published, features: Features) -> pl.DataFrame:
 
 
 def _rows(
-    labels: np.ndarray, centers: pl.DataFrame, multisets: dict[str, list[str | None]], r: int, keep: bool, seed: Any
+    labels: np.ndarray,
+    centers: pl.DataFrame,
+    multisets: dict[str, list[str | None]],
+    r: int,
+    keep: bool,
+    secret: Path | None,
 ) -> pl.DataFrame:
     """A row per record that is kept: its cluster's line, and its own sensitive values; nothing else of it."""
     import numpy as np
     import polars as pl
 
+    from shoal.engines.order import shuffled
     from shoal.errors import VerificationError
 
     here = np.flatnonzero(labels >= 0)
@@ -317,4 +332,4 @@ def _rows(
     out = pl.concat([line, pl.DataFrame(own)], how="horizontal") if own else line
     if out.height and int(out["cluster"].value_counts()["count"].min()) < r:  # type: ignore[arg-type]
         raise VerificationError(f"a cluster would stand in fewer than r = {r} rows")
-    return out if keep else out[np.random.default_rng(seed).permutation(out.height)]
+    return out if keep else out[shuffled(labels[here], secret)]

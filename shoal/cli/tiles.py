@@ -10,6 +10,7 @@ import typer
 from shoal.cli.app import app
 
 if TYPE_CHECKING:
+    import numpy as np
     import polars as pl
 
     from shoal.problems.tiles import Tiles
@@ -41,7 +42,12 @@ def tiles(
         None, "--table", help="The table with tiles in place of its coordinates, rows shuffled."
     ),
     keep_order: bool = typer.Option(False, "--keep-order", help="Leave the rows of --table in order."),
-    seed: int | None = typer.Option(None, "--seed", help="Of the shuffling; fresh randomness by default."),
+    seed: int | None = typer.Option(
+        None, "--seed", help="Taken as everywhere; cutting draws nothing, rows never by it."
+    ),
+    secret: Path | None = typer.Option(
+        None, "--secret", help="File of 16 bytes or more that fixes the row order of --table; fresh by default."
+    ),
     map_to: Path | None = typer.Option(None, "--map", help="Map of the tiles: .png, .svg, .pdf or .html."),
     certificate: Path | None = typer.Option(None, "--certificate", help="Write the certificate as JSON."),
     separator: str | None = typer.Option(None, "--separator", help="Column separator of a CSV, default a comma."),
@@ -54,6 +60,7 @@ def tiles(
 
     from shoal.cli.common import answer, working
     from shoal.engines.files import integers, numbers, read_table
+    from shoal.engines.order import shuffled
     from shoal.problems.tiles import kind_of, split
 
     begun = time.perf_counter()
@@ -76,7 +83,7 @@ def tiles(
         f"Largest {found.cost:,}, no partition below {found.certificate.lower_bound:,}; "
         f"at most {facts['tiles_at_most']:,} tiles exist."
     )
-    _write(found, frame, (x, y), (output, tiles_to, table), None if keep_order else np.random.default_rng(seed))
+    _write(found, frame, (x, y), (output, tiles_to, table), None if keep_order else shuffled(found.labels, secret))
     if map_to is not None:
         from shoal.report.tile_map import draw
 
@@ -150,7 +157,7 @@ def _write(
     frame: pl.DataFrame,
     names: tuple[str, str],
     paths: tuple[Path | None, Path | None, Path | None],
-    rng: Any,
+    order: np.ndarray | None,
 ) -> None:
     """The crosswalk, the tiles and the table, each where asked for."""
     import polars as pl
@@ -172,7 +179,7 @@ def _write(
             write_table(own, per_tile)
     if table is not None:
         kept = _replaced(frame, own, labels, names)
-        write_table(kept if rng is None else kept[rng.permutation(len(kept))], table)
+        write_table(kept if order is None else kept[order], table)
 
 
 def _tile_frame(found: Tiles, names: tuple[str, str]) -> pl.DataFrame:

@@ -70,9 +70,13 @@ class Coded:
 
 
 def as_text(values: pl.Series) -> pl.Series:
-    """Values as they are shown: durations in ISO form, everything else as Polars casts it."""
+    """Values as shown: durations in ISO form, moments without zeros at the end, others as Polars casts."""
     if isinstance(values.dtype, pl.Duration):
         return values.dt.to_string("iso")
+    if isinstance(values.dtype, pl.Datetime):
+        return (
+            values.cast(pl.String).str.replace(r"\.(\d*[1-9])?0+([^.\d]|$)", ".$1$2").str.replace(r"\.([^\d]|$)", "$1")
+        )
     return values.cast(pl.String, strict=False)
 
 

@@ -100,16 +100,23 @@ class FrameTable:
 
     def _ordered_levels(self, name: str) -> list[str] | None:
         """The levels of an ordered category as text, None for any other column; those of Polars are kept anyhow."""
-        if self.frame.implementation.is_pandas():
-            kind = self.frame.to_native()[name].dtype
-            if getattr(kind, "ordered", False) and hasattr(kind, "categories"):
-                return list(kind.categories) if kind.categories.inferred_type == "string" else None
-        if self.frame.implementation.is_pyarrow():
-            column = self.frame.to_native()[name].unify_dictionaries()
-            if getattr(column.type, "ordered", False) and column.num_chunks:
-                levels: list[str] = column.chunk(0).dictionary.to_pylist()
-                return levels if all(isinstance(v, str) for v in levels) else None
-        return None
+        if not (self.frame.implementation.is_pandas() or self.frame.implementation.is_pyarrow()):
+            return None
+        column = self.frame.to_native()[name]
+        kind = getattr(column, "dtype", None)
+        if getattr(kind, "ordered", False) and hasattr(kind, "categories"):
+            levels = list(kind.categories)
+        else:
+            import pyarrow as pa
+
+            if not (self.frame.implementation.is_pyarrow() or hasattr(kind, "pyarrow_dtype")):
+                return None
+            held = column if self.frame.implementation.is_pyarrow() else column.array.__arrow_array__()
+            chunks = held.unify_dictionaries() if isinstance(held, pa.ChunkedArray) else held
+            if not getattr(chunks.type, "ordered", False) or not len(chunks):
+                return None
+            levels = (chunks.chunk(0) if isinstance(chunks, pa.ChunkedArray) else chunks).dictionary.to_pylist()
+        return levels if all(isinstance(v, str) for v in levels) else None
 
     def counts(self, names: Sequence[str]) -> tuple[pl.DataFrame, np.ndarray]:
         """The distinct tuples over some columns and how many rows hold each."""
@@ -258,7 +265,7 @@ def _count(key: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def shares(partition: Partition) -> np.ndarray:
-    """int64[p]: triples by cell, and within a cell by the ordinals of the rows they take: its largest group comes last."""
+    """int64[p]: triples by cell, within a cell by the ordinals of the rows they take: its largest group last."""
     by_size = np.lexsort((-partition.count, partition.cell))
     head = np.ones(by_size.size, bool)
     head[1:] = np.diff(partition.cell[by_size]) != 0

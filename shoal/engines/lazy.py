@@ -1,9 +1,9 @@
 """Frames that live elsewhere: DuckDB relations and Spark frames, through narwhals' lazy interface.
 
 The same two operations as in memory, run inside the engine: *group and count* brings back the cells only; *number and
-join* numbers the rows of every cell by a keyed hash of the row and joins what each is published as.  Rows stay where they are, and
-what comes back is a plan that gives the same rows each time it is looked at: nothing is stored and nothing is
-registered with the user's connection or session.
+join* numbers the rows of every cell by a keyed hash of the row and joins what each is published as.  Rows stay where
+they are, and what comes back is a plan that gives the same rows each time it is looked at: nothing is stored, and
+nothing is registered with the user's connection or session.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ class LazyTable:
         self.spark = not _is_duckdb(native)
         if self.spark and int(native.sparkSession.version.split(".")[0]) < 4:
             raise InputError(
-                f"Spark {native.sparkSession.version} loses the types of small tables; use Spark 4 (pip install 'pyspark>=4')"
+                f"Spark {native.sparkSession.version} loses the types of small tables; use Spark 4: "
+                "pip install 'pyspark>=4'"
             )
         self.frame = nw.from_native(native)
         self.kinds = dict(self.frame.collect_schema())
@@ -142,7 +143,7 @@ class LazyTable:
         return column
 
     def _hashed(self, lot: Lot) -> Any:
-        """The native frame with two keyed hashes of every row; the keys come as columns, so that no plan prints them."""
+        """The native frame with two keyed hashes of every row; the keys are columns, so that no plan prints them."""
         salts = {f"{self.own}salt_{word}": [key.hex()] for word, key in (("place", lot.place), ("order", lot.order))}
         salted = self.frame.join(nw.from_native(self._bring(pl.DataFrame(salts))), how="cross").to_native()
         payload = payload_sql(self.kinds, spark=self.spark)

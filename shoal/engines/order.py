@@ -81,9 +81,10 @@ def permutation(n: int, key: bytes) -> np.ndarray:
     return np.argsort(draws(n, key), kind="stable")
 
 
-def shuffled(n: int, secret: bytes | None, what: str) -> np.ndarray:
-    """int64[n]: the order in which n rows of ``what`` leave; fresh without a secret."""
-    return permutation(n, Lot.of(secret, f"{what} {n}".encode()).order)
+def shuffled(labels: np.ndarray, secret: str | Path | None) -> np.ndarray:
+    """int64[n]: the order in which rows with these labels leave; fresh without a file that holds a secret."""
+    context = np.ascontiguousarray(labels, "<i8").tobytes()
+    return permutation(len(labels), Lot.of(None if secret is None else read_secret(secret), context).order)
 
 
 def row_hashes(columns: list[pl.Series], key: bytes) -> np.ndarray:

@@ -12,8 +12,8 @@ def same_counts(expected: Counts, found: Counts, *, form: str = "frame") -> bool
     """Whether two tables of tuples with counts are the same multiset, compared as text.
 
     expected, found  the columns in one order, and the rows of every tuple; a tuple may stand in several lines
-    form             "frame" or "parquet": values of their own types; "csv" or "excel": an empty text is a missing value,
-                     and Excel knows 15 digits and no difference between a day and its midnight
+    form             "frame" or "parquet": values of their own types; "csv" or "excel": an empty text is a missing
+                     value, and Excel knows 15 digits and no difference between a day and its midnight
 
     O(t log t) for t tuples.
     """

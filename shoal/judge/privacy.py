@@ -154,7 +154,7 @@ def _crosstab(group: np.ndarray, series: pl.Series) -> _Table:
 
 
 def _natural_order(values: pl.Series) -> np.ndarray:
-    """Order of distinct values: an enumeration's own; as numbers where all are written so, else as text; missing last."""
+    """Order of distinct values: an enumeration's own; by number where all are one, else by text; missing last."""
     if isinstance(values.dtype, pl.Enum):
         values = values.to_physical()
     if isinstance(values.dtype, pl.Categorical):

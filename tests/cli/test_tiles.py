@@ -116,13 +116,24 @@ def test_polygons_end_at_180_degrees(points, tmp_path):
     assert area == pytest.approx(360 * 180)  # the sphere, once
 
 
-def test_order_and_seed(points, tmp_path):
-    for name, more in (("a", ["--seed", 7]), ("b", ["--seed", 7]), ("c", ["--keep-order"])):
+def test_order_is_secret_and_never_by_the_seed(points, tmp_path):
+    secret = tmp_path / "secret"
+    secret.write_bytes(b"sixteen bytes or more")
+    chosen = ["--secret", secret]
+    for name, more in (
+        ("a", chosen),
+        ("b", chosen),
+        ("c", ["--keep-order"]),
+        ("d", ["--seed", 1]),
+        ("e", ["--seed", 1]),
+    ):
         done = run(points, "--x", "lng", "--y", "lat", "--k", 20, "--table", tmp_path / f"{name}.csv", *more)
         assert done.returncode == 0, done.stderr
         assert "wrote" in done.stdout
-    a, b, c = ((tmp_path / f"{n}.csv").read_text() for n in "abc")
+    a, b, c, d, e = ((tmp_path / f"{n}.csv").read_text() for n in "abcde")
     assert a == b
+    assert d != e
+    assert d != a
     assert pl.read_csv(tmp_path / "c.csv")["name"].to_list() == pl.read_csv(points)["name"].to_list()
     assert sorted(a.splitlines()) == sorted(c.splitlines())
 

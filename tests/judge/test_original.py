@@ -153,9 +153,8 @@ def test_the_same_value_written_in_another_way_is_the_same(tmp_path: Path) -> No
     )
     as_pandas_writes = tmp_path / "t.csv"
     as_pandas_writes.write_text("smoker,year,note\nTrue,1.0,1e-07\nTrue,1.0,0.5\nFalse,2.5,3.0\nFalse,2.5,\n")
-    release = shoal.anonymize(frame, quasi_identifiers=["smoker", "year"], k=2, insensitive=["note"], effort="fast") if (
-        "insensitive" in shoal.Policy.__dataclass_fields__
-    ) else shoal.anonymize(frame, quasi_identifiers=["smoker", "year"], k=2, effort="fast")  # fmt: skip
+    known = {"insensitive": ["note"]} if hasattr(shoal.Policy, "insensitive") else {}
+    release = shoal.anonymize(frame, quasi_identifiers=["smoker", "year"], k=2, effort="fast", **known)
     for name in ("r.csv", "r.parquet"):
         record = release.write(tmp_path / name, tmp_path / f"{name}.json")
         verdict = shoal.verify(tmp_path / name, record, as_pandas_writes)
