@@ -185,7 +185,11 @@ def _consistent(record: _Record) -> Finding:
     total = sum(said.stars.values())
     starred = said.publish == "stars"
     most = total if said.publish != "centers" else 0
-    if said.loss["stars"] > most or (starred and (said.loss["stars"] != total or said.stars != said.changed)):
+    if (
+        total > most
+        or said.loss["stars"] > most
+        or (starred and (said.loss["stars"] != total or said.stars != said.changed))
+    ):
         return no("its loss and its stars contradict each other")
     cells = max(record.rows * len(said.stars), 1)
     if starred and not math.isclose(said.loss["ncp"], total / cells, rel_tol=1e-9, abs_tol=1e-12):

@@ -82,6 +82,9 @@ def shown(values: pl.Series) -> list[str | None]:
     """Values as a release writes them."""
     if isinstance(values.dtype, pl.Duration):
         return values.dt.to_string("iso").to_list()
+    if isinstance(values.dtype, pl.Datetime):  # without zeros at the end of a second's fraction
+        text = values.cast(pl.String).str.replace(r"(\.\d*?)0+(\D.*)?$", "$1$2")
+        return text.str.replace(r"\.(\D.*)?$", "$1").to_list()
     return _flat(values).cast(pl.String, strict=False).to_list()
 
 

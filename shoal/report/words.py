@@ -112,6 +112,14 @@ def attacks(policy: Mapping[str, Any]) -> list[str]:
 
 def _unguarded(policy: Mapping[str, Any]) -> list[str]:
     """Sensitive columns that no model speaks of, or only one that every group meets."""
-    weak = [{"model": "KAnonymity"}, {"l": 1}, {"l": 1.0}, {"alpha": 1}, {"alpha": 1.0}, {"t": 1}, {"t": 1.0}]
+    weak: list[dict[str, Any]] = [
+        {"model": "KAnonymity"},
+        {"l": 1},
+        {"l": 1.0},
+        {"alpha": 1},
+        {"alpha": 1.0},
+        {"t": 1},
+        {"t": 1.0},
+    ]
     strong = [m for m in policy["privacy"] if not any(w.items() <= m.items() for w in weak)]
     return [c for c in policy["sensitive"] if not any(m.get("column") in (None, c) for m in strong)]

@@ -76,7 +76,7 @@ def drawn(rng: random.Random, sheet: bool, n: int) -> pl.DataFrame:
 
 
 @given(st.integers(0, 10**9))
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_every_release_verifies(tmp_path_factory: pytest.TempPathFactory, seed: int) -> None:
     rng = random.Random(seed)
     folder = tmp_path_factory.mktemp("r")

@@ -62,7 +62,7 @@ def resealed(release: Path, record: Path) -> None:
 
 
 @given(st.integers(0, 10**9), st.sampled_from(["stars", "ranges", "hierarchy"]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_a_release_matches_exactly_when_some_order_of_the_rows_does(
     tmp_path_factory: pytest.TempPathFactory, seed: int, publish: str
 ) -> None:
