@@ -10,6 +10,7 @@ import datetime
 import math
 import re
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import polars as pl
@@ -18,6 +19,8 @@ from shoal.errors import InputError
 from shoal.judge.values import pair, shown
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.notation import NUMBER, RangeOf, SetOf, parse
+
+LARGEST_TABLE = 1 << 24
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,8 +58,20 @@ class Column:
     node: np.ndarray | None
     how: str
 
+    @cached_property
+    def table(self) -> np.ndarray | None:
+        """bool[tokens, values] of what covers what; None where that would be large."""
+        if self.low.size * self.values > LARGEST_TABLE:
+            return None
+        at = np.arange(self.values)
+        out: np.ndarray = (self.low[:, None] <= at) & (at <= self.high[:, None])
+        out.reshape(-1)[self.keys] = True
+        return out
+
     def covers(self, token: np.ndarray, value: np.ndarray) -> np.ndarray:
         """bool: whether token[i] covers value[i]."""
+        if self.table is not None:
+            return self.table[token, value]
         good = (self.low[token] <= value) & (value <= self.high[token])
         if self.keys.size:
             wanted = token * np.int64(self.values) + value
