@@ -189,6 +189,8 @@ def _saturates(i: np.ndarray, k: np.ndarray, supply: np.ndarray, demand: np.ndar
         raise OverflowError("a table of more than 2^31 rows")
     lefts, i = np.unique(i, return_inverse=True)
     rights, k = np.unique(k, return_inverse=True)
+    if supply[lefts].sum() != supply.sum() or demand[rights].sum() != demand.sum():
+        return False
     supply, demand = supply[lefts], demand[rights]
     n, m = lefts.size, rights.size
     source, sink = n + m, n + m + 1
