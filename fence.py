@@ -46,7 +46,16 @@ ROOMS: dict[str, set[str]] = {
     "centers.py": {"numpy", "shoal"},
     "pipeline.py": {"numpy", "narwhals", "polars", "shoal"},
     "release.py": {"polars", "shoal"},
-    "checking.py": {"polars", "shoal.errors", "shoal.model", "shoal.judge", "shoal.engines", "shoal.release"},
+    "signing.py": {"cryptography", "shoal.errors", "shoal.model"},
+    "checking.py": {
+        "polars",
+        "shoal.errors",
+        "shoal.model",
+        "shoal.judge",
+        "shoal.engines",
+        "shoal.release",
+        "shoal.signing",
+    },
     "utility": {"numpy", "polars", "shoal"},
     "cli": {"numpy", "typer", "rich", "polars", "shoal"},
 }

@@ -109,16 +109,25 @@ class Release:
                     "nothing was published. This is a defect of shoal: please report it"
                 )
 
-    def write(self, path: str | Path, certificate: str | Path | None = None, *, overwrite: bool = True) -> Path:
+    def write(
+        self,
+        path: str | Path,
+        certificate: str | Path | None = None,
+        *,
+        sign: str | Path | None = None,
+        overwrite: bool = True,
+    ) -> Path:
         """Write the table by the file's ending, verified on the bytes written, and its certificate beside it.
 
         path         CSV (also .gz), Parquet or Excel
         certificate  a JSON file; RELEASE.certificate.json when None
+        sign         file of a private key, see ``shoal keygen``; its owner vouches for the whole certificate
         overwrite    False: refuse to replace files that exist
 
         Both files appear under their names only after the judge has read the table back; raises VerificationError
         otherwise, and then what was there before is still there.  Returns the certificate's path.
         """
+        from shoal import signing
         from shoal.engines.atomic import Piece, publish_together
         from shoal.engines.store import store
         from shoal.engines.targets import JSON, TABLE, check_outputs, check_place
@@ -127,7 +136,9 @@ class Release:
         path = Path(path)
         check_place(path)
         beside = certificate_path(path) if certificate is None else Path(certificate)
-        closed = check_outputs([(path, TABLE), (beside, JSON)], self._read(), overwrite=overwrite)
+        closed = check_outputs([(path, TABLE), (beside, JSON)], [*self._read(), sign], overwrite=overwrite)
+        if sign is not None:
+            signing.private_key(sign)  # refused before any work
         clock = time.perf_counter()
         content, shown = self._content(path)
         facts: dict[str, Any] = {}
@@ -148,7 +159,10 @@ class Release:
 
         def certify(temporary: Path) -> None:
             record = json.loads(json.dumps(self.record(path, facts), default=str))
-            text = json.dumps({**record, "seal": seal(record)}, indent=2, ensure_ascii=False)
+            record["seal"] = seal(record)
+            if sign is not None:
+                record = signing.sign(record, sign)
+            text = json.dumps(record, indent=2, ensure_ascii=False)
             temporary.write_text(text + "\n", encoding="utf-8")
 
         publish_together([Piece(path, fill, judge_bytes), Piece(beside, certify)], closed=closed)
@@ -274,6 +288,7 @@ class Release:
             "made_at": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
             "release": {"file": path.name, "rows": self.rows, **facts},
             "policy": self.policy.describe(),
+            "hierarchies": self._hierarchies(),
             "shuffled": not self.policy.keep_order,
             "order": self.order,
             "orders": self.orders,
@@ -282,6 +297,15 @@ class Release:
             "separator": self._separator(path),
             "certificate": inside["certificate"],
         }
+
+    def _hierarchies(self) -> dict[str, dict[str, str]]:
+        """SHA-256 of every hierarchy's content as it was given; generated ones are left out."""
+        from shoal.model.hierarchy import Hierarchy
+        from shoal.model.policy import GENERATED
+        from shoal.model.record import digest
+
+        given = {n: h for n, h in self.policy.hierarchies.items() if not (isinstance(h, str) and h in GENERATED)}
+        return {name: {"sha256": digest(Hierarchy.of(source))} for name, source in given.items()}
 
 
 def certificate_path(path: Path) -> Path:

@@ -23,7 +23,7 @@ _ENGINE = typer.Option(None, "--engine", help="polars (default), duckdb or spark
 @app.command()
 def anonymize(
     table: Path = typer.Argument(help="CSV (also .gz), Parquet or Excel file."),
-    policy: Path | None = typer.Option(None, "--policy", help="A TOML file with the same settings."),
+    policy: Path | None = typer.Option(None, "--policy", help="A TOML file with the same settings, or a certificate."),
     quasi: str | None = _QUASI,
     sensitive: str | None = _SENSITIVE,
     identifiers: str | None = typer.Option(None, "--identifiers", help="Columns to leave out."),
@@ -48,6 +48,7 @@ def anonymize(
     output: Path | None = typer.Option(None, "-o", "--output", help="The release; TABLE.release.EXT when not given."),
     certificate: Path | None = typer.Option(None, "--certificate", help="The certificate's file."),
     report: Path | None = typer.Option(None, "--report", help="An HTML report."),
+    sign: Path | None = typer.Option(None, "--sign", help="Private key that signs the certificate; see keygen."),
     engine: str | None = _ENGINE,
     method: str | None = typer.Option(None, "--method", help="A method of the catalogue; auto by default."),
     effort: str | None = typer.Option(None, "--effort", help="fast, balanced, thorough, or seconds."),
@@ -102,7 +103,7 @@ def anonymize(
     check_place(target)
     beside = certificate or certificate_path(target)
     outputs = [(target, TABLE), (beside, JSON), (report, PAGE)]
-    check_outputs(outputs, [table, policy, secret, *asked.files], overwrite=force)
+    check_outputs(outputs, [table, policy, sign, secret, *asked.files], overwrite=force)
     with progress() as told:
         release = prepare(
             table,
@@ -115,7 +116,7 @@ def anonymize(
             progress=told,
         )
         told("writing and reading back", None)
-        release.write(target, beside)
+        release.write(target, beside, sign=sign)
         if report is not None:
             release.report(report)
     facts = {**release.as_dict(), "output": str(target), "certificate_file": str(beside)}
@@ -257,16 +258,44 @@ def verify(
     release: Path = typer.Argument(help="The released file."),
     certificate: Path = typer.Argument(help="The certificate beside it."),
     original: Path | None = typer.Option(None, "--original", help="The table it was made from."),
+    separator: str | None = typer.Option(None, "--separator", help="Field separator of an original CSV."),
+    encoding: str | None = typer.Option(None, "--encoding", help="utf-8 or latin-1, of an original CSV."),
+    hierarchy: list[str] = typer.Option([], "--hierarchy", help="column=file.csv, where it is elsewhere; repeatable."),
+    signer: Path | None = typer.Option(None, "--signer", help="Public key whose owner must have signed."),
     as_json: bool = _JSON,
 ) -> None:
     """Recheck a release against its certificate; with the original, everything."""
     from shoal.checking import verify as check
 
-    verdict = check(release, certificate, original)
-    lines = [f"{'ok  ' if holds else 'FAIL'}  {name:<16} {found}" for name, holds, found in verdict.findings]
+    with progress() as told:
+        verdict = check(
+            release,
+            certificate,
+            original,
+            separator=separator,
+            encoding=encoding,
+            hierarchies=pairs(hierarchy, "--hierarchy"),
+            signer=signer,
+            progress=told,
+        )
+    short = {"recomputed": "", "checked for consistency": " (consistent)", "stated": " (stated, not checked)"}
+    lines = [f"{'ok  ' if f.holds else 'FAIL'}  {f.check:<18} {f.found}{short[f.how]}" for f in verdict.findings]
     lines.append("everything checked holds" if verdict.holds else "the release does not hold what its certificate says")
     answer(verdict.as_dict(), lines, as_json)
     refuse_unmet(verdict.holds)
+
+
+@app.command()
+def keygen(
+    key: Path = typer.Argument(help="File of the private key; the public one is written beside it as KEY.pub."),
+    as_json: bool = _JSON,
+) -> None:
+    """Make a pair of keys: sign certificates with the private one, hand the public one to who checks them."""
+    from shoal.signing import make_key
+
+    private, public = make_key(key)
+    lines = [f"private key  {private}  (keep it; anonymize --sign)", f"public key   {public}  (verify --signer)"]
+    answer({"private": str(private), "public": str(public)}, lines, as_json)
 
 
 DEMO_QUASI = ["age", "yrs_married", "children", "religious", "educ", "occupation", "occupation_husb"]

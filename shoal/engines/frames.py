@@ -99,7 +99,7 @@ class FrameTable:
                     f"column {name!r} mixes kinds of values, or holds numbers past 64 bits ({type(error).__name__}); "
                     "make it all text or all numbers"
                 ) from None
-        return pl.DataFrame(out)
+        return pl.DataFrame(dict(zip(names, out, strict=True)))  # a list would rename a column without a name
 
     def _ordered_levels(self, name: str) -> list[str] | None:
         """The levels of an ordered category as text, None for any other column; those of Polars are kept anyhow."""
@@ -182,7 +182,8 @@ class FrameTable:
             if column.name in self.coded and column.name in names:
                 codes = column.codes if order is None else column.codes[order]
                 new[column.name] = (column.values, codes)
-        carried = kept.select([n for n in names if n not in new])
+        left = [n for n in names if n not in new]
+        carried = kept[left] if left else kept.select([])  # a selection would take a column "*" for all of them
         if order is not None and carried.columns:
             carried = carried[order.tolist()] if self.frame.implementation.is_pyarrow() else carried[order]
         return self._assemble(carried, new, names)

@@ -49,8 +49,9 @@ def _read_excel(path: Path) -> pl.DataFrame:
 
 
 def seal(record: Mapping[str, Any]) -> str:
-    """SHA-256 over a certificate file's content, the seal itself left out: an edit by hand shows."""
-    content = json.dumps({k: v for k, v in record.items() if k != "seal"}, sort_keys=True, ensure_ascii=False)
+    """SHA-256 over a certificate file's content, the seal and a signature left out: an edit by hand shows."""
+    kept = {k: v for k, v in record.items() if k not in ("seal", "signature")}
+    content = json.dumps(kept, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(content.encode()).hexdigest()
 
 

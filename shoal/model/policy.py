@@ -21,6 +21,7 @@ from shoal.model.privacy import (
     describe,
     restore,
 )
+from shoal.model.record import recipe
 from shoal.model.task import Effort
 
 PUBLISH = ("stars", "hierarchy", "ranges", "centers")
@@ -187,8 +188,17 @@ class Policy:
 
     @classmethod
     def read(cls, path: str | Path, **more: Any) -> Policy:
-        """From a TOML file with the same names as the keyword arguments; paths of hierarchies are relative to it."""
+        """From a TOML file with the same names as the keyword arguments; paths of hierarchies are relative to it.
+
+        Or from the certificate file (.json) of a release: what was asked then, again.
+        """
         path = Path(path)
+        if path.suffix.lower() == ".json":
+            given = more.get("hierarchies")
+            values = recipe(path, GENERATED, PLACE, given if isinstance(given, Mapping) else {})
+            if values["hierarchies"] and "hierarchies" in more:
+                more["hierarchies"] = {**values["hierarchies"], **more["hierarchies"]}
+            return cls.of(values, **more)
         try:
             with open(path, "rb") as file:
                 values = tomllib.load(file)
