@@ -180,6 +180,10 @@ def cellular_exact(
 ) -> tuple[Clusters | None, float]:
     """Least cellular cost, centers at points: one variable per center and radius, one per member.
 
+    Clusters of one center and one radius can be joined at no cost, unless a cap keeps them apart: then that center and
+    radius is offered several times.  Each such cluster has a member at the radius itself, else a smaller one would do,
+    so there are no more of them than points at that distance.
+
     (clusters or None when there are none, proved lower bound).  For at most 40 points.
     """
     n = space.n
@@ -198,21 +202,23 @@ def cellular_exact(
             inside = np.flatnonzero(distances[v] <= reach)
             if inside.size < r:  # a center need not be a member: the cap bounds the members' distances alone
                 continue
-            open_at = len(cost)
-            cost.append(float(setup[v]))
-            owner.append((v, -1))
-            member = {}
-            for i in inside:
-                member[int(i)] = len(cost)
-                by_point[i].append(len(cost))
-                cost.append(float(reach))
-                owner.append((v, int(i)))
-                rows.append((np.array([member[int(i)], open_at]), np.array([1.0, -1.0]), -np.inf, 0.0))
-            own = np.array(list(member.values()))
-            rows.append((np.append(own, open_at), np.append(np.ones(own.size), -float(r)), 0.0, np.inf))
-            for i, j in wide:
-                if int(i) in member and int(j) in member:
-                    pair = np.array([member[int(i)], member[int(j)], open_at])
+            apart = [(int(i), int(j)) for i, j in wide if distances[v, i] <= reach and distances[v, j] <= reach]
+            times = min(int((distances[v] == reach).sum()), inside.size // r) if apart else 1
+            for _ in range(times):
+                open_at = len(cost)
+                cost.append(float(setup[v]))
+                owner.append((v, -1))
+                member = {}
+                for i in inside:
+                    member[int(i)] = len(cost)
+                    by_point[i].append(len(cost))
+                    cost.append(float(reach))
+                    owner.append((v, int(i)))
+                    rows.append((np.array([member[int(i)], open_at]), np.array([1.0, -1.0]), -np.inf, 0.0))
+                own = np.array(list(member.values()))
+                rows.append((np.append(own, open_at), np.append(np.ones(own.size), -float(r)), 0.0, np.inf))
+                for i, j in apart:
+                    pair = np.array([member[i], member[j], open_at])
                     rows.append((pair, np.array([1.0, 1.0, -1.0]), -np.inf, 0.0))
     if left_out < n and any(not x for x in by_point) and left_out == 0:
         return None, np.inf

@@ -14,6 +14,7 @@ from shoal.problems.regions.graph import Graph, coded, components, graph, induce
 from shoal.problems.regions.join import join_light
 from shoal.problems.regions.result import Nested, Regions
 from shoal.problems.regions.task import OBJECTIVES, Found, Task, relabelled
+from shoal.problems.interrupts import heard
 
 _EFFORT = {"fast": 0.1, "balanced": 1.0, "thorough": 8.0}
 _CHAINS = {
@@ -26,6 +27,7 @@ _CHAINS = {
 _TOTAL = 2**53  # sums of squares are compared as float64 in the search
 
 
+@heard
 def merge(
     edges: Any,
     weights: Any,
