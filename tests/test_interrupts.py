@@ -34,12 +34,14 @@ def tables(n, kind, effort):
     return lambda: group(h, Requirement(5, (3,), (1,)), recoding=recoding, effort=effort, seed=0)
 side = 120
 at = np.arange(side * side).reshape(side, side)
-grid = np.concatenate([np.stack([at[:, :-1].ravel(), at[:, 1:].ravel()], 1), np.stack([at[:-1].ravel(), at[1:].ravel()], 1)])
+sideways = np.stack([at[:, :-1].ravel(), at[:, 1:].ravel()], 1)
+grid = np.concatenate([sideways, np.stack([at[:-1].ravel(), at[1:].ravel()], 1)])
+weights = random.integers(1, 99, side * side)
 points = random.random((60_000, 2))
 heavy = (random.pareto(1.1, 40) * 1000).astype(int) + 7
 """
 AFTER = """
-threading.Timer(0.3, lambda: print("ready", flush=True)).start()
+threading.Timer(0.6, lambda: print("ready", flush=True)).start()
 try:
     while True:
         search()
@@ -51,7 +53,7 @@ SEARCHES = {
     "stars": "search = tables(20_000, 'stars', 'thorough')",
     "ranges": "search = tables(3_000, 'range', 'thorough')",
     "hierarchy": "search = tables(20_000, 'tree', 60)",
-    "regions": "search = lambda: shoal.regions.merge(grid, random.integers(1, 99, side * side), 500, effort='thorough')",
+    "regions": "search = lambda: shoal.regions.merge(grid, weights, 500, effort='thorough')",
     "tiles": "search = lambda: shoal.tiles.split(points, 20, effort='thorough')",
     "gather": "search = lambda: shoal.gathering.gather(points, 10, 0.01, 2000)",
     "cellular": "search = lambda: shoal.gathering.cellular(points, 10, effort='thorough')",
@@ -72,6 +74,20 @@ def test_ctrl_c_is_heard_in_the_middle_of_a_search(which):
         assert child.wait(30) == 7
     finally:
         child.kill()
+        child.communicate()
+
+
+COMMAND = """
+import sys, threading
+from shoal.problems import interrupts
+begin = interrupts._in_a_thread
+def search(work):
+    threading.Timer(0.5, lambda: print("ready", flush=True)).start()
+    return begin(work)
+interrupts._in_a_thread = search
+from shoal.cli import main
+main()
+"""
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
@@ -79,14 +95,29 @@ def test_the_command_ends_with_its_status_and_writes_nothing(tmp_path: Path, num
     random = np.random.default_rng(0)
     rows = "\n".join(",".join(map(str, row)) for row in random.integers(0, 40, (4_000, 4)))
     (tmp_path / "in.csv").write_text(f"a,b,c,d\n{rows}\n")
+    asked = [
+        "anonymize",
+        "in.csv",
+        "--quasi",
+        "a,b,c",
+        "--sensitive",
+        "d",
+        "--k",
+        "5",
+        "--l",
+        "2",
+        "--effort",
+        "60",
+        "-o",
+        "out.csv",
+    ]
     child = subprocess.Popen(
-        [sys.executable, "-m", "shoal", "anonymize", "in.csv", "--quasi", "a,b,c", "--sensitive", "d", "--k", "5", "--l",
-         "2", "--effort", "60", "-o", "out.csv"],
-        cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(Path.cwd())}, stderr=subprocess.PIPE, text=True,
+        [sys.executable, "-c", COMMAND, *asked], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(Path.cwd())},
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     try:
-        time.sleep(4.0)
-        assert child.poll() is None
+        assert child.stdout is not None
+        assert child.stdout.readline() == "ready\n"
         began = time.monotonic()
         child.send_signal(number)
         message = child.communicate(timeout=30)[1]
@@ -96,6 +127,7 @@ def test_the_command_ends_with_its_status_and_writes_nothing(tmp_path: Path, num
         assert sorted(p.name for p in tmp_path.iterdir()) == ["in.csv"]
     finally:
         child.kill()
+        child.communicate()
 
 
 def test_an_interrupted_search_is_told_to_stop_and_no_answer_is_handed_back():
@@ -104,9 +136,7 @@ def test_an_interrupted_search_is_told_to_stop_and_no_answer_is_handed_back():
     @heard
     def search() -> str:
         seen.append(flag())
-        signal.raise_signal(signal.SIGINT) if threading.current_thread() is threading.main_thread() else os.kill(
-            os.getpid(), signal.SIGINT
-        )
+        os.kill(os.getpid(), signal.SIGINT)
         try:
             while True:
                 time.sleep(0.01)

@@ -20,6 +20,7 @@ from typing import Any, ParamSpec, TypeVar
 P = ParamSpec("P")
 R = TypeVar("R")
 GRACE = 0.2  # seconds that an interrupted search is given to end before the caller is told
+LOOK = 0.1  # seconds between two looks for signals that the system has handed to another thread
 STACK = 1 << 26  # bytes: threads of some systems have half a megabyte, too little for HiGHS
 
 _current = threading.local()
@@ -57,14 +58,15 @@ def _in_a_thread(search: Callable[[], R]) -> R:
         finally:
             ended.set()
 
+    thread = threading.Thread(target=work, name="shoal search", daemon=True)
     before = threading.stack_size(STACK)
     try:
-        thread = threading.Thread(target=work, name="shoal search", daemon=True)
-        thread.start()
-    finally:
-        threading.stack_size(before)
-    try:
-        ended.wait()
+        try:
+            thread.start()
+        finally:
+            threading.stack_size(before)
+        while not ended.wait(LOOK):
+            pass
     except BaseException:
         stop.set()
         _raise_in(thread)

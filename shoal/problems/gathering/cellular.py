@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import InfeasibleError, InputError, PolicyError
-from shoal.model.certificate import Certificate, Guarantee, tight as agreed
+from shoal.model.certificate import Certificate, Guarantee
+from shoal.model.certificate import tight as agreed
 from shoal.model.metric import Metric
 from shoal.problems.gathering import exact, prices, search
 from shoal.problems.gathering.diverse import Diversity, repair

@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_array
 
 from shoal.errors import InfeasibleError, InputError, PolicyError
 from shoal.kernels import gather as kernels
 from shoal.problems.gathering.local import Clusters, Lists
 from shoal.problems.gathering.space import Space
+from shoal.problems.programs import Limits, solve
 
 LONGEST = 64  # lists for cores are lengthened up to this many times the core's size
 
@@ -95,8 +95,8 @@ class Diversity:
             self.refuse_infeasible()
         if self.eligible is not None:
             raise PolicyError(
-                "all points together do not meet the condition given, and of a function nobody can tell which points to "
-                "leave out; leave them out yourself, or ask for l or distinct_l"
+                "all points together do not meet the condition given, and of a function nobody can tell which points "
+                "to leave out; leave them out yourself, or ask for l or distinct_l"
             )
         rows, of, count = np.unique(self.codes, axis=0, return_inverse=True, return_counts=True)
         stay = most_kept(rows, count, self.frequency, self.distinct)
@@ -116,8 +116,8 @@ class Diversity:
         n = len(self.codes)
         if left_out:
             raise InfeasibleError(
-                f"whichever {left_out} points are left out, the rest together do not meet the condition on the sensitive "
-                "values, so no clustering does; leave out more, or lower l"
+                f"whichever {left_out} points are left out, the rest together do not meet the condition on the "
+                "sensitive values, so no clustering does; leave out more, or lower l"
             )
         for c, (frequency, distinct) in enumerate(zip(self.frequency, self.distinct, strict=True)):
             count = np.bincount(self.codes[:, c])
@@ -180,10 +180,8 @@ def most_kept(
     matrix = csr_array((value, (where, which)), shape=(line, column))
     goal = np.zeros(column)
     goal[t] = -1.0
-    found = milp(
-        goal, integrality=np.ones(column), bounds=Bounds(0, np.concatenate(upper)),
-        constraints=LinearConstraint(matrix, low, high), options={"mip_rel_gap": 0.0},
-    )  # fmt: skip
+    limits = Limits(matrix, np.array(low), np.array(high))
+    found = solve(goal, limits, np.zeros(column), np.concatenate(upper), whole=True)
     return None if found.x is None else np.rint(found.x[:t]).astype(np.int64)
 
 

@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 
 from shoal.model.certificate import Guarantee
+from shoal.problems.interrupts import heard
 from shoal.problems.labels.bounds import Bound, distinct, lower_bound, most_bins, up
 from shoal.problems.labels.exact import SHORT, Limits, search
 from shoal.problems.labels.five_halves import FACTOR_5_2, five_halves_labels
 from shoal.problems.labels.greedy import spread_labels
 from shoal.problems.labels.instance import Cover, Instance, finish, instance
-from shoal.problems.interrupts import heard
 
 VISITS = 4_000_000  # visits of items and bins that a repair may take
 LONG = 50_000  # labels from which auto leaves a gap of 1 / 4096 of the cost alone

@@ -10,11 +10,11 @@ import numpy as np
 from shoal.errors import InfeasibleError, InputError, PolicyError
 from shoal.model.certificate import Certificate, Guarantee
 from shoal.problems.catalogue import algorithm
+from shoal.problems.interrupts import heard
 from shoal.problems.regions.graph import Graph, coded, components, graph, induced, without_crossings
 from shoal.problems.regions.join import join_light
 from shoal.problems.regions.result import Nested, Regions
 from shoal.problems.regions.task import OBJECTIVES, Found, Task, relabelled
-from shoal.problems.interrupts import heard
 
 _EFFORT = {"fast": 0.1, "balanced": 1.0, "thorough": 8.0}
 _CHAINS = {

@@ -237,8 +237,9 @@ class Sweeper:
         Largest sum of prices so that in every class K t + sum of z <= K c and price <= t + z, z >= 0: which says that
         the K largest prices sum to at most K c.  One z per cell, or per sensitive value when groups need K values.
         """
-        from scipy.optimize import linprog
-        from scipy.sparse import csr_matrix
+        from scipy.sparse import csr_array
+
+        from shoal.problems.programs import Limits, solve
 
         h = self.task.histogram
         m = column = h.cells
@@ -278,10 +279,11 @@ class Sweeper:
             return None
         objective = np.zeros(column)
         objective[:m] = -h.count
-        bounds = [(None, None)] * m + [((None, None) if c < 0 else (0, None)) for c in cost_of]
-        matrix = csr_matrix((val, (row, col)), shape=(len(limit), column))
-        found = linprog(objective, A_ub=matrix, b_ub=np.array(limit), bounds=bounds, method="highs")
-        return np.asarray(found.x[:m]) if found.status == 0 else None
+        matrix = csr_array((val, (row, col)), shape=(len(limit), column))
+        below = np.array([-np.inf] * m + [-np.inf if c < 0 else 0.0 for c in cost_of])
+        limits = Limits(matrix, np.full(len(limit), -np.inf), np.array(limit))
+        found = solve(objective, limits, below, np.full(column, np.inf), whole=False)
+        return found.x[:m] if found.finished and found.x is not None else None
 
 
 def neighbours(task: Task, rows: Rows, until: float | None) -> np.ndarray | None:
