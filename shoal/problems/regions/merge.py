@@ -325,11 +325,13 @@ def _begin(
 def _answer(task: Task, method: str, keep: np.ndarray, joined: np.ndarray, unit: str) -> Regions:
     """Run the method, bound it, and put the answer back on all areas."""
     from shoal.problems.regions.bounds import count_bound, largest_bound, squares_bound
+    from shoal.problems.regions.most import most_regions
     from shoal.problems.regions.value import one
 
     solve = algorithm("regions", method)
     bound = count_bound(task, steps=int(20_000 * min(1.0, task.effort)))
-    found: Found = solve(task, bound)
+    searches = task.objective[0] == "count" and method in ("auto", "search")
+    found: Found = most_regions(solve, task, bound) if searches else solve(task, bound)
     label = relabelled(found.label)
     cost = one(task, label, task.objective[0])
     regions = int(label.max()) + 1
