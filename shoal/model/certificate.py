@@ -80,7 +80,8 @@ class Certificate:
 
     def __post_init__(self) -> None:
         cost, bound = _plain(self.cost), _plain(self.lower_bound)
-        if not (math.isfinite(cost) and 0 <= bound <= cost):
+        finite = isinstance(cost, int) or math.isfinite(cost)  # whole numbers may be longer than any float
+        if not (finite and 0 <= bound <= cost):
             raise CertificateError(
                 f"lower bound {bound} is outside 0..{cost} {self.unit}; "
                 f"the bound ({self.bound or 'unnamed'}) or the cost is miscomputed"

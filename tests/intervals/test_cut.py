@@ -173,4 +173,4 @@ def test_floats_with_weights_beyond_64_bits_are_cut_exactly(table, k):
 
 def test_a_cost_beyond_the_largest_float_is_refused_in_words():
     with pytest.raises(shoal.InputError, match="beyond the largest float"):
-        cut([0.5, 1e300], [2**62, 2**62], 2**63, "range")
+        cut([0.1, 1e300], [2**62, 2**62 + 1], 2**63 + 1, "range")

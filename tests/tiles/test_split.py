@@ -345,6 +345,6 @@ def test_tiles_are_closed_below_and_open_above():
 
 def test_proportional_need_not_be_optimal_with_weights():
     points, weights = [(0, 0), (1, 0), (2, 0), (3, 0)], [8, 9, 3, 11]
-    assert shoal.tiles.split(points, 9, weights, "proportional", objective="max").cost == 20
-    assert shoal.tiles.split(points, 9, weights, "best_cuts", objective="max").cost == 17
-    assert shoal.tiles.split(points, 9, weights, "proportional", objective="max").certificate.lower_bound <= 17
+    assert split(points, 9, weights, "proportional", objective="max").cost == 20
+    assert split(points, 9, weights, "best_cuts", objective="max").cost == 17
+    assert split(points, 9, weights, "proportional", objective="max").certificate.lower_bound <= 17
