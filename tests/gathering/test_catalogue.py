@@ -1,4 +1,4 @@
-"""Every method of the catalogue on the same few points, with all that may be asked at once, against every clustering."""
+"""Every method of the catalogue on the same few points, with all that may be asked, against every clustering."""
 
 from __future__ import annotations
 

@@ -14,16 +14,9 @@ from shoal.problems.interrupts import heard
 from shoal.problems.regions.graph import Graph, coded, components, graph, induced, without_crossings
 from shoal.problems.regions.join import join_light
 from shoal.problems.regions.result import Nested, Regions
-from shoal.problems.regions.task import OBJECTIVES, Found, Task, relabelled
+from shoal.problems.regions.task import CHAINS, OBJECTIVES, Found, Task, relabelled
 
 _EFFORT = {"fast": 0.1, "balanced": 1.0, "thorough": 8.0}
-_CHAINS = {
-    "max": ("max", "count", "sumsq"),
-    "count": ("count", "sumsq"),
-    "sumsq": ("sumsq",),
-    "excess": ("excess", "count", "sumsq"),
-    "compact": ("count", "compact"),
-}
 _TOTAL = 2**53  # sums of squares are compared as float64 in the search
 
 
@@ -215,9 +208,9 @@ def _whole(values: Any, what: str) -> np.ndarray:
 
 def _chain(objective: str | Sequence[str]) -> tuple[str, ...]:
     if isinstance(objective, str):
-        if objective not in _CHAINS:
+        if objective not in CHAINS:
             raise PolicyError.unknown("regions objective", objective, OBJECTIVES)
-        return _CHAINS[objective]
+        return CHAINS[objective]
     chain = tuple(objective)
     for name in chain:
         if name not in OBJECTIVES:

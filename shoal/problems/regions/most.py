@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from shoal.problems.regions.bounds import CountBound
-from shoal.problems.regions.task import Found, Task
+from shoal.problems.regions.task import CHAINS, Found, Task
 from shoal.problems.regions.value import value
 
 OTHERS = ("sumsq", "excess", "max")
@@ -26,7 +26,7 @@ def most_regions(solve: Callable[[Task, CountBound], Found], task: Task, bound: 
         most = bound.value if best.most is None else min(best.most, bound.value)
         if int(best.label.max()) + 1 >= most:
             break
-        other = solve(replace(task, objective=(name,), state=begin.copy()), bound)
+        other = solve(replace(task, objective=CHAINS[name], state=begin.copy()), bound)
         if value(task, other.label, task.objective) < value(task, best.label, task.objective):
             best = replace(best, label=other.label, details={**best.details, "found_for": name})
     return best
