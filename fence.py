@@ -12,12 +12,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 MODEL = {"numpy", "shoal.errors", "shoal.model"}
-SOLVER = MODEL | {"scipy", "shoal.kernels"}
+SOLVER = MODEL | {"scipy", "shoal.kernels", "shoal.problems.interrupts", "shoal.problems.programs"}
 ROOMS: dict[str, set[str]] = {
     "errors.py": set(),
     "model": MODEL,
     "kernels": {"numpy", "numba", "shoal.kernels"},
     "problems/catalogue.py": {"shoal.errors"},
+    "problems/interrupts.py": set(),
+    "problems/programs.py": {"numpy", "scipy", "highspy"},
     "problems/tables": SOLVER | {"highspy", "networkx", "shoal.problems.tables", "shoal.problems.catalogue"},
     "problems/gathering": SOLVER | {"highspy", "shoal.problems.gathering", "shoal.problems.catalogue"},
     "problems/regions": SOLVER | {"highspy", "networkx", "shoal.problems.regions", "shoal.problems.catalogue"},
