@@ -27,7 +27,8 @@ ROOMS: dict[str, set[str]] = {
     "hardness": MODEL | {"networkx", "shoal.hardness"},
     "recoding": MODEL | {"shoal.recoding"},
     "judge": MODEL | {"polars", "scipy", "shoal.judge"},
-    "engines": MODEL | {"narwhals", "polars", "duckdb", "pyarrow", "pandas", "pyspark", "geopandas", "shoal.engines"},
+    "engines": MODEL
+    | {"narwhals", "polars", "duckdb", "pyarrow", "pandas", "pyspark", "shapely", "pyproj", "pyogrio", "shoal.engines"},
     "report": MODEL | {"matplotlib", "shoal.report"},
     "experiments": {"numpy", "matplotlib", "shoal"},
     "recodings.py": {"numpy", "shoal"},

@@ -37,7 +37,15 @@ def regions(
     islands: str = typer.Option(
         "leave", "--islands", help="Components too light alone: leave them out, or join each to the nearest."
     ),
-    coordinates: str = typer.Option("geographic", "--coordinates", help="geographic (degrees) or projected."),
+    unmatched: str = typer.Option(
+        "refuse", "--unmatched", help="Ids that are in one of the files only: refuse, or leave-out."
+    ),
+    tolerance: float | None = typer.Option(
+        None, "--tolerance", help="Borders drawn twice that are one, km or the plane's units; told from the polygons."
+    ),
+    coordinates: str = typer.Option(
+        "auto", "--coordinates", help="geographic (degrees), projected, or auto: by the file's system, names and range."
+    ),
     shapes: Path | None = typer.Option(None, "--shapes", help="Polygons of the areas, for maps and --dissolved."),
     shape_id: str | None = typer.Option(None, "--shape-id", help="Their property that names an area; --id's name."),
     compare_prefix: int | None = typer.Option(
@@ -70,9 +78,13 @@ def regions(
         raise PolicyError(f"there are {len(k)} of --k for {len(weight)} of --weight; give one for each")
     if islands not in ("leave", "join"):
         raise PolicyError.unknown("way to treat islands", islands, ("leave", "join"))
-    if coordinates not in ("geographic", "projected"):
-        raise PolicyError.unknown("kind of coordinates", coordinates, ("geographic", "projected"))
-    given = read(areas, edges, id=id, source=source, target=target, shapes=shapes, shape_id=shape_id)
+    if coordinates not in ("auto", "geographic", "projected"):
+        raise PolicyError.unknown("kind of coordinates", coordinates, ("auto", "geographic", "projected"))
+    given = read(
+        areas, edges, id=id, source=source, target=target, shapes=shapes, shape_id=shape_id, unmatched=unmatched,
+        tolerance=tolerance,
+    )  # fmt: skip
+    degrees = given.geographic() if coordinates == "auto" else coordinates == "geographic"
     if any(p is not None for p in (dissolved, map_to, png)) and not given.shapes:
         raise PolicyError("--dissolved, --map and --png draw polygons; name their file with --shapes")
     weights = np.column_stack([given.whole(name) for name in weight])
@@ -84,7 +96,7 @@ def regions(
         "sensitive": None if not named else np.column_stack([given.whole(name) for name in named]),
         "l": l,
         "coordinates": given.centers() if islands == "join" or "compact" in names_wanted else None,
-        "geographic": coordinates == "geographic",
+        "geographic": degrees,
         "light": "nearest" if islands == "join" else "leave",
         "seed": seed,
         "unit": weight[0],
@@ -115,7 +127,7 @@ def regions(
             label = given.columns.get("name", given.ids)
             draw(
                 path, drawn, found.labels, given.ids, weights[:, 0], regions=called, areas=[str(n) for n in label],
-                k=k[0], unit=weight[0], geographic=coordinates == "geographic", title=title, note=note,
+                k=k[0], unit=weight[0], geographic=degrees, title=title, note=note,
             )  # fmt: skip
     if certificate is not None:
         publish_file(certificate, lambda p: p.write_text(found.certificate.to_json(), encoding="utf-8"))
@@ -123,6 +135,9 @@ def regions(
     payload: dict[str, Any] = {
         "areas": len(given.ids),
         "neighbors": len(given.edges),
+        "drawing": given.facts,
+        "said": list(given.said),
+        "coordinates": "geographic" if degrees else "projected",
         "regions": found.regions,
         "regions_at_most": found.upper_bound,
         "smallest": int(found.weights.reshape(found.regions, -1)[:, 0].min()),
@@ -144,6 +159,7 @@ def regions(
     }
     lines = [
         f"{title} ({found.method})",
+        *given.said,
         note,
         f"Sum of squares {found.squares / k[0] ** 2:,.1f} k², none below {found.squares_bound / k[0] ** 2:,.1f} k².",
         *_told(light, k),
