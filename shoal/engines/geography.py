@@ -72,6 +72,18 @@ class Geography:
                 ) from None
         return found
 
+    def number(self, name: str) -> np.ndarray:
+        """A column of numbers as float64[n]; InputError naming the area and the first value that is none."""
+        found = np.empty(len(self.ids))
+        for i, value in enumerate(self.column(name)):
+            try:
+                found[i] = float(value)
+            except (TypeError, ValueError):
+                found[i] = np.nan
+            if not np.isfinite(found[i]):
+                raise InputError(f"column {name!r} of area {self.ids[i]!r} is {value!r}, not a number; fill it in")
+        return found
+
     def centers(self) -> np.ndarray | None:
         """float64[n, 2]: columns of longitude and latitude (or x and y) if there are any, else the shapes' centers of
         gravity; None when some area that is not outside has neither."""

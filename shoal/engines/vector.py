@@ -8,12 +8,15 @@ are straight.
 from __future__ import annotations
 
 import json
+import os
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from shoal.engines.files import publish_file
 from shoal.engines.matching import spelled
 from shoal.engines.shapes import Shape, by_id, features
 from shoal.errors import InputError, MissingDependencyError, PolicyError
@@ -183,14 +186,24 @@ def check_outlines(path: str | Path) -> Path:
 
 
 def write_outlines(path: Path, text: str, degrees: bool) -> None:
-    """A GeoJSON text in the format of the path's ending.  A shapefile's names are cut to ten characters.
+    """A GeoJSON text in the format of the path's ending, whole or not at all.
 
     degrees  whether coordinates are longitude and latitude; a plane without a system has none in the file either
+
+    A shapefile is several files beside each other, its names are cut to ten characters.
     """
     driver = _WRITTEN[check_outlines(path).suffix.lower()]
     if not driver:
-        path.write_text(text, encoding="utf-8")
+        publish_file(path, lambda p: p.write_text(text, encoding="utf-8"))
         return
+    with tempfile.TemporaryDirectory(prefix=".shoal-", dir=path.parent) as folder:
+        made = Path(folder) / path.name
+        _by_gdal(made, text, degrees, driver)
+        for file in sorted(Path(folder).iterdir(), key=lambda f: f == made):  # the file that is opened comes last
+            os.replace(file, path.parent / file.name)
+
+
+def _by_gdal(path: Path, text: str, degrees: bool, driver: str) -> None:
     import pyogrio
     import shapely
 

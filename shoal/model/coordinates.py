@@ -44,8 +44,8 @@ def codes(points: np.ndarray, geographic: bool = True) -> np.ndarray:
     points      float[n, 2]
     geographic  degrees: then a coordinate outside the globe whose digits are all alike is a code too
 
-    A code is the origin (0, 0), when more than one point lies there or others are far from it; a pair of numbers of one
-    repeated digit 7, 8 or 9, four times or more (77.7777, 777.7777); or one such number that several points share.
+    A code is, in degrees, the origin (0, 0); a pair of numbers of one repeated digit 7, 8 or 9, four times or more
+    (77.7777, 777.7777); or one such number that several points share.
     O(n log n).
     """
     p = np.asarray(points, dtype=np.float64)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,10 @@ import numpy as np
 from shoal.errors import InfeasibleError, InputError, PolicyError
 from shoal.model.certificate import Certificate, Guarantee
 from shoal.problems.catalogue import algorithm
+from shoal.problems.regions.contract import contract, expanded, maxima, soften
 from shoal.problems.regions.graph import Graph, coded, components, graph, induced, without_crossings
 from shoal.problems.regions.join import join_light
+from shoal.problems.regions.limits import Limits, limited, placed
 from shoal.problems.regions.result import Nested, Regions
 from shoal.problems.regions.task import OBJECTIVES, Found, Task, relabelled
 
@@ -40,6 +43,11 @@ def merge(
     geographic: bool = True,
     light: str = "leave",
     start: Any = None,
+    exclude: Any = None,
+    fixed: Sequence[Any] | None = None,
+    soft_boundaries: Sequence[Any] | None = None,
+    at_most: Mapping[str, tuple[Any, int]] | None = None,
+    apart: Sequence[Any] | None = None,
     effort: str | float = "balanced",
     seed: int | None = None,
     unit: str = "people",
@@ -61,6 +69,12 @@ def merge(
                  its area that lies nearest another component a neighbour there, within ``boundaries``; needs
                  coordinates
     start        int[n]  a valid partition to begin the search with
+    exclude      bool[n]  areas that go to no region (label -1)
+    fixed        n labels: areas of one label go to the same region; None or "" where an area is free
+    soft_boundaries  n labels that a region mixes only for the sake of a set of areas too light to be a region inside
+    at_most      name -> (int[n], largest sum over a region of several areas); areas that no region can take under it
+                 are left out, least weight first; not with "tree"
+    apart        n labels: no two areas of one label in a region; None or "" where it does not matter; not with "tree"
     effort       "fast", "balanced", "thorough", or seconds
     seed         int for the same answer again; None for fresh randomness
     unit         what the weights count
@@ -72,6 +86,30 @@ def merge(
     """
     features, need, ways = _features(weights, k, sensitive, l)
     n = len(features)
+    limits = maxima(at_most, apart, n)
+    if limits is not None and method == "tree":
+        raise PolicyError("method 'tree' keeps no maximum; use 'search', 'exact' or 'auto' with at_most and apart")
+    if any(asked is not None for asked in (exclude, fixed, soft_boundaries)):
+        if start is not None:
+            raise PolicyError("start goes with none of exclude, fixed and soft_boundaries; leave it out")
+        ends = graph(edges, n).edges()
+        held = contract(ends, n, exclude, fixed, boundaries)
+        if (held.unit < 0).all():
+            raise InfeasibleError("every area is excluded, so there is none to merge")
+        if soft_boundaries is not None:
+            both = soft_boundaries if boundaries is None else list(zip(soft_boundaries, boundaries, strict=True))
+            held = soften(held, both, lambda piece: _sets_eligible(held.summed(features), piece, need, ways))
+        found = merge(
+            held.edges, held.summed(features[:, : len(need)]), need.tolist(), method, objective=objective,
+            boundaries=None if boundaries is None else held.first(list(boundaries)),
+            sensitive=None if ways == 1 else held.summed(features[:, len(need) :]), l=l,
+            coordinates=None if coordinates is None else held.centers(np.asarray(coordinates, float), features[:, 0]),
+            geographic=geographic, light=light, effort=effort, seed=seed, unit=unit,
+            at_most=None if limits is None else {
+                str(j): (held.summed(limits.values[:, j]), int(most)) for j, most in enumerate(limits.most.tolist())
+            },
+        )  # fmt: skip
+        return expanded(found, held, soft_boundaries, n)
     g = graph(edges, n)
     chain = _chain(objective)
     places = _places(coordinates, n)
@@ -105,7 +143,7 @@ def merge(
         seconds=seconds,
         state=_randomness(seed),
     )
-    return _answer(task, method, keep, joined, unit)
+    return _answer(task, method, keep, joined, unit, None if limits is None else limits.of(nodes))
 
 
 def nested(edges: Any, weights: Any, ks: Sequence[int], method: str = "auto", **options: Any) -> Nested:
@@ -269,6 +307,13 @@ def _eligible_components(g: Graph, features: np.ndarray, need: np.ndarray, ways:
     return eligible_rows(total, need, ways)[component]
 
 
+def _sets_eligible(features: np.ndarray, piece: np.ndarray, need: np.ndarray, ways: int) -> np.ndarray:
+    """bool per set: whether its members' sums are eligible."""
+    total = np.zeros((int(piece.max(initial=-1)) + 1, features.shape[1]), np.int64)
+    np.add.at(total, piece, features)
+    return eligible_rows(total, need, ways)
+
+
 def eligible_rows(total: np.ndarray, need: np.ndarray, ways: int) -> np.ndarray:
     """bool per row of sums: thresholds met and, with ways > 1, no sensitive value above 1/ways of the records."""
     t = len(need)
@@ -320,24 +365,41 @@ def _begin(
     return label
 
 
-def _answer(task: Task, method: str, keep: np.ndarray, joined: np.ndarray, unit: str) -> Regions:
+def _answer(
+    task: Task, method: str, keep: np.ndarray, joined: np.ndarray, unit: str, limits: Limits | None = None
+) -> Regions:
     """Run the method, bound it, and put the answer back on all areas."""
     from shoal.problems.regions.bounds import count_bound, largest_bound, squares_bound
     from shoal.problems.regions.value import one
 
     solve = algorithm("regions", method)
+    if limits is not None:  # a partition to begin with is enough, the maxima are kept afterwards
+        solve = algorithm("regions", "tree")
     bound = count_bound(task, steps=int(20_000 * min(1.0, task.effort)))
     found: Found = solve(task, bound)
     label = relabelled(found.label)
+    most = bound.value if found.most is None else min(found.most, bound.value)
+    if limits is not None:
+        label, known = limited(task, bound, label, limits, method == "exact")
+        if (label < 0).all():
+            raise InfeasibleError("under the maxima no area can be in a region that meets the thresholds; raise one")
+        found = replace(found, guarantee=Guarantee(), details={**found.details, **known})
+    left = label < 0
+    if left.any():
+        keep = keep.copy()
+        keep[np.flatnonzero(keep)[left]] = False
+        task, label = placed(task, label)
     cost = one(task, label, task.objective[0])
     regions = int(label.max()) + 1
     largest = one(task, label, "max")
     squares = one(task, label, "sumsq")
-    most = bound.value if found.most is None else min(found.most, bound.value)
-    least, why = largest_bound(task, bound)
-    if found.least is not None and found.least > least:
-        least, why = found.least, "every partition into connected sets below it is ruled out"
-    low_squares = max(squares_bound(task, bound), found.squares or 0)
+    if left.any():  # what may be left out bounds nothing
+        least, why, low_squares = task.k, "a region weighs at least k", task.k**2
+    else:
+        least, why = largest_bound(task, bound)
+        if found.least is not None and found.least > least:
+            least, why = found.least, "every partition into connected sets below it is ruled out"
+        low_squares = max(squares_bound(task, bound), found.squares or 0)
     first = task.objective[0]
     details = {
         "regions": regions,
@@ -365,7 +427,7 @@ def _answer(task: Task, method: str, keep: np.ndarray, joined: np.ndarray, unit:
     elif first == "count":
         certificate = Certificate(
             cost=cost,
-            lower_bound=task.n - most,
+            lower_bound=max(0, task.n - most),
             unit="areas merged away",
             bound=details["upper_bound_argument"],
             details=details,
