@@ -36,6 +36,7 @@ ROOMS: dict[str, set[str]] = {
     "pipeline.py": {"numpy", "narwhals", "polars", "shoal"},
     "release.py": {"polars", "shoal"},
     "checking.py": {"polars", "shoal.errors", "shoal.model", "shoal.judge", "shoal.engines", "shoal.release"},
+    "utility": {"numpy", "polars", "shoal"},
     "cli": {"numpy", "typer", "rich", "polars", "shoal"},
 }
 

@@ -96,7 +96,7 @@ def _read_excel(path: Path) -> pl.DataFrame:
     try:
         return pl.read_excel(path, infer_schema_length=None)
     except ImportError:
-        raise MissingDependencyError.needed("fastexcel", "reading Excel", "test") from None
+        raise MissingDependencyError.needed("fastexcel", "reading Excel", "excel") from None
     except Exception as error:
         raise InputError(f"{path.name!r} cannot be read as Excel ({type(error).__name__})") from None
 
@@ -359,7 +359,7 @@ def _store_excel(frame: pl.DataFrame, path: Path) -> None:
     try:
         frame.write_excel(path)
     except ImportError:
-        raise MissingDependencyError.needed("xlsxwriter", "writing Excel", "test") from None
+        raise MissingDependencyError.needed("xlsxwriter", "writing Excel", "excel") from None
     except Exception as error:  # the writer has errors of its own around those of the system
         raise OSError(
             getattr(error.args[0], "errno", None) or 5, f"writing Excel failed ({type(error).__name__})"
