@@ -142,7 +142,14 @@ def line_of(kind: str, series: pl.Series) -> list[Any] | None:
     return [*rising, None]
 
 
-ASKED: dict[str, Any] = {"quasi_identifiers": ["q", "town"], "sensitive": ["s"], "k": 3, "effort": "fast", "seed": 4}
+ASKED: dict[str, Any] = {
+    "quasi_identifiers": ["q", "town"],
+    "sensitive": ["s"],
+    "k": 3,
+    "effort": "fast",
+    "seed": 4,
+    "insensitive": ["row"],
+}
 
 
 @pytest.mark.parametrize("publish", ["stars", "ranges"])
