@@ -18,15 +18,15 @@ from shoal.problems.tables.class_program import UNIT, Program, Tolls, raised
 from shoal.problems.tables.rows import Rows
 
 CLOSE = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)  # shares of l rows under which a class is closed, one by one
-CLOSING = {"fast": 40, "balanced": 100, "thorough": 250}  # passes after each
+CLOSING = {"fast": 40, "balanced": 60, "thorough": 250}  # passes after each
 STEP = 0.1
 ROUND = 0.45  # added to rows / l before it is rounded down
 AT_TOP = 10  # rows of a value that the class of everything may have at least
 WORST = 0.3  # part of the short classes whose H is lowered
-ROUNDS = {"fast": 2, "balanced": 6, "thorough": 12}
+ROUNDS = {"fast": 2, "balanced": 5, "thorough": 12}
 FINE = 1024  # steps of cost between nothing and the dearest class
 OUT, BONUS = 6, 9  # prices of a row left over, of a row that a class is short, by the dearest class
-NEAR = 0.3  # arcs this far above the cheapest are left out, by the dearest class
+NEAR = 0.15  # arcs this far above the cheapest are left out, by the dearest class
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,7 @@ from shoal.problems.tables.lattice import Lattice
 
 UNIT = 2**24  # whole units of loss
 LARGEST = 25_000_000  # pairs of cell and lattice node
-ARCS = {"fast": 4e8, "balanced": 1.5e9, "thorough": 6e9}  # arcs looked at in all passes together
+ARCS = {"fast": 3e8, "balanced": 1.2e9, "thorough": 6e9}  # arcs looked at in all passes together
 PASSES = 3000
 SLICE = 20  # passes between two looks at the clock
 FIRST_STEP, LAST_STEP = 0.3, 1e-4
