@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from importlib import import_module
 
 
 class ShoalError(ValueError):
@@ -28,7 +29,7 @@ class PolicyError(ShoalError):
     @classmethod
     def unknown(cls, what: str, name: str, available: Iterable[str]) -> PolicyError:
         """A name that is not among those available, with the nearest that is."""
-        names = [str(a) for a in available]
+        names = list(dict.fromkeys(str(a) for a in available))
         close = get_close_matches(str(name), names, n=1)
         if close:
             hint = f"did you mean {close[0]!r}?"
@@ -37,7 +38,8 @@ class PolicyError(ShoalError):
             hint = f"there is {shown}"
         else:
             hint = "there is none"
-        return cls(f"{name!r} is not a {what}; {hint}")
+        article = "an" if what[:1].lower() in "aeio" else "a"
+        return cls(f"{name!r} is not {article} {what}; {hint}")
 
 
 class MissingDependencyError(ShoalError):
@@ -47,6 +49,14 @@ class MissingDependencyError(ShoalError):
     def needed(cls, package: str, purpose: str, extra: str) -> MissingDependencyError:
         """Names the package, what it is for and the line that installs it."""
         return cls(f"{purpose} needs the package {package}; install it with: pip install 'shoal[{extra}]'")
+
+    @classmethod
+    def unless(cls, package: str, purpose: str, extra: str) -> None:
+        """Raises unless the package can be imported; call it before importing from the package."""
+        try:
+            import_module(package)
+        except ImportError:
+            raise cls.needed(package, purpose, extra) from None
 
 
 class CertificateError(ShoalError):

@@ -3,10 +3,39 @@
 from __future__ import annotations
 
 import json
+import logging
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
+
+_FLAGS = {
+    "quasi_identifiers": "--quasi", "sensitive": "--sensitive", "identifiers": "--identifiers",
+    "insensitive": "--insensitive", "k": "--k", "l": "--l", "t": "--t", "distinct_l": "--distinct-l",
+    "entropy_l": "--entropy-l", "recursive_cl": "--recursive-cl", "alpha_k": "--alpha-k", "preset": "--preset",
+    "publish": "--publish", "coordinates": "--coordinates", "hierarchies": "--hierarchy", "weights": "--weight",
+    "max_level": "--max-level", "global_recoding": "--global-recoding", "method": "--method", "effort": "--effort",
+    "seed": "--seed", "keep_order": "--keep-order", "star": "--star", "separator": "--separator",
+    "encoding": "--encoding", "engine": "--engine", "threshold": "--threshold", "overwrite": "--force",
+}  # fmt: skip
+_GIVEN = re.compile(
+    r"(?<![\w'\"-])(" + "|".join(_FLAGS) + r")=(\[[^\]]*\]|\{[^}]*\}|\([^)]*\)|'[^']*'|[\w.-]+)(?![\w'])"
+)
+
+
+def in_flags(message: str) -> str:
+    """A sentence of the library for somebody at a command line: ``k=5`` is ``--k 5`` there."""
+
+    def flag(found: re.Match[str]) -> str:
+        name, value = _FLAGS[found[1]], found[2].strip("'")
+        if value == "True":
+            return name
+        if value in ("[...]", "{column: ...}"):
+            return name
+        return f"{name} {value.strip('[]()').replace(chr(39), '').replace(', ', ',')}"
+
+    return _GIVEN.sub(flag, message)
 
 
 def answer(payload: Mapping[str, Any], lines: Iterable[str], as_json: bool) -> None:
@@ -38,8 +67,9 @@ def working(what: str) -> Iterator[None]:
 
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        progress.add_task(what, total=None)
-        yield
+        task = progress.add_task(what, total=None)
+        with _compiling(lambda: progress.update(task, description=f"{what}; compiling, once per machine")):
+            yield
 
 
 def listed(text: str | None) -> list[str] | None:
@@ -95,4 +125,21 @@ def progress() -> Iterator[Callable[[str, float | None], None]]:
         def told(what: str, share: float | None) -> None:
             bar.update(task, description=what, total=None if share is None else 1.0, completed=share or 0.0)
 
-        yield told
+        with _compiling(lambda: told("compiling, once per machine", None)):
+            yield told
+
+
+@contextmanager
+def _compiling(say: Callable[[], None]) -> Iterator[None]:
+    """Calls ``say`` whenever a kernel has to be compiled."""
+    log = logging.getLogger("shoal.compiling")
+    handler = logging.Handler(logging.INFO)
+    handler.emit = lambda record: say()  # type: ignore[method-assign]
+    level = log.level
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(level)

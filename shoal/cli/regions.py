@@ -50,6 +50,7 @@ def regions(
     map_to: Path | None = typer.Option(None, "--map", help="Map that opens offline: .html."),
     png: Path | None = typer.Option(None, "--png", help="Picture of the map: .png, .svg or .pdf."),
     certificate: Path | None = typer.Option(None, "--certificate", help="Write the certificate as JSON."),
+    force: bool = typer.Option(False, "--force", help="Replace outputs that exist."),
     as_json: bool = typer.Option(False, "--json", help="One JSON object on standard output."),
 ) -> None:
     """Merge neighbouring areas (zip codes, counties) until each region weighs at least k."""
@@ -58,14 +59,16 @@ def regions(
     import numpy as np
 
     from shoal.cli.common import answer, listed, working
-    from shoal.engines.files import check_targets, publish_file
+    from shoal.engines.atomic import publish_file, publish_text
     from shoal.engines.geography import read
+    from shoal.engines.targets import JSON, OUTLINES, PAGE, PICTURE, TABLE, check_outputs
     from shoal.errors import PolicyError
     from shoal.problems.regions import merge, region_names
 
     begun = time.perf_counter()
     written = (output, dissolved, map_to, png, certificate)
-    check_targets(written, (areas, edges, shapes))
+    forms = (TABLE, OUTLINES, PAGE, PICTURE, JSON)
+    closed = check_outputs(zip(written, forms, strict=True), (areas, edges, shapes), overwrite=force)
     if len(weight) != len(k):
         raise PolicyError(f"there are {len(k)} of --k for {len(weight)} of --weight; give one for each")
     if islands not in ("leave", "join"):
@@ -104,21 +107,23 @@ def regions(
         f"at most {found.upper_bound:,} regions exist."
     )
     if output is not None:
-        _crosswalk(given, found, output)
+        _crosswalk(given, found, output, closed)
     if dissolved is not None:
-        _dissolve(given, weights, weight, found, called, dissolved)
-    for path in (map_to, png):
-        if path is not None:
-            from shoal.report.maps import draw
+        publish_text(dissolved, _dissolve(given, weights, weight, found, called), closed=closed)
+    drawn = [path for path in (map_to, png) if path is not None]
+    if drawn:
+        from shoal.report.maps import draw
 
-            drawn = [given.shapes.get(i, []) for i in given.ids]
-            label = given.columns.get("name", given.ids)
-            draw(
-                path, drawn, found.labels, given.ids, weights[:, 0], regions=called, areas=[str(n) for n in label],
-                k=k[0], unit=weight[0], geographic=coordinates == "geographic", title=title, note=note,
-            )  # fmt: skip
+        label = [str(n) for n in given.columns.get("name", given.ids)]
+        shown = ([given.shapes.get(i, []) for i in given.ids], found.labels, given.ids, weights[:, 0])
+        how: dict[str, Any] = {
+            "regions": called, "areas": label, "k": k[0], "unit": weight[0], "geographic": coordinates == "geographic",
+            "title": title, "note": note,
+        }  # fmt: skip
+        for path in drawn:
+            publish_file(path, lambda to: draw(to, *shown, **how), closed=closed)
     if certificate is not None:
-        publish_file(certificate, lambda p: p.write_text(found.certificate.to_json(), encoding="utf-8"))
+        publish_text(certificate, found.certificate.to_json() + "\n", closed=closed)
     done = time.perf_counter()
     payload: dict[str, Any] = {
         "areas": len(given.ids),
@@ -283,20 +288,19 @@ def _table(rows: list[dict[str, Any]]) -> list[str]:
     return ["", *lines, ""]
 
 
-def _crosswalk(given: Geography, found: Regions, path: Path) -> None:
+def _crosswalk(given: Geography, found: Regions, path: Path, closed: int) -> None:
     import polars as pl
 
-    from shoal.engines.files import write_table
+    from shoal.engines.store import write_table
     from shoal.problems.regions import crosswalk
 
-    write_table(pl.DataFrame(crosswalk(given.ids, found)), path)
+    write_table(pl.DataFrame(crosswalk(given.ids, found)), path, closed=closed)
 
 
-def _dissolve(given: Geography, weights: Any, names: list[str], found: Regions, called: list[str], path: Path) -> None:
-    """A MultiPolygon per region; the areas left out stay out."""
+def _dissolve(given: Geography, weights: Any, names: list[str], found: Regions, called: list[str]) -> str:
+    """GeoJSON with a MultiPolygon per region; the areas left out stay out."""
     import numpy as np
 
-    from shoal.engines.files import publish_file
     from shoal.report.dissolve import dissolve, geojson
 
     outlines, properties = [], []
@@ -305,5 +309,4 @@ def _dissolve(given: Geography, weights: Any, names: list[str], found: Regions, 
         outlines.append(dissolve([given.shapes.get(given.ids[i], []) for i in member]))
         sums = dict(zip(names, weights[member].sum(axis=0).tolist(), strict=True))
         properties.append({"region": name, **sums, "areas": len(member), "members": [given.ids[i] for i in member]})
-    text = geojson(outlines, properties)
-    publish_file(path, lambda p: p.write_text(text, encoding="utf-8"))
+    return geojson(outlines, properties)

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from shoal.errors import MissingDependencyError
 from shoal.experiments.census_like import SENSITIVE, census_like
 from shoal.model.histogram import Histogram
 from shoal.model.loss import View, kl_divergence
@@ -32,6 +33,7 @@ from shoal.problems.tables.top_down import as_published, specialize
 QUASI = ("Age", "Gender", "Race", "MaritalStatus", "BirthPlace", "Education", "WorkClass")
 METHODS = {"Hilbert": "hilbert", "TP": "three_phase", "TP+": "three_phase_hilbert"}
 MARKS = {"Hilbert": "s", "TP": "^", "TP+": "o", "TDS": "x"}
+FILES = (*(f"figure_{i}.{kind}" for i in range(2, 9) for kind in ("csv", "png")), "phases.csv", "runs.csv")
 Table = Mapping[str, np.ndarray]
 Row = dict[str, Any]
 
@@ -183,6 +185,7 @@ def _write(path: Path, rows: Sequence[Row]) -> None:
 
 
 def _draw(path: Path, mean: Sequence[Row], x: str, y: str, methods: Sequence[str], title: str) -> None:
+    MissingDependencyError.unless("matplotlib", "drawing a picture", "plot")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

@@ -21,6 +21,7 @@ LISTS = {
     "MALE-1990": ("dist.male.first", "male_1990.csv"),
     "LAST-1990": ("dist.all.last", "last_1990.csv"),
 }
+FILES = (*(f"{name}{part}.csv" for name in LISTS for part in ("", "-subranges")), "names.png")
 CURVES = ("fold_random", "fold_sorted", "spread_random", "spread_sorted")
 SUBRANGES = 80
 SEED = 0  # of the random order
@@ -148,6 +149,7 @@ def _subranges(by_k: dict[str, np.ndarray]) -> list[list[float]]:
 
 
 def _draw(found: dict[str, dict[str, np.ndarray]], path: Path) -> None:
+    MissingDependencyError.unless("matplotlib", "drawing a picture", "plot")
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9, 11), layout="constrained")

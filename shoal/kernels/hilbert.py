@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def queues(start, place, count, size, l, distinct, groups, out_cell, begin):
     """One sensitive column: every group takes the heads of several queues, one queue per sensitive value.
 
@@ -118,7 +118,7 @@ def queues(start, place, count, size, l, distinct, groups, out_cell, begin):
     return made
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def append(value, place, count, l, out_cell, begin, groups, window, chosen_cell, chosen_group):
     """Rows that no group holds, each into the nearest group that stays l-diverse with it.
 
@@ -171,7 +171,7 @@ def append(value, place, count, l, out_cell, begin, groups, window, chosen_cell,
     return placed
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def runs(count, sensitive, k, frequency, distinct, values, out_cell, out_group, out_count):
     """Consecutive rows of the curve, a group closed as soon as it is eligible.
 
@@ -241,7 +241,7 @@ def runs(count, sensitive, k, frequency, distinct, values, out_cell, out_group, 
     return used, groups
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def least_cuts(cell, code, kind, node, loss, k, best, back):
     """The cheapest cut of one order of rows into groups of k to 2k - 1 consecutive rows.
 

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -40,11 +41,11 @@ def test_a_relation_comes_back_as_one(own: bool) -> None:
     connection = duckdb.connect() if own else duckdb.default_connection()
     frame = people()
     relation = connection.from_arrow(frame.to_arrow())
-    release = shoal.anonymize(relation, identifiers=["name"], l=2, **ASKED)
+    release = shoal.anonymize(relation, identifiers=["name"], insensitive=["row"], l=2, **ASKED)
     assert type(release.table) is type(relation)
     out = release.table.pl()
     assert out.columns == ["a", "b", "s", "row"]
-    expected = shoal.anonymize(frame, identifiers=["name"], l=2, **ASKED)
+    expected = shoal.anonymize(frame, identifiers=["name"], insensitive=["row"], l=2, **ASKED)
     assert release.loss == expected.loss
     assert classes(out) == classes(expected.table)
     before = {row: (a, b, s) for a, b, s, _, row in frame.rows()}
@@ -60,7 +61,7 @@ def test_a_relation_comes_back_as_one(own: bool) -> None:
 def test_a_release_is_drawn_once() -> None:
     connection = duckdb.connect()
     frame = pl.DataFrame({"a": ["x"] * 6, "b": [1, 1, 1, 1, 1, 2], "s": ["p"] * 6, "row": list(range(6))})
-    release = shoal.anonymize(connection.from_arrow(frame.to_arrow()), **ASKED)
+    release = shoal.anonymize(connection.from_arrow(frame.to_arrow()), insensitive=["row"], **ASKED)
     assert release.table.fetchall() == release.table.fetchall()
 
 
@@ -92,7 +93,7 @@ def test_what_cannot_be_done_is_said() -> None:
     with pytest.raises(PolicyError, match="did you mean 'a'"):
         shoal.anonymize(relation, quasi_identifiers=["aa"], k=2)
     with pytest.raises(InputError, match="row order"):
-        shoal.anonymize(relation, quasi_identifiers=["a"], k=2, keep_order=True)
+        shoal.anonymize(relation, quasi_identifiers=["a"], sensitive=["s"], k=2, keep_order=True)
     with pytest.raises(InputError, match="cannot be grouped"):
         shoal.anonymize(connection.sql("select interval 1 day as a"), quasi_identifiers=["a"], k=1)
 
@@ -104,13 +105,13 @@ def test_an_empty_relation() -> None:
 
 @pytest.mark.parametrize("ending", [".csv", ".parquet", ".csv.gz"])
 def test_both_engines_lose_the_same_group_by_group(tmp_path: Path, ending: str) -> None:
-    from shoal.engines.files import store
+    from shoal.engines.store import store
 
     path = tmp_path / f"people{ending}"
     store(people(), path)
     found = {}
     for engine in ("polars", "duckdb"):
-        release = shoal.anonymize(path, engine=engine, identifiers=["name"], l=2, **ASKED)
+        release = shoal.anonymize(path, engine=engine, identifiers=["name"], insensitive=["row"], l=2, **ASKED)
         target = tmp_path / f"{engine}.csv"
         record = release.write(target)
         assert shoal.verify(target, record, path).holds
@@ -118,11 +119,18 @@ def test_both_engines_lose_the_same_group_by_group(tmp_path: Path, ending: str) 
     assert found["duckdb"] == found["polars"]
 
 
+def test_names_that_differ_by_case_alone_are_refused() -> None:
+    for other in ("name", "Name"):
+        made = duckdb.sql(f"select 1 as name, 2 as a, 3 as {other}")
+        with pytest.raises(InputError, match="more than once"):
+            shoal.anonymize(made, quasi_identifiers=["a"], identifiers=["name"], k=1, effort="fast")
+
+
 def test_a_missing_file_and_a_broken_one(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no file"):
         shoal.anonymize(tmp_path / "no.csv", engine="duckdb", **ASKED)
     (tmp_path / "bad.parquet").write_text("no parquet")
-    with pytest.raises(InputError, match="cannot be read by DuckDB"):
+    with pytest.raises(InputError, match="cannot be read as Parquet"):
         shoal.anonymize(tmp_path / "bad.parquet", engine="duckdb", **ASKED)
 
 
@@ -141,15 +149,49 @@ def spark() -> Any:
 
 
 @pytest.mark.filterwarnings("ignore")
+def test_spark_places_every_type_as_memory_does(spark: Any) -> None:
+    import datetime as dt
+    from decimal import Decimal
+
+    n = 120
+    step = [(i * i % 7) for i in range(n)]
+    columns = {
+        "day": ("date", [dt.date(2020, 1, 1 + i % 3) for i in step]),
+        "price": ("decimal(10,2)", [Decimal(f"{i % 4}.50") for i in step]),
+        "age": ("int", [20 + i if j % 9 else None for j, i in enumerate(step)]),
+        "all": ("bigint", list(range(n))),
+        "s": ("string", ["pqr"[i * i * i % 3] for i in range(n)]),
+        "row": ("bigint", list(range(n))),
+        "x": ("double", [(i - 60) / 7 for i in range(n)]),
+        "flag": ("boolean", [i % 2 == 0 for i in range(n)]),
+        "__shoal_group": ("string", [f"ñ{i}" for i in range(n)]),
+    }
+    lines = list(zip(*(v for _, v in columns.values()), strict=True))
+    given = spark.createDataFrame(lines, ", ".join(f"{name} {kind}" for name, (kind, _) in columns.items()))
+    frame = pl.DataFrame({name: v for name, (_, v) in columns.items()}, schema_overrides={"age": pl.Int32})
+    asked: dict[str, Any] = {"sensitive": ["s"], "k": 3, "l": 2, "seed": 1, "effort": "fast"}
+    asked |= {"secret": b"sixteen bytes or more"}
+    for publish, quasi in (("stars", ["day", "price", "age", "all"]), ("ranges", ["day", "price", "flag"])):
+        told = asked | {"publish": publish, "quasi_identifiers": quasi}
+        release, expected = shoal.anonymize(given, **told), shoal.anonymize(frame, **told)
+        got = sorted((tuple(map(str, r)) for r in release.table.collect()), key=lambda r: int(r[5]))
+        assert got == [tuple(map(str, r)) for r in expected.table.sort("row").rows()]
+        assert (np.bincount(expected.expected.partition.cell) > 1).any() or publish == "stars", "no cell was split"
+        if publish == "stars":
+            assert [kind for _, kind in release.table.dtypes] == [kind for kind, _ in columns.values()]
+            assert {r[3] for r in got} == {"None"}, "a fully starred column is one of missing values"
+
+
+@pytest.mark.filterwarnings("ignore")
 def test_a_spark_frame_comes_back_as_one(spark: Any, tmp_path: Path) -> None:
     frame = people(60)
     rows = [tuple(r) for r in frame.rows()]
     given = spark.createDataFrame(rows, "a string, b int, s string, name string, row bigint")
-    release = shoal.anonymize(given, identifiers=["name"], l=2, **ASKED)
+    release = shoal.anonymize(given, identifiers=["name"], insensitive=["row"], l=2, **ASKED)
     assert type(release.table) is type(given)
     assert dict(release.table.dtypes) == {"a": "string", "b": "int", "s": "string", "row": "bigint"}
     got = pl.DataFrame([tuple(r) for r in release.table.collect()], schema=["a", "b", "s", "row"], orient="row")
-    expected = shoal.anonymize(frame, identifiers=["name"], l=2, **ASKED)
+    expected = shoal.anonymize(frame, identifiers=["name"], insensitive=["row"], l=2, **ASKED)
     assert release.loss == expected.loss
     assert classes(got) == classes(expected.table)
     target = tmp_path / "r.csv"
@@ -157,3 +199,35 @@ def test_a_spark_frame_comes_back_as_one(spark: Any, tmp_path: Path) -> None:
     original = tmp_path / "people.csv"
     frame.write_csv(original)
     assert shoal.verify(target, record, original).holds
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_spark_reads_what_is_there(spark: Any, tmp_path: Path) -> None:
+    from shoal.engines.files import read_table
+    from shoal.engines.lazy_files import open_file
+
+    raw = '\ufeff\n"a ""x""",b,__shoal_key_0\n#5,"x\n, y",\n\n" p ","",é\nNULL,"""q""",\\N\n'.encode()
+    path = tmp_path / "p[1]*.csv"
+    path.write_bytes(raw)
+    (tmp_path / "p1.csv").write_text("a\nother\n")
+    table = open_file(path, "spark")
+    whole = read_table(path)
+    assert table.columns == whole.columns
+    assert [tuple(row) for row in table.native.collect()] == whole.rows()
+    assert table.count(["b"], []).histogram.rows == whole.height
+    table.records = 7
+    with pytest.raises(InputError, match="two readers do not agree"):
+        table.count(["b"], [])
+    for name, content, says in (
+        ("_p.csv", b"a,b\n1,2\n", "an underscore"),
+        ("p:1.csv", b"a,b\n1,2\n", "a colon"),
+        ("c.csv", b'a,b\r\n1,"x\r\ny"\r\n', "would change"),
+        ("l.csv", b'a,"b\nc"\n1,2\n', "a line break"),
+        ("s.csv", b"a,b\n1,SECRET,3\n", "more fields in line 2"),
+    ):
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(InputError, match=says):
+            open_file(tmp_path / name, "spark")
+    (tmp_path / "one.csv").write_bytes(b"a\n1\n\n1\n")
+    with pytest.raises(InputError, match="two readers do not agree"):
+        open_file(tmp_path / "one.csv", "spark").count(["a"], [])

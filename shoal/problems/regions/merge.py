@@ -10,22 +10,17 @@ import numpy as np
 from shoal.errors import InfeasibleError, InputError, PolicyError
 from shoal.model.certificate import Certificate, Guarantee
 from shoal.problems.catalogue import algorithm
+from shoal.problems.interrupts import heard
 from shoal.problems.regions.graph import Graph, coded, components, graph, induced, without_crossings
 from shoal.problems.regions.join import join_light
 from shoal.problems.regions.result import Nested, Regions
-from shoal.problems.regions.task import OBJECTIVES, Found, Task, relabelled
+from shoal.problems.regions.task import CHAINS, OBJECTIVES, Found, Task, relabelled
 
 _EFFORT = {"fast": 0.1, "balanced": 1.0, "thorough": 8.0}
-_CHAINS = {
-    "max": ("max", "count", "sumsq"),
-    "count": ("count", "sumsq"),
-    "sumsq": ("sumsq",),
-    "excess": ("excess", "count", "sumsq"),
-    "compact": ("count", "compact"),
-}
 _TOTAL = 2**53  # sums of squares are compared as float64 in the search
 
 
+@heard
 def merge(
     edges: Any,
     weights: Any,
@@ -213,9 +208,9 @@ def _whole(values: Any, what: str) -> np.ndarray:
 
 def _chain(objective: str | Sequence[str]) -> tuple[str, ...]:
     if isinstance(objective, str):
-        if objective not in _CHAINS:
+        if objective not in CHAINS:
             raise PolicyError.unknown("regions objective", objective, OBJECTIVES)
-        return _CHAINS[objective]
+        return CHAINS[objective]
     chain = tuple(objective)
     for name in chain:
         if name not in OBJECTIVES:
@@ -323,11 +318,13 @@ def _begin(
 def _answer(task: Task, method: str, keep: np.ndarray, joined: np.ndarray, unit: str) -> Regions:
     """Run the method, bound it, and put the answer back on all areas."""
     from shoal.problems.regions.bounds import count_bound, largest_bound, squares_bound
+    from shoal.problems.regions.most import most_regions
     from shoal.problems.regions.value import one
 
     solve = algorithm("regions", method)
     bound = count_bound(task, steps=int(20_000 * min(1.0, task.effort)))
-    found: Found = solve(task, bound)
+    searches = task.objective[0] == "count" and method in ("auto", "search")
+    found: Found = most_regions(solve, task, bound) if searches else solve(task, bound)
     label = relabelled(found.label)
     cost = one(task, label, task.objective[0])
     regions = int(label.max()) + 1

@@ -18,7 +18,7 @@ from shoal.model.task import Task
 from shoal.problems.tables.lattice import Lattice
 
 UNIT = 2**24  # whole units of loss
-LARGEST = 25_000_000  # pairs of cell and lattice node
+LARGEST = 12_000_000  # pairs of cell and lattice node
 ARCS = {"fast": 3e8, "balanced": 1.2e9, "thorough": 6e9}  # arcs looked at in all passes together
 PASSES = 3000
 SLICE = 20  # passes between two looks at the clock
