@@ -24,6 +24,7 @@ ROUND = 0.45  # added to rows / l before it is rounded down
 AT_TOP = 10  # rows of a value that the class of everything may have at least
 WORST = 0.3  # part of the short classes whose H is lowered
 ROUNDS = {"fast": 2, "balanced": 5, "thorough": 12}
+ONE = 4e-7  # seconds that one round takes for an arc, at most
 FINE = 1024  # steps of cost between nothing and the dearest class
 OUT, BONUS = 6, 9  # prices of a row left over, of a row that a class is short, by the dearest class
 NEAR = 0.15  # arcs this far above the cheapest are left out, by the dearest class
@@ -41,7 +42,9 @@ class Filled:
 
 
 def flow_start(task: Task, rows: Rows, tolls: Tolls, until: float | None = None) -> np.ndarray | None:
-    """A group for every row, int64[n]: the cheapest that some rounds of flows find; None where it does not apply.
+    """A group for every row, int64[n]: the cheapest that some rounds of flows find.
+
+    None where it does not apply or has no time.
 
     Named efforts count rounds; with ``until`` (time.monotonic) no round begins that might pass it.
     """
@@ -49,6 +52,8 @@ def flow_start(task: Task, rows: Rows, tolls: Tolls, until: float | None = None)
         return None
     effort = "thorough" if task.effort.name == "seconds" else task.effort.name
     until = until if task.effort.name == "seconds" else None
+    if until is not None and time.monotonic() + ONE * tolls.program.arcs.pair.size > until:
+        return None
     tolls = closed(task, tolls, CLOSING[effort], until)
     program = tolls.program
     l, share = program.arcs.l, tolls.share

@@ -20,6 +20,7 @@ from shoal.problems.tables.lattice import Lattice
 UNIT = 2**24  # whole units of loss
 LARGEST = 12_000_000  # pairs of cell and lattice node
 ARCS = {"fast": 3e8, "balanced": 1.2e9, "thorough": 6e9}  # arcs looked at in all passes together
+BUILD = 3e-7  # seconds that building the program takes for a pair, at most
 PASSES = 3000
 SLICE = 20  # passes between two looks at the clock
 FIRST_STEP, LAST_STEP = 0.3, 1e-4
@@ -100,7 +101,12 @@ def column(task: Task) -> int | None:
     j = max(need.sensitive_columns, key=lambda j: need.frequency[j], default=None)
     if j is None or need.frequency[j] < 2 or any(c.kind != "levels" for c in recoding.columns):
         return None
-    return j if 0 < Lattice.of(recoding).nodes * task.histogram.cells <= LARGEST else None
+    return j if 0 < looked_at(task) <= LARGEST else None
+
+
+def looked_at(task: Task) -> float:
+    """Pairs of cell and lattice node."""
+    return Lattice.of(task.recoding).nodes * task.histogram.cells
 
 
 def build(task: Task, j: int) -> Program:
@@ -153,19 +159,18 @@ def build(task: Task, j: int) -> Program:
 
 
 def price(task: Task, *, until: float | None = None) -> Tolls | None:
-    """Tolls as good as the effort allows; None where the program does not apply or is too large.
+    """Tolls as good as the effort allows; None where the program does not apply, is too large or has no time.
 
     Named efforts count passes, so that a seed gives the same again; with ``until`` (time.monotonic) the clock decides.
     """
-    j = column(task)
-    if j is None:
+    j, by_name = column(task), task.effort.seconds is None
+    if j is None or (not by_name and until is not None and time.monotonic() + BUILD * looked_at(task) > until):
         return None
     program = build(task, j)
     if not np.diff(program.arcs.start).all():  # a ceiling leaves rows without any class
         return None
     p, v = program.owner.size, program.loss.size
     begin = Tolls(program, np.zeros(p, np.int64), 0, np.zeros(v))
-    by_name = task.effort.seconds is None
     passes = PASSES
     if by_name:
         passes = int(min(passes, max(ARCS[task.effort.name] / (program.arcs.pair.size + p), SLICE)))
