@@ -32,6 +32,9 @@ def tiles(
     coordinates: str = typer.Option(
         "auto", "--coordinates", help="geographic (degrees), projected, or auto: by the columns' names."
     ),
+    drop_codes: bool = typer.Option(
+        False, "--drop-codes", help="Leave out rows whose coordinates are codes: 0 and 0, 77.7777, 999.9999."
+    ),
     rule: str = typer.Option("widest", "--rule", help="Cut rule of kd_tree: widest, median or least_waste."),
     effort: str = typer.Option("balanced", "--effort", help="fast, balanced, thorough or seconds."),
     output: Path | None = typer.Option(None, "-o", "--output", help="Crosswalk: a row per place, with its tile."),
@@ -74,6 +77,8 @@ def tiles(
     closed = check_outputs(outputs, [points, secret], overwrite=force)
     frame = read_table(points, separator=separator, encoding=encoding)
     places = np.stack([numbers(frame, x), numbers(frame, y)], axis=1)
+    coded = _codes(places, coordinates == "geographic", drop_codes)
+    frame, places = frame.filter(~coded), places[~coded]
     weights = None if weight is None else np.array(integers(frame, weight))
     read = time.perf_counter()
     with working(f"cutting {len(places):,} points"):
@@ -100,6 +105,7 @@ def tiles(
     written = [str(p) for p in (output, tiles_to, table, map_to) if p is not None]
     payload: dict[str, Any] = {
         "points": len(places),
+        "codes_left_out": int(coded.sum()),
         "records": int(found.counts.sum()),
         "tiles": len(found),
         "tiles_at_most": facts["tiles_at_most"],
@@ -118,10 +124,35 @@ def tiles(
     lines = [
         f"{title} ({found.method}, coordinates {coordinates})",
         note,
+        *([f"{int(coded.sum()):,} rows with codes for coordinates left out"] if coded.any() else []),
+        *_hint(places, coordinates),
         f"A record's tile spans {facts['half_perimeter']:.4g}{unit} in width plus height, on average.",
         *(f"wrote {name}" for name in written),
     ]
     answer(payload, lines, as_json)
+
+
+def _codes(places: Any, geographic: bool, drop: bool) -> Any:
+    """Rows whose coordinates are codes and no place, bool[n]; refused unless they are to be left out."""
+    from shoal.errors import InputError
+    from shoal.model.coordinates import codes
+
+    found = codes(places, geographic)
+    if found.any() and not drop:
+        raise InputError(
+            f"{int(found.sum()):,} of {len(places):,} rows have codes for coordinates (0 and 0, or repeated digits "
+            "such as 77.7777 and 999.9999), which are no place; repair them, or leave these rows out with --drop-codes"
+        )
+    return found
+
+
+def _hint(places: Any, coordinates: str) -> list[str]:
+    """Numbers that may be degrees though the columns' names do not say so."""
+    from shoal.model.coordinates import in_degrees
+
+    if coordinates == "geographic" or not in_degrees(places):
+        return []
+    return ["All coordinates may be degrees; if they are, say --coordinates geographic, so that sizes come in km."]
 
 
 def _effort(text: str) -> str | float:

@@ -178,3 +178,21 @@ def test_a_column_in_the_way_is_named(tmp_path):
     done = run(path, "--x", "x", "--y", "y", "--k", 2, "--table", tmp_path / "o.csv")
     assert done.returncode == 2
     assert "'tile'" in done.stderr
+
+
+def test_codes_for_coordinates_are_refused_until_dropped(tmp_path):
+    rng = np.random.default_rng(2)
+    rows = [f"{x:.4f},{y:.4f}" for x, y in rng.uniform([-73, 41], [-72, 42], (60, 2))]
+    rows += ["777.7777,77.7777"] * 3 + ["999.9999,99.9999"] * 2 + ["0,0"]
+    path = tmp_path / "crashes.csv"
+    path.write_text("\n".join(["LONGITUD,LATITUDE", *rows]) + "\n")
+    common = (path, "--x", "LONGITUD", "--y", "LATITUDE", "--k", 5)
+    done = run(*common)
+    assert done.returncode == 2
+    assert "6 of 66 rows have codes for coordinates" in done.stderr
+    assert "--drop-codes" in done.stderr
+    done = run(*common, "--drop-codes", "--table", tmp_path / "out.csv", "--json")
+    said = json.loads(done.stdout)
+    assert said["coordinates"] == "geographic"
+    assert (said["codes_left_out"], said["points"], said["records"]) == (6, 60, 60)
+    assert len(pl.read_csv(tmp_path / "out.csv")) == 60
