@@ -59,7 +59,8 @@ def test_seconds_are_kept_and_every_attempt_is_told():
     histogram = census_like(1200, 8, columns=4)
     began = time.monotonic()
     found = group(histogram, [KAnonymity(3), LDiversity(2)], effort=1.0, seed=3)
-    assert [a["method"] for a in found.attempts] == ["three_phase", "cascade", "improve"]
+    methods = [a["method"] for a in found.attempts if a["method"] != "class program"]  # where there was time for it
+    assert methods == ["three_phase", "cascade", "improve"]
     assert found.certificate.details["bounds"]
     assert found.certificate.bound
     assert time.monotonic() - began < 120

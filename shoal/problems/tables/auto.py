@@ -13,6 +13,7 @@ from shoal.model.partition import Partition
 from shoal.model.task import Effort, Grouping, Task
 from shoal.problems.tables.bounds import Bounds, certify, lower_bounds
 from shoal.problems.tables.cascade import best, rank, scarcity, start
+from shoal.problems.tables.class_flow import flow_start
 from shoal.problems.tables.guided import guided
 from shoal.problems.tables.improve import STEPS, looks, search, steps_of
 from shoal.problems.tables.lending import alternate, scarce_start
@@ -67,6 +68,13 @@ def auto(task: Task) -> Grouping:
         return replace(proved.grouping, attempts=tuple(attempts))
     long = task.effort.name in ("seconds", "thorough")
     report, near = None, None
+    if bounds.tolls is not None:
+        began = time.monotonic()
+        filled = flow_start(task, rows, bounds.tolls, None if left is None else began + 0.3 * left)
+        if filled is not None:
+            found.append(rows.partition(filled))
+            if told("class program", found[-1], began) < order:
+                group, order, method = filled, rank(task, found[-1]), "class program"
     common = scarcity(task)
     if task.effort.name != "fast" and common.size:
         began = time.monotonic()

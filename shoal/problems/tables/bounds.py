@@ -19,6 +19,7 @@ from shoal.model.certificate import Certificate, tight
 from shoal.model.partition import Partition
 from shoal.model.task import Grouping, Task
 from shoal.problems.interrupts import flag
+from shoal.problems.tables.class_program import Tolls, price
 from shoal.problems.tables.lattice import Lattice
 from shoal.problems.tables.rows import Rows
 from shoal.problems.tables.three_phase import residue
@@ -39,6 +40,7 @@ ARGUMENTS = {
     "dual ascent": "row prices that no eligible group of any lattice class exceeds, raised by dual ascent",
     "linear program": "row prices that no eligible group of any lattice class exceeds, from the linear program's dual",
     "combined": "suppressed tuples, plus for every p >= 1 the rows that need more than p stars",
+    "tolls": "rows at their cheapest classes, where common values pay to enter a class and scarce ones are paid",
     "neighbours": "per row what it loses together with its nearest rows, as many as the least group needs",
 }
 
@@ -46,12 +48,13 @@ ARGUMENTS = {
 @dataclass
 class Bounds:
     """Bounds by name, in the recoding's unit, rounded down; seconds spent; prices float64[m] where some were found,
-    cheapest float64[m] those of the cheapest node."""
+    cheapest float64[m] those of the cheapest node; tolls of the class program, for diversity by frequency."""
 
     values: dict[str, float] = field(default_factory=dict)
     seconds: float = 0.0
     prices: np.ndarray | None = None
     cheapest: np.ndarray | None = None
+    tolls: Tolls | None = None
 
     @property
     def best(self) -> tuple[str, float]:
@@ -112,6 +115,9 @@ def lower_bounds(task: Task, rows: Rows, *, until: float | None = None) -> Bound
         found = neighbours(task, rows, until)
         if found is not None:
             out.values["neighbours"] = total(task, found)
+    out.tolls = price(task, until=until)
+    if out.tolls is not None:
+        out.values["tolls"] = out.tolls.value(task)
     out.seconds = time.monotonic() - began
     return out
 

@@ -1,0 +1,94 @@
+"""Tolls of the class program, moved along subgradients, in whole numbers."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+FADE, SHARE, CUT, PATIENCE = 0.7, 0.03, 0.7, 20.0
+GAP = 0.1  # steps aim at a bound so much above the best one
+CALM = 0.02  # shorter steps repeat the same choices, which would spoil the average
+
+
+class Arcs(NamedTuple):
+    """Where rows may go.
+
+    start int64[m + 1], pair int32[a]  rows of cell i may go to the pairs pair[start[i] : start[i + 1]], at least one
+    count int64[m]      rows of each cell
+    first int64[v + 1]  the pairs (class, sensitive value) of class c are first[c] .. first[c + 1] - 1, at least one
+    cost int64[v]       what a row loses there, in whole units
+    scale float64[v]    how far the tolls of a class move compared with others
+    l int64             no value may be more than a share of 1/l of a class
+    most int64          no toll is above it
+    """
+
+    start: np.ndarray
+    pair: np.ndarray
+    count: np.ndarray
+    first: np.ndarray
+    cost: np.ndarray
+    scale: np.ndarray
+    l: int
+    most: int
+
+
+@njit(cache=True, nogil=True)
+def walk(arcs, toll, best, trend, share, passes, least_gap, state):
+    """Some passes of a subgradient method for the tolls that prove most.
+
+    toll int64[p]       in and out, at least 0;  best int64[p] out: those of the largest bound so far
+    trend float64[p]    smoothed direction;  share float64[v] smoothed rows of each class; both in and out
+    least_gap float64   the least that steps aim above the best bound
+    state float64[3]    in and out: largest bound so far, length of steps, passes since it rose
+
+    Bound: the sum over cells of count * least over their pairs of (cost + l toll - sum of the class's tolls), in whole
+    numbers.  A step of Polyak's rule along the smoothed subgradient, cut after some passes in vain.
+    O(passes * (a + p)) time.
+    """
+    reduced, held = np.empty(toll.size, np.int64), np.empty(toll.size, np.int64)
+    for _ in range(passes):
+        for c in range(arcs.cost.size):
+            total = np.int64(0)
+            for p in range(arcs.first[c], arcs.first[c + 1]):
+                total += toll[p]
+            for p in range(arcs.first[c], arcs.first[c + 1]):
+                reduced[p] = arcs.cost[c] + arcs.l * toll[p] - total
+                held[p] = 0
+        bound = np.int64(0)
+        for i in range(arcs.count.size):
+            at = arcs.pair[arcs.start[i]]
+            least = reduced[at]
+            for e in range(arcs.start[i] + 1, arcs.start[i + 1]):
+                p = arcs.pair[e]
+                if reduced[p] < least:
+                    least, at = reduced[p], p
+            bound += arcs.count[i] * least
+            held[at] += arcs.count[i]
+        if bound > state[0]:
+            state[0], state[2] = bound, 0.0
+            best[:] = toll
+        else:
+            state[2] += 1.0
+            if state[2] >= PATIENCE:
+                state[1] *= CUT
+                state[2] = 0.0
+        length = 0.0
+        for c in range(arcs.cost.size):
+            rows = np.int64(0)
+            for p in range(arcs.first[c], arcs.first[c + 1]):
+                rows += held[p]
+            if state[1] > CALM:
+                share[c] += SHARE * (rows - share[c])
+            for p in range(arcs.first[c], arcs.first[c + 1]):
+                trend[p] = (1 - FADE) * (arcs.l * held[p] - rows) + FADE * trend[p]
+                if toll[p] > 0 or trend[p] > 0:
+                    length += arcs.scale[c] * trend[p] * trend[p]
+        if length == 0.0:
+            break
+        step = state[1] * max(GAP * state[0], least_gap) / length
+        for c in range(arcs.cost.size):
+            for p in range(arcs.first[c], arcs.first[c + 1]):
+                move = np.rint(step * arcs.scale[c] * trend[p])
+                toll[p] = np.int64(min(max(toll[p] + move, 0.0), np.float64(arcs.most)))

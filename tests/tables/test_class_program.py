@@ -1,0 +1,225 @@
+"""Tolls never prove more than the optimum, whatever they are; flows are cheapest; what they place is eligible."""
+
+from __future__ import annotations
+
+import time
+from fractions import Fraction
+from itertools import product
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shoal.kernels.flow import ship
+from shoal.model.histogram import Histogram
+from shoal.model.privacy import Requirement
+from shoal.model.recoding import ColumnRecoding, Recoding
+from shoal.model.task import Effort, Task, shortfall
+from shoal.problems.tables.auto import auto
+from shoal.problems.tables.bounds import lower_bounds
+from shoal.problems.tables.class_flow import Filled, fill, flow_start, trimmed
+from shoal.problems.tables.class_program import UNIT, Tolls, build, column, price
+from shoal.problems.tables.lattice import Lattice
+from shoal.problems.tables.rows import Rows
+from tests.oracles.tables_loss import least_loss
+from tests.tables.drawn import KINDS, assert_eligible, census_like, tasks, total
+
+TREES = ("stars", "tree", "heavy")
+
+
+def small(random: np.random.Generator) -> Task | None:
+    """A task of at most six rows with diversity by frequency in its first sensitive column; None: not feasible."""
+    d, s, n = int(random.integers(1, 4)), int(random.integers(1, 3)), int(random.integers(2, 7))
+    found = Histogram.from_rows(random.integers(0, 4, (n, d)) // random.integers(1, 3), random.integers(0, 6, (n, s)))
+    wide = Histogram(
+        found.quasi, found.sensitive, found.count, found.quasi_names, found.sensitive_names, (4,) * d, (6,) * s
+    )
+    frequency = (int(random.integers(2, 4)), *random.integers(1, 3, s - 1).tolist())
+    need = Requirement(int(random.integers(1, 4)), frequency, tuple(random.integers(1, 4, s).tolist()))
+    names = random.choice(TREES, d).tolist()
+    recoding = Recoding(tuple(KINDS[name]() for name in names), "stars" if set(names) == {"stars"} else "ncp")
+    return None if shortfall(wide, need) is not None else Task(wide, need, recoding)
+
+
+def test_no_tolls_prove_more_than_the_optimum_of_hundreds_of_small_tables():
+    random = np.random.default_rng(20)
+    tried = tight = 0
+    for _ in range(700):
+        task = small(random)
+        if task is None:
+            continue
+        best = least_loss(task.histogram, task.requirement, task.recoding)
+        program = build(task, column(task))
+        walked = price(task)
+        draws = [walked.toll, 0 * walked.toll]
+        for top in (0.3, 2.0, 40.0):
+            draws.append(random.integers(0, int(top * UNIT), walked.toll.size))
+            draws.append(draws[-1] * (random.random(walked.toll.size) < 0.2))
+            draws.append(np.clip(walked.toll + random.integers(-1, 2, walked.toll.size) * draws[-2] // 4, 0, None))
+        draws.append(np.full(walked.toll.size, program.arcs.most))
+        for toll in draws:
+            assert program.bound(toll) <= best * UNIT + 1e-6 * UNIT
+            value = Tolls(program, toll, program.bound(toll), np.zeros(0)).value(task)
+            assert total(task, value) <= best + 1e-9
+        tried += 1
+        tight += total(task, walked.value(task)) >= best - 1e-5
+    assert tried > 280
+    assert tight > 0.3 * tried
+
+
+def plainly(task: Task, j: int, toll: dict) -> Fraction:
+    """The bound of the tolls {(rows of a class, value): w} with fractions, each set of rows at its cheapest class."""
+    h, lattice, l = task.histogram, Lattice.of(task.recoding), task.requirement.frequency[j]
+    cheapest: dict[frozenset[int], Fraction] = {}
+    for node in product(*[range(height) for height in lattice.heights]):
+        keys = [tuple(int(lattice.up[c][x][h.quasi[i, c]]) for c, x in enumerate(node)) for i in range(h.cells)]
+        for key in set(keys):
+            inside = frozenset(i for i in range(h.cells) if keys[i] == key)
+            one = min(inside)
+            loss = sum(Fraction(float(lattice.loss[c][x, h.quasi[one, c]])) for c, x in enumerate(node))
+            cheapest[inside] = min(loss, cheapest.get(inside, loss))
+    paid: list[list[Fraction]] = [[] for _ in range(h.cells)]
+    for inside, loss in cheapest.items():
+        values = {int(h.sensitive[i, j]) for i in inside}
+        if len(values) >= l and h.count[list(inside)].sum() >= task.requirement.smallest:
+            taken = sum(toll[inside, v] for v in values)
+            for i in inside:
+                paid[i].append(loss + l * toll[inside, int(h.sensitive[i, j])] - taken)
+    return sum((int(n) * min(p) for n, p in zip(h.count, paid, strict=True)), Fraction(0))
+
+
+@settings(deadline=None, max_examples=100)
+@given(task=tasks(most=8, kinds=TREES, sensitive=(1,)), seed=st.integers(0, 1000))
+def test_the_bound_is_the_formula_of_the_proof(task, seed):
+    j = column(task)
+    if j is None:
+        return
+    program = build(task, j)
+    toll = np.random.default_rng(seed).integers(0, 4, program.owner.size) * (UNIT // 4)
+    named = {}
+    for p in range(program.owner.size):
+        pairs = np.flatnonzero(program.owner == program.owner[p])
+        members = frozenset(program.cell[np.isin(program.arcs.pair, pairs)].tolist())
+        own = int(program.cell[program.arcs.pair == p][0])
+        named[members, int(task.histogram.sensitive[own, j])] = Fraction(int(toll[p]), UNIT)
+    expected, found = plainly(task, j, named), Fraction(program.bound(toll), UNIT)
+    assert float(found) == pytest.approx(float(expected), abs=1e-6)
+    assert found <= expected + Fraction(1, 10**12)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.data())
+def test_a_flow_is_as_cheap_as_the_cheapest(data):
+    n = data.draw(st.integers(2, 7))
+    ends = st.tuples(st.integers(0, n - 1), st.integers(0, n - 1), st.integers(0, 5), st.integers(-4, 9))
+    arcs = [a for a in data.draw(st.lists(ends, max_size=18)) if a[0] < a[1]]  # no circle, so none of negative cost
+    arcs += [(u, n, 50, 60) for u in range(n)]
+    supply = np.array([*data.draw(st.lists(st.integers(0, 4), min_size=n, max_size=n)), 0])
+    supply[n] = -supply.sum()
+    graph = nx.MultiDiGraph()
+    graph.add_nodes_from((u, {"demand": -int(supply[u])}) for u in range(n + 1))
+    graph.add_edges_from((u, v, {"capacity": room, "weight": cost}) for u, v, room, cost in arcs)
+    best = nx.network_simplex(graph)[0]
+    exact = n + 2  # costs this much finer than the last error
+    tail, head = np.array([a[0] for a in arcs]), np.array([a[1] for a in arcs])
+    cost = np.array([a[3] for a in arcs]) * exact
+    order = np.argsort(np.concatenate([tail, head]), kind="stable")
+    place = np.argsort(order)
+    a = tail.size
+    left = np.concatenate([[x[2] for x in arcs], np.zeros(a, int)])[order].astype(np.int64)
+    excess, potential = supply.astype(np.int64), np.zeros(n + 1, np.int64)
+    start = np.searchsorted(np.concatenate([tail, head])[order], np.arange(n + 2))
+    ship(start, np.concatenate([head, tail])[order].astype(np.int32), left, np.concatenate([cost, -cost])[order],
+         np.concatenate([place[a:], place[:a]])[order].astype(np.int32), excess, potential, 60 * exact, 8)  # fmt: skip
+    sent = left[place[a:]]
+    assert not excess.any()
+    assert (left >= 0).all()
+    assert int(sent @ cost) == best * exact
+
+
+@settings(deadline=None, max_examples=100)
+@given(task=tasks(most=10, kinds=TREES, sensitive=(1,), steps="fast"))
+def test_what_the_flow_places_is_eligible(task):
+    rows = Rows.of(task)
+    tolls = price(task)
+    if tolls is None:
+        return
+    group = flow_start(task, rows, tolls)
+    assert_eligible(task, rows.partition(group))
+    filled = fill(task, rows.k, tolls, np.floor(tolls.share / tolls.program.arcs.l + 0.5).astype(np.int64))
+    label = trimmed(rows, tolls.program, filled)
+    assert rows.eligible(label, tolls.program.loss.size)[label[label >= 0]].all()
+
+
+@settings(deadline=None, max_examples=100)
+@given(data=st.data())
+def test_a_class_keeps_the_largest_part_that_is_eligible(data):
+    held = np.array(data.draw(st.lists(st.integers(1, 9), min_size=3, max_size=7)))
+    random = np.random.default_rng(0)
+    histogram = Histogram.from_rows(
+        np.repeat(random.integers(0, 1, held.size), held), np.repeat(np.arange(held.size), held)
+    )
+    task = Task(histogram, Requirement(1, (3,), (1,)), Recoding.stars(histogram))
+    program = build(task, 0)
+    assert program.loss.tolist() == [0.0]
+    order = np.argsort(program.arcs.pair)
+    filled = Filled(program.cell[order], program.arcs.pair[order].astype(np.int64), held, held, np.array([held.sum()]))
+    kept = int((trimmed(Rows.of(task), program, filled) >= 0).sum())
+    eligible = [sum(np.minimum(held, h)) for h in range(1, 10) if sum(np.minimum(held, h)) >= 3 * min(h, max(held))]
+    assert kept == max(eligible)
+
+
+def test_tolls_prove_more_than_the_other_bounds_and_lead_to_a_cheaper_partition():
+    histogram = census_like(3000, 3, columns=5)
+    task = Task(histogram, Requirement(1, (6,), (1,)), Recoding.stars(histogram), Effort("fast"), seed=1)
+    found = auto(task)
+    values = found.certificate.details["bounds"]
+    assert values["tolls"] > 1.02 * max(v for name, v in values.items() if name != "tolls")
+    assert found.certificate.lower_bound == values["tolls"]
+    assert found.certificate.bound.startswith("tolls: ")
+    cost = {a["method"]: a["cost"] for a in found.attempts}
+    assert found.method == "class program"
+    assert found.certificate.cost == cost["class program"] < 0.96 * cost["cascade"]
+    assert_eligible(task, found.partition)
+
+
+def test_the_same_seed_gives_the_same_start_and_bound():
+    histogram = census_like(1500, 5, columns=4)
+    columns = tuple(ColumnRecoding.stars(size, 0.7) for size in histogram.quasi_sizes)
+    task = Task(histogram, Requirement(8, (4,), (1,)), Recoding(columns), Effort("balanced"), seed=3)
+    one, two = price(task), price(task)
+    assert (one.toll == two.toll).all()
+    assert one.proved == two.proved
+    rows = Rows.of(task)
+    group = flow_start(task, rows, one)
+    assert (group == flow_start(task, rows, two)).all()
+    assert_eligible(task, rows.partition(group))
+
+
+def test_a_budget_in_seconds_is_heeded():
+    histogram = census_like(3000, 6, columns=4)
+    task = Task(histogram, Requirement(1, (5,), (1,)), Recoding.stars(histogram), Effort("seconds", 5.0))
+    rows = Rows.of(task)
+    assert "tolls" not in lower_bounds(task, rows, until=0.0).values
+    tolls = price(task, until=time.monotonic() + 1.0)
+    assert tolls.proved > 0
+    assert flow_start(task, rows, tolls, 0.0) is None
+    assert flow_start(task, rows, tolls, time.monotonic() + 2.0) is not None
+
+
+def test_where_nothing_is_asked_by_frequency_or_columns_are_sets_there_are_no_tolls():
+    histogram = census_like(200, 7, columns=2)
+    stars = Recoding.stars(histogram)
+    sets = Recoding(tuple(ColumnRecoding.set(size) for size in histogram.quasi_sizes))
+    for need, recoding in ((Requirement(5, (1,), (1,)), stars), (Requirement(1, (1,), (3,)), stars),
+                           (Requirement(1, (3,), (1,)), sets)):  # fmt: skip
+        assert price(Task(histogram, need, recoding)) is None
+
+
+def test_rows_above_a_ceiling_have_no_class_and_there_are_no_tolls():
+    node = np.array([[0, 1, 2, 3], [0, 0, 1, 1], [0, 0, 0, 0]])
+    histogram = Histogram.from_rows(np.array([0, 0, 1, 1, 2, 3]), np.array([0, 1, 2, 3, 0, 0]))
+    task = Task(histogram, Requirement(1, (2,), (1,)), Recoding((ColumnRecoding.tree(node, ceiling=1),)))
+    assert price(task) is None
