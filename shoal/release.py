@@ -7,7 +7,7 @@ import hashlib
 import json
 import platform
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -140,7 +140,7 @@ class Release:
         if sign is not None:
             signing.private_key(sign)  # refused before any work
         clock = time.perf_counter()
-        content, shown = self._content(path)
+        content, shown, text = self._content(path)
         facts: dict[str, Any] = {}
         if shown != dict(self.stars):
             facts["starred_as_missing"] = [name for name, count in self.stars.items() if count != shown[name]]
@@ -152,7 +152,7 @@ class Release:
             clock = time.perf_counter()
 
         def judge_bytes(temporary: Path) -> None:
-            audit, facts["sha256"], facts["bytes"] = self._judge_file(temporary, self._separator(path), shown)
+            audit, facts["sha256"], facts["bytes"] = self._judge_file(temporary, self._separator(path), shown, text)
             self._accept(audit)
             self.__dict__["audit"] = audit
             self.seconds["verify"] = time.perf_counter() - clock
@@ -173,8 +173,8 @@ class Release:
         given = (self.from_path, *self.policy.files)
         return [p for p in given if p is not None]
 
-    def _content(self, path: Path) -> tuple[pl.DataFrame, dict[str, int]]:
-        """The table as the file can hold it, and the stars each quasi-identifier then shows as text."""
+    def _content(self, path: Path) -> tuple[pl.DataFrame, dict[str, int], Collection[str]]:
+        """The table as the file can hold it, the stars each quasi-identifier then shows, and what stands as text."""
         from shoal.engines.columns import starred_text
         from shoal.engines.files import kind_of
         from shoal.engines.open import open_table
@@ -188,17 +188,19 @@ class Release:
         )
         kind = kind_of(path)
         if kind == "csv":
-            return starred_text(content, self.stars, self.published, self.policy.star, self.policy.sensitive)
+            told, shown = starred_text(content, self.stars, self.published, self.policy.star, self.policy.sensitive)
+            return told, shown, content.columns
         if kind == "parquet":
-            return content, dict(self.stars)
+            return content, dict(self.stars), ()
         bare = content.height and content.select(pl.all_horizontal(pl.all().is_null())).to_series().any()
+        text = {c.name for c in content if text_in_excel(c)}
         told = {
             name: count
             for name, count in self.stars.items()
-            if count and (bare or not content[name].count() or text_in_excel(content[name]))
+            if count and (bare or name in text or not content[name].count())
         }
         content, shown = starred_text(content, told, self.published, self.policy.star)
-        return content, dict(self.stars) | shown
+        return content, dict(self.stars) | shown, text | set(told)
 
     def _separator(self, path: Path) -> str:
         """As in the table that came, if the new file is not of another kind."""
@@ -207,9 +209,10 @@ class Release:
         usual = usual_separator(path)
         return usual if usual != "," else self.separator or usual
 
-    def _judge_file(self, path: Path, separator: str, stars: Mapping[str, int]) -> tuple[Audit, str, int]:
+    def _judge_file(
+        self, path: Path, separator: str, stars: Mapping[str, int], text: Collection[str]
+    ) -> tuple[Audit, str, int]:
         """Read the bytes again: privacy, stars, and that every published tuple stands there as often as decided."""
-        from shoal.engines.files import kind_of
         from shoal.judge.file import judge_release
 
         blank = [name for name, count in self.stars.items() if count != stars[name]]
@@ -220,7 +223,7 @@ class Release:
             self.policy.privacy,
             star=self.policy.star,
             stars=stars,
-            expected=self.expected.counts(text=kind_of(path) == "csv", blank=blank),
+            expected=self.expected.counts(text=text, blank=blank),
             orders=self.orders,
             separator=separator,
         )

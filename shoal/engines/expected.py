@@ -29,22 +29,22 @@ class Expected:
     starred: Sequence[np.ndarray]
     sensitive: Sequence[Coded]
 
-    def counts(self, *, text: bool = False, blank: Collection[str] = ()) -> tuple[pl.DataFrame, np.ndarray]:
+    def counts(self, *, text: Collection[str] = (), blank: Collection[str] = ()) -> tuple[pl.DataFrame, np.ndarray]:
         """One line per triple of the partition, and its rows.
 
-        text   values as they stand in a file of text
-        blank  there, the columns whose stars stand as missing values
+        text   the columns that stand as text, in a file of text all of them
+        blank  of these, the columns whose stars stand as missing values
         """
         cell, group = self.partition.cell, self.partition.group
         made: list[pl.Series] = []
         for j, column in enumerate(self.columns):
             values = column.values
-            if text:
+            if column.name in text:
                 hidden = column.name in blank
                 shown = [None if hidden and s else t for t, s in zip(self.texts[j], self.starred[j], strict=True)]
                 values = pl.Series(shown, dtype=pl.String)
             made.append(values.gather(column.index[group]).alias(column.name))
         for j, coded in enumerate(self.sensitive):
-            values = pl.Series(coded.texts(), dtype=pl.String) if text else coded.values
+            values = pl.Series(coded.texts(), dtype=pl.String) if coded.name in text else coded.values
             made.append(values.gather(self.histogram.sensitive[cell, j]).alias(coded.name))
         return pl.DataFrame(made), self.partition.count

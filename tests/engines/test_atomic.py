@@ -144,7 +144,7 @@ def test_a_kill_between_the_renames_is_recognized(tmp_path: Path, release: shoal
         assert found.holds
         assert {n: b for n, b in state(tmp_path).items() if n in old} == old
     else:
-        check, holds, said = found.findings[0]
+        check, holds, said, _how = found.findings[0]
         assert (check, holds) == ("file", False)
         assert "the certificate belongs to another version of this release" in said
         assert "the certificate is the older" in said
