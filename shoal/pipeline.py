@@ -70,7 +70,7 @@ def prepare(
     from shoal.problems.tables import group
 
     asked = Policy.of(policy, **settings)
-    need = requirement(asked.privacy, asked.sensitive)
+    requirement(asked.privacy, asked.sensitive)
     seconds: dict[str, float] = {}
     clock = time.perf_counter()
 
@@ -91,6 +91,7 @@ def prepare(
     counted = table.count(asked.grouped, asked.sensitive)
     texts = [column.texts() for column in counted.quasi]
     _refuse_stars(asked, texts)
+    need = requirement(asked.privacy, asked.sensitive, counted.histogram)
     refuse_infeasible(counted.histogram, need, lambda j, code: counted.sensitive[j].texts()[code] or "missing")
     lap("histogram")
 
