@@ -14,11 +14,11 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from shoal.errors import InfeasibleError, PolicyError  # noqa: E402
-from shoal.model.histogram import Histogram  # noqa: E402
-from shoal.model.privacy import MODELS, restore  # noqa: E402
-from shoal.problems.tables import group  # noqa: E402
-from tests.oracles.models import least_stars, meets  # noqa: E402
+from shoal.errors import InfeasibleError, PolicyError
+from shoal.model.histogram import Histogram
+from shoal.model.privacy import MODELS, restore
+from shoal.problems.tables import group
+from tests.oracles.models import least_stars, meets
 
 METHODS = (
     "auto", "three_phase", "cascade", "improve", "hilbert", "three_phase_hilbert", "mondrian", "top_down",

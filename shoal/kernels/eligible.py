@@ -90,12 +90,14 @@ def _column_gap(rules, i, held, seen, kinds, n):
         for y in range(kinds):
             common += min(held[seen[y]] / n, rules.table[at + seen[y]])
         return max(0.0, 1.0 - common - number - CLOSE)
-    m = rules.size[rules.column[i]]
-    run, total = np.int64(0), 0.0
-    for v in range(m):
-        run += held[v]
-        total += abs(run / n - rules.table[at + v])
-    return max(0.0, total / max(m - 1, 1) - number - CLOSE)
+    run, total, before = np.int64(0), 0.0, 0.0
+    for v in range(rules.size[rules.column[i]]):
+        upto = rules.table[at + v]
+        if upto > before:  # else no row of the table has this value
+            run += held[v]
+            total += abs(run / n - upto)
+        before = upto
+    return max(0.0, total / rules.whole[i] - number - CLOSE)
 
 
 @njit(**INNER)

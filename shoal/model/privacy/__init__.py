@@ -6,7 +6,8 @@ Algorithms see models only as a ``Requirement``; ``shoal.judge`` knows the model
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
+from dataclasses import fields
 from typing import Any
 
 from shoal.errors import PolicyError
@@ -22,10 +23,10 @@ from shoal.model.privacy.share import AlphaKAnonymity
 from shoal.model.privacy.simultaneous import SimultaneousLDiversity
 from shoal.model.privacy.size import KAnonymity
 from shoal.model.privacy.t_closeness import TCloseness
+from shoal.model.shorthands import SHORTHANDS
 
 __all__ = [
     "MODELS",
-    "SHORTHANDS",
     "AlphaKAnonymity",
     "BetaLikeness",
     "DeltaDisclosure",
@@ -38,9 +39,9 @@ __all__ = [
     "RecursiveLDiversity",
     "Requirement",
     "Rule",
-    "Shorthand",
     "SimultaneousLDiversity",
     "TCloseness",
+    "by_shorthand",
     "describe",
     "requirement",
     "restore",
@@ -64,45 +65,15 @@ MODELS: dict[str, type[Model]] = {
 }
 
 
-@dataclass(frozen=True)
-class Shorthand:
-    """A model by one keyword of a policy, one key of its file and one flag.
-
-    kinds  the type of each number the flag takes, separated by commas; fixed: parameters that go without saying
-    """
-
-    model: type[Model]
-    kinds: tuple[type, ...]
-    help: str
-    fixed: tuple[tuple[str, Any], ...] = ()
-
-    def make(self, name: str, value: Any) -> Model:
-        """The model a shorthand stands for; PolicyError for the wrong number of values."""
-        if len(self.kinds) == 1:
-            return self.model(value, **dict(self.fixed))  # type: ignore[call-arg]
-        if isinstance(value, str) or not hasattr(value, "__len__") or len(value) != len(self.kinds):
-            raise PolicyError(f"{name}={value!r}: give {('one', 'two', 'three')[len(self.kinds) - 1]} numbers")
-        return self.model(*value, **dict(self.fixed))
-
-
-SHORTHANDS: dict[str, Shorthand] = {
-    "k": Shorthand(KAnonymity, (int,), "At least k rows in every group."),
-    "l": Shorthand(LDiversity, (int,), "At most 1/l of a group share a sensitive value."),
-    "distinct_l": Shorthand(DistinctLDiversity, (int,), "At least l different sensitive values."),
-    "entropy_l": Shorthand(EntropyLDiversity, (float,), "Entropy of a group at least log l."),
-    "recursive_cl": Shorthand(RecursiveLDiversity, (float, int), "Recursive (c,l)-diversity, as c,l."),
-    "alpha_k": Shorthand(AlphaKAnonymity, (float, int), "(alpha,k)-anonymity, as alpha,k."),
-    "t": Shorthand(TCloseness, (float,), "Within t of the table's distribution (equal distance)."),
-    "t_ordered": Shorthand(
-        TCloseness, (float,), "Within t by the earth mover's distance over the values' order.", (("distance", "ordered"),)
-    ),
-    "beta": Shorthand(BetaLikeness, (float,), "Enhanced beta-likeness."),
-    "beta_basic": Shorthand(BetaLikeness, (float,), "Basic beta-likeness.", (("enhanced", False),)),
-    "delta": Shorthand(DeltaDisclosure, (float,), "Delta-disclosure: |log(p / q)| < delta for every value."),
-    "simultaneous_l": Shorthand(
-        SimultaneousLDiversity, (int,), "Every row lies in l rows that differ in every sensitive column."
-    ),
-}
+def by_shorthand(name: str, value: Any) -> Model:
+    """The model that a shorthand such as ``t`` stands for; PolicyError for the wrong number of values."""
+    short = SHORTHANDS[name]
+    model: Any = MODELS[short.model]
+    if len(short.kinds) == 1:
+        return model(value, **dict(short.fixed))  # type: ignore[no-any-return]
+    if isinstance(value, str) or not isinstance(value, Sequence) or len(value) != len(short.kinds):
+        raise PolicyError(f"{name}={value!r}: give two numbers")
+    return model(*value, **dict(short.fixed))  # type: ignore[no-any-return]
 
 
 def restore(data: dict[str, Any]) -> Model:

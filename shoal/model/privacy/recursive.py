@@ -46,9 +46,7 @@ class RecursiveLDiversity(Model):
         """r1 < c (n - r1) for l >= 2, and the tail is never empty."""
         m = max(int((table > 0).sum()), 1)
         share = self.c / (1 + self.c) if self.l >= 2 else 1.0
-        size = least_size(
-            lambda n: self.holds(np.full(m, n // m) + (np.arange(m) < n % m), table), int(table.sum())
-        )
+        size = least_size(lambda n: self.holds(np.full(m, n // m) + (np.arange(m) < n % m), table), int(table.sum()))
         return Implied(size=size, share=whole_share(share), distinct=self.l)
 
     def measure(self, table: np.ndarray) -> Measure:

@@ -78,9 +78,7 @@ class Requirement:
         return Requirement(self.k, self.frequency, self.distinct)
 
 
-def requirement(
-    models: Sequence[Model], sensitive: Sequence[str], histogram: Histogram | None = None
-) -> Requirement:
+def requirement(models: Sequence[Model], sensitive: Sequence[str], histogram: Histogram | None = None) -> Requirement:
     """The conjunction of models as a Requirement on a table; without a table the request alone is checked.
 
     Raises PolicyError for a model of a column that is not there, and for one that is not monotone.

@@ -40,7 +40,7 @@ class SimultaneousLDiversity(Model):
         return self.level(counts, table) >= self.l
 
     def implied(self, table: np.ndarray) -> Implied:
-        return Implied(size=self.l, distinct=self.l)
+        return Implied(distinct=self.l)
 
     def measure(self, table: np.ndarray) -> Measure:
         return Measure("tuples", 0.0, self.l)

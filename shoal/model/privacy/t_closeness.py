@@ -39,7 +39,8 @@ class TCloseness(Model):
         return f"the distribution of every group is within {self.t} of the table's ({self.distance} distance)"
 
     def level(self, counts: np.ndarray, table: np.ndarray) -> float:
-        apart = counts / counts.sum() - table / table.sum()
+        here = table > 0
+        apart = counts[here] / counts.sum() - table[here] / table.sum()
         if self.distance == "equal":
             return float(np.abs(apart).sum() / 2)
         return float(np.abs(np.cumsum(apart)).sum() / (apart.size - 1)) if apart.size > 1 else 0.0
@@ -54,7 +55,7 @@ class TCloseness(Model):
         cut off; ordered, every cumulated share rounded by itself, which keeps their order.
         """
         rows = int(table.sum())
-        q = table / max(rows, 1)
+        q = table[table > 0] / max(rows, 1)
         if self.distance == "equal":
 
             def nearest(n: int) -> float:
@@ -73,4 +74,5 @@ class TCloseness(Model):
 
     def measure(self, table: np.ndarray) -> Measure:
         q = table / max(table.sum(), 1)
-        return Measure(self.distance, self.t, 0, tuple((q if self.distance == "equal" else np.cumsum(q)).tolist()))
+        steps = max(int((table > 0).sum()) - 1, 1)
+        return Measure(self.distance, self.t, steps, tuple((q if self.distance == "equal" else np.cumsum(q)).tolist()))

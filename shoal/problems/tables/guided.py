@@ -36,7 +36,11 @@ def guided(
     """
     from shoal.kernels.guided import publish_priced
 
-    if rows.need.rules or rows.frequency.size > 1 or (rows.frequency.size and (rows.frequency[0] > 1 or rows.distinct[0] > 2)):
+    if (
+        rows.need.rules
+        or rows.frequency.size > 1
+        or (rows.frequency.size and (rows.frequency[0] > 1 or rows.distinct[0] > 2))
+    ):
         return None
     histogram = task.histogram
     lattice = Lattice.of(task.recoding)

@@ -215,7 +215,11 @@ def _cuts(task: Task, order: np.ndarray) -> Iterator[tuple[str, Partition]]:
     if not columns and histogram.rows * 2 * need.k * max(d, 1) * max(h, 1) <= MOST_STEPS:
         yield "least cuts", _least_cuts(histogram, task.recoding, need.k, order)
         return
-    if len(columns) == 1 and not need.rules and histogram.rows * np.unique(histogram.sensitive[:, columns[0]]).size <= MOST_STEPS:
+    if (
+        len(columns) == 1
+        and not need.rules
+        and histogram.rows * np.unique(histogram.sensitive[:, columns[0]]).size <= MOST_STEPS
+    ):
         yield "queues", _queues(histogram, need, columns[0], order)
         if task.effort.name == "fast":
             return
