@@ -676,7 +676,8 @@ def improve(slots, leaf, cell, first, near_cell, sensitive, group, groups, k, fr
             continue
         near = Near(
             big.leaf[:r], big.value[:r], big.group[:r], big.member, big.size, big.held, big.state, big.price,
-            big.rest[:r], big.k, big.frequency, big.distinct, big.rules, big.code, big.who, big.many, big.count, big.seen,
+            big.rest[:r], big.k, big.frequency, big.distinct, big.rules, big.code, big.who, big.many, big.count,
+            big.seen,
         )  # fmt: skip
         for x in range(r):
             for t in range(width):

@@ -228,7 +228,7 @@ def _models(values: dict[str, Any]) -> tuple[PrivacyModel, ...]:
             models.append(restore(dict(item)))
         elif isinstance(item, str) and item in PRESETS:
             models.append(KAnonymity(PRESETS[item][0]))
-        elif hasattr(item, "monotone"):
+        elif isinstance(item, PrivacyModel):
             models.append(item)
         else:
             raise PolicyError(f"privacy holds {item!r}, which is not a privacy model such as KAnonymity(5)")

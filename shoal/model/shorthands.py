@@ -1,4 +1,4 @@
-"""Privacy models by one keyword of a policy, one key of its file and one flag; imports nothing, so flags cost nothing."""
+"""Privacy models by one keyword of a policy, one key of its file and one flag; light, so that flags cost nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every privacy model as the solvers enforce it, against exhaustive search; ``tools/oracle_models.py`` runs far longer."""
+"""Every privacy model as the solvers enforce it, against exhaustive search; ``tools/oracle_models.py`` runs longer."""
 
 from __future__ import annotations
 

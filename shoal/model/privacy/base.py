@@ -99,9 +99,10 @@ class Model:
     def refusal(self, counts: np.ndarray, name: str) -> str:
         """Why no table can meet the model, by how much, and what would pass; counts of the whole table."""
         level = self.level(counts, counts)
+        end = "least" if self.weaker is max else "most"
         return (
             f"the whole table has {self.short} = {level:.6g} of {name} in one group, so no table in which "
-            f"{self.words()} exists; ask for {self.short} = {level:.6g} at the {'least' if self.weaker is max else 'most'}"
+            f"{self.words()} exists; ask for {self.short} = {level:.6g} at the {end}"
         )
 
 
@@ -131,7 +132,7 @@ def describe(model: Model) -> dict[str, Any]:
     return {"model": type(model).__name__, **{k: v for k, v in plain.items() if v is not None}}
 
 
-def reach(shares: Sequence[float], total: float) -> int:
+def reach(shares: Sequence[float] | np.ndarray, total: float) -> int:
     """How many of the largest shares it takes to reach a total."""
     upto = np.cumsum(np.sort(np.asarray(shares, float))[::-1])
     return int(np.searchsorted(upto, total - CLOSE) + 1)
@@ -145,4 +146,4 @@ def least_size(possible: Any, most: int) -> int:
 
 def whole_share(share: float) -> int:
     """The largest integer L with 1/L at least a share."""
-    return max(int(math.floor(1 / min(max(share, CLOSE), 1.0) + CLOSE)), 1)
+    return max(math.floor(1 / min(max(share, CLOSE), 1.0) + CLOSE), 1)

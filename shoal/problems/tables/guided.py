@@ -31,8 +31,8 @@ def guided(
     allowances  loss per row above the prices that is accepted, pass by pass, rising
     most        only so many of the cheapest nodes are visited, without asking first which of them could matter
     finish      places the rows left over, ``rows.place`` unless told
-    None where it does not apply (diversity by frequency, other models, more than two values asked, several sensitive columns) or
-    time ran out.
+    None where it does not apply (diversity by frequency, other models, more than two values asked, several sensitive
+    columns) or time ran out.
     """
     from shoal.kernels.guided import publish_priced
 
