@@ -496,7 +496,83 @@ def _grow(slots, near, groups, target, random):
                 near.price[best] = joined(slots, near.state[best], near.state[best], np.inf)
                 left -= 1
         if left == waiting:
+            return _pool(slots, near, made) if near.rules.kind.size else -1
+    return made
+
+
+@njit(**INNER)
+def _holds(near, g):
+    """Whether group g is eligible as it is.  O(r s)."""
+    if near.size[g] < near.k[0]:
+        return False
+    for j in range(near.frequency.size):
+        kinds, top = 0, 0
+        for x in range(near.group.size):
+            kinds += near.held[g, j, x] > 0
+            top = max(top, near.held[g, j, x])
+        if kinds < near.distinct[j] or top * near.frequency[j] > near.size[g]:
+            return False
+    return _gap(near, g, -1, -1) <= 0.0
+
+
+@njit(**INNER)
+def _absorb(slots, near, g, into):
+    """All rows of group g move to another."""
+    while near.size[g] > 0:
+        x = near.member[g, near.size[g] - 1]
+        _drop(near, x)
+        _put(near, x, into)
+        for t in range(near.leaf.shape[1]):
+            a = near.leaf[x, t]
+            near.state[into, t] = a if near.size[into] == 1 else join(slots, t, near.state[into, t], a)
+
+
+@njit(**INNER)
+def _pool(slots, near, made):
+    """Rows without a group join, together, the groups that make them eligible at the least loss; returns the groups.
+
+    Ends at the latest with everything in one group, which is a union of eligible ones.
+    """
+    r, pool = near.group.size, made
+    near.size[pool] = 0
+    for j in range(near.frequency.size):
+        for x in range(r):
+            near.held[pool, j, x] = 0
+    for x in range(r):
+        if near.group[x] < 0:
+            _put(near, x, pool)
+            for t in range(near.leaf.shape[1]):
+                a = near.leaf[x, t]
+                near.state[pool, t] = a if near.size[pool] == 1 else join(slots, t, near.state[pool, t], a)
+    made += 1
+    while not _holds(near, pool):
+        if made == 1:
             return -1
+        best, least = -1, np.inf
+        for g in range(made):
+            if g == pool:
+                continue
+            n = 0
+            for i in range(near.size[g]):
+                near.who[n] = near.member[g, i]
+                n += 1
+            for i in range(near.size[pool]):
+                near.who[n] = near.member[pool, i]
+                n += 1
+            gap = group_gap(near.rules, near.code, near.who, near.many, n, near.count, near.seen)
+            price = n * joined(slots, near.state[g], near.state[pool], np.inf) - near.size[g] * near.price[g]
+            price += 10.0 * n * gap
+            if price < least:
+                best, least = g, price
+        _absorb(slots, near, pool, best)
+        made -= 1
+        if pool < made:  # the last group takes the empty place
+            _absorb(slots, near, made, pool)
+            near.price[pool] = near.price[made]
+            pool = pool if best == made else best
+        else:
+            pool = best
+    near.price[pool] = joined(slots, near.state[pool], near.state[pool], np.inf)
     return made
 
 

@@ -92,6 +92,10 @@ class Model:
         """Size, share and number of values that follow; never more than the model asks."""
         return Implied()
 
+    def stand_in(self) -> int | None:
+        """An l whose frequency form implies the model, if there is one: somewhere to start from, never what is asked."""
+        return None
+
     def measure(self, table: np.ndarray) -> Measure:
         """The model as numbers for the compiled test."""
         raise NotImplementedError

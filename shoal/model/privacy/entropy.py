@@ -48,6 +48,10 @@ class EntropyLDiversity(Model):
         size = least_size(lambda n: _entropy(_even(n, m)) >= asked, int(table.sum()))
         return Implied(size=size, share=whole_share(high), distinct=math.ceil(self.l - 1e-6))
 
+    def stand_in(self) -> int | None:
+        """Entropy is at least min-entropy."""
+        return math.ceil(self.l)
+
     def measure(self, table: np.ndarray) -> Measure:
         return Measure("entropy", math.log(self.l))
 

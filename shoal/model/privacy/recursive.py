@@ -49,6 +49,10 @@ class RecursiveLDiversity(Model):
         size = least_size(lambda n: self.holds(np.full(m, n // m) + (np.arange(m) < n % m), table), int(table.sum()))
         return Implied(size=size, share=whole_share(share), distinct=self.l)
 
+    def stand_in(self) -> int | None:
+        """r1 <= n / L leaves a tail of at least n - (l - 1) n / L."""
+        return math.floor(self.l - 1 + 1 / self.c) + 1
+
     def measure(self, table: np.ndarray) -> Measure:
         return Measure("recursive", self.c, self.l)
 

@@ -73,9 +73,15 @@ class Requirement:
         return max((self.k, *self.frequency, *self.distinct))
 
     @property
-    def relaxed(self) -> Requirement:
-        """The same without rules: weaker, so its bounds are bounds."""
-        return Requirement(self.k, self.frequency, self.distinct)
+    def stand_in(self) -> Requirement | None:
+        """A requirement without rules that implies this one, if there is one; its answers are answers, not its bounds."""
+        frequency = list(self.frequency)
+        for rule in self.rules:
+            implies = rule.model.stand_in()
+            if implies is None:
+                return None
+            frequency[rule.columns[0]] = max(frequency[rule.columns[0]], implies)
+        return Requirement(self.k, tuple(frequency), self.distinct)
 
 
 def requirement(models: Sequence[Model], sensitive: Sequence[str], histogram: Histogram | None = None) -> Requirement:

@@ -49,6 +49,9 @@ class AlphaKAnonymity(Model):
         distinct = int(np.ceil(1 / self.alpha - 1e-6))
         return Implied(size=max(size, self.k), share=whole_share(self.alpha), distinct=distinct)
 
+    def stand_in(self) -> int | None:
+        return int(np.ceil(1 / self.alpha - 1e-12))
+
     def measure(self, table: np.ndarray) -> Measure:
         return Measure("band", 0.0, 0, tuple(np.tile([0.0, self.alpha], table.size).tolist()))
 

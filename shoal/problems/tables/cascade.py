@@ -10,6 +10,7 @@ better of the two is returned, so its promise holds here too.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ import numpy as np
 from shoal.errors import InfeasibleError
 from shoal.model.certificate import Guarantee
 from shoal.model.partition import Partition
-from shoal.model.task import Grouping, Task
+from shoal.model.task import Grouping, Task, shortfall
 from shoal.problems.tables.eligible import rules_of
 from shoal.problems.tables.lattice import ENUMERATED, Lattice
 from shoal.problems.tables.rows import Rows
@@ -45,7 +46,14 @@ def start(task: Task, rows: Rows) -> np.ndarray:
     if not task.histogram.cells:
         return np.zeros(0, np.int64)
     cell, group, count = walk(task)
-    return rows.place(rows.cut(rows.spread(cell, group, count)))
+    found = rows.place(rows.cut(rows.spread(cell, group, count)))
+    easier = task.requirement.stand_in if task.requirement.rules else None
+    if easier is None or shortfall(task.histogram, easier) is not None:
+        return found
+    # Frequencies have a cascade of their own, so a stricter requirement may start better than the one asked.
+    strict = replace(task, requirement=easier)
+    other = start(strict, Rows.of(strict))
+    return min((found, other), key=lambda labels: rank(task, rows.partition(labels)))
 
 
 def walk(task: Task) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -146,7 +146,9 @@ class Rows:
         pieces = np.maximum(pieces, 1)
         while True:
             first = np.cumsum(pieces) - pieces
-            if self.frequency.size:
+            if self.need.rules:
+                out[inside] = first[label] + self._along(label, cell, pieces)
+            elif self.frequency.size:
                 out[inside] = first[label] + rank % pieces[label]
             else:
                 out[inside] = first[label] + rank * pieces[label] // rows[label]
@@ -158,6 +160,22 @@ class Rows:
                 return out
             fewer = np.minimum(pieces - 1, pieces * 4 // 5) if self.need.rules else pieces // 2
             pieces = np.where(bad, fewer, pieces)
+
+    def _along(self, label: np.ndarray, cell: np.ndarray, pieces: np.ndarray) -> np.ndarray:
+        """The piece of each row where the rows of each value are spread evenly over the pieces in their order.
+
+        Rows are sorted by (label, values, cell), so a piece gets rows that lie near each other; its rows of a value
+        are as many as the whole group's share, rounded up or down.
+        """
+        values = self.sensitive[cell].astype(np.int64)
+        new = np.ones(label.size, bool)
+        new[1:] = (np.diff(label) != 0) | np.diff(values, axis=0).any(axis=1)
+        begin = np.flatnonzero(new)
+        held = np.diff(np.append(begin, label.size))
+        run = np.cumsum(new) - 1
+        rank = np.arange(label.size) - begin[run]
+        shift = (np.arange(begin.size) * 0.6180339887498949) % 1.0  # else all values would round alike
+        return np.asarray(np.floor((rank + shift[run]) * pieces[label] / held[run])).astype(np.int64)
 
     @staticmethod
     def _counts(label: np.ndarray, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
