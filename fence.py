@@ -27,7 +27,8 @@ ROOMS: dict[str, set[str]] = {
     "hardness": MODEL | {"networkx", "shoal.hardness"},
     "recoding": MODEL | {"shoal.recoding"},
     "judge": MODEL | {"polars", "scipy", "shoal.judge"},
-    "engines": MODEL | {"narwhals", "polars", "duckdb", "pyarrow", "pandas", "pyspark", "geopandas", "shoal.engines"},
+    "engines": MODEL
+    | {"narwhals", "polars", "fastexcel", "duckdb", "pyarrow", "pandas", "pyspark", "geopandas", "shoal.engines"},
     "report": MODEL | {"matplotlib", "shoal.report"},
     "experiments": {"numpy", "matplotlib", "shoal"},
     "recodings.py": {"numpy", "shoal"},
@@ -35,6 +36,7 @@ ROOMS: dict[str, set[str]] = {
     "pipeline.py": {"numpy", "narwhals", "polars", "shoal"},
     "release.py": {"polars", "shoal"},
     "checking.py": {"polars", "shoal.errors", "shoal.model", "shoal.judge", "shoal.engines", "shoal.release"},
+    "utility": {"numpy", "polars", "shoal"},
     "cli": {"numpy", "typer", "rich", "polars", "shoal"},
 }
 

@@ -7,10 +7,42 @@ Names are looked up when first used, so that ``import shoal`` costs next to noth
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:  # what a type checker and an editor see; ``_WHERE`` finds the same names when they are used
+    from shoal import hardness as hardness
+    from shoal.checking import verify as verify
+    from shoal.errors import CertificateError as CertificateError
+    from shoal.errors import InfeasibleError as InfeasibleError
+    from shoal.errors import InputError as InputError
+    from shoal.errors import PolicyError as PolicyError
+    from shoal.errors import ShoalError as ShoalError
+    from shoal.errors import VerificationError as VerificationError
+    from shoal.model.audit import Audit as Audit
+    from shoal.model.certificate import Certificate as Certificate
+    from shoal.model.certificate import Guarantee as Guarantee
+    from shoal.model.hierarchy import Hierarchy as Hierarchy
+    from shoal.model.policy import Policy as Policy
+    from shoal.model.privacy import AlphaKAnonymity as AlphaKAnonymity
+    from shoal.model.privacy import DistinctLDiversity as DistinctLDiversity
+    from shoal.model.privacy import EntropyLDiversity as EntropyLDiversity
+    from shoal.model.privacy import KAnonymity as KAnonymity
+    from shoal.model.privacy import LDiversity as LDiversity
+    from shoal.model.privacy import RecursiveLDiversity as RecursiveLDiversity
+    from shoal.model.privacy import SimultaneousLDiversity as SimultaneousLDiversity
+    from shoal.model.privacy import TCloseness as TCloseness
+    from shoal.pipeline import anonymize as anonymize
+    from shoal.pipeline import audit as audit
+    from shoal.problems import gathering as gathering
+    from shoal.problems import intervals as intervals
+    from shoal.problems import labels as labels
+    from shoal.problems import regions as regions
+    from shoal.problems import tables as tables
+    from shoal.problems import tiles as tiles
+    from shoal.release import Release as Release
+    from shoal.utility.explore import explore as explore
 
 _WHERE = {
     # problems, each a module with its own small interface
@@ -25,6 +57,7 @@ _WHERE = {
     "anonymize": "shoal.pipeline:anonymize",
     "audit": "shoal.pipeline:audit",
     "verify": "shoal.checking:verify",
+    "explore": "shoal.utility.explore:explore",
     "Policy": "shoal.model.policy:Policy",
     "Hierarchy": "shoal.model.hierarchy:Hierarchy",
     "Release": "shoal.release:Release",
@@ -55,15 +88,19 @@ _WHERE = {
 __all__ = ["__version__", *_WHERE]
 
 
-def __getattr__(name: str) -> Any:
-    where = _WHERE.get(name)
-    if where is None:
-        raise AttributeError(f"module 'shoal' has no attribute {name!r}")
-    module, _, attribute = where.partition(":")
-    found = import_module(module)
-    value = getattr(found, attribute) if attribute else found
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        from importlib import import_module
+
+        where = _WHERE.get(name)
+        if where is None:
+            raise AttributeError(f"module 'shoal' has no attribute {name!r}")
+        module, _, attribute = where.partition(":")
+        found = import_module(module)
+        value = getattr(found, attribute) if attribute else found
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

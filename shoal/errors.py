@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from importlib import import_module
 
 
 class ShoalError(ValueError):
@@ -47,6 +48,14 @@ class MissingDependencyError(ShoalError):
     def needed(cls, package: str, purpose: str, extra: str) -> MissingDependencyError:
         """Names the package, what it is for and the line that installs it."""
         return cls(f"{purpose} needs the package {package}; install it with: pip install 'shoal[{extra}]'")
+
+    @classmethod
+    def unless(cls, package: str, purpose: str, extra: str) -> None:
+        """Raises unless the package can be imported; call it before importing from the package."""
+        try:
+            import_module(package)
+        except ImportError:
+            raise cls.needed(package, purpose, extra) from None
 
 
 class CertificateError(ShoalError):

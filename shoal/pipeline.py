@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import polars as pl
 from shoal.centers import by_centers
 from shoal.engines.files import one_character, separator_of
 from shoal.engines.frames import Counted, Replacement, require
+from shoal.engines.oddities import notes
 from shoal.engines.open import open_table
 from shoal.errors import InputError, PolicyError
 from shoal.model.audit import Audit
@@ -81,8 +83,9 @@ def prepare(
 
     progress("reading", None)
     roles = [*asked.quasi_identifiers, *asked.sensitive]
-    table = open_table(data, engine, separator=separator, encoding=encoding, coded=roles)
-    require(table.columns, [*roles, *asked.identifiers, *(asked.coordinates or ())])
+    needed = [*roles, *asked.identifiers, *(asked.coordinates or ())]
+    table = open_table(data, engine, separator=separator, encoding=encoding, coded=roles, needed=needed)
+    require(table.columns, needed)
     if asked.coordinates is not None:
         table = with_place(table, asked.coordinates)
     lap("read")
@@ -199,6 +202,7 @@ def _before(counted: Counted) -> dict[str, Any]:
         "smallest_class": int(sizes.min()) if first.size else 0,
         "uniques": int((sizes == 1).sum()),
         "distinct_values": {c.name: c.size for c in [*counted.quasi, *counted.sensitive]},
+        "notes": list(notes(counted)),
     }
 
 
@@ -220,6 +224,8 @@ def audit(
     if not 0 < threshold <= 1:
         raise PolicyError(f"threshold={threshold!r}: a risk is above 0 and at most 1")
     names = Policy.of(quasi_identifiers=quasi_identifiers, sensitive=sensitive, **({"k": 1} | models))
-    table = open_table(data, engine, separator=separator, encoding=encoding)
-    require(table.columns, [*names.quasi_identifiers, *names.sensitive])
-    return audit_table(table, names, threshold, names.privacy if models else ())
+    needed = [*names.quasi_identifiers, *names.sensitive]
+    table = open_table(data, engine, separator=separator, encoding=encoding, needed=needed)
+    require(table.columns, needed)
+    found = audit_table(table, names, threshold, names.privacy if models else ())
+    return replace(found, notes=notes(table.count(names.quasi_identifiers, names.sensitive)))

@@ -19,3 +19,24 @@ def test_an_unknown_name_is_an_attribute_error():
 
     with pytest.raises(AttributeError, match="nonsense"):
         _ = shoal.nonsense
+
+
+def test_a_type_checker_sees_the_names_that_are_there():
+    import ast
+    from pathlib import Path
+
+    import shoal
+
+    tree = ast.parse(Path(shoal.__file__).read_text(encoding="utf-8"))
+    guarded = next(n for n in tree.body if isinstance(n, ast.If))
+    seen = {
+        alias.asname: (node.module, alias.name)
+        for node in guarded.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    lazy = {}
+    for name, where in shoal._WHERE.items():
+        module, _, attribute = where.partition(":")
+        lazy[name] = (module, attribute) if attribute else tuple(module.rsplit(".", 1))
+    assert seen == lazy

@@ -106,10 +106,15 @@ def test_an_empty_release(tmp_path: Path) -> None:
     for text in ("zip,age,d\n", "zip,age,d"):
         path = tmp_path / "e.csv"
         path.write_text(text)
-        out = tmp_path / "r.csv"
-        record = shoal.anonymize(path, l=3, **ASKED).write(out)
-        assert out.read_text() == "zip,age,d\n"
-        assert shoal.verify(out, record, path).holds
+        with pytest.raises(InputError, match="no rows"):
+            shoal.anonymize(path, l=3, **ASKED)
+    out = tmp_path / "r.csv"
+    frame = pl.DataFrame(
+        {"zip": [], "age": [], "d": []}, schema_overrides=dict.fromkeys(["zip", "age", "d"], pl.String)
+    )
+    record = shoal.anonymize(frame, l=3, **ASKED).write(out)
+    assert out.read_text() == "zip,age,d\n"
+    assert shoal.verify(out, record).holds
 
 
 def test_an_empty_text_and_a_missing_one(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ _QUASI = typer.Option(None, "--quasi", help="Quasi-identifiers: columns others m
 _SENSITIVE = typer.Option(None, "--sensitive", help="Sensitive columns, separated by commas.")
 _JSON = typer.Option(False, "--json", help="Print one JSON object and nothing else.")
 _SEPARATOR = typer.Option(None, "--separator", help="Field separator of a CSV; found out when not given.")
-_ENCODING = typer.Option(None, "--encoding", help="utf-8 or latin-1; found out when not given.")
+_ENCODING = typer.Option(None, "--encoding", help="utf-8 (default) or latin-1.")
 _ENGINE = typer.Option(None, "--engine", help="polars (default), duckdb or spark.")
 
 
@@ -188,6 +188,7 @@ def audit_lines(found: dict[str, Any]) -> list[str]:
         lines.append(f"{name:<20} {shown}")
     small = list(found["sizes"].items())[:12]
     lines.append("class sizes          " + ", ".join(f"{size}: {number:,}" for size, number in small) + _more(found))
+    lines += [f"note: {note}" for note in found["notes"]]
     for check in found["checks"]:
         where = f" of {check['column']}" if check["column"] else ""
         verdict = "holds" if check["passes"] else "DOES NOT HOLD"

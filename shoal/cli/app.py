@@ -30,6 +30,7 @@ def _root(
 # Each module puts its commands on ``app`` when imported.
 from shoal.cli import (  # noqa: E402, F401
     anonymize,
+    explore,
     gather,
     init,
     labels,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -38,8 +39,9 @@ def working(what: str) -> Iterator[None]:
 
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        progress.add_task(what, total=None)
-        yield
+        task = progress.add_task(what, total=None)
+        with _compiling(lambda: progress.update(task, description=f"{what}; compiling, once per machine")):
+            yield
 
 
 def listed(text: str | None) -> list[str] | None:
@@ -95,4 +97,21 @@ def progress() -> Iterator[Callable[[str, float | None], None]]:
         def told(what: str, share: float | None) -> None:
             bar.update(task, description=what, total=None if share is None else 1.0, completed=share or 0.0)
 
-        yield told
+        with _compiling(lambda: told("compiling, once per machine", None)):
+            yield told
+
+
+@contextmanager
+def _compiling(say: Callable[[], None]) -> Iterator[None]:
+    """Calls ``say`` whenever a kernel has to be compiled."""
+    log = logging.getLogger("shoal.compiling")
+    handler = logging.Handler(logging.INFO)
+    handler.emit = lambda record: say()  # type: ignore[method-assign]
+    level = log.level
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(level)

@@ -60,6 +60,7 @@ Choices = Annotated[
 FrequencyL = Annotated[int | None, typer.Option("--l", help="At most 1/l of a cluster share a sensitive value.")]
 DistinctL = Annotated[int | None, typer.Option("--distinct-l", help="Least sensitive values of a cluster.")]
 Separator = Annotated[str | None, typer.Option("--separator", help="Column separator of a CSV, told by default.")]
+Encoding = Annotated[str | None, typer.Option("--encoding", help="Of a CSV: utf-8 (default) or latin-1.")]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
 
 
@@ -94,6 +95,7 @@ def gather(
     plot: Plot = None,
     choices: Choices = None,
     separator: Separator = None,
+    encoding: Encoding = None,
     as_json: AsJson = False,
 ) -> None:
     """Cluster records so that each cluster has at least r and the largest radius is small; publish the centers."""
@@ -108,7 +110,8 @@ def gather(
 
     asked = (columns, categories, weights, unit, latitude, longitude, hierarchy, coordinates, plane)
     paths = (output, assignments, certificate, plot, choices)
-    _run(table, r, asked, epsilon, sensitive, l, distinct_l, center, paths, keep_order, seed, separator, as_json, solve)
+    text = (separator, encoding)
+    _run(table, r, asked, epsilon, sensitive, l, distinct_l, center, paths, keep_order, seed, text, as_json, solve)
 
 
 @app.command()
@@ -143,6 +146,7 @@ def cellular(
     plot: Plot = None,
     choices: Choices = None,
     separator: Separator = None,
+    encoding: Encoding = None,
     as_json: AsJson = False,
 ) -> None:
     """Cluster records, at least r each, so that the sum of size times radius is small; publish the centers."""
@@ -157,13 +161,14 @@ def cellular(
 
     asked = (columns, categories, weights, unit, latitude, longitude, hierarchy, coordinates, plane)
     paths = (output, assignments, certificate, plot, choices)
-    _run(table, r, asked, epsilon, sensitive, l, distinct_l, center, paths, keep_order, seed, separator, as_json, solve)
+    text = (separator, encoding)
+    _run(table, r, asked, epsilon, sensitive, l, distinct_l, center, paths, keep_order, seed, text, as_json, solve)
 
 
 def _run(
     table: Path, r: int, asked: tuple[Any, ...], epsilon: float, sensitive: str | None, l: int | None,
     distinct_l: int | None, center: str, paths: tuple[Path | None, ...], keep_order: bool, seed: int | None,
-    separator: str | None, as_json: bool, solve: Callable[..., Any],
+    text: tuple[str | None, str | None], as_json: bool, solve: Callable[..., Any],
 ) -> None:  # fmt: skip
     import time
 
@@ -190,7 +195,7 @@ def _run(
     if (l or distinct_l) and not secret:
         raise PolicyError("--l and --distinct-l speak of sensitive values; name their columns with --sensitive")
     _distinct_names([*names, *(place or ()), *secret])
-    frame = read_table(table, separator=separator)
+    frame = read_table(table, separator=text[0], encoding=text[1])
     for name in (*names, *(place or ()), *secret):
         column(frame, name)
     if frame.height < max(r, 1):

@@ -52,7 +52,8 @@ HIERARCHY = typer.Option(None, "--hierarchy", help="Write the groups of k and --
 OUTPUT = typer.Option(None, "-o", "--output", help="Crosswalk: value, group, group_label, group_count.")
 CERTIFICATE = typer.Option(None, "--certificate", help="Write the certificate as JSON.")
 PICTURE = typer.Option(None, "--picture", help="Draw the groups against k, as SVG.")
-SEPARATOR = typer.Option(None, "--separator", help="Column separator of a CSV, default a comma.")
+SEPARATOR = typer.Option(None, "--separator", help="Column separator of a CSV, told by default.")
+ENCODING = typer.Option(None, "--encoding", help="Of a CSV: utf-8 (default) or latin-1.")
 JSON = typer.Option(False, "--json", help="One JSON object on standard output.")
 
 
@@ -75,13 +76,14 @@ def labels(
     certificate: Path | None = CERTIFICATE,
     picture: Path | None = PICTURE,
     separator: str | None = SEPARATOR,
+    encoding: str | None = ENCODING,
     as_json: bool = JSON,
 ) -> None:
     """Group labels so that each group counts at least k and the largest as little as possible."""
     import shoal
 
     begun = time.perf_counter()
-    values, counts = _tally(table, label, count, separator)
+    values, counts = _tally(table, label, count, separator, encoding)
     read = time.perf_counter()
     if method == "bicriteria" and (output or hierarchy):
         raise shoal.PolicyError(
@@ -119,6 +121,7 @@ def intervals(
     certificate: Path | None = CERTIFICATE,
     picture: Path | None = PICTURE,
     separator: str | None = SEPARATOR,
+    encoding: str | None = ENCODING,
     as_json: bool = JSON,
 ) -> None:
     """Cut ordered values into intervals of at least k records each, at the least possible cost."""
@@ -127,7 +130,7 @@ def intervals(
     import shoal
 
     begun = time.perf_counter()
-    values, counts = _tally(table, value, count, separator)
+    values, counts = _tally(table, value, count, separator, encoding)
     if any(v is None for v in values):
         raise shoal.InputError(
             f"column {value!r} has missing values, which have no place in an order; fill or drop them"
@@ -151,14 +154,16 @@ def intervals(
     _finish(grouped, payload, files, rows, (begun, read, solved), as_json)
 
 
-def _tally(table: Path, name: str, count: str | None, separator: str | None) -> tuple[list[Any], Any]:
+def _tally(
+    table: Path, name: str, count: str | None, separator: str | None, encoding: str | None
+) -> tuple[list[Any], Any]:
     """Distinct values in order of appearance, and the records of each."""
     import polars as pl
 
     from shoal.engines.files import column, integers, read_table
     from shoal.errors import InputError
 
-    frame = read_table(table, separator=separator)
+    frame = read_table(table, separator=separator, encoding=encoding)
     values = column(frame, name).alias("value")
     if count is None:
         found = values.to_frame().group_by("value", maintain_order=True).len()

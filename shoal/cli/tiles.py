@@ -44,7 +44,8 @@ def tiles(
     seed: int | None = typer.Option(None, "--seed", help="Of the shuffling; fresh randomness by default."),
     map_to: Path | None = typer.Option(None, "--map", help="Map of the tiles: .png, .svg, .pdf or .html."),
     certificate: Path | None = typer.Option(None, "--certificate", help="Write the certificate as JSON."),
-    separator: str | None = typer.Option(None, "--separator", help="Column separator of a CSV, default a comma."),
+    separator: str | None = typer.Option(None, "--separator", help="Column separator of a CSV, told by default."),
+    encoding: str | None = typer.Option(None, "--encoding", help="Of a CSV: utf-8 (default) or latin-1."),
     as_json: bool = typer.Option(False, "--json", help="One JSON object on standard output."),
 ) -> None:
     """Cut points on a map into rectangles, so that each record shares its tile with at least k - 1 others."""
@@ -61,7 +62,7 @@ def tiles(
         coordinates = kind_of(x, y)
     for path in (output, tiles_to, table, map_to, certificate):
         _can_be_written(path, points)
-    frame = read_table(points, separator=separator)
+    frame = read_table(points, separator=separator, encoding=encoding)
     places = np.stack([numbers(frame, x), numbers(frame, y)], axis=1)
     weights = None if weight is None else np.array(integers(frame, weight))
     read = time.perf_counter()

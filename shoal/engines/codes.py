@@ -71,6 +71,18 @@ def as_text(values: pl.Series) -> pl.Series:
     return values.cast(pl.String, strict=False)
 
 
+def cannot_group(name: str, kind: str) -> InputError:
+    """The refusal of a column whose type has no values that are the same or not the same in every engine."""
+    return InputError(
+        f"column {name!r} holds values of type {kind}, which cannot be grouped; "
+        "turn them into text or numbers, or leave the column without a role"
+    )
+
+
+def _kind_name(kind: pl.DataType) -> str:
+    return kind.ext_name() if isinstance(kind, pl.BaseExtension) else str(kind)
+
+
 def encode(series: pl.Series) -> Coded:
     """Codes of a column; InputError for nested or opaque types.  O(n + v log v) for v distinct values."""
     kind = series.dtype
@@ -82,11 +94,8 @@ def encode(series: pl.Series) -> Coded:
         return _texts(series)
     if isinstance(kind, pl.Enum):
         return _texts(series.cast(pl.String))
-    if kind.is_nested() or kind in (pl.Object, pl.Binary, pl.Unknown):
-        raise InputError(
-            f"column {series.name!r} holds values of type {kind}, which cannot be grouped; "
-            "turn them into text or numbers, or leave the column without a role"
-        )
+    if kind.is_nested() or kind in (pl.Object, pl.Binary, pl.Unknown) or isinstance(kind, pl.BaseExtension):
+        raise cannot_group(series.name, _kind_name(kind))
     if kind.is_float():
         series = series.fill_nan(None)
     if kind.is_decimal() or kind in (pl.Int128, pl.UInt128):

@@ -112,6 +112,8 @@ def _pandas(values: pl.Series, like: Any) -> Any:
     if whole and isinstance(like, np.dtype) and values.null_count():
         like = pd.BooleanDtype() if values.dtype == pl.Boolean else pd.api.types.pandas_dtype(_nullable(like))
     try:
+        if whole and isinstance(like, np.dtype) and not values.null_count():
+            return pd.Series(values.to_numpy().astype(like))  # pd.array changes unsigned numbers past 2^63
         if whole:
             return pd.Series(pd.array([pd.NA if v is None else v for v in values.to_list()], dtype=like))
         return values.to_pandas().astype(like)

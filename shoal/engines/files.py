@@ -2,103 +2,75 @@
 
 from __future__ import annotations
 
-import codecs
-import csv
 import gzip
-import io
 import os
-import re
 import tempfile
-import zlib
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from shoal.engines.csv import one_character, read_csv, sniff
+from shoal.engines.excel import read_excel
+from shoal.engines.source import kind_of, locate
 from shoal.errors import InputError, MissingDependencyError, PolicyError
 
 if TYPE_CHECKING:
     import numpy as np
     import polars as pl
 
-SEPARATORS = ",;\t|"
-EXCEL = (".xlsx", ".xls", ".xlsb")
-
-
-def kind_of(path: str | Path) -> str:
-    """ "parquet", "excel" or "csv", by the file's ending."""
-    name = Path(path).name.lower()
-    if name.endswith((".parquet", ".pq")):
-        return "parquet"
-    return "excel" if name.endswith(EXCEL) else "csv"
-
 
 def read_table(
-    path: str | Path, *, separator: str | None = None, encoding: str | None = None, coded: Sequence[str] = ()
+    path: str | Path,
+    *,
+    separator: str | None = None,
+    encoding: str | None = None,
+    coded: Sequence[str] = (),
+    rows: bool = True,
 ) -> pl.DataFrame:
     """The whole file as a Polars frame.
 
-    path       CSV (also .gz), Parquet or Excel, told by the ending; anything else is read as CSV
-    separator  of a CSV; told from the first line when None
-    encoding   of a CSV: "utf-8" or "latin-1"; when None, UTF-8, and Latin-1 where that fails
-
+    path       CSV (also .gz), Parquet or Excel, told by the ending; anything else is read as CSV; the name is literal
+    separator  of a CSV; told from the header when None
+    encoding   of a CSV: "utf-8" or "latin-1"; UTF-8 when None
     coded      columns of a CSV to read as categories, which is faster for columns that will be grouped
+    rows       refuse a table without rows
 
     CSV columns are text exactly as written (``01234`` stays ``01234``), an empty field is a missing value; Parquet
-    and Excel keep their types.  Raises InputError when the file is missing, unreadable or ragged, names no
-    column, or names one twice.
+    and Excel keep their types.  Raises InputError when the file is missing, breaks the rules of its format, has a
+    column without a name or two of one name.
     """
     import polars as pl
 
-    path = Path(path)
-    if not path.exists():
-        raise InputError(f"there is no file {path.name!r} in {str(path.parent)!r}")
-    if path.is_dir():
-        raise InputError(f"{str(path)!r} is a folder; name a file")
+    source = locate(path)
+    if source.kind == "csv":
+        return read_csv(source, one_character(separator), encoding, coded, rows=rows)
+    if source.kind == "excel":
+        return read_excel(source, rows=rows)
     try:
-        kind = kind_of(path)
-        if kind == "parquet":
-            return pl.read_parquet(path)
-        if kind == "excel":
-            return _read_excel(path)
-        return _read_csv(path, one_character(separator), encoding, coded)
-    except (pl.exceptions.PolarsError, gzip.BadGzipFile, EOFError, zlib.error, csv.Error) as error:
-        raise InputError(f"{path.name!r} cannot be read: {_short(error)}") from None
-
-
-def one_character(separator: str | None) -> str | None:
-    """A field separator as one character (a backslash and a t stand for a tab); PolicyError otherwise."""
-    if separator is None:
-        return None
-    separator = {"\\t": "\t", "tab": "\t"}.get(separator, separator)
-    if len(separator) != 1 or not separator.isascii() or separator in '"\r\n':
-        raise PolicyError(f"separator {separator!r}: give one ASCII character that is no quote, such as ';' or '\\t'")
-    return separator
+        frame = pl.read_parquet(source.path, glob=False, hive_partitioning=False)
+    except pl.exceptions.DuplicateError:
+        raise InputError(f"{source.name!r}: two columns have the same name; rename one of them") from None
+    except pl.exceptions.PolarsError as error:
+        raise InputError(f"{source.name!r} cannot be read as Parquet ({type(error).__name__})") from None
+    if not all(name.strip() for name in frame.columns):
+        raise InputError(f"{source.name!r}: a column has no name; name it")
+    if rows and not frame.height:
+        raise InputError(f"{source.name!r} has no rows, so there is nothing to publish")
+    return frame
 
 
 def separator_of(path: str | Path) -> str | None:
     """The separator ``read_table`` finds in a CSV; None for a file that is not one."""
-    path = Path(path)
-    if kind_of(path) != "csv" or not path.is_file():
+    if kind_of(path) != "csv" or not Path(path).is_file():
         return None
-    with gzip.open(path, "rb") if path.name.lower().endswith(".gz") else open(path, "rb") as file:
-        return _sniff(_first_line(file.read(1 << 16)))
+    source = locate(path)
+    with source.open() as stream:
+        return sniff(stream, source.name)
 
 
 def usual_separator(path: str | Path) -> str:
     """What stands between the fields of a new file: a tab in .tsv, else a comma."""
     return "\t" if Path(path).name.lower().removesuffix(".gz").endswith(".tsv") else ","
-
-
-def _read_excel(path: Path) -> pl.DataFrame:
-    """The first sheet, types told from all rows: a column with one text among numbers is text."""
-    import polars as pl
-
-    try:
-        return pl.read_excel(path, infer_schema_length=None)
-    except ImportError:
-        raise MissingDependencyError.needed("fastexcel", "reading Excel", "test") from None
-    except Exception as error:
-        raise InputError(f"{path.name!r} cannot be read as Excel ({type(error).__name__})") from None
 
 
 def _short(error: Exception) -> str:
@@ -112,106 +84,6 @@ def _short(error: Exception) -> str:
         if telling in text:
             text = text.split(telling, 1)[0].rstrip(" :(") + " (details withheld: they could hold rows of the table)"
     return text[:200]
-
-
-def _read_csv(path: Path, separator: str | None, encoding: str | None, coded: Sequence[str]) -> pl.DataFrame:
-    import polars as pl
-
-    source: Path | bytes = path
-    packed = path.name.lower().endswith(".gz")
-    with gzip.open(path, "rb") if packed else open(path, "rb") as file:
-        head = file.read(1 << 16)
-        if packed:
-            source = head + file.read()
-    if not head:
-        return pl.DataFrame()
-    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        raise InputError(f"{path.name!r} is UTF-16; save it as UTF-8 first")
-    if b"\n" not in head and b"\r" in head.rstrip():
-        raise InputError(f"{path.name!r} ends its lines with a carriage return alone; save it with line feeds")
-    first = _first_line(head)
-    separator = separator or _sniff(first)
-    names = _header(first, separator)
-    if len(set(names)) < len(names):
-        twice = sorted({n for n in names if names.count(n) > 1})
-        raise InputError(f"{path.name!r} names the column {twice[0]!r} more than once; rename one of them")
-
-    kinds = {name: pl.Categorical(pl.Categories.random()) for name in coded if name in names}
-
-    def parse(content: Path | bytes) -> pl.DataFrame:
-        return pl.read_csv(content, separator=separator, infer_schema=False, quote_char='"', schema_overrides=kinds)
-
-    if encoding not in (None, "utf-8", "utf8", "latin-1", "latin1", "iso-8859-1"):
-        raise PolicyError.unknown("encoding", str(encoding), ["utf-8", "latin-1"])
-    if encoding in (None, "utf-8", "utf8"):
-        try:
-            return _checked(parse(source), source, separator, names, path)
-        except pl.exceptions.ComputeError as error:
-            if encoding is not None or "utf-8" not in str(error).lower():
-                raise
-    raw = source if isinstance(source, bytes) else path.read_bytes()
-    raw = raw.decode("latin-1").encode("utf-8")
-    return _checked(parse(raw), raw, separator, names, path)
-
-
-def _first_line(head: bytes) -> str:
-    return head.removeprefix(codecs.BOM_UTF8).lstrip(b"\r\n").split(b"\n", 1)[0].rstrip(b"\r").decode("latin-1")
-
-
-def _checked(
-    frame: pl.DataFrame, source: Path | bytes, separator: str, names: Sequence[str], path: Path
-) -> pl.DataFrame:
-    """Refuse columns whose names only the reader made unique, and rows it filled up; drop blank lines."""
-    doubled = [n for n in frame.columns if "_duplicated_" in n and n.encode().decode("latin-1") not in names]
-    if doubled:
-        name = doubled[0].split("_duplicated_")[0]
-        raise InputError(f"{path.name!r} names the column {name!r} more than once; rename one of them")
-    if frame.width < 2 or not frame.to_series(frame.width - 1).null_count():
-        return frame  # a row that is too short has no last value
-    import polars as pl
-
-    raw = source if isinstance(source, bytes) else source.read_bytes()
-    bare = re.sub(rb'"[^"]*"', b'""', raw) if b'"' in raw else raw
-    empty = frame.select(pl.all_horizontal(pl.all().is_null())).to_series()
-    blank = _blank_lines(bare) if empty.any() else 0
-    if bare.count(separator.encode()) != (frame.height + 1 - blank) * (frame.width - 1):
-        number = _short_row(raw, separator, frame.width)
-        if number:
-            raise InputError(
-                f"{path.name!r} has fewer fields in line {number} than its header names; "
-                "check the separator and the quoting, or fill the row up"
-            )
-    if not blank:
-        return frame
-    if blank != int(empty.sum()):
-        raise InputError(f"{path.name!r} has blank lines beside rows without any value; take the blank lines out")
-    return frame.filter(~empty)
-
-
-def _blank_lines(raw: bytes) -> int:
-    """Lines without a character after the first line that has one."""
-    lines = raw.removeprefix(codecs.BOM_UTF8).lstrip(b"\r\n").replace(b"\r\n", b"\n").split(b"\n")
-    return sum(not line for line in lines) - (not lines[-1])
-
-
-def _short_row(raw: bytes, separator: str, width: int) -> int:
-    """Line of the first row with another number of fields, by a slow and exact reader; 0 when there is none."""
-    most = csv.field_size_limit(len(raw) + 1)
-    try:
-        reader = csv.reader(io.TextIOWrapper(io.BytesIO(raw), "utf-8-sig", newline=""), delimiter=separator)
-        return next((reader.line_num for row in reader if row and len(row) != width), 0)
-    finally:
-        csv.field_size_limit(most)
-
-
-def _sniff(line: str) -> str:
-    """The separator that cuts the header into most fields; a comma when none does."""
-    outside = "".join(part for i, part in enumerate(line.split('"')) if i % 2 == 0)
-    return max(SEPARATORS, key=lambda s: (outside.count(s), -SEPARATORS.index(s)))
-
-
-def _header(line: str, separator: str) -> list[str]:
-    return next(csv.reader([line], delimiter=separator), [])
 
 
 def column(frame: pl.DataFrame, name: str) -> pl.Series:
@@ -359,7 +231,7 @@ def _store_excel(frame: pl.DataFrame, path: Path) -> None:
     try:
         frame.write_excel(path)
     except ImportError:
-        raise MissingDependencyError.needed("xlsxwriter", "writing Excel", "test") from None
+        raise MissingDependencyError.needed("xlsxwriter", "writing Excel", "excel") from None
     except Exception as error:  # the writer has errors of its own around those of the system
         raise OSError(
             getattr(error.args[0], "errno", None) or 5, f"writing Excel failed ({type(error).__name__})"

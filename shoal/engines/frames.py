@@ -14,7 +14,7 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 
-from shoal.engines.codes import Coded, encode
+from shoal.engines.codes import Coded, cannot_group, encode
 from shoal.engines.columns import arrow_column, pandas_column, polars_column, used
 from shoal.errors import InputError, PolicyError
 from shoal.model.histogram import Histogram, mixed_radix
@@ -81,6 +81,9 @@ class FrameTable:
             try:
                 out.append(self.frame.get_column(name).to_polars().rename(name))
             except Exception as error:
+                kind = str(getattr(self.frame.get_column(name).to_native(), "dtype", "object"))
+                if kind not in ("object", "O"):
+                    raise cannot_group(name, kind) from None
                 raise InputError(
                     f"column {name!r} mixes kinds of values, or holds numbers past 64 bits ({type(error).__name__}); "
                     "make it all text or all numbers"

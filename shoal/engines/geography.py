@@ -178,7 +178,7 @@ def _known(values: Sequence[Any], name: str) -> Sequence[Any]:
 def _pairs(path: str | Path, source: str | None, target: str | None) -> list[tuple[str, str]]:
     from shoal.engines.files import read_table
 
-    frame = read_table(path)
+    frame = read_table(path, rows=False)  # areas of which none is next to another are areas all the same
     if len(frame.columns) < 2:
         raise InputError(f"{Path(path).name} has {len(frame.columns)} column; a pair of neighbours needs two")
     usual = next((p for p in (("u", "v"), ("source", "target")) if set(p) <= set(frame.columns)), None)

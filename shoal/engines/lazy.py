@@ -8,28 +8,33 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 import polars as pl
 
-from shoal.engines.codes import encode
+from shoal.engines.codes import cannot_group, encode
 from shoal.engines.frames import Counted, Replacement, _count, mixed_radix_columns, require
-from shoal.errors import InputError, MissingDependencyError
+from shoal.errors import InputError, ShoalError
 from shoal.model.histogram import Histogram
 from shoal.model.partition import Partition
 
 _MISSING = "\x00missing"
+_OPAQUE = ("BIGNUM", "VARINT", "BIT", "INTERVAL", "BLOB")  # of DuckDB, which no other table holds
 _ORDINAL, _RANDOM, _PLACE = "__shoal_ordinal", "__shoal_random", "__shoal_place"
 
 
 class LazyTable:
-    """A table held by DuckDB or Spark."""
+    """A table held by DuckDB or Spark.
 
-    def __init__(self, native: Any) -> None:
+    source   name of the file it is read from; records: how many rows a second parser found there
+    """
+
+    def __init__(self, native: Any, *, source: str | None = None, records: int | None = None) -> None:
+        _refuse_alike(native)
         self.native = native
+        self.source, self.records = source, records
         self.frame = nw.from_native(native)
         self.columns = [str(c) for c in self.frame.collect_schema().names()]
 
@@ -43,18 +48,17 @@ class LazyTable:
         require(self.columns, [*quasi, *sensitive])
         names = [*quasi, *sensitive]
         query = self.frame.group_by(names).agg(nw.len().alias("__shoal_count"))
-        try:
-            cells = query.collect(backend="polars").to_native()
-        except pl.exceptions.PolarsError:
-            raise InputError(
-                "a quasi-identifier or sensitive column is of a type that cannot be grouped here, an interval perhaps; "
-                "cast it to text or numbers"
-            ) from None
+        cells = self._collected(query, names)
         coded = [encode(cells[name]) for name in names]
         sizes = tuple(c.size for c in coded)
         key = mixed_radix_columns([c.codes for c in coded], sizes, cells.height)
         where, first, _ = _count(key)  # NaN and null may stand in two rows of one cell
         held = np.bincount(where, weights=cells["__shoal_count"].to_numpy(), minlength=first.size).astype(np.int64)
+        if self.records is not None and int(held.sum()) != self.records:
+            raise InputError(
+                f"two readers do not agree on {self.source!r}: {int(held.sum()):,} rows and {self.records:,}; "
+                "leave --engine out"
+            )
         codes = (
             np.column_stack([c.codes[first] for c in coded]) if cells.height else np.zeros((0, len(names)), np.int32)
         )
@@ -69,6 +73,24 @@ class LazyTable:
             sensitive_sizes=sizes[d:],
         )
         return Counted(histogram, tuple(coded[:d]), tuple(coded[d:]), np.zeros(0, np.int64))
+
+    def _collected(self, query: Any, names: Sequence[str]) -> pl.DataFrame:
+        """The cells; an engine's own message may quote rows, so none is passed on."""
+        kinds = dict(zip(self.columns, map(str, self.native.types), strict=True)) if _is_duckdb(self.native) else {}
+        for name in names:
+            if kinds.get(name) in _OPAQUE:
+                raise cannot_group(name, kinds[name])
+        try:
+            return query.collect(backend="polars").to_native()
+        except ShoalError:
+            raise
+        except Exception as error:
+            if self.source is not None and not isinstance(error, pl.exceptions.PolarsError):
+                raise InputError(f"{self.source!r} cannot be read by the engine ({type(error).__name__})") from None
+            raise InputError(
+                "a quasi-identifier or sensitive column is of a type that cannot be grouped here, an interval perhaps; "
+                "cast it to text or numbers"
+            ) from None
 
     def place(
         self,
@@ -174,6 +196,15 @@ class LazyTable:
         return session.createDataFrame(frame.to_pandas())
 
 
+def _refuse_alike(native: Any) -> None:
+    """Neither engine tells names apart that differ by case alone; one of two such columns would be read twice."""
+    seen: set[str] = set()
+    for name in map(str, native.columns):
+        if name.casefold() in seen:
+            raise InputError(f"the table names the column {name!r} more than once, or only its case differs; rename it")
+        seen.add(name.casefold())
+
+
 def _is_duckdb(native: Any) -> bool:
     return type(native).__module__.startswith(("duckdb", "_duckdb"))
 
@@ -184,35 +215,3 @@ def _key(name: str, kind: Any) -> nw.Expr:
     if kind.is_float():
         column = nw.when(~column.is_nan()).then(column + 0.0)
     return column.cast(nw.String).fill_null(_MISSING)
-
-
-def open_file(path: Path, engine: str, *, separator: str | None = None, encoding: str | None = None) -> LazyTable:
-    """A file through DuckDB or Spark; CSV columns are text exactly as written."""
-    from shoal.engines.files import kind_of
-
-    if not path.exists():
-        raise InputError(f"there is no file {path.name!r} in {str(path.parent)!r}")
-    kind = kind_of(path)
-    if kind == "excel":
-        raise InputError(f"Excel files are read by the Polars engine; leave --engine {engine} out")
-    if engine == "duckdb":
-        try:
-            import duckdb
-        except ImportError:
-            raise MissingDependencyError.needed("duckdb", "the DuckDB engine", "duckdb") from None
-        more = {"sep": separator} if separator else {}
-        code = "latin-1" if encoding in ("latin-1", "latin1", "iso-8859-1") else "utf-8"
-        try:
-            if kind == "parquet":
-                return LazyTable(duckdb.read_parquet(str(path)))
-            return LazyTable(duckdb.read_csv(str(path), all_varchar=True, header=True, encoding=code, **more))
-        except duckdb.Error as error:
-            raise InputError(f"{path.name!r} cannot be read by DuckDB ({type(error).__name__})") from None
-    try:
-        from pyspark.sql import SparkSession
-    except ImportError:
-        raise MissingDependencyError.needed("pyspark", "the Spark engine", "spark") from None
-    session = SparkSession.builder.getOrCreate()
-    if kind == "parquet":
-        return LazyTable(session.read.parquet(str(path)))
-    return LazyTable(session.read.csv(str(path), header=True, sep=separator or ",", encoding=encoding or "utf-8"))

@@ -10,6 +10,7 @@ from pathlib import Path
 import polars as pl
 
 from shoal.engines.files import read_table
+from shoal.engines.oddities import alike, codes
 
 _WORDS: list[tuple[str, str, str]] = [
     # pattern on the column's name, role, why
@@ -112,7 +113,14 @@ def _column(series: pl.Series, rows: int, l: int) -> Proposal:
                 f"one value is {100 * top / rows:.1f} % of the rows, too frequent for l = {l}; "
                 f"the largest l possible is {rows // top}"
             )
-    if missing:
+    warnings += codes(series)
+    if role in ("quasi-identifier", "sensitive") and series.dtype == pl.String and distinct < rows:
+        told = series.value_counts()
+        found_alike = alike(series.name, told[series.name].to_list(), told["count"].to_list(), role == "sensitive")
+        warnings += [sentence.split(": ", 1)[1] for sentence in found_alike]
+    if missing and role == "sensitive":
+        warnings.append(f"{missing:,} missing values; they count as a sensitive value of their own")
+    elif missing:
         warnings.append(f"{missing:,} missing values; each counts as a value of its own")
     return Proposal(series.name, role, reason, distinct, missing, tuple(warnings))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from shoal.engines.files import read_table
-from shoal.errors import InputError
+from shoal.errors import MissingDependencyError
 
 
 def fair_survey() -> pl.DataFrame:
@@ -21,5 +21,5 @@ def fair_survey() -> pl.DataFrame:
         Path(next(iter(found.submodule_search_locations or []))) / "datasets" / "fair" / "fair.csv" if found else None
     )
     if path is None or not path.exists():
-        raise InputError("the survey's file is not there; install the package statsmodels")
+        raise MissingDependencyError.needed("statsmodels", "the survey of the demo", "demo")
     return read_table(path)

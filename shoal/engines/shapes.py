@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from shoal.engines.source import locate
 from shoal.errors import InputError, PolicyError
 
 Shape = list[list[np.ndarray]]
@@ -25,11 +26,17 @@ def read_features(path: str | Path) -> list[tuple[dict[str, Any], Shape]]:
     Of a TopoJSON with several objects the one with most geometries is taken.  Features that are no polygons have an
     empty shape.
     """
-    path = Path(path)
+    path = locate(path).path
     try:
-        held = json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError):
-        raise InputError(f"{path.name} is no JSON text; give GeoJSON or TopoJSON") from None
+        held = json.loads(path.read_text(encoding="utf-8-sig"))
+    except json.JSONDecodeError as error:
+        raise InputError(
+            f"{path.name} is no JSON text (line {error.lineno}, column {error.colno}); give GeoJSON or TopoJSON"
+        ) from None
+    except (UnicodeDecodeError, ValueError) as error:
+        raise InputError(f"{path.name} is no JSON text ({type(error).__name__}); give GeoJSON or TopoJSON") from None
+    except RecursionError:
+        raise InputError(f"{path.name} nests its brackets too deep; give GeoJSON or TopoJSON") from None
     return features(held, path.name)
 
 
@@ -41,7 +48,7 @@ def features(held: Any, name: str = "the input") -> list[tuple[dict[str, Any], S
             return [(_properties(f), _shape(f.get("geometry"))) for f in held["features"]]
         if kind == "Topology":
             return _topology(held)
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError):
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError, OverflowError):
         raise InputError(
             f"{name} breaks the rules of {kind}; a ring, an arc or a feature is not what it should be"
         ) from None

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from shoal.errors import MissingDependencyError
 from shoal.experiments.census_like import SENSITIVE, census_like
 from shoal.model.histogram import Histogram
 from shoal.model.loss import View, kl_divergence
@@ -183,6 +184,7 @@ def _write(path: Path, rows: Sequence[Row]) -> None:
 
 
 def _draw(path: Path, mean: Sequence[Row], x: str, y: str, methods: Sequence[str], title: str) -> None:
+    MissingDependencyError.unless("matplotlib", "drawing a picture", "plot")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

@@ -148,6 +148,7 @@ def _subranges(by_k: dict[str, np.ndarray]) -> list[list[float]]:
 
 
 def _draw(found: dict[str, dict[str, np.ndarray]], path: Path) -> None:
+    MissingDependencyError.unless("matplotlib", "drawing a picture", "plot")
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9, 11), layout="constrained")

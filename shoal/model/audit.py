@@ -58,6 +58,7 @@ class Audit:
     sizes  class size -> number of classes
     risk   "prosecutor_max", "prosecutor_mean", "journalist_max", "marketer", "records_at_risk" (share above the
            threshold), "threshold"; without a population table the journalist's risk is bounded by the prosecutor's
+    notes  sentences on values that look alike and missing ones that count as a value; they show no value
     """
 
     rows: int
@@ -71,6 +72,7 @@ class Audit:
     sizes: Mapping[int, int]
     risk: Mapping[str, float]
     checks: tuple[Check, ...] = field(default_factory=tuple)
+    notes: tuple[str, ...] = ()
 
     @property
     def passes(self) -> bool:
@@ -86,5 +88,6 @@ class Audit:
             for name, found in self.sensitive.items()
         }
         out["checks"] = [asdict(c) | {"level": finite(c.level)} for c in self.checks]
+        out["notes"] = list(self.notes)
         out["passes"] = self.passes
         return out

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from shoal.errors import PolicyError
+from shoal.errors import MissingDependencyError, PolicyError
 from shoal.model.metric import EARTH_KM, Category, Number, Place
 
 INK = "#14688a"
@@ -102,6 +102,7 @@ def draw_choices(
 def _figure(path: Path, panels: int) -> tuple[Any, Any]:
     if path.suffix.lower() not in (".png", ".svg", ".pdf"):
         raise PolicyError.unknown("kind of picture", path.suffix or path.name, (".png", ".svg", ".pdf"))
+    MissingDependencyError.unless("matplotlib", "drawing a picture", "plot")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

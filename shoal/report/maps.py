@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from shoal.errors import InputError, PolicyError
+from shoal.errors import InputError, MissingDependencyError, PolicyError
 from shoal.report.dissolve import Shape, dissolve, turned
 
 KM_PER_DEGREE = 111.1950802335329
@@ -320,6 +320,7 @@ TEMPLATE = Path(__file__).with_name("maps.html")
 
 
 def _plot(path: Path, sheet: _Sheet, labels: np.ndarray, title: str, note: str) -> None:
+    MissingDependencyError.unless("matplotlib", "drawing a picture", "plot")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.collections import PatchCollection
     from matplotlib.figure import Figure

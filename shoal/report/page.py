@@ -110,6 +110,7 @@ def page(
             + _table(["measure", "value"], sorted(release["loss"].items())),
         ),
         ("The certificate", f"<p>{escape(certificate_words(release))}</p>" + _certificate(release["certificate"])),
+        *([("What to look at", _notes(before["notes"]))] if before.get("notes") else []),
         ("How large the classes are", f"<figure>{class_sizes(audit['sizes'])}</figure>"),
         ("Sensitive columns", _sensitive(audit["sensitive"])),
         ("What was assumed", "<ul>" + "".join(f"<li>{escape(a)}</li>" for a in assumptions(policy)) + "</ul>"),
@@ -127,6 +128,10 @@ def page(
         f'<p class="soft">{rows:,} rows, {release["groups"]:,} groups, method {escape(release["method"])}</p>'
         f'<p class="lead">{escape(promise(release, audit))}</p>{body}</body></html>\n'
     )
+
+
+def _notes(notes: Sequence[str]) -> str:
+    return "<ul>" + "".join(f"<li>{escape(note)}</li>" for note in notes) + "</ul>"
 
 
 def _asked(policy: Mapping[str, Any]) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from shoal.errors import InputError, PolicyError
+from shoal.errors import InputError, MissingDependencyError, PolicyError
 
 KM_PER_DEGREE = 111.1950802335329
 COLORS = ("#ffffd9", "#e4f4cb", "#c0e6c0", "#8fd3bd", "#54b9c3", "#2d97bf", "#2567a8", "#223a8a", "#0e1f57")
@@ -167,6 +167,7 @@ def draw(
 
 
 def _plot(path: Path, sheet: _Sheet, title: str, note: str) -> None:
+    MissingDependencyError.unless("matplotlib", "drawing a picture", "plot")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.collections import PolyCollection
     from matplotlib.figure import Figure

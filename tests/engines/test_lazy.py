@@ -118,11 +118,18 @@ def test_both_engines_lose_the_same_group_by_group(tmp_path: Path, ending: str) 
     assert found["duckdb"] == found["polars"]
 
 
+def test_names_that_differ_by_case_alone_are_refused() -> None:
+    for other in ("name", "Name"):
+        made = duckdb.sql(f"select 1 as name, 2 as a, 3 as {other}")
+        with pytest.raises(InputError, match="more than once"):
+            shoal.anonymize(made, quasi_identifiers=["a"], identifiers=["name"], k=1, effort="fast")
+
+
 def test_a_missing_file_and_a_broken_one(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no file"):
         shoal.anonymize(tmp_path / "no.csv", engine="duckdb", **ASKED)
     (tmp_path / "bad.parquet").write_text("no parquet")
-    with pytest.raises(InputError, match="cannot be read by DuckDB"):
+    with pytest.raises(InputError, match="cannot be read as Parquet"):
         shoal.anonymize(tmp_path / "bad.parquet", engine="duckdb", **ASKED)
 
 
@@ -157,3 +164,35 @@ def test_a_spark_frame_comes_back_as_one(spark: Any, tmp_path: Path) -> None:
     original = tmp_path / "people.csv"
     frame.write_csv(original)
     assert shoal.verify(target, record, original).holds
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_spark_reads_what_is_there(spark: Any, tmp_path: Path) -> None:
+    from shoal.engines.files import read_table
+    from shoal.engines.lazy_files import open_file
+
+    raw = '\ufeff\n"a ""x""",b,__shoal_key_0\n#5,"x\n, y",\n\n" p ","",é\nNULL,"""q""",\\N\n'.encode()
+    path = tmp_path / "p[1]*.csv"
+    path.write_bytes(raw)
+    (tmp_path / "p1.csv").write_text("a\nother\n")
+    table = open_file(path, "spark")
+    whole = read_table(path)
+    assert table.columns == whole.columns
+    assert [tuple(row) for row in table.native.collect()] == whole.rows()
+    assert table.count(["b"], []).histogram.rows == whole.height
+    table.records = 7
+    with pytest.raises(InputError, match="two readers do not agree"):
+        table.count(["b"], [])
+    for name, content, says in (
+        ("_p.csv", b"a,b\n1,2\n", "an underscore"),
+        ("p:1.csv", b"a,b\n1,2\n", "a colon"),
+        ("c.csv", b'a,b\r\n1,"x\r\ny"\r\n', "would change"),
+        ("l.csv", b'a,"b\nc"\n1,2\n', "a line break"),
+        ("s.csv", b"a,b\n1,SECRET,3\n", "more fields in line 2"),
+    ):
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(InputError, match=says):
+            open_file(tmp_path / name, "spark")
+    (tmp_path / "one.csv").write_bytes(b"a\n1\n\n1\n")
+    with pytest.raises(InputError, match="two readers do not agree"):
+        open_file(tmp_path / "one.csv", "spark").count(["a"], [])

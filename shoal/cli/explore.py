@@ -1,0 +1,95 @@
+"""``shoal explore``: loss and risk over a grid of requests."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from shoal.cli.app import app
+from shoal.cli.common import answer, listed, pairs, progress
+
+
+@app.command()
+def explore(
+    table: Path = typer.Argument(help="CSV (also .gz), Parquet or Excel file."),
+    policy: Path | None = typer.Option(None, "--policy", help="A TOML file; its k and l are replaced by the grid."),
+    quasi: str | None = typer.Option(None, "--quasi", help="Quasi-identifiers, separated by commas."),
+    sensitive: str | None = typer.Option(None, "--sensitive", help="Sensitive columns, separated by commas."),
+    k: str = typer.Option("3,5,11", "--k", help="Values of k, separated by commas."),
+    l: str = typer.Option("1", "--l", help="Values of l (frequency form); 1 asks nothing."),
+    publish: str | None = typer.Option(None, "--publish", help="stars, hierarchy, ranges, centers; several by commas."),
+    method: str | None = typer.Option(None, "--method", help="Methods of the catalogue, separated by commas."),
+    hierarchy: list[str] = typer.Option([], "--hierarchy", help="column=file.csv; may be repeated."),
+    effort: str | None = typer.Option(None, "--effort", help="fast (default), balanced, thorough, or seconds a point."),
+    seed: int | None = typer.Option(None, "--seed", help="Makes the searches reproducible."),
+    output: Path | None = typer.Option(None, "-o", "--output", help="An HTML page with the picture and the table."),
+    engine: str | None = typer.Option(None, "--engine", help="polars (default), duckdb or spark."),
+    separator: str | None = typer.Option(None, "--separator", help="Field separator of a CSV."),
+    encoding: str | None = typer.Option(None, "--encoding", help="utf-8 or latin-1."),
+    as_json: bool = typer.Option(False, "--json", help="Print one JSON object and nothing else."),
+) -> None:
+    """Try a grid of k, l and ways to publish; print loss, groups and risk of each, and what no other beats."""
+    from shoal.engines.files import check_targets
+    from shoal.errors import InputError
+    from shoal.model.policy import Policy
+    from shoal.utility.explore import Exploration, Point, with_frontier
+    from shoal.utility.explore import explore as look
+
+    check_targets([output], [table, policy])
+    ks, ls = _numbers(k, "--k"), _numbers(l, "--l")
+    if not table.is_file():
+        raise InputError(f"there is no file {str(table)!r} to read")
+    ways = listed(publish)
+    settings: dict[str, Any] = {
+        "quasi_identifiers": listed(quasi), "sensitive": listed(sensitive), "effort": effort, "seed": seed,
+        "hierarchies": pairs(hierarchy, "--hierarchy") or None,
+        "publish": "hierarchy" if ways and "hierarchy" in ways else None,
+    }  # fmt: skip
+    settings = {name: value for name, value in settings.items() if value is not None}
+    if policy is None:
+        asked = Policy.of(None, **{"k": ks[0], "effort": "fast", **settings})
+    else:
+        asked = Policy.read(policy, **settings)
+    seen: list[Point] = []
+    try:
+        with progress() as told:
+            found = look(
+                table, asked, k=ks, l=ls, publish=ways, method=listed(method), engine=engine,
+                separator=separator, encoding=encoding, progress=told, each=seen.append,
+            )  # fmt: skip
+    except KeyboardInterrupt:
+        if output is not None and seen:
+            Exploration(with_frontier(seen), 0, len(seen) + 1).report(output)
+            print(f"shoal: interrupted; the {len(seen)} points found stand in {output}", file=sys.stderr)
+        raise
+    if output is not None:
+        found.report(output)
+    facts = found.as_dict() | ({"output": str(output)} if output is not None else {})
+    answer(facts, _lines(facts), as_json)
+
+
+def _numbers(text: str, option: str) -> list[int]:
+    from shoal.errors import PolicyError
+
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise PolicyError(f"{option} {text!r}: give whole numbers separated by commas") from None
+
+
+def _lines(facts: dict[str, Any]) -> list[str]:
+    lines = ["    k    l  published as  loss     proved least  groups     risk   seconds"]
+    for p in facts["points"]:
+        start = f"{'*' if p['frontier'] else ' '}{p['k']:>4} {p['l']:>4}  {p['publish']:<12}"
+        if p["loss"] is None:
+            lines.append(f"{start}  {p['reason']}")
+            continue
+        bound = "" if p["bound"] is None else f"{p['bound']:.4f}"
+        lines.append(
+            f"{start}  {p['loss']:<7.4f}  {bound:<12}  {p['groups']:>6,}  {p['risk']:>7.3f}  {p['seconds']:>8.1f}"
+        )
+    lines.append("* no other point has as little risk, as much diversity and as little loss")
+    return lines + ([f"page    {facts['output']}"] if "output" in facts else [])

@@ -1,0 +1,82 @@
+"""A file to be read: it is there, it is one file, and its name is taken literally."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import stat
+from pathlib import Path
+from typing import BinaryIO, NamedTuple, cast
+
+from shoal.errors import InputError, PolicyError
+
+EXCEL = (".xlsx", ".xls", ".xlsb")
+_ENCODINGS = {"utf-8": False, "utf8": False, "latin-1": True, "latin1": True, "iso-8859-1": True}
+
+
+class Source(NamedTuple):
+    """A file that can be read.
+
+    kind    "csv", "parquet" or "excel", by its ending
+    packed  whether it is a CSV in gzip
+    state   device, number, size and time of last change, by which a file that changes while it is read is known
+    """
+
+    path: Path
+    kind: str
+    packed: bool
+    state: tuple[int, ...]
+
+    @property
+    def name(self) -> str:
+        """The file's name, for messages."""
+        return self.path.name
+
+    def open(self) -> BinaryIO:
+        """Its bytes, unpacked."""
+        return cast(BinaryIO, gzip.open(self.path, "rb")) if self.packed else open(self.path, "rb")
+
+    def refuse_change(self) -> None:
+        """InputError when the file is no longer the one that was looked at."""
+        if _state(os.stat(self.path)) != self.state:
+            raise InputError(f"{self.name!r} changed while it was read; read it again when it is complete")
+
+
+def kind_of(path: str | Path) -> str:
+    """ "parquet", "excel" or "csv", by the file's ending."""
+    name = Path(path).name.lower()
+    if name.endswith((".parquet", ".pq")):
+        return "parquet"
+    return "excel" if name.endswith(EXCEL) else "csv"
+
+
+def locate(path: str | Path) -> Source:
+    """The file of this very name; InputError when there is none, or it is a folder, a device or a pipe.
+
+    A name is literal: ``*``, ``?`` and brackets stand for themselves.
+    """
+    path = Path(path)
+    try:
+        found = os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        raise InputError(f"there is no file {path.name!r} in {str(path.parent)!r}") from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path.name!r} cannot be opened ({type(error).__name__})") from None
+    if stat.S_ISDIR(found.st_mode):
+        raise InputError(f"{str(path)!r} is a folder; name a file")
+    if not stat.S_ISREG(found.st_mode):
+        raise InputError(f"{str(path)!r} is a device or a pipe; a table is read more than once, so save it as a file")
+    kind = kind_of(path)
+    return Source(path, kind, kind == "csv" and path.name.lower().endswith(".gz"), _state(found))
+
+
+def _state(found: os.stat_result) -> tuple[int, ...]:
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def is_latin(encoding: str | None) -> bool:
+    """Whether an encoding is Latin-1; UTF-8 when None, PolicyError for one that is neither."""
+    known = _ENCODINGS.get((encoding or "utf-8").lower())
+    if known is None:
+        raise PolicyError.unknown("encoding", str(encoding), ["utf-8", "latin-1"])
+    return known

@@ -1,0 +1,230 @@
+"""Loss and risk over a grid of requests: the picture from which k, l and the way to publish are chosen."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from shoal.engines.frames import require
+from shoal.engines.open import open_table
+from shoal.errors import InfeasibleError, PolicyError
+from shoal.model.policy import PUBLISH, Policy
+from shoal.model.privacy import KAnonymity, LDiversity
+from shoal.model.task import nothing
+
+
+@dataclass(frozen=True, kw_only=True)
+class Point:
+    """One release that could be made.
+
+    k, l        asked for; l = 1 asks nothing
+    publish     how groups are published
+    method      the method that won
+    loss        NCP, the mean loss of a cell, from 0 to 1; None where no such release exists
+    bound       the least NCP that any such release has, as far as proved
+    groups      number of groups
+    risk        highest risk of a row to be found (prosecutor): one over the smallest group
+    mean_risk   mean risk of a row to be found: groups over rows
+    seconds     time taken
+    frontier    no other point has as little risk, as much diversity and as little loss
+    reason      why there is no such release, else None
+    """
+
+    k: int
+    l: int
+    publish: str
+    method: str
+    loss: float | None = None
+    bound: float | None = None
+    groups: int | None = None
+    risk: float | None = None
+    mean_risk: float | None = None
+    seconds: float = 0.0
+    frontier: bool = False
+    reason: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Exploration:
+    """The points of a grid, in the order asked for; ``asked`` is how many there are when it was not interrupted."""
+
+    found: tuple[Point, ...]
+    rows: int
+    asked: int
+
+    @property
+    def points(self) -> pl.DataFrame:
+        """One row a point; the columns are the fields of ``Point``."""
+        kinds = {
+            "k": pl.Int64, "l": pl.Int64, "publish": pl.String, "method": pl.String, "loss": pl.Float64,
+            "bound": pl.Float64, "groups": pl.Int64, "risk": pl.Float64, "mean_risk": pl.Float64,
+            "seconds": pl.Float64, "frontier": pl.Boolean, "reason": pl.String,
+        }  # fmt: skip
+        return pl.DataFrame([asdict(p) for p in self.found], schema=kinds)
+
+    @property
+    def frontier(self) -> tuple[Point, ...]:
+        """The points that no other beats in risk, diversity and loss at once."""
+        return tuple(p for p in self.found if p.frontier)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        points = [asdict(p) for p in self.found]
+        return {
+            "points": points,
+            "frontier": [p for p in points if p["frontier"]],
+            "rows": self.rows,
+            "complete": len(points) == self.asked,
+        }
+
+    def plot(self, axes: Any = None) -> Any:
+        """Loss against risk, a line for each way to publish and l; returns the matplotlib axes."""
+        from shoal.report.exploring import draw
+
+        return draw(self.as_dict()["points"], axes)
+
+    def report(self, path: str | Path) -> Path:
+        """One self-contained HTML page that opens offline."""
+        from shoal.engines.files import publish_file
+        from shoal.report.exploring import page
+
+        text = page(self.as_dict(), self.asked)
+        publish_file(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
+        return Path(path)
+
+    def _repr_html_(self) -> str:
+        from shoal.report.exploring import table
+
+        return table(self.as_dict()["points"])
+
+
+def explore(
+    data: Any,
+    policy: Policy | Mapping[str, Any] | None = None,
+    *,
+    k: int | Sequence[int] = (3, 5, 11),
+    l: int | Sequence[int] = (1,),
+    publish: str | Sequence[str] | None = None,
+    method: str | Sequence[str] | None = None,
+    engine: str | None = None,
+    separator: str | None = None,
+    encoding: str | None = None,
+    progress: Callable[[str, float | None], None] = nothing,
+    each: Callable[[Point], None] | None = None,
+    **settings: Any,
+) -> Exploration:
+    """Loss, groups and risk for every combination of k, l, way to publish and method.
+
+    data      a path or a frame, as for ``anonymize``; it is read once
+    policy    a Policy, or its settings as keywords; its own k and l are left out, its other privacy models are kept
+    k, l      whole numbers, one or several; l (frequency form) of 1 asks nothing
+    publish   ways to publish; the policy's own when None.  Hierarchies are used where the way is "hierarchy"
+    method    methods of the catalogue; the policy's own when None
+    progress  called with (what is being done, share done)
+    each      called with every point as it is found, so that an interruption loses nothing
+
+    Nothing is published: a point is a release made, judged and thrown away.  A combination that no release can meet is
+    a point with its reason.  Raises PolicyError and InputError as ``anonymize`` does.  Time: one run of ``anonymize``
+    a point, at the policy's effort ("fast" when none is given).
+    """
+    from shoal.pipeline import anonymize
+
+    if not isinstance(policy, Policy) and "effort" not in {**(policy or {}), **settings}:
+        settings["effort"] = "fast"
+    ks, ls = _whole("k", k), _whole("l", l)
+    if policy is None or isinstance(policy, Mapping):
+        settings = {**(policy or {}), **settings}
+        policy = None
+        settings.setdefault("k", ks[0])
+    asked = Policy.of(policy, **settings)
+    ways = _some("publish", publish, asked.publish, PUBLISH)
+    methods = _some("method", method, asked.method, None)
+    if max(ls) > 1 and not asked.sensitive:
+        raise PolicyError("l above 1 speaks of a sensitive column and none is given; name one")
+    others = tuple(m for m in asked.privacy if not isinstance(m, (KAnonymity, LDiversity)))
+    table = open_table(data, engine, separator=separator, encoding=encoding)
+    names = [*asked.quasi_identifiers, *(asked.coordinates or ()), *asked.sensitive]
+    require(table.columns, names)
+    frame = table.frame.select(names).to_native()
+
+    grid = list(itertools.product(ways, methods, ls, ks))
+    found: list[Point] = []
+    rows = 0
+    for i, (way, how, want_l, want_k) in enumerate(grid):
+        progress(f"k = {want_k}, l = {want_l}, {way}", i / len(grid))
+        models = (KAnonymity(want_k), *((LDiversity(want_l),) if want_l > 1 else ()), *others)
+        request = _request(asked, models, way, how)
+        clock = time.perf_counter()
+        try:
+            release = anonymize(frame, request)
+        except InfeasibleError as refusal:
+            point = Point(k=want_k, l=want_l, publish=way, method=how, reason=str(refusal))
+        else:
+            rows = release.rows
+            bound = release.certificate.lower_bound
+            scale = rows * len(request.grouped) if release.certificate.unit == "stars" else 1
+            point = Point(
+                k=want_k,
+                l=want_l,
+                publish=way,
+                method=release.method,
+                loss=float(release.cost["ncp"]),
+                bound=float(bound) / max(scale, 1) if release.certificate.unit in ("stars", "ncp") else None,
+                groups=release.audit.classes,
+                risk=1 / release.audit.smallest_class if rows else 0.0,
+                mean_risk=release.audit.classes / rows if rows else 0.0,
+            )
+        point = replace(point, seconds=round(time.perf_counter() - clock, 4))
+        found.append(point)
+        if each is not None:
+            each(point)
+    return Exploration(with_frontier(found), rows, len(grid))
+
+
+def with_frontier(points: Sequence[Point]) -> tuple[Point, ...]:
+    """The same points, those marked that no other beats: no more risk, no less diversity, no more loss, one better."""
+
+    def beats(a: Point, b: Point) -> bool:
+        pair = [(a.risk, b.risk), (-a.l, -b.l), (a.loss, b.loss)]
+        return all(x <= y for x, y in pair) and any(x < y for x, y in pair)  # type: ignore[operator]
+
+    real = [p for p in points if p.loss is not None]
+    return tuple(replace(p, frontier=p.loss is not None and not any(beats(q, p) for q in real)) for p in points)
+
+
+def _request(asked: Policy, models: tuple[Any, ...], way: str, method: str) -> Policy:
+    """The policy of one point: hierarchies and ceilings only where they are published."""
+    levels = way == "hierarchy"
+    return replace(
+        asked,
+        privacy=models,
+        publish=way,
+        method=method,
+        identifiers=(),
+        hierarchies=asked.hierarchies if levels else {},
+        max_level=asked.max_level if levels else {},
+        global_recoding=asked.global_recoding and way in ("hierarchy", "stars"),
+    )
+
+
+def _whole(name: str, given: int | Sequence[int]) -> list[int]:
+    values = [given] if isinstance(given, int) else list(given)
+    if not values or any(isinstance(v, bool) or not isinstance(v, int) or v < 1 for v in values):
+        raise PolicyError(f"{name}={given!r}: give whole numbers from 1, one or several")
+    return sorted(set(values))
+
+
+def _some(name: str, given: str | Sequence[str] | None, own: str, known: Sequence[str] | None) -> list[str]:
+    values = [own] if given is None else [given] if isinstance(given, str) else list(dict.fromkeys(given))
+    for value in values:
+        if known is not None and value not in known:
+            raise PolicyError.unknown(f"value of {name}", str(value), known)
+    if not values:
+        raise PolicyError(f"{name} is empty; name at least one")
+    return values

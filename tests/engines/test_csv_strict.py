@@ -1,0 +1,270 @@
+"""A CSV is what a strict parser says it is, or it is refused with line and column and without a value."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import re
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import shoal
+from shoal.engines.files import read_table
+from shoal.engines.lazy_files import open_file
+from shoal.engines.open import open_table
+from shoal.engines.structure import examine
+from shoal.errors import InputError, PolicyError
+from tests.fuzz.csv_bytes import bent, outcome
+
+SECRET = "SECRET"
+
+
+def written(folder: Path, content: bytes, name: str = "t.csv") -> Path:
+    path = folder / name
+    path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    return path
+
+
+REFUSED: list[tuple[bytes, str]] = [
+    (b'age,"zip,ssn\n1,10115,SECRET1\n1,10116,SECRET2\n', "line 1, column 2: a quote is never closed"),
+    (b'age,height"\n1,SECRET\n', "line 1, column 2: a quote inside a field"),
+    (b'a,b\n1,"SECRET\n2,x\n', "line 2, column 2: a quote is never closed"),
+    (b'a,b\n1,"SECRET""\n2,x\n', "line 2, column 2: a quote is never closed"),
+    (b'a,b\n\n1,2\n"20"SECRET,1\n', "line 4, column 1: text after a closing quote"),
+    (b'a,b\n1,"SECRET\n2,"x"\n', "line 3, column 2: text after a closing quote (the field begins in line 2)"),
+    (b'a,b\n1,SEC"RET"\n', "line 2, column 2: a quote inside a field"),
+    (b'a,b\n"SECRET" ,1\n', "line 2, column 1: text after a closing quote"),
+    (b'a,b\n"SECRET"\r,1\n', "line 2, column 1: text after a closing quote"),
+    (b'a,b\n1, "SECRET"\n', "line 2, column 2: a quote inside a field"),
+    (b"a,b,c\n1,2,SECRET\n1,SECRET\n", "fewer fields in line 3"),
+    (b'a,b,c\n1,"2,\n2",3\nSECRET,2\n', "fewer fields in line 4"),
+    (b"a,b\n1,2\n\nSECRET,2,3\n", "more fields in line 4"),
+    (b'a,b\n"x\ny",2\n"SECRET,\n\n",2,3\n', "more fields in line 4"),
+    (b"SECRET,b,SECRET\n1,2,3\n", "columns 1 and 3 have the same name"),
+    (b"a,,c\n1,SECRET,3\n", "line 1, column 2: a column without a name"),
+    (b"a, ,c\n1,SECRET,3\n", "line 1, column 2: a column without a name"),
+    (b'a,""\n1,SECRET\n', "line 1, column 2: a column without a name"),
+    (b"a,b\n1,SECRET\n1,SEC\0RET\n", "line 3, column 2: a NUL byte"),
+    (b'a,b\n1,SECRET\n"caf\xe9",SECRET\n', "line 3, column 1: a byte that is not UTF-8"),
+    (b'a,b\n1,"SECRET"\xe9\n', "line 2, column 2: text after a closing quote"),
+    ("a,b\n1,SECRET\n".encode("utf-16"), "UTF-16"),
+    ("a,b\n1,SECRET\n".encode("utf-16-le"), "NUL byte"),
+    (b"a,b\r1,SECRET\r", "line 1, column 2: a carriage return"),
+    (b"a,b\n1,SEC\rRET\n", "line 2, column 2: a carriage return"),
+    (b"a,b\n1,SECRET\r", "line 2, column 2: a carriage return"),
+    (b"a,b\n", "no rows"),
+    (b"a,b", "no rows"),
+    (b"a,b\n\n\n", "no rows"),
+    (b"", "empty"),
+    (b"\xef\xbb\xbf\n\n", "empty"),
+    (b"a,b;c\n1,SECRET;2\n", "as many columns by ',' and ';'"),
+]
+
+
+@pytest.mark.parametrize("engine", ["polars", "duckdb"])
+@pytest.mark.parametrize("name", ["t.csv", "t.csv.gz"])
+@pytest.mark.parametrize(("content", "says"), REFUSED)
+def test_what_breaks_the_rules_is_refused_by_line_and_column(
+    tmp_path: Path, content: bytes, says: str, name: str, engine: str
+) -> None:
+    with pytest.raises(InputError, match=re.escape(says)) as caught:
+        open_table(written(tmp_path, content, name), engine)
+    assert SECRET not in str(caught.value)
+    assert caught.value.__cause__ is None
+
+
+@pytest.mark.parametrize("size", [4, 5, 7, 16, 1 << 18])
+def test_every_slice_gives_the_same_structure(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    monkeypatch.setattr("shoal.engines.structure._SLICE", size)
+    for content, says in REFUSED:
+        if "UTF-16" in says or "by ','" in says or "no rows" in says:
+            continue
+        with pytest.raises(InputError, match=re.escape(says)):
+            examine(io.BytesIO(content), ",", "t.csv")
+    text = '\ufeff\n\r\nä,"b\r\n"""\r\n"x\ny","é"\r\n\r\n1,\r\n"",""'.encode()
+    found = examine(io.BytesIO(text), ",", "t.csv")
+    assert found.names == ("ä", 'b\r\n"')
+    assert (found.records, found.blank.tolist(), found.leading) == (3, [1], 2)
+    assert (found.crlf, found.lf, found.inner) == (5, 2, 2)
+    assert found.longest == len(b'"x\ny","\xc3\xa9"\r\n')
+
+
+def test_a_slice_may_end_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = b'a,"b"\r\n"1","x""y"\r\n\r\n\r\n"",""\r\n\r\n'
+    for size in range(4, len(text) + 1):
+        monkeypatch.setattr("shoal.engines.structure._SLICE", size)
+        found = examine(io.BytesIO(text), ",", "t.csv")
+        assert (found.names, found.records, found.blank.tolist(), found.crlf) == (("a", "b"), 2, [1, 2, 4], 6)
+
+
+def test_a_record_without_end_is_refused_before_it_fills_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shoal.engines.structure._SLICE", 16)
+    monkeypatch.setattr("shoal.engines.structure._LONGEST", 1 << 10)
+
+    class Endless(io.RawIOBase):
+        read_so_far = 0
+
+        def read(self, size: int = -1) -> bytes:
+            self.read_so_far += size
+            assert self.read_so_far < 1 << 16
+            return b'a,"b' + b"\n" * (size - 4) if self.read_so_far == size else b"\n" * size
+
+    with pytest.raises(InputError, match="line 1, column 1: a record of more than"):
+        examine(Endless(), ",", "t.csv")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("engine", ["polars", "duckdb"])
+def test_bent_bytes(tmp_path: Path, engine: str) -> None:
+    pytest.importorskip(engine)
+    path = tmp_path / "t.csv"
+    found = [outcome(bent(seed), path, engine) for seed in range(300 if engine == "polars" else 60)]
+    assert min(found.count("read"), found.count("refused")) > len(found) // 5
+
+
+def test_two_readers_that_differ_are_not_believed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = written(tmp_path, b'a,b\n1,2\n"3\n",4\n5,6\n')
+    whole = pl.read_csv
+    monkeypatch.setattr(pl, "read_csv", lambda *a, **k: whole(*a, **k).filter(pl.col("b") != "4"))
+    with pytest.raises(InputError, match="two readers do not agree on the record in line 3"):
+        read_table(path)
+    monkeypatch.setattr(pl, "read_csv", lambda *a, **k: whole(*a, **k).rename({"a": "c"}))
+    with pytest.raises(InputError, match="two readers do not agree on the header in line 1"):
+        read_table(path)
+
+
+def test_a_wrong_separator_is_told(tmp_path: Path) -> None:
+    path = written(tmp_path, b"age;zip\n1;2\n1;2\n")
+    with pytest.raises(InputError, match="say separator ';'"):
+        read_table(path, separator=",")
+    path = written(tmp_path, b"age;zip,code,x\n1;2,3,4\n")
+    for engine in ("polars", "duckdb"):
+        with pytest.raises(PolicyError, match="the separator ';' instead of ',' would give it"):
+            shoal.anonymize(path, quasi_identifiers=["age"], k=1, engine=engine)
+    with pytest.raises(PolicyError, match="would give it"):
+        shoal.audit(path, quasi_identifiers=["age"])
+
+
+@pytest.mark.parametrize("engine", ["polars", "duckdb"])
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+@pytest.mark.parametrize("name", ["p[1]", "*", "q?", "{p1,p2}", "a'b", "year=7", "[*]"])
+def test_names_are_literal(tmp_path: Path, name: str, kind: str, engine: str) -> None:
+    for other in ("p1", "p2", "q1", name):
+        frame = pl.DataFrame({"a": [other, other]})
+        target = tmp_path / f"{other}.{kind}"
+        if kind == "csv":
+            frame.write_csv(target)
+        else:
+            frame.write_parquet(target)
+    release = shoal.anonymize(tmp_path / f"{name}.{kind}", quasi_identifiers=["a"], k=2, engine=engine, star="-")
+    table: Any = release.table if engine == "polars" else release.table.pl()
+    assert table.rows() == [(name,), (name,)]
+
+
+def test_folders_pipes_and_changing_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import os
+
+    for engine in ("polars", "duckdb"):
+        with pytest.raises(InputError, match="is a folder"):
+            open_table(tmp_path, engine)
+        with pytest.raises(InputError, match="no file"):
+            open_table(tmp_path / "no.csv", engine)
+    os.mkfifo(tmp_path / "pipe.csv")
+    with pytest.raises(InputError, match="a pipe"):
+        read_table(tmp_path / "pipe.csv")
+    path = written(tmp_path, b"a,b\n1,2\n")
+    whole = pl.read_csv
+
+    def slow(*given: Any, **more: Any) -> pl.DataFrame:
+        frame = whole(*given, **more)
+        path.write_bytes(b"a,b\n1,2\n3,4\n")
+        return frame
+
+    monkeypatch.setattr(pl, "read_csv", slow)
+    with pytest.raises(InputError, match="changed while it was read"):
+        read_table(path)
+
+
+def test_latin_1_is_read_only_when_it_is_said(tmp_path: Path) -> None:
+    raw = 'a,b\n"é",ü\n'.encode("latin-1")
+    path = written(tmp_path, raw)
+    with pytest.raises(InputError, match="line 2, column 1: a byte that is not UTF-8; if it is Latin-1, say encoding"):
+        read_table(path)
+    assert read_table(path, encoding="Latin-1").rows() == [("é", "ü")]
+    assert open_file(path, "duckdb", encoding="latin-1").native.fetchall() == [("é", "ü")]
+    with pytest.raises(InputError, match="mark of UTF-8"):
+        read_table(written(tmp_path, b"\xef\xbb\xbf" + raw), encoding="latin-1")
+
+
+def test_duckdb_reads_what_is_there(tmp_path: Path) -> None:
+    rows = [f"{i},x" for i in range(30_000)]
+    rows[100] = "#5,x"
+    rows[26_000] = '"a, b","""q"""'
+    rows[29_000] = "NULL,nan"
+    table = open_file(written(tmp_path, "\n".join(["id,v", *rows]).encode()), "duckdb")
+    found = table.native.fetchall()
+    assert len(found) == 30_000
+    assert (found[100], found[26_000], found[29_000]) == (("#5", "x"), ("a, b", '"q"'), ("NULL", "nan"))
+    long = "x" * 3_000_000
+    assert open_file(written(tmp_path, f"a,b\n1,{long}\n".encode()), "duckdb").native.fetchall() == [("1", long)]
+
+
+def test_engines_that_fold_case_refuse_names_alike(tmp_path: Path) -> None:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    path = written(tmp_path, b"name,a,Name\n1,2,3\n")
+    assert read_table(path).columns == ["name", "a", "Name"]
+    parquet.write_table(pa.table([pa.array([1]), pa.array([2])], names=["x", "x"]), tmp_path / "t.parquet")
+    for engine in ("duckdb", "spark"):
+        for file in (path, tmp_path / "t.parquet"):
+            with pytest.raises(InputError, match=r"columns 1 and . are the same or differ by case alone"):
+                open_file(file, engine)
+    with pytest.raises(InputError, match="same name"):
+        read_table(tmp_path / "t.parquet")
+    with pytest.raises(InputError, match="CR LF"):
+        open_file(written(tmp_path, b"a,b\r\n1,2\n"), "duckdb")
+
+
+def test_an_engine_that_finds_other_rows_is_not_believed(tmp_path: Path) -> None:
+    table = open_file(written(tmp_path, b"a,b\n1,2\n3,4\n"), "duckdb")
+    table.records = 3
+    with pytest.raises(InputError, match=r"two readers do not agree on 't\.csv'"):
+        table.count(["a"], ["b"])
+
+
+def test_excel_names_and_errors(tmp_path: Path) -> None:
+    import xlsxwriter
+
+    def book(*rows: list[Any], formula: bool = False) -> Path:
+        path = tmp_path / "t.xlsx"
+        with xlsxwriter.Workbook(path) as made:
+            sheet = made.add_worksheet("people")
+            for i, row in enumerate(rows):
+                sheet.write_row(i, 0, row)
+            if formula:
+                sheet.write_formula(2, 1, "=1/0", None, "#DIV/0!")
+        return path
+
+    assert read_table(book(["a", "b"], ["x", 1], ["y", 2])).rows() == [("x", 1), ("y", 2)]
+    for rows, says in (
+        ([["name", "a", "name"], ["x", 1, "y"]], "columns 1 and 3 have the same name"),
+        ([["name", "", "b"], ["x", 1, "y"]], "column 2 has no name"),
+        ([["name", "b"]], "no rows"),
+        ([], "empty"),
+    ):
+        with pytest.raises(InputError, match=says):
+            read_table(book(*rows))
+    with pytest.raises(InputError, match="cell B3 holds an error"):
+        read_table(book(["a", "b"], ["x", 1], ["y", 2], formula=True))
+
+
+def test_deep_json_is_refused(tmp_path: Path) -> None:
+    from shoal.engines.shapes import read_features
+
+    for text in ("[" * 50_000, '{"type":"FeatureCollection","features":' + "[" * 50_000, "{", '{"a": 1}'):
+        (tmp_path / "a.geojson").write_text(text)
+        with pytest.raises(InputError):
+            read_features(tmp_path / "a.geojson")

@@ -1,0 +1,119 @@
+"""Values that look alike, missing ones and codes for them are named by column and count, never shown."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import shoal
+from shoal.engines.codes import encode
+from shoal.engines.oddities import codes
+from shoal.engines.propose import propose
+from shoal.errors import InputError
+
+ROWS = {
+    "town": ["Bonn", "bonn ", "Köln", "Ko\u0308ln", "Ulm", "Ulm", "Jena", "Jena"],
+    "age": ["20"] * 8,
+    "d": ["flu", "Flu", "flu ", None, "gout", "cold", "cold", None],
+}
+
+
+def test_audit_and_report_name_values_that_look_alike(tmp_path: Path) -> None:
+    frame = pl.DataFrame(ROWS)
+    found = shoal.audit(frame, quasi_identifiers=["town", "age"], sensitive=["d"])
+    assert [note.split(";")[0] for note in found.notes] == [
+        "column 'town': 4 values in 4 rows differ from another one only by case, outer blanks or Unicode normal form",
+        "column 'd': 3 values in 3 rows differ from another one only by case, outer blanks or Unicode normal form",
+        "column 'd': 2 missing values count as a sensitive value of their own",
+    ]
+    assert found.as_dict()["notes"] == list(found.notes)
+    duckdb = pytest.importorskip("duckdb")
+    lazy = duckdb.connect().from_arrow(frame.to_arrow())
+    assert shoal.audit(lazy, quasi_identifiers=["town", "age"], sensitive=["d"]).notes == found.notes
+    release = shoal.anonymize(frame, quasi_identifiers=["town", "age"], sensitive=["d"], k=2, effort="fast")
+    assert tuple(release.before["notes"]) == found.notes
+    page = release.report(tmp_path / "r.html").read_text()
+    assert "2 missing values count as a sensitive value" in page
+    assert not shoal.audit(frame.head(1), quasi_identifiers=["town"]).notes
+
+
+def test_init_names_them_too(tmp_path: Path) -> None:
+    pl.DataFrame(ROWS | {"lat": ["50.7", "77.7777", "50.9", "99.9999", "48.4", "48.4", "50.9", "NA"]}).rename(
+        {"d": "disease"}
+    ).write_csv(tmp_path / "t.csv")
+    told = {p.name: " | ".join(p.warnings) for p in propose(tmp_path / "t.csv")}
+    assert "4 values in 4 rows differ" in told["town"]
+    assert "3 values in 3 rows differ" in told["disease"]
+    assert "2 missing values; they count as a sensitive value of their own" in told["disease"]
+    assert "2 rows hold a number that often stands" in told["lat"]
+    assert "1 rows hold a text that often stands" in told["lat"]
+    assert not told["age"]
+    for value in ("Bonn", "bonn", "flu", "gout"):
+        assert value not in json.dumps(told)
+
+
+@pytest.mark.parametrize(
+    ("values", "rows"),
+    [
+        (["NA", "x", "n/a", "#N/A", "NULL", "-", "?", "#REF!", " na "], 8),
+        (["1", "2", "999"], 1),
+        ([1, 2, 999, 999, -9], 3),
+        ([990, 995, 999, 1000], 0),
+        ([1.5, 77.7777, 99.9999], 2),
+        (["Nancy", "x-y", "", None], 0),
+        ([98, 99, 97], 0),
+    ],
+)
+def test_codes_for_missing_values(values: list[object], rows: int) -> None:
+    told = codes(pl.Series("c", values, strict=False))
+    assert sum(int(sentence.split(" ")[0]) for sentence in told) == rows
+
+
+BIG = [2**64 - 2] * 3 + [5] * 3
+
+
+@pytest.mark.parametrize("kind", ["pandas", "nullable", "polars", "arrow"])
+def test_unsigned_numbers_past_2_to_63_stay_as_they_are(kind: str) -> None:
+    frame = pd.DataFrame({"a": pd.Series(BIG, dtype="uint64"), "b": list("xyxyxy")})
+    made = {
+        "pandas": lambda: frame,
+        "nullable": lambda: frame.astype({"a": "UInt64"}),
+        "polars": lambda: pl.from_pandas(frame),
+        "arrow": lambda: pa.Table.from_pandas(frame),
+    }[kind]()
+    out = shoal.anonymize(made, quasi_identifiers=["a"], k=3, effort="fast").table
+    held = out["a"].to_pylist() if kind == "arrow" else out["a"].to_list()
+    assert sorted(held) == sorted(BIG)
+    coded = encode(pl.Series("a", [*BIG, None], dtype=pl.UInt64))
+    assert [coded.values[c] for c in coded.codes.tolist()] == [*BIG, None]
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        (pd.period_range("2020", periods=6, freq="M"), "pandas.period"),
+        (pd.interval_range(0, 6), "pandas.interval"),
+        (pd.arrays.SparseArray([1, 0, 0, 0, 1, 1]), "Sparse"),
+        ([1j] * 6, "complex128"),
+    ],
+)
+@pytest.mark.parametrize("role", ["quasi_identifiers", "sensitive"])
+def test_kinds_that_cannot_be_held_are_refused_by_name(values: object, kind: str, role: str) -> None:
+    frame = pd.DataFrame({"when": values, "b": list("xxxyyy")})
+    roles = {"quasi_identifiers": ["b"], "sensitive": []} | {role: ["when"]}
+    with pytest.raises(InputError, match=rf"column 'when' holds values of type {kind}.*turn them into text"):
+        shoal.anonymize(frame, k=2, effort="fast", **roles)
+
+
+@pytest.mark.parametrize("kind", ["varint", "bit", "interval", "blob"])
+def test_kinds_of_duckdb_that_cannot_be_held_are_refused_by_name(kind: str) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    text = {"varint": "12", "bit": "101", "interval": "1 day", "blob": "x"}[kind]
+    made = duckdb.connect().sql(f"select cast('{text}' as {kind}) as when, i as b from range(6) t(i)")
+    with pytest.raises(InputError, match=r"column 'when' holds values of type .*turn them into text"):
+        shoal.anonymize(made, quasi_identifiers=["b"], sensitive=["when"], k=2, effort="fast")
