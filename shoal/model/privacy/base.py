@@ -93,7 +93,7 @@ class Model:
         return Implied()
 
     def stand_in(self) -> int | None:
-        """An l whose frequency form implies the model, if there is one: somewhere to start from, never what is asked."""
+        """An l whose frequency form implies the model, if there is one: a place to start from, never what is asked."""
         return None
 
     def measure(self, table: np.ndarray) -> Measure:

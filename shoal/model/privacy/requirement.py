@@ -74,7 +74,7 @@ class Requirement:
 
     @property
     def stand_in(self) -> Requirement | None:
-        """A requirement without rules that implies this one, if there is one; its answers are answers, not its bounds."""
+        """A requirement without rules that implies this one, if there is one; its answers hold here, its bounds not."""
         frequency = list(self.frequency)
         for rule in self.rules:
             implies = rule.model.stand_in()
