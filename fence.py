@@ -12,12 +12,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 MODEL = {"numpy", "shoal.errors", "shoal.model"}
-SOLVER = MODEL | {"scipy", "shoal.kernels"}
+SOLVER = MODEL | {"scipy", "shoal.kernels", "shoal.problems.interrupts", "shoal.problems.programs"}
 ROOMS: dict[str, set[str]] = {
     "errors.py": set(),
     "model": MODEL,
     "kernels": {"numpy", "numba", "shoal.kernels"},
     "problems/catalogue.py": {"shoal.errors"},
+    "problems/interrupts.py": set(),
+    "problems/programs.py": {"numpy", "scipy", "highspy"},
     "problems/tables": SOLVER | {"highspy", "networkx", "shoal.problems.tables", "shoal.problems.catalogue"},
     "problems/gathering": SOLVER | {"highspy", "shoal.problems.gathering", "shoal.problems.catalogue"},
     "problems/regions": SOLVER | {"highspy", "networkx", "shoal.problems.regions", "shoal.problems.catalogue"},
@@ -28,14 +30,36 @@ ROOMS: dict[str, set[str]] = {
     "recoding": MODEL | {"shoal.recoding"},
     "judge": MODEL | {"polars", "scipy", "shoal.judge"},
     "engines": MODEL
-    | {"narwhals", "polars", "fastexcel", "duckdb", "pyarrow", "pandas", "pyspark", "geopandas", "shoal.engines"},
+    | {
+        "narwhals",
+        "polars",
+        "fastexcel",
+        "xlsxwriter",
+        "duckdb",
+        "pyarrow",
+        "pandas",
+        "pyspark",
+        "shapely",
+        "pyproj",
+        "pyogrio",
+        "shoal.engines",
+    },
     "report": MODEL | {"matplotlib", "shoal.report"},
     "experiments": {"numpy", "matplotlib", "shoal"},
     "recodings.py": {"numpy", "shoal"},
     "centers.py": {"numpy", "shoal"},
     "pipeline.py": {"numpy", "narwhals", "polars", "shoal"},
     "release.py": {"polars", "shoal"},
-    "checking.py": {"polars", "shoal.errors", "shoal.model", "shoal.judge", "shoal.engines", "shoal.release"},
+    "signing.py": {"cryptography", "shoal.errors", "shoal.model"},
+    "checking.py": {
+        "polars",
+        "shoal.errors",
+        "shoal.model",
+        "shoal.judge",
+        "shoal.engines",
+        "shoal.release",
+        "shoal.signing",
+    },
     "utility": {"numpy", "polars", "shoal"},
     "cli": {"numpy", "typer", "rich", "polars", "shoal"},
 }

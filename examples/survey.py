@@ -12,8 +12,8 @@ import tempfile
 from pathlib import Path
 
 import shoal
-from shoal.engines.files import store
 from shoal.engines.records import fair_survey
+from shoal.engines.store import store
 
 
 def main(folder: Path) -> None:
@@ -38,7 +38,7 @@ def main(folder: Path) -> None:
     certificate = release.write(folder / "release.csv")
     release.report(folder / "report.html")
     verdict = shoal.verify(folder / "release.csv", certificate, original=source)
-    for check, holds, found in verdict.findings:
+    for check, holds, found, _how in verdict.findings:
         print(f"{'ok  ' if holds else 'FAIL'} {check}: {found}")
     assert verdict.holds
     print({name: round(value, 4) for name, value in release.loss.items()})

@@ -29,7 +29,7 @@ class PolicyError(ShoalError):
     @classmethod
     def unknown(cls, what: str, name: str, available: Iterable[str]) -> PolicyError:
         """A name that is not among those available, with the nearest that is."""
-        names = [str(a) for a in available]
+        names = list(dict.fromkeys(str(a) for a in available))
         close = get_close_matches(str(name), names, n=1)
         if close:
             hint = f"did you mean {close[0]!r}?"
@@ -38,7 +38,8 @@ class PolicyError(ShoalError):
             hint = f"there is {shown}"
         else:
             hint = "there is none"
-        return cls(f"{name!r} is not a {what}; {hint}")
+        article = "an" if what[:1].lower() in "aeio" else "a"
+        return cls(f"{name!r} is not {article} {what}; {hint}")
 
 
 class MissingDependencyError(ShoalError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
+import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -13,10 +13,14 @@ import numpy as np
 import polars as pl
 
 from shoal.centers import by_centers
-from shoal.engines.files import one_character, separator_of
+from shoal.engines.carried import look
+from shoal.engines.expected import Expected
+from shoal.engines.files import kind_of, one_character, separator_of
 from shoal.engines.frames import Counted, Replacement, require
 from shoal.engines.oddities import notes
 from shoal.engines.open import open_table
+from shoal.engines.order import Lot
+from shoal.engines.store import refuse_for_excel, refuse_sheet
 from shoal.errors import InputError, PolicyError
 from shoal.model.audit import Audit
 from shoal.model.loss import View, measures, ncp, stars, suppressed_tuples
@@ -35,24 +39,37 @@ def anonymize(
     engine: str | None = None,
     separator: str | None = None,
     encoding: str | None = None,
+    secret: bytes | None = None,
     progress: Callable[[str, float | None], None] = nothing,
     **settings: Any,
 ) -> Release:
     """A release of a table in which every group of rows meets the privacy models asked for, at little loss.
 
     data      a path (CSV, also .gz; Parquet; Excel), or a pandas / Polars / PyArrow / DuckDB / Spark frame
-    policy    a Policy, or the same settings as keyword arguments: quasi_identifiers, sensitive, identifiers, k, l,
-              privacy, publish, hierarchies, weights, max_level, method, effort, seed, keep_order; see ``Policy``
+    policy    a Policy, or the same settings as keyword arguments: quasi_identifiers, sensitive, identifiers,
+              insensitive, k, l, privacy, publish, hierarchies, weights, max_level, method, effort, seed,
+              keep_order; see ``Policy``
     engine    for a path: "polars", "duckdb" or "spark"
     separator, encoding  of a CSV; found out when None
+    secret    at least 16 bytes that nobody else has and that stand in no output: with them, the same data and policy
+              give the same release again, on every engine the same multiset of rows.  None: fresh randomness.
+              ``seed`` fixes the search alone
     progress  called with (what is being done, share done or None)
 
     The table is verified before it is returned: VerificationError, and no release, where it breaks its promise.
     Raises PolicyError and InputError for bad requests and bad data, InfeasibleError when no release can exist.
-    The data are never changed.
+    A column without a role is carried along, and refused by name where it is a direct identifier or its values single
+    out more than 5 % of the rows; ``insensitive`` carries it knowingly.  The data are never changed.
     """
     release = prepare(
-        data, policy, engine=engine, separator=separator, encoding=encoding, progress=progress, **settings
+        data,
+        policy,
+        engine=engine,
+        separator=separator,
+        encoding=encoding,
+        secret=secret,
+        progress=progress,
+        **settings,
     )
     release.check()
     return release
@@ -65,14 +82,20 @@ def prepare(
     engine: str | None = None,
     separator: str | None = None,
     encoding: str | None = None,
+    secret: bytes | None = None,
+    target: Path | None = None,
     progress: Callable[[str, float | None], None] = nothing,
     **settings: Any,
 ) -> Release:
-    """``anonymize`` without the last look; for callers that write the release, which looks at the bytes written."""
+    """``anonymize`` without the last look; for callers that write the release, which looks at the bytes written.
+
+    target  where it will be written: what its format cannot hold is refused before the work
+    """
     from shoal.problems.tables import group
 
     asked = Policy.of(policy, **settings)
     requirement(asked.privacy, asked.sensitive)
+    Lot.of(secret)  # one that is too short is refused before the work
     seconds: dict[str, float] = {}
     clock = time.perf_counter()
 
@@ -83,9 +106,12 @@ def prepare(
 
     progress("reading", None)
     roles = [*asked.quasi_identifiers, *asked.sensitive]
-    needed = [*roles, *asked.identifiers, *(asked.coordinates or ())]
+    needed = [*roles, *asked.identifiers, *asked.insensitive, *(asked.coordinates or ())]
     table = open_table(data, engine, separator=separator, encoding=encoding, coded=roles, needed=needed)
     require(table.columns, needed)
+    carried = look(table, asked)
+    if target is not None:
+        _refuse_target(table, asked, target)
     if asked.coordinates is not None:
         table = with_place(table, asked.coordinates)
     lap("read")
@@ -127,8 +153,8 @@ def prepare(
     partition = grouping.partition
     view = View(counted.histogram, partition, recoding, need.smallest, published)
     replacements = [_replace(c, counted, asked) for c, counted in zip(columns, counted.quasi, strict=True)]
-    rng = np.random.default_rng(np.random.SeedSequence([*seeds.generate_state(4).tolist(), _fingerprint(counted)]))
-    out = table.place(counted, partition, replacements, asked.identifiers, rng, asked.keep_order)
+    lot = Lot.of(secret, _context(counted, asked))
+    out = table.place(counted, partition, replacements, asked.identifiers, lot, asked.keep_order)
     lap("recode")
     return Release(
         table=out,
@@ -140,14 +166,34 @@ def prepare(
         measure=lambda: measures(counted.histogram, partition, recoding, need.smallest, published),
         groups=_classes(replacements) if partition.groups else 0,
         rows=counted.histogram.rows,
+        carried=carried,
         stars={c.name: int(partition.sizes[c.starred[c.index]].sum()) for c in columns},
         changed={c.name: int(partition.sizes[c.code[c.index] < 0].sum()) for c in columns},
         published={c.name: frozenset(c.texts) for c in columns},
         before=_before(counted),
         from_path=str(data) if isinstance(data, (str, Path)) else None,
         separator=one_character(separator) or (separator_of(data) if isinstance(data, (str, Path)) else None),
+        expected=Expected(
+            histogram=counted.histogram,
+            partition=partition,
+            columns=replacements,
+            texts=[c.texts for c in columns],
+            starred=[c.starred for c in columns],
+            sensitive=counted.sensitive,
+        ),
+        order="kept" if asked.keep_order else lot.words,
         seconds=seconds,
     )
+
+
+def _refuse_target(table: Any, asked: Policy, target: Path) -> None:
+    """InputError for a table that an Excel sheet could not hold."""
+    if kind_of(target) != "excel":
+        return
+    kept = [c for c in table.columns if c not in asked.identifiers]
+    refuse_sheet(table.rows, kept)
+    frame = table.polars(kept) if hasattr(table, "polars") else table.frame.select(kept).collect("polars").to_native()
+    refuse_for_excel(target, frame, asked.quasi_identifiers)
 
 
 def _method(asked: Policy) -> str:
@@ -183,13 +229,10 @@ def _classes(replacements: list[Replacement]) -> int:
     return int(np.unique(np.column_stack(seen), axis=0).shape[0])
 
 
-def _fingerprint(counted: Counted) -> int:
-    """A number that only who holds the original rows can know: the seed alone does not give the row order away."""
-    digest = hashlib.blake2b(digest_size=16)
-    digest.update(np.ascontiguousarray(counted.histogram.quasi).tobytes())
-    digest.update(np.ascontiguousarray(counted.histogram.sensitive).tobytes())
-    digest.update(np.ascontiguousarray(counted.cell, dtype=np.int64).tobytes())
-    return int.from_bytes(digest.digest(), "little")
+def _context(counted: Counted, asked: Policy) -> bytes:
+    """What a release is of: its policy and how many rows its cells have, alike on every engine."""
+    told = json.dumps(asked.describe(), sort_keys=True, default=str).encode()
+    return told + np.sort(counted.histogram.count).astype("<i8").tobytes()
 
 
 def _before(counted: Counted) -> dict[str, Any]:

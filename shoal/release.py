@@ -15,7 +15,10 @@ from typing import Any
 
 import polars as pl
 
+from shoal.engines.carried import Carried
+from shoal.engines.expected import Expected
 from shoal.errors import VerificationError
+from shoal.judge.file import refuse_other
 from shoal.model.audit import Audit, finite
 from shoal.model.certificate import Certificate
 from shoal.model.policy import Policy
@@ -34,6 +37,9 @@ def audit_table(table: Any, policy: Policy, threshold: float, models: Sequence[P
     return judge(frame, policy.grouped, policy.sensitive, models, threshold)
 
 
+RECORDED = ("groups", "smallest_group", "privacy", "loss", "stars", "changed", "carried", "method")
+
+
 @dataclass(frozen=True, eq=False)
 class Release:
     """What may be published, with what it cost.
@@ -44,6 +50,8 @@ class Release:
     groups       number of classes of rows published alike; rows: number of rows
     stars        per quasi-identifier, the number of starred cells; changed: of cells published coarser
     before       privacy of the table as it came
+    carried      the columns carried along, and how many rows they single out
+    expected     what must stand in the table, from the partition alone; order: where the row order comes from
     """
 
     table: Any
@@ -61,6 +69,9 @@ class Release:
     before: Mapping[str, Any]
     from_path: str | None
     separator: str | None
+    expected: Expected = field(repr=False)
+    order: str
+    carried: Carried = field(default_factory=Carried)
     seconds: dict[str, float] = field(default_factory=dict)
 
     @cached_property
@@ -69,7 +80,9 @@ class Release:
         from shoal.engines.open import open_table
 
         clock = time.perf_counter()
-        found = audit_table(open_table(self.table), self.policy, 0.2, self.policy.privacy)
+        opened = open_table(self.table)
+        found = audit_table(opened, self.policy, 0.2, self.policy.privacy)
+        refuse_other(self.expected.counts(), opened.counts([*self.policy.grouped, *self.policy.sensitive]))
         self.seconds["verify"] = time.perf_counter() - clock
         return found
 
@@ -79,7 +92,10 @@ class Release:
         return {**self.measure(), **self.cost}
 
     def check(self) -> None:
-        """VerificationError unless the published table meets every model asked for and has every row."""
+        """VerificationError unless the published table meets every model asked for, and is what was decided.
+
+        Every tuple of published and sensitive values stands there in as many rows as the partition says.
+        """
         self._accept(self.audit)
 
     def _accept(self, audit: Audit) -> None:
@@ -92,41 +108,41 @@ class Release:
                     f"the release reaches only {found.level} where {found.model} asked for {dict(found.asked)}{where}; "
                     "nothing was published. This is a defect of shoal: please report it"
                 )
-        if audit.classes > self.groups:  # fewer where a format writes two values alike, as Excel an empty text
-            raise VerificationError(f"the release has {audit.classes} classes, expected {self.groups}")
 
     def write(
-        self, path: str | Path, certificate: str | Path | None = None, *, progress: Callable[[str], None] | None = None
+        self,
+        path: str | Path,
+        certificate: str | Path | None = None,
+        *,
+        sign: str | Path | None = None,
+        overwrite: bool = True,
     ) -> Path:
         """Write the table by the file's ending, verified on the bytes written, and its certificate beside it.
 
         path         CSV (also .gz), Parquet or Excel
         certificate  a JSON file; RELEASE.certificate.json when None
+        sign         file of a private key, see ``shoal keygen``; its owner vouches for the whole certificate
+        overwrite    False: refuse to replace files that exist
 
-        The file appears under its name only after the judge has read it back; raises VerificationError otherwise.
-        Returns the certificate's path.
+        Both files appear under their names only after the judge has read the table back; raises VerificationError
+        otherwise, and then what was there before is still there.  Returns the certificate's path.
         """
-        from shoal.engines.files import check_targets, publish_file, store
-        from shoal.engines.open import open_table
-
-        path = Path(path)
-        beside = certificate_path(path) if certificate is None else Path(certificate)
-        check_targets([path, beside], [self.from_path])
-        frame = open_table(self.table)
-        clock = time.perf_counter()
-        content = (
-            frame.polars(frame.columns)
-            if hasattr(frame, "polars")
-            else frame.frame.collect(backend="polars").to_native()
-        )
-        from shoal.engines.columns import starred_text
-        from shoal.engines.files import kind_of
+        from shoal import signing
+        from shoal.engines.atomic import Piece, publish_together
+        from shoal.engines.store import store
+        from shoal.engines.targets import JSON, TABLE, check_outputs, check_place
         from shoal.judge.file import seal
 
+        path = Path(path)
+        check_place(path)
+        beside = certificate_path(path) if certificate is None else Path(certificate)
+        closed = check_outputs([(path, TABLE), (beside, JSON)], [*self._read(), sign], overwrite=overwrite)
+        if sign is not None:
+            signing.private_key(sign)  # refused before any work
+        clock = time.perf_counter()
+        content, shown = self._content(path)
         facts: dict[str, Any] = {}
-        shown = dict(self.stars)
-        if kind_of(path) == "csv":
-            content, shown = starred_text(content, self.stars, self.published, self.policy.star)
+        if shown != dict(self.stars):
             facts["starred_as_missing"] = [name for name, count in self.stars.items() if count != shown[name]]
 
         def fill(temporary: Path) -> None:
@@ -140,24 +156,63 @@ class Release:
             self._accept(audit)
             self.__dict__["audit"] = audit
             self.seconds["verify"] = time.perf_counter() - clock
-            record = json.loads(json.dumps(self.record(path, facts), default=str))
-            text = json.dumps({**record, "seal": seal(record)}, indent=2, ensure_ascii=False)
-            publish_file(beside, lambda t: t.write_text(text + "\n", encoding="utf-8"))
 
-        publish_file(path, fill, judge_bytes)
+        def certify(temporary: Path) -> None:
+            record = json.loads(json.dumps(self.record(path, facts), default=str))
+            record["seal"] = seal(record)
+            if sign is not None:
+                record = signing.sign(record, sign)
+            text = json.dumps(record, indent=2, ensure_ascii=False)
+            temporary.write_text(text + "\n", encoding="utf-8")
+
+        publish_together([Piece(path, fill, judge_bytes), Piece(beside, certify)], closed=closed)
         return beside
+
+    def _read(self) -> list[str | Path]:
+        """Every file the release was made from."""
+        given = (self.from_path, *self.policy.files)
+        return [p for p in given if p is not None]
+
+    def _content(self, path: Path) -> tuple[pl.DataFrame, dict[str, int]]:
+        """The table as the file can hold it, and the stars each quasi-identifier then shows as text."""
+        from shoal.engines.columns import starred_text
+        from shoal.engines.files import kind_of
+        from shoal.engines.open import open_table
+        from shoal.engines.store import text_in_excel
+
+        frame = open_table(self.table)
+        content = (
+            frame.polars(frame.columns)
+            if hasattr(frame, "polars")
+            else frame.frame.collect(backend="polars").to_native()
+        )
+        kind = kind_of(path)
+        if kind == "csv":
+            return starred_text(content, self.stars, self.published, self.policy.star, self.policy.sensitive)
+        if kind == "parquet":
+            return content, dict(self.stars)
+        bare = content.height and content.select(pl.all_horizontal(pl.all().is_null())).to_series().any()
+        told = {
+            name: count
+            for name, count in self.stars.items()
+            if count and (bare or not content[name].count() or text_in_excel(content[name]))
+        }
+        content, shown = starred_text(content, told, self.published, self.policy.star)
+        return content, dict(self.stars) | shown
 
     def _separator(self, path: Path) -> str:
         """As in the table that came, if the new file is not of another kind."""
-        from shoal.engines.files import usual_separator
+        from shoal.engines.store import usual_separator
 
         usual = usual_separator(path)
         return usual if usual != "," else self.separator or usual
 
     def _judge_file(self, path: Path, separator: str, stars: Mapping[str, int]) -> tuple[Audit, str, int]:
-        """Read the bytes again: privacy, classes, stars, and that nothing but published values stands there."""
+        """Read the bytes again: privacy, stars, and that every published tuple stands there as often as decided."""
+        from shoal.engines.files import kind_of
         from shoal.judge.file import judge_release
 
+        blank = [name for name, count in self.stars.items() if count != stars[name]]
         return judge_release(
             path,
             self.policy.grouped,
@@ -165,20 +220,28 @@ class Release:
             self.policy.privacy,
             star=self.policy.star,
             stars=stars,
-            allowed=self.published,
+            expected=self.expected.counts(text=kind_of(path) == "csv", blank=blank),
+            orders=self.orders,
             separator=separator,
         )
 
-    def report(self, path: str | Path) -> Path:
-        """One self-contained HTML page that opens offline."""
-        from shoal.engines.files import check_target, publish_file
+    @property
+    def orders(self) -> dict[str, list[str]]:
+        """Values of each sensitive column that has an order of its own, from lowest to highest."""
+        return {c.name: [t for t in c.texts() if t is not None] for c in self.expected.sensitive if c.ordered}
+
+    def report(self, path: str | Path, *, overwrite: bool = True) -> Path:
+        """One self-contained HTML page that opens offline; overwrite=False refuses to replace a file."""
+        from shoal.engines.atomic import publish_text
+        from shoal.engines.targets import PAGE, check_outputs
         from shoal.report.page import page
 
-        path = check_target(path, self.from_path)
+        path = Path(path)
+        closed = check_outputs([(path, PAGE)], self._read(), overwrite=overwrite)
         text = page(
             {**self.as_dict(), "loss": dict(self.loss)}, self.audit.as_dict(), self.policy.describe(), dict(self.before)
         )
-        publish_file(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
+        publish_text(path, text, closed=closed)
         return path
 
     def privacy(self) -> dict[str, Any]:
@@ -204,6 +267,7 @@ class Release:
             "loss": dict(self.cost),
             "stars": dict(self.stars),
             "changed": dict(self.changed),
+            "carried": self.carried.as_dict(),
             "certificate": self.certificate.as_dict(),
             "method": self.method,
             "attempts": [dict(a) for a in self.attempts],
@@ -225,12 +289,24 @@ class Release:
             "made_at": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
             "release": {"file": path.name, "rows": self.rows, **facts},
             "policy": self.policy.describe(),
+            "hierarchies": self._hierarchies(),
             "shuffled": not self.policy.keep_order,
+            "order": self.order,
+            "orders": self.orders,
             "missing_values": "a missing value is a value of its own, never a wildcard",
-            **{k: inside[k] for k in ("groups", "smallest_group", "privacy", "loss", "stars", "changed", "method")},
+            **{k: inside[k] for k in RECORDED},
             "separator": self._separator(path),
             "certificate": inside["certificate"],
         }
+
+    def _hierarchies(self) -> dict[str, dict[str, str]]:
+        """SHA-256 of every hierarchy's content as it was given; generated ones are left out."""
+        from shoal.model.hierarchy import Hierarchy
+        from shoal.model.policy import GENERATED
+        from shoal.model.record import digest
+
+        given = {n: h for n, h in self.policy.hierarchies.items() if not (isinstance(h, str) and h in GENERATED)}
+        return {name: {"sha256": digest(Hierarchy.of(source))} for name, source in given.items()}
 
 
 def certificate_path(path: Path) -> Path:

@@ -6,7 +6,7 @@ import json
 import os
 import signal
 import sys
-from typing import Any
+from typing import Any, NoReturn
 
 HALTED = "interrupted; no file is half written"
 
@@ -22,23 +22,25 @@ def _stop(_number: int, _frame: Any) -> None:
 def main() -> None:
     """Entry point of ``shoal``.  Exit status: 0 done, 1 a check failed, 2 bad usage or input, 3 infeasible."""
     from shoal.cli.app import app
+    from shoal.cli.common import in_flags
     from shoal.errors import ShoalError
 
     signal.signal(signal.SIGTERM, _stop)
     try:
         status = app(standalone_mode=False)
     except ShoalError as error:
-        _refuse(str(error), error.exit_status)
+        _refuse(in_flags(str(error)), error.exit_status)
     except Terminated:
-        _refuse(HALTED, 143)
+        _halted(143)
     except KeyboardInterrupt:
-        _refuse(HALTED, 130)
+        _halted(130)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(2)
     except OSError as error:
-        where = f" ({error.filename})" if error.filename else ""
-        _refuse(f"{error.strerror or type(error).__name__}{where}", 2)
+        said = error.strerror or (os.strerror(error.errno) if error.errno else str(error) or type(error).__name__)
+        name = str(error.filename) if error.filename else ""
+        _refuse(said if not name or os.path.basename(name) in said else f"{said} ({name})", 2)
     except MemoryError:
         _refuse("out of memory; nothing was published", 2)
     except SystemExit:
@@ -47,7 +49,7 @@ def main() -> None:
         _unforeseen(error)
     else:
         if status == 130:  # what the parser of arguments makes of an interruption
-            _refuse(HALTED, 130)
+            _halted(130)
         sys.exit(status if isinstance(status, int) else 0)
 
 
@@ -62,7 +64,7 @@ def _unforeseen(error: BaseException) -> None:
             print(usage.get_usage(), file=sys.stderr)
         _refuse(error.format_message(), 2)
     if type(error).__name__ == "Abort":
-        _refuse(HALTED, 130)
+        _halted(130)
     if os.environ.get("SHOAL_TRACEBACK"):
         raise error
     _refuse(
@@ -81,6 +83,16 @@ def _place(error: BaseException) -> str:
             found = f"{name}, line {trace.tb_lineno}"
         trace = trace.tb_next
     return found
+
+
+def _halted(status: int) -> NoReturn:
+    """Leave at once: a search may still be in compiled code, which the usual way out would wait for."""
+    try:
+        _refuse(HALTED, status)
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
 
 
 def _refuse(message: str, status: int) -> None:

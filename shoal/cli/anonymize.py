@@ -17,6 +17,7 @@ _SENSITIVE = typer.Option(None, "--sensitive", help="Sensitive columns, separate
 _JSON = typer.Option(False, "--json", help="Print one JSON object and nothing else.")
 _SEPARATOR = typer.Option(None, "--separator", help="Field separator of a CSV; found out when not given.")
 _ENCODING = typer.Option(None, "--encoding", help="utf-8 (default) or latin-1.")
+_FORCE = typer.Option(False, "--force", help="Replace outputs that exist.")
 _ENGINE = typer.Option(None, "--engine", help="polars (default), duckdb or spark.")
 
 
@@ -24,10 +25,13 @@ _ENGINE = typer.Option(None, "--engine", help="polars (default), duckdb or spark
 @with_models
 def anonymize(
     table: Path = typer.Argument(help="CSV (also .gz), Parquet or Excel file."),
-    policy: Path | None = typer.Option(None, "--policy", help="A TOML file with the same settings."),
+    policy: Path | None = typer.Option(None, "--policy", help="A TOML file with the same settings, or a certificate."),
     quasi: str | None = _QUASI,
     sensitive: str | None = _SENSITIVE,
     identifiers: str | None = typer.Option(None, "--identifiers", help="Columns to leave out."),
+    insensitive: str | None = typer.Option(
+        None, "--insensitive", help="Columns to carry along as they are, though they single people out."
+    ),
     preset: str | None = typer.Option(None, "--preset", help="k3, k5, cms-11 or ema-0.09."),
     publish: str | None = typer.Option(None, "--publish", help="stars (default), hierarchy or ranges."),
     coordinates: str | None = typer.Option(None, "--coordinates", help="x,y: two columns published as tiles."),
@@ -40,19 +44,25 @@ def anonymize(
     output: Path | None = typer.Option(None, "-o", "--output", help="The release; TABLE.release.EXT when not given."),
     certificate: Path | None = typer.Option(None, "--certificate", help="The certificate's file."),
     report: Path | None = typer.Option(None, "--report", help="An HTML report."),
+    sign: Path | None = typer.Option(None, "--sign", help="Private key that signs the certificate; see keygen."),
     engine: str | None = _ENGINE,
     method: str | None = typer.Option(None, "--method", help="A method of the catalogue; auto by default."),
     effort: str | None = typer.Option(None, "--effort", help="fast, balanced, thorough, or seconds."),
-    seed: int | None = typer.Option(None, "--seed", help="Makes the release reproducible."),
+    seed: int | None = typer.Option(None, "--seed", help="Fixes the search; never the row order."),
+    secret: Path | None = typer.Option(
+        None, "--secret", help="File of 16 bytes or more that fixes placement and order of the rows; fresh by default."
+    ),
     keep_order: bool = typer.Option(False, "--keep-order", help="Keep the row order, which is a leak."),
     star: str | None = typer.Option(None, "--star", help="Text of a suppressed value; * by default."),
     separator: str | None = _SEPARATOR,
     encoding: str | None = _ENCODING,
+    force: bool = _FORCE,
     as_json: bool = _JSON,
     **models: Any,
 ) -> None:
     """Publish a table so that everyone in it is one of many; write release and certificate."""
-    from shoal.engines.files import check_target, check_targets
+    from shoal.engines.order import read_secret
+    from shoal.engines.targets import JSON, PAGE, TABLE, check_outputs, check_place
     from shoal.errors import InputError
     from shoal.model.policy import Policy
     from shoal.pipeline import prepare
@@ -62,6 +72,7 @@ def anonymize(
         "quasi_identifiers": listed(quasi),
         "sensitive": listed(sensitive),
         "identifiers": listed(identifiers),
+        "insensitive": listed(insensitive),
         **models,
         "preset": preset,
         "publish": publish,
@@ -81,28 +92,40 @@ def anonymize(
     if not table.is_file():
         raise InputError(f"there is no file {str(table)!r} to read")
     target = output or table.with_name(_release_name(table.name))
-    beside = certificate or certificate_path(check_target(target, table))
-    inputs = [table, policy, *(h for h in asked.hierarchies.values() if isinstance(h, (str, Path)))]
-    check_targets([target, beside, report], inputs)
+    check_place(target)
+    beside = certificate or certificate_path(target)
+    outputs = [(target, TABLE), (beside, JSON), (report, PAGE)]
+    check_outputs(outputs, [table, policy, sign, secret, *asked.files], overwrite=force)
     with progress() as told:
-        release = prepare(table, asked, engine=engine, separator=separator, encoding=encoding, progress=told)
+        release = prepare(
+            table,
+            asked,
+            engine=engine,
+            separator=separator,
+            encoding=encoding,
+            secret=None if secret is None else read_secret(secret),
+            target=target,
+            progress=told,
+        )
         told("writing and reading back", None)
-        release.write(target, beside)
+        release.write(target, beside, sign=sign)
         if report is not None:
             release.report(report)
     facts = {**release.as_dict(), "output": str(target), "certificate_file": str(beside)}
     if report is not None:
         facts["report"] = str(report)
-    answer(facts, release_lines(facts), as_json)
+    warning = release.carried.warning
+    answer(
+        facts | ({"warnings": [warning]} if warning else {}), [*release_lines(facts), *filter(None, [warning])], as_json
+    )
 
 
 def _release_name(name: str) -> str:
     """people.csv -> people.release.csv; people.csv.gz -> people.release.csv.gz."""
     packed = ".gz" if name.lower().endswith(".gz") else ""
     stem, ending = os.path.splitext(name[: len(name) - len(packed)])
-    if ending.lower() in (".xls", ".xlsb"):
-        ending = ".xlsx"
-    return f"{stem}.release{ending or '.csv'}{packed}"
+    known = {".xls": ".xlsx", ".xlsb": ".xlsx"} | {e: e for e in (".xlsx", ".parquet", ".pq", ".tsv", ".txt")}
+    return f"{stem}.release{known.get(ending.lower(), '.csv')}{packed}"
 
 
 def release_lines(facts: dict[str, Any]) -> list[str]:
@@ -206,16 +229,44 @@ def verify(
     release: Path = typer.Argument(help="The released file."),
     certificate: Path = typer.Argument(help="The certificate beside it."),
     original: Path | None = typer.Option(None, "--original", help="The table it was made from."),
+    separator: str | None = typer.Option(None, "--separator", help="Field separator of an original CSV."),
+    encoding: str | None = typer.Option(None, "--encoding", help="utf-8 or latin-1, of an original CSV."),
+    hierarchy: list[str] = typer.Option([], "--hierarchy", help="column=file.csv, where it is elsewhere; repeatable."),
+    signer: Path | None = typer.Option(None, "--signer", help="Public key whose owner must have signed."),
     as_json: bool = _JSON,
 ) -> None:
     """Recheck a release against its certificate; with the original, everything."""
     from shoal.checking import verify as check
 
-    verdict = check(release, certificate, original)
-    lines = [f"{'ok  ' if holds else 'FAIL'}  {name:<16} {found}" for name, holds, found in verdict.findings]
+    with progress() as told:
+        verdict = check(
+            release,
+            certificate,
+            original,
+            separator=separator,
+            encoding=encoding,
+            hierarchies=pairs(hierarchy, "--hierarchy"),
+            signer=signer,
+            progress=told,
+        )
+    short = {"recomputed": "", "checked for consistency": " (consistent)", "stated": " (stated, not checked)"}
+    lines = [f"{'ok  ' if f.holds else 'FAIL'}  {f.check:<18} {f.found}{short[f.how]}" for f in verdict.findings]
     lines.append("everything checked holds" if verdict.holds else "the release does not hold what its certificate says")
     answer(verdict.as_dict(), lines, as_json)
     refuse_unmet(verdict.holds)
+
+
+@app.command()
+def keygen(
+    key: Path = typer.Argument(help="File of the private key; the public one is written beside it as KEY.pub."),
+    as_json: bool = _JSON,
+) -> None:
+    """Make a pair of keys: sign certificates with the private one, hand the public one to who checks them."""
+    from shoal.signing import make_key
+
+    private, public = make_key(key)
+    lines = [f"private key  {private}  (keep it; anonymize --sign)", f"public key   {public}  (verify --signer)"]
+    answer({"private": str(private), "public": str(public)}, lines, as_json)
 
 
 DEMO_QUASI = ["age", "yrs_married", "children", "religious", "educ", "occupation", "occupation_husb"]
@@ -224,19 +275,25 @@ DEMO_QUASI = ["age", "yrs_married", "children", "religious", "educ", "occupation
 @app.command()
 def demo(
     folder: Path = typer.Option(Path("shoal-demo"), "-o", "--output", help="Folder to write into."),
+    force: bool = _FORCE,
     as_json: bool = _JSON,
 ) -> None:
     """Anonymize a real table that comes with an installed package; nothing to prepare."""
     import polars as pl
 
-    from shoal.engines.files import store
     from shoal.engines.records import fair_survey
+    from shoal.engines.store import write_table
+    from shoal.engines.targets import JSON, PAGE, TABLE, check_outputs
     from shoal.pipeline import prepare
 
     people = fair_survey()
     folder.mkdir(parents=True, exist_ok=True)
-    source = folder / "people.csv"
-    store(people, source)
+    source, target, page = folder / "people.csv", folder / "release.csv", folder / "report.html"
+    beside = folder / "release.certificate.json"
+    ours = source.is_file() and source.read_bytes() == people.write_csv().encode()  # an earlier demo's folder
+    outputs = [(source, TABLE), (target, TABLE), (beside, JSON), (page, PAGE)]
+    check_outputs(outputs, overwrite=force or ours)
+    write_table(people, source)
     with progress() as told:
         release = prepare(
             source,
@@ -248,8 +305,7 @@ def demo(
             effort="fast",
             progress=told,
         )
-        target, page = folder / "release.csv", folder / "report.html"
-        beside = release.write(target)
+        release.write(target, beside)
         release.report(page)
     facts = {**release.as_dict(), "output": str(target), "certificate_file": str(beside), "report": str(page)}
     raw = release.before

@@ -4,10 +4,38 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
+
+_FLAGS = {
+    "quasi_identifiers": "--quasi", "sensitive": "--sensitive", "identifiers": "--identifiers",
+    "insensitive": "--insensitive", "k": "--k", "l": "--l", "t": "--t", "distinct_l": "--distinct-l",
+    "entropy_l": "--entropy-l", "recursive_cl": "--recursive-cl", "alpha_k": "--alpha-k", "preset": "--preset",
+    "publish": "--publish", "coordinates": "--coordinates", "hierarchies": "--hierarchy", "weights": "--weight",
+    "max_level": "--max-level", "global_recoding": "--global-recoding", "method": "--method", "effort": "--effort",
+    "seed": "--seed", "keep_order": "--keep-order", "star": "--star", "separator": "--separator",
+    "encoding": "--encoding", "engine": "--engine", "threshold": "--threshold", "overwrite": "--force",
+}  # fmt: skip
+_GIVEN = re.compile(
+    r"(?<![\w'\"-])(" + "|".join(_FLAGS) + r")=(\[[^\]]*\]|\{[^}]*\}|\([^)]*\)|'[^']*'|[\w.-]+)(?![\w'])"
+)
+
+
+def in_flags(message: str) -> str:
+    """A sentence of the library for somebody at a command line: ``k=5`` is ``--k 5`` there."""
+
+    def flag(found: re.Match[str]) -> str:
+        name, value = _FLAGS[found[1]], found[2].strip("'")
+        if value == "True":
+            return name
+        if value in ("[...]", "{column: ...}"):
+            return name
+        return f"{name} {value.strip('[]()').replace(chr(39), '').replace(', ', ',')}"
+
+    return _GIVEN.sub(flag, message)
 
 
 def answer(payload: Mapping[str, Any], lines: Iterable[str], as_json: bool) -> None:

@@ -29,16 +29,17 @@ def explore(
     engine: str | None = typer.Option(None, "--engine", help="polars (default), duckdb or spark."),
     separator: str | None = typer.Option(None, "--separator", help="Field separator of a CSV."),
     encoding: str | None = typer.Option(None, "--encoding", help="utf-8 or latin-1."),
+    force: bool = typer.Option(False, "--force", help="Replace outputs that exist."),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object and nothing else."),
 ) -> None:
     """Try a grid of k, l and ways to publish; print loss, groups and risk of each, and what no other beats."""
-    from shoal.engines.files import check_targets
+    from shoal.engines.targets import PAGE, check_outputs
     from shoal.errors import InputError
     from shoal.model.policy import Policy
     from shoal.utility.explore import Exploration, Point, with_frontier
     from shoal.utility.explore import explore as look
 
-    check_targets([output], [table, policy])
+    check_outputs([(output, PAGE)], [table, policy], overwrite=force)
     ks, ls = _numbers(k, "--k"), _numbers(l, "--l")
     if not table.is_file():
         raise InputError(f"there is no file {str(table)!r} to read")

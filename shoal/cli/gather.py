@@ -51,7 +51,10 @@ Assignments = Annotated[
     Path | None, typer.Option("--assignments", help="A row per record, its cluster's center in place of its values.")
 ]
 KeepOrder = Annotated[bool, typer.Option("--keep-order", help="Leave the rows of --assignments in order.")]
-Seed = Annotated[int | None, typer.Option("--seed", help="Of the shuffling; fresh randomness by default.")]
+Seed = Annotated[int | None, typer.Option("--seed", help="Of the search where it draws; never of the row order.")]
+Secret = Annotated[
+    Path | None, typer.Option("--secret", help="File of 16 bytes or more that fixes the row order; fresh by default.")
+]
 CertificateTo = Annotated[Path | None, typer.Option("--certificate", help="Write the certificate as JSON.")]
 Plot = Annotated[Path | None, typer.Option("--plot", help="Clusters and radii: .png, .svg or .pdf.")]
 Choices = Annotated[
@@ -61,6 +64,7 @@ FrequencyL = Annotated[int | None, typer.Option("--l", help="At most 1/l of a cl
 DistinctL = Annotated[int | None, typer.Option("--distinct-l", help="Least sensitive values of a cluster.")]
 Separator = Annotated[str | None, typer.Option("--separator", help="Column separator of a CSV, told by default.")]
 Encoding = Annotated[str | None, typer.Option("--encoding", help="Of a CSV: utf-8 (default) or latin-1.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace outputs that exist.")]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
 
 
@@ -91,11 +95,13 @@ def gather(
     assignments: Assignments = None,
     keep_order: KeepOrder = False,
     seed: Seed = None,
+    secret: Secret = None,
     certificate: CertificateTo = None,
     plot: Plot = None,
     choices: Choices = None,
     separator: Separator = None,
     encoding: Encoding = None,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Cluster records so that each cluster has at least r and the largest radius is small; publish the centers."""
@@ -110,8 +116,8 @@ def gather(
 
     asked = (columns, categories, weights, unit, latitude, longitude, hierarchy, coordinates, plane)
     paths = (output, assignments, certificate, plot, choices)
-    text = (separator, encoding)
-    _run(table, r, asked, epsilon, sensitive, l, distinct_l, center, paths, keep_order, seed, text, as_json, solve)
+    how = ((separator, encoding), (force, as_json))
+    _run(table, r, asked, epsilon, sensitive, l, distinct_l, center, paths, keep_order, secret, how, solve)
 
 
 @app.command()
@@ -142,11 +148,13 @@ def cellular(
     assignments: Assignments = None,
     keep_order: KeepOrder = False,
     seed: Seed = None,
+    secret: Secret = None,
     certificate: CertificateTo = None,
     plot: Plot = None,
     choices: Choices = None,
     separator: Separator = None,
     encoding: Encoding = None,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Cluster records, at least r each, so that the sum of size times radius is small; publish the centers."""
@@ -161,22 +169,25 @@ def cellular(
 
     asked = (columns, categories, weights, unit, latitude, longitude, hierarchy, coordinates, plane)
     paths = (output, assignments, certificate, plot, choices)
-    text = (separator, encoding)
-    _run(table, r, asked, epsilon, sensitive, l, distinct_l, center, paths, keep_order, seed, text, as_json, solve)
+    how = ((separator, encoding), (force, as_json))
+    _run(table, r, asked, epsilon, sensitive, l, distinct_l, center, paths, keep_order, secret, how, solve)
 
 
 def _run(
     table: Path, r: int, asked: tuple[Any, ...], epsilon: float, sensitive: str | None, l: int | None,
-    distinct_l: int | None, center: str, paths: tuple[Path | None, ...], keep_order: bool, seed: int | None,
-    text: tuple[str | None, str | None], as_json: bool, solve: Callable[..., Any],
+    distinct_l: int | None, center: str, paths: tuple[Path | None, ...], keep_order: bool, order_by: Path | None,
+    how: tuple[tuple[str | None, str | None], tuple[bool, bool]], solve: Callable[..., Any],
 ) -> None:  # fmt: skip
     import time
 
     import polars as pl
 
     from shoal.cli.common import answer, listed, pairs, working
+    from shoal.engines.atomic import publish_file, publish_text
     from shoal.engines.features import Asked, Features
-    from shoal.engines.files import check_targets, column, publish_file, read_table, write_table
+    from shoal.engines.files import column, read_table
+    from shoal.engines.store import write_table
+    from shoal.engines.targets import JSON, PICTURE, TABLE, check_outputs
     from shoal.errors import InfeasibleError, PolicyError
     from shoal.recoding.centers import publish, verify
 
@@ -184,7 +195,12 @@ def _run(
     output, assignments, certificate, plot, choices = paths
     columns, categories, weights, units, latitude, longitude, hierarchy, coordinates, plane = asked
     hierarchies, located = pairs(hierarchy or [], "--hierarchy"), pairs(coordinates or [], "--coordinates")
-    check_targets(paths, [table, *(h for h in hierarchies.values() if Path(h).exists()), *located.values()])
+    text, (force, as_json) = how
+    forms = (TABLE, TABLE, JSON, PICTURE, PICTURE)
+    read_too = [h for h in hierarchies.values() if Path(h).exists()]
+    closed = check_outputs(
+        zip(paths, forms, strict=True), [table, order_by, *read_too, *located.values()], overwrite=force
+    )
     names = listed(columns) or []
     if (latitude is None) != (longitude is None):
         raise PolicyError("a place needs both --latitude and --longitude")
@@ -223,9 +239,10 @@ def _run(
     verify(form, kept, r, l or 1, distinct_l or 1)
     centers = _centers(form, features)
     if output is not None:
-        write_table(centers, output)
+        write_table(centers, output, closed=closed)
     if assignments is not None:
-        write_table(_rows(found.labels, centers, multisets, r, keep_order, seed), assignments)
+        rows = _rows(found.labels, centers, multisets, r, keep_order, order_by)
+        write_table(rows, assignments, closed=closed)
     note = (
         f"largest radius {found.radius:.4g} {features.metric.unit}, no answer below "
         f"{found.certificate.lower_bound:.4g}; mean distance {found.mean_distance:.4g}"
@@ -237,20 +254,28 @@ def _run(
     if plot is not None:
         from shoal.report.clusters import draw
 
-        publish_file(plot, lambda to: draw(to, form, found.radii, features.metric.unit, title=title, note=note))
+        publish_file(
+            plot,
+            lambda to: draw(to, form, found.radii, features.metric.unit, title=title, note=note),
+            closed=closed,
+        )
     if choices is not None:
         from shoal.report.clusters import draw_choices
 
-        rows = [
+        costs = [
             (least, share, g.cost, g.certificate.lower_bound, g.mean_distance)
             for least in sorted({max(2, r // 2), r, 2 * r, 4 * r})
             for share in sorted({0.0, 0.01, 0.05, epsilon})
             if least <= frame.height
             for g in [solve(tuple(features.values), features.metric, codes, least, share)]
         ]
-        publish_file(choices, lambda to: draw_choices(to, rows, features.metric.unit, found.certificate.unit))
+        publish_file(
+            choices,
+            lambda to: draw_choices(to, costs, features.metric.unit, found.certificate.unit),
+            closed=closed,
+        )
     if certificate is not None:
-        publish_file(certificate, lambda to: to.write_text(found.certificate.to_json(), encoding="utf-8"))
+        publish_text(certificate, found.certificate.to_json() + "\n", closed=closed)
     done = time.perf_counter()
     payload = {
         **found.as_dict(),
@@ -308,12 +333,18 @@ def _centers(form: Published, features: Features) -> pl.DataFrame:
 
 
 def _rows(
-    labels: np.ndarray, centers: pl.DataFrame, multisets: dict[str, list[str | None]], r: int, keep: bool, seed: Any
+    labels: np.ndarray,
+    centers: pl.DataFrame,
+    multisets: dict[str, list[str | None]],
+    r: int,
+    keep: bool,
+    secret: Path | None,
 ) -> pl.DataFrame:
     """A row per record that is kept: its cluster's line, and its own sensitive values; nothing else of it."""
     import numpy as np
     import polars as pl
 
+    from shoal.engines.order import shuffled
     from shoal.errors import VerificationError
 
     here = np.flatnonzero(labels >= 0)
@@ -322,4 +353,4 @@ def _rows(
     out = pl.concat([line, pl.DataFrame(own)], how="horizontal") if own else line
     if out.height and int(out["cluster"].value_counts()["count"].min()) < r:  # type: ignore[arg-type]
         raise VerificationError(f"a cluster would stand in fewer than r = {r} rows")
-    return out if keep else out[np.random.default_rng(seed).permutation(out.height)]
+    return out if keep else out[shuffled(labels[here], secret)]

@@ -18,23 +18,21 @@ def init(
     l: int = typer.Option(2, "--l", help="The l to write and to test sensitive columns against."),
     separator: str | None = typer.Option(None, "--separator", help="Field separator of a CSV."),
     encoding: str | None = typer.Option(None, "--encoding", help="utf-8 or latin-1."),
-    force: bool = typer.Option(False, "--force", help="Write over an existing policy."),
+    force: bool = typer.Option(False, "--force", help="Replace an existing policy."),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object and nothing else."),
 ) -> None:
     """Look at a table, propose a role for every column with the reason, and write a policy to edit."""
-    from shoal.engines.files import check_targets, publish_file
+    from shoal.engines.atomic import publish_text
     from shoal.engines.propose import propose, write_policy
-    from shoal.errors import InputError, PolicyError
+    from shoal.engines.targets import POLICY, check_outputs
+    from shoal.errors import InputError
 
     if not table.is_file():
         raise InputError(f"there is no file {str(table)!r} to read")
-    found = propose(table, l=l, separator=separator, encoding=encoding)
     target = output or table.with_name(f"{table.name.split('.')[0]}.policy.toml")
-    check_targets([target], [table])
-    if target.exists() and not force:
-        raise PolicyError(f"{str(target)!r} exists already; say --force to write over it, or -o to name another")
-    text = write_policy(table.name, found, k=k, l=l)
-    publish_file(target, lambda temporary: temporary.write_text(text, encoding="utf-8"))
+    closed = check_outputs([(target, POLICY)], [table], overwrite=force)
+    found = propose(table, l=l, separator=separator, encoding=encoding)
+    publish_text(target, write_policy(table.name, found, k=k, l=l), closed=closed)
     lines = [f"{c.name:<24} {c.role:<18} {c.distinct:>8,} values  {c.reason}" for c in found]
     lines += [f"warning: {c.name}: {w}" for c in found for w in c.warnings]
     lines.append(f"policy  {target}")

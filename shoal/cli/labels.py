@@ -42,8 +42,15 @@ class Files:
     certificate: Path | None
     picture: Path | None
 
+    def check(self, read: Iterable[Path | None], force: bool) -> int:
+        """Refuse targets that would do harm; returns the permission bits no output may have."""
+        from shoal.engines.targets import DRAWING, JSON, TABLE, check_outputs
 
-TABLE = typer.Argument(..., help="CSV (also .gz), Parquet or Excel.")
+        wanted = [(self.crosswalk, TABLE), (self.hierarchy, TABLE), (self.certificate, JSON), (self.picture, DRAWING)]
+        return check_outputs(wanted, read, overwrite=force)
+
+
+INPUT = typer.Argument(..., help="CSV (also .gz), Parquet or Excel.")
 COUNT = typer.Option(None, "--count", help="Column with the records of each line; without it every line is one record.")
 LEAST = typer.Option(..., "--k", help="Least records of a group.")
 NAMES = typer.Option(None, "--names", help="Your own group names, one per line of this file.")
@@ -54,12 +61,13 @@ CERTIFICATE = typer.Option(None, "--certificate", help="Write the certificate as
 PICTURE = typer.Option(None, "--picture", help="Draw the groups against k, as SVG.")
 SEPARATOR = typer.Option(None, "--separator", help="Column separator of a CSV, told by default.")
 ENCODING = typer.Option(None, "--encoding", help="Of a CSV: utf-8 (default) or latin-1.")
-JSON = typer.Option(False, "--json", help="One JSON object on standard output.")
+FORCE = typer.Option(False, "--force", help="Replace outputs that exist.")
+AS_JSON = typer.Option(False, "--json", help="One JSON object on standard output.")
 
 
 @app.command()
 def labels(
-    table: Path = TABLE,
+    table: Path = INPUT,
     label: str = typer.Option(..., "--label", help="Column of labels to group."),
     count: str | None = COUNT,
     k: int = LEAST,
@@ -77,12 +85,15 @@ def labels(
     picture: Path | None = PICTURE,
     separator: str | None = SEPARATOR,
     encoding: str | None = ENCODING,
-    as_json: bool = JSON,
+    force: bool = FORCE,
+    as_json: bool = AS_JSON,
 ) -> None:
     """Group labels so that each group counts at least k and the largest as little as possible."""
     import shoal
 
     begun = time.perf_counter()
+    files = Files(output, hierarchy, certificate, picture)
+    closed = files.check((table, names), force)
     values, counts = _tally(table, label, count, separator, encoding)
     read = time.perf_counter()
     if method == "bicriteria" and (output or hierarchy):
@@ -101,13 +112,12 @@ def labels(
     groups = found.labels.tolist()
     loads = found.loads.tolist()
     grouped = Grouped(f"{label} in groups of {k:,}", "labels", values, groups, shown, loads, k, found.certificate)
-    files = Files(output, hierarchy, certificate, picture)
-    _finish(grouped, payload, files, rows, (begun, read, solved), as_json)
+    _finish(grouped, payload, (files, closed), rows, (begun, read, solved), as_json)
 
 
 @app.command()
 def intervals(
-    table: Path = TABLE,
+    table: Path = INPUT,
     value: str = typer.Option(
         ..., "--value", help="Column of ordered values: numbers, dates (year-month-day) or text."
     ),
@@ -122,7 +132,8 @@ def intervals(
     picture: Path | None = PICTURE,
     separator: str | None = SEPARATOR,
     encoding: str | None = ENCODING,
-    as_json: bool = JSON,
+    force: bool = FORCE,
+    as_json: bool = AS_JSON,
 ) -> None:
     """Cut ordered values into intervals of at least k records each, at the least possible cost."""
     import numpy as np
@@ -130,6 +141,8 @@ def intervals(
     import shoal
 
     begun = time.perf_counter()
+    files = Files(output, hierarchy, certificate, picture)
+    closed = files.check((table, names), force)
     values, counts = _tally(table, value, count, separator, encoding)
     if any(v is None for v in values):
         raise shoal.InputError(
@@ -150,8 +163,7 @@ def intervals(
     groups = found.labels.tolist()
     loads = found.loads.tolist()
     grouped = Grouped(f"{value} in intervals of {k:,}", "values", values, groups, shown, loads, k, found.certificate)
-    files = Files(output, hierarchy, certificate, picture)
-    _finish(grouped, payload, files, rows, (begun, read, solved), as_json)
+    _finish(grouped, payload, (files, closed), rows, (begun, read, solved), as_json)
 
 
 def _tally(
@@ -180,7 +192,7 @@ def _tally(
     sums: dict[Any, int] = {}
     for value, number in zip(values.to_list(), integers(frame, count), strict=True):
         if number < 0:
-            raise InputError(f"column {count!r} has the value {number}; a count is at least 0")
+            raise InputError(f"column {count!r} has a number below 0; a count is at least 0")
         sums[value] = sums.get(value, 0) + number
     return list(sums), list(sums.values())
 
@@ -208,7 +220,10 @@ def _ordered(values: list[Any], name: str) -> Any:
         if not odd:
             return found
         if read is not int and len(found) > len(odd):
-            raise InputError(f"column {name!r} has the value {odd[0]!r} among {kind}; repair it or leave its rows out")
+            raise InputError(
+                f"column {name!r} holds {kind}, and {len(odd):,} of its {len(values):,} different values are none; "
+                "repair them or leave their rows out"
+            )
     return values
 
 
@@ -237,25 +252,26 @@ def _own_names(path: Path | None, groups: int) -> list[str]:
 def _finish(
     grouped: Grouped,
     payload: dict[str, Any],
-    files: Files,
+    to: tuple[Files, int],
     rows: Iterable[list[str]] | None,
     clock: tuple[float, float, float],
     as_json: bool,
 ) -> None:
     """Write what was asked for and print the answer."""
     from shoal.cli.bins_picture import as_svg, as_text
-    from shoal.engines.files import write_table
+    from shoal.engines.atomic import publish_text
+    from shoal.engines.store import write_table
 
-    loads, k, proof = grouped.loads, grouped.k, grouped.certificate
+    (files, closed), loads, k, proof = to, grouped.loads, grouped.k, grouped.certificate
     if files.crosswalk:
-        write_table(_crosswalk(grouped), files.crosswalk)
+        write_table(_crosswalk(grouped), files.crosswalk, closed=closed)
     if rows is not None and files.hierarchy:
-        _whole_or_not(files.hierarchy, lambda file: _write_rows(file, sorted(rows)))
+        publish_text(files.hierarchy, _lines(sorted(rows)), closed=closed)
     if files.certificate:
-        _whole_or_not(files.certificate, lambda file: file.write(proof.to_json() + "\n"))
+        publish_text(files.certificate, proof.to_json() + "\n", closed=closed)
     if files.picture:
         bound = int(proof.lower_bound) if proof.unit.startswith("records in") else None
-        _whole_or_not(files.picture, lambda file: file.write(as_svg(loads, k, bound, grouped.title)))
+        publish_text(files.picture, as_svg(loads, k, bound, grouped.title), closed=closed)
     begun, read, solved = clock
     seconds = {"read": read - begun, "solve": solved - read, "write": time.perf_counter() - solved}
     size = f"{len(grouped.values):,} {grouped.what}, {sum(loads):,} records"
@@ -308,25 +324,11 @@ def _crosswalk(grouped: Grouped) -> pl.DataFrame:
     return frame.sort("group", maintain_order=True) if grouped.what == "values" else frame.sort("group", "value")
 
 
-def _write_rows(file: Any, rows: Iterable[list[str]]) -> None:
+def _lines(rows: Iterable[list[str]]) -> str:
+    """Rows of an ARX-style hierarchy."""
     import csv
+    import io
 
-    csv.writer(file, delimiter=";", lineterminator="\n").writerows(rows)
-
-
-def _whole_or_not(path: Path, write: Callable[[Any], Any]) -> None:
-    """Write a text file beside its target, then rename it into place."""
-    import os
-    import tempfile
-
-    from shoal.errors import InputError
-
-    if not path.parent.is_dir():
-        raise InputError(f"there is no folder {str(path.parent)!r} to write {path.name!r} into")
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-            write(file)
-        os.replace(temporary, path)
-    finally:
-        Path(temporary).unlink(missing_ok=True)
+    text = io.StringIO()
+    csv.writer(text, delimiter=";", lineterminator="\n").writerows(rows)
+    return text.getvalue()

@@ -26,6 +26,19 @@ def regions(
     source: str | None = typer.Option(None, "--source", help="Column of EDGES; 'u' or 'source', or else the first."),
     target: str | None = typer.Option(None, "--target", help="Column of EDGES; 'v' or 'target', or else the second."),
     boundary: str | None = typer.Option(None, "--boundary", help="Column no region may mix, such as state."),
+    soft_boundary: str | None = typer.Option(
+        None, "--soft-boundary", help="Column a region mixes only for areas too light to be a region inside."
+    ),
+    at_most: list[str] = typer.Option(
+        [], "--at-most", help="COLUMN=VALUE: largest sum of a region; areas=VALUE counts areas. Repeat for several."
+    ),
+    fixed: str | None = typer.Option(None, "--fixed", help="Column: areas with the same value stay together."),
+    apart: str | None = typer.Option(None, "--apart", help="Column: areas with the same value share no region."),
+    exclude: str | None = typer.Option(None, "--exclude", help="Column: areas where it says yes, true or 1 stay out."),
+    sums: str | None = typer.Option(None, "--sum", help="Columns summed over each region, with commas between."),
+    means: str | None = typer.Option(
+        None, "--mean", help="Columns averaged over each region by the first weight, with commas between."
+    ),
     sensitive: str | None = typer.Option(
         None, "--sensitive", help="Columns that count sensitive values, with commas between; needs --l."
     ),
@@ -37,7 +50,15 @@ def regions(
     islands: str = typer.Option(
         "leave", "--islands", help="Components too light alone: leave them out, or join each to the nearest."
     ),
-    coordinates: str = typer.Option("geographic", "--coordinates", help="geographic (degrees) or projected."),
+    unmatched: str = typer.Option(
+        "refuse", "--unmatched", help="Ids that are in one of the files only: refuse, or leave-out."
+    ),
+    tolerance: float | None = typer.Option(
+        None, "--tolerance", help="Borders drawn twice that are one, km or the plane's units; told from the polygons."
+    ),
+    coordinates: str = typer.Option(
+        "auto", "--coordinates", help="geographic (degrees), projected, or auto: by the file's system, names and range."
+    ),
     shapes: Path | None = typer.Option(None, "--shapes", help="Polygons of the areas, for maps and --dissolved."),
     shape_id: str | None = typer.Option(None, "--shape-id", help="Their property that names an area; --id's name."),
     compare_prefix: int | None = typer.Option(
@@ -46,10 +67,13 @@ def regions(
     effort: str = typer.Option("balanced", "--effort", help="fast, balanced, thorough or seconds."),
     seed: int | None = typer.Option(None, "--seed", help="For the same regions again; fresh randomness by default."),
     output: Path | None = typer.Option(None, "-o", "--output", help="Crosswalk: area, region, its weight and areas."),
-    dissolved: Path | None = typer.Option(None, "--dissolved", help="Outlines of the regions, as GeoJSON."),
+    dissolved: Path | None = typer.Option(
+        None, "--dissolved", help="Outlines of the regions: .geojson, .gpkg, .shp or .kml."
+    ),
     map_to: Path | None = typer.Option(None, "--map", help="Map that opens offline: .html."),
     png: Path | None = typer.Option(None, "--png", help="Picture of the map: .png, .svg or .pdf."),
     certificate: Path | None = typer.Option(None, "--certificate", help="Write the certificate as JSON."),
+    force: bool = typer.Option(False, "--force", help="Replace outputs that exist."),
     as_json: bool = typer.Option(False, "--json", help="One JSON object on standard output."),
 ) -> None:
     """Merge neighbouring areas (zip codes, counties) until each region weighs at least k."""
@@ -58,21 +82,30 @@ def regions(
     import numpy as np
 
     from shoal.cli.common import answer, listed, working
-    from shoal.engines.files import check_targets, publish_file
+    from shoal.engines.atomic import publish_file, publish_text
     from shoal.engines.geography import read
+    from shoal.engines.targets import JSON, OUTLINES, PAGE, PICTURE, TABLE, check_outputs
+    from shoal.engines.vector import check_outlines
     from shoal.errors import PolicyError
     from shoal.problems.regions import merge, region_names
 
     begun = time.perf_counter()
     written = (output, dissolved, map_to, png, certificate)
-    check_targets(written, (areas, edges, shapes))
+    forms = (TABLE, OUTLINES, PAGE, PICTURE, JSON)
+    closed = check_outputs(zip(written, forms, strict=True), (areas, edges, shapes), overwrite=force)
+    if dissolved is not None:
+        check_outlines(dissolved)
     if len(weight) != len(k):
         raise PolicyError(f"there are {len(k)} of --k for {len(weight)} of --weight; give one for each")
     if islands not in ("leave", "join"):
         raise PolicyError.unknown("way to treat islands", islands, ("leave", "join"))
-    if coordinates not in ("geographic", "projected"):
-        raise PolicyError.unknown("kind of coordinates", coordinates, ("geographic", "projected"))
-    given = read(areas, edges, id=id, source=source, target=target, shapes=shapes, shape_id=shape_id)
+    if coordinates not in ("auto", "geographic", "projected"):
+        raise PolicyError.unknown("kind of coordinates", coordinates, ("auto", "geographic", "projected"))
+    given = read(
+        areas, edges, id=id, source=source, target=target, shapes=shapes, shape_id=shape_id, unmatched=unmatched,
+        tolerance=tolerance,
+    )  # fmt: skip
+    degrees = given.geographic() if coordinates == "auto" else coordinates == "geographic"
     if any(p is not None for p in (dissolved, map_to, png)) and not given.shapes:
         raise PolicyError("--dissolved, --map and --png draw polygons; name their file with --shapes")
     weights = np.column_stack([given.whole(name) for name in weight])
@@ -84,11 +117,17 @@ def regions(
         "sensitive": None if not named else np.column_stack([given.whole(name) for name in named]),
         "l": l,
         "coordinates": given.centers() if islands == "join" or "compact" in names_wanted else None,
-        "geographic": coordinates == "geographic",
+        "geographic": degrees,
         "light": "nearest" if islands == "join" else "leave",
         "seed": seed,
         "unit": weight[0],
+        **_asked(given, soft_boundary, at_most, fixed, apart, exclude),
     }
+    columns = (
+        {name: given.number(name) for name in listed(sums) or []},
+        {name: given.number(name) for name in listed(means) or []},
+        weights[:, 0],
+    )
     loaded = time.perf_counter()
     with working(f"merging {len(given.ids):,} areas"):
         found = merge(given.edges, weights, k, method, effort=_effort(effort), **options)
@@ -104,25 +143,30 @@ def regions(
         f"at most {found.upper_bound:,} regions exist."
     )
     if output is not None:
-        _crosswalk(given, found, output)
+        _crosswalk(given, found, output, weight, columns, closed)
     if dissolved is not None:
-        _dissolve(given, weights, weight, found, called, dissolved)
-    for path in (map_to, png):
-        if path is not None:
-            from shoal.report.maps import draw
+        _dissolve(given, degrees, weight, columns, found, called, dissolved, closed)
+    drawn = [path for path in (map_to, png) if path is not None]
+    if drawn:
+        from shoal.report.maps import draw
 
-            drawn = [given.shapes.get(i, []) for i in given.ids]
-            label = given.columns.get("name", given.ids)
-            draw(
-                path, drawn, found.labels, given.ids, weights[:, 0], regions=called, areas=[str(n) for n in label],
-                k=k[0], unit=weight[0], geographic=coordinates == "geographic", title=title, note=note,
-            )  # fmt: skip
+        label = [str(n) for n in given.columns.get("name", given.ids)]
+        shown = ([given.shapes.get(i, []) for i in given.ids], found.labels, given.ids, weights[:, 0])
+        how: dict[str, Any] = {
+            "regions": called, "areas": label, "k": k[0], "unit": weight[0], "geographic": degrees,
+            "title": title, "note": note,
+        }  # fmt: skip
+        for path in drawn:
+            publish_file(path, lambda to: draw(to, *shown, **how), closed=closed)
     if certificate is not None:
-        publish_file(certificate, lambda p: p.write_text(found.certificate.to_json(), encoding="utf-8"))
+        publish_text(certificate, found.certificate.to_json() + "\n", closed=closed)
     done = time.perf_counter()
     payload: dict[str, Any] = {
         "areas": len(given.ids),
         "neighbors": len(given.edges),
+        "drawing": given.facts,
+        "said": list(given.said),
+        "coordinates": "geographic" if degrees else "projected",
         "regions": found.regions,
         "regions_at_most": found.upper_bound,
         "smallest": int(found.weights.reshape(found.regions, -1)[:, 0].min()),
@@ -144,8 +188,10 @@ def regions(
     }
     lines = [
         f"{title} ({found.method})",
+        *given.said,
         note,
         f"Sum of squares {found.squares / k[0] ** 2:,.1f} k², none below {found.squares_bound / k[0] ** 2:,.1f} k².",
+        *_obeyed(found),
         *_told(light, k),
         *_table(rows),
         *(f"wrote {p}" for p in written if p is not None),
@@ -173,8 +219,9 @@ def _light(given: Geography, weights: Any, found: Regions, options: dict[str, An
     _, component = components(g)
     touched = np.zeros(n, np.bool_)
     touched[found.joined.ravel()] = True
+    asked = options["exclude"] if options["exclude"] is not None else np.zeros(n, np.bool_)
     out = []
-    for c in np.unique(component[(found.labels < 0) | touched]).tolist():
+    for c in np.unique(component[((found.labels < 0) & ~asked) | touched]).tolist():
         member = np.flatnonzero(component == c)
         lost = bool((found.labels[member] < 0).all())
         total = weights[member].sum(axis=0)
@@ -187,6 +234,18 @@ def _light(given: Geography, weights: Any, found: Regions, options: dict[str, An
                 }
             )
     return out
+
+
+def _obeyed(found: Regions) -> list[str]:
+    """What exclusions, maxima and soft boundaries came to."""
+    facts = found.certificate.details
+    said = {
+        "excluded": "{} areas excluded",
+        "left_out_by_maxima": "{} areas are in no region, for none can take them under the maxima",
+        "above_a_maximum_alone": "{} areas are above a maximum by themselves, and left alone",
+        "regions_across_soft_boundaries": "{} regions mix areas of different sides of the soft boundary",
+    }
+    return [text.format(f"{facts[name]:,}") for name, text in said.items() if facts.get(name) is not None]
 
 
 def _told(light: list[dict[str, Any]], k: list[int]) -> list[str]:
@@ -283,27 +342,73 @@ def _table(rows: list[dict[str, Any]]) -> list[str]:
     return ["", *lines, ""]
 
 
-def _crosswalk(given: Geography, found: Regions, path: Path) -> None:
-    import polars as pl
-
-    from shoal.engines.files import write_table
-    from shoal.problems.regions import crosswalk
-
-    write_table(pl.DataFrame(crosswalk(given.ids, found)), path)
-
-
-def _dissolve(given: Geography, weights: Any, names: list[str], found: Regions, called: list[str], path: Path) -> None:
-    """A MultiPolygon per region; the areas left out stay out."""
+def _asked(
+    given: Geography, soft: str | None, at_most: list[str], fixed: str | None, apart: str | None, exclude: str | None
+) -> dict[str, Any]:
+    """What is asked for besides thresholds, as merge takes it."""
     import numpy as np
 
-    from shoal.engines.files import publish_file
+    from shoal.cli.common import pairs
+
+    n = len(given.ids)
+    limits = {}
+    for name, most in pairs(at_most, "--at-most", int).items():
+        counted = name == "areas" and name not in given.columns
+        limits[name] = (np.ones(n, np.int64) if counted else given.whole(name), most)
+    out = np.zeros(n, np.bool_)
+    out[list(given.outside)] = True
+    if exclude is not None:
+        out |= np.array([str(v).strip().lower() in ("1", "1.0", "yes", "true") for v in given.column(exclude)])
+    return {
+        "soft_boundaries": None if soft is None else given.column(soft),
+        "at_most": limits or None,
+        "fixed": None if fixed is None else given.column(fixed),
+        "apart": None if apart is None else given.column(apart),
+        "exclude": out if out.any() else None,
+    }
+
+
+def _crosswalk(given: Geography, found: Regions, path: Path, names: list[str], columns: Any, forbidden: int) -> None:
+    import polars as pl
+
+    from shoal.engines.store import write_table
+    from shoal.problems.regions import crosswalk
+
+    write_table(pl.DataFrame(crosswalk(given.ids, found, names, *columns)), path, closed=forbidden)
+
+
+def _dissolve(
+    given: Geography,
+    degrees: bool,
+    names: list[str],
+    columns: Any,
+    found: Regions,
+    called: list[str],
+    path: Path,
+    forbidden: int,
+) -> None:
+    """A MultiPolygon per region with its measures; the areas left out stay out."""
+    import numpy as np
+
+    from shoal.engines.adjacency import available
+    from shoal.engines.outlines import closed, measures
+    from shoal.engines.vector import write_outlines
+    from shoal.problems.regions.result import of_regions
     from shoal.report.dissolve import dissolve, geojson
 
+    tolerance = float(given.facts.get("tolerance") or 0.0)
+    if degrees and given.facts.get("unit") != "km":
+        tolerance /= 1000  # the file was in metres, its outlines are drawn in degrees
     outlines, properties = [], []
+    own = of_regions(found, names, *columns)
+    own = {names[0]: own.pop("region_weight"), "areas": own.pop("region_areas"), **own}
     for r, name in enumerate(called):
         member = np.flatnonzero(found.labels == r).tolist()
-        outlines.append(dissolve([given.shapes.get(given.ids[i], []) for i in member]))
-        sums = dict(zip(names, weights[member].sum(axis=0).tolist(), strict=True))
-        properties.append({"region": name, **sums, "areas": len(member), "members": [given.ids[i] for i in member]})
+        shapes = [given.shapes.get(given.ids[i], []) for i in member]
+        shape = closed(shapes, degrees, tolerance) if tolerance else dissolve(shapes)
+        outlines.append(shape)
+        more = measures(shape, degrees) if available() and shape else {}
+        values = {key: column[r] for key, column in own.items()}
+        properties.append({"region": name, **values, "members": [given.ids[i] for i in member], **more})
     text = geojson(outlines, properties)
-    publish_file(path, lambda p: p.write_text(text, encoding="utf-8"))
+    write_outlines(path, text, degrees, forbidden)

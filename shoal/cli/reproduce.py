@@ -11,7 +11,8 @@ from shoal.cli.app import app
 from shoal.cli.common import answer, working
 
 # name -> "module:function"; the function takes the folder to write into and the folder of data (or None), writes its
-# files and returns {"files": [...], "observations": [...], ...}; its docstring's first line is the description.
+# files and returns {"files": [...], "observations": [...], ...}; its docstring's first line is the description, and its
+# module's FILES are the names of what it writes.
 EXPERIMENTS = {
     "names": "shoal.experiments.names:reproduce",
     "l-diversity": "shoal.experiments.l_diversity:reproduce",
@@ -23,20 +24,35 @@ def reproduce(
     name: str = typer.Argument(None, help=f"One of: {', '.join(EXPERIMENTS)}."),
     output: Path = typer.Option(Path("reproduced"), "-o", "--output", help="Folder for CSV and PNG, made if missing."),
     data: Path | None = typer.Option(None, "--data", help="Folder with the data, where the experiment needs one."),
+    force: bool = typer.Option(False, "--force", help="Replace files of an earlier run."),
     as_json: bool = typer.Option(False, "--json", help="One JSON object on standard output."),
 ) -> None:
     """Rerun a paper's experiment."""
+    import shutil
     from importlib import import_module
+    from tempfile import TemporaryDirectory
 
-    from shoal.errors import PolicyError
+    from shoal.engines.atomic import Piece, publish_together
+    from shoal.engines.targets import PICTURE, TABLE, check_outputs
+    from shoal.errors import InputError, PolicyError
 
     if name not in EXPERIMENTS:
         raise PolicyError.unknown("experiment", str(name), EXPERIMENTS)
-    module, _, function = EXPERIMENTS[name].partition(":")
+    place, _, function = EXPERIMENTS[name].partition(":")
+    module = import_module(place)
     begun = time.perf_counter()
+    if output.exists() and not output.is_dir():
+        raise InputError(f"{str(output)!r} is no folder; name one to write into")
     output.mkdir(parents=True, exist_ok=True)
-    with working(f"reproducing {name}"):
-        found = getattr(import_module(module), function)(output, data)
+    read = [] if data is None else [p for p in data.glob("*") if p.is_file()]
+    wanted = [(output / file, PICTURE if file.endswith(".png") else TABLE) for file in module.FILES]
+    closed = check_outputs(wanted, read, overwrite=force)
+    with TemporaryDirectory() as desk, working(f"reproducing {name}"):
+        found = getattr(module, function)(Path(desk), data)
+        made = sorted(p for p in Path(desk).iterdir() if p.name in module.FILES)
+        pieces = [Piece(output / p.name, lambda to, own=p: shutil.copyfile(own, to)) for p in made]  # type: ignore[misc]
+        publish_together(pieces, closed=closed)
+    found["files"] = [str(piece.path) for piece in pieces]
     payload = {"experiment": name, **found, "seconds": round(time.perf_counter() - begun, 3), "output": str(output)}
     lines = [*found.get("observations", []), *(f"wrote {path}" for path in found.get("files", []))]
     answer(payload, lines, as_json)

@@ -10,6 +10,7 @@ import typer
 from shoal.cli.app import app
 
 if TYPE_CHECKING:
+    import numpy as np
     import polars as pl
 
     from shoal.problems.tiles import Tiles
@@ -31,6 +32,9 @@ def tiles(
     coordinates: str = typer.Option(
         "auto", "--coordinates", help="geographic (degrees), projected, or auto: by the columns' names."
     ),
+    drop_codes: bool = typer.Option(
+        False, "--drop-codes", help="Leave out rows whose coordinates are codes: 0 and 0, 77.7777, 999.9999."
+    ),
     rule: str = typer.Option("widest", "--rule", help="Cut rule of kd_tree: widest, median or least_waste."),
     effort: str = typer.Option("balanced", "--effort", help="fast, balanced, thorough or seconds."),
     output: Path | None = typer.Option(None, "-o", "--output", help="Crosswalk: a row per place, with its tile."),
@@ -41,11 +45,17 @@ def tiles(
         None, "--table", help="The table with tiles in place of its coordinates, rows shuffled."
     ),
     keep_order: bool = typer.Option(False, "--keep-order", help="Leave the rows of --table in order."),
-    seed: int | None = typer.Option(None, "--seed", help="Of the shuffling; fresh randomness by default."),
+    seed: int | None = typer.Option(
+        None, "--seed", help="Taken as everywhere; cutting draws nothing, rows never by it."
+    ),
+    secret: Path | None = typer.Option(
+        None, "--secret", help="File of 16 bytes or more that fixes the row order of --table; fresh by default."
+    ),
     map_to: Path | None = typer.Option(None, "--map", help="Map of the tiles: .png, .svg, .pdf or .html."),
     certificate: Path | None = typer.Option(None, "--certificate", help="Write the certificate as JSON."),
     separator: str | None = typer.Option(None, "--separator", help="Column separator of a CSV, told by default."),
     encoding: str | None = typer.Option(None, "--encoding", help="Of a CSV: utf-8 (default) or latin-1."),
+    force: bool = typer.Option(False, "--force", help="Replace outputs that exist."),
     as_json: bool = typer.Option(False, "--json", help="One JSON object on standard output."),
 ) -> None:
     """Cut points on a map into rectangles, so that each record shares its tile with at least k - 1 others."""
@@ -54,16 +64,21 @@ def tiles(
     import numpy as np
 
     from shoal.cli.common import answer, working
+    from shoal.engines.atomic import publish_file, publish_text
     from shoal.engines.files import integers, numbers, read_table
+    from shoal.engines.order import shuffled
+    from shoal.engines.targets import JSON, MAP, TABLE, TILES, check_outputs
     from shoal.problems.tiles import kind_of, split
 
     begun = time.perf_counter()
     if coordinates == "auto":
         coordinates = kind_of(x, y)
-    for path in (output, tiles_to, table, map_to, certificate):
-        _can_be_written(path, points)
+    outputs = [(output, TABLE), (tiles_to, TILES), (table, TABLE), (map_to, MAP), (certificate, JSON)]
+    closed = check_outputs(outputs, [points, secret], overwrite=force)
     frame = read_table(points, separator=separator, encoding=encoding)
     places = np.stack([numbers(frame, x), numbers(frame, y)], axis=1)
+    coded = _codes(places, coordinates == "geographic", drop_codes)
+    frame, places = frame.filter(~coded), places[~coded]
     weights = None if weight is None else np.array(integers(frame, weight))
     read = time.perf_counter()
     with working(f"cutting {len(places):,} points"):
@@ -77,19 +92,20 @@ def tiles(
         f"Largest {found.cost:,}, no partition below {found.certificate.lower_bound:,}; "
         f"at most {facts['tiles_at_most']:,} tiles exist."
     )
-    _write(found, frame, (x, y), (output, tiles_to, table), None if keep_order else np.random.default_rng(seed))
+    order = None if keep_order else shuffled(found.labels, secret)
+    _write(found, frame, (x, y), (output, tiles_to, table), order, closed)
     if map_to is not None:
         from shoal.report.tile_map import draw
 
-        draw(
-            map_to, found.bounds, found.counts, coordinates=coordinates, seam=found.seam, title=title, note=note
-        )  # fmt: skip
+        how: dict[str, Any] = {"coordinates": coordinates, "seam": found.seam, "title": title, "note": note}
+        publish_file(map_to, lambda to: draw(to, found.bounds, found.counts, **how), closed=closed)
     if certificate is not None:
-        _text(certificate, found.certificate.to_json())
+        publish_text(certificate, found.certificate.to_json() + "\n", closed=closed)
     done = time.perf_counter()
     written = [str(p) for p in (output, tiles_to, table, map_to) if p is not None]
     payload: dict[str, Any] = {
         "points": len(places),
+        "codes_left_out": int(coded.sum()),
         "records": int(found.counts.sum()),
         "tiles": len(found),
         "tiles_at_most": facts["tiles_at_most"],
@@ -108,10 +124,35 @@ def tiles(
     lines = [
         f"{title} ({found.method}, coordinates {coordinates})",
         note,
+        *([f"{int(coded.sum()):,} rows with codes for coordinates left out"] if coded.any() else []),
+        *_hint(places, coordinates),
         f"A record's tile spans {facts['half_perimeter']:.4g}{unit} in width plus height, on average.",
         *(f"wrote {name}" for name in written),
     ]
     answer(payload, lines, as_json)
+
+
+def _codes(places: Any, geographic: bool, drop: bool) -> Any:
+    """Rows whose coordinates are codes and no place, bool[n]; refused unless they are to be left out."""
+    from shoal.errors import InputError
+    from shoal.model.coordinates import codes
+
+    found = codes(places, geographic)
+    if found.any() and not drop:
+        raise InputError(
+            f"{int(found.sum()):,} of {len(places):,} rows have codes for coordinates (0 and 0, or repeated digits "
+            "such as 77.7777 and 999.9999), which are no place; repair them, or leave these rows out with --drop-codes"
+        )
+    return found
+
+
+def _hint(places: Any, coordinates: str) -> list[str]:
+    """Numbers that may be degrees though the columns' names do not say so."""
+    from shoal.model.coordinates import in_degrees
+
+    if coordinates == "geographic" or not in_degrees(places):
+        return []
+    return ["All coordinates may be degrees; if they are, say --coordinates geographic, so that sizes come in km."]
 
 
 def _effort(text: str) -> str | float:
@@ -121,59 +162,36 @@ def _effort(text: str) -> str | float:
         return text
 
 
-def _can_be_written(path: Path | None, source: Path) -> None:
-    from shoal.errors import InputError
-
-    if path is None:
-        return
-    if not path.parent.is_dir():
-        raise InputError(f"there is no folder {str(path.parent)!r} to write {path.name!r} into; make it first")
-    if path.exists() and source.exists() and path.samefile(source):
-        raise InputError(f"the output {str(path)!r} is the input itself; name another file")
-
-
-def _text(path: Path, text: str) -> None:
-    """Write whole or not at all."""
-    import os
-    import tempfile
-
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(name, path)
-    finally:
-        Path(name).unlink(missing_ok=True)
-
-
 def _write(
     found: Tiles,
     frame: pl.DataFrame,
     names: tuple[str, str],
     paths: tuple[Path | None, Path | None, Path | None],
-    rng: Any,
+    order: np.ndarray | None,
+    closed: int,
 ) -> None:
     """The crosswalk, the tiles and the table, each where asked for."""
     import polars as pl
 
-    from shoal.engines.files import write_table
+    from shoal.engines.atomic import publish_text
+    from shoal.engines.store import write_table
 
     crosswalk, per_tile, table = paths
     own = _tile_frame(found, names)
     labels = pl.Series("tile", found.labels)
     if crosswalk is not None:
         places = frame.select(names).with_columns(labels).unique(maintain_order=True)
-        write_table(places.join(own, on="tile", how="left", maintain_order="left"), crosswalk)
+        write_table(places.join(own, on="tile", how="left", maintain_order="left"), crosswalk, closed=closed)
     if per_tile is not None:
         if per_tile.suffix.lower() in (".geojson", ".json"):
             from shoal.report.tile_geojson import geojson
 
-            _text(per_tile, geojson(found.bounds, own.to_dicts(), found.coordinates))
+            publish_text(per_tile, geojson(found.bounds, own.to_dicts(), found.coordinates), closed=closed)
         else:
-            write_table(own, per_tile)
+            write_table(own, per_tile, closed=closed)
     if table is not None:
         kept = _replaced(frame, own, labels, names)
-        write_table(kept if rng is None else kept[rng.permutation(len(kept))], table)
+        write_table(kept if order is None else kept[order], table, closed=closed)
 
 
 def _tile_frame(found: Tiles, names: tuple[str, str]) -> pl.DataFrame:

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from shoal.errors import InputError
+from shoal.model.notation import NUMBER
 
 _DENSE = 1 << 22
 
@@ -23,11 +24,13 @@ class Coded:
 
     codes    int32[n]
     values   the distinct values in code order, of the column's own type; None last if any is missing
+    ordered  texts with an order of their own (an enumeration, an ordered categorical), in which the codes stand
     """
 
     name: str
     codes: np.ndarray
     values: pl.Series
+    ordered: bool = False
 
     @property
     def size(self) -> int:
@@ -35,25 +38,27 @@ class Coded:
         return len(self.values)
 
     def positions(self) -> np.ndarray | None:
-        """Where the values lie on a line, float64[size], rising; None when they are neither numbers nor dates.
+        """Where the values lie on a line, float64[size], strictly rising; None when they have no such line.
 
-        A missing value lies beyond the highest, as far as the lowest is below it.
+        Numbers, dates and times lie where they are, ordered texts at 0, 1, 2, ...  Texts are numbers or dates only
+        where every one is written as such, and no two are the same one ("7" and "07", "7" and "7.0" are texts).
+        Values too close together for floating point have no line.  A missing value lies beyond the highest, as far as
+        the lowest is below it.
         """
         present = self.values.drop_nulls()
         if present.is_empty():
             return None
-        if present.dtype == pl.String:
-            numbers = present.str.strip_chars().cast(pl.Float64, strict=False)
-            if numbers.null_count():
-                numbers = present.str.to_date("%Y-%m-%d", strict=False).to_physical().cast(pl.Float64)
-        elif present.dtype.is_temporal():
-            numbers = present.to_physical().cast(pl.Float64)
+        if self.ordered:
+            numbers: pl.Series | None = pl.Series(np.arange(len(present), dtype=np.float64))
+        elif present.dtype == pl.String:
+            numbers = as_numbers(present)
+            numbers = _days(present) if numbers is None else numbers
         else:
-            numbers = present.cast(pl.Float64, strict=False)
-        if numbers.null_count() or not numbers.is_finite().all():
+            numbers = _line(present)
+        if numbers is None or numbers.null_count() or not numbers.is_finite().all():
             return None
         line = numbers.to_numpy()
-        if (np.diff(line) < 0).any() or (line.size > 1 and line[0] == line[-1]):
+        if (np.diff(line) <= 0).any():
             return None  # out of order, or too close together for floating point
         if len(present) < self.size:
             line = np.append(line, line[-1] + max(line[-1] - line[0], 1.0, abs(line[-1]) * 1e-9))
@@ -65,9 +70,13 @@ class Coded:
 
 
 def as_text(values: pl.Series) -> pl.Series:
-    """Values as they are shown: durations in ISO form, everything else as Polars casts it."""
+    """Values as shown: durations in ISO form, moments without zeros at the end, others as Polars casts."""
     if isinstance(values.dtype, pl.Duration):
         return values.dt.to_string("iso")
+    if isinstance(values.dtype, pl.Datetime):
+        return (
+            values.cast(pl.String).str.replace(r"\.(\d*[1-9])?0+([^.\d]|$)", ".$1$2").str.replace(r"\.([^\d]|$)", "$1")
+        )
     return values.cast(pl.String, strict=False)
 
 
@@ -83,6 +92,33 @@ def _kind_name(kind: pl.DataType) -> str:
     return kind.ext_name() if isinstance(kind, pl.BaseExtension) else str(kind)
 
 
+def as_numbers(words: pl.Series) -> pl.Series | None:
+    """Texts as float64; None unless every one is written as a number and no two as the same number."""
+    if not words.str.contains(NUMBER).all():
+        return None
+    numbers = words.cast(pl.Float64, strict=False)
+    return None if numbers.null_count() or numbers.n_unique() < len(words) else numbers
+
+
+def _days(words: pl.Series) -> pl.Series | None:
+    """Texts as days; None unless every one is an ISO date."""
+    days = words.str.to_date("%Y-%m-%d", strict=False)
+    same = days.null_count() == 0 and (days.cast(pl.String) == words).all()
+    return days.to_physical().cast(pl.Float64) if same else None
+
+
+def _line(values: pl.Series) -> pl.Series:
+    """Numbers, dates and times as float64; wide whole numbers from the lowest on, so that they stay apart."""
+    if values.dtype.is_temporal():
+        values = values.to_physical()
+    if values.dtype.is_integer():
+        whole = values.to_list()
+        low = min(whole)
+        if max(map(abs, whole)) > 2**53:
+            return pl.Series([float(v - low) for v in whole])
+    return values.cast(pl.Float64, strict=False)
+
+
 def encode(series: pl.Series) -> Coded:
     """Codes of a column; InputError for nested or opaque types.  O(n + v log v) for v distinct values."""
     kind = series.dtype
@@ -93,7 +129,7 @@ def encode(series: pl.Series) -> Coded:
     if isinstance(kind, pl.Categorical):
         return _texts(series)
     if isinstance(kind, pl.Enum):
-        return _texts(series.cast(pl.String))
+        return _levels(series)
     if kind.is_nested() or kind in (pl.Object, pl.Binary, pl.Unknown) or isinstance(kind, pl.BaseExtension):
         raise cannot_group(series.name, _kind_name(kind))
     if kind.is_float():
@@ -131,12 +167,16 @@ def _texts(series: pl.Series) -> Coded:
     return Coded(series.name, rank[raw], values)
 
 
+def _levels(series: pl.Series) -> Coded:
+    """An enumeration in the order of its levels; only those present have a code."""
+    found = _integers(series, series.to_physical().cast(pl.Int64))
+    return Coded(series.name, found.codes, found.values.cast(pl.String), ordered=True)
+
+
 def _natural_order(words: pl.Series) -> np.ndarray:
-    """Numbers by value where every word is one, else by text; equal numbers ("1", "01") by text."""
-    numbers = words.str.strip_chars().cast(pl.Float64, strict=False)
-    if numbers.null_count() or numbers.is_nan().any():
-        return words.arg_sort().to_numpy()
-    return np.lexsort((words.rank("ordinal").to_numpy(), numbers.to_numpy()))
+    """Numbers by value where every word is one (see ``as_numbers``), else by text."""
+    numbers = as_numbers(words)
+    return (words if numbers is None else numbers).arg_sort().to_numpy()
 
 
 def _integers(series: pl.Series, numbers: pl.Series) -> Coded:

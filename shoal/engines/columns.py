@@ -6,7 +6,7 @@ dictionary cannot carry a suppressed one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,9 +24,13 @@ def used(values: pl.Series, index: np.ndarray) -> tuple[pl.Series, np.ndarray]:
 
 
 def starred_text(
-    frame: pl.DataFrame, stars: Mapping[str, int], unsuppressed: Mapping[str, frozenset[str | None]], star: str
+    frame: pl.DataFrame,
+    stars: Mapping[str, int],
+    unsuppressed: Mapping[str, frozenset[str | None]],
+    star: str,
+    sensitive: Sequence[str] = (),
 ) -> tuple[pl.DataFrame, dict[str, int]]:
-    """A table for a file of text: quasi-identifiers as text, with stars where a suppressed number is a missing value.
+    """A table for a file of text: what is judged as text, with stars where a suppressed number is a missing value.
 
     stars         starred cells of each quasi-identifier
     unsuppressed  the texts each publishes
@@ -35,9 +39,9 @@ def starred_text(
     starred cells and these are published alike and cannot be told apart.
     """
     made, shown = [], dict(stars)
-    for name, count in stars.items():
-        column = frame[name]
-        if column.dtype == pl.String or isinstance(column.dtype, (pl.Categorical, pl.Enum)):
+    for name in [*stars, *sensitive]:
+        column, count = frame[name], stars.get(name, 0)
+        if column.dtype == pl.String or column.dtype.is_nested() or isinstance(column.dtype, (pl.Categorical, pl.Enum)):
             continue
         text = as_text(column.fill_nan(None) if column.dtype.is_float() else column)
         if count and None in unsuppressed[name]:
@@ -60,8 +64,30 @@ def polars_column(values: pl.Series, index: np.ndarray, like: pl.DataType) -> pl
     return values.gather(index)
 
 
+def without_levels(series: pl.Series) -> pl.Series:
+    """A Polars column whose type tells no level that no row holds; levels inside lists and structures become text."""
+    kind = series.dtype
+    if isinstance(kind, pl.Enum):
+        present = set(series.unique().drop_nulls().to_list())
+        return series.cast(pl.String).cast(pl.Enum([c for c in kind.categories.to_list() if c in present]))
+    return series.cast(_plain(kind)) if kind.is_nested() else series
+
+
+def _plain(kind: Any) -> Any:
+    """A nested type with text in the place of categories."""
+    if isinstance(kind, (pl.Enum, pl.Categorical)):
+        return pl.String()
+    if isinstance(kind, pl.List):
+        return pl.List(_plain(kind.inner))
+    if isinstance(kind, pl.Array):
+        return pl.Array(_plain(kind.inner), kind.size)
+    if isinstance(kind, pl.Struct):
+        return pl.Struct({field.name: _plain(field.dtype) for field in kind.fields})
+    return kind
+
+
 def arrow_column(values: pl.Series, index: np.ndarray, like: Any) -> Any:
-    """The same as a PyArrow array of type ``like`` where that can hold it."""
+    """The same as a PyArrow array of type ``like`` where that can hold it; an order of levels is kept."""
     import pyarrow as pa
 
     short = values.to_arrow()
@@ -71,31 +97,82 @@ def arrow_column(values: pl.Series, index: np.ndarray, like: Any) -> Any:
         place[held] = np.arange(held.size)
         code = place[index]
         indices = pa.array(code, mask=code < 0).cast(pa.int32())
-        return pa.DictionaryArray.from_arrays(indices, _cast(short.take(pa.array(held)), like.value_type))
+        levels = _cast(short.take(pa.array(held)), like.value_type)
+        return pa.DictionaryArray.from_arrays(indices, levels, ordered=like.ordered)
     return _cast(short, like).take(pa.array(index))
 
 
+def arrow_without_levels(column: Any) -> Any:
+    """A PyArrow column without dictionary entries that no row holds; dictionaries inside others become plain."""
+    import pyarrow as pa
+
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+        if isinstance(whole, pa.ChunkedArray):
+            whole = whole.unify_dictionaries().combine_chunks()
+        used_codes = np.unique(whole.indices.drop_null().to_numpy())
+        place = np.full(len(whole.dictionary) + 1, -1, np.int64)
+        place[used_codes] = np.arange(used_codes.size)
+        code = place[whole.indices.fill_null(len(whole.dictionary)).to_numpy()]
+        indices = pa.array(code, mask=code < 0).cast(pa.int32())
+        return pa.DictionaryArray.from_arrays(
+            indices, whole.dictionary.take(pa.array(used_codes)), ordered=kind.ordered
+        )
+    plain = _arrow_plain(kind)
+    return column if plain == kind else column.cast(plain)
+
+
+def _arrow_plain(kind: Any) -> Any:
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(kind):
+        return kind.value_type
+    if pa.types.is_list(kind):
+        return pa.list_(_arrow_plain(kind.value_type))
+    if pa.types.is_large_list(kind):
+        return pa.large_list(_arrow_plain(kind.value_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([pa.field(f.name, _arrow_plain(f.type)) for f in kind])
+    return kind
+
+
+def _is_text(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+
+
 def _cast(array: Any, like: Any) -> Any:
+    """As the type wished for; text stays text, since a recoded text is no truth value, date or number."""
     import pyarrow as pa
 
     if array.type == like:
         return array
+    if _is_text(array.type) and not _is_text(like):
+        return array.cast(pa.string())
     try:
         return array.cast(like)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        return array.cast(pa.string()) if pa.types.is_large_string(array.type) else array
+        return array
 
 
 def pandas_column(values: pl.Series, index: np.ndarray, like: Any) -> Any:
-    """The same as a pandas Series; whole numbers and booleans with a missing value take the nullable type."""
+    """The same as a pandas Series; whole numbers and booleans with a missing value take the nullable type.
+
+    An ordered category stays ordered: its own values first, what is coarser after them.
+    """
     import pandas as pd
 
     if isinstance(like, pd.CategoricalDtype):
         present = set(values.drop_nulls().to_list())
         levels = [c for c in like.categories if c in present]
         more = sorted(present - set(levels))
-        kind = pd.CategoricalDtype([*levels, *more], ordered=bool(like.ordered) and not more)
+        kind = pd.CategoricalDtype([*levels, *more], ordered=like.ordered)
         short = pd.Series(pd.Categorical(values.to_list(), dtype=kind))
+    elif isinstance(like, pd.ArrowDtype):
+        made = arrow_column(values, index, like.pyarrow_dtype)
+        return pd.Series(made, dtype=pd.ArrowDtype(made.type))
     elif getattr(like, "kind", None) == "O" and isinstance(like, np.dtype):
         short = pd.Series(values.to_list(), dtype=object)
     else:
@@ -103,11 +180,29 @@ def pandas_column(values: pl.Series, index: np.ndarray, like: Any) -> Any:
     return short.take(index).reset_index(drop=True)
 
 
+def pandas_without_levels(column: Any) -> Any:
+    """A pandas column without categories or dictionary entries that no row holds."""
+    import pandas as pd
+
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return column.cat.remove_unused_categories()
+    if isinstance(column.dtype, pd.ArrowDtype):
+        import pyarrow as pa
+
+        array = pa.array(column.array)
+        made = arrow_without_levels(array)
+        if made is not array:
+            return pd.Series(made, dtype=pd.ArrowDtype(made.type), name=column.name)
+    return column
+
+
 def _pandas(values: pl.Series, like: Any) -> Any:
     import pandas as pd
 
     if not len(values):
         return pd.Series([], dtype=like)
+    if values.dtype == pl.String and not pd.api.types.is_string_dtype(like):
+        return values.to_pandas()  # a recoded text is no truth value, date or number
     whole = values.dtype.is_integer() or values.dtype == pl.Boolean
     if whole and isinstance(like, np.dtype) and values.null_count():
         like = pd.BooleanDtype() if values.dtype == pl.Boolean else pd.api.types.pandas_dtype(_nullable(like))

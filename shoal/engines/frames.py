@@ -1,12 +1,12 @@
 """Frames held in memory: pandas, Polars and PyArrow in, the same kind out, through narwhals.
 
 Two operations only: *group and count* turns rows into a histogram, *number and join* gives every row of a cell one of
-that cell's groups at random.  In between nobody sees a row.
+that cell's groups.  In between nobody sees a row.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,16 @@ import numpy as np
 import polars as pl
 
 from shoal.engines.codes import Coded, cannot_group, encode
-from shoal.engines.columns import arrow_column, pandas_column, polars_column, used
+from shoal.engines.columns import (
+    arrow_column,
+    arrow_without_levels,
+    pandas_column,
+    pandas_without_levels,
+    polars_column,
+    used,
+    without_levels,
+)
+from shoal.engines.order import Lot, draws, permutation, row_hashes
 from shoal.errors import InputError, PolicyError
 from shoal.model.histogram import Histogram, mixed_radix
 from shoal.model.partition import Partition
@@ -79,7 +88,9 @@ class FrameTable:
         out = []
         for name in names:
             try:
-                out.append(self.frame.get_column(name).to_polars().rename(name))
+                found = self.frame.get_column(name).to_polars().rename(name)
+                levels = self._ordered_levels(name)
+                out.append(found if levels is None else found.cast(pl.String).cast(pl.Enum(levels)))
             except Exception as error:
                 kind = str(getattr(self.frame.get_column(name).to_native(), "dtype", "object"))
                 if kind not in ("object", "O"):
@@ -88,7 +99,34 @@ class FrameTable:
                     f"column {name!r} mixes kinds of values, or holds numbers past 64 bits ({type(error).__name__}); "
                     "make it all text or all numbers"
                 ) from None
-        return pl.DataFrame(out)
+        return pl.DataFrame(dict(zip(names, out, strict=True)))  # a list would rename a column without a name
+
+    def _ordered_levels(self, name: str) -> list[str] | None:
+        """The levels of an ordered category as text, None for any other column; those of Polars are kept anyhow."""
+        if not (self.frame.implementation.is_pandas() or self.frame.implementation.is_pyarrow()):
+            return None
+        column = self.frame.to_native()[name]
+        kind: Any = getattr(column, "dtype", None)
+        if getattr(kind, "ordered", False) and hasattr(kind, "categories"):
+            levels = list(kind.categories)
+        else:
+            import pyarrow as pa
+
+            if not (self.frame.implementation.is_pyarrow() or hasattr(kind, "pyarrow_dtype")):
+                return None
+            held = column if self.frame.implementation.is_pyarrow() else column.array.__arrow_array__()
+            chunks = held.unify_dictionaries() if isinstance(held, pa.ChunkedArray) else held
+            if not getattr(chunks.type, "ordered", False) or not len(chunks):
+                return None
+            levels = (chunks.chunk(0) if isinstance(chunks, pa.ChunkedArray) else chunks).dictionary.to_pylist()
+        return levels if all(isinstance(v, str) for v in levels) else None
+
+    def counts(self, names: Sequence[str]) -> tuple[pl.DataFrame, np.ndarray]:
+        """The distinct tuples over some columns and how many rows hold each."""
+        frame = self.polars(names)
+        short = [f"c{i}" for i in range(len(names))]
+        held = pl.DataFrame([frame[n].alias(c) for n, c in zip(names, short, strict=True)]).group_by(short).len("n")
+        return held.select(short).rename(dict(zip(short, names, strict=True))), held["n"].to_numpy()
 
     def joined(self, pair: tuple[str, str], name: str) -> FrameTable:
         """A table in which two columns have become one, their texts with a blank between."""
@@ -126,12 +164,12 @@ class FrameTable:
         partition: Partition,
         replacements: Sequence[Replacement],
         drop: Sequence[str],
-        rng: np.random.Generator,
+        lot: Lot,
         keep_order: bool,
     ) -> Any:
-        """Number and join: every row with its group's values, in random order; the same kind of frame as came in."""
-        group = groups_of_rows(counted, partition, rng)
-        order = None if keep_order else rng.permutation(self.rows)
+        """Number and join: every row with its group's values, in secret order; the same kind of frame as came in."""
+        group = groups_of_rows(counted, partition, lambda rows: self._draws(rows, lot))
+        order = None if keep_order else permutation(self.rows, lot.order)
         kept = self.frame.drop(list(drop)) if drop else self.frame
         names = list(kept.columns)
         if order is not None:
@@ -144,10 +182,20 @@ class FrameTable:
             if column.name in self.coded and column.name in names:
                 codes = column.codes if order is None else column.codes[order]
                 new[column.name] = (column.values, codes)
-        carried = kept.select([n for n in names if n not in new])
+        left = [n for n in names if n not in new]
+        carried = kept[left] if left else kept.select([])  # a selection would take a column "*" for all of them
         if order is not None and carried.columns:
             carried = carried[order.tolist()] if self.frame.implementation.is_pyarrow() else carried[order]
         return self._assemble(carried, new, names)
+
+    def _draws(self, rows: np.ndarray, lot: Lot) -> tuple[np.ndarray, ...]:
+        """Columns by which rows of one cell are numbered, the most important first."""
+        if lot.fresh:
+            return (draws(rows.size, lot.place),)
+        chosen = self.frame[rows.tolist()] if self.frame.implementation.is_pyarrow() else self.frame[rows]
+        columns = [_any_polars(chosen.get_column(name)) for name in self.columns]
+        floats = [c.cast(pl.Float64).fill_nan(None).fill_null(0).to_numpy() for c in columns if c.dtype.is_float()]
+        return (row_hashes(columns, lot.place), *floats)
 
     def _assemble(self, carried: Any, new: dict[str, tuple[pl.Series, np.ndarray]], names: list[str]) -> Any:
         implementation = self.frame.implementation
@@ -157,13 +205,17 @@ class FrameTable:
                 n: polars_column(*pair, pl.String() if n in self.coded else own.schema[n]).rename(n)
                 for n, pair in new.items()
             }
-            frame = pl.DataFrame([made[n] if n in new else carried.get_column(n).to_native() for n in names])
+            frame = pl.DataFrame(
+                [made[n] if n in new else without_levels(carried.get_column(n).to_native()) for n in names]
+            )
             return frame.lazy() if self.lazy else frame
         if implementation.is_pyarrow():
             import pyarrow as pa
 
             arrays = [
-                arrow_column(*new[n], own.schema.field(n).type) if n in new else carried.get_column(n).to_native()
+                arrow_column(*new[n], own.schema.field(n).type)
+                if n in new
+                else arrow_without_levels(carried.get_column(n).to_native())
                 for n in names
             ]
             return pa.table(dict(zip(names, arrays, strict=True)))
@@ -175,7 +227,7 @@ class FrameTable:
                 if n in new:
                     columns[n] = pandas_column(*new[n], own[n].dtype)
                 else:
-                    columns[n] = carried.get_column(n).to_native().reset_index(drop=True)
+                    columns[n] = pandas_without_levels(carried.get_column(n).to_native().reset_index(drop=True))
             return pd.DataFrame(columns)
         pieces = {
             n: new[n][0].gather(new[n][1]).to_list() if n in new else carried.get_column(n).to_list() for n in names
@@ -215,8 +267,21 @@ def _count(key: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return cell.reshape(-1), first, count.astype(np.int64)
 
 
-def groups_of_rows(counted: Counted, partition: Partition, rng: np.random.Generator) -> np.ndarray:
-    """int64[n]: group of every row; which of a cell's rows go to which of its groups is uniformly random."""
+def shares(partition: Partition) -> np.ndarray:
+    """int64[p]: triples by cell, within a cell by the ordinals of the rows they take: its largest group last."""
+    by_size = np.lexsort((-partition.count, partition.cell))
+    head = np.ones(by_size.size, bool)
+    head[1:] = np.diff(partition.cell[by_size]) != 0
+    return by_size[np.lexsort((head, partition.cell[by_size]))]
+
+
+def groups_of_rows(
+    counted: Counted, partition: Partition, keys: Callable[[np.ndarray], tuple[np.ndarray, ...]]
+) -> np.ndarray:
+    """int64[n]: group of every row.
+
+    keys  given row numbers, the columns by which the rows of a cell are ordered; asked only for rows of split cells
+    """
     cells = counted.histogram.cells
     pieces = np.bincount(partition.cell, minlength=cells)
     only = np.zeros(cells, np.int64)
@@ -224,9 +289,17 @@ def groups_of_rows(counted: Counted, partition: Partition, rng: np.random.Genera
     group = only[counted.cell]
     if (pieces > 1).any():
         rows = np.flatnonzero((pieces > 1)[counted.cell])
-        rng.shuffle(rows)
-        rows = rows[np.argsort(counted.cell[rows], kind="stable")]
-        triples = np.flatnonzero((pieces > 1)[partition.cell])
-        triples = triples[np.argsort(partition.cell[triples], kind="stable")]
+        rows = rows[np.lexsort((*reversed(keys(rows)), counted.cell[rows]))]
+        triples = shares(partition)
+        triples = triples[(pieces > 1)[partition.cell[triples]]]
         group[rows] = np.repeat(partition.group[triples], partition.count[triples])
     return group
+
+
+def _any_polars(column: Any) -> pl.Series:
+    """A column as a Polars series; what it cannot hold, by what Python prints."""
+    try:
+        found: pl.Series = column.to_polars()
+    except Exception:
+        return pl.Series([repr(v) for v in column.to_list()], dtype=pl.String)
+    return found

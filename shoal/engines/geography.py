@@ -1,27 +1,31 @@
 """Areas and who is next to whom, from whatever a geographer has at hand.
 
 read(nodes, edges)      two tables: a row per area, a row per pair of neighbours
-read(shapes)            GeoJSON or TopoJSON; GeoPackage, shapefile and the like with geopandas
+read(shapes)            GeoJSON or TopoJSON; GeoPackage, shapefile and the like with the extra ``geo``
 from_graph(graph)       a networkx graph
 from_weights(weights)   libpysal's W or Graph
 from_frame(frame)       a GeoDataFrame
+
+Nothing is lost without a word: what was restored, repaired or left out stands in ``said`` and ``facts``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from shoal.engines.shapes import Shape, by_id, center, neighbors, read_features
-from shoal.errors import InputError, MissingDependencyError, PolicyError
+from shoal.engines.adjacency import adjacency, available
+from shoal.engines.matching import listed, partners, restored, shown, spelled
+from shoal.engines.shapes import Shape, center, features, neighbors
+from shoal.engines.vector import GDAL, JSON, Drawn, areas_of, drawing, read_drawing
+from shoal.errors import InputError, PolicyError
+from shoal.model.coordinates import in_degrees, is_latitude, is_longitude
 
-JSON = (".geojson", ".json", ".topojson")
-GEO = (".gpkg", ".shp", ".fgb", ".gml", ".kml", ".geoparquet", ".zip")
-_X, _Y = ("lng", "lon", "long", "longitude", "x"), ("lat", "latitude", "y")
+_PLANE = ("x", "y")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,13 +35,21 @@ class Geography:
     ids      name of every area, as text, leading zeros kept
     edges    int64[m, 2]  pairs of neighbours by position, each once, the smaller first
     columns  what else is known, a list of n values by name
-    shapes   polygons by id, where they are known
+    shapes   polygons by id, where they are known; in degrees wherever the file's system is known
+    outside  positions of areas that are to be in no region: they have no polygon, and were to be left out
+    degrees  whether coordinates are longitude and latitude; None where nothing says
+    said     what was restored, repaired, left out, a sentence each
+    facts    the same as figures
     """
 
     ids: tuple[str, ...]
     edges: np.ndarray
     columns: Mapping[str, list[Any]] = field(default_factory=dict, repr=False)
     shapes: Mapping[str, Shape] = field(default_factory=dict, repr=False)
+    outside: tuple[int, ...] = ()
+    degrees: bool | None = None
+    said: tuple[str, ...] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     def column(self, name: str) -> list[Any]:
         """A column by name; PolicyError with the nearest name when there is none."""
@@ -60,11 +72,22 @@ class Geography:
                 ) from None
         return found
 
+    def number(self, name: str) -> np.ndarray:
+        """A column of numbers as float64[n]; InputError naming the area and the first value that is none."""
+        found = np.empty(len(self.ids))
+        for i, value in enumerate(self.column(name)):
+            try:
+                found[i] = float(value)
+            except (TypeError, ValueError):
+                found[i] = np.nan
+            if not np.isfinite(found[i]):
+                raise InputError(f"column {name!r} of area {self.ids[i]!r} is {value!r}, not a number; fill it in")
+        return found
+
     def centers(self) -> np.ndarray | None:
-        """float64[n, 2]: columns lng and lat (or x and y) if there are any, else the shapes' centers of gravity; None
-        when some area has neither."""
-        named = {name.lower(): name for name in self.columns}
-        x, y = next((named[n] for n in _X if n in named), None), next((named[n] for n in _Y if n in named), None)
+        """float64[n, 2]: columns of longitude and latitude (or x and y) if there are any, else the shapes' centers of
+        gravity; None when some area that is not outside has neither."""
+        x, y = self._located()
         found = np.full((len(self.ids), 2), np.nan)
         if x is not None and y is not None:
             for at, pair in enumerate(zip(self.columns[x], self.columns[y], strict=True)):
@@ -73,8 +96,41 @@ class Geography:
                 except (TypeError, ValueError):
                     continue
         for i in np.flatnonzero(~np.isfinite(found).all(axis=1)).tolist():
-            found[i] = center(self.shapes.get(self.ids[i], []))
-        return found if np.isfinite(found).all() else None
+            found[i] = center(_around(self.shapes.get(self.ids[i], []), self.degrees is not False))
+            if self.degrees is not False and found[i, 0] > 180:
+                found[i, 0] -= 360
+        lost = ~np.isfinite(found).all(axis=1)
+        if lost[list(set(range(len(self.ids))) - set(self.outside))].any():
+            return None
+        found[lost] = found[~lost].mean(axis=0) if (~lost).any() else 0.0
+        return found
+
+    def geographic(self) -> bool:
+        """Whether coordinates are degrees: by the file's system, the columns' names, or else their range."""
+        if self.degrees is not None:
+            return self.degrees
+        x, y = self._located()
+        if x is not None and y is not None and is_longitude(x) and is_latitude(y):
+            return True
+        places = self.centers()
+        return places is None or in_degrees(places)
+
+    def _located(self) -> tuple[str | None, str | None]:
+        """Columns of longitude and latitude, else x and y."""
+        x, y = next(filter(is_longitude, self.columns), None), next(filter(is_latitude, self.columns), None)
+        if x is not None and y is not None:
+            return x, y
+        named = {name.lower(): name for name in self.columns}
+        return named.get(_PLANE[0]), named.get(_PLANE[1])
+
+
+def _around(shape: Shape, degrees: bool) -> Shape:
+    """A shape on both sides of 180 degrees in one piece, east of it."""
+    west = [float(ring[:, 0].min()) for polygon in shape for ring in polygon if len(ring)]
+    if not degrees or not west or max(west) - min(west) <= 180:
+        return shape
+    east = np.array([360.0, 0.0])
+    return [[np.where(ring < [0, -np.inf], ring + east, ring) for ring in polygon] for polygon in shape]
 
 
 def geography(
@@ -84,7 +140,7 @@ def geography(
     shapes: Mapping[str, Shape] | None = None,
 ) -> Geography:
     """Names of areas and pairs of names as a Geography; InputError for a name twice or a pair that names no area."""
-    named = tuple(str(i) for i in ids)
+    named = tuple(spelled(i) for i in ids)
     place = {name: i for i, name in enumerate(named)}
     if len(place) < len(named):
         twice = next(name for i, name in enumerate(named) if place[name] != i)
@@ -95,12 +151,11 @@ def geography(
     for pair in pairs:
         ends = []
         for end in pair:
-            if str(end) not in place:
+            if spelled(end) not in place:
                 raise InputError(
-                    f"a pair of neighbours names {str(end)!r}, which is no area{_zeros(str(end), place)}; "
-                    "drop the pair or add the area"
+                    f"a pair of neighbours names {spelled(end)!r}, which is no area; drop the pair or add the area"
                 )
-            ends.append(place[str(end)])
+            ends.append(place[spelled(end)])
         if ends[0] != ends[1]:
             found.add((min(ends), max(ends)))
     return Geography(
@@ -109,13 +164,6 @@ def geography(
         {} if columns is None else {name: list(values) for name, values in columns.items()},
         {} if shapes is None else dict(shapes),
     )
-
-
-def _zeros(name: str, place: Mapping[str, int]) -> str:
-    """A hint when leading zeros were lost on the way."""
-    bare = name.lstrip("0")
-    other = next((p for p in place if p != name and p.lstrip("0") == bare), None) if bare else None
-    return "" if other is None else f" (there is {other!r}: leading zeros were lost in one of the files)"
 
 
 def read(
@@ -127,37 +175,146 @@ def read(
     target: str | None = None,
     shapes: str | Path | None = None,
     shape_id: str | None = None,
+    unmatched: str = "refuse",
+    tolerance: float | None = None,
 ) -> Geography:
     """Areas from files.
 
     areas            table with a row per area (CSV, also .gz, Parquet, Excel), or polygons (GeoJSON, TopoJSON; others
-                     with geopandas)
+                     with the extra ``geo``)
     edges            table with a row per pair of neighbours; without it, areas must be polygons, or shapes be given,
-                     and areas are neighbours when their polygons share a border of positive length
+                     and the polygons tell who is next to whom (``engines.adjacency``)
     id               column (property) that names an area; "id" when there is one, else the first column
     source, target   columns of edges; "u" and "v" or "source" and "target" if there are any, else the first two
     shapes           polygons of the areas, named by the property shape_id (default: id)
+    unmatched        "refuse" ids that are in one file only, all of them named; or "leave-out": areas without a polygon
+                     go to no region when polygons tell the neighbours, polygons without an area and pairs that name
+                     no area are dropped
+    tolerance        how far borders drawn twice may lie apart, km or the plane's units; None: told from the drawing
+
+    Ids that lost their leading zeros in one of the files get them back.
     """
     areas = Path(areas)
-    if areas.suffix.lower() in (*JSON, *GEO):
-        given = _polygons(areas, id)
-        if edges is None:
-            return given
-        pairs = _pairs(edges, source, target)
-        return geography(given.ids, pairs, given.columns, given.shapes)
+    if areas.suffix.lower() in (*JSON, *GDAL):
+        drawn = _drawn(areas, id)
+        given = Geography(tuple(drawn.names), np.empty((0, 2), np.int64), drawn.columns(), drawn.shapes())
+        given = _told(given, drawn, edges is None)
+        return _bordered(given, drawn, tolerance) if edges is None else _paired(given, edges, source, target, unmatched)
     from shoal.engines.files import read_table
 
     frame = read_table(areas)
     key = _key(frame.columns, id)
-    names = [str(v) for v in _known(frame[key].to_list(), key)]
+    names = [spelled(v) for v in _known(frame[key].to_list(), key)]
     held = {c: frame[c].to_list() for c in frame.columns}
-    drawn = {} if shapes is None else dict(_polygons(Path(shapes), shape_id or id).shapes)
-    if edges is not None:
-        return geography(names, _pairs(edges, source, target), held, drawn)
     if shapes is None:
-        raise PolicyError("without a table of neighbours, polygons are needed to tell who shares a border with whom")
-    between = neighbors([drawn.get(name, []) for name in names])
-    return geography(names, [(names[a], names[b]) for a, b in between.tolist()], held, drawn)
+        if edges is None:
+            raise PolicyError(
+                "without a table of neighbours, polygons are needed to tell who shares a border with whom"
+            )
+        return _paired(geography(names, [], held), edges, source, target, unmatched)
+    drawn = _drawn(Path(shapes), shape_id or id)
+    zeros = restored(names, drawn.names)
+    names = [zeros.first.get(name, name) for name in names]
+    drawn = drawn._replace(names=[zeros.second.get(name, name) for name in drawn.names])
+    have, want = set(drawn.names), set(names)
+    without = [name for name in names if name not in have]
+    extra = [name for name in drawn.names if name not in want]
+    said = partners(unmatched, {"{} areas have no polygon": without, "{} polygons belong to no area": extra})
+    known = drawn.shapes()
+    given = geography(names, [], held, {name: known[name] for name in names if name in have})
+    outside = tuple(i for i, name in enumerate(names) if name not in have) if edges is None else ()
+    facts = {"areas_without_polygon": listed(without), "polygons_without_area": listed(extra)}
+    words = [*zeros.words("the areas", "the polygons"), *(f"{s}: left out" for s in said)]
+    given = replace(
+        _told(given, drawn, edges is None), outside=outside, said=(*drawn.drawing.said, *words), facts=facts
+    )
+    if edges is not None:
+        return _paired(given, edges, source, target, unmatched)
+    return _bordered(given, drawn, tolerance)
+
+
+def _told(given: Geography, drawn: Drawn, borders: bool) -> Geography:
+    """What the drawing says about coordinates; a table's own columns may say otherwise where it draws only."""
+    x, y = given._located()
+    plane = not borders and x is not None and y is not None and not (is_longitude(x) and is_latitude(y))
+    return replace(given, degrees=None if plane else drawn.drawing.degrees, said=drawn.drawing.said)
+
+
+def _drawn(path: Path, id: str | None) -> Drawn:
+    return areas_of(read_drawing(path), lambda names: _key(names, id), path.name)
+
+
+def _bordered(given: Geography, drawn: Drawn, tolerance: float | None) -> Geography:
+    """Neighbours from the polygons."""
+    place = {name: i for i, name in enumerate(drawn.names)}
+    own = [drawn.own[place[name]] if name in place else [] for name in given.ids]
+    pairs, said, facts = _borders(own, drawn.drawing.geographic, tolerance)
+    island, isolated = _apart(pairs, given)
+    facts |= {"islands": island, "isolated": listed(isolated)}
+    if isolated:
+        said.append(f"{len(isolated):,} areas have no neighbour: {shown(isolated)}")
+    return replace(given, edges=pairs, said=(*given.said, *said), facts={**given.facts, **facts})
+
+
+def _borders(own: Sequence[Shape], geographic: bool, tolerance: float | None) -> tuple[np.ndarray, list[str], dict]:
+    """Pairs, and what is to be said of the drawing."""
+    if tolerance is None and not available():
+        pairs = neighbors(own)
+        said = [f"{len(pairs):,} pairs of neighbours by sides in common alone; borders drawn twice need shoal[geo]"]
+        return pairs, said, {"neighbors": len(pairs), "tolerance": None}
+    found = adjacency(own, geographic, tolerance)
+    unit = " km" if geographic else ""
+    facts: dict[str, Any] = {"neighbors": len(found.pairs), "tolerance": found.tolerance}
+    facts |= {"unit": "km" if geographic else "as the coordinates", "overlapping_pairs": found.overlaps}
+    facts |= {"slivers": found.slivers, "holes": found.holes, "repaired": found.repaired}
+    said = [
+        f"{len(found.pairs):,} pairs of neighbours; {found.overlaps:,} pairs overlap, {found.slivers:,} slivers, "
+        f"{found.holes:,} holes; borders up to {found.tolerance:.3g}{unit} apart are one"
+    ]
+    if found.repaired:
+        said.append(f"{found.repaired:,} areas had rings that cross themselves, repaired")
+    return found.pairs, said, facts
+
+
+def _apart(pairs: np.ndarray, given: Geography) -> tuple[int, list[str]]:
+    """Sets of several areas that are apart from the largest, and areas without any neighbour."""
+    n = len(given.ids)
+    root = list(range(n))
+
+    def top(v: int) -> int:
+        while root[v] != v:
+            root[v] = root[root[v]]
+            v = root[v]
+        return v
+
+    for a, b in pairs.tolist():
+        root[top(a)] = top(b)
+    size = np.bincount([top(v) for v in range(n)], minlength=n)
+    alone = np.bincount(pairs.ravel(), minlength=n) == 0
+    alone[list(given.outside)] = False
+    return max(0, int((size > 1).sum()) - 1), [given.ids[i] for i in np.flatnonzero(alone).tolist()]
+
+
+def _paired(given: Geography, edges: str | Path, source: str | None, target: str | None, unmatched: str) -> Geography:
+    """Neighbours from a table."""
+    pairs = _pairs(edges, source, target)
+    ends = list(dict.fromkeys(end for pair in pairs for end in pair))
+    zeros = restored(given.ids, ends)
+    ids = [zeros.first.get(name, name) for name in given.ids]
+    shapes = {zeros.first.get(name, name): shape for name, shape in given.shapes.items()}
+    pairs = [(zeros.second.get(a, a), zeros.second.get(b, b)) for a, b in pairs]
+    known = set(ids)
+    unknown = [e for e in dict.fromkeys(end for pair in pairs for end in pair) if e not in known]
+    said = partners(unmatched, {"{} names in the pairs of neighbours are no area": unknown})
+    kept = [(a, b) for a, b in pairs if a in known and b in known]
+    found = geography(ids, kept, given.columns, shapes)
+    facts = {"neighbors": len(found.edges), "pairs_without_area": listed(unknown)}
+    island, isolated = _apart(found.edges, found)
+    facts |= {"islands": island, "isolated": listed(isolated)}
+    words = [*zeros.words("the areas", "the pairs"), *(f"{s}: left out" for s in said)]
+    return replace(
+        found, outside=given.outside, degrees=given.degrees, said=(*given.said, *words), facts={**given.facts, **facts}
+    )
 
 
 def _key(columns: Sequence[str], name: str | None) -> str:
@@ -185,58 +342,28 @@ def _pairs(path: str | Path, source: str | None, target: str | None) -> list[tup
     first, second = usual or (frame.columns[0], frame.columns[1])
     first, second = _key(frame.columns, source or first), _key(frame.columns, target or second)
     u, v = (_known(frame[c].to_list(), c) for c in (first, second))
-    return [(str(a), str(b)) for a, b in zip(u, v, strict=True)]
+    return [(spelled(a), spelled(b)) for a, b in zip(u, v, strict=True)]
 
 
-def _polygons(path: Path, id: str | None) -> Geography:
-    if path.suffix.lower() not in JSON:
-        return from_frame(_geopandas(f"reading {path.name}").read_file(path), id=id)
-    found = read_features(path)
-    if not found:
-        raise InputError(f"{path.name} holds no features")
-    key = _key(list(found[0][0]), id)
-    shapes = by_id(found, key)
-    first: dict[str, dict[str, Any]] = {}
-    for properties, _ in found:
-        first.setdefault(str(properties[key]), properties)
-    names = list(shapes)
-    between = neighbors([shapes[name] for name in names])
-    columns = {c: [first[name].get(c) for name in names] for c in found[0][0]}
-    return geography(names, [(names[a], names[b]) for a, b in between.tolist()], columns, shapes)
+def from_frame(frame: Any, id: str | None = None, tolerance: float | None = None) -> Geography:
+    """A GeoDataFrame: neighbours by the geometry of its polygons, in the coordinates it has.
 
-
-def _geopandas(purpose: str) -> Any:
-    try:
-        import geopandas
-    except ImportError:
-        raise MissingDependencyError.needed("geopandas", purpose, "geo") from None
-    return geopandas
-
-
-def from_frame(frame: Any, id: str | None = None) -> Geography:
-    """A GeoDataFrame: neighbours are rows whose polygons share a border of positive length, by exact geometry.
-
-    id  the column that names an area; "id" when there is one, else the first column that is not the geometry
+    id         the column that names an area; "id" when there is one, else the first column that is not the geometry
+    tolerance  as for ``read``
 
     Polygons in a projection other than longitude and latitude are turned into those for drawing, not for measuring.
     """
     own = frame.geometry.name
     columns = [str(c) for c in frame.columns if c != own]
-    key = _key(columns, id) if columns or id is not None else None
-    names = [str(v) for v in (frame.index if key is None else frame[key]).tolist()]
-    geometry = frame.geometry.reset_index(drop=True)
-    plain = geometry.set_crs(None, allow_override=True)  # whether a length is positive holds in degrees as well
-    a, b = plain.sindex.query(plain, predicate="intersects")
-    once = a < b
-    a, b = a[once], b[once]
-    border = plain.iloc[a].reset_index(drop=True).intersection(plain.iloc[b].reset_index(drop=True))
-    positive = np.asarray(border.length) > 0
-    pairs = [(names[i], names[j]) for i, j in zip(a[positive].tolist(), b[positive].tolist(), strict=True)]
-    drawn = geometry if geometry.crs is None or geometry.crs.is_geographic else geometry.to_crs(4326)
-    from shoal.engines.shapes import features
-
-    shapes = {name: s for name, (_, s) in zip(names, features(drawn.__geo_interface__), strict=True)}
-    return geography(names, pairs, {c: frame[c].tolist() for c in columns}, shapes)
+    rows = [dict(zip(columns, row, strict=True)) for row in zip(*(frame[c].tolist() for c in columns), strict=True)]
+    if not columns:
+        rows, columns, id = [{"id": i} for i in frame.index.tolist()], ["id"], "id"
+    geometry = frame.geometry.__geo_interface__
+    shapes = [shape for _, shape in features(geometry)]
+    found = drawing(list(zip(rows, shapes, strict=True)), frame.crs, "the frame")
+    drawn = areas_of(found, lambda names: _key(names, id), "the frame")
+    given = Geography(tuple(drawn.names), np.empty((0, 2), np.int64), drawn.columns(), drawn.shapes())
+    return _bordered(_told(given, drawn, True), drawn, tolerance)
 
 
 def from_graph(graph: Any) -> Geography:

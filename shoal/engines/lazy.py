@@ -1,7 +1,9 @@
 """Frames that live elsewhere: DuckDB relations and Spark frames, through narwhals' lazy interface.
 
 The same two operations as in memory, run inside the engine: *group and count* brings back the cells only; *number and
-join* numbers the rows of every cell in random order and joins what each is published as.  Rows stay where they are.
+join* numbers the rows of every cell by a keyed hash of the row and joins what each is published as.  Rows stay where
+they are, and what comes back is a plan that gives the same rows each time it is looked at: nothing is stored, and
+nothing is registered with the user's connection or session.
 """
 
 from __future__ import annotations
@@ -15,14 +17,15 @@ import numpy as np
 import polars as pl
 
 from shoal.engines.codes import cannot_group, encode
-from shoal.engines.frames import Counted, Replacement, _count, mixed_radix_columns, require
+from shoal.engines.frames import Counted, Replacement, _count, mixed_radix_columns, require, shares
+from shoal.engines.order import Lot, payload_sql
 from shoal.errors import InputError, ShoalError
 from shoal.model.histogram import Histogram
 from shoal.model.partition import Partition
 
 _MISSING = "\x00missing"
 _OPAQUE = ("BIGNUM", "VARINT", "BIT", "INTERVAL", "BLOB")  # of DuckDB, which no other table holds
-_ORDINAL, _RANDOM, _PLACE = "__shoal_ordinal", "__shoal_random", "__shoal_place"
+_DIGITS = 16
 
 
 class LazyTable:
@@ -35,8 +38,17 @@ class LazyTable:
         _refuse_alike(native)
         self.native = native
         self.source, self.records = source, records
+        self.spark = not _is_duckdb(native)
+        if self.spark and int(native.sparkSession.version.split(".")[0]) < 4:
+            raise InputError(
+                f"Spark {native.sparkSession.version} loses the types of small tables; use Spark 4: "
+                "pip install 'pyspark>=4'"
+            )
         self.frame = nw.from_native(native)
-        self.columns = [str(c) for c in self.frame.collect_schema().names()]
+        self.kinds = dict(self.frame.collect_schema())
+        self.columns = [str(c) for c in self.kinds]
+        token = secrets.token_hex(8)
+        self.own = f"__shoal_{token}_"  # of columns beside the user's, which end with it when a plan is run
 
     @property
     def rows(self) -> int:
@@ -47,13 +59,12 @@ class LazyTable:
         """Group and count inside the engine; only the cells come back."""
         require(self.columns, [*quasi, *sensitive])
         names = [*quasi, *sensitive]
-        query = self.frame.group_by(names).agg(nw.len().alias("__shoal_count"))
-        cells = self._collected(query, names)
+        cells, counts = self.counts(names)
         coded = [encode(cells[name]) for name in names]
         sizes = tuple(c.size for c in coded)
         key = mixed_radix_columns([c.codes for c in coded], sizes, cells.height)
         where, first, _ = _count(key)  # NaN and null may stand in two rows of one cell
-        held = np.bincount(where, weights=cells["__shoal_count"].to_numpy(), minlength=first.size).astype(np.int64)
+        held = np.bincount(where, weights=counts, minlength=first.size).astype(np.int64)
         if self.records is not None and int(held.sum()) != self.records:
             raise InputError(
                 f"two readers do not agree on {self.source!r}: {int(held.sum()):,} rows and {self.records:,}; "
@@ -73,6 +84,14 @@ class LazyTable:
             sensitive_sizes=sizes[d:],
         )
         return Counted(histogram, tuple(coded[:d]), tuple(coded[d:]), np.zeros(0, np.int64))
+
+    def counts(self, names: Sequence[str]) -> tuple[pl.DataFrame, np.ndarray]:
+        """The distinct tuples over some columns and how many rows hold each, grouped inside the engine."""
+        number = f"{self.own}n"
+        cells = self._collected(self.frame.group_by(list(names)).agg(nw.len().alias(number)), names)
+        levels = {n: k.categories for n, k in self.kinds.items() if n in names and isinstance(k, nw.Enum)}
+        cells = cells.with_columns(pl.col(n).cast(pl.String).cast(pl.Enum(v)) for n, v in levels.items())
+        return cells.drop(number), cells[number].cast(pl.Int64).to_numpy()
 
     def _collected(self, query: Any, names: Sequence[str]) -> pl.DataFrame:
         """The cells; an engine's own message may quote rows, so none is passed on."""
@@ -98,66 +117,88 @@ class LazyTable:
         partition: Partition,
         replacements: Sequence[Replacement],
         drop: Sequence[str],
-        rng: np.random.Generator,
+        lot: Lot,
         keep_order: bool,
     ) -> Any:
         """Number and join inside the engine; the same kind of frame as came in.
 
-        Every row gets its number within its cell, in random order.  Numbers of a cell run through its groups, so a cell
-        in one group needs one line of the joined table, a split cell one line per row outside its largest group.
+        Every row gets its number within its cell, by its keyed hash.  Numbers of a cell run through its groups, so a
+        cell in one group needs one line of the joined table, a split cell one line per row outside its largest group.
         """
         if keep_order:
             raise InputError("a DuckDB or Spark table has no row order to keep; leave keep_order out")
         names = [*counted.histogram.quasi_names, *counted.histogram.sensitive_names]
-        plan = self._plan(counted, partition, replacements, rng)
-        keys = [f"__shoal_key_{i}" for i in range(len(names))]
-        numbered = nw.from_native(self._randomized(int(rng.integers(2**31))))
-        kinds = numbered.collect_schema()
-        frame = numbered.with_columns(*(_key(n, kinds[n]).alias(k) for n, k in zip(names, keys, strict=True)))
-        frame = frame.with_columns(
-            nw.col(_RANDOM).cum_count().over(*keys, order_by=_RANDOM).cast(nw.Int64).alias(_ORDINAL)
-        )
-        plan_frame = nw.from_native(self._bring(plan))
-        usual = plan_frame.filter(nw.col(_ORDINAL) == 0).drop(_ORDINAL)
-        special = plan_frame.filter(nw.col(_ORDINAL) > 0)
-        place = "__shoal_special"
-        special = special.rename({_PLACE: place})
-        frame = frame.join(usual, on=keys, how="left").join(special, on=[*keys, _ORDINAL], how="left")
-        frame = frame.with_columns(nw.coalesce(nw.col(place), nw.col(_PLACE)).alias(_PLACE)).drop(place)
-        frame = self._publish(frame, replacements)
+        keys = [self._key(i) for i in range(len(names))]
+        ordinal, group, special = (f"{self.own}{word}" for word in ("ordinal", "group", "special"))
+        usual, extra = self._plan(counted, partition)
+        frame = nw.from_native(self._hashed(lot))
+        frame = frame.with_columns(*(_key(n, self.kinds[n]).alias(k) for n, k in zip(names, keys, strict=True)))
+        if extra.height:
+            floats = [n for n, kind in self.kinds.items() if kind.is_float()]
+            by = [f"{self.own}place", *floats]
+            number = nw.col(by[0]).cum_count().over(*keys, order_by=by).cast(nw.Int64).alias(ordinal)
+            frame = frame.with_columns(number)
+        frame = frame.join(nw.from_native(self._bring(usual)), on=keys, how="left")
+        if extra.height:
+            side = nw.from_native(self._bring(extra)).rename({group: special})
+            frame = frame.join(side, on=[*keys, ordinal], how="left")
+            frame = frame.with_columns(nw.coalesce(nw.col(special), nw.col(group)).alias(group))
+        frame = self._publish(frame, replacements).sort(f"{self.own}order")
         kept = [c for c in self.columns if c not in drop]
-        return self._settled(frame.sort(_RANDOM).select(kept).to_native())
+        return frame.select(*(self._plain(c, counted, replacements) for c in kept)).to_native()
 
-    def _settled(self, native: Any) -> Any:
-        """Rows placed once and for all: a lazy frame would draw new random numbers each time it is looked at."""
-        if _is_duckdb(native):
-            name = f"__shoal_release_{secrets.token_hex(8)}"
-            native.query("__shoal_made", f"create temp table {name} as from __shoal_made")
-            return native.query("__shoal_made", f"from {name}")
-        return native.cache()
+    def _key(self, i: int) -> str:
+        return f"{self.own}key_{i}"
 
-    def _plan(
-        self, counted: Counted, partition: Partition, replacements: Sequence[Replacement], rng: np.random.Generator
-    ) -> pl.DataFrame:
-        """Keys, ordinal (0: every row without a line of its own) and group."""
+    def _plain(self, name: str, counted: Counted, replacements: Sequence[Replacement]) -> nw.Expr:
+        """A column whose type tells no level that no row holds."""
+        column, kind = nw.col(name), self.kinds[name]
+        if any(r.name == name for r in replacements):
+            return column
+        for coded in counted.sensitive:
+            if coded.name == name and coded.ordered:
+                return column.cast(nw.Enum([t for t in coded.texts() if t is not None]))
+        if isinstance(kind, (nw.Enum, nw.Categorical)):
+            return column.cast(nw.String)
+        if "Enum(" in str(kind):
+            raise InputError(f"column {name!r} holds an enumeration inside {kind.base_type()}; cast it to text")
+        return column
+
+    def _hashed(self, lot: Lot) -> Any:
+        """The native frame with two keyed hashes of every row; the keys are columns, so that no plan prints them."""
+        salts = {f"{self.own}salt_{word}": [key.hex()] for word, key in (("place", lot.place), ("order", lot.order))}
+        salted = self.frame.join(nw.from_native(self._bring(pl.DataFrame(salts))), how="cross").to_native()
+        payload = payload_sql(self.kinds, spark=self.spark)
+        made = {}
+        for word in ("place", "order"):
+            text = f"{self.own}salt_{word} || {payload}"
+            digest = f"sha2({text}, 256)" if self.spark else f"sha256({text})"
+            made[f"{self.own}{word}"] = f"substr({digest}, 1, {_DIGITS})"
+        if self.spark:
+            from pyspark.sql import functions
+
+            return salted.withColumns({name: functions.expr(text) for name, text in made.items()})
+        return salted.project("*, " + ", ".join(f"{text} as {name}" for name, text in made.items()))
+
+    def _plan(self, counted: Counted, partition: Partition) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """(keys and largest group of every cell, keys, ordinal from 1 and group of every row outside it)."""
         coded = [*counted.quasi, *counted.sensitive]
         codes = np.concatenate([counted.histogram.quasi, counted.histogram.sensitive], axis=1)
-        by_size = np.lexsort((-partition.count, partition.cell))
-        cell, group, count = partition.cell[by_size], partition.group[by_size], partition.count[by_size]
+        order = shares(partition)
+        cell, group, count = partition.cell[order], partition.group[order], partition.count[order]
         head = np.ones(cell.size, bool)
-        head[1:] = np.diff(cell) != 0
+        head[:-1] = np.diff(cell) != 0
         extra_cell = np.repeat(cell[~head], count[~head])
-        extra_group = np.repeat(group[~head], count[~head])
         start = np.searchsorted(extra_cell, extra_cell, side="left")
-        ordinal = np.arange(extra_cell.size) - start + 1
-        cells = np.concatenate([cell[head], extra_cell])
-        columns: dict[str, Any] = {}
-        for i, column in enumerate(coded):
-            texts = self._as_keys(column.values)
-            columns[f"__shoal_key_{i}"] = texts.gather(codes[cells, i])
-        columns[_ORDINAL] = np.concatenate([np.zeros(int(head.sum()), np.int64), ordinal.astype(np.int64)])
-        columns[_PLACE] = np.concatenate([group[head], extra_group]).astype(np.int64)
-        return pl.DataFrame(columns)
+        texts = [self._as_keys(column.values) for column in coded]
+
+        def side(cells: np.ndarray, groups: np.ndarray) -> dict[str, Any]:
+            keys = {self._key(i): text.gather(codes[cells, i]) for i, text in enumerate(texts)}
+            return keys | {f"{self.own}group": groups.astype(np.int64)}
+
+        ordinal = {f"{self.own}ordinal": (np.arange(extra_cell.size) - start + 1).astype(np.int64)}
+        extra = side(extra_cell, np.repeat(group[~head], count[~head]))
+        return pl.DataFrame(side(cell[head], group[head])), pl.DataFrame(ordinal | extra)
 
     def _as_keys(self, values: pl.Series) -> pl.Series:
         """Distinct values as the engine itself writes them, so that the join finds them again."""
@@ -169,31 +210,19 @@ class LazyTable:
     def _publish(self, frame: Any, replacements: Sequence[Replacement]) -> Any:
         """Join the published values by group number; a missing value stays missing."""
         groups = replacements[0].index.size if replacements else 0
-        table = {_PLACE: np.arange(groups, dtype=np.int64)}
-        new = {f"__shoal_new_{i}": r.values.gather(r.index) for i, r in enumerate(replacements)}
-        side = nw.from_native(self._bring(pl.DataFrame({**table, **new})))
-        frame = frame.join(side, on=_PLACE, how="left")
-        return frame.with_columns(nw.col(f"__shoal_new_{i}").alias(r.name) for i, r in enumerate(replacements))
-
-    def _randomized(self, seed: int) -> Any:
-        """The native frame with a column of random numbers."""
-        if _is_duckdb(self.native):
-            return self.native.project(f"*, random() AS {_RANDOM}")
-        from pyspark.sql import functions
-
-        return self.native.withColumn(_RANDOM, functions.rand(seed))
+        number = f"{self.own}group"
+        new = {f"{self.own}new_{i}": r.values.gather(r.index) for i, r in enumerate(replacements)}
+        side = nw.from_native(self._bring(pl.DataFrame({number: np.arange(groups, dtype=np.int64)} | new)))
+        frame = frame.join(side, on=number, how="left")
+        return frame.with_columns(nw.col(f"{self.own}new_{i}").alias(r.name) for i, r in enumerate(replacements))
 
     def _bring(self, frame: pl.DataFrame) -> Any:
         """A small Polars frame into the engine, on the connection or session of the table itself."""
-        if _is_duckdb(self.native):
-            arrow = frame.to_arrow()
-            found = self.native.query("__shoal_view", "select * from arrow")
-            return found.set_alias(f"__shoal_{secrets.token_hex(8)}")
-        session = self.native.sparkSession
-        if int(session.version.split(".")[0]) >= 4:  # keeps whole numbers whole where some are missing
-            arrow = frame.to_arrow(compat_level=pl.CompatLevel.oldest())
-            return session.createDataFrame(arrow)
-        return session.createDataFrame(frame.to_pandas())
+        arrow = frame.to_arrow(compat_level=pl.CompatLevel.oldest())
+        if self.spark:
+            return self.native.sparkSession.createDataFrame(arrow)
+        found = self.native.query(f"{self.own}view", "select * from arrow")
+        return found.set_alias(f"__shoal_{secrets.token_hex(8)}")
 
 
 def _refuse_alike(native: Any) -> None:

@@ -2,58 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 
+from shoal.engines.carried import SHARE, counts_of, sample
 from shoal.engines.files import read_table
 from shoal.engines.oddities import alike, codes
-
-_WORDS: list[tuple[str, str, str]] = [
-    # pattern on the column's name, role, why
-    (
-        r"(^|_)(name|surname|firstname|lastname|forename|vorname|nachname)($|_)",
-        "identifier",
-        "its name says a person's name",
-    ),
-    (
-        r"(^|_)(ssn|passport|mrn|nhs|email|e_mail|mail|phone|tel|mobile|fax|iban|account|url|ip)($|_)",
-        "identifier",
-        "its name says a direct identifier",
-    ),
-    (
-        r"(^|_)(id|uuid|guid|nbr|no|key|patient|record|case|person)(_?id|_?no|_?nbr|_?key)?$",
-        "identifier",
-        "its name says a record or person number",
-    ),
-    (
-        r"(diag|disease|icd|condition|symptom|hiv|drug|medic|treat|salary|income|wage|earn|affair|crime|offen|religio|"
-        r"politic|vote|sexual|orient|grade|score|result|outcome|status_hiv|debt|default)",
-        "sensitive",
-        "its name says something people keep to themselves",
-    ),
-    (
-        r"(^|_)(age|birth|dob|born|yob|year_of_birth|birthdate|geburt)",
-        "quasi-identifier",
-        "its name says age or birth date",
-    ),
-    (
-        r"(zip|postal|postcode|plz|zcta|county|city|town|state|region|district|address|street|lat|lon|lng|country|nation|"
-        r"birthplace|puma|fips)",
-        "quasi-identifier",
-        "its name says a place",
-    ),
-    (
-        r"(sex|gender|race|ethnic|marital|marri|educ|occup|profess|job|workclass|employ|household|children|relig|language|"
-        r"citizen|height|weight|hours)",
-        "quasi-identifier",
-        "its name says something others may know about a person",
-    ),
-    (r"(date|admission|discharge|visit)", "quasi-identifier", "its name says a date or an event others may know"),
-]
+from shoal.engines.recognize import DIRECT, by_name, recognize
 
 
 @dataclass(frozen=True)
@@ -77,35 +35,25 @@ def propose(
 
 
 def _column(series: pl.Series, rows: int, l: int) -> Proposal:
+    name = series.name
     if series.dtype.is_nested() or series.dtype in (pl.Object, pl.Binary):
-        return Proposal(series.name, "insensitive", f"holds {series.dtype}, which cannot be grouped", 0, 0)
-    distinct, missing = series.n_unique(), series.null_count()
-    name = re.sub(r"[^a-z0-9]+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", series.name).lower()).strip("_")
-    share = distinct / rows if rows else 0.0
-    role, reason = "", ""
-    for pattern, found, why in _WORDS:
-        if re.search(pattern, name):
-            role, reason = found, why
-            break
-    text_length = (
-        series.cast(pl.String, strict=False).str.len_chars().mean() if series.dtype == pl.String and rows else 0
-    )
-    free_text = isinstance(text_length, float) and text_length > 40 and share > 0.5
+        why = f"holds {series.dtype}, which cannot be grouped; it could hold anything about a person"
+        return Proposal(name, DIRECT, why, 0, 0)
+    alone, distinct = counts_of(series)
+    missing = series.null_count()
+    texts = sample(series)
+    role, reason, repeats = _role(series, rows, alone, distinct, texts)
     warnings: list[str] = []
-    if free_text:
-        role, reason = "identifier", "free text: it can name people, so it leaves the table"
+    if "free text" in reason:
         warnings.append("free text; read it before you publish any of it")
-    elif rows > 20 and share > 0.95 and role not in ("quasi-identifier", "sensitive"):
-        role, reason = "identifier", f"{100 * share:.0f} % of its values are different: it points at one row each"
-    elif not role:
-        if distinct <= 1:
-            role, reason = "insensitive", "one value only"
-        elif share > 0.5 and rows > 20:
-            role, reason = "quasi-identifier", f"{distinct:,} different values single people out"
-        else:
-            role, reason = "insensitive", "nothing in its name or values says otherwise; decide yourself"
-    if role == "quasi-identifier" and rows > 20 and share > 0.5:
-        warnings.append(f"{100 * share:.0f} % of its values are different; coarsen it or expect it to be starred")
+    if repeats:
+        warnings.append(
+            f"{repeats:,} of its values stand in more than one row: if it names a person, people have several rows and "
+            "k counts rows, not people; keep one row of each, or ask for a larger k"
+        )
+    if role == "quasi-identifier" and rows > 20 and distinct > rows / 2:
+        share = 100 * distinct / rows
+        warnings.append(f"{share:.0f} % of its values are different; coarsen it or expect it to be starred")
     if role == "sensitive" and rows:
         top = int(series.value_counts(sort=True)["count"][0]) if distinct else 0
         if top * l > rows:
@@ -122,7 +70,33 @@ def _column(series: pl.Series, rows: int, l: int) -> Proposal:
         warnings.append(f"{missing:,} missing values; they count as a sensitive value of their own")
     elif missing:
         warnings.append(f"{missing:,} missing values; each counts as a value of its own")
-    return Proposal(series.name, role, reason, distinct, missing, tuple(warnings))
+    return Proposal(name, role, reason, distinct, missing, tuple(warnings))
+
+
+def _role(series: pl.Series, rows: int, alone: int, distinct: int, texts: Sequence[str]) -> tuple[str, str, int]:
+    """Role, reason, and for an identifier how many of its values stand in several rows."""
+    free = bool(texts) and series.dtype == pl.String and sum(map(len, texts)) > 40 * len(texts) and distinct * 2 > rows
+    found = recognize(series.name, texts, distinct, rows)
+    single = f"{100 * alone / rows:.1f} % of the rows hold a value that no other row holds" if rows else ""
+    if found is not None and found.role == DIRECT:
+        return DIRECT, found.reason, distinct - alone if alone < distinct and distinct * 20 > rows else 0
+    if free:
+        return DIRECT, "free text: it can name people, so it leaves the table", 0
+    if found is not None:
+        return found.role, found.reason, 0
+    if distinct <= 1:
+        return "insensitive", "one value only", 0
+    if rows > 20 and distinct > 0.95 * rows:
+        return DIRECT, f"{single}: it points at one row each", 0
+    if alone > SHARE * rows:
+        return "quasi-identifier", single, 0
+    few = "; its name is that of a number of people, of which it has too few" if _named(series.name) else ""
+    return "insensitive", f"nothing in its name or values says otherwise; decide yourself{few}", 0
+
+
+def _named(name: str) -> bool:
+    said = by_name(name)
+    return said is not None and said.role == DIRECT
 
 
 def _quoted(text: str) -> str:
@@ -150,7 +124,7 @@ def write_policy(file: str, found: Sequence[Proposal], *, k: int, l: int) -> str
         ),
         *block("sensitive", "sensitive", "Columns that nobody may learn about a person; published as they are."),
         *block("identifiers", "identifier", "Columns that leave the table."),
-        "# Carried along unchanged, row by row:",
+        "# Carried along unchanged, row by row; insensitive = [...] carries one that would be refused:",
         *[f"#   {_quoted(c.name)}  {c.distinct:,} values; {c.reason}" for c in found if c.role == "insensitive"],
         "",
         f"k = {k}  # at least {k} rows in every group",

@@ -6,42 +6,24 @@ float64[m, 2] without its first point again at the end.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from shoal.engines.source import locate
+from shoal.engines.matching import spelled
 from shoal.errors import InputError, PolicyError
 
 Shape = list[list[np.ndarray]]
 
 
-def read_features(path: str | Path) -> list[tuple[dict[str, Any], Shape]]:
-    """(properties, shape) of every feature of a GeoJSON or TopoJSON file, in order; a feature's own id becomes a
+def features(held: Any, name: str = "the input") -> list[tuple[dict[str, Any], Shape]]:
+    """(properties, shape) of every feature of parsed GeoJSON or TopoJSON, in order; a feature's own id becomes a
     property ``id`` where there is none.
 
     Of a TopoJSON with several objects the one with most geometries is taken.  Features that are no polygons have an
     empty shape.
     """
-    path = locate(path).path
-    try:
-        held = json.loads(path.read_text(encoding="utf-8-sig"))
-    except json.JSONDecodeError as error:
-        raise InputError(
-            f"{path.name} is no JSON text (line {error.lineno}, column {error.colno}); give GeoJSON or TopoJSON"
-        ) from None
-    except (UnicodeDecodeError, ValueError) as error:
-        raise InputError(f"{path.name} is no JSON text ({type(error).__name__}); give GeoJSON or TopoJSON") from None
-    except RecursionError:
-        raise InputError(f"{path.name} nests its brackets too deep; give GeoJSON or TopoJSON") from None
-    return features(held, path.name)
-
-
-def features(held: Any, name: str = "the input") -> list[tuple[dict[str, Any], Shape]]:
-    """The same from parsed JSON."""
     kind = held.get("type") if isinstance(held, Mapping) else None
     try:
         if kind == "FeatureCollection":
@@ -111,7 +93,7 @@ def by_id(found: Sequence[tuple[dict[str, Any], Shape]], name: str) -> dict[str,
     for properties, shape in found:
         if name not in properties:
             raise PolicyError.unknown("property of the shapes", name, properties)
-        shapes.setdefault(str(properties[name]), []).extend(shape)
+        shapes.setdefault(spelled(properties[name]), []).extend(shape)
     return shapes
 
 
@@ -129,8 +111,8 @@ def neighbors(shapes: Sequence[Shape]) -> np.ndarray:
     """Pairs of shapes that have a side of a ring in common; int64[m, 2], the smaller number first.
 
     A side is shared when both its ends are the same floats in both rings, in either direction.  Shapes that meet in a
-    point only are no neighbours.  Borders drawn twice with different points are not recognized: give such files to
-    geopandas (``geography.from_frame``), which cuts lines properly, or clean them first.
+    point only are no neighbours.  Borders drawn twice with different points are not recognized
+    here: ``engines.adjacency`` finds those.
 
     O(number of points) time and memory.
     """

@@ -33,6 +33,7 @@ from shoal.problems.tables.top_down import as_published, specialize
 QUASI = ("Age", "Gender", "Race", "MaritalStatus", "BirthPlace", "Education", "WorkClass")
 METHODS = {"Hilbert": "hilbert", "TP": "three_phase", "TP+": "three_phase_hilbert"}
 MARKS = {"Hilbert": "s", "TP": "^", "TP+": "o", "TDS": "x"}
+FILES = (*(f"figure_{i}.{kind}" for i in range(2, 9) for kind in ("csv", "png")), "phases.csv", "runs.csv")
 Table = Mapping[str, np.ndarray]
 Row = dict[str, Any]
 

@@ -21,6 +21,7 @@ LISTS = {
     "MALE-1990": ("dist.male.first", "male_1990.csv"),
     "LAST-1990": ("dist.all.last", "last_1990.csv"),
 }
+FILES = (*(f"{name}{part}.csv" for name in LISTS for part in ("", "-subranges")), "names.png")
 CURVES = ("fold_random", "fold_sorted", "spread_random", "spread_sorted")
 SUBRANGES = 80
 SEED = 0  # of the random order

@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from shoal.errors import InputError, VerificationError
+from shoal.judge.multiset import Counts, same_counts
 from shoal.judge.privacy import judge
 from shoal.model.audit import Audit
 from shoal.model.privacy import PrivacyModel
@@ -48,8 +49,9 @@ def _read_excel(path: Path) -> pl.DataFrame:
 
 
 def seal(record: Mapping[str, Any]) -> str:
-    """SHA-256 over a certificate file's content, the seal itself left out: an edit by hand shows."""
-    content = json.dumps({k: v for k, v in record.items() if k != "seal"}, sort_keys=True, ensure_ascii=False)
+    """SHA-256 over a certificate file's content, the seal and a signature left out: an edit by hand shows."""
+    kept = {k: v for k, v in record.items() if k not in ("seal", "signature")}
+    content = json.dumps(kept, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(content.encode()).hexdigest()
 
 
@@ -61,21 +63,25 @@ def judge_release(
     *,
     star: str,
     stars: Mapping[str, int],
-    allowed: Mapping[str, frozenset[str | None]] | None = None,
+    expected: Counts | None = None,
+    orders: Mapping[str, Sequence[str]] | None = None,
     separator: str | None = None,
 ) -> tuple[Audit, str, int]:
     """Audit, SHA-256 and size of a released file.
 
     stars    number of starred cells each quasi-identifier must have, counted where a star is written as text
-    allowed  texts that may stand in each quasi-identifier; None: not checked
+    expected every tuple of quasi-identifiers and sensitive values with its number of rows; None: not checked
+    orders   of sensitive columns with an order of their own, the values from lowest to highest
 
-    Raises VerificationError for another number of stars or a value that should have been recoded.  The message
-    never holds the value.
+    Raises VerificationError for another number of stars, or where a tuple stands there more or less often than it
+    should.  The message never holds a value.
     """
-    frame = read_release(path, separator, [*quasi, *sensitive])
-    for name in quasi:
+    names = [*quasi, *sensitive]
+    frame = read_release(path, separator, names)
+    for name in names:
         if name not in frame.columns:
             raise VerificationError(f"the released file has no column {name!r}")
+    for name in quasi:
         held = _texts(frame[name])
         if held is None:
             continue
@@ -84,15 +90,37 @@ def judge_release(
             raise VerificationError(
                 f"column {name!r} has {found} stars in the file, {stars.get(name, 0)} were certified"
             )
-        if allowed is not None:
-            # an empty text cannot be told from a missing one in a CSV
-            fine = {t for t in allowed[name] if t} | {None, ""}
-            if not fine.issuperset(held):
-                raise VerificationError(f"column {name!r} of the file holds a value that should not be there")
+    if expected is not None:
+        refuse_other(expected, tuples(frame, names), _form(path))
+    for name, levels in (orders or {}).items():
+        frame = frame.with_columns(pl.col(name).cast(pl.String).cast(pl.Enum(levels)))
     audit = judge(frame, quasi, sensitive, models)
     with open(path, "rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     return audit, digest, path.stat().st_size
+
+
+def _form(path: Path) -> str:
+    name = path.name.lower()
+    if name.endswith((".parquet", ".pq")):
+        return "parquet"
+    return "excel" if name.endswith((".xlsx", ".xls", ".xlsb")) else "csv"
+
+
+def tuples(frame: pl.DataFrame, names: Sequence[str]) -> Counts:
+    """The distinct tuples over some columns and the rows of each."""
+    short = pl.DataFrame([frame[name].alias(f"c{i}") for i, name in enumerate(names)])
+    held = short.group_by(short.columns).len("n")
+    return held.drop("n").rename({f"c{i}": name for i, name in enumerate(names)}), held["n"].to_numpy()
+
+
+def refuse_other(expected: Counts, found: Counts, form: str = "frame") -> None:
+    """VerificationError unless both are the same tuples, each as often."""
+    if not same_counts(expected, found, form=form):
+        raise VerificationError(
+            "what would leave is not what was decided: some tuple of published and sensitive values stands there more "
+            "or less often than it should; nothing was published. This is a defect of shoal: please report it"
+        )
 
 
 def _texts(column: pl.Series) -> dict[str | None, int] | None:

@@ -17,6 +17,7 @@ import polars as pl
 from shoal.errors import PolicyError
 from shoal.judge.simultaneous import simultaneous
 from shoal.model.audit import Audit, Check, SensitiveLevels
+from shoal.model.notation import NUMBER
 from shoal.model.privacy import (
     AlphaKAnonymity,
     BetaLikeness,
@@ -157,12 +158,14 @@ def _crosstab(group: np.ndarray, series: pl.Series) -> _Table:
 
 
 def _natural_order(values: pl.Series) -> np.ndarray:
-    """Order of distinct values: as numbers where all are, else as text; a missing value last."""
-    if isinstance(values.dtype, (pl.Categorical, pl.Enum)):
+    """Order of distinct values: an enumeration's own; by number where all are one, else by text; missing last."""
+    if isinstance(values.dtype, pl.Enum):
+        values = values.to_physical()
+    if isinstance(values.dtype, pl.Categorical):
         values = values.cast(pl.String)
-    if values.dtype == pl.String:
+    if values.dtype == pl.String and values.str.contains(NUMBER).all():  # missing ones left aside
         numbers = values.cast(pl.Float64, strict=False)
-        if numbers.null_count() == values.null_count():
+        if numbers.n_unique() == len(values):
             values = numbers
     if values.dtype.is_nested() or values.dtype == pl.Object:
         return np.arange(len(values))

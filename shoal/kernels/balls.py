@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def enclosing_ball(x, member, steps, center):
     """A small ball around some points; on a line and in the plane the smallest.
 
@@ -80,7 +80,7 @@ def enclosing_ball(x, member, steps, center):
     return math.sqrt(far)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def enclosing_balls(x, start, member, steps, center, radius):
     """``enclosing_ball`` of every cluster: members of cluster c are member[start[c] : start[c + 1]].
 
@@ -91,7 +91,7 @@ def enclosing_balls(x, start, member, steps, center, radius):
             radius[c] = enclosing_ball(x, member[start[c] : start[c + 1]], steps, center[c])
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def disc_holds(x, reach, r, at):
     """Whether a disc of radius reach holds the first of the points and r - 1 others.
 

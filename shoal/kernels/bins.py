@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def next_fit(sizes, k, label):
     """Bins closed as soon as they hold k; an item of k or more gets a bin of its own.
 
@@ -39,7 +39,7 @@ def next_fit(sizes, k, label):
     return bins, bins, level
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def pour(sizes, level, label, limit):
     """Each item in turn into the least loaded bin, until one would lift that bin above ``limit``.
 
@@ -76,7 +76,7 @@ def pour(sizes, level, label, limit):
     return len(sizes)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def fill(sizes, k, high, label):
     """Bins filled one after another, each with the largest items that keep it within ``high``, until it holds k.
 
@@ -124,7 +124,7 @@ def fill(sizes, k, high, label):
     return bins, bins
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def rebalance(sizes, label, level, k, target, pairs, budget):
     """Move and swap items between bins until every load lies in k..target, or nothing helps, or the budget is spent.
 

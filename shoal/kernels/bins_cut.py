@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def cut_within(total, k, high, parent):
     """Whether intervals of k..high exist, and those with the most intervals.
 
@@ -43,7 +43,7 @@ def cut_within(total, k, high, parent):
     return parts[n]
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def cut_cheapest(total, low, high, k, by_range, parent):
     """Intervals of at least k with the least sum of squared weights, or of range times weight.
 

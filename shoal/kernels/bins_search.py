@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def fillings(values, counts, low, high, start, kind, times, steps):
     """Every multiset of items with a sum in low..high.
 
@@ -61,7 +61,7 @@ def fillings(values, counts, low, high, start, kind, times, steps):
         t += 1
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def walk(start, kind, times, counts, rng, steps, often):
     """Fillings that use every item once, by a random walk: put an unused item back in, take out what it collides with.
 
@@ -129,7 +129,7 @@ def walk(start, kind, times, counts, rng, steps, often):
     return unused
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def pack(values, counts, k, high, chosen, steps):
     """A packing of all items into bins of k..high, by depth-first search over bins.
 

@@ -8,7 +8,7 @@ from numba import njit
 from shoal.kernels.bins import pour
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def overfull(sizes, ks, bins, fold, spread):
     """The largest bin of Fold and of Spread for every k.
 

@@ -59,7 +59,7 @@ def _cheapest(v, near, far, r, setup, owner):
     return best, many
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def greedy(near, far, r, setup, owner, center):
     """The cluster that is cheapest a point among the free points, again and again.
 
@@ -110,7 +110,7 @@ def greedy(near, far, r, setup, owner, center):
     return opened
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def absorb(order, choice, away, owner, size, radius):
     """Free points into the cluster whose cost grows least, of a few with a center nearby.
 
@@ -133,7 +133,7 @@ def absorb(order, choice, away, owner, size, radius):
         radius[best] = wider
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def better_centers(coded, start, member, near, setup, allowed, center):
     """Move every center to the nearest-listed point, member or not, that makes size times radius plus set-up least.
 
@@ -163,7 +163,7 @@ def better_centers(coded, start, member, near, setup, allowed, center):
                 best, center[c] = k * far + setup[v], v
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def diameters(coded, start, member, out):
     """The largest distance of two members of each cluster.  O(sum of squared sizes)."""
     for c in range(start.size - 1):
@@ -174,7 +174,7 @@ def diameters(coded, start, member, out):
         out[c] = wide
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def drop_farthest(m, owner, away, center, r, setup, spare):
     """Leave out up to ``spare`` points where that saves most cost a point: the farthest of a cluster, or all of it.
 

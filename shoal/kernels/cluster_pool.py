@@ -94,7 +94,7 @@ def fresh(pool):
     return pool.unused[pool.tops[1]]
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def fill(coded, pool, c, rows, k):
     """Append cluster c to rows from place k on; returns the new length."""
     for e in range(pool.size[c]):

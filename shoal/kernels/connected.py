@@ -41,7 +41,7 @@ def _minimal(indptr, indices, features, need, ways, chosen, size, total):
     return True
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def connected_sets(
     indptr, indices, features, need, ways, price, toll, toll_at, tolls_of, limit, cap, every, nodes, room
 ):
@@ -167,7 +167,7 @@ def _room(total, need):
     return most
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def separator(indptr, indices, weights, need, out, steps, visits, temperature, state):
     """Search for a vertex set S with |S| + sum over the components D of G - S of (how many regions D has room for)
     small.
@@ -272,7 +272,7 @@ def separator(indptr, indices, weights, need, out, steps, visits, temperature, s
     return best
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def hanging(indptr, indices, weights, need):
     """For every vertex v: its weight and that of all components of G - v that miss a threshold.
 

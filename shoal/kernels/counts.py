@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def phase_one(start, count, l, k, distinct, taken):
     """The rows every type must give up to become eligible, in closed form.
 
@@ -68,7 +68,7 @@ def _alive(left, value, a, b, size, h, residue, top, l, k):
     return size - pillars >= k or size == pillars
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def later_phases(start, value, count, taken, values, l, k):
     """Phases two and three.
 

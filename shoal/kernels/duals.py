@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def raise_prices(near, far, start, holder, away, r, setup, cap, order, price):
     """Raise each point's price as far as no cluster then pays less than its members' prices.
 
@@ -115,7 +115,7 @@ def _next_opening(v, now, ranked, table, r, fixed, share, widest, status, alpha,
     return best, where
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def procedure_one(table, ranked, r, fixed, share, owner, center, alpha):
     """Procedure 1 of Aggarwal et al. 2006, from event to event.
 
@@ -188,7 +188,7 @@ def procedure_one(table, ranked, r, fixed, share, owner, center, alpha):
     return opened
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def tighten(table, ranked, r, fixed, share, enough, widest, witness, center, radius, alpha):
     """Raise all prices alike; a cluster whose set-up cost is paid freezes its points; until few are left.
 
@@ -233,7 +233,7 @@ def tighten(table, ranked, r, fixed, share, enough, widest, witness, center, rad
     return opened, last
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def independent(table, center, radius, alpha, chosen, stand_in):
     """Of clusters that share a point paying for both, keep the largest first; say who stands in for the others.
 
@@ -259,7 +259,7 @@ def independent(table, center, radius, alpha, chosen, stand_in):
                     payer[u] = c
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def holders(near, far):
     """For every point the lists it stands in: (start int64[n + 1]; holder, distance, place in the list, each [*]).
 

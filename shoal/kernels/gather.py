@@ -8,7 +8,7 @@ from numba import njit
 from shoal.kernels.neighbors import distance
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def take_disjoint(order, core, owner, center, opened):
     """Open a cluster at every candidate whose whole core is still free.
 
@@ -41,7 +41,7 @@ def take_disjoint(order, core, owner, center, opened):
     return opened
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def open_remote(
     order, r, reach, near, near_far, rho, tau, line, start, stop, wide, wide_far, owner, center, wanted, opened
 ):
@@ -116,7 +116,7 @@ def open_remote(
     return opened
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def prefer_nearest(order, nearest, owner, size, r):
     """Let points change to their nearest center while the cluster they leave keeps r points.
 
@@ -135,7 +135,7 @@ def prefer_nearest(order, nearest, owner, size, r):
             size[b] += 1
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def fill_deficits(start, member, owner, size, r):
     """Give every center r points within its reach, moving points along shortest chains of centers.
 
@@ -182,7 +182,7 @@ def fill_deficits(start, member, owner, size, r):
     return int((size < r).sum()), chains
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def diverse_cores(near, far, codes, cap, distinct, size, core, core_far):
     """The nearest points of each row that make a cluster diverse enough, taken greedily.
 
@@ -231,7 +231,7 @@ def diverse_cores(near, far, codes, cap, distinct, size, core, core_far):
     return done
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def one_centers(coded, start, member, center, radius):
     """Move every center to the member with the smallest largest distance, where that is an improvement.
 

@@ -8,7 +8,7 @@ from numba import njit
 from shoal.kernels.eligible import group_gap
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def queues(start, place, count, size, l, distinct, groups, out_cell, begin):
     """One sensitive column: every group takes the heads of several queues, one queue per sensitive value.
 
@@ -120,7 +120,7 @@ def queues(start, place, count, size, l, distinct, groups, out_cell, begin):
     return made
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def append(value, place, count, l, out_cell, begin, groups, window, chosen_cell, chosen_group):
     """Rows that no group holds, each into the nearest group that stays l-diverse with it.
 
@@ -173,7 +173,7 @@ def append(value, place, count, l, out_cell, begin, groups, window, chosen_cell,
     return placed
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def runs(count, sensitive, k, frequency, distinct, rules, values, out_cell, out_group, out_count):
     """Consecutive rows of the curve, a group closed as soon as it is eligible.
 
@@ -251,7 +251,7 @@ def runs(count, sensitive, k, frequency, distinct, rules, values, out_cell, out_
     return used, groups
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def least_cuts(cell, code, kind, node, loss, k, best, back):
     """The cheapest cut of one order of rows into groups of k to 2k - 1 consecutive rows.
 

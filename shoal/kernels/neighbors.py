@@ -81,7 +81,7 @@ def distance(s, i, j):
     return math.sqrt(total) if s.norm == 2 else total
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def many_distances(s, a, b):
     """float64[m]: distance of records a[i] and b[i]."""
     out = np.empty(a.size)
@@ -90,7 +90,7 @@ def many_distances(s, a, b):
     return out
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def settle(s, rows, which, places, reached, start, copies, position, k, index, found):
     """Nearest records from nearest places: true distances, sorted, equal records spelled out.
 

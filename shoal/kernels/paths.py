@@ -8,7 +8,7 @@ from numba import njit
 from shoal.kernels.spanning import uniform
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def long_path(indptr, indices, steps, state):
     """Grow one path until it visits every vertex, or the steps are used up.
 

@@ -36,7 +36,7 @@ def _three(code, pair, start, size, kind, a, b, c):
     return total
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def nearest(code, count, pair, start, size, m, index, distance):
     """The m nearest other types of every type, nearest first, ties by number.
 
@@ -84,7 +84,7 @@ def _odd(cut_start, cut_of, member, bonus, a, b, c):
     return total
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def price(
     code,
     count,

@@ -162,7 +162,7 @@ def _least(features, need, ways, geo, d, s, m, q, form, scale, target, limit):
     return best
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def recombine(
     indptr, indices, features, need, ways, geo, label, form, scale, target, cap, enough, steps, hot, cold, state
 ):

@@ -139,7 +139,7 @@ def resplit(table, k, at_a, at_b, rows, rules, ecc, key, order, left, left_at, r
     return least, cut, first, second, cost_a, cost_b
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def price_all(coded, pool, rules, largest, rows, table, ecc, line, left, left_at):
     """Costs and best centers of all clusters; one larger than ``largest`` keeps its center.  Returns the total."""
     total = 0.0
@@ -163,7 +163,7 @@ def price_all(coded, pool, rules, largest, rows, table, ecc, line, left, left_at
     return total
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def search(coded, near, rules, largest, looks, owner, center):
     """Re-split pairs of neighboring clusters, merge them, or split one, while the total cost falls.
 

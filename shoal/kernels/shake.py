@@ -17,7 +17,7 @@ def _subtable(table, group, k, sub):
             sub[e, f] = table[group[e], group[f]]
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def shake(coded, near, rules, largest, most, steps, seed, owner, center):
     """Dissolve a few neighboring clusters, cut them anew from a random side, keep what is cheaper; ``steps`` times.
 

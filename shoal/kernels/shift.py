@@ -35,7 +35,7 @@ def _joined(indptr, indices, label, start, around, part, mark, stamp, queue):
     return wanted == 0
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def shift(indptr, indices, features, need, ways, geo, label, form, scale, target, cap, steps, hot, cold, state):
     """Anneal a partition by single areas; the arguments are those of ``recombine``, any form but COUNT and EXCESS.
 

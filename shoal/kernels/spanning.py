@@ -23,7 +23,7 @@ def uniform(state: np.ndarray) -> float:
     return float((x * np.uint64(2685821657736338717)) >> np.uint64(11)) / 9007199254740992.0
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def deep_tree(indptr, indices, first, seed):
     """A depth-first forest that steps to the free neighbour with the fewest free neighbours: long paths, low degree.
 
@@ -153,7 +153,7 @@ def eligible(total, need, ways):
     return True
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def cut(parent, order, features, need, ways):
     """Cut a forest into parts that are eligible and, but for what is merged back at the roots, inclusion-minimal.
 
@@ -271,7 +271,7 @@ def _swap(parent, degree, mark, stamp, u, a, b):
     return False
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def reduce_degree(indptr, indices, parent, phases):
     """Exchange edges until the largest degree of the forest is within one of the least possible (Fuerer, Raghavachari).
 

@@ -15,7 +15,7 @@ from numba import njit
 from shoal.kernels.eligible import group_gap
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def eligible_groups(
     code,
     pair,
@@ -137,34 +137,42 @@ def eligible_groups(
     return found
 
 
-@njit(cache=True)
-def least_cost(count, shift, guard, word, number, cost, spared, first, floor, upper, value):
+@njit(cache=True, nogil=True)
+def least_cost(count, shift, guard, word, number, cost, spared, first, floor, upper, value, left, book, looks):
     """Least cost at which the whole table can be reduced to every state by groups that hold its first row left.
 
     count  int64[m], shift int64[m], guard int64   as in eligible_groups; guard: the guard bits
     word, number, cost, first, floor               the groups, those of one first kind by rising cost - spared
     spared int64[groups], upper int64   floor of each group's rows; a cost that is not to be exceeded
     value  int64[states]   out: -1 where a state cannot be reached so; value[0] is the optimum
+    left   int64[m], book int64[3]   where the last slice ended: rows left, then (state, packed, rest); state -1: begin
+    looks  int64         groups looked at before the slice ends, about
+    returns  whether value is finished
 
     Some order of the groups of any partition takes the first row left each time.  O(states reached x groups).
     """
     m = count.size
-    left = count.copy()
-    packed = np.int64(0)
-    for x in range(m):
-        packed += count[x] << shift[x]
-    rest = np.int64(0)
-    for x in range(m):
-        rest += count[x] * floor[x]
-    value[:] = -1
-    value[value.size - 1] = 0
-    for state in range(value.size - 1, 0, -1):
+    if book[0] < 0:
+        left[:] = count
+        book[0], book[1], book[2] = value.size - 1, 0, 0
+        for x in range(m):
+            book[1] += count[x] << shift[x]
+            book[2] += count[x] * floor[x]
+        value[:] = -1
+        value[value.size - 1] = 0
+    packed, rest = book[1], book[2]
+    for state in range(book[0], 0, -1):
+        if looks <= 0:
+            book[0], book[1], book[2] = state, packed, rest
+            return False
         here = value[state]
+        looks -= 1
         if here >= 0:
             f = 0
             while left[f] == 0:
                 f += 1
             fenced = packed | guard
+            looks -= first[f + 1] - first[f]
             for e in range(first[f], first[f + 1]):
                 if here + rest + cost[e] - spared[e] > upper:
                     break
@@ -182,9 +190,10 @@ def least_cost(count, shift, guard, word, number, cost, spared, first, floor, up
         left[x] -= 1
         rest -= floor[x]
         packed -= np.int64(1) << shift[x]
+    return True
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def cover(start, member, loss, of_start, of, count, k, pick):
     """Greedy weighted cover: always the published row that pays least for every row it covers anew.
 

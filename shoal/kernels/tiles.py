@@ -135,7 +135,7 @@ def _grow(
     return m, cuts
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def least_waste(x, y, w, ox, oy, cells, k, slack, cap, lam, geographic, whole_places, whole_weight, offset):
     """Cut cells, each time where the fewest tiles are lost, then where the parts are smallest.
 
@@ -174,7 +174,7 @@ def least_waste(x, y, w, ox, oy, cells, k, slack, cap, lam, geographic, whole_pl
     return out[:m].copy(), gaps[:cuts].copy()
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def settle(x, y, w, ox, oy, cells, k, cap, lam, geographic, lines, objective, good, offset):
     """Cut each small cell to the end by ``guillotine`` and by least waste, and keep the better partition.
 

@@ -54,7 +54,7 @@ def _size(box, x1, x2, y1, y2, sx, sy):
     return (east - west) * sx + (north - south) * sy
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def guillotine(
     x, y, w, ox, oy, lo, hi, k, cap, objective, most, geographic, bx, by, ends, value, mirror, choice, rects
 ):

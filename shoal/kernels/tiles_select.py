@@ -89,7 +89,7 @@ def _nearest_cut(c, x, y, w, ids, lo, hi, total, k, target, rule):
     return at, low, high
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def select_tree(x, y, w, k, rule, stop, geographic):
     """Cut until no cell can be cut (or weighs less than stop).
 

@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def prices(cost, u, v):
     """First prices, below every cost: v the least of each column, then u the least of what remains of each row.
 
@@ -25,7 +25,7 @@ def prices(cost, u, v):
         u[i] = least
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def ship(cost, supply, demand, u, v, head, after, source, amount, used, low, high):
     """Ship the supply of rows low .. high - 1 by shortest augmenting paths; prices stay below every cost throughout.
 

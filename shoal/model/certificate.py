@@ -32,6 +32,29 @@ class Guarantee:
             raise CertificateError(f"a guarantee of additive term {self.additive} is below 0")
 
 
+ROUNDING = 1e-9  # share of the cost by which sums of floats may differ and still be taken for equal
+
+
+def tight(bound: float, cost: float, unit: str, why: str = "") -> int | float:
+    """A bound for a certificate: itself, or the cost where it is above that by no more than floats round.
+
+    Whole numbers do not round: of two of them a bound above the cost by 1 is an error like any other.
+
+    Raises CertificateError for a bound that is not finite or above the cost by more: one of the two is miscomputed,
+    and to lower the bound would turn that into a proof of optimality.
+    """
+    exact, paid = _plain(bound), _plain(cost)
+    if exact <= paid:
+        return exact
+    counted = isinstance(exact, int) and isinstance(paid, int)
+    if counted or not exact <= paid * (1 + ROUNDING):
+        raise CertificateError(
+            f"lower bound {exact} is above the cost {paid} {unit}; "
+            f"the bound ({why or 'unnamed'}) or the cost is miscomputed"
+        )
+    return paid
+
+
 def _plain(value: float) -> int | float:
     return int(value) if isinstance(value, Integral) else float(value)
 
@@ -57,7 +80,8 @@ class Certificate:
 
     def __post_init__(self) -> None:
         cost, bound = _plain(self.cost), _plain(self.lower_bound)
-        if not (math.isfinite(cost) and 0 <= bound <= cost):
+        finite = isinstance(cost, int) or math.isfinite(cost)  # whole numbers may be longer than any float
+        if not (finite and 0 <= bound <= cost):
             raise CertificateError(
                 f"lower bound {bound} is outside 0..{cost} {self.unit}; "
                 f"the bound ({self.bound or 'unnamed'}) or the cost is miscomputed"

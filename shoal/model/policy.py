@@ -11,6 +11,7 @@ from typing import Any
 
 from shoal.errors import PolicyError
 from shoal.model.privacy import KAnonymity, PrivacyModel, by_shorthand, describe, restore
+from shoal.model.record import recipe
 from shoal.model.shorthands import SHORTHANDS
 from shoal.model.task import Effort
 
@@ -32,7 +33,9 @@ class Policy:
 
     quasi_identifiers  columns an attacker may know; they are recoded
     sensitive          columns an attacker wants to learn; published as they are
-    identifiers        columns that leave the table; every other column is carried along unchanged
+    identifiers        columns that leave the table
+    insensitive        columns carried along knowingly; a column without a role is carried too, unless it is a direct
+                       identifier or singles people out
     privacy            models every group must meet
     publish            "stars", "hierarchy", "ranges" or "centers"
     coordinates        two columns of numbers (x, y) that become one quasi-identifier, ``place``, published as tiles
@@ -46,11 +49,13 @@ class Policy:
     keep_order         keep the input's row order, which is a leak; written on the certificate
     star               the text of a suppressed value
     numeric_stars      "null": a suppressed number in a frame is a missing value; "text": the column becomes text
+    source             the file it was read from
     """
 
     quasi_identifiers: tuple[str, ...]
     sensitive: tuple[str, ...] = ()
     identifiers: tuple[str, ...] = ()
+    insensitive: tuple[str, ...] = ()
     privacy: tuple[PrivacyModel, ...]
     publish: str = "stars"
     coordinates: tuple[str, str] | None = None
@@ -64,12 +69,14 @@ class Policy:
     keep_order: bool = False
     star: str = "*"
     numeric_stars: str = "null"
+    source: Path | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         roles = {
             "quasi_identifiers": self.quasi_identifiers,
             "sensitive": self.sensitive,
             "identifiers": self.identifiers,
+            "insensitive": self.insensitive,
         }
         if self.coordinates is not None:
             roles["coordinates"] = self.coordinates
@@ -136,6 +143,12 @@ class Policy:
         """The quasi-identifiers as they are published: the coordinates are one of them, ``place``."""
         return self.quasi_identifiers if self.coordinates is None else (*self.quasi_identifiers, PLACE)
 
+    @property
+    def files(self) -> tuple[str | Path, ...]:
+        """The files it was read from and names, which no output may replace."""
+        named = [h for h in self.hierarchies.values() if isinstance(h, (str, Path)) and h not in GENERATED]
+        return (*([] if self.source is None else [self.source]), *named)
+
     @classmethod
     def of(cls, given: Policy | Mapping[str, Any] | None = None, **more: Any) -> Policy:
         """From a Policy or a mapping, and keyword arguments that override it; shorthands k, l, ... become models.
@@ -158,7 +171,7 @@ class Policy:
             if name not in known and name not in _SHORTHANDS:
                 raise PolicyError.unknown("setting of a policy", name, [*known, *_SHORTHANDS])
         models = _models(values)
-        for name in ("quasi_identifiers", "sensitive", "identifiers"):
+        for name in ("quasi_identifiers", "sensitive", "identifiers", "insensitive"):
             values[name] = _names(name, values.get(name, ()))
         if values.get("coordinates") is not None:
             values["coordinates"] = _names("coordinates", values["coordinates"])
@@ -166,8 +179,17 @@ class Policy:
 
     @classmethod
     def read(cls, path: str | Path, **more: Any) -> Policy:
-        """From a TOML file with the same names as the keyword arguments; paths of hierarchies are relative to it."""
+        """From a TOML file with the same names as the keyword arguments; paths of hierarchies are relative to it.
+
+        Or from the certificate file (.json) of a release: what was asked then, again.
+        """
         path = Path(path)
+        if path.suffix.lower() == ".json":
+            given = more.get("hierarchies")
+            values = recipe(path, GENERATED, PLACE, given if isinstance(given, Mapping) else {})
+            if values["hierarchies"] and "hierarchies" in more:
+                more["hierarchies"] = {**values["hierarchies"], **more["hierarchies"]}
+            return cls.of(values, **more)
         try:
             with open(path, "rb") as file:
                 values = tomllib.load(file)
@@ -175,11 +197,13 @@ class Policy:
             raise PolicyError(f"there is no policy file {str(path)!r}; shoal init TABLE writes one") from None
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise PolicyError(f"{path.name!r} is not TOML: {error}") from None
+        if "source" in values:
+            raise PolicyError(f"{path.name!r} has the setting 'source', which is not one of a policy; take it out")
         given = values.get("hierarchies")
         for name, source in list(given.items()) if isinstance(given, dict) else []:
             if isinstance(source, str) and source not in GENERATED:
                 values["hierarchies"][name] = str(path.parent / source)
-        return cls.of(values, **more)
+        return cls.of(values, **more, source=path)
 
     def describe(self) -> dict[str, Any]:
         """What was asked, as plain values for the certificate; hierarchies by the name of their file."""
@@ -187,6 +211,7 @@ class Policy:
             "quasi_identifiers": list(self.grouped),
             "sensitive": list(self.sensitive),
             "identifiers": list(self.identifiers),
+            "insensitive": list(self.insensitive),
             "coordinates": None if self.coordinates is None else list(self.coordinates),
             "privacy": [describe(m) for m in self.privacy],
             "publish": self.publish,

@@ -149,8 +149,10 @@ def refuse_infeasible(
     name = histogram.sensitive_names[found.column]
     if found.kind == "frequency":
         assert found.code is not None
+        shared = round(found.share * histogram.rows) >= requirement.smallest  # or its few rows would be told apart
+        value = repr(show(found.column, found.code)) if shared else "has one value that"
         raise InfeasibleError(
-            f"{name} {show(found.column, found.code)!r} is {100 * found.share:.1f} % of the rows, so no table with "
+            f"{name} {value} is {100 * found.share:.1f} % of the rows, so no table with "
             f"l = {found.asked} exists; the largest l possible is {found.largest}"
         )
     raise InfeasibleError(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shoal.model.histogram import Histogram
+from shoal.model.notation import range_text, set_text, single
 from shoal.model.partition import Partition
 from shoal.model.recoding import Published, Recoding
 
@@ -51,10 +52,6 @@ def column_text(
     name = histogram.quasi_names[j]
     size = max(column.size, 1)
 
-    def shown(code: int) -> str:
-        text = values[code]
-        return "missing" if text is None else text
-
     texts: list[str | None] = []
     plain: list[int] = []
     if column.kind == "set":
@@ -70,7 +67,7 @@ def column_text(
                 texts.append(star if a and text == "*" else text)
                 plain.append(b if a == 0 else -1)
             else:
-                texts.append(values[a] if a == b else f"[{shown(a)}, {shown(b)}]")
+                texts.append(single(values[a]) if a == b else range_text(values[a], values[b]))
                 plain.append(a if a == b else -1)
     code = np.array(plain, np.int64)
     starred = np.array([t == star and c < 0 for t, c in zip(texts, plain, strict=True)], bool)
@@ -80,7 +77,7 @@ def column_text(
 def _sets(
     histogram: Histogram, partition: Partition, j: int, size: int, values: Sequence[str | None], star: str
 ) -> tuple[np.ndarray, list[str | None], list[int]]:
-    """Each group's set of values, "{a, b}"; the full set is a star."""
+    """Each group's set of values, as ``model.notation`` writes it; the full set is a star."""
     pair = np.unique(partition.group * np.int64(size) + histogram.quasi[partition.cell, j])
     start = np.searchsorted(pair // size, np.arange(partition.groups))
     members = np.split(pair % size, start[1:]) if partition.groups else []
@@ -93,11 +90,10 @@ def _sets(
         if key not in known:
             known[key] = len(texts)
             if codes.size == 1:
-                texts.append(values[int(codes[0])])
+                texts.append(single(values[int(codes[0])]))
                 plain.append(int(codes[0]))
             else:
-                inside = ", ".join("missing" if values[c] is None else str(values[c]) for c in codes.tolist())
-                texts.append(star if codes.size == size else "{" + inside + "}")
+                texts.append(star if codes.size == size else set_text(values[c] for c in codes.tolist()))
                 plain.append(-1)
         index[g] = known[key]
     return index, texts, plain

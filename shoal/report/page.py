@@ -82,6 +82,7 @@ def page(
     risk = audit["risk"]
     sections = [
         ("What was asked", _asked(policy)),
+        ("What is carried along", _carried(release["carried"], rows)),
         ("What holds", _table(["model", "meaning", "level reached", ""], checks, 2)),
         (
             "Before and after",
@@ -139,12 +140,30 @@ def _asked(policy: Mapping[str, Any]) -> str:
         ("quasi-identifiers (others may know them; recoded)", ", ".join(policy["quasi_identifiers"])),
         ("sensitive (published as they are)", ", ".join(policy["sensitive"]) or "none"),
         ("identifiers (left out)", ", ".join(policy["identifiers"]) or "none"),
+        ("insensitive (carried along knowingly)", ", ".join(policy["insensitive"]) or "none"),
         ("published as", policy["publish"]),
         ("hierarchies", ", ".join(f"{c}: {h}" for c, h in policy["hierarchies"].items()) or "none"),
         ("seed", "fresh randomness" if policy["seed"] is None else str(policy["seed"])),
         ("row order", "kept as it came" if policy["keep_order"] else "shuffled"),
     ]
     return _table(["setting", "value"], rows, 2)
+
+
+def _carried(carried: Mapping[str, Any], rows: int) -> str:
+    if not carried["columns"]:
+        return "<p>No column is carried along unchanged.</p>"
+    lines = [
+        (name, "insensitive" if name in carried["insensitive"] else "none", carried["alone"][name])
+        for name in carried["columns"]
+    ]
+    together = carried["together"]
+    said = (
+        f'<p class="bad">Together these columns single out {together:,} of {rows:,} rows: who knows them finds these '
+        "people in spite of the groups.</p>"
+        if together
+        else "<p>Together these columns single out nobody: every combination stands in two rows or more.</p>"
+    )
+    return said + _table(["column", "role named", "rows whose value no other row holds"], lines, 2)
 
 
 def _certificate(certificate: Mapping[str, Any]) -> str:

@@ -17,7 +17,12 @@ def promise(release: Mapping[str, Any], audit: Mapping[str, Any]) -> str:
     shares = [
         f"no value of {column} is held by more than {100 * found['alpha']:.1f} % of any group"
         for column, found in audit["sensitive"].items()
-        if found["alpha"] is not None
+        if found["alpha"] is not None and found["alpha"] < 1
+    ]
+    shares += [
+        f"some group agrees on {column}, so who is known to be in it is known to have that value"
+        for column, found in audit["sensitive"].items()
+        if found["alpha"] is not None and found["alpha"] >= 1
     ]
     return text + ("; " + ", and ".join(shares) if shares else "") + "."
 
@@ -86,6 +91,28 @@ def attacks(policy: Mapping[str, Any]) -> list[str]:
         out.insert(
             2, "Downcoding: minimal recodings along a hierarchy can be partly undone from statistics (Cohen 2022)."
         )
+    bare = _unguarded(policy)
     if not policy["sensitive"]:
         out.insert(0, "Homogeneity: no sensitive column was named, so a group may agree on something private.")
+    elif bare:
+        out.insert(
+            0,
+            f"Homogeneity: no model was asked for that keeps the values of {', '.join(bare)} apart, so a group may "
+            "agree on them (Machanavajjhala et al. 2007); ask for l, entropy l, alpha or t.",
+        )
     return out
+
+
+def _unguarded(policy: Mapping[str, Any]) -> list[str]:
+    """Sensitive columns that no model speaks of, or only one that every group meets."""
+    weak: list[dict[str, Any]] = [
+        {"model": "KAnonymity"},
+        {"l": 1},
+        {"l": 1.0},
+        {"alpha": 1},
+        {"alpha": 1.0},
+        {"t": 1},
+        {"t": 1.0},
+    ]
+    strong = [m for m in policy["privacy"] if not any(w.items() <= m.items() for w in weak)]
+    return [c for c in policy["sensitive"] if not any(m.get("column") in (None, c) for m in strong)]

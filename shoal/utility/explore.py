@@ -91,11 +91,12 @@ class Exploration:
 
     def report(self, path: str | Path) -> Path:
         """One self-contained HTML page that opens offline."""
-        from shoal.engines.files import publish_file
+        from shoal.engines.atomic import publish_text
+        from shoal.engines.targets import PAGE, check_outputs
         from shoal.report.exploring import page
 
-        text = page(self.as_dict(), self.asked)
-        publish_file(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
+        check_outputs([(path, PAGE)])
+        publish_text(path, page(self.as_dict(), self.asked))
         return Path(path)
 
     def _repr_html_(self) -> str:

@@ -37,7 +37,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "bad.csv.gz").write_text(PEOPLE)
     (tmp_path / "bad.xlsx").write_text(PEOPLE)
     (tmp_path / "star.csv").write_text(PEOPLE.replace("01236zq", "*"))
-    (tmp_path / "p.toml").write_text('quasi_identifiers = ["zip"]\nk = 2\n')
+    (tmp_path / "p.toml").write_text('quasi_identifiers = ["zip"]\ninsensitive = ["id", "age", "d"]\nk = 2\n')
     (tmp_path / "odd.toml").write_text('hierarchies = "x"\nquasi_identifiers = ["zip"]\nk = 2\n')
     return tmp_path
 
@@ -56,10 +56,11 @@ def shoal_says(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPat
     return run
 
 
-BASE = ["--quasi", "zip,age", "--sensitive", "d"]
+ROLES = ["--quasi", "zip,age", "--sensitive", "d"]
+BASE = [*ROLES, "--insensitive", "id"]
 LINES: list[tuple[int, list[str]]] = [
     (0, ["anonymize", "people.csv", *BASE, "--k", "2"]),
-    (0, ["anonymize", "people.csv", *BASE, "--l", "2", "--identifiers", "id", "--seed", "4", "--report", "r.html"]),
+    (0, ["anonymize", "people.csv", *ROLES, "--l", "2", "--identifiers", "id", "--seed", "4", "--report", "r.html"]),
     (0, ["anonymize", "people.csv", "--policy", "p.toml", "-o", "o.parquet"]),
     (0, ["anonymize", "latin.csv", *BASE, "--k", "2", "--encoding", "latin-1"]),
     (0, ["anonymize", "people.csv", *BASE, "--k", "2", "--engine", "duckdb"]),
@@ -99,11 +100,11 @@ LINES: list[tuple[int, list[str]]] = [
     (2, ["anonymize", "latin.csv", *BASE, "--k", "2", "--encoding", "utf-8"]),
     (3, ["anonymize", "people.csv", *BASE, "--k", "5"]),
     (3, ["anonymize", "people.csv", *BASE, "--distinct-l", "4"]),
-    (0, ["audit", "people.csv", *BASE]),
-    (1, ["audit", "people.csv", *BASE, "--k", "2"]),
-    (1, ["audit", "people.csv", *BASE, "--t", "0.1"]),
-    (2, ["audit", "people.csv", *BASE, "--t", "3"]),
-    (2, ["audit", "people.csv", *BASE, "--threshold", "0"]),
+    (0, ["audit", "people.csv", *ROLES]),
+    (1, ["audit", "people.csv", *ROLES, "--k", "2"]),
+    (1, ["audit", "people.csv", *ROLES, "--t", "0.1"]),
+    (2, ["audit", "people.csv", *ROLES, "--t", "3"]),
+    (2, ["audit", "people.csv", *ROLES, "--threshold", "0"]),
     (2, ["audit", "people.csv", "--quasi", "zpi"]),
     (2, ["audit", "no.csv", "--quasi", "zip"]),
     (2, ["verify", "people.csv", "no.json"]),
@@ -137,7 +138,7 @@ def test_statuses_and_json(folder: Path, shoal_says: Any, status: int, words: li
 
 
 def test_people_are_told_the_same_without_a_row(folder: Path, shoal_says: Any) -> None:
-    status, out, err = shoal_says("anonymize", "people.csv", *BASE, "--k", "2", "--l", "2", "--identifiers", "id")
+    status, out, err = shoal_says("anonymize", "people.csv", *ROLES, "--k", "2", "--l", "2", "--identifiers", "id")
     assert status == 0
     assert "4 rows in 2 groups, the smallest of 2." in out
     assert "zq" not in out + err
@@ -173,7 +174,7 @@ def test_a_wrong_solver_publishes_nothing(folder: Path, shoal_says: Any, monkeyp
     (folder / "people.release.csv").write_text("an older release")
     monkeypatch.setattr("shoal.problems.tables.algorithm", lambda *_: wrong_solver("k"))
     before = {p.name for p in folder.iterdir()}
-    status, out, err = shoal_says("anonymize", "people.csv", *BASE, "--l", "2", "--json")
+    status, out, err = shoal_says("anonymize", "people.csv", *BASE, "--l", "2", "--force", "--json")
     assert status == 1
     assert json.loads(out)["status"] == 1
     assert "zq" not in out + err
@@ -219,7 +220,9 @@ for words in (["--help"], ["anonymize", "--help"], ["init", "people.csv", "-o", 
     if words[-1:] == ["--help"]:
         assert not {"polars", "scipy", "pandas", "numpy"} & set(sys.modules), words
 """
-    shoal.anonymize("people.csv", quasi_identifiers=["zip"], k=2, effort="fast").write("r.csv")
+    shoal.anonymize("people.csv", quasi_identifiers=["zip"], insensitive=["id", "age", "d"], k=2, effort="fast").write(
+        "r.csv"
+    )
     python(code)
     python("import sys, shoal; assert not {'numba', 'polars', 'scipy', 'numpy'} & set(sys.modules)")
 
@@ -252,8 +255,8 @@ TABLES = {
 def test_a_proposed_policy_is_read_back_and_works(tmp_path: Path, shoal_says: Any, name: str) -> None:
     table = tmp_path / "fair.csv" if name == "fair" else DATA / name
     if name == "fair":
-        from shoal.engines.files import store
         from shoal.engines.records import fair_survey
+        from shoal.engines.store import store
 
         store(fair_survey(), table)
         wanted = {"age": "quasi-identifier", "affairs": "sensitive", "occupation": "quasi-identifier"}

@@ -116,13 +116,24 @@ def test_polygons_end_at_180_degrees(points, tmp_path):
     assert area == pytest.approx(360 * 180)  # the sphere, once
 
 
-def test_order_and_seed(points, tmp_path):
-    for name, more in (("a", ["--seed", 7]), ("b", ["--seed", 7]), ("c", ["--keep-order"])):
+def test_order_is_secret_and_never_by_the_seed(points, tmp_path):
+    secret = tmp_path / "secret"
+    secret.write_bytes(b"sixteen bytes or more")
+    chosen = ["--secret", secret]
+    for name, more in (
+        ("a", chosen),
+        ("b", chosen),
+        ("c", ["--keep-order"]),
+        ("d", ["--seed", 1]),
+        ("e", ["--seed", 1]),
+    ):
         done = run(points, "--x", "lng", "--y", "lat", "--k", 20, "--table", tmp_path / f"{name}.csv", *more)
         assert done.returncode == 0, done.stderr
         assert "wrote" in done.stdout
-    a, b, c = ((tmp_path / f"{n}.csv").read_text() for n in "abc")
+    a, b, c, d, e = ((tmp_path / f"{n}.csv").read_text() for n in "abcde")
     assert a == b
+    assert d != e
+    assert d != a
     assert pl.read_csv(tmp_path / "c.csv")["name"].to_list() == pl.read_csv(points)["name"].to_list()
     assert sorted(a.splitlines()) == sorted(c.splitlines())
 
@@ -138,7 +149,11 @@ def test_order_and_seed(points, tmp_path):
         (["--x", "lng", "--y", "lat", "--k", 5, "--method", "kdtree"], 2, "kd_tree"),
         (["--x", "lng", "--y", "lat", "--k", 5, "--effort", "lots"], 2, "effort"),
         (["--x", "lng", "--y", "lat", "--k", 5, "-o", "nowhere/out.csv"], 2, "no folder"),
-        (["--x", "lng", "--y", "lat", "--k", 5, "--map", "map.docx"], 2, "kind of map"),
+        (
+            ["--x", "lng", "--y", "lat", "--k", 5, "--map", "map.docx"],
+            2,
+            "a map is written as .html, .htm, .png, .svg or .pdf",
+        ),
         (["--x", "lng", "--y", "count", "--k", 5, "--tiles", "t.geojson"], 2, "projected"),
     ],
 )
@@ -163,3 +178,21 @@ def test_a_column_in_the_way_is_named(tmp_path):
     done = run(path, "--x", "x", "--y", "y", "--k", 2, "--table", tmp_path / "o.csv")
     assert done.returncode == 2
     assert "'tile'" in done.stderr
+
+
+def test_codes_for_coordinates_are_refused_until_dropped(tmp_path):
+    rng = np.random.default_rng(2)
+    rows = [f"{x:.4f},{y:.4f}" for x, y in rng.uniform([-73, 41], [-72, 42], (60, 2))]
+    rows += ["777.7777,77.7777"] * 3 + ["999.9999,99.9999"] * 2 + ["0,0"]
+    path = tmp_path / "crashes.csv"
+    path.write_text("\n".join(["LONGITUD,LATITUDE", *rows]) + "\n")
+    common = (path, "--x", "LONGITUD", "--y", "LATITUDE", "--k", 5)
+    done = run(*common)
+    assert done.returncode == 2
+    assert "6 of 66 rows have codes for coordinates" in done.stderr
+    assert "--drop-codes" in done.stderr
+    done = run(*common, "--drop-codes", "--table", tmp_path / "out.csv", "--json")
+    said = json.loads(done.stdout)
+    assert said["coordinates"] == "geographic"
+    assert (said["codes_left_out"], said["points"], said["records"]) == (6, 60, 60)
+    assert len(pl.read_csv(tmp_path / "out.csv")) == 60

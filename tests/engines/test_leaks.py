@@ -87,7 +87,7 @@ def test_the_bytes_written_hold_no_suppressed_value(tmp_path: Path, ending: str,
 
 @pytest.mark.parametrize("source", [".csv", ".parquet", ".xlsx"])
 def test_nor_do_those_of_a_release_made_from_a_file(tmp_path: Path, source: str) -> None:
-    from shoal.engines.files import store
+    from shoal.engines.store import store
 
     store(people(), tmp_path / f"people{source}")
     path = tmp_path / "release.parquet"

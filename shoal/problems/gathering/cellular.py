@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from shoal.errors import InfeasibleError, InputError, PolicyError
 from shoal.model.certificate import Certificate, Guarantee
+from shoal.model.certificate import tight as agreed
 from shoal.model.metric import Metric
 from shoal.problems.gathering import exact, prices, search
 from shoal.problems.gathering.diverse import Diversity, repair
@@ -20,6 +21,7 @@ from shoal.problems.gathering.result import Gathering
 from shoal.problems.gathering.search import Problem
 from shoal.problems.gathering.space import space_of
 from shoal.problems.gathering.three_step import Table, procedure_one, three_step, tight
+from shoal.problems.interrupts import heard
 
 PAPER = "Aggarwal et al. 2006"
 ALIKE = 1 - 1e-12  # sums that differ by rounding only
@@ -170,6 +172,7 @@ def _exchange(ask: Ask, found: Clusters, rounds: int = 3) -> Clusters:
     return best
 
 
+@heard
 def cellular(
     points: Any,
     r: int | None = None,
@@ -218,8 +221,6 @@ def cellular(
         raise InfeasibleError(
             f"there are {space.n} points, so no cluster of r = {least} exists; the largest r possible is {space.n}"
         )
-    if diversity is not None:
-        diversity.refuse_infeasible()
     setup = _setup(setup_costs, space.n)
     left_out = math.floor(epsilon * space.n + 1e-9)
     near, far = space.nearest(prices.width(space, least, effort))
@@ -228,14 +229,29 @@ def cellular(
     number = int(np.random.default_rng(seed).integers(1 << 31))
     problem = Problem(space, least, setup, near, far, max_diameter, diversity)
     ask = Ask(problem, left_out, effort, improve, number, seconds)
-    name, answer = _solve(ask, method)
+    name, answer = _solve(ask, method) if diversity is None else _diverse(ask, method)
     price, start = prices.raised(near, far, least, setup, answer.price, left_out)
     bound, why = prices.bound(price, left_out), "raised prices (docs/gathering.md, Lemma 3)"
     if answer.price is not None and not left_out and prices.bound(answer.price, 0) > bound:
         bound, why = prices.bound(answer.price, 0), "the dual of the primal-dual method"
-    if answer.bound > bound:
+    if answer.bound > bound and _cap_met(problem, answer.clusters):  # the program knows no answer that breaks the cap
         bound, why = answer.bound, "integer program"
     return _result(ask, answer, name, bound, why, {"r": least, "sum_of_tau": start, "effort": effort})
+
+
+def _diverse(ask: Ask, method: str) -> tuple[str, Answer]:
+    """All points, or all but the fewest that must go for the rest to be diverse at all."""
+    p = ask.problem
+    assert p.diversity is not None
+    space, left_out = p.space, ask.left_out
+    kept = p.diversity.kept(p.r, left_out, p.far[:, p.r - 1])
+    if kept.size == space.n:
+        return _solve(ask, method)
+    part = space.part(kept)
+    near, far = part.nearest(prices.width(part, p.r, ask.effort))
+    inner = replace(p, space=part, setup=p.setup[kept], near=near, far=far, diversity=p.diversity.part(kept))
+    name, answer = _solve(replace(ask, problem=inner, left_out=left_out - (space.n - kept.size)), method)
+    return name, replace(answer, clusters=answer.clusters.among(kept, space.n))
 
 
 def _solve(ask: Ask, method: str) -> tuple[str, Answer]:
@@ -251,6 +267,10 @@ def _solve(ask: Ask, method: str) -> tuple[str, Answer]:
         better = search.cost(p, other.clusters) < search.cost(p, answer.clusters)
         return "search", Answer(other.clusters if better else answer.clusters, other.promise, other.price)
     return "search", answer
+
+
+def _cap_met(p: Problem, found: Clusters) -> bool:
+    return p.max_diameter is None or float(search.diameters(p.space, found).max(initial=0.0)) <= p.max_diameter
 
 
 def _setup(setup_costs: Any, n: int) -> np.ndarray:
@@ -296,6 +316,7 @@ def _result(ask: Ask, answer: Answer, name: str, bound: float, why: str, details
             "diameter": diameter,
             "cap_met": diameter <= p.max_diameter,
         }
+    low = agreed(bound, total, f"points x {space.metric.unit}", why)
     mean = float(found.away[kept].mean()) if kept.size else 0.0
     details = {
         **details, "service": service, "setup": setup, "left_out": int(space.n - kept.size),
@@ -308,7 +329,7 @@ def _result(ask: Ask, answer: Answer, name: str, bound: float, why: str, details
         diameter=diameter,
         certificate=Certificate(
             cost=total,
-            lower_bound=total if bound >= total * ALIKE else bound * SAFE,
+            lower_bound=total if low >= total * ALIKE else low * SAFE,
             unit=f"points x {space.metric.unit}",
             guarantee=promise,
             bound=why,

@@ -8,15 +8,17 @@ is then repaired by calling in points from clusters nearby that can spare them, 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from shoal.errors import InfeasibleError, InputError, PolicyError
 from shoal.kernels import gather as kernels
 from shoal.problems.gathering.local import Clusters, Lists
 from shoal.problems.gathering.space import Space
+from shoal.problems.programs import Limits, solve
 
 LONGEST = 64  # lists for cores are lengthened up to this many times the core's size
 
@@ -77,9 +79,46 @@ class Diversity:
                 return False
         return self.eligible is None or bool(self.eligible(*counts))
 
-    def refuse_infeasible(self) -> None:
-        """InfeasibleError when not even all points together are eligible."""
+    def kept(self, r: int, left_out: int, remote: np.ndarray) -> np.ndarray:
+        """Points that are eligible together, all but the fewest, int64[kept] rising; left out are the most remote.
+
+        r       at least so many stay
+        remote  float64[n]  who goes first of those that share all sensitive values
+
+        InfeasibleError when no n - left_out points are eligible together: then no clustering is.  A function is asked
+        about all points only, so with points to leave out its refusal is a PolicyError: another choice might do.
+        """
         n = len(self.codes)
+        if self.holds(np.arange(n)):
+            return np.arange(n)
+        if not left_out:
+            self.refuse_infeasible()
+        if self.eligible is not None:
+            raise PolicyError(
+                "all points together do not meet the condition given, and of a function nobody can tell which points "
+                "to leave out; leave them out yourself, or ask for l or distinct_l"
+            )
+        rows, of, count = np.unique(self.codes, axis=0, return_inverse=True, return_counts=True)
+        stay = most_kept(rows, count, self.frequency, self.distinct)
+        if stay is None or stay.sum() < max(n - left_out, r):
+            self.refuse_infeasible(left_out)
+        assert stay is not None
+        order = np.lexsort((remote, of.reshape(-1)))  # by values, the nearest first
+        rank = np.arange(n) - np.repeat(np.cumsum(count) - count, count)
+        return np.sort(order[rank < np.repeat(stay, count)])
+
+    def part(self, rows: np.ndarray) -> Diversity:
+        """The same condition on some of the points."""
+        return replace(self, codes=self.codes[rows])
+
+    def refuse_infeasible(self, left_out: int = 0) -> None:
+        """InfeasibleError: all points together, or all but any ``left_out`` of them, are not eligible."""
+        n = len(self.codes)
+        if left_out:
+            raise InfeasibleError(
+                f"whichever {left_out} points are left out, the rest together do not meet the condition on the "
+                "sensitive values, so no clustering does; leave out more, or lower l"
+            )
         for c, (frequency, distinct) in enumerate(zip(self.frequency, self.distinct, strict=True)):
             count = np.bincount(self.codes[:, c])
             top = int(count.max(initial=0))
@@ -92,8 +131,7 @@ class Diversity:
                 raise InfeasibleError(
                     f"sensitive column {c} has {count.size} different values, so no cluster can have {distinct}"
                 )
-        if not self.holds(np.arange(n)):
-            raise InfeasibleError("all points together do not meet the condition given, so no clustering does")
+        raise InfeasibleError("all points together do not meet the condition given, so no clustering does")
 
     def sizes(self, r: int) -> list[int]:
         """Sizes of cores worth trying: r, and the next multiple of each l, at which its share is exact."""
@@ -103,6 +141,48 @@ class Diversity:
     def only(self, column: int) -> Diversity:
         """The same condition on one column alone."""
         return Diversity(self.codes[:, [column]], (self.frequency[column],), (self.distinct[column],))
+
+
+def most_kept(
+    rows: np.ndarray, count: np.ndarray, frequency: Sequence[int], distinct: Sequence[int]
+) -> np.ndarray | None:
+    """int64[t]: how many of each kind of point are eligible together, as many as can be; None when none are.
+
+    rows  int64[t, s]  sensitive values of the kinds; count int64[t] points of each
+    An integer program: x of every kind, their sum, and whether a value is present where values are counted.
+    """
+    t = len(count)
+    entries: list[tuple[np.ndarray, np.ndarray, np.ndarray | float]] = [
+        (np.zeros(t + 1, np.int64), np.arange(t + 1), np.append(np.ones(t), -1.0))
+    ]
+    low, high = [0.0], [0.0]
+    line, column = 1, t + 1
+    upper = [count.astype(float), np.array([float(count.sum())])]
+    for j, (f, u) in enumerate(zip(frequency, distinct, strict=True)):
+        names, of = np.unique(rows[:, j], return_inverse=True)
+        v = names.size
+        if f > 1:  # f times the points of a value are no more than all
+            entries += [
+                (line + of, np.arange(t), float(f)),
+                (line + np.arange(v), np.full(v, t), -1.0),
+            ]
+            low, high, line = low + [-np.inf] * v, high + [0.0] * v, line + v
+        if u > 1:  # present only with a point, and u of them
+            entries += [
+                (line + of, np.arange(t), -1.0),
+                (line + np.arange(v), column + np.arange(v), 1.0),
+                (np.full(v, line + v), column + np.arange(v), 1.0),
+            ]
+            low, high = low + [-np.inf] * v + [float(u)], high + [0.0] * v + [np.inf]
+            line, column = line + v + 1, column + v
+            upper.append(np.ones(v))
+    where, which, value = (np.concatenate([np.broadcast_to(e[i], e[0].shape) for e in entries]) for i in range(3))
+    matrix = csr_array((value, (where, which)), shape=(line, column))
+    goal = np.zeros(column)
+    goal[t] = -1.0
+    limits = Limits(matrix, np.array(low), np.array(high))
+    found = solve(goal, limits, np.zeros(column), np.concatenate(upper), whole=True)
+    return None if found.x is None else np.rint(found.x[:t]).astype(np.int64)
 
 
 def cores(space: Space, r: int, diversity: Diversity) -> tuple[Lists, np.ndarray, float]:

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_array
 
 from shoal.errors import InputError, PolicyError
 from shoal.problems.gathering.local import Clusters
 from shoal.problems.gathering.space import Space
+from shoal.problems.programs import Limits, solve
 
 MOST = 200  # points, centers at points
 MOST_ANYWHERE = 30
@@ -33,13 +33,9 @@ class Program:
         values = np.concatenate([v for _, v, *_ in self.rows])
         matrix = csr_array((values, (which, columns)), shape=(len(self.rows), self.cost.size))
         low, high = (np.array([row[i] for row in self.rows]) for i in (2, 3))
-        found = milp(
-            self.cost, integrality=np.ones(self.cost.size), bounds=Bounds(0, 1),
-            constraints=LinearConstraint(matrix, low, high),
-            options={"time_limit": max(seconds, 0.01), "mip_rel_gap": 0.0},
-        )  # fmt: skip
-        bound = found.mip_dual_bound if found.mip_dual_bound is not None else -np.inf
-        return (None if found.x is None else np.round(found.x)), float(bound), found.status in (0, 2)
+        none, one = np.zeros(self.cost.size), np.ones(self.cost.size)
+        found = solve(self.cost, Limits(matrix, low, high), none, one, whole=True, seconds=seconds)
+        return (None if found.x is None else np.round(found.x)), found.bound, found.finished
 
 
 def gather_exact(
@@ -180,6 +176,10 @@ def cellular_exact(
 ) -> tuple[Clusters | None, float]:
     """Least cellular cost, centers at points: one variable per center and radius, one per member.
 
+    Clusters of one center and one radius can be joined at no cost, unless a cap keeps them apart: then that center and
+    radius is offered several times.  Each such cluster has a member at the radius itself, else a smaller one would do,
+    so there are no more of them than points at that distance.
+
     (clusters or None when there are none, proved lower bound).  For at most 40 points.
     """
     n = space.n
@@ -198,21 +198,23 @@ def cellular_exact(
             inside = np.flatnonzero(distances[v] <= reach)
             if inside.size < r:  # a center need not be a member: the cap bounds the members' distances alone
                 continue
-            open_at = len(cost)
-            cost.append(float(setup[v]))
-            owner.append((v, -1))
-            member = {}
-            for i in inside:
-                member[int(i)] = len(cost)
-                by_point[i].append(len(cost))
-                cost.append(float(reach))
-                owner.append((v, int(i)))
-                rows.append((np.array([member[int(i)], open_at]), np.array([1.0, -1.0]), -np.inf, 0.0))
-            own = np.array(list(member.values()))
-            rows.append((np.append(own, open_at), np.append(np.ones(own.size), -float(r)), 0.0, np.inf))
-            for i, j in wide:
-                if int(i) in member and int(j) in member:
-                    pair = np.array([member[int(i)], member[int(j)], open_at])
+            apart = [(int(i), int(j)) for i, j in wide if distances[v, i] <= reach and distances[v, j] <= reach]
+            times = min(int((distances[v] == reach).sum()), inside.size // r) if apart else 1
+            for _ in range(times):
+                open_at = len(cost)
+                cost.append(float(setup[v]))
+                owner.append((v, -1))
+                member = {}
+                for i in inside.tolist():
+                    member[i] = len(cost)
+                    by_point[i].append(len(cost))
+                    cost.append(float(reach))
+                    owner.append((v, i))
+                    rows.append((np.array([member[i], open_at]), np.array([1.0, -1.0]), -np.inf, 0.0))
+                own = np.array(list(member.values()))
+                rows.append((np.append(own, open_at), np.append(np.ones(own.size), -float(r)), 0.0, np.inf))
+                for i, j in apart:
+                    pair = np.array([member[i], member[j], open_at])
                     rows.append((pair, np.array([1.0, 1.0, -1.0]), -np.inf, 0.0))
     if left_out < n and any(not x for x in by_point) and left_out == 0:
         return None, np.inf

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.kernels import gather as kernels
-from shoal.model.certificate import Certificate, Guarantee
+from shoal.model.certificate import Certificate, Guarantee, tight
 from shoal.model.metric import Metric
 from shoal.problems.catalogue import CATALOGUE
 from shoal.problems.gathering import anywhere, exact
@@ -21,6 +21,7 @@ from shoal.problems.gathering.outliers import COARSE, FINE, peeling, rounds
 from shoal.problems.gathering.result import Gathering
 from shoal.problems.gathering.space import SAFE, Space, space_of
 from shoal.problems.gathering.threshold import threshold
+from shoal.problems.interrupts import heard
 
 PAPER = "Aggarwal et al. 2006"
 THEOREMS = {
@@ -136,6 +137,7 @@ METHODS: dict[str, Callable[[Ask], Answer]] = {
 }
 
 
+@heard
 def gather(
     points: Any,
     r: int,
@@ -187,8 +189,6 @@ def gather(
             f"there are {space.n} points, so no cluster of r = {r} exists; the largest r possible is {space.n}"
         )
     left_out = math.floor(epsilon * space.n + 1e-9)
-    if diversity is not None:
-        diversity.refuse_infeasible()
     lists = Lists.of(space, r)
     ask = Ask(space, r, left_out, max_clusters, at_points, lists, seconds)
     name = _choose(ask, method)
@@ -254,7 +254,8 @@ def _free(ask: Ask, found: Clusters, name: str) -> tuple[Clusters, np.ndarray, f
     if discs and name == "local" and best.radius > goal * 1.0001:
         again = local(ask.space, ask.r, ask.left_out, ask.lists, preset=anywhere.preset(ask.space, ask.r, discs))
         other, other_middle = anywhere.polish(ask.space, again, ask.r, goal)
-        if other.radius < best.radius:
+        allowed = ask.most is None or other.center.size <= ask.most
+        if allowed and other.radius < best.radius:
             best, middle = other, other_middle
     return best, middle, bound
 
@@ -300,19 +301,20 @@ def better(space: Space, found: Clusters, r: int, passes: int = 20) -> Clusters:
 
 
 def _diverse(ask: Ask, name: str, diversity: Diversity, asked: int, improve: bool) -> Gathering:
-    """Diverse cores first; what joining breaks is repaired."""
-    space, r = ask.space, ask.r
+    """Diverse clusters of all points, or of all but the fewest that must go for the rest to be diverse at all."""
+    space = ask.space
     if name not in ("local", "disjoint"):
         raise PolicyError(f"method {name!r} does not look at sensitive values; use 'local'")
-    lists, core, missing = cores(space, r, diversity)
-    trials: list[Clusters] = []
-    if not missing or quantile(lists.rho, ask.left_out) < np.inf:
-        start = disjoint(space, r, ask.left_out, lists, core)
-        if start.center.size:
-            trials.append(repair(space, start, r, diversity))
-    trials.append(repair(space, METHODS[name](ask).clusters, r, diversity))
-    best = min(trials, key=lambda c: (c.radius, float(c.away.sum())))
-    single = len(diversity.frequency) == 1 and diversity.eligible is None
+    kept = diversity.kept(ask.r, ask.left_out, ask.lists.tau)
+    whole = kept.size == space.n
+    if whole:
+        best, lists, missing = _from_cores(ask, name, diversity)
+    else:
+        part = space.part(kept)
+        inner = replace(ask, space=part, left_out=ask.left_out - (space.n - kept.size), lists=Lists.of(part, ask.r))
+        found, lists, missing = _from_cores(inner, name, diversity.part(kept))
+        best = found.among(kept, space.n)
+    single = whole and len(diversity.frequency) == 1 and diversity.eligible is None
     bound, why = quantile(ask.lists.tau, ask.left_out), "largest tau (docs/gathering.md, Lemma 1)"
     if single and quantile(lists.tau, ask.left_out) > bound and np.isfinite(lists.tau).all():
         bound, why = quantile(lists.tau, ask.left_out), "largest tau with diverse cores (docs/gathering.md, Lemma 1)"
@@ -325,6 +327,19 @@ def _diverse(ask: Ask, name: str, diversity: Diversity, asked: int, improve: boo
         assert x is not None
         middle, _ = anywhere.recenter(x, best.labels, best.center.size, best.center)
     return _result(ask, best, name, bound, why, middle, proved=proved, extra={"r": asked, "repaired": missing})
+
+
+def _from_cores(ask: Ask, name: str, diversity: Diversity) -> tuple[Clusters, Lists, float]:
+    """Diverse cores first; what joining breaks is repaired.  (clusters, lists of the cores, points without a core)"""
+    space, r = ask.space, ask.r
+    lists, core, missing = cores(space, r, diversity)
+    trials: list[Clusters] = []
+    if not missing or quantile(lists.rho, ask.left_out) < np.inf:
+        start = disjoint(space, r, ask.left_out, lists, core)
+        if start.center.size:
+            trials.append(repair(space, start, r, diversity))
+    trials.append(repair(space, METHODS[name](ask).clusters, r, diversity))
+    return min(trials, key=lambda c: (c.radius, float(c.away.sum()))), lists, missing
 
 
 def _result(
@@ -348,7 +363,8 @@ def _result(
     np.maximum.at(radii, found.labels[kept], away)
     sizes = np.bincount(found.labels[kept], minlength=m)
     cost = float(radii.max(initial=0.0))
-    low = cost if bound >= cost else bound * SAFE
+    low = tight(bound, cost, space.metric.unit, why)
+    low = low if low == cost else low * SAFE
     at, free, theorem = THEOREMS[name]
     factor = (at if ask.at_points else free) * (1 + loose) if proved else None
     promise = Guarantee(factor=factor, theorem=theorem) if factor is not None else Guarantee()

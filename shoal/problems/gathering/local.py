@@ -57,6 +57,12 @@ class Clusters:
     away: np.ndarray
     note: str = ""
 
+    def among(self, rows: np.ndarray, n: int) -> Clusters:
+        """Clusters of the points ``rows`` as clusters of all n, the others left out."""
+        labels, away = np.full(n, -1), np.zeros(n)
+        labels[rows], away[rows] = self.labels, self.away
+        return Clusters(labels, rows[self.center], away, self.note)
+
     @property
     def radius(self) -> float:
         """The largest distance of a clustered point from its center."""

@@ -9,6 +9,7 @@ user is ever held as a full matrix, and only up to 20,000 points.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -46,6 +47,12 @@ class Space:
         self.reach = reach[self.copies[self.start[:-1]]]
         self.p = {2: 2.0, 1: 1.0, 0: np.inf}[self.coded.norm]
         self._whole: _Targets | None = None
+
+    def part(self, rows: np.ndarray) -> Space:
+        """Some of the points, in the order given, int64[m]."""
+        if self.metric.distances is None:
+            return Space(self.metric, [c[rows] for c in self.columns], self.names)
+        return Space(replace(self.metric, distances=self.metric.distances[np.ix_(rows, rows)]), ())
 
     @property
     def is_matrix(self) -> bool:

@@ -6,13 +6,15 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import date, datetime
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from shoal.errors import InfeasibleError, InputError, PolicyError
-from shoal.model.certificate import Certificate, Guarantee
+from shoal.model.certificate import Certificate, Guarantee, tight
 from shoal.model.counts import WIDE, threshold, whole
+from shoal.problems.interrupts import heard
 
 UNITS = {
     "max": "records in the largest group",
@@ -94,6 +96,7 @@ def _listed(values: list[Any]) -> np.ndarray:
     return found
 
 
+@heard
 def cut(
     values: Iterable[Any],
     weights: Iterable[Any] | None,
@@ -153,7 +156,7 @@ def cut(
     }
     certificate = Certificate(
         cost=cost,
-        lower_bound=min(bound, cost),
+        lower_bound=tight(bound, cost, unit, OPTIMAL),
         unit=unit,
         guarantee=Guarantee(factor=1, additive=0, theorem=OPTIMAL),
         bound=OPTIMAL if bound == cost else f"{OPTIMAL}, less what rounding may have added",
@@ -215,8 +218,8 @@ def _cheapest(
         span = int(high[-1]) - int(low[0]) if by_range else int(total[-1])
         if max(span, 1) * int(total[-1]) >= WIDE:
             low, high, total = low.astype(object), high.astype(object), total.astype(object)
-    elif total.dtype == object:
-        total = total.astype(float)
+    elif total.dtype == object:  # counts that floats do not hold: fractions instead
+        low, high = (np.array([Fraction(x) for x in side.tolist()], dtype=object) for side in (low, high))
     parent = np.empty(len(total), np.int64)
     run = cut_cheapest.py_func if low.dtype == object else cut_cheapest
     run(total, low, high, k, by_range, parent)
@@ -227,8 +230,15 @@ def _cheapest(
     if low.dtype.kind == "f":
         cost = math.fsum(costs)
         return parent, cost, _safely_below(cost, len(low))
-    exact = sum(int(c) for c in costs)
-    return (parent, exact, exact) if scale == 1 else (parent, exact / scale, exact / scale)
+    exact = Fraction(sum(costs)) / scale
+    if exact.denominator == 1 and scale == 1:
+        return parent, int(exact), int(exact)
+    try:
+        return parent, float(exact), float(exact)
+    except OverflowError:
+        raise InputError(
+            "range times weight is beyond the largest float; give the weights or the values in a larger unit"
+        ) from None
 
 
 def _as_whole(found: np.ndarray) -> tuple[np.ndarray, int]:

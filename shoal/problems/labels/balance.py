@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from shoal.model.certificate import Guarantee
+from shoal.problems.interrupts import heard
 from shoal.problems.labels.bounds import Bound, distinct, lower_bound, most_bins, up
 from shoal.problems.labels.exact import SHORT, Limits, search
 from shoal.problems.labels.five_halves import FACTOR_5_2, five_halves_labels
@@ -166,6 +167,7 @@ class Sweep:
         return self.costs == self.lower_bounds
 
 
+@heard
 def sweep(sizes: Iterable[Any], ks: Iterable[int] | None = None) -> Sweep:
     """The least largest group for many k at once; by default every k from the largest size to half the total.
 

@@ -7,12 +7,14 @@ from typing import Any
 
 from shoal.errors import PolicyError
 from shoal.problems.catalogue import algorithm
+from shoal.problems.interrupts import heard
 from shoal.problems.labels.balance import auto
 from shoal.problems.labels.instance import ORDERS, Cover, instance
 
 ORDERED = ("fold", "spread")  # the methods whose answer depends on the order asked for
 
 
+@heard
 def cover(
     sizes: Iterable[Any],
     k: int,

@@ -188,7 +188,6 @@ def search(given: Instance, label: np.ndarray, bound: Bound, limits: Limits) -> 
             proved = low
     if sums is not None:
         proved = min([int(s) for s in sums if s >= proved] + [cost])
-    proved = min(proved, cost)
     if proved > bound.value:
         bound = Bound(proved, REFUTED)
     return label, bound, stopped if bound.value < cost else None

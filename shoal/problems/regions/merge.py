@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from shoal.errors import InfeasibleError, InputError, PolicyError
-from shoal.model.certificate import Certificate, Guarantee
-from shoal.problems.catalogue import algorithm
+from shoal.problems.interrupts import heard
+from shoal.problems.regions.answer import answer
+from shoal.problems.regions.contract import contract, expanded, maxima, soften
 from shoal.problems.regions.graph import Graph, coded, components, graph, induced, without_crossings
 from shoal.problems.regions.join import join_light
 from shoal.problems.regions.result import Nested, Regions
-from shoal.problems.regions.task import OBJECTIVES, Found, Task, relabelled
+from shoal.problems.regions.task import CHAINS, OBJECTIVES, Task, relabelled
 
 _EFFORT = {"fast": 0.1, "balanced": 1.0, "thorough": 8.0}
-_CHAINS = {
-    "max": ("max", "count", "sumsq"),
-    "count": ("count", "sumsq"),
-    "sumsq": ("sumsq",),
-    "excess": ("excess", "count", "sumsq"),
-    "compact": ("count", "compact"),
-}
 _TOTAL = 2**53  # sums of squares are compared as float64 in the search
 
 
+@heard
 def merge(
     edges: Any,
     weights: Any,
@@ -40,6 +35,11 @@ def merge(
     geographic: bool = True,
     light: str = "leave",
     start: Any = None,
+    exclude: Any = None,
+    fixed: Sequence[Any] | None = None,
+    soft_boundaries: Sequence[Any] | None = None,
+    at_most: Mapping[str, tuple[Any, int]] | None = None,
+    apart: Sequence[Any] | None = None,
     effort: str | float = "balanced",
     seed: int | None = None,
     unit: str = "people",
@@ -61,6 +61,12 @@ def merge(
                  its area that lies nearest another component a neighbour there, within ``boundaries``; needs
                  coordinates
     start        int[n]  a valid partition to begin the search with
+    exclude      bool[n]  areas that go to no region (label -1)
+    fixed        n labels: areas of one label go to the same region; None or "" where an area is free
+    soft_boundaries  n labels that a region mixes only for the sake of a set of areas too light to be a region inside
+    at_most      name -> (int[n], largest sum over a region of several areas); areas that no region can take under it
+                 are left out, least weight first; not with "tree"
+    apart        n labels: no two areas of one label in a region; None or "" where it does not matter; not with "tree"
     effort       "fast", "balanced", "thorough", or seconds
     seed         int for the same answer again; None for fresh randomness
     unit         what the weights count
@@ -72,6 +78,30 @@ def merge(
     """
     features, need, ways = _features(weights, k, sensitive, l)
     n = len(features)
+    limits = maxima(at_most, apart, n)
+    if limits is not None and method == "tree":
+        raise PolicyError("method 'tree' keeps no maximum; use 'search', 'exact' or 'auto' with at_most and apart")
+    if any(asked is not None for asked in (exclude, fixed, soft_boundaries)):
+        if start is not None:
+            raise PolicyError("start goes with none of exclude, fixed and soft_boundaries; leave it out")
+        ends = graph(edges, n).edges()
+        held = contract(ends, n, exclude, fixed, boundaries)
+        if (held.unit < 0).all():
+            raise InfeasibleError("every area is excluded, so there is none to merge")
+        if soft_boundaries is not None:
+            both = soft_boundaries if boundaries is None else list(zip(soft_boundaries, boundaries, strict=True))
+            held = soften(held, both, lambda piece: _sets_eligible(held.summed(features), piece, need, ways))
+        found = merge(
+            held.edges, held.summed(features[:, : len(need)]), need.tolist(), method, objective=objective,
+            boundaries=None if boundaries is None else held.first(list(boundaries)),
+            sensitive=None if ways == 1 else held.summed(features[:, len(need) :]), l=l,
+            coordinates=None if coordinates is None else held.centers(np.asarray(coordinates, float), features[:, 0]),
+            geographic=geographic, light=light, effort=effort, seed=seed, unit=unit,
+            at_most=None if limits is None else {
+                str(j): (held.summed(limits.values[:, j]), int(most)) for j, most in enumerate(limits.most.tolist())
+            },
+        )  # fmt: skip
+        return expanded(found, held, soft_boundaries, n)
     g = graph(edges, n)
     chain = _chain(objective)
     places = _places(coordinates, n)
@@ -105,7 +135,7 @@ def merge(
         seconds=seconds,
         state=_randomness(seed),
     )
-    return _answer(task, method, keep, joined, unit)
+    return answer(task, method, keep, joined, unit, None if limits is None else limits.of(nodes))
 
 
 def nested(edges: Any, weights: Any, ks: Sequence[int], method: str = "auto", **options: Any) -> Nested:
@@ -213,9 +243,9 @@ def _whole(values: Any, what: str) -> np.ndarray:
 
 def _chain(objective: str | Sequence[str]) -> tuple[str, ...]:
     if isinstance(objective, str):
-        if objective not in _CHAINS:
+        if objective not in CHAINS:
             raise PolicyError.unknown("regions objective", objective, OBJECTIVES)
-        return _CHAINS[objective]
+        return CHAINS[objective]
     chain = tuple(objective)
     for name in chain:
         if name not in OBJECTIVES:
@@ -269,6 +299,13 @@ def _eligible_components(g: Graph, features: np.ndarray, need: np.ndarray, ways:
     return eligible_rows(total, need, ways)[component]
 
 
+def _sets_eligible(features: np.ndarray, piece: np.ndarray, need: np.ndarray, ways: int) -> np.ndarray:
+    """bool per set: whether its members' sums are eligible."""
+    total = np.zeros((int(piece.max(initial=-1)) + 1, features.shape[1]), np.int64)
+    np.add.at(total, piece, features)
+    return eligible_rows(total, need, ways)
+
+
 def eligible_rows(total: np.ndarray, need: np.ndarray, ways: int) -> np.ndarray:
     """bool per row of sums: thresholds met and, with ways > 1, no sensitive value above 1/ways of the records."""
     t = len(need)
@@ -318,85 +355,3 @@ def _begin(
     if not eligible_rows(total, need, ways).all():
         raise InputError("start has a region that does not meet the thresholds")
     return label
-
-
-def _answer(task: Task, method: str, keep: np.ndarray, joined: np.ndarray, unit: str) -> Regions:
-    """Run the method, bound it, and put the answer back on all areas."""
-    from shoal.problems.regions.bounds import count_bound, largest_bound, squares_bound
-    from shoal.problems.regions.value import one
-
-    solve = algorithm("regions", method)
-    bound = count_bound(task, steps=int(20_000 * min(1.0, task.effort)))
-    found: Found = solve(task, bound)
-    label = relabelled(found.label)
-    cost = one(task, label, task.objective[0])
-    regions = int(label.max()) + 1
-    largest = one(task, label, "max")
-    squares = one(task, label, "sumsq")
-    most = bound.value if found.most is None else min(found.most, bound.value)
-    least, why = largest_bound(task, bound)
-    if found.least is not None and found.least > least:
-        least, why = found.least, "every partition into connected sets below it is ruled out"
-    low_squares = max(squares_bound(task, bound), found.squares or 0)
-    first = task.objective[0]
-    details = {
-        "regions": regions,
-        "upper_bound": most,
-        "upper_bound_argument": "every larger packing is ruled out" if found.most is not None else bound.argument,
-        "upper_bounds": dict(bound.table),
-        "largest": largest,
-        "largest_bound": least,
-        "squares": squares,
-        "squares_bound": low_squares,
-        "excess": one(task, label, "excess"),
-        "k": task.need.tolist(),
-        "l": task.ways,
-        "objective": list(task.objective),
-        "areas": len(keep),
-        "left_out": int((~keep).sum()),
-        "joined": len(joined),
-        **found.details,
-    }
-    guarantee = found.guarantee if first == "max" else Guarantee()
-    if first == "max":
-        certificate = Certificate(
-            cost=cost, lower_bound=least, unit=unit, guarantee=guarantee, bound=why, details=details
-        )
-    elif first == "count":
-        certificate = Certificate(
-            cost=cost,
-            lower_bound=task.n - most,
-            unit="areas merged away",
-            bound=details["upper_bound_argument"],
-            details=details,
-        )
-    elif first == "sumsq":
-        why = "heavy areas apart, the rest poured level over as many regions as there can be"
-        certificate = Certificate(
-            cost=cost, lower_bound=low_squares, unit=f"squared {unit}", bound=why, details=details
-        )
-    else:
-        why = "a region weighs at least k and at least its heaviest area"
-        certificate = Certificate(
-            cost=cost, lower_bound=1.0, unit="times max(k, heaviest area)", bound=why, details=details
-        )
-    labels = np.full(len(keep), -1, np.int64)
-    labels[keep] = label
-    total = np.zeros((regions, len(task.need)), np.int64)
-    np.add.at(total, label, task.weights)
-    return Regions(
-        labels=labels,
-        cost=certificate.cost,
-        certificate=certificate,
-        weights=total[:, 0] if total.shape[1] == 1 else total,
-        sizes=np.bincount(label, minlength=regions),
-        upper_bound=most,
-        largest=largest,
-        largest_bound=least,
-        squares=squares,
-        squares_bound=low_squares,
-        excess=details["excess"],
-        method=method,
-        joined=joined,
-        k=tuple(task.need.tolist()),
-    )

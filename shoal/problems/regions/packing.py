@@ -140,7 +140,7 @@ def pack(
             for found in np.split(members, stops)[:-1]:
                 master.add_set(found)
             chosen, most = master.choose(len(answer.sets) + 1, min(clock.left, 600.0))
-            answer.bound = max(len(answer.sets), min(answer.bound, most))
+            answer.bound = min(answer.bound, most)
             if chosen is not None and len(chosen) > len(answer.sets):
                 answer.sets = [np.sort(heavy_first[s]) for s in chosen]
             answer.columns = len(master.sets)

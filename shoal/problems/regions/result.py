@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -118,14 +118,53 @@ def hierarchy_rows(
     return [[*row, "*"] for row in rows]
 
 
-def crosswalk(ids: Sequence[Any], result: Regions) -> dict[str, list[Any]]:
-    """Columns area, region (name), region_weight, region_areas; areas left out have region "*" and weight 0."""
-    names = region_names(ids, result.labels)
-    first = result.weights if result.weights.ndim == 1 else result.weights[:, 0]
+def crosswalk(
+    ids: Sequence[Any],
+    result: Regions,
+    names: Sequence[str] = (),
+    sums: Mapping[str, np.ndarray] | None = None,
+    means: Mapping[str, np.ndarray] | None = None,
+    by: np.ndarray | None = None,
+) -> dict[str, list[Any]]:
+    """Columns area, region (name), region_weight, region_areas; areas left out have region "*" and weight 0.
+
+    names  of the weights: with several, a column region_NAME for each after the first, and bound_by, the weight whose
+           sum is nearest its threshold
+    sums, means   float64[n] by name: what they sum to, or come to on average, over each region (sum_NAME, mean_NAME)
+    by     float64[n]: weights of the averages, 1 by default
+    """
+    called = region_names(ids, result.labels)
     held = result.labels.tolist()
-    return {
-        "area": [str(area) for area in ids],
-        "region": ["*" if r < 0 else names[r] for r in held],
-        "region_weight": [0 if r < 0 else int(first[r]) for r in held],
-        "region_areas": [0 if r < 0 else int(result.sizes[r]) for r in held],
-    }
+    found: dict[str, list[Any]] = {"area": [str(area) for area in ids]}
+    found["region"] = ["*" if r < 0 else called[r] for r in held]
+    for name, values in of_regions(result, names, sums, means, by).items():
+        nothing: Any = 0 if name in ("region_weight", "region_areas") else None
+        found[name] = [nothing if r < 0 else values[r] for r in held]
+    return found
+
+
+def of_regions(
+    result: Regions,
+    names: Sequence[str] = (),
+    sums: Mapping[str, np.ndarray] | None = None,
+    means: Mapping[str, np.ndarray] | None = None,
+    by: np.ndarray | None = None,
+) -> dict[str, list[Any]]:
+    """The columns of ``crosswalk`` that belong to regions, a value for each."""
+    weights = result.weights.reshape(result.regions, -1)
+    found: dict[str, list[Any]] = {"region_weight": weights[:, 0].tolist(), "region_areas": result.sizes.tolist()}
+    if len(names) > 1:
+        for j, name in enumerate(names[1:], 1):
+            found[f"region_{name}"] = weights[:, j].tolist()
+        nearest = (weights / np.array(result.k)).argmin(axis=1)
+        found["bound_by"] = [names[j] for j in nearest.tolist()]
+    inside = result.labels >= 0
+    label = result.labels[inside]
+    for name, values in (sums or {}).items():
+        found[f"sum_{name}"] = np.bincount(label, weights=values[inside], minlength=result.regions).tolist()
+    mass = np.ones(len(inside)) if by is None else np.asarray(by, np.float64)
+    total = np.bincount(label, weights=mass[inside], minlength=result.regions)
+    for name, values in (means or {}).items():
+        lifted = np.bincount(label, weights=(values * mass)[inside], minlength=result.regions)
+        found[f"mean_{name}"] = [x / m if m > 0 else None for x, m in zip(lifted.tolist(), total.tolist(), strict=True)]
+    return found

@@ -13,6 +13,13 @@ from shoal.model.certificate import Guarantee
 from shoal.problems.regions.graph import Graph
 
 OBJECTIVES = ("max", "count", "sumsq", "excess", "compact")
+CHAINS = {
+    "max": ("max", "count", "sumsq"),
+    "count": ("count", "sumsq"),
+    "sumsq": ("sumsq",),
+    "excess": ("excess", "count", "sumsq"),
+    "compact": ("count", "compact"),
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)

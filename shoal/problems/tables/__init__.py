@@ -15,16 +15,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from shoal.errors import InfeasibleError
+from shoal.errors import PolicyError
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import PrivacyModel, Requirement, requirement
 from shoal.model.recoding import Recoding
 from shoal.model.task import Effort, Grouping, Task, nothing, refuse_infeasible
 from shoal.problems.catalogue import algorithm
+from shoal.problems.interrupts import heard
 
 __all__ = ["Effort", "Grouping", "Histogram", "Recoding", "Requirement", "Task", "group"]
 
 
+@heard
 def group(
     histogram: Histogram,
     privacy: PrivacyModel | Sequence[PrivacyModel] | Requirement,
@@ -69,14 +71,14 @@ def group(
 
 
 def _refuse_high_levels(task: Task, grouping: Grouping) -> None:
-    """InfeasibleError where a method that knows no ceilings has passed one."""
+    """PolicyError where a method that knows no ceilings has passed one."""
     columns = task.recoding.columns
     if all(c.kind != "levels" or c.ceiling >= c.levels - 1 for c in columns):
         return
     first = task.recoding.publish(task.histogram, grouping.partition).first
     for j, column in enumerate(columns):
         if column.kind == "levels" and (first[:, j] > column.ceiling).any():
-            raise InfeasibleError(
+            raise PolicyError(
                 f"method {grouping.method!r} needs {task.histogram.quasi_names[j]!r} above level {column.ceiling}; "
                 "raise its max_level, or use the method 'cascade'"
             )

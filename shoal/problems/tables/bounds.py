@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal.model.certificate import Certificate
+from shoal.model.certificate import Certificate, tight
 from shoal.model.partition import Partition
 from shoal.model.task import Grouping, Task
+from shoal.problems.interrupts import flag
 from shoal.problems.tables.lattice import Lattice
 from shoal.problems.tables.rows import Rows
 from shoal.problems.tables.three_phase import residue
@@ -32,6 +33,7 @@ PAIRS = {"fast": 4e9, "balanced": 8e9, "thorough": 4e10}  # pairs of cells times
 ROUNDS = {"fast": 0, "balanced": 3, "thorough": 8}  # raises of the prices
 SMALL = 60_000  # pairs of cell and node up to which the linear program is solved
 ARGUMENTS = {
+    "nothing": "no loss is below 0",
     "tuples": "suppressed tuples: each has at least one star",
     "cheapest node": "per row the cheapest lattice node whose class can hold an eligible group with it",
     "dual ascent": "row prices that no eligible group of any lattice class exceeds, raised by dual ascent",
@@ -162,7 +164,7 @@ class Sweeper:
         if until is not None:
             most = min(most, PACE * max(until - time.monotonic(), 0.0))
         room = [np.int64(min(most, 2.0**62))] * workers
-        left, lock = iter(parts), Lock()
+        left, lock, stop = iter(parts), Lock(), flag()
 
         def one(worker: int) -> bool:
             while True:
@@ -170,7 +172,7 @@ class Sweeper:
                     levels = next(left, None)
                 if levels is None:
                     return True
-                if until is not None and time.monotonic() > until:
+                if stop.is_set() or (until is not None and time.monotonic() > until):
                     return False
                 room[worker] = sweep(
                     h.quasi, self.up, self.at, self.size, self.height, self.columns, np.array(levels, np.int64),
@@ -235,8 +237,9 @@ class Sweeper:
         Largest sum of prices so that in every class K t + sum of z <= K c and price <= t + z, z >= 0: which says that
         the K largest prices sum to at most K c.  One z per cell, or per sensitive value when groups need K values.
         """
-        from scipy.optimize import linprog
-        from scipy.sparse import csr_matrix
+        from scipy.sparse import csr_array
+
+        from shoal.problems.programs import Limits, solve
 
         h = self.task.histogram
         m = column = h.cells
@@ -276,10 +279,11 @@ class Sweeper:
             return None
         objective = np.zeros(column)
         objective[:m] = -h.count
-        bounds = [(None, None)] * m + [((None, None) if c < 0 else (0, None)) for c in cost_of]
-        matrix = csr_matrix((val, (row, col)), shape=(len(limit), column))
-        found = linprog(objective, A_ub=matrix, b_ub=np.array(limit), bounds=bounds, method="highs")
-        return np.asarray(found.x[:m]) if found.status == 0 else None
+        matrix = csr_array((val, (row, col)), shape=(len(limit), column))
+        below = np.array([-np.inf] * m + [-np.inf if c < 0 else 0.0 for c in cost_of])
+        limits = Limits(matrix, np.full(len(limit), -np.inf), np.array(limit))
+        found = solve(objective, limits, below, np.full(column, np.inf), whole=False)
+        return found.x[:m] if found.finished and found.x is not None else None
 
 
 def neighbours(task: Task, rows: Rows, until: float | None) -> np.ndarray | None:
@@ -325,10 +329,10 @@ def neighbours(task: Task, rows: Rows, until: float | None) -> np.ndarray | None
     table = np.stack(code, axis=1).astype(np.int32)[order]
     out = np.zeros(h.cells)
     workers = os.cpu_count() or 1
-    step = max(1, h.cells // (workers * 40))
+    step, stop = max(1, h.cells // (workers * 40)), flag()
 
     def one(first: int) -> bool:
-        if until is not None and time.monotonic() > until:
+        if stop.is_set() or (until is not None and time.monotonic() > until):
             return False
         nearest(np.concatenate(parts), np.array(at), np.array(kind), np.array(width), table, first,
                 min(first + step, h.cells), h.count[order], value[order], kinds, need.smallest, out)  # fmt: skip
@@ -359,7 +363,7 @@ def certify(
         details["search"] = asdict(search)
     certificate = Certificate(
         cost=cost,
-        lower_bound=min(value, cost),
+        lower_bound=tight(value, cost, task.recoding.unit, name),
         unit=task.recoding.unit,
         guarantee=promise(task),
         bound=f"{name}: {ARGUMENTS[name]}" if name in ARGUMENTS else "none",

@@ -22,7 +22,7 @@ from shoal.model.task import Grouping, Task, shortfall
 from shoal.problems.tables.eligible import rules_of
 from shoal.problems.tables.lattice import ENUMERATED, Lattice
 from shoal.problems.tables.rows import Rows
-from shoal.problems.tables.three_phase import residue, split
+from shoal.problems.tables.three_phase import residues
 
 BATCH = 256
 
@@ -129,7 +129,7 @@ def rank(task: Task, partition: Partition) -> tuple[int, float]:
 
 def best(task: Task, rows: Rows, *partitions: Partition) -> Partition:
     """The cheapest of some partitions and the three-phase one; refuses when all break a ceiling."""
-    candidates = [*partitions, split(task.histogram, residue(task.histogram, task.requirement)[0])]
+    candidates = [*partitions, residues(task)[0]]
     chosen = min(candidates, key=lambda p: rank(task, p))
     over = forbidden(task, chosen)
     if over.any():
@@ -146,7 +146,7 @@ def promise(task: Task) -> Guarantee:
     """The three-phase algorithm's promise, in stars; it holds for whatever is not dearer."""
     if task.recoding.unit != "stars":
         return Guarantee()
-    facts: dict[str, Any] = residue(task.histogram, task.requirement)[1]
+    facts: dict[str, Any] = residues(task)[1]
     told: Guarantee = facts["guarantee"]
     if told.factor is None:
         return Guarantee()

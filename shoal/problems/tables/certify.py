@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import PolicyError
-from shoal.model.certificate import Certificate, Guarantee
+from shoal.model.certificate import Certificate, Guarantee, tight
 from shoal.model.histogram import Histogram
 from shoal.model.partition import Partition
 from shoal.model.privacy import Requirement
@@ -102,15 +102,15 @@ def certified(
     if task.histogram.cells:
         facts = residue(task.histogram, task.requirement)[1]
     cost = task.recoding.cost(task.histogram, partition)
-    below = min(bound(task, facts["bound"]), cost)
+    argument = ARGUMENT.format(rows=facts["bound"], why=facts["argument"])
     return Grouping(
         partition,
         Certificate(
             cost=cost,
-            lower_bound=below,
+            lower_bound=tight(bound(task, facts["bound"]), cost, task.recoding.unit, argument),
             unit=task.recoding.unit,
             guarantee=guarantee or Guarantee(),
-            bound=ARGUMENT.format(rows=facts["bound"], why=facts["argument"]),
+            bound=argument,
             details={"fewest_suppressed": facts["bound"], **(details or {})},
         ),
         method,

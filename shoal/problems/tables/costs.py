@@ -21,6 +21,7 @@ from fractions import Fraction
 import numpy as np
 
 from shoal.errors import PolicyError
+from shoal.model.certificate import tight
 from shoal.model.histogram import Histogram
 from shoal.model.partition import Partition
 from shoal.model.recoding import ColumnRecoding, Recoding
@@ -141,11 +142,12 @@ class Costs:
         return total
 
     def bound(self, whole: int, cost: float, rows: int) -> int | float:
-        """A whole-number lower bound in the certificate's unit, rounded down, never above cost."""
+        """A whole-number lower bound in the certificate's unit, rounded down; CertificateError above the cost."""
         exact = Fraction(whole, self.scale)
         if self.unit == "stars":
-            return int(min(math.ceil(exact), cost))
-        return float(min(np.nextafter(float(exact / max(rows * self.code.shape[1], 1)) * (1 - 1e-12), 0), cost))
+            return tight(math.ceil(exact), cost, self.unit, "whole-number losses")
+        below = np.nextafter(float(exact / max(rows * self.code.shape[1], 1)) * (1 - 1e-12), 0)
+        return tight(float(below), cost, self.unit, "whole-number losses")
 
     def certified(
         self, task: Task, partition: Partition, lower: int, whole: int
@@ -153,9 +155,12 @@ class Costs:
         """(cost, lower bound, optimal) of a partition of all rows for its certificate.
 
         lower, whole  lower bound and cost as whole numbers; where they are equal and exact, cost is the bound
+
+        Raises CertificateError for a bound above the cost.
         """
         cost = task.recoding.cost(task.histogram, partition)
-        if self.exact and lower >= whole:
+        lower = int(tight(lower, whole, f"1/{self.scale} of the loss", "whole-number losses"))
+        if self.exact and lower == whole:
             return cost, cost, True
         bound = self.bound(max(lower, 0), cost, task.histogram.rows)
         return cost, bound, bound == cost

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shoal.model.task import Grouping, Task
+from shoal.problems.interrupts import flag
 from shoal.problems.tables.nearby import deal, neighbour_graph
 from shoal.problems.tables.rows import Rows
 
@@ -58,7 +59,7 @@ def looks(rows: Rows, deadline: float | None, steps: int) -> float:
 
 @dataclass
 class Told:
-    """What a search did: neighbourhoods tried, rounds, and why it stopped ("steps", "seconds" or "interrupted")."""
+    """What a search did: neighbourhoods tried, rounds, and why it stopped ("steps" or "seconds")."""
 
     steps: int = 0
     rounds: int = 0
@@ -77,7 +78,6 @@ def search(
     """A grouping of rows not dearer than the one given, int64[n], labels from 0 without gaps.
 
     deadline  clock reading (time.monotonic) at which to stop; else ``steps`` neighbourhoods are tried (by the effort)
-    An interrupt from the keyboard ends the search after the round under way with what has been found.
     """
     from shoal.kernels.search import improve as kernel
 
@@ -93,6 +93,7 @@ def search(
     if rows.need.rules:
         values = rows.sensitive.astype(np.int64)
     workers = min(os.cpu_count() or 1, count)
+    stop = flag()
     if near is None:
         near = neighbour_graph(rows, task.seed, looks(rows, deadline, steps))
 
@@ -109,7 +110,7 @@ def search(
         label = label.reshape(-1).astype(np.int64)
         leaf, value = rows.leaf[cell], values[cell]
         done = 0
-        while True:
+        while not stop.is_set():
             kernel(rows.slots, leaf, of, first, here, value, label, names.size, rows.k, rows.frequency, rows.distinct,
                    rows.rules, each, np.uint64(number + done), MOST)  # fmt: skip
             done += each
@@ -117,6 +118,7 @@ def search(
                 return label, done
             names, label = np.unique(label, return_inverse=True)
             label = label.reshape(-1).astype(np.int64)
+        return label, done
 
     with ThreadPoolExecutor(workers) as pool:
         while True:
@@ -135,18 +137,12 @@ def search(
             waiting: list[Future[tuple[np.ndarray, int]]] = []
             now = time.monotonic()
             turn = 0.0 if deadline is None else min(1.5, max(deadline - now, 0.0) / waves)
-            try:
-                task.progress("search", None if deadline else told.steps / steps)
-                for i, block in enumerate(blocks):
-                    if deadline is not None:
-                        until = now + turn * (i // workers + 1)
-                    waiting.append(pool.submit(one, block, group, int(numbers[i]) << 20, each, until))
-                found = [w.result() for w in waiting]
-            except KeyboardInterrupt:
-                told.stopped = "interrupted"
-                for w in waiting:
-                    w.cancel()
-                break
+            task.progress("search", None if deadline else told.steps / steps)
+            for i, block in enumerate(blocks):
+                if deadline is not None:
+                    until = now + turn * (i // workers + 1)
+                waiting.append(pool.submit(one, block, group, int(numbers[i]) << 20, each, until))
+            found = [w.result() for w in waiting]
             group = group.copy()
             shift = 0
             for block, (label, done) in zip(blocks, found, strict=True):

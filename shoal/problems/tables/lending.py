@@ -17,6 +17,7 @@ from dataclasses import replace
 import numpy as np
 
 from shoal.model.task import Task
+from shoal.problems.interrupts import flag
 from shoal.problems.tables.bounds import Sweeper
 from shoal.problems.tables.guided import guided
 from shoal.problems.tables.improve import Told, looks, search, steps_of
@@ -69,14 +70,10 @@ def alternate(
         began = time.monotonic()
         if deadline is not None and began >= deadline:
             break
-        try:
-            seeds = np.take(scarce, np.arange(turn * each, turn * each + min(each, scarce.size)), mode="wrap")
-            before = time.monotonic()
-            group, opened = lend(rows, group, seeds, shift=turn * 7919, until=deadline)
-            spent = time.monotonic() - before
-        except KeyboardInterrupt:
-            told.stopped = "interrupted"
-            break
+        seeds = np.take(scarce, np.arange(turn * each, turn * each + min(each, scarce.size)), mode="wrap")
+        before = time.monotonic()
+        group, opened = lend(rows, group, seeds, shift=turn * 7919, until=deadline)
+        spent = time.monotonic() - before
         here = replace(task, seed=task.seed + 1_000_003 * turn)
         if deadline is None:
             group, part = search(here, rows, group, near=near,
@@ -88,9 +85,6 @@ def alternate(
         told.steps += part.steps
         told.rounds += part.rounds
         turn += 1
-        if part.stopped == "interrupted":
-            told.stopped = part.stopped
-            break
         if deadline is None and turn == ROUNDS:
             break
     return group, told
@@ -164,9 +158,11 @@ def lend(
                    np.int64)  # fmt: skip
     many, gain = np.zeros(seeds.size, np.int64), np.zeros(seeds.size)
 
+    stop = flag()
+
     def one(first: int) -> None:
         part = slice(first, first + PART)
-        if until is None or time.monotonic() < until:
+        if not stop.is_set() and (until is None or time.monotonic() < until):
             propose(rows.slots, leaf, value, group, start, member, price, free, *need, seeds[part], PULL, shift % n,
                     LIST, out[part], many[part], gain[part])  # fmt: skip
 
@@ -211,7 +207,7 @@ def settle(rows: Rows, group: np.ndarray) -> np.ndarray:
         held = value[waiting, 0]
         waiting = waiting[np.argsort(-np.bincount(held)[held], kind="stable")]
     workers = os.cpu_count() or 1
-    step = -(-BATCH // 8)
+    step, stop = -(-BATCH // 8), flag()
     with ThreadPoolExecutor(workers) as pool:
         for first in range(0, waiting.size, BATCH):
             part = waiting[first : first + BATCH]
@@ -220,7 +216,8 @@ def settle(rows: Rows, group: np.ndarray) -> np.ndarray:
             found = np.full((part.size, WIDTH), -1, np.int64)
 
             def one(a: int, part: np.ndarray = part, order: np.ndarray = order, found: np.ndarray = found) -> None:
-                cheapest(rows.slots, leaf, part[a : a + step], state, size, price, order, found[a : a + step])
+                if not stop.is_set():
+                    cheapest(rows.slots, leaf, part[a : a + step], state, size, price, order, found[a : a + step])
 
             list(pool.map(one, range(0, part.size, step)))
             kernel(rows.slots, leaf, part, found, group, state, size, price)

@@ -17,7 +17,7 @@ from math import lcm
 import numpy as np
 
 from shoal.errors import PolicyError
-from shoal.model.certificate import Certificate, Guarantee
+from shoal.model.certificate import Certificate, Guarantee, tight
 from shoal.model.partition import Partition
 from shoal.model.recoding import Recoding
 from shoal.model.task import Grouping, Task
@@ -77,11 +77,11 @@ def matching(task: Task) -> Grouping:
     if exact and bound == total:
         lower: float = cost  # equal in whole numbers
     elif recoding.unit == "stars" and exact:
-        lower = min(2 * bound, cost)
+        lower = tight(2 * bound, cost, recoding.unit, "dual")
     else:  # every pair's loss may have been rounded by half a unit in each column
         below = 2 * (bound - 0.5 * len(recoding.columns) * float(spare[0].sum())) / scale
         below /= 1 if recoding.unit == "stars" else histogram.rows * max(len(recoding.columns), 1)
-        lower = max(min(below * (1 - 1e-12), cost), 0.0)
+        lower = tight(max(below * (1 - 1e-12), 0.0), cost, recoding.unit, "dual")
     return Grouping(
         partition,
         Certificate(

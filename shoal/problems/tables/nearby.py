@@ -8,6 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from shoal.problems.interrupts import flag
 from shoal.problems.tables.rows import Rows
 
 WIDTH = 24  # neighbours kept of every cell
@@ -42,11 +43,15 @@ def neighbour_graph(rows: Rows, seed: int, looks: float) -> np.ndarray:
     workers = os.cpu_count() or 1
     parts = list(pairwise(np.linspace(0, m, 4 * workers + 1).astype(np.int64)))
 
+    stop = flag()
+
     def start(part: tuple[int, int]) -> None:
-        windows(rows.slots, leaf, order, rank, reach, part[0], part[1], near, far)
+        if not stop.is_set():
+            windows(rows.slots, leaf, order, rank, reach, part[0], part[1], near, far)
 
     def better(part: tuple[int, int]) -> None:
-        descend(rows.slots, leaf, old, part[0], part[1], near, far)
+        if not stop.is_set():
+            descend(rows.slots, leaf, old, part[0], part[1], near, far)
 
     with ThreadPoolExecutor(workers) as pool:
         list(pool.map(start, parts))

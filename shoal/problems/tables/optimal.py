@@ -13,6 +13,7 @@ depend on the number of rows.  Theorem 1.4's kernel (``kernelize``) goes before 
 from __future__ import annotations
 
 import math
+import time
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -36,7 +37,9 @@ from shoal.problems.tables.two_anonymity import seconds_left, two_anonymity
 STATES = 2**26  # states of the vector program, 8 bytes each
 GROUPS = 2_000_000  # its groups, 24 bytes each
 VECTORS = 2 * 10**7  # vectors looked at for groups
+PACE = 10**6  # and in a second, at least
 SPEED = 10**9  # groups compared with a state in a second
+SLICE = 10**8  # and between two looks at the clock
 
 
 def optimal(task: Task) -> Grouping:
@@ -68,7 +71,7 @@ def optimal(task: Task) -> Grouping:
     if small.rows:
         start = _first(inner, levels)
         upper = whole_cost(costs, inner, start)
-        partition = by_vectors(small, need, costs, kinds, seconds_left(task), upper)
+        partition = by_vectors(small, need, costs, kinds, seconds_left(task), upper) if upper else start
     else:
         partition = Partition.of(np.arange(0), np.arange(0), np.arange(0))
     details["program"], details["stopped"] = "vectors", None
@@ -88,7 +91,7 @@ def optimal(task: Task) -> Grouping:
         details["program"], details["stopped"] = "patterns", stopped
         argument = "integer program over closed patterns; each row's cheapest published row"
     whole = whole_cost(costs, inner, partition)
-    lower = whole if proved is None else min(proved, whole)
+    lower = whole if proved is None else proved
     if kernel is not None:
         # what left in groups of equal rows pays the same in some optimum
         of_type, first = histogram.types
@@ -172,12 +175,14 @@ def by_vectors(
     """
     from shoal.kernels.subsets import eligible_groups, least_cost
 
+    deadline = time.monotonic() + seconds
     layout = _layout(kinds.count)
     if layout is None:
         return None
     m = kinds.count.size
     most, once = largest_group(need, int(kinds.count.sum()))
-    if min(math.comb(int(kinds.count.sum()), min(most, int(kinds.count.sum()) // 2)) * 2, layout.states) > VECTORS:
+    looked = min(math.comb(int(kinds.count.sum()), min(most, int(kinds.count.sum()) // 2)) * 2, layout.states)
+    if looked > min(VECTORS, seconds * PACE):
         return None
     columns = need.sensitive_columns
     frequency = np.array([need.frequency[j] for j in columns], np.int64)
@@ -211,7 +216,11 @@ def by_vectors(
     order = np.lexsort((cost[:found] - spared, of))
     word, number, cost, spared = word[order], number[order], cost[order], spared[order]
     groups = (word, number, cost, spared)
-    least_cost(kinds.count, layout.shift, layout.guard, *groups, first, floor, upper, value)
+    left, book = np.empty(m, np.int64), np.full(3, -1, np.int64)
+    around = (kinds.count, layout.shift, layout.guard, *groups, first, floor, upper, value, left, book)
+    while not least_cost(*around, SLICE):
+        if time.monotonic() > deadline:
+            return None
     return deal(histogram.count, kinds.of, *_walk(kinds.count, layout, word, number, cost, first, value))
 
 

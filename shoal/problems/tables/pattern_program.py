@@ -69,7 +69,6 @@ def pattern_program(
     upper = whole_cost(costs, task, start)
     least = found.least(costs.types)
     lower = int(np.maximum(least, 0) @ costs.count) if found.all else 0
-    lower = min(lower, upper)
     if lower == upper:
         return start, lower, None
     if not found.all:
@@ -79,14 +78,14 @@ def pattern_program(
         return start, lower, "memory"
     task.progress(f"deciding over {found.loss.size:,} patterns", None)
     x, bound, stopped = model.solve(deadline - time.monotonic(), start)
-    lower = max(lower, min(bound, upper))
+    lower = max(lower, bound)
     if x is not None:
         better = deal(task.histogram.count, kinds.of, model.kind, model.pattern, x)
         if (cost := whole_cost(costs, task, better)) < upper:
             start, upper = better, cost
     if stopped is None:
-        lower = upper
-    return start, min(lower, upper), stopped
+        lower = max(lower, upper)
+    return start, lower, stopped
 
 
 class _Model:

@@ -92,12 +92,12 @@ def solve(
         if stopped is None:
             whole = max(whole, min(upper, beyond))
         else:
-            whole = max(whole, min(bound, upper, beyond))
+            whole = max(whole, min(bound, beyond))
         if window >= needed:
             break
         window = min(needed, max(FINE * step, 2 * window))
-    if upper <= whole:
-        stopped, whole = None, upper
+    if upper == whole:
+        stopped = None
     return PairsAndTriples(best[0], best[1], upper, whole, stopped, search.facts)
 
 

@@ -25,7 +25,7 @@ from numbers import Integral
 import networkx as nx
 
 from shoal.errors import InfeasibleError, InputError
-from shoal.model.certificate import Certificate, Guarantee
+from shoal.model.certificate import Certificate, Guarantee, tight
 
 Edge = tuple[int, ...]
 
@@ -101,7 +101,7 @@ def simplex_matching(vertices: int, edges: Mapping[Edge, int]) -> Matching:
     below = math.ceil(sum(least, Fraction(0)))
     certificate = Certificate(
         cost=cost,
-        lower_bound=min(max(below, 0), cost),
+        lower_bound=tight(max(below, 0), cost, "cost", "cheapest shares"),
         unit="cost",
         guarantee=Guarantee(factor=1, additive=0, theorem="Anshelevich, Karagiozova 2007: simplex matching is in P"),
         bound="every vertex pays its cheapest share of an edge at least; that none is cheaper rests on the theorem",

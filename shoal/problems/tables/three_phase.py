@@ -11,11 +11,13 @@ is eligible.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from shoal.model.certificate import Certificate, Guarantee
+from shoal.errors import InfeasibleError
+from shoal.model.certificate import Certificate, Guarantee, tight
 from shoal.model.histogram import Histogram
 from shoal.model.partition import Partition
 from shoal.model.privacy import Requirement
@@ -31,21 +33,100 @@ def three_phase(task: Task) -> Grouping:
     Certificate in suppressed tuples; ``details`` has the phase reached, and the size and height of phase one's residue.
     Near-linear in cells; independent of rows.
     """
-    histogram, need = task.histogram, task.requirement
-    taken, facts = residue(histogram, need)
-    partition = split(histogram, taken)
-    gone = histogram.types[0][taken > 0]
-    suppressed = int(taken.sum()) if gone.size and (gone != gone[0]).any() else 0
-    bound = min(facts["bound"], suppressed)
+    partition, facts = residues(task)
+    suppressed = facts.pop("suppressed")
     certificate = Certificate(
         cost=suppressed,
-        lower_bound=bound,
+        lower_bound=tight(facts["bound"], suppressed, "suppressed tuples", facts["argument"]),
         unit="suppressed tuples",
         guarantee=facts["guarantee"],
         bound=facts["argument"],
         details={k: v for k, v in facts.items() if k not in ("guarantee", "argument", "bound")},
     )
     return Grouping(partition, certificate, "three_phase")
+
+
+def residues(task: Task) -> tuple[Partition, dict[str, Any]]:
+    """The partition with its facts for the certificate, and the rows it suppresses as "suppressed".
+
+    Rows that no level up to the ceilings makes equal are never in one group, so each class of rows that the ceilings
+    can join is a table of its own, with a residue of its own; optima, bounds and suppressed rows add up.
+
+    Raises InfeasibleError when such a class does not meet the requirement: then no partition heeds the ceilings.
+    """
+    histogram, need = task.histogram, task.requirement
+    kind = ceiling_classes(task)
+    classes = int(kind.max(initial=0)) + 1
+    if classes == 1:
+        taken, facts = residue(histogram, need)
+        return split(histogram, taken), {**facts, "suppressed": _suppressed(histogram, taken)}
+    good = _eligible(histogram, need, kind, classes, histogram.count)
+    if not good.all():
+        rows = int(histogram.count[~good[kind]].sum())
+        raise InfeasibleError(
+            f"{rows} rows cannot be placed with {' and '.join(_ceilings(task))} or below, so no table exists; "
+            "raise its ceiling or leave the column out"
+        )
+    taken, group = np.zeros(histogram.cells, np.int64), histogram.types[0] + classes
+    each = []
+    for cells in np.split(np.argsort(kind, kind="stable"), np.cumsum(np.bincount(kind))[:-1]):
+        part = replace(
+            histogram, quasi=histogram.quasi[cells], sensitive=histogram.sensitive[cells], count=histogram.count[cells]
+        )
+        taken[cells], facts = residue(part, need)
+        each.append({**facts, "suppressed": _suppressed(part, taken[cells])})
+    cells = np.arange(histogram.cells)
+    partition = Partition.of(
+        np.concatenate([cells, cells]), np.concatenate([group, kind]), np.concatenate([histogram.count - taken, taken])
+    )
+    return partition, _together(each)
+
+
+def _together(each: list[dict[str, Any]]) -> dict[str, Any]:
+    """The facts of tables that share no group."""
+    promises: list[Guarantee] = [facts["guarantee"] for facts in each]
+    slack = sum(p.additive or 0 for p in promises)
+    if any(p.factor is None for p in promises):
+        guarantee = Guarantee()
+    elif max(p.factor or 1 for p in promises) > 1:  # l - 1 above an optimum of at least 1 is within l times it as well
+        guarantee = next(p for p in promises if (p.factor or 1) > 1)
+    else:
+        guarantee = max(promises, key=lambda p: p.additive or 0)
+        guarantee = replace(guarantee, additive=slack)
+    whole = {key: sum(facts.get(key, 0) for facts in each) for key in each[0] if isinstance(each[0][key], int)}
+    return {
+        **whole,
+        "phase": max(facts["phase"] for facts in each),
+        "height_after_phase_one": max(facts.get("height_after_phase_one", 0) for facts in each),
+        "argument": f"for each of {len(each)} classes of the highest levels allowed: {each[0]['argument']}",
+        "guarantee": guarantee,
+    }
+
+
+def _suppressed(histogram: Histogram, taken: np.ndarray) -> int:
+    """Rows of the residue, unless they are all of one type: then nothing is starred."""
+    gone = histogram.types[0][taken > 0]
+    return int(taken.sum()) if gone.size and (gone != gone[0]).any() else 0
+
+
+def _ceilings(task: Task) -> list[str]:
+    return [
+        f"{name!r} at level {c.ceiling} of {c.levels - 1}"
+        for name, c in zip(task.histogram.quasi_names, task.recoding.columns, strict=True)
+        if c.kind == "levels" and c.ceiling < c.levels - 1
+    ]
+
+
+def ceiling_classes(task: Task) -> np.ndarray:
+    """Which cells the ceilings allow in one group, int64[m] numbered from 0: those alike at the highest levels."""
+    limited = [
+        c.node[c.ceiling][task.histogram.quasi[:, j]]
+        for j, c in enumerate(task.recoding.columns)
+        if c.kind == "levels" and c.ceiling < c.levels - 1
+    ]
+    if not limited or not task.histogram.cells:
+        return np.zeros(task.histogram.cells, np.int64)
+    return np.unique(np.stack(limited, axis=1), axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
 def split(histogram: Histogram, taken: np.ndarray) -> Partition:

@@ -10,7 +10,6 @@ import numpy as np
 from shoal.errors import InfeasibleError, InputError, PolicyError
 
 COORDINATES = ("projected", "geographic")
-DEGREES = ({"lng", "lon", "long", "longitude"}, {"lat", "latitude"})
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,11 +36,6 @@ class Places:
     def total(self) -> int:
         """Weight of all places."""
         return int(self.weight.sum())
-
-
-def kind_of(x: str, y: str) -> str:
-    """The kind of coordinates that two columns hold, by their names."""
-    return "geographic" if x.lower() in DEGREES[0] and y.lower() in DEGREES[1] else "projected"
 
 
 def as_places(points: Any, weights: Any = None, coordinates: str = "projected") -> Places:

@@ -93,7 +93,8 @@ def least_waste(
 def proportional(places: Places, k: int, objective: str, **_: object) -> tuple[Parts, dict]:
     """Cut so that both sides hold a whole number of tiles of weight k..U, U as small as counting allows.
 
-    With all coordinates distinct every such number can be cut off, and the heaviest tile reaches the bound.
+    Where all places weigh 1 and no two share an x (or no two a y) every such number can be cut off, and the heaviest
+    tile reaches the bound.
     """
     good = least_largest(places.weight, k)[0]
     best = Tournament(places, Cells.whole(places), k, "max", good)

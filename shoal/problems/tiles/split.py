@@ -9,6 +9,7 @@ import numpy as np
 from shoal.errors import PolicyError
 from shoal.model.certificate import Certificate, Guarantee
 from shoal.problems.catalogue import algorithm
+from shoal.problems.interrupts import heard
 from shoal.problems.tiles.best_cuts import rectangles
 from shoal.problems.tiles.bounds import least_half_perimeter, least_largest, most_tiles
 from shoal.problems.tiles.cells import Parts
@@ -23,6 +24,7 @@ THEOREM = (
 HUGE = 3_000_000  # places: beyond, sorting them twice is slower than the kd-tree by selection
 
 
+@heard
 def split(
     points: Any,
     k: int,

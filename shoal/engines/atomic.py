@@ -1,0 +1,241 @@
+"""The one way a file comes into being: whole, judged, no more public than its source, or not at all.
+
+Temporaries stand beside their target as ``.shoal-PID-HOST-....part.ENDING``.  A process that is killed leaves them; the
+next write to the folder takes those away whose process is dead, or that are an hour old.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import os
+import re
+import shutil
+import socket
+import stat
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from shoal.errors import InputError
+
+STALE = 3600.0  # seconds after which a temporary of nobody we know is taken away
+_OURS = re.compile(r"\.shoal-(?:(\d+)-([0-9a-f]{8})-)?[^.]*\.part(\.|$)")
+
+
+class Piece(NamedTuple):
+    """A file to write: its path, what fills a temporary file, and what may refuse the bytes written."""
+
+    path: str | Path
+    fill: Callable[[Path], object]
+    judge: Callable[[Path], object] | None = None
+
+
+def publish_file(
+    path: str | Path,
+    fill: Callable[[Path], object],
+    judge: Callable[[Path], object] | None = None,
+    *,
+    closed: int = 0,
+) -> None:
+    """Write one file whole or not at all: fill a temporary beside the target, judge it, rename it into place.
+
+    closed  permission bits the file may not have, from ``closed_to``
+    """
+    publish_together([Piece(path, fill, judge)], closed=closed)
+
+
+def publish_text(path: str | Path, text: str, *, closed: int = 0) -> None:
+    """``publish_file`` of a text in UTF-8."""
+    publish_file(path, lambda temporary: temporary.write_text(text, encoding="utf-8", newline=""), closed=closed)
+
+
+def publish_together(pieces: Sequence[Piece], *, closed: int = 0) -> None:
+    """Write files that belong together: all are filled, judged and on disk before the first gets its name.
+
+    They are renamed in the order given.  Where a rename fails, or the process is interrupted, what has been renamed is
+    taken back; only a process killed between two renames leaves a new file beside an old one.  A temporary has its
+    target's ending, so that readers know its kind.  A symbolic link is followed: the file it points at is replaced.
+    An existing file keeps its mode, a new one gets what the umask leaves; neither gets any of the bits ``closed``.
+
+    Raises OSError with a sentence that names the target, and whatever ``fill`` and ``judge`` raise.
+    """
+    targets = [real_path(piece.path) for piece in pieces]
+    for folder in {target.parent for target in targets}:
+        clear_stale(folder)
+    made: list[Path] = []
+    try:
+        for piece, target in zip(pieces, targets, strict=True):
+            with _told(target):
+                temporary = _temporary(target)
+                made.append(temporary)
+                piece.fill(temporary)
+            if piece.judge is not None:
+                piece.judge(temporary)
+            with _told(target):
+                _settle(temporary, target, closed)
+        _rename(list(made), targets, made)
+    finally:
+        for temporary in made:
+            with contextlib.suppress(OSError):
+                temporary.unlink(missing_ok=True)
+
+
+def _rename(temporaries: Sequence[Path], targets: Sequence[Path], made: list[Path]) -> None:
+    """Give all their names, or none; ``made`` learns of the copies kept meanwhile."""
+    done: list[tuple[Path, Path | None]] = []
+    try:
+        kept = []
+        for target in targets:
+            with _told(target):
+                kept.append(_copy_kept(target, made))
+        for temporary, target, old in zip(temporaries, targets, kept, strict=True):
+            with _told(target):
+                done.append((target, old))
+                os.replace(temporary, target)
+        for target in targets:
+            with _told(target):
+                _sync_folder(target.parent)
+    except BaseException:
+        for target, old in reversed(done):
+            _put_back(target, old)
+        raise
+
+
+def _put_back(target: Path, old: Path | None) -> None:
+    if old is None:
+        target.unlink(missing_ok=True)
+        return
+    try:
+        os.replace(old, target)
+    except OSError:  # whatever keeps renames from working; the content matters more than the way
+        shutil.copyfile(old, target)
+
+
+def _copy_kept(target: Path, made: list[Path]) -> Path | None:
+    """Another name for the file that is about to be replaced; a copy where the file system knows no links."""
+    if not target.exists():
+        return None
+    kept = _temporary(target)
+    made.append(kept)
+    kept.unlink()
+    try:
+        os.link(target, kept)
+    except OSError:
+        shutil.copy2(target, kept)
+    return kept
+
+
+def _temporary(target: Path) -> Path:
+    ending = "".join(target.suffixes[-2:]) if target.name.lower().endswith(".gz") else target.suffix
+    prefix = f".shoal-{os.getpid()}-{_host()}-"
+    handle, name = tempfile.mkstemp(prefix=prefix, suffix=f".part{ending}", dir=target.parent)
+    os.close(handle)
+    return Path(name)
+
+
+def _host() -> str:
+    return hashlib.blake2b(socket.gethostname().encode(), digest_size=4).hexdigest()
+
+
+def _settle(temporary: Path, target: Path, closed: int) -> None:
+    """The mode it will have, and the bytes on disk."""
+    try:
+        old = os.stat(target)
+    except FileNotFoundError:
+        mask = os.umask(0o077)
+        os.umask(mask)
+        mode = 0o666 & ~mask
+    else:
+        mode = stat.S_IMODE(old.st_mode) & 0o777
+        if (old.st_uid, old.st_gid) != (os.getuid(), os.getgid()):
+            with contextlib.suppress(OSError):
+                os.chown(temporary, old.st_uid, old.st_gid)
+    with open(temporary, "rb+") as file:
+        os.fsync(file.fileno())
+    os.chmod(temporary, mode & ~closed)
+
+
+def _sync_folder(folder: Path) -> None:
+    """The renames on disk; a file system that cannot sync a folder is left alone."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP, errno.EBADF):
+            raise
+    finally:
+        os.close(handle)
+
+
+@contextlib.contextmanager
+def _told(target: Path) -> Iterator[None]:
+    """An error of the system, or of a library about it, as a sentence that names the target, never the temporary."""
+    try:
+        yield
+    except Exception as error:
+        number = _errno(error)
+        if number is None:
+            raise
+        if number in (errno.ENOSPC, errno.EDQUOT):
+            said = f"no space left in {str(target.parent)!r} for {target.name!r}; nothing was changed"
+        else:
+            said = f"{os.strerror(number)}: {target.name!r} could not be written; nothing was changed"
+        raise OSError(number, said, str(target)) from None
+
+
+def _errno(error: Exception) -> int | None:
+    if isinstance(error, OSError) and error.errno is not None:
+        return error.errno
+    found = re.search(r"\(?os error (\d+)\)?", str(error))
+    if found:
+        return int(found[1])
+    return errno.EIO if isinstance(error, OSError) else None
+
+
+def real_path(path: str | Path) -> Path:
+    """Where a path leads once links are followed; InputError for a link that leads round and round."""
+    try:
+        return Path(path).resolve()
+    except (OSError, RuntimeError):
+        raise InputError(f"{str(path)!r} is a link that leads nowhere; name a file") from None
+
+
+def closed_to(sources: Iterable[str | Path | None]) -> int:
+    """Permission bits of group and others that no output made from these files may have: of those who cannot read."""
+    closed = 0
+    for source in sources:
+        with contextlib.suppress(OSError, TypeError):
+            mode = os.stat(source).st_mode  # type: ignore[arg-type]
+            for shift in (3, 0):
+                if not mode >> shift & 4:
+                    closed |= 7 << shift
+    return closed
+
+
+def clear_stale(folder: Path) -> None:
+    """Take away temporaries of ours whose process on this machine is dead, or that nobody touched for an hour."""
+    for path in folder.glob(".shoal-*.part*"):
+        found = _OURS.match(path.name)
+        with contextlib.suppress(OSError):
+            facts = path.lstat()
+            if found is None or not stat.S_ISREG(facts.st_mode) or facts.st_uid != os.getuid():
+                continue
+            own = found[1] is not None and found[2] == _host()
+            if own and int(found[1]) == os.getpid():
+                continue
+            if time.time() - facts.st_mtime > STALE or (own and not _alive(int(found[1]))):
+                path.unlink()
+
+
+def _alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True

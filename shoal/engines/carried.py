@@ -1,0 +1,197 @@
+"""Columns that are carried along unchanged: nobody's may slip through that names or singles out people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from shoal.engines.recognize import DIRECT, Kind, by_name, by_values, numbers_nobody
+from shoal.errors import InputError
+
+if TYPE_CHECKING:
+    from shoal.model.policy import Policy
+
+SHARE = 0.05  # of the rows that a column without a role may single out
+_SAMPLE = 5_000
+
+
+@dataclass(frozen=True)
+class Carried:
+    """What is carried along, and how many rows it singles out.
+
+    columns   the columns carried, in the table's order
+    named     those of them the policy names insensitive
+    alone     per column, the rows whose value no other row holds
+    together  the rows whose values in all these columns together no other row holds
+    rows      of the table
+    """
+
+    columns: tuple[str, ...] = ()
+    named: tuple[str, ...] = ()
+    alone: Mapping[str, int] = field(default_factory=dict)
+    together: int = 0
+    rows: int = 0
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return {
+            "columns": list(self.columns),
+            "insensitive": list(self.named),
+            "alone": dict(self.alone),
+            "together": self.together,
+        }
+
+    @property
+    def warning(self) -> str:
+        """One sentence where the columns single people out; empty otherwise."""
+        if not self.together:
+            return ""
+        share = 100 * self.together / self.rows
+        return (
+            f"warning: the columns carried along ({', '.join(self.columns)}) single out {self.together:,} of "
+            f"{self.rows:,} rows ({share:.1f} %): who knows them finds these people in spite of the groups"
+        )
+
+
+def look(table: Any, policy: Policy) -> Carried:
+    """Look at every column that will be carried; ``table`` is one of the engines' tables.
+
+    Raises InputError naming each column without a role that is a direct identifier by its name or its values, or whose
+    values single out more than 5 % of the rows.  O(n) per carried column; nothing where there is none.
+    """
+    roles = {*policy.grouped, *policy.sensitive, *policy.identifiers, *(policy.coordinates or ())}
+    columns = [c for c in table.columns if c not in roles]
+    if not columns:
+        return Carried()
+    rows, alone, together, distinct, texts = (_memory if hasattr(table, "polars") else _engine)(table, columns)
+    refused = {}
+    for name in columns:
+        if name not in policy.insensitive:
+            why = _why(name, alone[name], distinct[name], rows, texts.get(name, ()))
+            if why:
+                refused[name] = why
+    if refused:
+        raise InputError(_refusal(refused))
+    named = tuple(c for c in columns if c in policy.insensitive)
+    return Carried(tuple(columns), named, alone, together, rows)
+
+
+def _refusal(refused: Mapping[str, str]) -> str:
+    shown = "; ".join(f"{name!r}: {why}" for name, why in list(refused.items())[:10])
+    more = f"; and {len(refused) - 10} more" if len(refused) > 10 else ""
+    one = len(refused) == 1
+    return (
+        f"{'a column has' if one else f'{len(refused)} columns have'} no role and would be carried along as "
+        f"{'it is' if one else 'they are'}, people with {'it' if one else 'them'} ({shown}{more}). Name each in "
+        "identifiers=[...] (it is left out), quasi_identifiers=[...], sensitive=[...], or insensitive=[...] to carry "
+        "it knowingly"
+    )
+
+
+def _why(name: str, alone: int, distinct: int, rows: int, texts: Sequence[str]) -> str:
+    """Why a column may not be carried; empty when it may."""
+    held: Kind | None = by_values(texts)
+    if held is not None and held.role == DIRECT:
+        return held.reason
+    said = by_name(name)
+    if said is not None and said.role == DIRECT and not numbers_nobody(distinct, rows):
+        return said.reason
+    if alone > SHARE * rows:
+        return f"{100 * alone / rows:.1f} % of the rows hold a value that no other row holds"
+    return ""
+
+
+_Found = tuple[int, dict[str, int], int, dict[str, int], dict[str, Sequence[str]]]
+
+
+def _memory(table: Any, columns: Sequence[str]) -> _Found:
+    """Counts of a table in memory, by 64-bit hashes of values and of rows."""
+    frame = table.polars(columns)
+    rows = frame.height
+    alone: dict[str, int] = {}
+    distinct: dict[str, int] = {}
+    texts: dict[str, Sequence[str]] = {}
+    joined = np.zeros(rows, np.uint64)
+    for name in columns:
+        column = frame[name]
+        if column.dtype == pl.Object:
+            raise InputError(f"column {name!r} holds objects of no kind a table has; name it in identifiers=[...]")
+        hashed = _hashed(column)
+        joined = joined * np.uint64(0x9E3779B97F4A7C15) + hashed
+        alone[name], distinct[name] = _counted(hashed)
+        texts[name] = sample(column)
+    together = max(alone.values())
+    if len(columns) > 1 and together < rows:
+        together = _counted(joined)[0]
+    return rows, alone, together, distinct, texts
+
+
+def counts_of(column: pl.Series) -> tuple[int, int]:
+    """(rows whose value no other row holds, different values); a missing value is a value.  O(n log n)."""
+    return _counted(_hashed(column))
+
+
+def _counted(hashed: np.ndarray) -> tuple[int, int]:
+    """(values that stand once, different values) by sorting, which for 64-bit numbers is the quickest way."""
+    if not hashed.size:
+        return 0, 0
+    ordered = np.sort(hashed)
+    edge = np.ones(ordered.size + 1, bool)
+    np.not_equal(ordered[1:], ordered[:-1], out=edge[1:-1])
+    return int((edge[1:] & edge[:-1]).sum()), int(edge.sum()) - 1
+
+
+def _hashed(column: pl.Series) -> np.ndarray:
+    """uint64[n], equal where values are: -0.0 is 0.0, and NaN is NaN."""
+    if isinstance(column.dtype, (pl.Categorical, pl.Enum)):
+        column = column.to_physical()
+    if column.dtype.is_float():
+        column = column + 0.0
+    return column.to_frame().hash_rows().to_numpy()
+
+
+def sample(column: pl.Series) -> list[str]:
+    """Values as text, spread evenly over those that are not missing."""
+    if column.dtype == pl.Binary:
+        marks = (b"\xff\xd8\xff", b"\x89PNG", b"GIF8", b"BM")
+        return ["x.png" if b[:4].startswith(marks) else "" for b in column.drop_nulls().head(200).to_list()]
+    if column.dtype not in (pl.String, pl.Categorical, pl.Enum) and not column.dtype.is_integer():
+        return []
+    spread = column.gather_every(max(1, len(column) // _SAMPLE)).drop_nulls()
+    if len(spread) < 100:
+        spread = column.drop_nulls()
+        spread = spread.gather_every(max(1, len(spread) // _SAMPLE))
+    return spread.cast(pl.String).to_list()
+
+
+def _engine(table: Any, columns: Sequence[str]) -> _Found:
+    """The same counted inside DuckDB or Spark: only numbers and a sample of values come back."""
+    import narwhals as nw
+
+    frame, number = table.frame, "__shoal_number"
+
+    def count(names: Sequence[str]) -> tuple[int, int, int]:
+        grouped = frame.group_by(list(names)).agg(nw.len().alias(number))
+        single = nw.when(nw.col(number) == 1).then(nw.lit(1)).otherwise(nw.lit(0))
+        sums = grouped.select(nw.col(number).sum().alias("n"), single.sum().alias("u"), nw.len().alias("d"))
+        n, u, d = sums.collect(backend="polars").to_native().row(0)
+        return int(n or 0), int(u or 0), int(d or 0)
+
+    alone, distinct, rows = {}, {}, 0
+    for name in columns:
+        try:
+            rows, alone[name], distinct[name] = count([name])
+        except Exception as error:
+            raise InputError(
+                f"column {name!r} cannot be counted here ({type(error).__name__}), so nobody can say whom it singles "
+                "out; name it in identifiers=[...], or cast it to text"
+            ) from None
+    together = max(alone.values())
+    if len(columns) > 1 and together < rows:
+        together = count(columns)[1]
+    head = frame.select([nw.col(c) for c in columns]).head(_SAMPLE).collect(backend="polars").to_native()
+    return rows, alone, together, distinct, {name: sample(head[name]) for name in columns}

@@ -1,0 +1,152 @@
+"""Where rows go and in which order they leave: functions of a secret, never of anything that is published.
+
+Without a secret of the caller's it is drawn afresh.  With one, a row's place is a keyed hash of the row alone, the same
+function in memory, in DuckDB and in Spark, so that neither a task tried again nor a partition nor the engine changes
+it: the first 16 digits of SHA-256 over the key and, for every column, "n" where the value is missing, else "v", the
+length of its text, a colon and the text (``portable`` and ``payload_sql`` say which text).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from shoal.engines.codes import as_text
+from shoal.errors import InputError, PolicyError
+
+LEAST = 16
+_WHOLE = 2**53
+_PARTS = 2**52
+
+
+@dataclass(frozen=True, repr=False)
+class Lot:
+    """Two keys, for the place of rows among a cell's groups and for their order.
+
+    fresh  drawn for this release; otherwise derived from the caller's secret
+    """
+
+    place: bytes
+    order: bytes
+    fresh: bool
+
+    @classmethod
+    def of(cls, secret: bytes | None, context: bytes = b"") -> Lot:
+        """From the caller's secret (at least 16 bytes) or fresh randomness.
+
+        context  what the release is of: with one secret, releases of other tables or policies are drawn apart, so that
+                 two of them cannot be laid side by side row by row
+
+        Raises PolicyError for a secret that is too short or no bytes.
+        """
+        if secret is not None and (not isinstance(secret, bytes) or len(secret) < LEAST):
+            raise PolicyError(f"secret: give at least {LEAST} bytes, or None for fresh randomness")
+        master = secrets.token_bytes(32) if secret is None else secret
+        told = hashlib.sha256(context).digest()
+        place, order = (hmac.digest(master, word + told, "sha256") for word in (b"place", b"order"))
+        return cls(place, order, secret is None)
+
+    @property
+    def words(self) -> str:
+        """Where the order comes from, for the certificate."""
+        return "fresh secret" if self.fresh else "caller's secret"
+
+
+def read_secret(path: str | Path) -> bytes:
+    """The bytes of a secret's file; InputError when there are fewer than 16."""
+    path = Path(path)
+    try:
+        found = path.read_bytes()
+    except OSError:
+        raise InputError(f"the secret {str(path)!r} cannot be read") from None
+    if len(found) < LEAST:
+        raise InputError(f"{path.name!r} holds fewer than {LEAST} bytes; a secret has at least {LEAST}")
+    return found
+
+
+def draws(n: int, key: bytes) -> np.ndarray:
+    """uint64[n], uniform: SHAKE-256 of the key.  O(n)."""
+    return np.frombuffer(hashlib.shake_256(key).digest(8 * n), np.uint64)
+
+
+def permutation(n: int, key: bytes) -> np.ndarray:
+    """int64[n]: 0 .. n - 1 in an order that only who has the key can know.  O(n log n)."""
+    return np.argsort(draws(n, key))  # equal ones: less than 1 in 10^7 for a million rows
+
+
+def shuffled(labels: np.ndarray, secret: str | Path | None) -> np.ndarray:
+    """int64[n]: the order in which rows with these labels leave; fresh without a file that holds a secret."""
+    context = np.ascontiguousarray(labels, "<i8").tobytes()
+    return permutation(len(labels), Lot.of(None if secret is None else read_secret(secret), context).order)
+
+
+def row_hashes(columns: list[pl.Series], key: bytes) -> np.ndarray:
+    """uint64[n]: the keyed hash of every row.  O(n), about a second for a million rows."""
+    fields = []
+    for series in columns:
+        text = portable(series)
+        fields.append(pl.select(pl.concat_str(pl.lit("v"), text.str.len_chars(), pl.lit(":"), text)).to_series())
+    payload = pl.select(pl.concat_str(field.fill_null("n") for field in fields)).to_series()
+    start, sha = key.hex().encode(), hashlib.sha256
+    raw = b"".join([sha(start + row).digest()[:8] for row in payload.cast(pl.Binary).to_list()])
+    return np.frombuffer(raw, ">u8")
+
+
+def portable(series: pl.Series) -> pl.Series:
+    """A column as text that every engine writes alike, missing and NaN as null.
+
+    Whole numbers, truth values, dates, decimals and texts as they are; moments as microseconds since 1970; other
+    numbers as their whole part and the 2^-52nds after it, beyond 2^53 by their sign alone.  Other types have a text of
+    the engine's own.
+    """
+    kind = series.dtype
+    if kind.is_float():
+        wide = series.cast(pl.Float64).fill_nan(None)
+        whole = wide.floor()
+        near = (wide.abs() < _WHOLE).fill_null(False)
+        parts = ((wide - whole) * _PARTS).floor()
+        exact = pl.concat_str(
+            *(part.set(~near, 0.0).cast(pl.Int64).cast(pl.String) for part in (whole, parts)), separator="."
+        )
+        far = pl.when(wide > 0).then(pl.lit("far")).otherwise(pl.lit("-far"))
+        return pl.select(pl.when(wide.is_null()).then(None).when(near).then(exact).otherwise(far)).to_series()
+    if isinstance(kind, pl.Datetime):
+        return series.dt.epoch("us").cast(pl.String)
+    if kind.is_nested() or kind in (pl.Object, pl.Binary, pl.Unknown):
+        return pl.Series([None if v is None else repr(v) for v in series.to_list()], dtype=pl.String)
+    return as_text(series)
+
+
+def payload_sql(columns: dict[str, Any], *, spark: bool) -> str:
+    """The same payload as an expression of DuckDB or Spark over columns of the given narwhals types."""
+    quote, text = ("`", "string") if spark else ('"', "varchar")
+    fields = []
+    for name, kind in columns.items():
+        column = quote + name.replace(quote, quote * 2) + quote
+        shown = _text_sql(column, kind, text, spark)
+        fields.append(f"coalesce('v' || length({shown}) || ':' || ({shown}), 'n')")
+    return " || ".join(fields)
+
+
+def _text_sql(column: str, kind: Any, text: str, spark: bool) -> str:
+    if kind.is_float():
+        wide = f"cast({column} as double)"
+        parts = f"cast(floor(({wide} - floor({wide})) * {_PARTS}) as bigint)"
+        near = f"cast(cast(floor({wide}) as bigint) as {text}) || '.' || cast({parts} as {text})"
+        return (
+            f"case when {wide} is null or isnan({wide}) then null when abs({wide}) < {_WHOLE} then {near} "
+            f"when {wide} > 0 then 'far' else '-far' end"
+        )
+    if str(kind).startswith("Datetime"):
+        moment = f"unix_micros(cast({column} as timestamp))" if spark else f"epoch_us({column})"
+        return f"cast({moment} as {text})"
+    if str(kind) == "Binary":
+        return f"hex({column})"
+    return f"cast({column} as {text})"

@@ -1,0 +1,66 @@
+"""Outlines of regions measured and put together where borders do not meet exactly; needs the extra ``geo``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from shoal.engines.shapes import Shape, center
+
+_KM = 111.195
+
+
+def _plane(shape: Shape, degrees: bool) -> tuple[Any, np.ndarray, np.ndarray]:
+    """A shape as a geometry in km around its own middle (or as it is), with the middle and the scale."""
+    import shapely
+    from shapely.geometry import MultiPolygon
+
+    middle, scale = np.zeros(2), np.ones(2)
+    if degrees:
+        middle = np.array(center(shape))
+        scale = np.array([max(np.cos(np.radians(middle[1])), 0.01), 1.0]) * _KM
+    turned = [[(ring - middle) * scale for ring in polygon if len(ring) > 2] for polygon in shape]
+    whole = MultiPolygon([(rings[0], rings[1:]) for rings in turned if rings])
+    return (whole if whole.is_valid else shapely.make_valid(whole)), middle, scale
+
+
+def closed(shapes: Sequence[Shape], degrees: bool, tolerance: float) -> Shape:
+    """One shape for all, gaps thinner than twice the tolerance (km, or the plane's units) filled."""
+    import shapely
+
+    together = [polygon for shape in shapes for polygon in shape]
+    if not together:
+        return []
+    plane, middle, scale = _plane(together, degrees)
+    grown = shapely.buffer(plane, tolerance, join_style="mitre", mitre_limit=2.0)
+    whole = shapely.buffer(shapely.union_all(grown), -tolerance, join_style="mitre", mitre_limit=2.0)
+    parts = [p for p in shapely.get_parts(whole) if p.geom_type == "Polygon" and not p.is_empty]
+    return [
+        [np.array(ring.coords)[:-1] / scale + middle for ring in (part.exterior, *part.interiors)] for part in parts
+    ]
+
+
+def measures(shape: Shape, degrees: bool) -> dict[str, float]:
+    """Area, perimeter and diameter (km and km2 when ``degrees``), and how compact a shape is, in 0..1.
+
+    polsby_popper  4 pi area / perimeter squared;  reock  area over that of the smallest circle around it
+    """
+    import shapely
+
+    plane, middle, scale = _plane(shape, degrees)
+    area, around = float(plane.area), float(plane.length)
+    radius = float(shapely.minimum_bounding_radius(plane))
+    corners = shapely.get_coordinates(shapely.convex_hull(plane))
+    across = float(max((np.hypot(*(corners - c).T).max() for c in corners), default=0.0))
+    x, y = np.array([plane.centroid.x, plane.centroid.y]) / scale + middle
+    return {
+        "area": area,
+        "perimeter": around,
+        "diameter": across,
+        "polsby_popper": min(1.0, 4 * np.pi * area / around**2) if around else 0.0,
+        "reock": min(1.0, area / (np.pi * radius**2)) if radius else 0.0,
+        "center_x": float(x),
+        "center_y": float(y),
+    }

@@ -1,0 +1,93 @@
+"""Where outputs may go: looked at in one place, for every command and every ``write``, before any work."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from shoal.engines.atomic import closed_to, real_path
+from shoal.errors import InputError, PolicyError
+
+
+class Form(NamedTuple):
+    """A kind of output and the endings it may have."""
+
+    what: str
+    endings: tuple[str, ...]
+
+
+TABLE = Form("table", (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt", ".parquet", ".pq", ".xlsx"))
+JSON = Form("certificate", (".json",))
+PAGE = Form("report", (".html", ".htm"))
+POLICY = Form("policy", (".toml",))
+OUTLINES = Form("file of outlines", (".geojson", ".json", ".gpkg", ".shp", ".kml"))
+TILES = Form("table or file of tiles", (*TABLE.endings, ".geojson", ".json"))
+PICTURE = Form("picture", (".png", ".svg", ".pdf"))
+DRAWING = Form("picture", (".svg",))
+MAP = Form("map", (".html", ".htm", ".png", ".svg", ".pdf"))
+
+Wanted = tuple[str | Path | None, Form]
+
+
+def check_outputs(wanted: Iterable[Wanted], read: Iterable[str | Path | None] = (), *, overwrite: bool = True) -> int:
+    """Refuse targets that would do harm; returns the permission bits that no output may have (``closed_to``).
+
+    wanted     (path or None, form) of everything that will be written
+    read       everything that is read: tables, policies, hierarchies, crosswalks
+    overwrite  whether existing files may be replaced
+
+    A target is a regular file, or a new one in a folder that exists and can be written to; its ending is one of its
+    form; it is no file that is read, by whatever name, and no other target.  Raises InputError or PolicyError.
+    """
+    sources = [Path(p) for p in read if p is not None]
+    targets: list[Path] = []
+    for given, form in wanted:
+        if given is None:
+            continue
+        path = Path(given)
+        check_place(path)
+        if not path.name.lower().endswith(form.endings):
+            raise InputError(
+                f"{path.name!r}: a {form.what} is written as {', '.join(form.endings[:-1])}"
+                f"{' or ' if len(form.endings) > 1 else ''}{form.endings[-1]}; name another file"
+            )
+        for source in sources:
+            if _one(path, source):
+                raise InputError(
+                    f"the output {str(path)!r} is a file that is read; what is read is never changed, name another file"
+                )
+        if any(_one(path, other) for other in targets):
+            raise PolicyError(f"{str(path)!r} is named for two outputs; name another file")
+        if path.exists() and not overwrite:
+            raise PolicyError(f"{str(path)!r} exists already; say overwrite=True to replace it, or name another file")
+        targets.append(path)
+    return closed_to(sources)
+
+
+def _one(path: Path, other: Path) -> bool:
+    """Whether two paths are one file, through links of either kind too."""
+    if real_path(path) == real_path(other):
+        return True
+    return path.exists() and other.exists() and os.path.samefile(path, other)
+
+
+def check_place(path: Path) -> None:
+    """InputError unless a file may stand there: no device, pipe, socket or folder, in a folder that can be written."""
+    path = Path(path)
+    real = real_path(path)
+    try:
+        mode = real.stat().st_mode
+    except FileNotFoundError:
+        mode = stat.S_IFREG
+    except OSError as error:
+        raise InputError(f"{str(path)!r} cannot be looked at ({os.strerror(error.errno or 5)}); name a file") from None
+    kinds = {stat.S_IFDIR: "folder", stat.S_IFCHR: "device", stat.S_IFBLK: "device", stat.S_IFIFO: "pipe"}
+    if not stat.S_ISREG(mode):
+        raise InputError(f"{str(path)!r} is a {kinds.get(stat.S_IFMT(mode), 'socket')}; name a file to write")
+    if not real.parent.is_dir():
+        raise InputError(f"there is no folder {str(path.parent)!r} to write {path.name!r} into; make it first")
+    if not os.access(real.parent, os.W_OK):
+        raise InputError(f"the folder {str(path.parent)!r} cannot be written to")

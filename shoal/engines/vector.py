@@ -1,0 +1,243 @@
+"""Files of polygons: GeoJSON and TopoJSON as they are, GeoPackage, Shapefile, KML and their like through GDAL; and the
+coordinate reference system they state.
+
+Outlines are drawn in longitude and latitude; who is next to whom is told in the coordinates of the file, in which sides
+are straight.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from shoal.engines.atomic import publish_text
+from shoal.engines.matching import spelled
+from shoal.engines.shapes import Shape, by_id, features
+from shoal.engines.source import locate
+from shoal.errors import InputError, MissingDependencyError, PolicyError
+from shoal.model.coordinates import in_degrees
+
+JSON = (".geojson", ".json", ".topojson")
+GDAL = (".gpkg", ".shp", ".fgb", ".gml", ".kml", ".geoparquet", ".zip")
+_WRITTEN = {".geojson": "", ".json": "", ".gpkg": "GPKG", ".shp": "ESRI Shapefile", ".kml": "KML"}
+
+
+class Drawing(NamedTuple):
+    """Features of a file.
+
+    properties  of every feature
+    own         shapes in the file's own coordinates
+    drawn       the same in longitude and latitude, or in the plane where the file states no system
+    geographic  whether the file's own coordinates are degrees
+    degrees     whether the drawn ones are
+    said        what was understood, for people
+    """
+
+    properties: list[dict[str, Any]]
+    own: list[Shape]
+    drawn: list[Shape]
+    geographic: bool
+    degrees: bool
+    said: tuple[str, ...]
+
+
+class Drawn(NamedTuple):
+    """Areas of a file of polygons: several features of one id put together."""
+
+    drawing: Drawing
+    names: list[str]
+    first: list[int]
+    own: list[Shape]
+    seen: list[Shape]
+
+    def columns(self) -> dict[str, list[Any]]:
+        """The properties of every area's first feature, by name."""
+        rows = [self.drawing.properties[i] for i in self.first]
+        return {c: [row.get(c) for row in rows] for c in self.drawing.properties[0]}
+
+    def shapes(self) -> dict[str, Shape]:
+        """What is drawn, by name."""
+        return dict(zip(self.names, self.seen, strict=True))
+
+
+def areas_of(found: Drawing, key: Callable[[Sequence[str]], str], name: str) -> Drawn:
+    """Features put together by the property that names an area, chosen by ``key`` among those there are."""
+    if not found.properties:
+        raise InputError(f"{name} holds no features")
+    id = key(list(found.properties[0]))
+    own = by_id(list(zip(found.properties, found.own, strict=True)), id)
+    seen = by_id(list(zip(found.properties, found.drawn, strict=True)), id)
+    first: dict[str, int] = {}
+    for i, properties in enumerate(found.properties):
+        first.setdefault(spelled(properties[id]), i)
+    return Drawn(found, list(own), list(first.values()), list(own.values()), list(seen.values()))
+
+
+def read_drawing(path: Path) -> Drawing:
+    """Features and their system; InputError for a file without polygons or with a system nobody knows."""
+    if path.suffix.lower() in JSON:
+        held = _json(path)
+        return drawing(features(held, path.name), _stated(held), path.name)
+    try:
+        import pyogrio
+        import shapely
+    except ImportError:
+        raise MissingDependencyError.needed("pyogrio", f"reading {path.name}", "geo") from None
+    try:
+        meta, _, geometry, columns = pyogrio.raw.read(path)
+    except Exception as error:
+        raise InputError(f"{path.name} cannot be read as polygons: {str(error).splitlines()[0]}") from None
+    names = [str(name) for name in meta["fields"]]
+    rows = [dict(zip(names, row, strict=True)) for row in zip(*(c.tolist() for c in columns), strict=True)]
+    geometries = [json.loads(text) for text in shapely.to_geojson(shapely.from_wkb(geometry)).tolist()]
+    held = {
+        "type": "FeatureCollection",
+        "features": [{"properties": p, "geometry": g} for p, g in zip(rows, geometries, strict=True)],
+    }
+    return drawing(features(held, path.name), meta["crs"], path.name)
+
+
+def _json(path: Path) -> Any:
+    try:
+        return json.loads(locate(path).path.read_text(encoding="utf-8-sig"))
+    except json.JSONDecodeError as error:
+        raise InputError(
+            f"{path.name} is no JSON text (line {error.lineno}, column {error.colno}); give GeoJSON or TopoJSON"
+        ) from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path.name} is no JSON text ({type(error).__name__}); give GeoJSON or TopoJSON") from None
+    except RecursionError:
+        raise InputError(f"{path.name} nests its brackets too deep; give GeoJSON or TopoJSON") from None
+
+
+def _stated(held: Any) -> Any:
+    """What a GeoJSON's member ``crs`` says, or None."""
+    crs = held.get("crs") if isinstance(held, Mapping) else None
+    return (crs.get("properties") or {}).get("name") if isinstance(crs, Mapping) else crs
+
+
+def drawing(found: Sequence[tuple[dict[str, Any], Shape]], crs: Any, name: str) -> Drawing:
+    """Features with a system (anything pyproj reads; None: degrees where all numbers may be)."""
+    own = [shape for _, shape in found]
+    if found and not any(own):
+        raise InputError(f"{name} holds no polygons; areas need them")
+    properties = [p for p, _ in found]
+    flat = [shape for shape in own if not shape]
+    said = [f"{len(flat):,} features of {name} are no polygons"] if flat else []
+    points = [ring for shape in own for polygon in shape for ring in polygon if len(ring)]
+    degrees = in_degrees(np.concatenate(points)) if points else False
+    if crs is None or str(crs).endswith(("CRS84", "EPSG::4326")) or str(crs) == "EPSG:4326":
+        if crs is not None and not degrees:
+            raise InputError(f"{name} states degrees ({crs}), but its coordinates are none; mend its crs")
+        if crs is None and not degrees and points:
+            said.append(
+                f"{name} states no coordinate reference system and its numbers are no degrees: taken as a plane"
+            )
+        return Drawing(properties, own, own, degrees, degrees, tuple(said))
+    geographic, turned = _to_degrees(crs, name)
+    if turned is None:
+        return Drawing(properties, own, own, geographic, geographic, tuple(said))
+    drawn = [[[turned(ring) for ring in polygon] for polygon in shape] for shape in own]
+    if not all(np.isfinite(ring).all() for shape in drawn for polygon in shape for ring in polygon):
+        raise InputError(f"some coordinates of {name} lie outside of what its system {crs} covers; mend its crs")
+    said.append(f"{name} is in {_short(crs)}; drawn in longitude and latitude")
+    return Drawing(properties, own, drawn, geographic, True, tuple(said))
+
+
+def _short(crs: Any) -> str:
+    import pyproj
+
+    system = pyproj.CRS.from_user_input(crs)
+    authority = system.to_authority()
+    return f"{system.name} ({':'.join(authority)})" if authority else str(system.name)
+
+
+def _to_degrees(crs: Any, name: str) -> tuple[bool, Callable[[np.ndarray], np.ndarray] | None]:
+    """Whether the system counts degrees of longitude and latitude; how to turn a ring into WGS 84, None if it is."""
+    try:
+        import pyproj
+    except ImportError:
+        raise MissingDependencyError.needed("pyproj", f"understanding the system {crs} of {name}", "geo") from None
+    try:
+        system = pyproj.CRS.from_user_input(crs)
+    except pyproj.exceptions.CRSError:
+        raise InputError(f"{name} states the coordinate reference system {crs!r}, which is not known") from None
+    if system.is_geographic and abs(system.axis_info[0].unit_conversion_factor - np.pi / 180) < 1e-12:
+        return True, None  # another datum moves borders by metres, all of them alike
+    with_ = pyproj.Transformer.from_crs(system, 4326, always_xy=True)
+
+    def turned(ring: np.ndarray) -> np.ndarray:
+        return np.column_stack(with_.transform(ring[:, 0], ring[:, 1])) if len(ring) else ring
+
+    return False, turned
+
+
+def check_outlines(path: str | Path) -> Path:
+    """A path whose ending is a format outlines are written in; PolicyError with all of them for another."""
+    path = Path(path)
+    if path.suffix.lower() not in _WRITTEN:
+        raise PolicyError(
+            f"outlines are written as {', '.join(_WRITTEN)}, not as {path.suffix or path.name!r}; name such a file"
+        )
+    if _WRITTEN[path.suffix.lower()]:
+        try:
+            import pyogrio  # noqa: F401
+            import shapely  # noqa: F401
+        except ImportError:
+            raise MissingDependencyError.needed("pyogrio", f"writing {path.name}", "geo") from None
+    return path
+
+
+def write_outlines(path: Path, text: str, degrees: bool, closed: int = 0) -> None:
+    """A GeoJSON text in the format of the path's ending, whole or not at all.
+
+    degrees  whether coordinates are longitude and latitude; a plane without a system has none in the file either
+    closed   permission bits that no output may have
+
+    A shapefile is several files beside each other, its names are cut to ten characters.
+    """
+    driver = _WRITTEN[check_outlines(path).suffix.lower()]
+    if not driver:
+        publish_text(path, text, closed=closed)
+        return
+    with tempfile.TemporaryDirectory(prefix=".shoal-", dir=path.parent) as folder:
+        made = Path(folder) / path.name
+        _by_gdal(made, text, degrees, driver)
+        for file in sorted(Path(folder).iterdir(), key=lambda f: f == made):  # the file that is opened comes last
+            os.chmod(file, os.stat(file).st_mode & ~closed)
+            os.replace(file, path.parent / file.name)
+
+
+def _by_gdal(path: Path, text: str, degrees: bool, driver: str) -> None:
+    import pyogrio
+    import shapely
+
+    held = json.loads(text)["features"]
+    names = list(held[0]["properties"]) if held else []
+    if driver == "ESRI Shapefile":
+        names = [n for i, n in enumerate(names) if n[:10] not in {m[:10] for m in names[:i]}]
+    columns = []
+    for name in names:
+        values = [f["properties"][name] for f in held]
+        if any(isinstance(v, list) for v in values):
+            values = [" ".join(map(str, v)) for v in values]
+        if all(isinstance(v, int) for v in values):
+            columns.append(np.array(values, np.int64))
+        elif all(isinstance(v, (int, float)) for v in values):
+            columns.append(np.array(values, np.float64))
+        else:
+            columns.append(np.array(["" if v is None else str(v) for v in values], object))
+    geometry = shapely.to_wkb(shapely.from_geojson([json.dumps(f["geometry"]) for f in held]))
+    if driver == "KML" and "region" in names:
+        names[names.index("region")] = "Name"
+    cut = [n[:10] for n in names] if driver == "ESRI Shapefile" else names
+    pyogrio.raw.write(
+        path, geometry, columns, np.array(cut, object), geometry_type="MultiPolygon", driver=driver,
+        crs="EPSG:4326" if degrees else None,
+    )  # fmt: skip

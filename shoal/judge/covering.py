@@ -1,0 +1,386 @@
+"""What a published value may stand for: itself, a star, an ancestor in a hierarchy, a range, a set.
+
+A quasi-identifier's distinct original values are numbered in their order (numbers and dates by size), its distinct
+published values, *tokens*, in any order.  A token covers an interval of the values, or a list of them, or both.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+import re
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import polars as pl
+
+from shoal.errors import InputError
+from shoal.judge.values import pair, shown
+from shoal.model.hierarchy import Hierarchy
+from shoal.model.notation import NUMBER, RangeOf, SetOf, parse
+
+LARGEST_TABLE = 1 << 24
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """One quasi-identifier of both tables.
+
+    before  int64[n]     number of each original row's value; values: how many there are
+    after   int64[m]     token of each published row
+    low, high            int64[tokens]: first and last value covered; low > high where no interval is
+    keys    int64[p]     token * values + value, sorted: covered beside the interval
+    same    int64[tokens]  the value published unchanged, -1 where there is none
+    star    bool[tokens]   a star beyond doubt
+    blank   bool[tokens]   a missing value, which may stand for a star
+    coarse  bool[tokens]   the text can be read as a label, a range or a set
+    least, most          float64[tokens]: loss between 0 and 1; they differ where a text can be read in two ways
+    position             float64[values] on a line, None where the column has none
+    node                 int32[h, values] of a hierarchy, or None
+    how     "recomputed", or "checked for consistency" where a text tells less than what it stands for
+    """
+
+    name: str
+    before: np.ndarray
+    after: np.ndarray
+    values: int
+    low: np.ndarray
+    high: np.ndarray
+    keys: np.ndarray
+    same: np.ndarray
+    star: np.ndarray
+    blank: np.ndarray
+    coarse: np.ndarray
+    least: np.ndarray
+    most: np.ndarray
+    position: np.ndarray | None
+    node: np.ndarray | None
+    how: str
+
+    @cached_property
+    def table(self) -> np.ndarray | None:
+        """bool[tokens, values] of what covers what; None where that would be large."""
+        if self.low.size * self.values > LARGEST_TABLE:
+            return None
+        at = np.arange(self.values)
+        out: np.ndarray = (self.low[:, None] <= at) & (at <= self.high[:, None])
+        out.reshape(-1)[self.keys] = True
+        return out
+
+    def covers(self, token: np.ndarray, value: np.ndarray) -> np.ndarray:
+        """bool: whether token[i] covers value[i]."""
+        if self.table is not None:
+            return self.table[token, value]
+        good = (self.low[token] <= value) & (value <= self.high[token])
+        if self.keys.size:
+            wanted = token * np.int64(self.values) + value
+            at = np.minimum(np.searchsorted(self.keys, wanted), self.keys.size - 1)
+            good |= self.keys[at] == wanted
+        return good
+
+    def covered(self, token: int) -> np.ndarray:
+        """bool[values]: what one token covers."""
+        out = np.zeros(self.values, bool)
+        if self.low[token] <= self.high[token]:
+            out[self.low[token] : self.high[token] + 1] = True
+        start, end = np.searchsorted(self.keys, [token * self.values, (token + 1) * self.values])
+        out[self.keys[start:end] - token * self.values] = True
+        return out
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a column was published.
+
+    kind       "stars", "hierarchy", "ranges" or "centers"
+    star       text of a suppressed value; blank: a missing value may stand for one
+    hierarchy  of the column, "labels", "intervals" or "tiles" where it was generated, None where there is none
+    sheet      the release is an Excel sheet
+    """
+
+    kind: str
+    star: str
+    blank: bool
+    hierarchy: Hierarchy | str | None = None
+    sheet: bool = False
+
+
+class _Values:
+    """The distinct values of an original column, in order."""
+
+    def __init__(self, column: pl.Series, like: pl.Series, how: Reading) -> None:
+        if how.kind == "ranges" and like.dtype == pl.String:  # a value by itself may stand in quotes
+            read = [_parsed(t) if t else t for t in like.to_list()]
+            like = pl.Series([r if isinstance(r, str) else t for r, t in zip(read, like.to_list(), strict=True)],
+                             dtype=pl.String)  # fmt: skip
+        if isinstance(column.dtype, pl.Categorical):
+            column = column.cast(pl.String)
+        if column.dtype.is_float():
+            column = column.fill_nan(None)
+        if column.dtype == pl.String:
+            column = column.set(column == "", None) if len(column) else column
+        found = column.unique().drop_nulls()
+        lies = _line(found)
+        order = np.argsort(lies[0], kind="stable") if lies is not None else found.arg_sort().to_numpy()
+        found = found.gather(order)
+        self.missing = column.null_count() > 0
+        self.position: np.ndarray | None = None if lies is None else lies[0][order]
+        self.zero = 0.0 if lies is None else lies[1]
+        self.texts = [*shown(found), *([None] if self.missing else [])]
+        if self.position is not None and self.missing:
+            line = self.position
+            far = line[-1] + max(line[-1] - line[0], 1.0, abs(line[-1]) * 1e-9)
+            self.position = np.append(line, far)
+        self.size = len(self.texts)
+        plain, tokens = pair(found, like, how.sheet)
+        number = {text: i for i, text in enumerate(plain.to_list())}
+        if len(number) < len(found):  # a form in which two values are one tells too little
+            number = {text: i for i, text in enumerate(shown(found))}
+            tokens = pl.Series(shown(like))
+        self.number: dict[str | None, int] = number | ({None: self.size - 1} if self.missing else {})
+        self.tokens = tokens.to_list()
+        self.codes = column.replace_strict(found, np.arange(len(found)), default=None, return_dtype=pl.Int64)
+        self.by_text = {text: i for i, text in enumerate(self.texts) if text is not None}
+
+
+def column(before: pl.Series, after: pl.Series, how: Reading) -> Column:
+    """Decode one quasi-identifier.  O(rows + tokens + the members of all sets and classes)."""
+    if isinstance(after.dtype, (pl.Categorical, pl.Enum)):
+        after = after.cast(pl.String)
+    if after.dtype.is_float():
+        after = after.fill_nan(None)
+    if after.dtype == pl.String and len(after):
+        after = after.set(after == "", None)
+    tokens = after.unique(maintain_order=True)
+    values = _Values(before, tokens, how)
+    place = pl.Series(np.arange(len(tokens)))
+    present = tokens.is_not_null()
+    row = after.replace_strict(tokens.filter(present), place.filter(present), default=None, return_dtype=pl.Int64)
+    none = int(np.flatnonzero(~present.to_numpy())[0]) if not present.all() else 0
+    decoder = _Decoder(values, how)
+    for i, (raw, plain) in enumerate(zip(shown(tokens), values.tokens, strict=True)):
+        decoder.read(i, raw, plain)
+    return decoder.done(before.name, values.codes.fill_null(values.size - 1).to_numpy(), row.fill_null(none).to_numpy())
+
+
+class _Decoder:
+    """Reads tokens one by one."""
+
+    def __init__(self, values: _Values, how: Reading) -> None:
+        self.values, self.how = values, how
+        self.low: list[int] = []
+        self.high: list[int] = []
+        self.keys: list[np.ndarray] = []
+        self.facts: list[tuple[int, bool, bool, bool, float, float]] = []  # same, star, blank, coarse, losses
+        self.node: np.ndarray | None = None
+        self.labels: dict[str, list[tuple[int, int]]] = {}
+        self.certain = True
+        self.span = 1.0
+        if values.position is not None and values.size > 1:
+            self.span = float(values.position[-1] - values.position[0]) or 1.0
+        if isinstance(how.hierarchy, Hierarchy):
+            found = how.hierarchy.resolve(values.texts, "")
+            self.node = found.node
+            for level in range(1, found.node.shape[0]):
+                for number, text in enumerate(found.labels[level]):
+                    if text:
+                        self.labels.setdefault(text, []).append((level, number))
+
+    def read(self, token: int, raw: str | None, plain: str | None) -> None:
+        """One token: what it may be, all readings together."""
+        known = self.values.number.get(plain, -1)
+        low, high, members = 0, -1, np.zeros(0, np.int64)
+        losses = [0.0] if known >= 0 else []
+        coarse = False
+        if known >= 0:
+            low = high = known
+        everything = raw == self.how.star and self.how.kind != "centers"
+        blank = raw is None and self.how.blank
+        if everything or blank:
+            low, high = 0, self.values.size - 1
+            losses = [1.0] if everything or known < 0 else [0.0, 1.0]
+            known = -1 if everything else known
+        elif raw is not None and raw != "":
+            found = self._coarser(raw)
+            if found is not None:
+                a, b, members, more = found
+                losses, coarse = [*losses, *more], True
+                if known >= 0:
+                    members = np.unique(np.concatenate([members, [known]]))
+                low, high = a, b
+        self.low.append(low)
+        self.high.append(high)
+        if members.size:
+            self.keys.append(token * np.int64(self.values.size) + np.sort(members))
+        self.facts.append((known, everything, blank, coarse, min(losses, default=0.0), max(losses, default=0.0)))
+
+    def _coarser(self, raw: str) -> tuple[int, int, np.ndarray, list[float]] | None:
+        """(low, high, members, losses) of a label, a range or a set; None where the text is none."""
+        none = np.zeros(0, np.int64)
+        size = max(self.values.size - 1, 1)
+        if self.node is not None:
+            classes = self.labels.get(raw, [])
+            parts = [np.flatnonzero(self.node[level] == number) for level, number in classes]
+            losses = [(p.size - 1) / size for p in parts]
+            return (0, -1, np.unique(np.concatenate(parts)), losses) if parts else None
+        if self.how.kind == "hierarchy" and isinstance(self.how.hierarchy, str):
+            self.certain = False
+            inside = _GENERATED[self.how.hierarchy](raw, self.values)
+            if inside is None or not inside.size:
+                return None
+            return 0, -1, inside, [0.0, 1.0]
+        if self.how.kind != "ranges":
+            return None
+        found = _parsed(raw)
+        if isinstance(found, RangeOf):
+            ends = self._ends(found)
+            if ends is None or self.values.position is None:
+                return None
+            inside = np.flatnonzero((self.values.position >= ends[0]) & (self.values.position <= ends[1]))
+            low, high = (int(inside[0]), int(inside[-1])) if inside.size else (0, -1)
+            return low, high, none, [min((ends[1] - ends[0]) / self.span, 1.0)]
+        if not isinstance(found, SetOf):
+            return None
+        inside = np.array(sorted({self._code(text) for text in found.values} - {-1}), np.int64)
+        return (0, -1, inside, [(inside.size - 1) / size]) if inside.size else None
+
+    def _code(self, text: str | None) -> int:
+        return (
+            (self.values.size - 1 if self.values.missing else -1) if text is None else self.values.by_text.get(text, -1)
+        )
+
+    def _ends(self, found: RangeOf) -> tuple[float, float] | None:
+        line = self.values.position
+        ends = []
+        for text in (found.low, found.high):
+            at = self._code(text)
+            number = _as_number(text) if at < 0 and text is not None else None
+            if line is None or (at < 0 and number is None):
+                return None
+            ends.append(float(line[at]) if number is None else number - self.values.zero)
+        return (ends[0], ends[1]) if ends[0] <= ends[1] else None
+
+    def done(self, name: str, before: np.ndarray, after: np.ndarray) -> Column:
+        """All tokens read."""
+        same, star, blank, coarse, least, most = zip(*self.facts, strict=True) if self.facts else ((),) * 6
+        return Column(
+            name=name,
+            before=before,
+            after=after,
+            values=self.values.size,
+            low=np.array(self.low, np.int64),
+            high=np.array(self.high, np.int64),
+            keys=np.concatenate(self.keys) if self.keys else np.zeros(0, np.int64),
+            same=np.array(same, np.int64),
+            star=np.array(star, bool),
+            blank=np.array(blank, bool),
+            coarse=np.array(coarse, bool),
+            least=np.array(least, float),
+            most=np.array(most, float),
+            position=self.values.position,
+            node=self.node,
+            how="recomputed" if self.certain else "checked for consistency",
+        )
+
+
+def _parsed(raw: str) -> str | SetOf | RangeOf | None:
+    """A text of a column of sets or ranges; None where it is none that such a column has."""
+    try:
+        return parse(raw)
+    except InputError:
+        return None
+
+
+def _line(values: pl.Series) -> tuple[np.ndarray, float] | None:
+    """Where distinct values lie, float64, and what was taken off all of them; None where there is no such line.
+
+    Text counts as numbers or days where every one is written as such.  Equal or too near values have no line.
+    """
+    if not len(values):
+        return None
+    zero = 0.0
+    if isinstance(values.dtype, pl.Enum):
+        line = values.to_physical().cast(pl.Float64).rank("dense").cast(pl.Float64).to_numpy() - 1
+    elif values.dtype == pl.String:
+        texts = values.to_list()
+        found = [float(t) if re.search(NUMBER, t) else None for t in texts]
+        if any(x is None for x in found):
+            found = [_as_day(text) for text in texts]
+        if any(x is None for x in found):
+            return None
+        line = np.array(found, float)
+    elif values.dtype.is_temporal() or values.dtype.is_integer():
+        whole = values.to_physical().to_list()
+        if values.dtype.is_integer() and max(map(abs, whole)) > 2**53:
+            zero = float(min(whole))
+            whole = [v - min(whole) for v in whole]
+        line = np.array(whole, float)
+    elif values.dtype.is_numeric() or values.dtype == pl.Boolean:
+        line = values.cast(pl.Float64, strict=False).fill_null(math.nan).to_numpy()
+    else:
+        return None
+    return (line, zero) if np.isfinite(line).all() and np.unique(line).size == line.size else None
+
+
+def _as_number(text: str) -> float | None:
+    try:
+        number = float(text) if "_" not in text else math.nan
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _as_day(text: str) -> float | None:
+    try:
+        return float(datetime.date.fromisoformat(text).toordinal() - 719163) if len(text) == 10 else None
+    except ValueError:
+        return None
+
+
+def _between(raw: str, values: _Values) -> np.ndarray | None:
+    """``18 .. 25``: values from the one to the other."""
+    low, dots, high = raw.partition(" .. ")
+    a, b = _as_number(low), _as_number(high)
+    if not dots or a is None or b is None or values.position is None:
+        return None
+    slack = 1e-14 * max(abs(a), abs(b))
+    line = values.position[: values.size - values.missing]
+    return np.flatnonzero((line >= a - slack) & (line <= b + slack))
+
+
+def _alphabetic(raw: str, values: _Values) -> np.ndarray | None:
+    """``Adams .. Baker and 12 more``, ``Adams, Baker``: values from the one to the other in the order of text."""
+    texts = [t for t in values.texts if t is not None]
+    for mark in (" .. ", ", "):
+        pieces = raw.split(mark)
+        for cut in range(1, len(pieces)):
+            low, high = mark.join(pieces[:cut]), mark.join(pieces[cut:])
+            if mark == " .. ":
+                high = high.rpartition(" and ")[0]
+            if low in values.by_text and high in values.by_text:
+                if mark == ", ":
+                    return np.array([values.by_text[low], values.by_text[high]], np.int64)
+                return np.array([values.by_text[t] for t in texts if low <= t <= high], np.int64)
+    return None
+
+
+def _tile(raw: str, values: _Values) -> np.ndarray | None:
+    """``x..x y..y``: places in a rectangle, sides included; a side left out is open."""
+    try:
+        spans = [[float(v) if v else s for v, s in zip(p.split(".."), (-math.inf, math.inf), strict=True)]
+                 for p in raw.split(" ")]  # fmt: skip
+        (x0, x1), (y0, y1) = spans
+    except ValueError:
+        return None
+    places = np.array([[float(v) for v in t.split(" ")] for t in values.texts if t is not None])
+    if not places.size:
+        return None
+    x, y = places[:, 0], places[:, 1]
+    along = np.zeros(x.size, bool)
+    for turn in (-360.0, 0.0, 360.0):
+        along |= (x + turn >= x0) & (x + turn <= x1)
+    return np.flatnonzero(along & (y >= y0) & (y <= y1))
+
+
+_GENERATED = {"labels": _alphabetic, "intervals": _between, "tiles": _tile}

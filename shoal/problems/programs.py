@@ -1,0 +1,74 @@
+"""Linear and integer programs by HiGHS, which releases the interpreter while it works; scipy's own call does not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import highspy
+import numpy as np
+from scipy.sparse import csr_array
+
+
+@dataclass(frozen=True, eq=False)
+class Solved:
+    """What came out.
+
+    x         float64[n], or None where nothing was found
+    bound     no solution costs less
+    finished  solved to the end, or proved infeasible (then x is None)
+    """
+
+    x: np.ndarray | None
+    bound: float
+    finished: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """low <= matrix x <= high: csr_array[r, n], float64[r] twice."""
+
+    matrix: csr_array
+    low: np.ndarray
+    high: np.ndarray
+
+
+def solve(
+    cost: np.ndarray, rows: Limits, lower: np.ndarray, upper: np.ndarray, *, whole: bool, seconds: float | None = None
+) -> Solved:
+    """Least cost x with lower <= x <= upper, float64[n] each; whole numbers if asked for."""
+    program = highspy.HighsLp()
+    r, n = rows.matrix.shape
+    program.num_col_, program.num_row_ = n, r
+    program.col_cost_ = np.asarray(cost, np.float64)
+    program.col_lower_, program.col_upper_ = np.asarray(lower, np.float64), np.asarray(upper, np.float64)
+    program.row_lower_, program.row_upper_ = np.asarray(rows.low, np.float64), np.asarray(rows.high, np.float64)
+    program.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+    program.a_matrix_.start_ = rows.matrix.indptr
+    program.a_matrix_.index_ = rows.matrix.indices
+    program.a_matrix_.value_ = rows.matrix.data
+    if whole:
+        program.integrality_ = [highspy.HighsVarType.kInteger] * n
+    solver = highspy.Highs()
+    solver.setOptionValue("output_flag", False)
+    solver.setOptionValue("mip_rel_gap", 0.0)
+    if seconds is not None:
+        solver.setOptionValue("time_limit", max(seconds, 0.01))
+    solver.passModel(program)
+    solver.run()
+    status = solver.getModelStatus()
+    known = (
+        highspy.HighsModelStatus.kOptimal,
+        highspy.HighsModelStatus.kInfeasible,
+        highspy.HighsModelStatus.kTimeLimit,
+    )
+    if status not in known:  # HiGHS 1.15 loses some small programs on the way back from presolve
+        solver.setOptionValue("presolve", "off")
+        solver.clearSolver()
+        solver.run()
+        status = solver.getModelStatus()
+    info = solver.getInfo()
+    x = np.array(solver.getSolution().col_value) if info.primal_solution_status == 2 else None
+    bound = info.mip_dual_bound if whole else info.objective_function_value
+    infeasible = status == highspy.HighsModelStatus.kInfeasible
+    done = infeasible or status == highspy.HighsModelStatus.kOptimal
+    return Solved(None if infeasible else x, float(bound) if np.isfinite(bound) else -np.inf, done)

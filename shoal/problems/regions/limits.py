@@ -1,0 +1,243 @@
+"""Regions under maxima: no region above so many people, so many areas, or one of those that are kept apart.
+
+A union of regions may break a maximum, so a partition of everything need not exist: areas may have to stay out.  What
+is asked for is, in this order, the least weight left out, the fewest areas left out, then the objectives.  An area
+that is above a maximum by itself is a region of its own where it meets the thresholds, and no other joins it.
+
+Components whose connected eligible sets can be listed are solved by integer programs, one for each aim, to the optimum.
+Elsewhere the sets are those that the search met, cut back to the maxima where they break them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from shoal.problems.regions.bounds import CountBound, count_bound
+from shoal.problems.regions.graph import Graph, induced
+from shoal.problems.regions.search import improve
+from shoal.problems.regions.sets import Pool, Sets
+from shoal.problems.regions.task import Clock, Task, relabelled
+
+_LISTED = 10  # components of so many areas are listed by "auto"
+_CHUNK = 100  # areas of larger ones that are looked at together
+_MET = 1_500  # sets of a search that are chosen from at most
+_BRANCHES = 1
+_NO_CAP = 2**62
+
+
+class Limits(NamedTuple):
+    """values int64[n, c] of every area; most int64[c], the largest sum a region of several areas may have."""
+
+    values: np.ndarray
+    most: np.ndarray
+
+    def of(self, nodes: np.ndarray) -> Limits:
+        """Of some areas."""
+        return Limits(np.ascontiguousarray(self.values[nodes]), self.most)
+
+    def allow(self, members: np.ndarray) -> bool:
+        """Whether these areas may be a region: one alone, or none of the sums above its maximum."""
+        return len(members) == 1 or bool((self.values[members].sum(axis=0) <= self.most).all())
+
+
+def limited(
+    task: Task, bound: CountBound, label: np.ndarray, limits: Limits, whole: bool
+) -> tuple[np.ndarray, dict[str, Any]]:
+    """Regions that keep the maxima, -1 for areas that none of them takes; and what is known about them.
+
+    label  a partition that keeps everything else
+    whole  list the sets of every component, if that can be done, else of small ones
+    """
+    found = np.full(task.n, -1, np.int64)
+    clock = Clock.of(task.seconds)
+    proved, fresh = 0, 0
+    size = np.bincount(bound.component)
+    for c in range(len(size)):
+        nodes = np.flatnonzero(bound.component == c)
+        listed = Sets.of(task, nodes, clock, _NO_CAP) if whole or len(nodes) <= _LISTED else None
+        if listed is not None:
+            own = limits.of(nodes)
+            kept = [s for s in listed.sets if own.allow(s)]
+            parts = choose(task, nodes, kept, task.objective, None)
+            proved += len(nodes)
+        else:
+            parts = []
+            for chunk in _chunks(task.graph, label, nodes):
+                parts += _from_search(task, chunk, label[chunk], limits)
+        for members in parts:
+            found[members] = fresh
+            fresh += 1
+    _absorb(task.graph, found, limits)
+    out = found < 0
+    details = {
+        "left_out_by_maxima": int(out.sum()),
+        "areas_settled_under_maxima": proved,
+        "above_a_maximum_alone": int((limits.values > limits.most).any(axis=1).sum()),
+    }
+    return relabelled(found), details
+
+
+def choose(
+    task: Task, nodes: np.ndarray, sets: Sequence[np.ndarray], objective: tuple[str, ...], branches: int | None
+) -> list[np.ndarray]:
+    """Disjoint sets (places in ``nodes``) that leave out least weight, then fewest areas, then are best; as areas.
+
+    Every area may stay out as a set of its own that counts for nothing else.
+    """
+    real = len(sets)
+    listed = Sets(task, nodes, [*sets, *(np.array([i]) for i in range(len(nodes)))])
+    alone = np.zeros(real + len(nodes))
+    alone[real:] = 1
+    usable = np.arange(real + len(nodes))
+    answer: list[int] = []
+    weight = np.concatenate([np.zeros(real), task.features[nodes, 0].astype(float)])
+    for name in ("weight", "areas", *objective):
+        if name in ("max", "excess"):
+            worth = np.where(alone > 0, 0.0, listed.worth(name))
+            steps = np.unique(worth[usable])
+            low, high = 0, len(steps) - 1
+            while low < high:
+                middle = (low + high) // 2
+                tried = listed.solve(np.zeros(len(worth)), usable[worth[usable] <= steps[middle]], branches)
+                if tried is None:
+                    low = middle + 1
+                else:
+                    high, answer = middle, tried[0]
+            usable = usable[worth[usable] <= steps[high]]
+            continue
+        cost = weight if name == "weight" else alone if name == "areas" else listed.worth(name) * (alone == 0)
+        if not cost[usable].any():
+            continue
+        solved = listed.solve(cost, usable, branches)
+        if solved is None:
+            break
+        answer, total = solved
+        exact = name in ("weight", "areas", "count")
+        listed.rows.append((cost, total + (0.5 if exact else 1e-7 * max(1.0, abs(total)))))
+    return [nodes[listed.sets[s]] for s in answer if s < real]
+
+
+def _chunks(g: Graph, label: np.ndarray, nodes: np.ndarray) -> list[np.ndarray]:
+    """The areas of a component in unions of whole parts, neighbours together, of about ``_CHUNK`` areas each."""
+    if len(nodes) <= _CHUNK:
+        return [nodes]
+    parts: dict[int, list[int]] = {}
+    for v in nodes.tolist():
+        parts.setdefault(int(label[v]), []).append(v)
+    left = dict(parts)
+    chunks: list[np.ndarray] = []
+    while left:
+        waiting = [next(iter(left))]
+        chunk: list[int] = []
+        while waiting and len(chunk) < _CHUNK:
+            p = waiting.pop(0)
+            if p not in left:
+                continue
+            members = left.pop(p)
+            chunk += members
+            beside = np.concatenate([g.indices[g.indptr[v] : g.indptr[v + 1]] for v in members])
+            waiting += [q for q in dict.fromkeys(label[beside].tolist()) if q in left]
+        chunks.append(np.array(sorted(chunk)))
+    return chunks
+
+
+def _from_search(task: Task, nodes: np.ndarray, label: np.ndarray, limits: Limits) -> list[np.ndarray]:
+    """Regions of some areas, chosen from those that the search meets there."""
+    mask = np.zeros(task.n, np.bool_)
+    mask[nodes] = True
+    g, _ = induced(task.graph, mask)
+    part = Task(
+        g, np.ascontiguousarray(task.features[nodes]), task.need, task.ways,
+        np.ascontiguousarray(task.geo[nodes]) if len(task.geo) else task.geo, task.objective, None, task.effort, None,
+        task.state,
+    )  # fmt: skip
+    own = limits.of(nodes)
+    pool = Pool()
+    begun = relabelled(label)
+    pool.add(begun)
+    bound = count_bound(part, steps=2_000)
+    for name in ("sumsq", "count"):
+        begun = improve(part, bound, begun, None, (name,), pool)
+        pool.add(begun)
+    met: dict[bytes, np.ndarray] = {}
+    for members in reversed(list(pool.sets.values())):
+        for kept in [members] if own.allow(members) else _cut_back(part, members, own):
+            if len(met) < _MET:
+                met.setdefault(kept.tobytes(), kept)
+    for v in np.flatnonzero((part.weights >= part.need).all(axis=1)).tolist():
+        if part.ways == 1:
+            met.setdefault(np.array([v]).tobytes(), np.array([v]))
+    return choose(task, nodes, list(met.values()), task.objective, _BRANCHES)
+
+
+def _cut_back(task: Task, members: np.ndarray, limits: Limits) -> list[np.ndarray]:
+    """An eligible connected rest of a region that is above a maximum, or nothing.
+
+    Areas go one by one, the first whose loss leaves the rest connected and eligible, the heaviest of the broken sum
+    first.
+    """
+    from shoal.problems.regions.merge import eligible_rows
+
+    inside = members
+    while not limits.allow(inside):
+        over = limits.values[inside].sum(axis=0) > limits.most
+        order = np.argsort(-limits.values[inside][:, over].max(axis=1), kind="stable")
+        for i in order.tolist():
+            rest = np.delete(inside, i)
+            total = task.features[rest].sum(axis=0, keepdims=True)
+            if len(rest) and eligible_rows(total, task.need, task.ways)[0] and _hangs_together(task.graph, rest):
+                inside = rest
+                break
+        else:
+            return []
+    return [inside]
+
+
+def _hangs_together(g: Graph, nodes: np.ndarray) -> bool:
+    inside, reached = set(nodes.tolist()), [int(nodes[0])]
+    inside.discard(reached[0])
+    for v in reached:
+        for u in g.indices[g.indptr[v] : g.indptr[v + 1]].tolist():
+            if u in inside:
+                inside.discard(u)
+                reached.append(u)
+    return not inside
+
+
+def _absorb(g: Graph, label: np.ndarray, limits: Limits) -> None:
+    """Areas left out join a region beside them that has room, as long as one has; in place.
+
+    A region of one area that is above a maximum has room for nothing.
+    """
+    if not (label >= 0).any():
+        return
+    total = np.zeros((int(label.max()) + 1, limits.values.shape[1]), np.int64)
+    held = label >= 0
+    np.add.at(total, label[held], limits.values[held])
+    waiting = np.flatnonzero(~held).tolist()
+    changed = True
+    while changed:
+        changed = False
+        for v in [v for v in waiting if label[v] < 0]:
+            beside = np.unique(label[g.indices[g.indptr[v] : g.indptr[v + 1]]])
+            for r in beside[beside >= 0].tolist():
+                if (total[r] + limits.values[v] <= limits.most).all():
+                    label[v] = r
+                    total[r] += limits.values[v]
+                    changed = True
+                    break
+
+
+def placed(task: Task, label: np.ndarray) -> tuple[Task, np.ndarray]:
+    """The task on the areas that are in a region, and their regions."""
+    held = label >= 0
+    g, nodes = induced(task.graph, held)
+    geo = np.ascontiguousarray(task.geo[nodes]) if len(task.geo) else task.geo
+    made = Task(
+        g, np.ascontiguousarray(task.features[nodes]), task.need, task.ways, geo, task.objective, None, task.effort,
+        task.seconds, task.state,
+    )  # fmt: skip
+    return made, relabelled(label[held])

@@ -1,0 +1,104 @@
+"""Ed25519 signatures on certificates: who holds the private key vouches for what nobody can recompute."""
+
+from __future__ import annotations
+
+import base64
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from shoal.errors import InputError, MissingDependencyError
+from shoal.model.record import canonical
+
+ALGORITHM = "Ed25519"
+
+
+def _library() -> Any:
+    try:
+        from cryptography.hazmat.primitives import serialization
+        from cryptography.hazmat.primitives.asymmetric import ed25519
+    except ImportError:
+        raise MissingDependencyError.needed("cryptography", "a signature", "sign") from None
+    return serialization, ed25519
+
+
+def make_key(path: str | Path) -> tuple[Path, Path]:
+    """Write a new private key (mode 0600, PEM) and beside it the public one, KEY.pub; returns both paths.
+
+    InputError when one of the files is there already: a key is never written over.
+    """
+    serialization, ed25519 = _library()
+    path = Path(path)
+    public = path.with_name(path.name + ".pub")
+    for file in (path, public):
+        if file.exists() or file.is_symlink():
+            raise InputError(f"{str(file)!r} is there already; a key is never written over, name another file")
+    if not path.parent.is_dir():
+        raise InputError(f"there is no folder {str(path.parent)!r} to write a key into; make it first")
+    key = ed25519.Ed25519PrivateKey.generate()
+    private = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    shown = key.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as secret:
+        secret.write(private)
+    with open(public, "xb") as open_to_all:
+        open_to_all.write(shown)
+    return path, public
+
+
+def sign(record: Mapping[str, Any], key: str | Path) -> dict[str, Any]:
+    """A record with a signature on everything else in it."""
+    private = private_key(key)
+    bare = {k: v for k, v in record.items() if k != "signature"}
+    value = base64.b64encode(private.sign(canonical(bare))).decode()
+    return {**bare, "signature": {"algorithm": ALGORITHM, "value": value}}
+
+
+def signed_by(record: Mapping[str, Any], public: str | Path) -> bool:
+    """Whether a record holds a signature made with the private key that belongs to a public one."""
+    from cryptography.exceptions import InvalidSignature
+
+    key = public_key(public)
+    found = record.get("signature")
+    if not isinstance(found, Mapping) or found.get("algorithm") != ALGORITHM or set(found) != {"algorithm", "value"}:
+        return False
+    try:
+        key.verify(base64.b64decode(str(found["value"]), validate=True), canonical(record, ("signature",)))
+    except (InvalidSignature, ValueError):
+        return False
+    return True
+
+
+def private_key(path: str | Path) -> Any:
+    """The private key in a PEM file; InputError when there is none."""
+    serialization, ed25519 = _library()
+    try:
+        key = serialization.load_pem_private_key(_read(path), password=None)
+    except (ValueError, TypeError):
+        raise InputError(
+            f"{Path(path).name!r} holds no private key without a password; shoal keygen KEY makes one"
+        ) from None
+    if not isinstance(key, ed25519.Ed25519PrivateKey):
+        raise InputError(f"{Path(path).name!r} holds a private key of another kind than {ALGORITHM}")
+    return key
+
+
+def public_key(path: str | Path) -> Any:
+    """The public key in a PEM file; InputError when there is none."""
+    serialization, ed25519 = _library()
+    try:
+        key = serialization.load_pem_public_key(_read(path))
+    except ValueError:
+        raise InputError(f"{Path(path).name!r} holds no public key; shoal keygen KEY writes it as KEY.pub") from None
+    if not isinstance(key, ed25519.Ed25519PublicKey):
+        raise InputError(f"{Path(path).name!r} holds a public key of another kind than {ALGORITHM}")
+    return key
+
+
+def _read(path: str | Path) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except OSError:
+        raise InputError(f"there is no key file {str(path)!r} that can be read") from None

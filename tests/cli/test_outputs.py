@@ -1,0 +1,273 @@
+"""What every command may write, and where: one table of commands, one table of harm."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import polars as pl
+import pytest
+
+import shoal
+from shoal.cli import main
+from shoal.errors import InputError, PolicyError
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+class Line(NamedTuple):
+    """A command that works without outputs, its outputs (flag, a good name), and the files it reads."""
+
+    words: list[str]
+    outputs: list[tuple[str, str]]
+    read: list[str]
+
+
+LINES = {
+    "anonymize": Line(
+        ["anonymize", "t.csv", "--policy", "p.toml", "--effort", "fast"],
+        [("-o", "r.csv"), ("--certificate", "c.json"), ("--report", "r.html")],
+        ["t.csv", "p.toml", "h.csv"],
+    ),
+    "labels": Line(
+        ["labels", "t.csv", "--label", "q", "--k", "2", "--names", "n.txt"],
+        [("-o", "x.csv"), ("--certificate", "c.json"), ("--hierarchy", "tree.csv"), ("--picture", "p.svg")],
+        ["t.csv", "n.txt"],
+    ),
+    "intervals": Line(
+        ["intervals", "t.csv", "--value", "x", "--k", "2", "--names", "n.txt"],
+        [("-o", "x.csv"), ("--certificate", "c.json"), ("--hierarchy", "tree.csv"), ("--picture", "p.svg")],
+        ["t.csv", "n.txt"],
+    ),
+    "regions": Line(
+        ["regions", "t.csv", "e.csv", "--weight", "w", "--k", "2", "--id", "q"],
+        [("-o", "x.csv"), ("--dissolved", "d.geojson"), ("--map", "m.html"), ("--png", "m.png"),
+         ("--certificate", "c.json")],
+        ["t.csv", "e.csv"],
+    ),
+    "tiles": Line(
+        ["tiles", "t.csv", "--x", "x", "--y", "y", "--k", "2"],
+        [("-o", "x.csv"), ("--tiles", "t.geojson"), ("--table", "out.csv"), ("--map", "m.html"),
+         ("--certificate", "c.json")],
+        ["t.csv"],
+    ),
+    "gather": Line(
+        ["gather", "t.csv", "--columns", "q,x", "--r", "2", "--hierarchy", "q=h.csv"],
+        [("-o", "x.csv"), ("--assignments", "a.csv"), ("--plot", "p.png"), ("--choices", "c.png"),
+         ("--certificate", "c.json")],
+        ["t.csv", "h.csv"],
+    ),
+    "cellular": Line(
+        ["cellular", "t.csv", "--columns", "q,x", "--r", "2", "--hierarchy", "q=h.csv"],
+        [("-o", "x.csv"), ("--assignments", "a.csv"), ("--plot", "p.png"), ("--choices", "c.png"),
+         ("--certificate", "c.json")],
+        ["t.csv", "h.csv"],
+    ),
+    "explore": Line(
+        ["explore", "t.csv", "--policy", "p.toml", "--k", "2"], [("-o", "e.html")], ["t.csv", "p.toml"]
+    ),
+    "init": Line(["init", "t.csv"], [("-o", "new.toml")], ["t.csv"]),
+}  # fmt: skip
+WORKING = {"anonymize", "labels", "intervals", "init"}  # no compiler: what they write is looked at too
+EVERY = [(name, flag, good) for name, line in LINES.items() for flag, good in line.outputs]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    rows = [(f"a{i % 4}", i % 6, i % 5, 2, "pq"[i % 2]) for i in range(24)]
+    pl.DataFrame(rows, schema=["q", "x", "y", "w", "s"], orient="row").write_csv("t.csv")
+    (tmp_path / "h.csv").write_text("".join(f"a{i};{'low' if i < 2 else 'high'};any\n" for i in range(4)))
+    (tmp_path / "e.csv").write_text("u,v\na0,a1\na1,a2\na2,a3\n")
+    (tmp_path / "n.txt").write_text("".join(f"group {i}\n" for i in range(24)))
+    (tmp_path / "p.toml").write_text(
+        'quasi_identifiers = ["q"]\nsensitive = ["s"]\nk = 2\npublish = "hierarchy"\nhierarchies = {q = "h.csv"}\n'
+    )
+    return tmp_path
+
+
+@pytest.fixture
+def shoal_run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    def run(*words: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["shoal", *words])
+        with pytest.raises(SystemExit) as left:
+            main()
+        shown = capsys.readouterr()
+        return int(left.value.code or 0), shown.out, shown.err
+
+    return run
+
+
+def bad_places(folder: Path, good: str) -> list[tuple[str, str]]:
+    """(place, what is said) for everything that is no new or regular file with a known ending."""
+    ending = "".join(Path(good).suffixes)
+    os.mkfifo(folder / f"pipe{ending}")
+    (folder / f"folder{ending}").mkdir()
+    (folder / f"null{ending}").symlink_to("/dev/null")
+    return [
+        ("/dev/null", "is a device"),
+        (f"null{ending}", "is a device"),
+        (f"pipe{ending}", "is a pipe"),
+        (f"folder{ending}", "is a folder"),
+        (f"nowhere/{good}", "make it first"),
+        ("x.docx", "is written as"),
+        ("x.gpkg", "is written as"),
+        ("x", "is written as"),
+    ]
+
+
+def state(folder: Path) -> dict[str, bytes]:
+    return {p.name: p.read_bytes() for p in folder.iterdir() if p.is_file() and not p.is_symlink()}
+
+
+@pytest.mark.parametrize(("name", "flag", "good"), EVERY)
+def test_no_output_does_harm(folder: Path, shoal_run: Run, name: str, flag: str, good: str) -> None:
+    line = LINES[name]
+    ending = "".join(Path(good).suffixes)
+    for place, says in bad_places(folder, good):
+        before = state(folder)
+        status, _, err = shoal_run(*line.words, flag, place)
+        assert (status, says in err) == (2, True), (place, err)
+        assert state(folder) == before
+        assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
+    for source in line.read:
+        link, hard = folder / f"link{ending}", folder / f"hard{ending}"
+        for place in (link, hard):
+            place.unlink(missing_ok=True)
+        link.symlink_to(folder / source)
+        os.link(folder / source, hard)
+        for place in (link, hard, folder / source) if Path(source).suffix == ending else (link, hard):
+            before = state(folder)
+            status, _, err = shoal_run(*line.words, flag, str(place), "--force")
+            assert (status, "is a file that is read" in err) == (2, True), (place, err)
+            assert state(folder) == before
+    (folder / good).write_text("there already")
+    before = state(folder)
+    status, _, err = shoal_run(*line.words, flag, good)
+    assert (status, "say --force" in err) == (2, True), err
+    assert state(folder) == before
+
+
+@pytest.mark.parametrize("name", [n for n, line in LINES.items() if len(line.outputs) > 1])
+def test_no_two_outputs_are_one_file(folder: Path, shoal_run: Run, name: str) -> None:
+    line = LINES[name]
+    for i, (flag, good) in enumerate(line.outputs):
+        for other, name_too in line.outputs[:i]:
+            if Path(good).suffix == Path(name_too).suffix:
+                status, _, err = shoal_run(
+                    *line.words, flag, "same" + Path(good).suffix, other, f"./same{Path(good).suffix}"
+                )
+                assert (status, "named for two outputs" in err) == (2, True), err
+    assert not list(folder.glob("same*"))
+
+
+@pytest.mark.parametrize("name", sorted(WORKING))
+def test_force_replaces_and_a_private_table_stays_private(folder: Path, shoal_run: Run, name: str) -> None:
+    line = LINES[name]
+    wanted = [word for pair in line.outputs for word in pair]
+    for _, good in line.outputs:
+        (folder / good).write_text("there already")
+        (folder / good).chmod(0o640)
+    umask = os.umask(0o022)
+    try:
+        status, _, err = shoal_run(*line.words, *wanted, "--force")
+        assert status == 0, err
+        for _, good in line.outputs:
+            assert stat.S_IMODE((folder / good).stat().st_mode) == 0o640, good
+            assert (folder / good).read_text() != "there already"
+            (folder / good).unlink()
+        (folder / "t.csv").chmod(0o600)
+        status, _, err = shoal_run(*line.words, *wanted)
+        assert status == 0, err
+        for _, good in line.outputs:
+            assert stat.S_IMODE((folder / good).stat().st_mode) == 0o600, good
+    finally:
+        os.umask(umask)
+
+
+def test_python_replaces_unless_told_not_to(folder: Path) -> None:
+    release = shoal.anonymize("t.csv", quasi_identifiers=["q"], insensitive=["x", "y", "w", "s"], k=2, effort="fast")
+    release.write("r.csv")
+    release.write("r.csv")
+    release.report("r.html")
+    with pytest.raises(PolicyError, match="exists already"):
+        release.write("r.csv", overwrite=False)
+    with pytest.raises(PolicyError, match="exists already"):
+        release.report("r.html", overwrite=False)
+    for place in ("t.csv", "x.docx", "/dev/null"):
+        with pytest.raises(InputError):
+            release.write(place)
+        with pytest.raises(InputError):
+            release.report(place)
+
+
+def test_a_demo_is_replaced_by_a_demo_only(folder: Path, shoal_run: Run) -> None:
+    (folder / "people.csv").write_text("mine\n")
+    status, _, err = shoal_run("demo", "-o", ".")
+    assert (status, "say --force" in err) == (2, True)
+    assert (folder / "people.csv").read_text() == "mine\n"
+
+
+def test_reproduce_replaces_nothing(folder: Path, shoal_run: Run) -> None:
+    (folder / "names.png").write_text("mine")
+    status, _, err = shoal_run("reproduce", "names", "-o", ".")
+    assert (status, "say --force" in err) == (2, True)
+    (folder / "file").write_text("")
+    status, _, err = shoal_run("reproduce", "names", "-o", "file")
+    assert (status, "is no folder" in err) == (2, True)
+
+
+def test_a_column_without_a_role_is_refused_in_flags(folder: Path, shoal_run: Run) -> None:
+    table = pl.read_csv("t.csv").with_columns(contact=pl.Series([f"zq{i}@zq.org" for i in range(24)]))
+    table.write_csv("m.csv")
+    words = ["anonymize", "m.csv", "--quasi", "q", "--sensitive", "s", "--k", "2", "--effort", "fast", "--json"]
+    status, out, err = shoal_run(*words)
+    said = json.loads(out)["error"]
+    assert status == 2
+    assert "'contact': 24 of 24 values looked at have the form of e-mail addresses" in said
+    for flag in ("--identifiers", "--quasi", "--sensitive", "--insensitive"):
+        assert flag in said
+    assert "zq" not in out + err
+    assert "=[" not in said
+    status, out, err = shoal_run(*words, "--insensitive", "contact")
+    assert status == 0, err
+    facts = json.loads(out)
+    assert facts["carried"]["insensitive"] == ["contact"]
+    assert (facts["carried"]["alone"]["contact"], facts["carried"]["together"]) == (24, 24)
+    assert "single out 24 of 24 rows" in facts["warnings"][0]
+    record = json.loads(Path(facts["certificate_file"]).read_text())
+    assert record["policy"]["insensitive"] == ["contact"]
+    assert record["carried"]["together"] == 24
+
+
+def test_messages_name_flags(folder: Path, shoal_run: Run) -> None:
+    for words, flag in (
+        (["--k", "2"], "say --quasi"),
+        (["--quasi", "q"], "say --k 5, or --l 3"),
+        (["--quasi", "q", "--l", "2"], "set --sensitive"),
+    ):
+        status, _, err = shoal_run("anonymize", "t.csv", *words)
+        assert (status, flag in err) == (2, True), err
+
+
+def test_a_value_of_few_rows_is_not_named(folder: Path, shoal_run: Run) -> None:
+    (folder / "few.csv").write_text("q,s\n" + "a,zqgout\n" * 4 + "a,b\na,c\na,d\n")
+    words = ["anonymize", "few.csv", "--quasi", "q", "--sensitive", "s", "--l", "2"]
+    status, _, err = shoal_run(*words, "--k", "5")
+    assert (status, "has one value that is 57.1 %" in err, "zq" in err) == (3, True, False)
+    status, _, err = shoal_run(*words, "--k", "4")
+    assert (status, "zqgout" in err) == (3, True)
+
+
+def test_excel_is_refused_before_the_work(folder: Path, shoal_run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shoal.problems.tables.group", lambda *_, **__: pytest.fail("work was done"))
+    (folder / "long.csv").write_text("q,s\n" + f"a,{'x' * 40_000}\n" * 24)
+    (folder / "case.csv").write_text("q,s,S\n" + "a,b,c\n" * 24)
+    for table, says in (("long.csv", "32,767"), ("case.csv", "takes the columns")):
+        status, _, err = shoal_run("anonymize", table, "--quasi", "q", "--sensitive", "s", "--k", "2", "-o", "r.xlsx")
+        assert (status, says in err) == (2, True), err

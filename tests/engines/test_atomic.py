@@ -1,0 +1,225 @@
+"""Faults at every open, write, sync and rename: the complete verified pair, or what was there before."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import shoal
+from shoal.engines import atomic
+from shoal.engines.atomic import Piece, clear_stale, publish_text, publish_together
+from shoal.errors import InputError
+
+ROOT = Path(__file__).parents[2]
+FRAME = pl.DataFrame({"q": ["a", "a", "b", "c"] * 5, "s": ["p", "q"] * 10})
+ASKED: dict[str, Any] = {"quasi_identifiers": ["q"], "sensitive": ["s"], "k": 5, "effort": "fast"}
+
+
+@pytest.fixture(scope="module")
+def release() -> shoal.Release:
+    return shoal.anonymize(FRAME, **ASKED)
+
+
+def state(folder: Path) -> dict[str, bytes]:
+    return {p.name: p.read_bytes() for p in folder.iterdir()}
+
+
+class Fault:
+    """Raises at the n-th call of one function of the system, and counts the calls."""
+
+    def __init__(self, honest: Any, at: int, number: int) -> None:
+        self.honest, self.at, self.number, self.calls = honest, at, number, 0
+
+    def __call__(self, *given: Any, **more: Any) -> Any:
+        self.calls += 1
+        if self.calls == self.at:
+            raise OSError(self.number, os.strerror(self.number))
+        return self.honest(*given, **more)
+
+
+PLACES = [
+    "os.replace",
+    "os.fsync",
+    "os.link",
+    "os.chmod",
+    "tempfile.mkstemp",
+    "builtins.open",
+    "pathlib.Path.write_text",
+]
+
+
+def faults() -> Iterator[tuple[str, int]]:
+    for place in PLACES:
+        for at in (1, 2, 3, 4):
+            yield place, at
+
+
+@pytest.mark.parametrize("before", [False, True], ids=["new", "replaced"])
+@pytest.mark.parametrize(("place", "at"), list(faults()))
+def test_a_fault_leaves_a_verified_pair_or_what_was_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, release: shoal.Release, place: str, at: int, before: bool
+) -> None:
+    target = tmp_path / "r.csv"
+    beside = tmp_path / "r.certificate.json"
+    if before:
+        target.write_text("old release")
+        beside.write_text("old certificate")
+    old = state(tmp_path)
+    holder, name = place.rsplit(".", 1)
+    owner: Any = {"os": os, "tempfile": atomic.tempfile, "builtins": __import__("builtins")}.get(holder, Path)
+    number = errno.ENOSPC if at % 2 else errno.EACCES
+    fault = Fault(getattr(owner, name), at, number)
+    failed = None
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, name, lambda *a, **m: fault(*a, **m))
+        try:
+            release.write(target)
+        except OSError as error:
+            failed = error
+    if failed is None:
+        assert shoal.verify(target, beside).holds
+        assert set(state(tmp_path)) == {"r.csv", "r.certificate.json"}
+    else:
+        assert state(tmp_path) == old
+        assert ".part" not in str(failed)
+
+
+def test_every_fault_was_met(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, release: shoal.Release) -> None:
+    """The places above are those a write passes: two renames, three syncs and more."""
+    (tmp_path / "r.csv").write_text("old")
+    seen = {}
+    for name in ("replace", "fsync", "link", "chmod"):
+        seen[name] = Fault(getattr(os, name), 0, 0)
+        monkeypatch.setattr(os, name, seen[name])
+    release.write(tmp_path / "r.csv")
+    assert {name: fault.calls for name, fault in seen.items()} == {"replace": 2, "fsync": 4, "link": 1, "chmod": 2}
+
+
+def test_a_full_disk_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "fsync", Fault(os.fsync, 1, errno.ENOSPC))
+    with pytest.raises(OSError, match=r"no space left in .* for 'x.json'; nothing was changed"):
+        publish_text(tmp_path / "x.json", "{}")
+    assert state(tmp_path) == {}
+
+
+KILLED = """
+import os, signal, sys
+import polars as pl, shoal
+honest, calls = os.replace, 0
+def replace(*given):
+    global calls
+    calls += 1
+    if calls == AT:
+        os.kill(os.getpid(), signal.SIGKILL)
+    honest(*given)
+os.replace = replace
+frame = pl.DataFrame({"q": ["a", "a", "b", "c"] * 5, "s": ["p", "q"] * 10})
+shoal.anonymize(frame, quasi_identifiers=["q"], sensitive=["s"], k=5, effort="fast").write("r.csv")
+"""
+
+
+@pytest.mark.parametrize("at", [1, 2])
+def test_a_kill_between_the_renames_is_recognized(tmp_path: Path, release: shoal.Release, at: int) -> None:
+    other = shoal.anonymize(FRAME.head(12), **ASKED)
+    beside = other.write(tmp_path / "r.csv")
+    old = state(tmp_path)
+    time.sleep(1.1)  # the certificate states its time in whole seconds
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    run = subprocess.run(
+        [sys.executable, "-c", KILLED.replace("AT", str(at))], cwd=tmp_path, env=environment, timeout=120, check=False
+    )
+    assert run.returncode == -9
+    found = shoal.verify(tmp_path / "r.csv", beside)
+    if at == 1:
+        assert found.holds
+        assert {n: b for n, b in state(tmp_path).items() if n in old} == old
+    else:
+        check, holds, said = found.findings[0]
+        assert (check, holds) == ("file", False)
+        assert "the certificate belongs to another version of this release" in said
+        assert "the certificate is the older" in said
+    assert any(name.startswith(".shoal-") for name in state(tmp_path))
+    release.write(tmp_path / "r.csv")
+    assert set(state(tmp_path)) == {"r.csv", "r.certificate.json"}, "temporaries of the dead stay"
+    assert shoal.verify(tmp_path / "r.csv", beside).holds
+
+
+def test_only_our_stale_temporaries_go(tmp_path: Path) -> None:
+    host = atomic._host()
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    names = {
+        f".shoal-{dead.pid}-{host}-a.part.csv": False,  # its process is dead
+        f".shoal-{dead.pid}-00000000-a.part.csv": True,  # of another machine, and young
+        f".shoal-{os.getppid()}-{host}-b.part": True,  # its process lives
+        f".shoal-{os.getpid()}-{host}-c.part.csv": True,
+        ".shoal-abc.part.csv": True,
+        ".shoal-notes.txt": True,
+        "x.part.csv": True,
+    }
+    for name in names:
+        (tmp_path / name).write_text("x")
+    old = [".shoal-old.part.csv", f".shoal-{dead.pid}-00000000-o.part"]
+    for name in old:
+        (tmp_path / name).write_text("x")
+        os.utime(tmp_path / name, (0, 0))
+    os.utime(tmp_path / ".shoal-notes.txt", (0, 0))
+    clear_stale(tmp_path)
+    assert set(state(tmp_path)) == {name for name, stays in names.items() if stays}
+
+
+def test_modes_and_links(tmp_path: Path) -> None:
+    def mode(path: Path) -> int:
+        return stat.S_IMODE(path.stat().st_mode)
+
+    umask = os.umask(0o022)
+    try:
+        new = tmp_path / "new.json"
+        publish_text(new, "1")
+        assert mode(new) == 0o644
+        for kept in (0o600, 0o640, 0o444):
+            new.chmod(kept)
+            publish_text(new, "2")
+            assert mode(new) == kept
+        publish_text(tmp_path / "closed.json", "3", closed=0o077)
+        assert mode(tmp_path / "closed.json") == 0o600
+    finally:
+        os.umask(umask)
+    real, link = tmp_path / "real.json", tmp_path / "folder" / "link.json"
+    link.parent.mkdir()
+    real.write_text("old")
+    link.symlink_to(real)
+    publish_text(link, "through")
+    assert link.is_symlink()
+    assert real.read_text() == "through"
+    round_trip = tmp_path / "round.json"
+    round_trip.symlink_to(round_trip)
+    with pytest.raises((InputError, OSError)):
+        publish_text(round_trip, "x")
+
+
+def test_an_interruption_between_renames_takes_all_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
+    one.write_text("old")
+    honest, calls = os.replace, []
+
+    def replace(*given: Any) -> None:
+        calls.append(given)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        honest(*given)
+
+    monkeypatch.setattr(os, "replace", replace)
+    with pytest.raises(KeyboardInterrupt):
+        publish_together([Piece(one, lambda p: p.write_text("new")), Piece(two, lambda p: p.write_text("new"))])
+    assert state(tmp_path) == {"one": b"old"}

@@ -1,0 +1,233 @@
+"""Who a column names: by its name, by its values, on real tables and on thirty made-up columns; and Excel's types."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import polars as pl
+import pytest
+
+import shoal
+from shoal.engines.carried import counts_of
+from shoal.engines.propose import propose
+from shoal.engines.recognize import by_name, by_values
+from shoal.errors import InputError
+
+DATA = Path(__file__).parents[3] / "shared" / "data"
+N = 60
+
+
+def thirty() -> pl.DataFrame:
+    """Made-up columns, their values without any form that would tell what they are unless it must."""
+    few = [i % 3 for i in range(N)]
+    code = [f"{i * 7919 % 100003:05d}" for i in range(N)]
+    return pl.DataFrame(
+        {
+            "full_name": [f"N{c}" for c in code], "emailAddress": code, "Phone2": code, "fax_no": code, "SSN": code,
+            "MRN": code, "health_plan_number": code, "account_no": code, "license_plate": code, "vin": code,
+            "device_serial": code, "website": code, "ip": code, "fingerprint": code, "photo": code,
+            "street_address": code, "patient_id": code, "relationship": few, "BirthPlace": few, "NHS": few,
+            "zip": few, "age": few, "dateOfBirth": few, "county": few, "diagnosis": few, "income": few,
+            "shipping_description": few, "voltage": few, "flagged": few, "latency": few,
+        }
+    )  # fmt: skip
+
+
+EXPECTED = {
+    **dict.fromkeys(thirty().columns[:17], "identifier"),
+    "relationship": ("quasi-identifier", "something others may know"),
+    "BirthPlace": ("quasi-identifier", "a place"),
+    "NHS": "insensitive",
+    "zip": ("quasi-identifier", "zip code"),
+    "age": ("quasi-identifier", "age"),
+    "dateOfBirth": ("quasi-identifier", "birth date"),
+    "county": ("quasi-identifier", "a place"),
+    "diagnosis": "sensitive",
+    "income": "sensitive",
+    **dict.fromkeys(["shipping_description", "voltage", "flagged", "latency"], "insensitive"),
+}
+
+
+def test_thirty_columns(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    thirty().write_csv(path)
+    found = {c.name: c for c in propose(path)}
+    for name, wanted in EXPECTED.items():
+        role, why = wanted if isinstance(wanted, tuple) else (wanted, "")
+        assert (found[name].role, why in found[name].reason) == (role, True), (name, found[name])
+    assert "plate" in found["license_plate"].reason
+
+
+@pytest.mark.parametrize(
+    ("texts", "what"),
+    [
+        (["ann@example.org", "b.c@d.co.uk", ""], "e-mail"),
+        (["https://a.org/x", "www.b.org"], "web"),
+        (["192.168.0.1", "10.0.0.255"], "network addresses"),
+        (["2001:db8::1", "fe80::1:2:3"], "network addresses"),
+        (["00:1A:2b:3c:4D:5e"], "network devices"),
+        (["123-45-6789", "078-05-1120"], "social security"),
+        (["1M8GDM9AXKP042788", "11111111111111111"], "vehicle"),
+        (["DE89 3704 0044 0532 0130 00", "GB82WEST12345698765432"], "account"),
+        (["4111 1111 1111 1111", "5500000000000004"], "account"),
+        (["123e4567-e89b-12d3-a456-426614174000"], "unique identifiers"),
+        (["(212) 555-0100", "212-555-0101", "+49 30 123456", "030/1234567"], "telephone"),
+        (["faces/1.jpg", "x.PNG"], "pictures"),
+        (["12 Main Street", "7 Old Oak Ave.", "1600 Pennsylvania Avenue NW"], "street"),
+        (["Hauptstraße 5", "Lange Str. 12a"], "street"),
+        (["2020-01-02", "2020-12-31 10:00"], "dates"),
+    ],
+)
+def test_values_are_told_by_their_form(texts: list[str], what: str) -> None:
+    found = by_values(texts)
+    assert found is not None
+    assert what in found.what
+    for text in texts:
+        assert not text or text not in found.reason
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["12:30", "23:59:59"], ["1.2.3", "4.5.6.7.8"], ["100-200", "300-400"], ["12345678901", "98765432109"],
+        ["flu", "cold"], ["-73.935242", "40.73061"], ["1M8GDM9A1KP042788"], ["999-00-0000"], ["a@b"],
+        ["10115", "01234"],
+    ],
+)  # fmt: skip
+def test_other_values_are_not(texts: list[str]) -> None:
+    assert by_values(texts) is None
+
+
+OTHERS = """product drug_name education_num ship tip skip platform plan capital-gain mailing stage average hotel
+            model_key_figure"""
+
+
+@pytest.mark.parametrize("name", OTHERS.split())
+def test_other_names_are_not(name: str) -> None:
+    found = by_name(name)
+    assert found is None or found.role != "identifier", found
+
+
+@pytest.mark.parametrize(
+    ("file", "wanted"),
+    [
+        (
+            "adult/adult.csv",
+            {
+                "age": "quasi-identifier", "sex": "quasi-identifier", "race": "quasi-identifier",
+                "marital-status": "quasi-identifier", "education": "quasi-identifier",
+                "native-country": "quasi-identifier", "workclass": "quasi-identifier",
+                "occupation": "quasi-identifier", "salary-class": "sensitive",
+            },
+        ),
+        (
+            "diabetes_hospital/diabetic_data.csv.gz",
+            {
+                "encounter_id": "identifier", "patient_nbr": "identifier", "race": "quasi-identifier",
+                "gender": "quasi-identifier", "age": "quasi-identifier", "diag_1": "sensitive",
+                "num_medications": "sensitive", "insulin": "insensitive", "metformin": "insensitive",
+            },
+        ),
+    ],
+)  # fmt: skip
+def test_real_tables(file: str, wanted: dict[str, str]) -> None:
+    if not (DATA / file).exists():
+        pytest.skip("the real data sets are not beside the project")
+    found = {c.name: c for c in propose(DATA / file)}
+    assert {name: found[name].role for name in wanted} == wanted
+    if "patient_nbr" in wanted:
+        assert any("several rows" in w for w in found["patient_nbr"].warnings)
+        assert not any("several rows" in w for w in found["encounter_id"].warnings)
+
+
+ASKED: dict[str, Any] = {"quasi_identifiers": ["q"], "k": 2, "effort": "fast"}
+
+
+def carrying(values: list[Any]) -> pl.DataFrame:
+    return pl.DataFrame({"q": ["a"] * len(values), "note": values})
+
+
+@pytest.mark.parametrize("engine", ["polars", "pandas", "arrow", "duckdb"])
+def test_five_percent_and_no_more(engine: str) -> None:
+    connection = duckdb.connect()
+    kinds = {
+        "polars": lambda f: f,
+        "pandas": lambda f: f.to_pandas(),
+        "arrow": lambda f: f.to_arrow(),
+        "duckdb": lambda f: connection.from_arrow(f.to_arrow()),
+    }
+    repeated = [i % 3 for i in range(95)]
+    fine = shoal.anonymize(kinds[engine](carrying([*repeated, 10, 11, 12, 13, 14])), **ASKED)
+    assert fine.carried.as_dict() == {"columns": ["note"], "insensitive": [], "alone": {"note": 5}, "together": 5}
+    assert "single out 5 of 100 rows" in fine.carried.warning
+    over = carrying([*repeated[:-1], 10, 11, 12, 13, 14, 15])
+    with pytest.raises(InputError, match=r"'note': 6.0 % of the rows hold a value that no other row holds"):
+        shoal.anonymize(kinds[engine](over), **ASKED)
+    kept = shoal.anonymize(kinds[engine](over), **ASKED, insensitive=["note"])
+    assert kept.carried.named == ("note",)
+    with pytest.raises(InputError, match="social security"):
+        shoal.anonymize(kinds[engine](carrying(["123-45-6789", "078-05-1120"] * 50)), **ASKED)
+
+
+def test_columns_together() -> None:
+    frame = pl.DataFrame({"q": ["a"] * 40, "x": [i % 8 for i in range(40)], "y": [i % 5 for i in range(40)]})
+    found = shoal.anonymize(frame, **ASKED).carried
+    assert (dict(found.alone), found.together) == ({"x": 0, "y": 0}, 40)
+    assert shoal.anonymize(frame.drop("y"), **ASKED).carried.warning == ""
+
+
+def test_counts_against_a_count_by_hand() -> None:
+    for values in ([1.0, -0.0, 0.0, None, None, 2.5], ["a", "a", "b", None], [True, False, True], [[1], [1], [2]]):
+        series = pl.Series(values)
+        held: dict[str, int] = {}
+        for value in values:
+            shown = repr(0.0 if value == 0 else value)
+            held[shown] = held.get(shown, 0) + 1
+        assert counts_of(series) == (sum(n == 1 for n in held.values()), len(held))
+
+
+def everything() -> dict[str, list[Any]]:
+    """Two values of every type a table may hold."""
+    day = dt.datetime(2020, 1, 2, 3, 4, 5)
+    return {
+        "int": [1, 2], "big": [2**60 + 1, 2**60 + 3], "float": [0.1 + 0.2, 1e300], "infinite": [float("inf"), 1.5],
+        "bool": [True, False], "date": [day.date(), dt.date(2021, 1, 1)], "old": [dt.date(1850, 1, 1), day.date()],
+        "second": [day, day.replace(day=3)], "micro": [day.replace(microsecond=123_457), day],
+        "zone": [day.replace(tzinfo=dt.UTC), day.replace(day=3, tzinfo=dt.UTC)], "time": [day.time(), dt.time(0)],
+        "span": [dt.timedelta(hours=1), dt.timedelta(days=3)], "decimal": [Decimal("1.10"), Decimal("2.50")],
+        "text": ["007", "=1+1"], "link": ["http://a.b/c", "mailto:x"], "control": ["a\rb", "_x0041_"],
+        "list": [[1], [2]], "bytes": [b"a", b"b"], "struct": [{"a": 1}, {"a": 2}],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("role", ["quasi", "starred", "gap", "carried"])
+@pytest.mark.parametrize("kind", everything())
+def test_excel_gives_back_or_refuses_before_the_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, role: str
+) -> None:
+    """A column of every type, published, wholly starred, with missing values, or carried."""
+    one, two = everything()[kind]
+    values = {"quasi": [one, one, one, one, two, two], "starred": [one, two], "gap": [one, one, None, None, two, two]}
+    held = values.get(role, [one, one, two, two])
+    frame = pl.DataFrame({"c": held, "s": ["p", "q"] * (len(held) // 2), "t": ["x"] * len(held)})
+    path = tmp_path / "t.parquet"
+    frame.write_parquet(path)
+    quasi = ["t"] if role == "carried" else ["c", "t"]
+    asked: dict[str, Any] = {"quasi_identifiers": quasi, "sensitive": ["s"], "k": 2, "effort": "fast"}
+    if role == "carried":
+        asked["insensitive"] = ["c"]
+    from shoal.pipeline import prepare
+
+    if kind in ("list", "bytes", "struct"):
+        monkeypatch.setattr("shoal.problems.tables.group", lambda *_, **__: pytest.fail("work was done"))
+        with pytest.raises(InputError, match="'c'"):
+            prepare(path, **asked, target=tmp_path / "r.xlsx")
+        return
+    release = prepare(path, **asked, target=tmp_path / "r.xlsx")
+    beside = release.write(tmp_path / "r.xlsx")
+    for found in (shoal.verify(tmp_path / "r.xlsx", beside), shoal.verify(tmp_path / "r.xlsx", beside, path)):
+        assert found.holds, [f for f in found.findings if not f[1]]

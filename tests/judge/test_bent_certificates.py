@@ -1,0 +1,127 @@
+"""A bent certificate is refused in words or judged; it never makes a false statement one that was recomputed."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import shoal
+from shoal.errors import CertificateError, InputError, VerificationError
+from shoal.judge.file import seal
+from tests.fuzz.certificates import bent
+
+LINES = "age,zip,d,note\n" + "".join(f"{20 + i % 7},{1230 + i % 3},{'xyz'[i % 3]},n{i % 2}\n" for i in range(24))
+TREE = [["1230", "123"], ["1231", "123"], ["1232", "12x"]]
+
+
+def made(folder: Path, publish: str = "stars") -> tuple[Path, Path, Path, dict[str, Any]]:
+    source, out = folder / "t.csv", folder / "r.csv"
+    source.write_text(LINES)
+    more: dict[str, Any] = {"hierarchies": {"zip": TREE}} if publish == "hierarchy" else {}
+    release = shoal.anonymize(
+        source,
+        quasi_identifiers=["age", "zip"],
+        sensitive=["d"],
+        k=3,
+        l=2,
+        publish=publish,
+        effort="fast",
+        seed=1,
+        **more,
+    )
+    record = release.write(out)
+    return source, out, record, more.get("hierarchies", {})
+
+
+@pytest.mark.parametrize("publish", ["stars", "hierarchy", "ranges", "centers"])
+def test_only_refusals_and_verdicts_come_back(tmp_path: Path, publish: str) -> None:
+    source, out, record, trees = made(tmp_path, publish)
+    genuine = json.loads(record.read_text())
+    truth = {f.check: f for f in shoal.verify(out, record, source, hierarchies=trees).findings}
+    passed = 0
+    for seed in range(150):
+        record.write_bytes(bent(genuine, random.Random(f"{publish} {seed}")))
+        try:
+            with_original = seed % 2
+            verdict = shoal.verify(
+                out, record, source if with_original else None, hierarchies=trees if with_original else None
+            )
+        except (InputError, CertificateError, VerificationError):
+            continue
+        json.dumps(verdict.as_dict(), allow_nan=False)
+        if not verdict.holds:
+            continue
+        passed += 1
+        facts = json.loads(record.read_text())
+        for f in verdict.findings:
+            if f.how == "recomputed" and f.check in ("cost", "loss, ncp", "loss, stars"):
+                assert f.found == truth[f.check].found
+        assert facts["stars"] == genuine["stars"]
+        assert facts["changed"] == genuine["changed"]
+        assert facts["release"]["sha256"] == genuine["release"]["sha256"]
+        if with_original and publish != "centers":
+            assert facts["loss"]["ncp"] == pytest.approx(genuine["loss"]["ncp"])
+            assert facts["certificate"]["cost"] == pytest.approx(genuine["certificate"]["cost"])
+    assert passed < 75
+
+
+FORGED: dict[str, Any] = {
+    "ncp": lambda r: r["loss"].update(ncp=0),
+    "cost": lambda r: r["certificate"].update(cost=0, lower_bound=0, ratio=1.0, optimal=True),
+    "unit": lambda r: r["certificate"].update(unit="bananas"),
+    "level": lambda r: r["privacy"].update(l=9),
+    "a level gone": lambda r: r["privacy"].pop("l"),
+    "changed": lambda r: r["changed"].update(age=r["changed"]["age"] + 1),
+    "suppressed tuples": lambda r: r["loss"].update(suppressed_tuples=0),
+    "optimal": lambda r: r["certificate"].update(optimal=not r["certificate"]["optimal"]),
+    "identifier": lambda r: r["policy"].update(identifiers=["note"]),
+    "another column": lambda r: r["policy"].update(identifiers=["name"]),
+}
+
+
+@pytest.mark.parametrize("publish", ["stars", "hierarchy", "ranges"])
+@pytest.mark.parametrize("what", FORGED)
+def test_with_the_original_no_number_can_be_forged(tmp_path: Path, publish: str, what: str) -> None:
+    source, out, record, trees = made(tmp_path, publish)
+    facts = json.loads(record.read_text())
+    FORGED[what](facts)
+    record.write_text(json.dumps(facts | {"seal": seal(facts)}))
+    assert not shoal.verify(out, record, source, hierarchies=trees).holds
+
+
+def test_what_is_only_stated_is_said_to_be(tmp_path: Path) -> None:
+    source, out, record, _ = made(tmp_path)
+    facts = json.loads(record.read_text())
+    cost = facts["certificate"]["cost"]
+    facts["certificate"].update(lower_bound=cost, ratio=1.0, optimal=True)
+    facts["policy"]["sensitive"] = []
+    facts["policy"]["privacy"] = [{"model": "KAnonymity", "k": 2}]
+    facts["privacy"] = {"k": facts["privacy"].get("k", 3)}
+    record.write_text(json.dumps(facts | {"seal": seal(facts)}))
+    found = {f.check: f for f in shoal.verify(out, record, source).findings}
+    assert found["bound"].how == "stated"
+    assert found["what was asked"].how == "stated"
+    assert "'d'" in found["what was asked"].found
+    assert found["signature"].how == "stated"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['{"release": 1, "release": 2}', '{"a": NaN}', '{"a": 1e999}', '{"a":' * 60 + "1" + "}" * 60, '{"a": "\\ud800"}'],
+)
+def test_json_that_can_be_read_in_two_ways_is_refused(tmp_path: Path, text: str) -> None:
+    _, out, record, _ = made(tmp_path)
+    record.write_text(text)
+    with pytest.raises(InputError, match="not a certificate file"):
+        shoal.verify(out, record)
+
+
+def test_a_certificate_of_another_problem_is_named_as_such(tmp_path: Path) -> None:
+    _, out, record, _ = made(tmp_path)
+    record.write_text('{"problem": "labels", "certificate": {"cost": 1, "lower_bound": 1}}')
+    with pytest.raises(InputError, match="not one of a release"):
+        shoal.verify(out, record)

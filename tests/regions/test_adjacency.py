@@ -1,0 +1,240 @@
+"""Neighbours of polygons that were simplified one by one, and the systems their coordinates are in."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from shoal.engines import geography as geo
+from shoal.engines.adjacency import adjacency
+from shoal.engines.shapes import neighbors
+from shoal.errors import InputError, PolicyError
+from tests.regions.test_geography import grid, named, square
+
+shapely = pytest.importorskip("shapely")
+DATA = Path(__file__).parents[3] / "shared" / "data"
+
+
+def bricks(width, height, seed):
+    """Shapes of a wall of bricks whose shared borders wind, their rings of shared points; and who is next to whom."""
+    rng = np.random.default_rng(seed)
+    lines = {}
+
+    def line(a, b):
+        """Points from corner a to corner b, the same both ways."""
+        if (a, b) not in lines:
+            t = np.linspace(0, 1, 41)[:, None]
+            bend = np.cumsum(rng.normal(0, 0.006, (41, 2)), axis=0)
+            bend = (bend - t * bend[-1] - (1 - t) * bend[0]) * np.sin(np.pi * t) ** 2
+            lines[a, b] = np.array(a) * (1 - t) + np.array(b) * t + bend
+            lines[b, a] = lines[a, b][::-1]
+        return lines[a, b][:-1]
+
+    shapes, corners = [], {}
+    for y in range(height):
+        for x in range(width):
+            at = 2 * x + y % 2
+            around = [(at, y), (at + 1, y), (at + 2, y), (at + 2, y + 1), (at + 1, y + 1), (at, y + 1), (at, y)]
+            ring = np.concatenate([line(a, b) for a, b in pairwise(around)])
+            for a, b in pairwise(around):
+                corners.setdefault(frozenset((a, b)), []).append(len(shapes))
+            shapes.append([[np.roll(ring, int(rng.integers(len(ring))), axis=0)]])
+    return shapes, {tuple(areas) for areas in corners.values() if len(areas) == 2}
+
+
+def simplified(shapes, tolerance):
+    """Each polygon by itself, as a careless export does."""
+    made = []
+    for shape in shapes:
+        ring = shapely.simplify(shapely.Polygon(shape[0][0]), tolerance).exterior
+        made.append([[np.array(ring.coords)[:-1]]])
+    return made
+
+
+def pairs_of(found):
+    return {tuple(pair) for pair in found.pairs.tolist()}
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("tolerance", [0.02, 0.04])
+def test_polygons_simplified_alone_keep_all_their_neighbors(seed, tolerance):
+    shapes, truth = bricks(9, 8, seed)
+    drawn = simplified(shapes, tolerance)
+    assert len(neighbors(drawn)) < 0.7 * len(truth)  # sides in common are lost
+    found = adjacency(drawn, geographic=False)
+    assert pairs_of(found) == truth
+    assert 0 < found.tolerance <= 4 * tolerance
+    assert found.overlaps > 0
+    assert found.slivers > 0
+
+
+def test_borders_of_one_set_of_lines_need_no_tolerance():
+    shapes, truth = bricks(5, 4, 7)
+    found = adjacency(shapes, geographic=False)
+    assert pairs_of(found) == truth
+    assert found.tolerance == 0
+    assert found[2:] == (0, 0, 0, 0)
+
+
+def test_a_river_wider_than_the_tolerance_is_not_crossed():
+    shapes, truth = bricks(6, 6, 1)
+    east = {i for i in range(36) if i % 6 >= 3}
+    apart = [
+        [[ring + np.array([1.5, 0.0]) if i in east else ring for ring in shape[0]]] for i, shape in enumerate(shapes)
+    ]
+    found = adjacency(simplified(apart, 0.02), geographic=False)
+    assert found.tolerance < 0.5
+    assert pairs_of(found) == {(a, b) for a, b in truth if (a in east) == (b in east)}
+    joined = adjacency(simplified(apart, 0.02), geographic=False, tolerance=1.6)
+    assert any((a in east) != (b in east) for a, b in pairs_of(joined))
+
+
+def test_corners_beside_an_empty_place_are_no_borders():
+    """Three squares around a missing fourth: those across meet in a point."""
+    ring = lambda x, y: [[np.array(square(x, y)[:-1], float)]]  # noqa: E731
+    shapes = [ring(0, 0), ring(1, 0), ring(0, 1)]
+    assert pairs_of(adjacency(shapes, geographic=False)) == {(0, 1), (0, 2)}
+    assert pairs_of(adjacency(shapes, geographic=False, tolerance=0.05)) == {(0, 1), (0, 2)}
+
+
+def test_sides_that_meet_at_another_area_s_corner():
+    """A long side beside two short ones: no side in common, all the same a border."""
+    long = [[np.array([[0, 0], [2, 0], [2, 1], [0, 1]], float)]]
+    short = [[[np.array(square(x, 1)[:-1], float)]] for x in (0, 1)]
+    assert pairs_of(adjacency([long, *short], geographic=False)) == {(0, 1), (0, 2), (1, 2)}
+
+
+def test_a_town_drawn_over_its_county_is_told_and_moves_no_border():
+    county, town = [[np.array(square(0, 0, 10)[:-1], float)]], [[np.array(square(4, 4)[:-1], float)]]
+    beside = [[np.array([[11, 0], [20, 0], [20, 10], [11, 10]], float)]]
+    found = adjacency([county, town, beside], geographic=False)
+    assert found.overlaps == 1
+    assert found.tolerance == 0
+    assert pairs_of(found) <= {(0, 1)}
+
+
+def test_holes_and_crossed_rings_are_counted():
+    frame = [[np.array(square(0, 0, 3)[:-1], float), np.array(square(1, 1)[:-1], float)]]
+    bow = [[np.array([[3, 0], [4, 1], [4, 0], [3, 1]], float)]]
+    found = adjacency([frame, bow], geographic=False)
+    assert (found.holes, found.repaired) == (1, 1)
+
+
+def test_a_hundred_and_eighty_degrees_is_no_border(tmp_path):
+    """Squares all around the globe: the last is next to the first, and an area on both sides lies between them."""
+    held = grid(36, 1)
+    for i, feature in enumerate(held["features"]):
+        low = -180 + 10 * i
+        feature["properties"]["id"] = f"{i:02}"
+        feature["geometry"]["coordinates"] = [[[low, 60], [low + 10, 60], [low + 10, 70], [low, 70], [low, 60]]]
+    path = tmp_path / "globe.geojson"
+    path.write_text(json.dumps(held))
+    found = geo.read(path)
+    assert len(found.edges) == 36
+    assert ("00", "35") in named(found)
+    both = grid(1, 1)
+    both["features"][0]["geometry"] = {
+        "type": "MultiPolygon",
+        "coordinates": [[[[179, 51], [180, 51], [180, 52], [179, 52], [179, 51]]],
+                        [[[-180, 51], [-176, 51], [-176, 52], [-180, 52], [-180, 51]]]],
+    }  # fmt: skip
+    path.write_text(json.dumps(both))
+    assert np.allclose(geo.read(path).centers(), [[-178.5, 51.5]])
+
+
+def test_sectors_at_a_pole_have_two_neighbors_each(tmp_path):
+    held = grid(12, 1)
+    for i, feature in enumerate(held["features"]):
+        low = -180 + 30 * i
+        feature["properties"]["id"] = f"{i:02}"
+        feature["geometry"]["coordinates"] = [[[low, 80], [low + 30, 80], [low + 30, 90], [low, 90], [low, 80]]]
+    path = tmp_path / "pole.geojson"
+    path.write_text(json.dumps(held))
+    assert np.bincount(geo.read(path).edges.ravel()).tolist() == [2] * 12
+
+
+def in_albers(held):
+    """A GeoJSON in EPSG:5070, metres, that says so."""
+    import pyproj
+
+    turn = pyproj.Transformer.from_crs(4326, 5070, always_xy=True)
+    moved = json.loads(json.dumps(held))
+    for feature in moved["features"]:
+        feature["geometry"]["coordinates"] = [
+            [list(turn.transform(x - 80, y + 40)) for x, y in ring] for ring in feature["geometry"]["coordinates"]
+        ]
+    moved["crs"] = {"type": "name", "properties": {"name": "urn:ogc:def:crs:EPSG::5070"}}
+    return moved
+
+
+@pytest.mark.parametrize("ending", ["geojson", "gpkg", "shp"])
+def test_the_stated_system_is_honored(tmp_path, ending):
+    pytest.importorskip("pyproj")
+    pyogrio = pytest.importorskip("pyogrio")
+    held = in_albers(grid(3, 2))
+    path = tmp_path / f"map.{ending}"
+    if ending == "geojson":
+        path.write_text(json.dumps(held))
+    else:
+        pyogrio.raw.write(
+            path, shapely.to_wkb(shapely.from_geojson([json.dumps(f["geometry"]) for f in held["features"]])),
+            [np.array([f["properties"]["id"] for f in held["features"]], object)], np.array(["id"], object),
+            geometry_type="Polygon", crs="EPSG:5070",
+        )  # fmt: skip
+    found = geo.read(path)
+    assert found.degrees is True
+    assert found.geographic()
+    assert len(found.edges) == 7
+    assert np.allclose(found.centers()[0], [-79.5, 40.5], atol=1e-2)
+    assert any("EPSG:5070" in said for said in found.said)
+
+
+def test_systems_that_cannot_be_are_refused(tmp_path):
+    pytest.importorskip("pyproj")
+    path = tmp_path / "map.geojson"
+    path.write_text(json.dumps(grid(2, 2) | {"crs": {"type": "name", "properties": {"name": "EPSG:99999"}}}))
+    with pytest.raises(InputError, match="'EPSG:99999', which is not known"):
+        geo.read(path)
+    held = in_albers(grid(2, 2))
+    path.write_text(
+        json.dumps(held | {"crs": {"type": "name", "properties": {"name": "urn:ogc:def:crs:OGC:1.3:CRS84"}}})
+    )
+    with pytest.raises(InputError, match="states degrees"):
+        geo.read(path)
+    del held["crs"]
+    path.write_text(json.dumps(held))
+    found = geo.read(path)
+    assert not found.geographic()
+    assert "taken as a plane" in found.said[0]
+
+
+@pytest.mark.skipif(not DATA.exists(), reason="the real data are not beside the project")
+def test_real_zip_codes_simplified_alone():
+    folder = DATA / "zip_graph_ri"
+    table, drawn = geo.read(folder / "nodes.csv", folder / "edges.csv"), geo.read(folder / "boundaries.geojson")
+    rough = []
+    for name in drawn.ids:
+        whole = shapely.MultiPolygon([(p[0], p[1:]) for p in drawn.shapes[name]]).simplify(0.001)
+        parts = getattr(whole, "geoms", [whole])
+        rough.append([[np.array(r.coords)[:-1] for r in (p.exterior, *p.interiors)] for p in parts])
+    found = {tuple(sorted((drawn.ids[a], drawn.ids[b]))) for a, b in adjacency(rough, geographic=True).pairs.tolist()}
+    assert len(neighbors(rough)) < 0.8 * len(table.edges)
+    assert len(named(table) ^ found) <= 0.03 * len(table.edges)
+
+
+def test_lost_zeros_of_a_table_beside_polygons(tmp_path):
+    held = grid(3, 1)
+    for feature in held["features"]:
+        feature["properties"]["id"] = "0" + str(int(feature["properties"]["id"]) + 1)
+    (tmp_path / "map.geojson").write_text(json.dumps(held))
+    (tmp_path / "n.csv").write_text("id,w\n1,1\n2,1\n3,1\n")
+    found = geo.read(tmp_path / "n.csv", shapes=tmp_path / "map.geojson")
+    assert found.ids == ("01", "02", "03")
+    assert len(found.edges) == 2
+    assert any("leading zeros of 3 ids of the areas restored" in said for said in found.said)
+    with pytest.raises(PolicyError, match="did you mean 'leave-out'"):
+        geo.read(tmp_path / "n.csv", shapes=tmp_path / "map.geojson", unmatched="leaveout")

@@ -1,0 +1,193 @@
+"""What regions may be asked for besides thresholds, against exhaustive search with the options mixed."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shoal.errors import InfeasibleError, PolicyError
+from shoal.problems.regions import merge
+from tests.oracles.regions import connected, meets
+
+PATH = [(i, i + 1) for i in range(7)]
+
+
+def choices(n, edges, weights, ks, allowed):
+    """Every set of disjoint connected regions of 0..n-1 that meet the thresholds and are allowed; () among them."""
+    regions = [
+        set(r)
+        for size in range(1, n + 1)
+        for r in combinations(range(n), size)
+        if meets(r, weights, ks) and connected(r, edges) and allowed(r)
+    ]
+
+    def extend(start, taken):
+        yield []
+        for i in range(start, len(regions)):
+            if not regions[i] & taken:
+                for rest in extend(i + 1, taken | regions[i]):
+                    yield [regions[i], *rest]
+
+    return extend(0, set())
+
+
+@st.composite
+def asked(draw):
+    """A small connected graph and options of every kind."""
+    n = draw(st.integers(3, 7))
+    edges = {(draw(st.integers(0, i - 1)), i) for i in range(1, n)}
+    edges |= {
+        tuple(sorted(e)) for e in draw(st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)), max_size=4))
+    }
+    edges = sorted((a, b) for a, b in edges if a != b)
+    two = draw(st.booleans())
+    weights = draw(st.lists(st.lists(st.integers(0, 6), min_size=1 + two, max_size=1 + two), min_size=n, max_size=n))
+    ks = [draw(st.integers(1, 8)), *([draw(st.integers(1, 5))] if two else [])]
+    pick = lambda values: st.none() | st.lists(values, min_size=n, max_size=n)  # noqa: E731
+    return {
+        "n": n, "edges": edges, "weights": weights, "ks": ks,
+        "exclude": draw(pick(st.sampled_from([False, False, False, True]))),
+        "boundaries": draw(pick(st.sampled_from("aaab"))),
+        "apart": draw(pick(st.sampled_from(["", "", "u", "v"]))),
+        "fixed": draw(st.none() | st.sampled_from(edges)),
+        "at_most": draw(st.none() | st.integers(2, 14)),
+        "areas": draw(st.none() | st.integers(2, 5)),
+        "objective": draw(st.sampled_from(["count", "max", "sumsq"])),
+        "method": draw(st.sampled_from(["exact", "auto", "search"])),
+    }  # fmt: skip
+
+
+def rules(case):
+    """Whether a set of areas may be a region, and the options as merge takes them."""
+    n, w = case["n"], [row[0] for row in case["weights"]]
+    options = {"objective": case["objective"], "exclude": case["exclude"], "boundaries": case["boundaries"]}
+    options |= {"apart": case["apart"]}
+    pair = case["fixed"]
+    if pair and case["exclude"] and any(case["exclude"][v] for v in pair):
+        pair = None
+    if pair and case["boundaries"] and case["boundaries"][pair[0]] != case["boundaries"][pair[1]]:
+        pair = None
+    options["fixed"] = None if pair is None else ["x" if v in pair else "" for v in range(n)]
+    most = {}
+    if case["at_most"]:
+        most["people"] = (w, case["at_most"])
+    if case["areas"]:
+        most["areas"] = ([1] * n, case["areas"])
+    options["at_most"] = most or None
+
+    def allowed(r):
+        if case["exclude"] and any(case["exclude"][v] for v in r):
+            return False
+        if case["boundaries"] and len({case["boundaries"][v] for v in r}) > 1:
+            return False
+        if pair and len(set(pair) & set(r)) == 1:
+            return False
+        if len(r) == 1 or (pair and set(r) == set(pair)):
+            return True
+        if case["apart"] and any(sum(case["apart"][v] == a for v in r) > 1 for a in "uv"):
+            return False
+        return all(sum(values[v] for v in r) <= limit for values, limit in most.values())
+
+    return allowed, options
+
+
+def rank(case, regions):
+    """What is to be least: weight left out, areas left out, the objective."""
+    w = [row[0] for row in case["weights"]]
+    held = set().union(*regions)
+    sums = [sum(w[v] for v in r) for r in regions]
+    last = {"count": -len(regions), "max": max(sums, default=0), "sumsq": sum(s * s for s in sums)}[case["objective"]]
+    return sum(w) - sum(w[v] for v in held), case["n"] - len(held), last
+
+
+@settings(max_examples=60, deadline=None)
+@given(case=asked())
+def test_options_mixed_against_every_choice(case):
+    allowed, options = rules(case)
+    every = [c for c in choices(case["n"], case["edges"], case["weights"], case["ks"], allowed) if c]
+    k = case["ks"] if len(case["ks"]) > 1 else case["ks"][0]
+    weights = case["weights"] if len(case["ks"]) > 1 else [row[0] for row in case["weights"]]
+    try:
+        found = merge(case["edges"], weights, k, case["method"], seed=1, effort="fast", **options)
+    except InfeasibleError:
+        assert not every
+        return
+    regions = [set(np.flatnonzero(found.labels == r).tolist()) for r in range(found.regions)]
+    assert all(meets(tuple(r), case["weights"], case["ks"]) and connected(r, case["edges"]) for r in regions)
+    assert all(allowed(tuple(sorted(r))) for r in regions)
+    assert found.sizes.tolist() == [len(r) for r in regions]
+    assert found.upper_bound >= max(len(c) for c in every)
+    best = min(rank(case, c) for c in every)
+    own = rank(case, regions)
+    assert own >= best
+    alike = [c for c in every if rank(case, c)[:2] == own[:2]]
+    heaviest = min(max(sum(case["weights"][v][0] for v in r) for r in c) for c in alike)
+    assert found.largest_bound <= heaviest
+    assert found.squares_bound <= min(sum(sum(case["weights"][v][0] for v in r) ** 2 for r in c) for c in alike)
+    if case["method"] != "search":
+        assert (
+            own == best if options["at_most"] or options["apart"] or case["method"] == "exact" else own[:2] == best[:2]
+        )
+
+
+def test_an_area_above_the_maximum_is_alone():
+    found = merge(PATH[:4], [3, 3, 50, 3, 3], 5, at_most={"people": ([3, 3, 50, 3, 3], 10)}, seed=1)
+    assert found.labels.tolist() == [0, 0, 1, 2, 2]
+    assert found.certificate.details["above_a_maximum_alone"] == 1
+
+
+def test_what_no_region_can_take_stays_out():
+    found = merge(PATH[:2], [5, 1, 5], 5, at_most={"areas": ([1, 1, 1], 1)}, seed=1)
+    assert found.labels.tolist() == [0, -1, 1]
+    with pytest.raises(InfeasibleError, match="under the maxima no area"):
+        merge(PATH[:2], [3, 3, 3], 5, at_most={"people": ([3, 3, 3], 4)}, seed=1)
+
+
+def test_the_tree_refuses_maxima_by_name():
+    with pytest.raises(PolicyError, match="method 'tree' keeps no maximum"):
+        merge(PATH[:2], [5, 5, 5], 5, "tree", at_most={"people": ([5, 5, 5], 9)})
+    fixed = merge(PATH[:2], [5, 5, 5], 5, "tree", fixed=["a", "a", ""])
+    assert fixed.labels.tolist() == [0, 0, 1]
+
+
+def test_areas_fixed_together_must_hang_together():
+    with pytest.raises(InfeasibleError, match="1 sets of areas fixed together do not hang together"):
+        merge(PATH[:2], [5, 5, 5], 5, fixed=["a", "", "a"])
+
+
+@pytest.mark.parametrize("method", ["tree", "search", "exact", "auto"])
+def test_soft_boundaries_are_crossed_only_for_what_is_too_light(method):
+    """Counties a (two regions), b (too light, stays whole), c (one region)."""
+    weights, county = [5, 5, 1, 1, 3, 3], list("aabbcc")
+    found = merge(PATH[:5], weights, 5, method, soft_boundaries=county, seed=1)
+    assert (found.labels >= 0).all()
+    assert found.labels[2] == found.labels[3]
+    assert found.certificate.details["regions_across_soft_boundaries"] == 1
+    mixed = [{county[i] for i in np.flatnonzero(found.labels == r)} for r in range(found.regions)]
+    assert sum(len(m) > 1 for m in mixed) == 1
+    alone = merge(PATH[:5], [5, 5, 3, 3, 3, 3], 5, method, soft_boundaries=county, objective="count", seed=1)
+    assert alone.certificate.details["regions_across_soft_boundaries"] == 0
+    assert alone.regions == 4
+
+
+def grid_edges(side):
+    at = np.arange(side * side).reshape(side, side)
+    return np.concatenate([np.column_stack([at[:, :-1].ravel(), at[:, 1:].ravel()]),
+                           np.column_stack([at[:-1].ravel(), at[1:].ravel()])])  # fmt: skip
+
+
+def test_maxima_on_a_map_that_is_too_large_to_list():
+    rng = np.random.default_rng(3)
+    people = rng.integers(1, 40, 16 * 16)
+    most = {"people": (people, 130), "areas": (np.ones_like(people), 9)}
+    found = merge(grid_edges(16), people, 60, at_most=most, effort="fast", seed=1)
+    assert found.weights.min() >= 60
+    assert found.weights.max() <= 130
+    assert found.sizes.max() <= 9
+    assert (found.labels < 0).mean() < 0.01
+    assert found.regions <= found.upper_bound
+    assert found.regions > 0.75 * found.upper_bound

@@ -1,0 +1,169 @@
+"""Signals during a search: heard within a second, and nobody gets an answer as if nothing had happened."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from shoal.problems.interrupts import flag, heard
+
+HEARD = 3.0  # seconds: one, and what a busy machine takes on top
+BEGIN = """
+import sys, time, threading
+import numpy as np, shoal
+from shoal.model.histogram import Histogram
+from shoal.model.privacy import Requirement
+from shoal.model.recoding import ColumnRecoding, Recoding
+from shoal.problems.tables import group
+random = np.random.default_rng(0)
+def table(n, kind, d=4):
+    h = Histogram.from_rows(random.integers(0, 30, (n, d)), random.integers(0, 9, n))
+    make = {"stars": ColumnRecoding.stars, "range": lambda s: ColumnRecoding.range(np.arange(s) * 1.0),
+            "tree": lambda s: ColumnRecoding.tree(np.stack([np.arange(s), np.arange(s) // 5, np.arange(s) * 0]))}[kind]
+    return h, Recoding(tuple(make(s) for s in h.quasi_sizes), "stars" if kind == "stars" else "ncp")
+def tables(n, kind, effort):
+    h, recoding = table(n, kind)
+    return lambda: group(h, Requirement(5, (3,), (1,)), recoding=recoding, effort=effort, seed=0)
+side = 120
+at = np.arange(side * side).reshape(side, side)
+sideways = np.stack([at[:, :-1].ravel(), at[:, 1:].ravel()], 1)
+grid = np.concatenate([sideways, np.stack([at[:-1].ravel(), at[1:].ravel()], 1)])
+weights = random.integers(1, 99, side * side)
+points = random.random((60_000, 2))
+heavy = (random.pareto(1.1, 40) * 1000).astype(int) + 7
+"""
+AFTER = """
+threading.Timer(0.6, lambda: print("ready", flush=True)).start()
+try:
+    while True:
+        search()
+except KeyboardInterrupt:
+    print("heard", flush=True)
+    sys.exit(7)
+"""
+SEARCHES = {
+    "stars": "search = tables(20_000, 'stars', 'thorough')",
+    "ranges": "search = tables(3_000, 'range', 'thorough')",
+    "hierarchy": "search = tables(20_000, 'tree', 60)",
+    "regions": "search = lambda: shoal.regions.merge(grid, weights, 500, effort='thorough')",
+    "tiles": "search = lambda: shoal.tiles.split(points, 20, effort='thorough')",
+    "gather": "search = lambda: shoal.gathering.gather(points, 10, 0.01, 2000)",
+    "cellular": "search = lambda: shoal.gathering.cellular(points, 10, effort='thorough')",
+    "labels": "search = lambda: shoal.labels.cover(heavy, int(heavy.sum() // 9), 'exact', time_limit=60)",
+}
+
+
+@pytest.mark.parametrize("which", SEARCHES)
+def test_ctrl_c_is_heard_in_the_middle_of_a_search(which):
+    child = subprocess.Popen([sys.executable, "-c", BEGIN + SEARCHES[which] + AFTER], stdout=subprocess.PIPE, text=True)
+    try:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "ready\n"
+        began = time.monotonic()
+        child.send_signal(signal.SIGINT)
+        assert child.stdout.readline() == "heard\n"
+        assert time.monotonic() - began < HEARD
+        assert child.wait(30) == 7
+    finally:
+        child.kill()
+        child.communicate()
+
+
+COMMAND = """
+import sys, threading
+from shoal.problems import interrupts
+begin = interrupts._in_a_thread
+def search(work):
+    threading.Timer(0.5, lambda: print("ready", flush=True)).start()
+    return begin(work)
+interrupts._in_a_thread = search
+from shoal.cli import main
+main()
+"""
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_the_command_ends_with_its_status_and_writes_nothing(tmp_path: Path, number: signal.Signals, status: int):
+    random = np.random.default_rng(0)
+    rows = "\n".join(",".join(map(str, row)) for row in random.integers(0, 40, (4_000, 4)))
+    (tmp_path / "in.csv").write_text(f"a,b,c,d\n{rows}\n")
+    asked = [
+        "anonymize",
+        "in.csv",
+        "--quasi",
+        "a,b,c",
+        "--sensitive",
+        "d",
+        "--k",
+        "5",
+        "--l",
+        "2",
+        "--effort",
+        "60",
+        "-o",
+        "out.csv",
+    ]
+    child = subprocess.Popen(
+        [sys.executable, "-c", COMMAND, *asked], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(Path.cwd())},
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "ready\n"
+        began = time.monotonic()
+        child.send_signal(number)
+        message = child.communicate(timeout=30)[1]
+        assert time.monotonic() - began < HEARD
+        assert child.returncode == status
+        assert "interrupted; no file is half written" in message
+        assert sorted(p.name for p in tmp_path.iterdir()) == ["in.csv"]
+    finally:
+        child.kill()
+        child.communicate()
+
+
+def test_an_interrupted_search_is_told_to_stop_and_no_answer_is_handed_back():
+    seen, ended = [], threading.Event()
+
+    @heard
+    def search() -> str:
+        seen.append(flag())
+        os.kill(os.getpid(), signal.SIGINT)
+        try:
+            while True:
+                time.sleep(0.01)
+        finally:
+            ended.set()
+
+    with pytest.raises(KeyboardInterrupt):
+        search()
+    assert seen[0].is_set()
+    assert ended.wait(5)
+
+
+def test_errors_and_answers_come_through_and_inner_searches_stay_in_their_thread():
+    @heard
+    def inner() -> threading.Thread:
+        return threading.current_thread()
+
+    @heard
+    def outer() -> tuple[threading.Thread, threading.Thread]:
+        return threading.current_thread(), inner()
+
+    here, there = outer()
+    assert here is there is not threading.main_thread()
+
+    @heard
+    def wrong() -> None:
+        raise ValueError("as told")
+
+    with pytest.raises(ValueError, match="as told"):
+        wrong()
