@@ -70,6 +70,8 @@ _WHERE = {
     "RecursiveLDiversity": "shoal.model.privacy:RecursiveLDiversity",
     "AlphaKAnonymity": "shoal.model.privacy:AlphaKAnonymity",
     "TCloseness": "shoal.model.privacy:TCloseness",
+    "BetaLikeness": "shoal.model.privacy:BetaLikeness",
+    "DeltaDisclosure": "shoal.model.privacy:DeltaDisclosure",
     "SimultaneousLDiversity": "shoal.model.privacy:SimultaneousLDiversity",
     # values
     "Certificate": "shoal.model.certificate:Certificate",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from shoal.engines.frames import Counted
@@ -37,6 +39,28 @@ def metric_of(asked: Policy, counted: Counted, texts: list[list[str | None]]) ->
         features.append(Category(column.name, values=max(column.size, 1), weight=weight, levels=levels))
         columns.append(column.codes.astype(np.int64))
     return Metric(features=tuple(features)), columns
+
+
+def _other_models(need: Requirement, counted: Counted) -> Callable[..., bool] | None:
+    """Whether a cluster meets the models that shares and numbers of values do not say, from its counts by column."""
+    if not need.rules:
+        return None
+    wanted = list(need.sensitive_columns)
+    for rule in need.rules:
+        if rule.model.speaks == "tuples":
+            raise PolicyError(f"publish='centers' cannot keep {rule.model.name}; publish stars, ranges or a hierarchy")
+    present = [np.unique(counted.histogram.sensitive[:, j]) for j in wanted]
+
+    def holds(*counts: np.ndarray) -> bool:
+        for rule in need.rules:
+            at = wanted.index(rule.columns[0])
+            full = np.zeros(len(rule.table), np.int64)
+            full[present[at][: counts[at].size]] = counts[at]
+            if not rule.model.holds(full, np.array(rule.table)):
+                return False
+        return True
+
+    return holds
 
 
 def by_centers(
@@ -76,6 +100,7 @@ def by_centers(
         sensitive=histogram.sensitive[counted.cell][:, wanted] if wanted else None,
         l=[need.frequency[j] for j in wanted] if wanted else None,
         distinct_l=[need.distinct[j] for j in wanted] if wanted else None,
+        eligible=_other_models(need, counted),
     )
     partition = Partition.of(counted.cell, found.labels, np.ones(found.labels.size, np.int64))
     out: list[ColumnText] = []

@@ -94,7 +94,7 @@ def prepare(
     from shoal.problems.tables import group
 
     asked = Policy.of(policy, **settings)
-    need = requirement(asked.privacy, asked.sensitive)
+    requirement(asked.privacy, asked.sensitive)
     Lot.of(secret)  # one that is too short is refused before the work
     seconds: dict[str, float] = {}
     clock = time.perf_counter()
@@ -120,6 +120,7 @@ def prepare(
     counted = table.count(asked.grouped, asked.sensitive)
     texts = [column.texts() for column in counted.quasi]
     _refuse_stars(asked, texts)
+    need = requirement(asked.privacy, asked.sensitive, counted.histogram)
     refuse_infeasible(counted.histogram, need, lambda j, code: counted.sensitive[j].texts()[code] or "missing")
     lap("histogram")
 

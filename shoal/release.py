@@ -250,8 +250,9 @@ class Release:
     def privacy(self) -> dict[str, Any]:
         """Level reached by each model asked for; several sensitive columns: the weakest."""
         out: dict[str, Any] = {}
+        weaker_of = {model.short: model.weaker for model in self.policy.privacy}
         for found in self.audit.checks:
-            weaker = max if found.short in ("alpha", "t", "recursive_c") else min
+            weaker = weaker_of[found.short]
             known = out.get(found.short)
             level = finite(found.level)
             out[found.short] = level if known is None or level is None else weaker(known, level)

@@ -10,6 +10,7 @@ import typer
 
 from shoal.cli.app import app
 from shoal.cli.common import answer, listed, pairs, progress, refuse_unmet
+from shoal.cli.models import with_models
 
 _QUASI = typer.Option(None, "--quasi", help="Quasi-identifiers: columns others may know, separated by commas.")
 _SENSITIVE = typer.Option(None, "--sensitive", help="Sensitive columns, separated by commas.")
@@ -21,6 +22,7 @@ _ENGINE = typer.Option(None, "--engine", help="polars (default), duckdb or spark
 
 
 @app.command()
+@with_models
 def anonymize(
     table: Path = typer.Argument(help="CSV (also .gz), Parquet or Excel file."),
     policy: Path | None = typer.Option(None, "--policy", help="A TOML file with the same settings, or a certificate."),
@@ -30,12 +32,6 @@ def anonymize(
     insensitive: str | None = typer.Option(
         None, "--insensitive", help="Columns to carry along as they are, though they single people out."
     ),
-    k: int | None = typer.Option(None, "--k", help="At least k rows in every group."),
-    l: int | None = typer.Option(None, "--l", help="At most 1/l of a group share a sensitive value."),
-    distinct_l: int | None = typer.Option(None, "--distinct-l", help="At least l different sensitive values."),
-    entropy_l: float | None = typer.Option(None, "--entropy-l", help="Entropy of a group at least log l."),
-    recursive: str | None = typer.Option(None, "--recursive-cl", help="Recursive (c,l)-diversity, as c,l."),
-    alpha: str | None = typer.Option(None, "--alpha-k", help="(alpha,k)-anonymity, as alpha,k."),
     preset: str | None = typer.Option(None, "--preset", help="k3, k5, cms-11 or ema-0.09."),
     publish: str | None = typer.Option(None, "--publish", help="stars (default), hierarchy or ranges."),
     coordinates: str | None = typer.Option(None, "--coordinates", help="x,y: two columns published as tiles."),
@@ -62,6 +58,7 @@ def anonymize(
     encoding: str | None = _ENCODING,
     force: bool = _FORCE,
     as_json: bool = _JSON,
+    **models: Any,
 ) -> None:
     """Publish a table so that everyone in it is one of many; write release and certificate."""
     from shoal.engines.order import read_secret
@@ -76,12 +73,7 @@ def anonymize(
         "sensitive": listed(sensitive),
         "identifiers": listed(identifiers),
         "insensitive": listed(insensitive),
-        "k": k,
-        "l": l,
-        "distinct_l": distinct_l,
-        "entropy_l": entropy_l,
-        "recursive_cl": _two(recursive, "--recursive-cl", float, int),
-        "alpha_k": _two(alpha, "--alpha-k", float, int),
+        **models,
         "preset": preset,
         "publish": publish,
         "coordinates": listed(coordinates),
@@ -136,18 +128,6 @@ def _release_name(name: str) -> str:
     return f"{stem}.release{known.get(ending.lower(), '.csv')}{packed}"
 
 
-def _two(text: str | None, option: str, first: Any, second: Any) -> tuple[Any, Any] | None:
-    from shoal.errors import PolicyError
-
-    if text is None:
-        return None
-    parts = text.split(",")
-    try:
-        return first(parts[0]), second(parts[1])
-    except (IndexError, ValueError):
-        raise PolicyError(f"{option} {text!r}: give two numbers separated by a comma") from None
-
-
 def release_lines(facts: dict[str, Any]) -> list[str]:
     """A release's facts for people."""
     certificate = facts["certificate"]
@@ -183,30 +163,21 @@ def guarantee(certificate: dict[str, Any]) -> str:
 
 
 @app.command()
+@with_models
 def audit(
     table: Path = typer.Argument(help="CSV (also .gz), Parquet or Excel file."),
     quasi: str = typer.Option(..., "--quasi", help="Quasi-identifiers, separated by commas."),
     sensitive: str | None = _SENSITIVE,
-    k: int | None = typer.Option(None, "--k", help="Fail (exit 1) unless every group has k rows."),
-    l: int | None = typer.Option(None, "--l", help="Fail unless at most 1/l of a group share a value."),
-    distinct_l: int | None = typer.Option(None, "--distinct-l", help="Fail unless l different values."),
-    t: float | None = typer.Option(None, "--t", help="Fail unless t-close (equal distance)."),
     threshold: float = typer.Option(0.2, "--threshold", help="A record is at risk above this."),
     engine: str | None = _ENGINE,
     separator: str | None = _SEPARATOR,
     encoding: str | None = _ENCODING,
     as_json: bool = _JSON,
+    **models: Any,
 ) -> None:
-    """Measure k, every l, t, alpha and the risks of any table, ours or not."""
-    from shoal.model.privacy import TCloseness
+    """Measure every privacy model and the risks of any table, ours or not; exit 1 where a model given does not hold."""
     from shoal.pipeline import audit as look
 
-    asked: dict[str, Any] = {
-        "k": k,
-        "l": l,
-        "distinct_l": distinct_l,
-        "privacy": None if t is None else [TCloseness(t)],
-    }
     found = look(
         table,
         quasi_identifiers=listed(quasi) or [],
@@ -215,7 +186,7 @@ def audit(
         engine=engine,
         separator=separator,
         encoding=encoding,
-        **{name: value for name, value in asked.items() if value is not None},
+        **models,
     )
     answer(found.as_dict(), audit_lines(found.as_dict()), as_json)
     refuse_unmet(found.passes)

@@ -9,20 +9,24 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import fields
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from shoal.errors import PolicyError
+from shoal.judge.simultaneous import simultaneous
 from shoal.model.audit import Audit, Check, SensitiveLevels
 from shoal.model.notation import NUMBER
 from shoal.model.privacy import (
     AlphaKAnonymity,
+    BetaLikeness,
+    DeltaDisclosure,
     DistinctLDiversity,
     EntropyLDiversity,
     KAnonymity,
     LDiversity,
-    PrivacyModel,
+    Model,
     RecursiveLDiversity,
     SimultaneousLDiversity,
     TCloseness,
@@ -35,7 +39,7 @@ def judge(
     frame: pl.DataFrame,
     quasi: Sequence[str],
     sensitive: Sequence[str] = (),
-    models: Sequence[PrivacyModel] = (),
+    models: Sequence[Model] = (),
     threshold: float = 0.2,
 ) -> Audit:
     """Audit a table.
@@ -172,17 +176,37 @@ def _levels(table: _Table, sizes: np.ndarray, n: int) -> SensitiveLevels:
     if not n:
         return SensitiveLevels(**{f.name: None for f in fields(SensitiveLevels)})
     top = np.maximum.reduceat(table.count, table.start)
-    share = table.count / sizes[table.group]
-    entropy = -np.add.reduceat(share * np.log(share), table.start)
     return SensitiveLevels(
         l=float((sizes / top).min()),
         distinct_l=int(np.bincount(table.group).min()),
-        entropy_l=float(np.exp(np.maximum(entropy.min(), 0.0))),
+        entropy_l=math.exp(max(_entropy(table, sizes), 0.0)),
         recursive_c=_recursive(table, sizes, 2),
         alpha=float((top / sizes).max()),
         t_equal=_t_equal(table, sizes, n),
         t_ordered=_t_ordered(table, sizes, n),
+        beta=_beta(table, sizes, n),
+        delta=_delta(table, sizes, n, True),
     )
+
+
+def _entropy(table: _Table, sizes: np.ndarray) -> float:
+    """Least entropy of a class, in nats."""
+    share = table.count / sizes[table.group]
+    return float(-np.add.reduceat(share * np.log(share), table.start).max())
+
+
+def _beta(table: _Table, sizes: np.ndarray, n: int) -> float:
+    """Largest relative gain (p - q) / q of a value in a class over the table."""
+    gain = table.count / sizes[table.group] / _global(table, n)[table.value] - 1
+    return max(float(gain.max()), 0.0)
+
+
+def _delta(table: _Table, sizes: np.ndarray, n: int, absent: bool) -> float:
+    """Largest |log(p / q)| of a value in a class; with absent, infinite where a class lacks a value of the table."""
+    if absent and (np.bincount(table.group) < table.values).any():
+        return math.inf
+    share = table.count / sizes[table.group]
+    return float(np.abs(np.log(share / _global(table, n)[table.value])).max())
 
 
 def _recursive(table: _Table, sizes: np.ndarray, l: int) -> float:
@@ -233,7 +257,7 @@ def _t_ordered(table: _Table, sizes: np.ndarray, n: int) -> float:
 
 
 def _checks(
-    model: PrivacyModel,
+    model: Model,
     sizes: np.ndarray,
     tables: dict[str, _Table],
     group: np.ndarray,
@@ -241,7 +265,7 @@ def _checks(
     n: int,
 ) -> list[Check]:
     """One Check per model and column it speaks of; an empty table meets everything."""
-    asked = {f.name: getattr(model, f.name) for f in fields(model) if f.name != "column"}
+    asked = {f.name: getattr(model, f.name) for f in fields(model) if f.name != "column"}  # type: ignore[arg-type]
 
     def check(level: float | None, passes: bool, column: str | None = None) -> Check:
         holds = passes or n == 0
@@ -250,113 +274,71 @@ def _checks(
     if isinstance(model, KAnonymity):
         smallest = int(sizes.min()) if n else 0
         return [check(smallest if n else None, smallest >= model.k)]
+    if not tables:
+        raise PolicyError(f"{model.name} speaks of a sensitive column and none is given; say sensitive=[...]")
     if isinstance(model, SimultaneousLDiversity):
-        level = _simultaneous(list(tables.values()), frame, list(tables), group, model.l) if n else None
+        codes = np.column_stack([_codes(frame[name]) for name in tables])
+        level = simultaneous(codes, group, model.l) if n else None
         return [check(level, level is None or level >= model.l)]
     column = model.column
     if column is not None and column not in tables:
         raise PolicyError.unknown("sensitive column", column, tables)
-    if not tables:
-        raise PolicyError(f"{model.name} speaks of a sensitive column and none is given; say sensitive=[...]")
     out = []
     for name in [column] if column is not None else list(tables):
-        table = tables[name]
-        if not n:
-            out.append(check(None, True, name))
-            continue
-        top = np.maximum.reduceat(table.count, table.start)
-        found: float
-        if isinstance(model, LDiversity):
-            found, good = float((sizes / top).min()), bool((model.l * top <= sizes).all())
-        elif isinstance(model, DistinctLDiversity):
-            found = int(np.bincount(table.group).min())
-            good = found >= model.l
-        elif isinstance(model, EntropyLDiversity):
-            share = table.count / sizes[table.group]
-            entropy = -np.add.reduceat(share * np.log(share), table.start)
-            found = float(np.exp(max(entropy.min(), 0.0)))
-            good = bool(entropy.min() >= math.log(model.l) - _TOLERANCE)
-        elif isinstance(model, RecursiveLDiversity):
-            found = _recursive(table, sizes, model.l)
-            good = found < model.c
-        elif isinstance(model, AlphaKAnonymity):
-            found = float((top / sizes).max())
-            good = bool(sizes.min() >= model.k and (top <= model.alpha * sizes + _TOLERANCE).all())
-        else:
-            assert isinstance(model, TCloseness)
-            found = (_t_equal if model.distance == "equal" else _t_ordered)(table, sizes, n)
-            good = found <= model.t + _TOLERANCE
+        found, good = _FOUND[type(model)](model, tables[name], sizes, n) if n else (None, True)
         out.append(check(found, good, name))
     return out
 
 
-def _simultaneous(tables: list[_Table], frame: pl.DataFrame, names: list[str], group: np.ndarray, wanted: int) -> int:
-    """Least number, up to ``wanted``, of rows of a class that differ pairwise in every sensitive column.
-
-    One column: different values.  Two: a matching between their values, by augmenting paths.  More: backtracking over
-    the distinct sensitive tuples of a class, exponential in ``wanted`` at worst.
-    """
-    codes = np.column_stack([_codes(frame[name]) for name in names])
-    rows = np.unique(np.column_stack([group, codes]), axis=0)
-    least = wanted
-    for part in np.split(rows[:, 1:], np.flatnonzero(np.diff(rows[:, 0])) + 1):
-        most = min(int(np.unique(part[:, j]).size) for j in range(part.shape[1]))
-        tuples = [tuple(r) for r in part.tolist()]
-        if len(names) > 1:
-            most = _matching(tuples, min(least, most)) if len(names) == 2 else _transversal(tuples, min(least, most))
-        least = min(least, most)
-        if least <= 1:
-            break
-    return least
+def _found_l(model: Any, table: _Table, sizes: np.ndarray, n: int) -> tuple[float, bool]:
+    top = np.maximum.reduceat(table.count, table.start)
+    return float((sizes / top).min()), bool((model.l * top <= sizes).all())
 
 
-def _matching(pairs: list[tuple[int, ...]], wanted: int) -> int:
-    """Most pairs, up to ``wanted``, that differ in both places.  O(wanted x pairs)."""
-    beside: dict[int, list[int]] = {}
-    for a, b in pairs:
-        beside.setdefault(a, []).append(b)
-    second: dict[int, int] = {}  # first value -> the second one it is matched with
-    first: dict[int, int] = {}  # and back
-    for start in beside:
-        if len(first) >= wanted:
-            break
-        came: dict[int, int] = {}
-        queue = [start]
-        while queue:
-            a = queue.pop(0)
-            fresh = [b for b in beside[a] if b not in came]
-            came |= dict.fromkeys(fresh, a)
-            free = next((b for b in fresh if b not in first), None)
-            if free is None:
-                queue += [first[b] for b in fresh]
-                continue
-            while True:  # shift the matches along the path just found
-                a = came[free]
-                before = second.get(a)
-                second[a], first[free] = free, a
-                if before is None:
-                    break
-                free = before
-            break
-    return len(first)
+def _found_distinct(model: Any, table: _Table, sizes: np.ndarray, n: int) -> tuple[float, bool]:
+    found = int(np.bincount(table.group).min())
+    return found, found >= model.l
 
 
-def _transversal(tuples: list[tuple[int, ...]], wanted: int) -> int:
-    best = 0
+def _found_entropy(model: Any, table: _Table, sizes: np.ndarray, n: int) -> tuple[float, bool]:
+    least = _entropy(table, sizes)
+    return math.exp(max(least, 0.0)), least >= math.log(model.l) - _TOLERANCE
 
-    def search(i: int, used: list[set[int]], size: int) -> bool:
-        nonlocal best
-        best = max(best, size)
-        if best >= wanted:
-            return True
-        for x in range(i, len(tuples)):
-            if size + len(tuples) - x <= best:
-                return False
-            if all(v not in u for v, u in zip(tuples[x], used, strict=True)):
-                more = [u | {v} for v, u in zip(tuples[x], used, strict=True)]
-                if search(x + 1, more, size + 1):
-                    return True
-        return False
 
-    search(0, [set() for _ in tuples[0]], 0)
-    return best
+def _found_recursive(model: Any, table: _Table, sizes: np.ndarray, n: int) -> tuple[float, bool]:
+    found = _recursive(table, sizes, model.l)
+    return found, found < model.c - _TOLERANCE
+
+
+def _found_alpha(model: Any, table: _Table, sizes: np.ndarray, n: int) -> tuple[float, bool]:
+    found = float((np.maximum.reduceat(table.count, table.start) / sizes).max())
+    return found, bool(sizes.min() >= model.k and found <= model.alpha + _TOLERANCE)
+
+
+def _found_t(model: Any, table: _Table, sizes: np.ndarray, n: int) -> tuple[float, bool]:
+    found = {"equal": _t_equal, "ordered": _t_ordered}[model.distance](table, sizes, n)
+    return found, found <= model.t + _TOLERANCE
+
+
+def _found_beta(model: Any, table: _Table, sizes: np.ndarray, n: int) -> tuple[float, bool]:
+    q = _global(table, n)[table.value]
+    gain = table.count / sizes[table.group] / q - 1
+    limit = np.minimum(model.beta, -np.log(q)) if model.enhanced else np.full(q.size, float(model.beta))
+    return _beta(table, sizes, n), bool((gain <= limit + _TOLERANCE / q).all())
+
+
+def _found_delta(model: Any, table: _Table, sizes: np.ndarray, n: int) -> tuple[float, bool]:
+    found = _delta(table, sizes, n, model.absent == "infinite")
+    return found, found < model.delta - _TOLERANCE
+
+
+_FOUND: dict[type, Any] = {
+    LDiversity: _found_l,
+    DistinctLDiversity: _found_distinct,
+    EntropyLDiversity: _found_entropy,
+    RecursiveLDiversity: _found_recursive,
+    AlphaKAnonymity: _found_alpha,
+    TCloseness: _found_t,
+    BetaLikeness: _found_beta,
+    DeltaDisclosure: _found_delta,
+}

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from shoal.kernels.eligible import group_gap
+
 
 @njit(cache=True, nogil=True)
 def queues(start, place, count, size, l, distinct, groups, out_cell, begin):
@@ -172,12 +174,12 @@ def append(value, place, count, l, out_cell, begin, groups, window, chosen_cell,
 
 
 @njit(cache=True, nogil=True)
-def runs(count, sensitive, k, frequency, distinct, values, out_cell, out_group, out_count):
+def runs(count, sensitive, k, frequency, distinct, rules, values, out_cell, out_group, out_count):
     """Consecutive rows of the curve, a group closed as soon as it is eligible.
 
     count      int64[m]     rows of each cell, in the order of the curve
     sensitive  int32[m, s]  sensitive values of each cell
-    k, frequency int64[s], distinct int64[s]  what a group must meet
+    k, frequency int64[s], distinct int64[s], rules  what a group must meet
     values     int64        number of codes of the widest sensitive column
     out_*      int64[n]     out: triples
 
@@ -188,6 +190,8 @@ def runs(count, sensitive, k, frequency, distinct, values, out_cell, out_group, 
     held = np.zeros((s, values), np.int64)
     top = np.zeros(s, np.int64)
     different = np.zeros(s, np.int64)
+    ruled = rules.kind.size > 0
+    other, seen = np.zeros(values if ruled else 1, np.int64), np.empty(values if ruled else 1, np.int64)
     rows = np.int64(0)
     used = 0
     groups = 0
@@ -209,6 +213,9 @@ def runs(count, sensitive, k, frequency, distinct, values, out_cell, out_group, 
                 different[j] += held[j, v] == 1
                 top[j] = max(top[j], held[j, v])
                 fits = fits and frequency[j] * top[j] <= rows and different[j] >= distinct[j]
+            if fits and ruled:
+                here, many = out_cell[opened:used], out_count[opened:used]
+                fits = group_gap(rules, sensitive, here, many, here.size, other, seen) <= 0.0
             if fits:
                 for x in range(opened, used):
                     for j in range(s):
@@ -234,6 +241,9 @@ def runs(count, sensitive, k, frequency, distinct, values, out_cell, out_group, 
             fits = rows >= k
             for j in range(s):
                 fits = fits and frequency[j] * top[j] <= rows and different[j] >= distinct[j]
+            if fits and ruled:
+                here, many = out_cell[x + 1 : used], out_count[x + 1 : used]
+                fits = group_gap(rules, sensitive, here, many, here.size, other, seen) <= 0.0
         last = out_group[x + 1]
         for y in range(x + 1, used):
             out_group[y] = last

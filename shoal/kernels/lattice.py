@@ -14,6 +14,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from shoal.kernels.eligible import BAND, EQUAL, ORDERED, group_gap
+
 # Functions that only kernels call need no way in from Python: a third of their compile time.
 INNER = {"cache": True, "nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
@@ -105,14 +107,99 @@ def _keep(held, seen, kinds, l, top):
     return h
 
 
+@njit(**INNER)
+def _meets(rules, sensitive, cells, many, k, frequency, distinct, held, seen):
+    """Whether many[i] rows of cells[i] meet a requirement; held int64[widest column] all 0, seen int64[the same]."""
+    n = np.int64(0)
+    for i in range(cells.size):
+        n += many[i]
+    if n < k:
+        return False
+    for j in range(frequency.size):
+        if frequency[j] <= 1 and distinct[j] <= 1:
+            continue
+        kinds, top = 0, np.int64(0)
+        for i in range(cells.size):
+            if many[i] > 0:
+                w = sensitive[cells[i], j]
+                kinds += held[w] == 0
+                held[w] += many[i]
+                top = max(top, held[w])
+        for i in range(cells.size):
+            held[sensitive[cells[i], j]] = 0
+        if frequency[j] * top > n or kinds < distinct[j]:
+            return False
+    return group_gap(rules, sensitive, cells, many, cells.size, held, seen) <= 0.0
+
+
+@njit(**INNER)
+def _part(rules, sensitive, cells, left, k, frequency, distinct, held, seen, many, part):
+    """The largest part of a class found that meets the requirement; False when none is.
+
+    With one column the part has min(count, h w) rows of each value for the largest h found by bisection; w is the
+    value's share in the whole table (or its largest share) where a model has one, else 1.
+    many int64[cells of the table] scratch; part int64[values] out: rows of each value, with one column
+    """
+    for i in range(cells.size):
+        many[i] = left[cells[i]]
+    whole = _meets(rules, sensitive, cells, many, k, frequency, distinct, held, seen)
+    if frequency.size != 1:
+        return whole
+    values = rules.size[0]
+    weight = np.ones(values)
+    for i in range(rules.kind.size):
+        for v in range(values):
+            if rules.kind[i] == EQUAL:
+                weight[v] = rules.table[rules.at[i] + v]
+            elif rules.kind[i] == ORDERED:
+                weight[v] = rules.table[rules.at[i] + v] - (rules.table[rules.at[i] + v - 1] if v > 0 else 0.0)
+            elif rules.kind[i] == BAND:
+                weight[v] = rules.table[rules.at[i] + 2 * v + 1]
+    kinds, total, high = 0, np.int64(0), 0.0
+    for i in range(cells.size):
+        w = sensitive[cells[i], 0]
+        part[w] = 0
+    for i in range(cells.size):
+        w = sensitive[cells[i], 0]
+        if many[i] > 0 and held[w] == 0:
+            seen[kinds] = w
+            kinds += 1
+        held[w] += many[i]
+        total += many[i]
+    if whole or kinds < distinct[0]:
+        for y in range(kinds):
+            part[seen[y]] = held[seen[y]]
+            held[seen[y]] = 0
+        return whole
+    names, had, kept = seen[:kinds].copy(), np.empty(kinds, np.int64), np.empty(kinds, np.int64)
+    for y in range(kinds):
+        had[y] = held[names[y]]
+        held[names[y]] = 0
+        high = max(high, had[y] / max(weight[names[y]], 1e-12))
+    line = np.arange(values).reshape(-1, 1)
+    low, found = 0.0, False
+    for _ in range(14):
+        h = (low + high) / 2
+        for y in range(kinds):
+            kept[y] = min(had[y], np.int64(h * weight[names[y]] + 1e-9))
+        if _meets(rules, line, names, kept, k, frequency, distinct, held, seen):
+            low, found = h, True
+            for y in range(kinds):
+                part[names[y]] = kept[y]
+        else:
+            high = h
+    return found
+
+
 @njit(cache=True, nogil=True)
-def publish(quasi, up, at, size, levels, exact, sensitive, values, left, k, frequency, distinct, common,
+def publish(quasi, up, at, size, levels, exact, sensitive, values, left, k, frequency, distinct, rules, common,
             spare, home, group, cell_out, group_out, count_out):  # fmt: skip
     """The cascade: at each lattice node in turn, publish the eligible part of every class of the rows still there.
 
     sensitive int32[m, s], values int64[s] (number of codes)
     left      int64[m]   rows of each cell not yet published, updated
     k int64, frequency int64[s], distinct int64[s]   the requirement, only of the columns of which something is asked
+    rules     the other models, as in ``eligible``; with one sensitive column a class keeps what ``_part`` says
     common    bool[values of the column]  empty, or: with s = 1 and no frequency, rows of other values than these are
               held back as loans where their group does without them
     spare int64[m], home int64[m]   rows held back, the group they return to unless they are lent
@@ -139,6 +226,8 @@ def publish(quasi, up, at, size, levels, exact, sensitive, values, left, k, freq
     held, seen = np.zeros(widest, np.int64), np.empty(widest, np.int64)
     largest = np.empty(frequency[0] if s else 1, np.int64)
     loans = common.size > 0
+    ruled = rules.kind.size > 0
+    part, many = np.zeros(widest if ruled else 1, np.int64), np.empty(m if ruled else 1, np.int64)
     smallest = k
     for j in range(s):
         smallest = max(smallest, frequency[j], distinct[j])
@@ -183,6 +272,21 @@ def publish(quasi, up, at, size, levels, exact, sensitive, values, left, k, freq
             if start[x] < 0:
                 continue
             begin, end = end, start[x]
+            if ruled:
+                if _part(rules, sensitive, order[begin:end], left, k, frequency, distinct, held, seen, many, part):
+                    changed = True
+                    for i in range(begin, end):
+                        c = order[i]
+                        give = left[c]
+                        if s == 1:
+                            give = min(give, part[sensitive[c, 0]])
+                            part[sensitive[c, 0]] -= give
+                        if give > 0:
+                            left[c] -= give
+                            cell_out[written], group_out[written], count_out[written] = c, group, give
+                            written += 1
+                    group += 1
+                continue
             n = rows[x]
             h = np.int64(1) << 60
             fine = True

@@ -16,6 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from shoal.kernels.eligible import BAND, EQUAL, Rules, group_gap
+
 # Functions that only kernels call need no way in from Python: a third of their compile time.
 INNER = {"cache": True, "nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
@@ -98,10 +100,11 @@ def prices(slots, state):
 
 
 @njit(cache=True, nogil=True)
-def insert(slots, leaf, cell, sensitive, frequency, head, following, size, state, order, rows, start, candidate):
+def insert(slots, leaf, cell, sensitive, frequency, rules, head, following, size, state, order, rows, start, candidate):
     """Put rows, one by one, where they raise the loss least and no group loses its eligibility.
 
     leaf int64[m, t] slots of each cell; cell int64[n] of each row; sensitive int32[n, s]; frequency int64[s]
+    rules  the other models, as in ``eligible``
     head int64[g], following int64[n]   members of a group as a chained list, -1 ends
     size int64[g], state int64[g, t]    rows of a group and what it publishes; all four are updated
     order int64[g]  the groups by rising price, those that publish alike next to each other and the small ones first
@@ -125,6 +128,14 @@ def insert(slots, leaf, cell, sensitive, frequency, head, following, size, state
                     z = following[z]
             for x in rows:
                 exact[j] &= sensitive[x, j] < 64
+    ruled = rules.kind.size > 0
+    widest, largest = 1, np.int64(1)
+    if ruled:
+        for j in range(rules.size.size):
+            widest = max(widest, rules.size[j])
+        largest = size.sum() + rows.size
+    count, seen = np.zeros(widest, np.int64), np.empty(widest, np.int64)
+    who, many = np.empty(largest, np.int64), np.ones(largest, np.int64)
     every = start.size == 0
     tag, tags = np.empty(size.size, np.int64), -1  # of groups that publish alike
     for y in range(size.size):
@@ -170,6 +181,15 @@ def insert(slots, leaf, cell, sensitive, frequency, head, following, size, state
                     if same * frequency[j] > n + 1:
                         fits = False
                         break
+            if fits and ruled:
+                together = 1
+                who[0] = x
+                z = head[g]
+                while z >= 0:
+                    who[together] = z
+                    together += 1
+                    z = following[z]
+                fits = group_gap(rules, sensitive, who, many, together, count, seen) <= 0.0
             if fits:
                 best, least = g, rise
         if best >= 0:
@@ -194,6 +214,8 @@ class Near(NamedTuple):
     group int64[r]; member int64[g, r], size int64[g]; held int64[g, s, r] rows of each value
     state int64[g, t]; price float64[g] loss of one row; rest int64[r, t] join of the other rows of a row's group
     k int64[1]; frequency, distinct int64[s]
+    rules  the other models; code int64[r, s] the values as those number them; who, many int64[r] room for a group,
+    many all 1; count, seen int64[widest column] room for its values, count all 0
     """
 
     leaf: np.ndarray
@@ -208,6 +230,12 @@ class Near(NamedTuple):
     k: np.ndarray
     frequency: np.ndarray
     distinct: np.ndarray
+    rules: Rules
+    code: np.ndarray
+    who: np.ndarray
+    many: np.ndarray
+    count: np.ndarray
+    seen: np.ndarray
 
 
 @njit(**INNER)
@@ -304,6 +332,77 @@ def _fits(near, g, gone, come):
                 kinds += fresh
             if kinds - 1 < u:
                 return False
+    return near.rules.kind.size == 0 or _gap(near, g, gone, come) <= 0.0
+
+
+@njit(**INNER)
+def _gap(near, g, gone, come):
+    """How far group g is from the other models when row gone leaves it (-1: none) and row come joins it (-1: none)."""
+    n = 0
+    for i in range(near.size[g]):
+        if near.member[g, i] != gone:
+            near.who[n] = near.member[g, i]
+            n += 1
+    if come >= 0:
+        near.who[n] = come
+        n += 1
+    return group_gap(near.rules, near.code, near.who, near.many, n, near.count, near.seen)
+
+
+@njit(**INNER)
+def _too_many(near, g, y, target):
+    """Whether row y brings its value above what a group of target rows may hold under the other models."""
+    rules = near.rules
+    for i in range(rules.kind.size):
+        j = rules.column[i]
+        if j < 0:
+            continue
+        v = near.code[y, j]
+        held = near.held[g, j, near.value[y, j]] + 1
+        if rules.kind[i] == BAND and held / target > rules.table[rules.at[i] + 2 * v + 1] + 1e-9:
+            return True
+        if rules.kind[i] == EQUAL:
+            over = max(0.0, held / target - rules.table[rules.at[i] + v])
+            for x in range(near.size[g]):
+                w = near.member[g, x]
+                if near.value[w, j] != near.value[y, j]:
+                    known = False
+                    for z in range(x):
+                        if near.value[near.member[g, z], j] == near.value[w, j]:
+                            known = True
+                            break
+                    if not known:
+                        share = near.held[g, j, near.value[w, j]] / target
+                        over += max(0.0, share - rules.table[rules.at[i] + near.code[w, j]])
+            if over > rules.number[i] + 1e-9:
+                return True
+    return False
+
+
+@njit(**INNER)
+def _complete(slots, near, g, most):
+    """Rows without a group join group g until the other models hold: each time the one that leads nearest to that,
+    of equals the cheapest.  False when no row leads nearer, or the group would have more than ``most`` rows."""
+    gap = _gap(near, g, -1, -1)
+    while gap > 0.0:
+        if near.size[g] >= most:
+            return False
+        best, lowest, least = -1, np.inf, np.inf
+        for y in range(near.group.size):
+            if near.group[y] >= 0:
+                continue
+            found = _gap(near, g, -1, y)
+            if found > lowest + 1e-12:
+                continue
+            price = joined(slots, near.state[g], near.leaf[y], least if found > lowest - 1e-12 else np.inf)
+            if found < lowest - 1e-12 or price < least:
+                best, lowest, least = y, found, price
+        if best < 0 or lowest >= gap:
+            return False
+        _put(near, best, g)
+        for t in range(near.leaf.shape[1]):
+            near.state[g, t] = join(slots, t, near.state[g, t], near.leaf[best, t])
+        gap = lowest
     return True
 
 
@@ -353,6 +452,8 @@ def _grow(slots, near, groups, target, random):
                         if near.distinct[j] - kinds >= places:
                             fits = False
                             break
+                if fits and near.rules.kind.size:
+                    fits = not _too_many(near, g, y, target)
                 if fits:
                     price = joined(slots, near.state[g], near.leaf[y], least)
                     if price < least:
@@ -363,6 +464,9 @@ def _grow(slots, near, groups, target, random):
             _put(near, best, g)
             for t in range(near.leaf.shape[1]):
                 near.state[g, t] = join(slots, t, near.state[g, t], near.leaf[best, t])
+        if not stuck and near.rules.kind.size:
+            stuck = not _complete(slots, near, g, 2 * target + 4)
+        size = near.size[g]
         if stuck:
             while near.size[g] > 0:
                 y = near.member[g, 0]
@@ -370,7 +474,7 @@ def _grow(slots, near, groups, target, random):
                 near.group[y] = -1
             break
         near.price[g] = joined(slots, near.state[g], near.state[g], np.inf)
-        left -= target
+        left -= size
         made += 1
     if made == 0:
         return -1
@@ -392,7 +496,83 @@ def _grow(slots, near, groups, target, random):
                 near.price[best] = joined(slots, near.state[best], near.state[best], np.inf)
                 left -= 1
         if left == waiting:
+            return _pool(slots, near, made) if near.rules.kind.size else -1
+    return made
+
+
+@njit(**INNER)
+def _holds(near, g):
+    """Whether group g is eligible as it is.  O(r s)."""
+    if near.size[g] < near.k[0]:
+        return False
+    for j in range(near.frequency.size):
+        kinds, top = 0, 0
+        for x in range(near.group.size):
+            kinds += near.held[g, j, x] > 0
+            top = max(top, near.held[g, j, x])
+        if kinds < near.distinct[j] or top * near.frequency[j] > near.size[g]:
+            return False
+    return _gap(near, g, -1, -1) <= 0.0
+
+
+@njit(**INNER)
+def _absorb(slots, near, g, into):
+    """All rows of group g move to another."""
+    while near.size[g] > 0:
+        x = near.member[g, near.size[g] - 1]
+        _drop(near, x)
+        _put(near, x, into)
+        for t in range(near.leaf.shape[1]):
+            a = near.leaf[x, t]
+            near.state[into, t] = a if near.size[into] == 1 else join(slots, t, near.state[into, t], a)
+
+
+@njit(**INNER)
+def _pool(slots, near, made):
+    """Rows without a group join, together, the groups that make them eligible at the least loss; returns the groups.
+
+    Ends at the latest with everything in one group, which is a union of eligible ones.
+    """
+    r, pool = near.group.size, made
+    near.size[pool] = 0
+    for j in range(near.frequency.size):
+        for x in range(r):
+            near.held[pool, j, x] = 0
+    for x in range(r):
+        if near.group[x] < 0:
+            _put(near, x, pool)
+            for t in range(near.leaf.shape[1]):
+                a = near.leaf[x, t]
+                near.state[pool, t] = a if near.size[pool] == 1 else join(slots, t, near.state[pool, t], a)
+    made += 1
+    while not _holds(near, pool):
+        if made == 1:
             return -1
+        best, least = -1, np.inf
+        for g in range(made):
+            if g == pool:
+                continue
+            n = 0
+            for i in range(near.size[g]):
+                near.who[n] = near.member[g, i]
+                n += 1
+            for i in range(near.size[pool]):
+                near.who[n] = near.member[pool, i]
+                n += 1
+            gap = group_gap(near.rules, near.code, near.who, near.many, n, near.count, near.seen)
+            price = n * joined(slots, near.state[g], near.state[pool], np.inf) - near.size[g] * near.price[g]
+            price += 10.0 * n * gap
+            if price < least:
+                best, least = g, price
+        _absorb(slots, near, pool, best)
+        made -= 1
+        if pool < made:  # the last group takes the empty place
+            _absorb(slots, near, made, pool)
+            near.price[pool] = near.price[made]
+            pool = pool if best == made else best
+        else:
+            pool = best
+    near.price[pool] = joined(slots, near.state[pool], near.state[pool], np.inf)
     return made
 
 
@@ -446,13 +626,15 @@ def _descend(slots, near, groups):
 
 
 @njit(cache=True, nogil=True)
-def improve(slots, leaf, cell, first, near_cell, sensitive, group, groups, k, frequency, distinct, steps, seed, most):
+def improve(slots, leaf, cell, first, near_cell, sensitive, group, groups, k, frequency, distinct, rules, steps, seed,
+            most):  # fmt: skip
     """Neighbourhood search: take near groups apart, group their rows anew, descend, keep what is not dearer.
 
     leaf int64[n, t], sensitive int64[n, s] (numbered 0 .. n-1 at most), group int64[n] labels below groups, updated
     cell int64[n] rising from 0, first int64[cells + 1] where the rows of each cell begin
     near_cell int32[cells, w] other cells, nearest first, -1 for none: where near groups are looked for
-    k, frequency int64[s], distinct int64[s]   the requirement; every group given meets it, and so does every group left
+    k, frequency int64[s], distinct int64[s], rules   the requirement; every group given meets it, and so does every
+    group left; with rules the sensitive values are numbered as in these
     steps int64, seed uint64   neighbourhoods tried, start of the random numbers
     most  int64  rows taken apart at once; groups above it are left alone
     returns the change of the loss, at most 0.  Space O(n t), time O(steps (n + most^2) t).
@@ -479,6 +661,9 @@ def improve(slots, leaf, cell, first, near_cell, sensitive, group, groups, k, fr
     for g in range(groups):
         if size[g]:
             price[g] = joined(slots, state[g], state[g], np.inf)
+    widest = 1
+    for j in range(rules.size.size):
+        widest = max(widest, rules.size[j])
     at_once = 8
     chosen, distance = np.empty(at_once, np.int64), np.empty(at_once)
     who, before = np.empty(most, np.int64), np.empty(most, np.int64)
@@ -487,7 +672,9 @@ def improve(slots, leaf, cell, first, near_cell, sensitive, group, groups, k, fr
         np.empty((most, width), np.int64), np.zeros((most, s), np.int64), np.empty(most, np.int64),
         np.empty((parts, most), np.int64), np.zeros(parts, np.int64), np.zeros((parts, s, most), np.int64),
         np.empty((parts, width), np.int64), np.empty(parts), np.empty((most, width), np.int64),
-        np.array([k], np.int64), frequency, distinct,
+        np.array([k], np.int64), frequency, distinct, rules, np.empty((most, s), np.int64),
+        np.empty(most + 1, np.int64), np.ones(most + 1, np.int64), np.zeros(widest, np.int64),
+        np.empty(widest, np.int64),
     )  # fmt: skip
     gained = 0.0
     for _ in range(steps):
@@ -565,12 +752,14 @@ def improve(slots, leaf, cell, first, near_cell, sensitive, group, groups, k, fr
             continue
         near = Near(
             big.leaf[:r], big.value[:r], big.group[:r], big.member, big.size, big.held, big.state, big.price,
-            big.rest[:r], big.k, big.frequency, big.distinct,
+            big.rest[:r], big.k, big.frequency, big.distinct, big.rules, big.code, big.who, big.many, big.count,
+            big.seen,
         )  # fmt: skip
         for x in range(r):
             for t in range(width):
                 near.leaf[x, t] = leaf[who[x], t]
             for j in range(s):
+                near.code[x, j] = sensitive[who[x], j]
                 near.value[x, j] = x
                 for y in range(x):
                     if sensitive[who[y], j] == sensitive[who[x], j]:
@@ -578,7 +767,10 @@ def improve(slots, leaf, cell, first, near_cell, sensitive, group, groups, k, fr
                         break
         made = -1
         if _draw(random) < 0.9:
-            made = _grow(slots, near, min(r // need, parts), need, random)
+            target = need
+            if rules.kind.size:  # the least size leaves some models no freedom
+                target += int(_draw(random) * (need // 2 + 1))
+            made = _grow(slots, near, min(r // need, parts), target, random)
         if made < 0:
             made = taken
             for g in range(made):

@@ -12,6 +12,8 @@ import heapq
 import numpy as np
 from numba import njit
 
+from shoal.kernels.eligible import group_gap
+
 
 @njit(cache=True, nogil=True)
 def eligible_groups(
@@ -24,6 +26,7 @@ def eligible_groups(
     value,
     frequency,
     distinct,
+    rules,
     least,
     k,
     most_rows,
@@ -41,7 +44,8 @@ def eligible_groups(
 
     code   int32[m, d], pair, start, size, kind   kinds of rows and their losses, as in kernels.pricing
     count  int64[m]      rows of each kind
-    value  int64[m, s], frequency int64[s], distinct int64[s]   sensitive values, numbered from 0, and what is asked
+    value  int64[m, s], frequency int64[s], distinct int64[s], rules   sensitive values, numbered from 0, and what is
+                         asked
     least, k, most_rows  int64   smallest group that can be eligible; k; largest group wanted
     once   bool          groups in which a value of sensitive column 0 occurs twice are left out
     shift  int64[m], radix int64[m]   place of each kind in the packed word and in the state's number
@@ -56,7 +60,10 @@ def eligible_groups(
     for x in range(m):
         for j in range(columns):
             values = max(values, value[x, j] + 1)
-    held = np.zeros(values, np.int64)
+    for j in range(rules.size.size):
+        values = max(values, rules.size[j])
+    held, kinds_seen = np.zeros(values, np.int64), np.empty(values, np.int64)
+    who = np.arange(m)
     found = 0
     floor[:] = np.int64(2) ** 40
     for f in range(m):
@@ -79,6 +86,9 @@ def eligible_groups(
                     if frequency[j] * top > total or seen < distinct[j] or (once and j == 0 and top > 1):
                         good = False
                         break
+            if good and rules.kind.size:
+                held[:] = 0
+                good = group_gap(rules, value, who, g, m, held, kinds_seen) <= 0.0
             if good:
                 if found == keep:
                     return -1

@@ -36,6 +36,8 @@ class SensitiveLevels:
     alpha        largest share of a value in a class
     t_equal      largest distance from the table's distribution: half the sum of differences
     t_ordered    the same by the earth mover's distance over the values' order
+    beta         largest relative gain (p - q) / q of a value in a class over the table
+    delta        largest |log(p / q)|; infinite when a class lacks a value of the table
     """
 
     l: float | None
@@ -45,6 +47,8 @@ class SensitiveLevels:
     alpha: float | None
     t_equal: float | None
     t_ordered: float | None
+    beta: float | None
+    delta: float | None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,18 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from shoal.errors import PolicyError
-from shoal.model.privacy import (
-    AlphaKAnonymity,
-    DistinctLDiversity,
-    EntropyLDiversity,
-    KAnonymity,
-    LDiversity,
-    PrivacyModel,
-    RecursiveLDiversity,
-    describe,
-    restore,
-)
+from shoal.model.privacy import KAnonymity, PrivacyModel, by_shorthand, describe, restore
 from shoal.model.record import recipe
+from shoal.model.shorthands import SHORTHANDS
 from shoal.model.task import Effort
 
 PUBLISH = ("stars", "hierarchy", "ranges", "centers")
@@ -33,7 +24,7 @@ PRESETS: dict[str, tuple[int, str]] = {
     "cms-11": (11, "no cell of 1 to 10 (US Centers for Medicare and Medicaid Services)"),
     "ema-0.09": (12, "risk at most 0.09 (EMA Policy 0070, Health Canada): 1/12 is the first share below it"),
 }
-_SHORTHANDS = ("k", "l", "distinct_l", "entropy_l", "recursive_cl", "alpha_k", "preset")
+_SHORTHANDS = (*SHORTHANDS, "preset")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -262,8 +253,8 @@ def _models(values: dict[str, Any]) -> tuple[PrivacyModel, ...]:
             models.append(restore(dict(item)))
         elif isinstance(item, str) and item in PRESETS:
             models.append(KAnonymity(PRESETS[item][0]))
-        elif hasattr(item, "monotone"):
-            models.append(item)  # type: ignore[arg-type]
+        elif isinstance(item, PrivacyModel):
+            models.append(item)
         else:
             raise PolicyError(f"privacy holds {item!r}, which is not a privacy model such as KAnonymity(5)")
     preset = values.pop("preset", None)
@@ -271,20 +262,8 @@ def _models(values: dict[str, Any]) -> tuple[PrivacyModel, ...]:
         if not isinstance(preset, str) or preset not in PRESETS:
             raise PolicyError.unknown("preset", str(preset), PRESETS)
         models.append(KAnonymity(PRESETS[preset][0]))
-    single: dict[str, Any] = {
-        "k": KAnonymity,
-        "l": LDiversity,
-        "distinct_l": DistinctLDiversity,
-        "entropy_l": EntropyLDiversity,
-    }
-    for name, model in single.items():
+    for name in SHORTHANDS:
         value = values.pop(name, None)
         if value is not None:
-            models.append(model(value))
-    for name, pair_model in (("recursive_cl", RecursiveLDiversity), ("alpha_k", AlphaKAnonymity)):
-        value = values.pop(name, None)
-        if value is not None:
-            if not isinstance(value, Sequence) or len(value) != 2:
-                raise PolicyError(f"{name}={value!r}: give two numbers")
-            models.append(pair_model(*value))  # type: ignore[operator]
+            models.append(by_shorthand(name, value))
     return tuple(models)

@@ -87,7 +87,8 @@ class Shortfall:
     share    its share of the rows
     largest  the largest parameter that would be possible
     asked    the parameter asked
-    kind     "k", "frequency" or "distinct"
+    kind     "k", "frequency", "distinct" or "model"
+    says     for "model": the reason in words
     """
 
     kind: str
@@ -96,6 +97,7 @@ class Shortfall:
     column: int | None = None
     code: int | None = None
     share: float = 0.0
+    says: str = ""
 
 
 def shortfall(histogram: Histogram, requirement: Requirement) -> Shortfall | None:
@@ -103,6 +105,11 @@ def shortfall(histogram: Histogram, requirement: Requirement) -> Shortfall | Non
     rows = histogram.rows
     if rows == 0:
         return None
+    for rule in requirement.rules:
+        if not rule.holds(histogram.sensitive, histogram.count):
+            named = " and ".join(histogram.sensitive_names[j] for j in rule.columns)
+            says = rule.model.refusal(rule.counts(histogram.sensitive, histogram.count), named)
+            return Shortfall("model", 0, 0, rule.columns[0], says=says)
     if rows < requirement.k:
         return Shortfall("k", requirement.k, rows)
     for j, (frequency, distinct) in enumerate(zip(requirement.frequency, requirement.distinct, strict=True)):
@@ -131,6 +138,8 @@ def refuse_infeasible(
     found = shortfall(histogram, requirement)
     if found is None:
         return
+    if found.kind == "model":
+        raise InfeasibleError(found.says)
     if found.kind == "k":
         raise InfeasibleError(
             f"the table has {found.largest} rows, so no group of k = {found.asked} exists; "

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from shoal.model.privacy import MODELS
+
 
 def promise(release: Mapping[str, Any], audit: Mapping[str, Any]) -> str:
     """The guarantee in one sentence."""
@@ -27,19 +29,10 @@ def promise(release: Mapping[str, Any], audit: Mapping[str, Any]) -> str:
 
 def model_words(check: Mapping[str, Any]) -> str:
     """One model asked for, in words."""
-    asked = check["asked"]
-    return {
-        "k-anonymity": f"every group has at least {asked.get('k')} rows",
-        "l-diversity": f"at most 1/{asked.get('l')} of a group share a value",
-        "distinct l-diversity": f"every group has at least {asked.get('l')} different values",
-        "entropy l-diversity": f"the entropy of a group is at least log {asked.get('l')}",
-        "recursive (c,l)-diversity": (
-            f"the commonest value is rarer than {asked.get('c')} times those from rank {asked.get('l')} on"
-        ),
-        "(alpha,k)-anonymity": f"at least {asked.get('k')} rows, no value on more than {asked.get('alpha')} of a group",
-        "t-closeness": f"a group's distribution is within {asked.get('t')} of the table's",
-        "simultaneous l-diversity": f"{asked.get('l')} rows that differ in every sensitive column",
-    }.get(check["model"], str(asked))
+    return next(
+        (m(**check["asked"]).words() for m in MODELS.values() if m.name == check["model"]),
+        str(check["asked"]),
+    )
 
 
 def certificate_words(release: Mapping[str, Any]) -> str:

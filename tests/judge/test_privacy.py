@@ -13,6 +13,8 @@ from shoal.errors import PolicyError
 from shoal.judge.privacy import judge
 from shoal.model.privacy import (
     AlphaKAnonymity,
+    BetaLikeness,
+    DeltaDisclosure,
     DistinctLDiversity,
     EntropyLDiversity,
     KAnonymity,
@@ -59,6 +61,8 @@ def test_levels_are_those_of_the_definitions(rows: list[tuple]) -> None:
         assert level.alpha == pytest.approx(naive.alpha(groups, place))
         assert level.t_equal == pytest.approx(naive.t_equal(rows, groups, place), abs=1e-9)
         assert level.t_ordered == pytest.approx(naive.t_ordered(rows, groups, place), abs=1e-9)
+        assert level.beta == pytest.approx(naive.beta(rows, groups, place), abs=1e-9)
+        assert level.delta == pytest.approx(naive.delta(rows, groups, place), abs=1e-9)
 
 
 @settings(deadline=None, max_examples=120)
@@ -73,6 +77,9 @@ def test_checks_are_those_of_the_definitions(rows: list[tuple], l: int, c: float
         AlphaKAnonymity(share, l, "s"),
         TCloseness(share, "equal", "s"),
         TCloseness(share, "ordered", "s"),
+        BetaLikeness(c, False, "s"),
+        BetaLikeness(c, True, "s"),
+        DeltaDisclosure(c, column="s"),
     ]
     held = [c.passes for c in judge(frame(rows), Q, S, models).checks]
     groups = naive.classes(rows, [0, 1])
@@ -85,6 +92,9 @@ def test_checks_are_those_of_the_definitions(rows: list[tuple], l: int, c: float
         min(map(len, groups)) >= l and naive.alpha(groups, 2) <= share + 1e-9,
         naive.t_equal(rows, groups, 2) <= share + 1e-9,
         naive.t_ordered(rows, groups, 2) <= share + 1e-9,
+        naive.beta(rows, groups, 2) <= c + 1e-9,
+        naive.enhanced_beta(rows, groups, 2, c),
+        naive.delta(rows, groups, 2) < c - 1e-9,
     ]
 
 
@@ -93,6 +103,20 @@ def test_checks_are_those_of_the_definitions(rows: list[tuple], l: int, c: float
 def test_simultaneous_diversity_is_that_of_the_definition(rows: list[tuple], l: int, columns: int) -> None:
     (check,) = judge(frame(rows), Q, S[:columns], [SimultaneousLDiversity(l)]).checks
     assert check.passes == naive.simultaneous(naive.classes(rows, [0, 1]), range(2, 2 + columns), l)
+
+
+def test_a_row_without_partners_breaks_simultaneous_diversity() -> None:
+    table = pl.DataFrame({"q": [1, 1, 1], "s": ["a", "b", "a"], "t": ["x", "y", "y"]})
+    found = judge(table, ["q"], ["s", "t"], [SimultaneousLDiversity(2)])  # (a, y) differs from neither in both
+    assert not found.passes
+    assert found.checks[0].level == 1
+
+
+def test_absent_values_are_infinitely_far_unless_ignored() -> None:
+    table = pl.DataFrame({"q": [1, 1, 2, 2], "s": ["a", "b", "a", "a"]})
+    found = judge(table, ["q"], ["s"], [DeltaDisclosure(0.5), DeltaDisclosure(0.7, "ignored")])
+    assert [c.level for c in found.checks] == [math.inf, pytest.approx(math.log(2))]
+    assert [c.passes for c in found.checks] == [False, True]
 
 
 def test_simultaneous_diversity_of_a_large_class_is_quick() -> None:

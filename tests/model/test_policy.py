@@ -6,10 +6,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import shoal
 from shoal.errors import PolicyError
+from shoal.model.histogram import Histogram
 from shoal.model.policy import PRESETS, Policy
 from shoal.model.privacy import MODELS, Requirement, describe, requirement, restore
 
@@ -21,6 +23,10 @@ k = 3
 l = 2
 entropy_l = 1.5
 recursive_cl = [2.0, 2]
+t = 0.25
+beta = 1.5
+delta = 0.7
+simultaneous_l = 2
 alpha_k = [0.5, 4]
 publish = "hierarchy"
 effort = 2.5
@@ -44,6 +50,10 @@ def test_a_file_says_what_keyword_arguments_say(tmp_path: Path) -> None:
         l=2,
         entropy_l=1.5,
         recursive_cl=(2.0, 2),
+        t=0.25,
+        beta=1.5,
+        delta=0.7,
+        simultaneous_l=2,
         alpha_k=(0.5, 4),
         publish="hierarchy",
         effort=2.5,
@@ -91,6 +101,9 @@ MODELS_MADE = [
     shoal.RecursiveLDiversity(1.5, 2),
     shoal.AlphaKAnonymity(0.4, 3),
     shoal.TCloseness(0.2, "ordered"),
+    shoal.BetaLikeness(1.5),
+    shoal.BetaLikeness(1.5, enhanced=False, column="d"),
+    shoal.DeltaDisclosure(0.7),
     shoal.SimultaneousLDiversity(3),
 ]
 
@@ -128,15 +141,19 @@ def test_what_is_enforced_for_each_model() -> None:
 
     assert need(shoal.KAnonymity(4), shoal.LDiversity(3)) == Requirement(4, (3, 3), (1, 1))
     assert need(shoal.LDiversity(3, "u")) == Requirement(1, (1, 3), (1, 1))
-    assert need(shoal.EntropyLDiversity(2.2, "s")) == Requirement(1, (3, 1), (1, 1))
-    assert need(shoal.RecursiveLDiversity(1.0, 2, "s")) == Requirement(1, (3, 1), (1, 1))
-    assert need(shoal.RecursiveLDiversity(3.0, 2, "s")) == Requirement(1, (2, 1), (1, 1))
     assert need(shoal.AlphaKAnonymity(1 / 3, 6, "s")) == Requirement(6, (3, 1), (1, 1))
-    assert need(shoal.AlphaKAnonymity(0.4, 2, "s")) == Requirement(2, (3, 1), (1, 1))
+    assert need(shoal.AlphaKAnonymity(0.5, 2, "s")) == Requirement(2, (2, 1), (1, 1))
     assert need(shoal.SimultaneousLDiversity(2), sensitive=("s",)) == Requirement(1, (1,), (2,))
+    for model in (
+        shoal.EntropyLDiversity(2.2, "s"),
+        shoal.AlphaKAnonymity(0.4, 2, "s"),
+        shoal.TCloseness(0.1, column="s"),
+    ):
+        bound = requirement([model], ("s", "u"), Histogram.from_rows(np.zeros(9), np.arange(18).reshape(9, 2) % 5))
+        assert [rule.model for rule in bound.rules] == [model]
+        assert bound.sensitive_columns == (0,)
     for model, says in [
-        (shoal.TCloseness(0.1), "audit"),
-        (shoal.SimultaneousLDiversity(2), "audited"),
+        (shoal.DeltaDisclosure(1.0, "ignored"), "not monotone"),
         (shoal.LDiversity(2, "x"), "sensitive column"),
     ]:
         with pytest.raises(PolicyError, match=says):

@@ -80,9 +80,43 @@ def t_ordered(rows: Sequence[Row], groups: list[list[Row]], s: int) -> float:
 
 
 def simultaneous(groups: list[list[Row]], sensitive: Sequence[int], l: int) -> bool:
-    """Every group has l rows that differ pairwise in every sensitive column."""
+    """Every row lies in l rows of its group that differ pairwise in every sensitive column."""
 
     def differ(some: tuple[Row, ...]) -> bool:
         return all(a[s] != b[s] for a, b in combinations(some, 2) for s in sensitive)
 
-    return all(any(differ(some) for some in combinations(g, l)) for g in groups)
+    return all(
+        any(differ((row, *others)) for others in combinations([*g[:i], *g[i + 1 :]], l - 1))
+        for g in groups
+        for i, row in enumerate(g)
+    )
+
+
+def beta(rows: Sequence[Row], groups: list[list[Row]], s: int) -> float:
+    """Largest (p - q) / q of a value in a group."""
+    whole = Counter(r[s] for r in rows)
+    return max(
+        max(0.0, n / len(g) / (whole[v] / len(rows)) - 1) for g in groups for v, n in Counter(r[s] for r in g).items()
+    )
+
+
+def enhanced_beta(rows: Sequence[Row], groups: list[list[Row]], s: int, most: float) -> bool:
+    """No value's (p - q) / q exceeds the lesser of most and -ln q."""
+    whole = Counter(r[s] for r in rows)
+    for g in groups:
+        for v, n in Counter(r[s] for r in g).items():
+            q = whole[v] / len(rows)
+            if (n / len(g) - q) / q > min(most, -math.log(q)) + 1e-9:
+                return False
+    return True
+
+
+def delta(rows: Sequence[Row], groups: list[list[Row]], s: int) -> float:
+    """Largest |log(p / q)| over groups and values of the table; infinite where a group lacks one."""
+    whole = Counter(r[s] for r in rows)
+    worst = 0.0
+    for g in groups:
+        own = Counter(r[s] for r in g)
+        for v, n in whole.items():
+            worst = max(worst, math.inf if not own[v] else abs(math.log(own[v] / len(g) / (n / len(rows)))))
+    return worst

@@ -52,7 +52,7 @@ def group(
 
     if not isinstance(privacy, Requirement):
         models = [privacy] if not isinstance(privacy, Sequence) else list(privacy)
-        privacy = requirement(models, histogram.sensitive_names)
+        privacy = requirement(models, histogram.sensitive_names, histogram)
     if seed is None:
         seed = int(np.random.SeedSequence().generate_state(1)[0])
     refuse_infeasible(histogram, privacy)

@@ -10,6 +10,7 @@ better of the two is returned, so its promise holds here too.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,8 @@ import numpy as np
 from shoal.errors import InfeasibleError
 from shoal.model.certificate import Guarantee
 from shoal.model.partition import Partition
-from shoal.model.task import Grouping, Task
+from shoal.model.task import Grouping, Task, shortfall
+from shoal.problems.tables.eligible import rules_of
 from shoal.problems.tables.lattice import ENUMERATED, Lattice
 from shoal.problems.tables.rows import Rows
 from shoal.problems.tables.three_phase import residues
@@ -44,7 +46,14 @@ def start(task: Task, rows: Rows) -> np.ndarray:
     if not task.histogram.cells:
         return np.zeros(0, np.int64)
     cell, group, count = walk(task)
-    return rows.place(rows.cut(rows.spread(cell, group, count)))
+    found = rows.place(rows.cut(rows.spread(cell, group, count)))
+    easier = task.requirement.stand_in if task.requirement.rules else None
+    if easier is None or shortfall(task.histogram, easier) is not None:
+        return found
+    # Frequencies have a cascade of their own, so a stricter requirement may start better than the one asked.
+    strict = replace(task, requirement=easier)
+    other = start(strict, Rows.of(strict))
+    return min((found, other), key=lambda labels: rank(task, rows.partition(labels)))
 
 
 def walk(task: Task) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -60,6 +69,7 @@ def walk(task: Task) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     values = np.array([max(histogram.sensitive_sizes[j], 1) for j in asked], np.int64)
     frequency = np.array([need.frequency[j] for j in asked], np.int64)
     distinct = np.array([need.distinct[j] for j in asked], np.int64)
+    rules = rules_of(need, histogram.sensitive_sizes)
     common = scarcity(task)
     left = histogram.count.copy()
     spare, home = np.zeros_like(left), np.zeros_like(left)
@@ -71,7 +81,7 @@ def walk(task: Task) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         task.progress("cascade", done / len(nodes))
         steps, written, group = publish(
             histogram.quasi, up, at, size, nodes[done : done + BATCH], exact, sensitive, values, left,
-            need.smallest if not asked else need.k, frequency, distinct, common, spare, home, group, *out,
+            need.smallest if not asked else need.k, frequency, distinct, rules, common, spare, home, group, *out,
         )  # fmt: skip
         done += steps
         found.append(tuple(a[:written].copy() for a in out))
@@ -90,7 +100,7 @@ def scarcity(task: Task) -> np.ndarray:
     histogram, need = task.histogram, task.requirement
     none = np.zeros(0, bool)
     asked = need.sensitive_columns
-    if len(asked) != 1 or need.frequency[asked[0]] > 1:
+    if len(asked) != 1 or need.frequency[asked[0]] > 1 or need.rules:
         return none
     j = asked[0]
     held = np.bincount(histogram.sensitive[:, j], weights=histogram.count, minlength=histogram.sensitive_sizes[j])

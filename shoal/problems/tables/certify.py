@@ -14,6 +14,7 @@ from shoal.model.partition import Partition
 from shoal.model.privacy import Requirement
 from shoal.model.recoding import Recoding
 from shoal.model.task import Grouping, Task
+from shoal.problems.tables.eligible import good_groups as of_rows
 from shoal.problems.tables.three_phase import residue
 
 ARGUMENT = "at least {rows} rows share their group with different rows, each at its cheapest: {why}"
@@ -69,25 +70,7 @@ def good_groups(histogram: Histogram, need: Requirement, cells: np.ndarray, grou
 
     O(x log x).
     """
-    groups = int(group.max(initial=-1)) + 1
-    count = histogram.count[cells]
-    rows = np.bincount(group, weights=count, minlength=groups)
-    good = rows >= need.k
-    for j in need.sensitive_columns:
-        size = np.int64(max(histogram.sensitive_sizes[j], 1))
-        key = group * size + histogram.sensitive[cells, j]
-        if groups * int(size) <= 4 * cells.size + 1024:
-            held = np.bincount(key, weights=count, minlength=groups * int(size)).reshape(groups, int(size))
-            top, different = held.max(axis=1, initial=0), (held > 0).sum(axis=1)
-        else:
-            pair, inverse = np.unique(key, return_inverse=True)
-            held = np.bincount(inverse.reshape(-1), weights=count, minlength=pair.size)
-            owner = pair // size
-            top = np.zeros(groups)
-            np.maximum.at(top, owner, held)
-            different = np.bincount(owner, minlength=groups)
-        good &= (need.frequency[j] * top <= rows) & (different >= need.distinct[j])
-    return good
+    return of_rows(histogram, need, cells, group, histogram.count[cells], int(group.max(initial=-1)) + 1)
 
 
 def refuse_ceiling(task: Task, partition: Partition, method: str) -> None:

@@ -31,12 +31,16 @@ def guided(
     allowances  loss per row above the prices that is accepted, pass by pass, rising
     most        only so many of the cheapest nodes are visited, without asking first which of them could matter
     finish      places the rows left over, ``rows.place`` unless told
-    None where it does not apply (diversity by frequency, more than two values asked, several sensitive columns) or
-    time ran out.
+    None where it does not apply (diversity by frequency, other models, more than two values asked, several sensitive
+    columns) or time ran out.
     """
     from shoal.kernels.guided import publish_priced
 
-    if rows.frequency.size > 1 or (rows.frequency.size and (rows.frequency[0] > 1 or rows.distinct[0] > 2)):
+    if (
+        rows.need.rules
+        or rows.frequency.size > 1
+        or (rows.frequency.size and (rows.frequency[0] > 1 or rows.distinct[0] > 2))
+    ):
         return None
     histogram = task.histogram
     lattice = Lattice.of(task.recoding)

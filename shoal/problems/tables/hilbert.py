@@ -25,6 +25,7 @@ from shoal.model.privacy import Requirement
 from shoal.model.recoding import Recoding
 from shoal.model.task import Grouping, Task
 from shoal.problems.tables.certify import certified
+from shoal.problems.tables.eligible import rules_of
 from shoal.problems.tables.three_phase import _eligible, residue, split
 
 MOST_STEPS = 4_000_000_000
@@ -214,7 +215,11 @@ def _cuts(task: Task, order: np.ndarray) -> Iterator[tuple[str, Partition]]:
     if not columns and histogram.rows * 2 * need.k * max(d, 1) * max(h, 1) <= MOST_STEPS:
         yield "least cuts", _least_cuts(histogram, task.recoding, need.k, order)
         return
-    if len(columns) == 1 and histogram.rows * np.unique(histogram.sensitive[:, columns[0]]).size <= MOST_STEPS:
+    if (
+        len(columns) == 1
+        and not need.rules
+        and histogram.rows * np.unique(histogram.sensitive[:, columns[0]]).size <= MOST_STEPS
+    ):
         yield "queues", _queues(histogram, need, columns[0], order)
         if task.effort.name == "fast":
             return
@@ -260,6 +265,7 @@ def _runs(histogram: Histogram, need: Requirement, order: np.ndarray) -> Partiti
         need.k,
         np.array([need.frequency[j] for j in columns], np.int64),
         np.array([need.distinct[j] for j in columns], np.int64),
+        rules_of(need, histogram.sensitive_sizes),
         max((histogram.sensitive_sizes[j] for j in columns), default=1),
         cell,
         group,

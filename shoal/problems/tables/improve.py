@@ -90,6 +90,8 @@ def search(
     count = max(1, round(n / BLOCK))
     sensitive = [np.unique(column, return_inverse=True)[1].reshape(-1) for column in rows.sensitive.T]
     values = np.stack(sensitive, axis=1) if sensitive else np.zeros((rows.sensitive.shape[0], 0), np.int64)
+    if rows.need.rules:
+        values = rows.sensitive.astype(np.int64)
     workers = min(os.cpu_count() or 1, count)
     stop = flag()
     if near is None:
@@ -110,7 +112,7 @@ def search(
         done = 0
         while not stop.is_set():
             kernel(rows.slots, leaf, of, first, here, value, label, names.size, rows.k, rows.frequency, rows.distinct,
-                   each, np.uint64(number + done), MOST)  # fmt: skip
+                   rows.rules, each, np.uint64(number + done), MOST)  # fmt: skip
             done += each
             if until is None or time.monotonic() >= until:
                 return label, done

@@ -99,7 +99,7 @@ def matching(task: Task) -> Grouping:
 def _refuse(task: Task) -> None:
     need = task.requirement
     columns = need.sensitive_columns
-    if len(columns) != 1 or need.frequency[columns[0]] != 2 or need.distinct[columns[0]] > 2:
+    if need.rules or len(columns) != 1 or need.frequency[columns[0]] != 2 or need.distinct[columns[0]] > 2:
         raise PolicyError(
             "matching pairs rows of two sensitive values, so it needs one sensitive column under l-diversity with "
             "l = 2; use another method, for example 'three_phase_hilbert'"

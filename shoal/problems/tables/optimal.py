@@ -26,6 +26,7 @@ from shoal.model.partition import Partition
 from shoal.model.privacy import Requirement
 from shoal.model.task import Grouping, Task, refuse_infeasible
 from shoal.problems.tables.costs import Costs
+from shoal.problems.tables.eligible import rules_of
 from shoal.problems.tables.forest import forest
 from shoal.problems.tables.kernelize import deal, kernelize
 from shoal.problems.tables.pattern_cover import pattern_cover, whole_cost
@@ -76,6 +77,11 @@ def optimal(task: Task) -> Grouping:
     details["program"], details["stopped"] = "vectors", None
     if partition is None:
         assert start is not None
+        if need.rules:
+            raise PolicyError(
+                f"{histogram.rows} rows of {kinds.count.size} kinds are too many for an exact answer under "
+                f"{need.rules[0].model.name}; choose another method"
+            )
         if not levels:
             raise PolicyError(
                 f"{histogram.rows} rows of {kinds.count.size} kinds are too many for an exact answer with sets or "
@@ -149,6 +155,8 @@ def largest_group(need: Requirement, rows: int) -> tuple[int, bool]:
     l .. 2l - 1 rows with distinct values.  Otherwise no bound is used.
     """
     columns = need.sensitive_columns
+    if need.rules:
+        return rows, False
     if not columns:
         return min(max(2 * need.k - 1, 1), rows), False
     if len(columns) == 1:
@@ -184,7 +192,8 @@ def by_vectors(
     floor = np.empty(m, np.int64)
     first = np.zeros(m + 1, np.int64)
     table = (costs.pair, costs.start, costs.size, costs.kind)
-    asked = (kinds.value, frequency, distinct, need.smallest, need.k, most, once)
+    rules = rules_of(need, histogram.sensitive_sizes)
+    asked = (kinds.value, frequency, distinct, rules, need.smallest, need.k, most, once)
     code = np.ascontiguousarray(costs.code[kinds.type])
     places = (layout.shift, layout.radix)
     found = eligible_groups(code, *table, kinds.count, *asked, *places, word, number, cost, first, floor, keep)

@@ -7,11 +7,14 @@ from functools import cached_property
 
 import numpy as np
 
+from shoal.kernels.eligible import Rules
 from shoal.kernels.search import Slots, insert, prices
 from shoal.model.histogram import Histogram, mixed_radix
 from shoal.model.partition import Partition
+from shoal.model.privacy import Requirement
 from shoal.model.recoding import ColumnRecoding, Recoding
 from shoal.model.task import Task
+from shoal.problems.tables.eligible import good_groups, rules_of
 
 FORBIDDEN = float(2**20)  # loss of a level above its column's ceiling: more than any row can lose otherwise
 
@@ -23,6 +26,7 @@ class Rows:
     cell      int64[n]     cell of each row, rising
     leaf      int64[m, t]  slots of each cell
     frequency, distinct    int64[s], of the s sensitive columns of which anything is asked
+    rules     the models that these do not say, for the kernels
     sensitive int32[m, s]  codes of each cell in them
     """
 
@@ -34,6 +38,8 @@ class Rows:
     sensitive: np.ndarray
     slots: Slots
     leaf: np.ndarray
+    need: Requirement
+    rules: Rules
 
     @classmethod
     def of(cls, task: Task) -> Rows:
@@ -49,6 +55,8 @@ class Rows:
             sensitive=np.ascontiguousarray(task.histogram.sensitive[:, asked]),
             slots=slots,
             leaf=leaf,
+            need=need,
+            rules=rules_of(need, task.histogram.sensitive_sizes),
         )
 
     @cached_property
@@ -100,18 +108,8 @@ class Rows:
     def eligible(self, group: np.ndarray, groups: int) -> np.ndarray:
         """bool[groups]: which labels hold an eligible set; rows labelled -1 are in none."""
         inside = group >= 0
-        cell, group = self.cell[inside], group[inside]
-        rows = np.bincount(group, minlength=groups)
-        good = rows >= self.k
-        for j in range(self.frequency.size):
-            size = np.int64(self.sensitive[:, j].max(initial=0)) + 1
-            pair, held = np.unique(group * size + self.sensitive[cell, j], return_counts=True)
-            of = pair // size
-            top = np.zeros(groups, np.int64)
-            np.maximum.at(top, of, held)
-            good &= self.frequency[j] * top <= rows
-            good &= np.bincount(of, minlength=groups) >= self.distinct[j]
-        return good
+        ones = np.ones(int(inside.sum()), np.int64)
+        return good_groups(self.histogram, self.need, self.cell[inside], group[inside], ones, groups)
 
     def cut(self, group: np.ndarray) -> np.ndarray:
         """Groups cut into as many eligible pieces as dealing allows; labels from 0, rows labelled -1 stay so.
@@ -148,17 +146,36 @@ class Rows:
         pieces = np.maximum(pieces, 1)
         while True:
             first = np.cumsum(pieces) - pieces
-            if self.frequency.size:
+            if self.need.rules:
+                out[inside] = first[label] + self._along(label, cell, pieces)
+            elif self.frequency.size:
                 out[inside] = first[label] + rank % pieces[label]
             else:
                 out[inside] = first[label] + rank * pieces[label] // rows[label]
-            if self.frequency.size < 2:
+            if self.frequency.size < 2 and not self.need.rules:
                 return out
             good = np.logical_and.reduceat(self.eligible(out, int(pieces.sum())), first)
             bad = ~good & (pieces > 1)
             if not bad.any():
                 return out
-            pieces = np.where(bad, pieces // 2, pieces)
+            fewer = np.minimum(pieces - 1, pieces * 4 // 5) if self.need.rules else pieces // 2
+            pieces = np.where(bad, fewer, pieces)
+
+    def _along(self, label: np.ndarray, cell: np.ndarray, pieces: np.ndarray) -> np.ndarray:
+        """The piece of each row where the rows of each value are spread evenly over the pieces in their order.
+
+        Rows are sorted by (label, values, cell), so a piece gets rows that lie near each other; its rows of a value
+        are as many as the whole group's share, rounded up or down.
+        """
+        values = self.sensitive[cell].astype(np.int64)
+        new = np.ones(label.size, bool)
+        new[1:] = (np.diff(label) != 0) | np.diff(values, axis=0).any(axis=1)
+        begin = np.flatnonzero(new)
+        held = np.diff(np.append(begin, label.size))
+        run = np.cumsum(new) - 1
+        rank = np.arange(label.size) - begin[run]
+        shift = (np.arange(begin.size) * 0.6180339887498949) % 1.0  # else all values would round alike
+        return np.asarray(np.floor((rank + shift[run]) * pieces[label] / held[run])).astype(np.int64)
 
     @staticmethod
     def _counts(label: np.ndarray, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -193,8 +210,8 @@ class Rows:
             head = member[start].copy()
             order = np.lexsort((size, *state.T, prices(self.slots, state)))
             while waiting.size:
-                done = insert(self.slots, self.leaf, self.cell, sensitive, self.frequency, head, following, size, state,
-                              order, waiting, begin, candidate)  # fmt: skip
+                done = insert(self.slots, self.leaf, self.cell, sensitive, self.frequency, self.rules, head, following,
+                              size, state, order, waiting, begin, candidate)  # fmt: skip
                 if begin.size == 0 or done.all():
                     waiting = waiting[~done]
                     break

@@ -5,7 +5,8 @@ Xiao, Yi, Tao, "The hardness and approximation algorithms for l-diversity", EDBT
 Kept from the paper: Q (here *type*, rows with equal quasi-identifiers), R (the residue), pillar, h, thin, fat, dead.
 Not in the paper: phase one is a closed form on counts; a minimum group size k may be asked beside l (the bound and
 the promises of phases one and two carry over, that of phase three does not); k-anonymity alone is solved exactly;
-other requirements (several sensitive columns, distinct values) move whole types until the residue is eligible.
+other requirements (several sensitive columns, distinct values, all other models) move whole types until the residue
+is eligible.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from shoal.model.histogram import Histogram
 from shoal.model.partition import Partition
 from shoal.model.privacy import Requirement
 from shoal.model.task import Grouping, Task
+from shoal.problems.tables.eligible import good_groups
 
 SOURCE = "Xiao, Yi, Tao 2010"
 
@@ -140,7 +142,7 @@ def residue(histogram: Histogram, need: Requirement) -> tuple[np.ndarray, dict[s
     columns = need.sensitive_columns
     if not columns:
         return _by_size(histogram, need.k)
-    if len(columns) == 1:
+    if len(columns) == 1 and not need.rules:
         return _by_pillars(histogram, need, columns[0])
     return _by_types(histogram, need)
 
@@ -256,14 +258,14 @@ def _by_size(histogram: Histogram, k: int) -> tuple[np.ndarray, dict[str, Any]]:
 
 
 def _by_types(histogram: Histogram, need: Requirement) -> tuple[np.ndarray, dict[str, Any]]:
-    """Several sensitive columns: a type stays or leaves whole, then further types leave until the residue is eligible.
+    """Several sensitive columns, or other models: a type stays or leaves whole, and further ones until all is eligible.
 
-    The bound is the largest over the columns taken one at a time, each of which asks less.
+    The bound is the largest over the columns taken one at a time, each of which asks less, and over sizes alone.
     """
     of_type, first = histogram.types
     ineligible = ~_eligible(histogram, need, of_type, first.size, histogram.count)
     taken = np.where(ineligible[of_type], histogram.count, 0).astype(np.int64)
-    bound = 0
+    bound = _by_size(histogram, need.k)[1]["bound"]
     for j in need.sensitive_columns:
         frequency, distinct = [1] * len(need.frequency), [1] * len(need.distinct)
         frequency[j], distinct[j] = need.frequency[j], need.distinct[j]
@@ -315,15 +317,4 @@ def _dissolve(histogram: Histogram, need: Requirement, taken: np.ndarray) -> np.
 
 def _eligible(histogram: Histogram, need: Requirement, group: np.ndarray, groups: int, count: np.ndarray) -> np.ndarray:
     """bool[groups]: which groups of cells meet the requirement; group int64[m], count int64[m].  O(m log m)."""
-    rows = np.bincount(group, weights=count, minlength=groups)
-    good = rows >= need.k
-    here = np.flatnonzero(count > 0)
-    for j in need.sensitive_columns:
-        size = max(histogram.sensitive_sizes[j], 1)
-        pair, inverse = np.unique(group[here] * np.int64(size) + histogram.sensitive[here, j], return_inverse=True)
-        held = np.bincount(inverse.reshape(-1), weights=count[here], minlength=pair.size)
-        top = np.zeros(groups)
-        np.maximum.at(top, pair // size, held)
-        good &= need.frequency[j] * top <= rows
-        good &= np.bincount(pair // size, minlength=groups) >= need.distinct[j]
-    return good
+    return good_groups(histogram, need, np.arange(histogram.cells), group, count, groups)

@@ -1,0 +1,191 @@
+"""Whether a group meets privacy models, and how far it is from that: one compiled question for every model.
+
+Size, shares of 1/l and numbers of values are asked where the loops have them at hand; what is here is everything else.
+
+Rules, for s sensitive columns:
+kind   int64[r]      BAND, ENTROPY, RECURSIVE, EQUAL, ORDERED or TUPLES
+column int64[r]      the column it speaks of; -1 for TUPLES, which speak of all
+number float64[r], whole int64[r]   parameters
+at     int64[r]      where its table begins in ``table``: per value the share in the whole table (EQUAL), the cumulated
+                     share (ORDERED), or the least and the largest share (BAND)
+size   int64[s]      values of each column
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+INNER = {"cache": True, "nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+BAND, ENTROPY, RECURSIVE, EQUAL, ORDERED, TUPLES = 0, 1, 2, 3, 4, 5
+CLOSE = 1e-9
+
+
+class Rules(NamedTuple):
+    """Models as numbers; see above."""
+
+    kind: np.ndarray
+    column: np.ndarray
+    number: np.ndarray
+    whole: np.ndarray
+    at: np.ndarray
+    table: np.ndarray
+    size: np.ndarray
+
+
+@njit(**INNER)
+def _column_gap(rules, i, held, seen, kinds, n):
+    """How far rule i is from holding, 0 when it holds; held[seen[:kinds]] the rows of each value there is, n in all.
+
+    O(kinds), for ORDERED and for bands with floors O(values), for RECURSIVE O(kinds l).
+    """
+    kind, number, at = rules.kind[i], rules.number[i], rules.at[i]
+    gap = 0.0
+    if kind == BAND:
+        strict = rules.whole[i] == 1
+        if not strict:
+            for y in range(kinds):
+                gap += max(0.0, held[seen[y]] / n - rules.table[at + 2 * seen[y] + 1] - CLOSE)
+            return gap
+        for v in range(rules.size[rules.column[i]]):
+            low, high = rules.table[at + 2 * v], rules.table[at + 2 * v + 1]
+            if high == 0.0:
+                continue
+            # |log(p / q)| < number, q the middle of the limits
+            if held[v] == 0:
+                gap += low
+            else:
+                middle = np.sqrt(low * high)
+                if abs(np.log(held[v] / n / middle)) >= number - CLOSE:
+                    gap += max(low - held[v] / n, held[v] / n - high, CLOSE)
+        return gap
+    if kind == ENTROPY:
+        total = 0.0
+        for y in range(kinds):
+            c = held[seen[y]]
+            total += c * np.log(c)
+        return max(0.0, number - CLOSE - max(np.log(n) - total / n, 0.0))
+    if kind == RECURSIVE:
+        l = rules.whole[i]
+        top = np.zeros(l, np.int64)  # the l - 1 largest, and the largest for l = 1
+        for y in range(kinds):
+            c = held[seen[y]]
+            z = l - 1
+            if c <= top[z]:
+                continue
+            while z > 0 and top[z - 1] < c:
+                top[z] = top[z - 1]
+                z -= 1
+            top[z] = c
+        tail = n
+        for z in range(l - 1):
+            tail -= top[z]
+        if tail > 0 and top[0] / tail < number - CLOSE:
+            return 0.0
+        return max(top[0] - number * tail, CLOSE) / n
+    if kind == EQUAL:
+        common = 0.0
+        for y in range(kinds):
+            common += min(held[seen[y]] / n, rules.table[at + seen[y]])
+        return max(0.0, 1.0 - common - number - CLOSE)
+    run, total, before = np.int64(0), 0.0, 0.0
+    for v in range(rules.size[rules.column[i]]):
+        upto = rules.table[at + v]
+        if upto > before:  # else no row of the table has this value
+            run += held[v]
+            total += abs(run / n - upto)
+        before = upto
+    return max(0.0, total / rules.whole[i] - number - CLOSE)
+
+
+@njit(**INNER)
+def _tuples_hold(values, who, many, size, l):
+    """Whether every row of who lies in l of them that differ pairwise in every column.  Exponential in l at worst."""
+    s = values.shape[1]
+    chosen = np.empty(l, np.int64)
+    for i in range(size):
+        if many[i] == 0:
+            continue
+        depth, at = 1, 0
+        chosen[0] = i
+        last = np.empty(l + 1, np.int64)
+        while depth < l:
+            found = -1
+            while at < size:
+                fits = many[at] > 0
+                for d in range(depth):
+                    if not fits:
+                        break
+                    for j in range(s):
+                        if values[who[at], j] == values[who[chosen[d]], j]:
+                            fits = False
+                            break
+                if fits:
+                    found = at
+                    break
+                at += 1
+            if found >= 0:
+                chosen[depth] = found
+                last[depth] = found
+                depth += 1
+                at = found + 1
+            else:
+                depth -= 1
+                if depth == 0:
+                    return False
+                at = last[depth] + 1
+        # the l rows are there
+    return True
+
+
+@njit(**INNER)
+def group_gap(rules, values, who, many, size, held, seen):
+    """How far a group is from meeting all rules, 0 when it does.
+
+    values int[x, s] sensitive values of rows or cells; who int64[>= size] some of them, many int64[>= size] how many
+    of each; held int64[widest column], all 0 before and after, seen int64[widest column]
+    O(size s) beside what the rules take.
+    """
+    gap = 0.0
+    n = np.int64(0)
+    for i in range(size):
+        n += many[i]
+    if n == 0:
+        return 0.0
+    for j in range(rules.size.size):
+        kinds = -1
+        for i in range(rules.kind.size):
+            if rules.column[i] != j:
+                continue
+            if kinds < 0:
+                kinds = 0
+                for y in range(size):
+                    if many[y] > 0:
+                        v = values[who[y], j]
+                        if held[v] == 0:
+                            seen[kinds] = v
+                            kinds += 1
+                        held[v] += many[y]
+            gap += _column_gap(rules, i, held, seen, kinds, n)
+        for y in range(kinds):
+            held[seen[y]] = 0
+    for i in range(rules.kind.size):
+        if rules.kind[i] == TUPLES and not _tuples_hold(values, who, many, size, rules.whole[i]):
+            gap += 1.0
+    return gap
+
+
+@njit(cache=True, nogil=True)
+def good(rules, values, who, many, start):
+    """Which groups meet all rules, bool[g]: rows who[start[g] : start[g + 1]] with many of each.  O(rows s)."""
+    widest = 1
+    for j in range(rules.size.size):
+        widest = max(widest, rules.size[j])
+    held, seen = np.zeros(widest, np.int64), np.empty(widest, np.int64)
+    out = np.empty(start.size - 1, np.bool_)
+    for g in range(out.size):
+        a, b = start[g], start[g + 1]
+        out[g] = group_gap(rules, values, who[a:b], many[a:b], b - a, held, seen) <= 0.0
+    return out

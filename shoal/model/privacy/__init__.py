@@ -1,0 +1,92 @@
+"""Privacy models: small values with a name, a statement on monotonicity and a source, one file each.
+
+``MODELS`` is the registry: policies, flags, audits, certificates and the judge know a model by being listed here.
+Algorithms see models only as a ``Requirement``; ``shoal.judge`` knows the models by name and shares no code with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import Any
+
+from shoal.errors import PolicyError
+from shoal.model.privacy.base import Model, describe
+from shoal.model.privacy.beta_likeness import BetaLikeness
+from shoal.model.privacy.delta_disclosure import DeltaDisclosure
+from shoal.model.privacy.distinct import DistinctLDiversity
+from shoal.model.privacy.entropy import EntropyLDiversity
+from shoal.model.privacy.frequency import LDiversity
+from shoal.model.privacy.recursive import RecursiveLDiversity
+from shoal.model.privacy.requirement import Requirement, Rule, requirement
+from shoal.model.privacy.share import AlphaKAnonymity
+from shoal.model.privacy.simultaneous import SimultaneousLDiversity
+from shoal.model.privacy.size import KAnonymity
+from shoal.model.privacy.t_closeness import TCloseness
+from shoal.model.shorthands import SHORTHANDS
+
+__all__ = [
+    "MODELS",
+    "AlphaKAnonymity",
+    "BetaLikeness",
+    "DeltaDisclosure",
+    "DistinctLDiversity",
+    "EntropyLDiversity",
+    "KAnonymity",
+    "LDiversity",
+    "Model",
+    "PrivacyModel",
+    "RecursiveLDiversity",
+    "Requirement",
+    "Rule",
+    "SimultaneousLDiversity",
+    "TCloseness",
+    "by_shorthand",
+    "describe",
+    "requirement",
+    "restore",
+]
+
+PrivacyModel = Model
+MODELS: dict[str, type[Model]] = {
+    c.__name__: c
+    for c in (
+        KAnonymity,
+        LDiversity,
+        DistinctLDiversity,
+        EntropyLDiversity,
+        RecursiveLDiversity,
+        AlphaKAnonymity,
+        TCloseness,
+        BetaLikeness,
+        DeltaDisclosure,
+        SimultaneousLDiversity,
+    )
+}
+
+
+def by_shorthand(name: str, value: Any) -> Model:
+    """The model that a shorthand such as ``t`` stands for; PolicyError for the wrong number of values."""
+    short = SHORTHANDS[name]
+    model: Any = MODELS[short.model]
+    if len(short.kinds) == 1:
+        return model(value, **dict(short.fixed))  # type: ignore[no-any-return]
+    if isinstance(value, str) or not isinstance(value, Sequence) or len(value) != len(short.kinds):
+        raise PolicyError(f"{name}={value!r}: give two numbers")
+    return model(*value, **dict(short.fixed))  # type: ignore[no-any-return]
+
+
+def restore(data: dict[str, Any]) -> Model:
+    """A model from ``describe`` or from a policy file; PolicyError for an unknown name or parameter."""
+    values = dict(data)
+    name = values.pop("model", None)
+    if name not in MODELS:
+        raise PolicyError.unknown("privacy model", str(name), MODELS)
+    known = [f.name for f in fields(MODELS[name])]  # type: ignore[arg-type]
+    for key in values:
+        if key not in known:
+            raise PolicyError.unknown(f"parameter of {name}", key, known)
+    try:
+        return MODELS[name](**values)
+    except TypeError as error:
+        raise PolicyError(f"{name} needs {', '.join(known)}; given {', '.join(values) or 'none'}") from error

@@ -1,0 +1,153 @@
+"""What every privacy model is: a frozen value with words, a level, an exact test, and what follows from it.
+
+All models are statements about one group of rows published alike.  Counts are int64[m], rows of the group by value of
+the sensitive column, for the m values of the whole table in their order; ``table`` has the same counts for the whole
+table.  A model is monotone when the union of two groups that meet it meets it too: merging groups and publishing less
+can then never hurt, and some partition exists exactly when the whole table meets it.
+
+Levels are compared with a tolerance of ``CLOSE``: shares of integers that small tables and decimal parameters make
+differ by far more, and rounding by far less.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+
+from shoal.errors import PolicyError
+
+CLOSE = 1e-9  # two levels nearer than this are one; the judge has the same
+LOOKED_AT = 2000  # sizes of a group tried for the least that a model allows
+
+
+@dataclass(frozen=True)
+class Implied:
+    """What every group that meets a model meets as well, hence what bounds may use.
+
+    size      it has at least so many rows
+    share     integer L: at most 1/L of its rows share a value; 1 says nothing
+    distinct  it has at least so many different values
+    """
+
+    size: int = 1
+    share: int = 1
+    distinct: int = 1
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A model as numbers that one compiled function understands (``shoal.kernels.eligible``).
+
+    kind    "band" (shares within limits per value), "entropy", "recursive", "equal", "ordered", "tree" or "tuples"
+    number  its parameter; table  its limits or shares, one or two per value
+    """
+
+    kind: str
+    number: float = 0.0
+    whole: int = 0
+    table: tuple[float, ...] = ()
+
+
+class Model:
+    """A privacy model.  Subclasses are frozen dataclasses; ``MODELS`` lists them.
+
+    short     the level's name in JSON; weaker: which of two levels is the worse one, ``min`` or ``max``
+    speaks    "rows", "column" (one sensitive column at a time) or "tuples" (all of them together)
+    monotone  why a union of groups that meet it meets it; begins with "not monotone" where it does not
+    simple    whether size, share and distinct of ``implied`` say all of it
+    """
+
+    name: ClassVar[str]
+    short: ClassVar[str]
+    monotone: ClassVar[str]
+    source: ClassVar[str]
+    weaker: ClassVar[Any] = min
+    speaks: ClassVar[str] = "column"
+    simple: ClassVar[bool] = False
+    column: str | None = None
+
+    @property
+    def enforced(self) -> str | None:
+        """None, or why the model can be audited only."""
+        return None if self.monotone.startswith("monotone") else self.monotone
+
+    def words(self) -> str:
+        """What every group is like, in words."""
+        raise NotImplementedError
+
+    def level(self, counts: np.ndarray, table: np.ndarray) -> float:
+        """The level of one group."""
+        raise NotImplementedError
+
+    def holds(self, counts: np.ndarray, table: np.ndarray) -> bool:
+        """Whether a group meets the model."""
+        raise NotImplementedError
+
+    def implied(self, table: np.ndarray) -> Implied:
+        """Size, share and number of values that follow; never more than the model asks."""
+        return Implied()
+
+    def stand_in(self) -> int | None:
+        """An l whose frequency form implies the model, if there is one: a place to start from, never what is asked."""
+        return None
+
+    def measure(self, table: np.ndarray) -> Measure:
+        """The model as numbers for the compiled test."""
+        raise NotImplementedError
+
+    def refusal(self, counts: np.ndarray, name: str) -> str:
+        """Why no table can meet the model, by how much, and what would pass; counts of the whole table."""
+        level = self.level(counts, counts)
+        end = "least" if self.weaker is max else "most"
+        return (
+            f"the whole table has {self.short} = {level:.6g} of {name} in one group, so no table in which "
+            f"{self.words()} exists; ask for {self.short} = {level:.6g} at the {end}"
+        )
+
+
+def at_least(model: Any, name: str, low: float, *, whole: bool = False) -> None:
+    """PolicyError unless a parameter is a finite number of at least low; numpy's whole numbers become Python's."""
+    value = getattr(model, name)
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        value = int(value)
+        object.__setattr__(model, name, value)
+    wrong_kind = isinstance(value, bool) or not isinstance(value, int if whole else (int, float))
+    if wrong_kind or not value >= low or value == math.inf:
+        kind = "a whole number" if whole else "a number"
+        raise PolicyError(f"{type(model).__name__}({name}={value!r}): {name} is {kind}, at least {low}")
+
+
+def above_zero(model: Any, name: str, most: float = math.inf, says: str = "a number above 0") -> None:
+    """PolicyError unless a parameter is a finite number above 0 and at most ``most``."""
+    value = getattr(model, name)
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= most or value == math.inf:
+        raise PolicyError(f"{type(model).__name__}({name}={value!r}): {name} is {says}")
+
+
+def describe(model: Model) -> dict[str, Any]:
+    """A model as plain values, ready for JSON; ``restore`` is the way back."""
+    values = {f.name: getattr(model, f.name) for f in fields(model)}  # type: ignore[arg-type]
+    plain = {k: [list(r) for r in v] if isinstance(v, tuple) else v for k, v in values.items()}
+    return {"model": type(model).__name__, **{k: v for k, v in plain.items() if v is not None}}
+
+
+def reach(shares: Sequence[float] | np.ndarray, total: float) -> int:
+    """How many of the largest shares it takes to reach a total."""
+    upto = np.cumsum(np.sort(np.asarray(shares, float))[::-1])
+    return int(np.searchsorted(upto, total - CLOSE) + 1)
+
+
+def least_size(possible: Any, most: int) -> int:
+    """The least number of rows for which ``possible(rows)``; the end of the range looked at when none is."""
+    most = max(min(most, LOOKED_AT), 1)
+    return next((n for n in range(1, most) if possible(n)), most)
+
+
+def whole_share(share: float) -> int:
+    """The largest integer L with 1/L at least a share."""
+    return max(math.floor(1 / min(max(share, CLOSE), 1.0) + CLOSE), 1)

@@ -1,0 +1,78 @@
+"""t-closeness."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from shoal.errors import PolicyError
+from shoal.model.privacy.base import CLOSE, Implied, Measure, Model, least_size, reach, whole_share
+
+DISTANCES = ("equal", "ordered")
+
+
+@dataclass(frozen=True)
+class TCloseness(Model):
+    """The distance between a group's distribution of a sensitive column and the table's is at most t.
+
+    distance  "equal" (half the sum of differences) or "ordered" (earth mover's on ranks, over m - 1)
+    """
+
+    t: float
+    distance: str = "equal"
+    column: str | None = None
+    name: ClassVar[str] = "t-closeness"
+    short: ClassVar[str] = "t"
+    monotone: ClassVar[str] = "monotone: the distance is convex (Li, Li, Venkatasubramanian 2007, Facts 1 and 2)"
+    source: ClassVar[str] = "Li, Li, Venkatasubramanian 2007"
+    weaker = max
+
+    def __post_init__(self) -> None:
+        if isinstance(self.t, bool) or not isinstance(self.t, (int, float)) or not 0 <= self.t <= 1:
+            raise PolicyError(f"TCloseness(t={self.t!r}): t is a distance, from 0 to 1")
+        if self.distance not in DISTANCES:
+            raise PolicyError.unknown("distance of TCloseness", self.distance, DISTANCES)
+
+    def words(self) -> str:
+        return f"the distribution of every group is within {self.t} of the table's ({self.distance} distance)"
+
+    def level(self, counts: np.ndarray, table: np.ndarray) -> float:
+        here = table > 0
+        apart = counts[here] / counts.sum() - table[here] / table.sum()
+        if self.distance == "equal":
+            return float(np.abs(apart).sum() / 2)
+        return float(np.abs(np.cumsum(apart)).sum() / (apart.size - 1)) if apart.size > 1 else 0.0
+
+    def holds(self, counts: np.ndarray, table: np.ndarray) -> bool:
+        return self.level(counts, table) <= self.t + CLOSE
+
+    def implied(self, table: np.ndarray) -> Implied:
+        """Equal: no share above q + t, and values present that make up 1 - t of the table.
+
+        The least distance n rows can have: equal, the shares rounded down and the rows left given to where most was
+        cut off; ordered, every cumulated share rounded by itself, which keeps their order.
+        """
+        rows = int(table.sum())
+        q = table[table > 0] / max(rows, 1)
+        if self.distance == "equal":
+
+            def nearest(n: int) -> float:
+                down = np.floor(n * q + CLOSE)
+                over = np.sort(n * q - down)[::-1][: n - int(down.sum())]
+                return 1 - (float(down.sum()) + float(over.sum())) / n
+
+            size = least_size(lambda n: nearest(n) <= self.t + CLOSE, rows)
+            return Implied(size, whole_share(float(q.max(initial=0)) + self.t), max(reach(q, 1 - self.t), 1))
+        upto = np.cumsum(q)
+
+        def closest(n: int) -> float:
+            return float(np.abs(np.round(n * upto) / n - upto).sum() / max(q.size - 1, 1))
+
+        return Implied(size=least_size(lambda n: closest(n) <= self.t + CLOSE, rows))
+
+    def measure(self, table: np.ndarray) -> Measure:
+        q = table / max(table.sum(), 1)
+        steps = max(int((table > 0).sum()) - 1, 1)
+        return Measure(self.distance, self.t, steps, tuple((q if self.distance == "equal" else np.cumsum(q)).tolist()))

@@ -1,0 +1,91 @@
+"""Privacy models by their definitions, in whole numbers and fractions, and the least loss under them.  Exponential.
+
+Shares no code with the product: a model is a name with its parameters, a group a list of rows of sensitive values.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import combinations
+from typing import Any
+
+from tests.oracles.tables import partitions
+
+Rows = Sequence[tuple[int, ...]]
+
+
+def _decimal(value: float) -> Fraction:
+    return Fraction(str(value))
+
+
+def meets(name: str, parameters: dict[str, Any], group: Rows, table: Rows, column: int = 0) -> bool:
+    """Whether a group of a table meets a model."""
+    n, whole = len(group), len(table)
+    own = Counter(r[column] for r in group)
+    all_ = Counter(r[column] for r in table)
+    p = {v: Fraction(own[v], n) for v in all_}
+    q = {v: Fraction(all_[v], whole) for v in all_}
+    if name == "KAnonymity":
+        return n >= parameters["k"]
+    if name == "LDiversity":
+        return parameters["l"] * max(own.values()) <= n
+    if name == "DistinctLDiversity":
+        return len(own) >= parameters["l"]
+    if name == "EntropyLDiversity":
+        return -sum(float(x) * math.log(x) for x in p.values() if x) >= math.log(parameters["l"]) - 1e-9
+    if name == "RecursiveLDiversity":
+        falling = sorted(own.values(), reverse=True)
+        return falling[0] < _decimal(parameters["c"]) * sum(falling[parameters["l"] - 1 :])
+    if name == "AlphaKAnonymity":
+        return n >= parameters["k"] and max(p.values()) <= _decimal(parameters["alpha"])
+    if name == "TCloseness" and parameters["distance"] == "equal":
+        return sum(abs(p[v] - q[v]) for v in q) / 2 <= _decimal(parameters["t"])
+    if name == "TCloseness":
+        run, total = Fraction(0), Fraction(0)
+        for v in sorted(q):
+            run += p[v] - q[v]
+            total += abs(run)
+        return len(q) < 2 or total / (len(q) - 1) <= _decimal(parameters["t"])
+    if name == "BetaLikeness":
+        for v in q:
+            if p[v] > q[v]:
+                gain = (p[v] - q[v]) / q[v]
+                if gain > _decimal(parameters["beta"]):
+                    return False
+                if parameters["enhanced"] and float(gain) > -math.log(q[v]) + 1e-9:
+                    return False
+        return True
+    if name == "DeltaDisclosure":
+        return all(p[v] > 0 and abs(math.log(p[v] / q[v])) < parameters["delta"] - 1e-9 for v in q)
+    assert name == "SimultaneousLDiversity"
+    l = parameters["l"]
+
+    def apart(rows: tuple[tuple[int, ...], ...]) -> bool:
+        return all(x != y for a, b in combinations(rows, 2) for x, y in zip(a, b, strict=True))
+
+    return all(
+        any(apart((r, *others)) for others in combinations([*group[:i], *group[i + 1 :]], l - 1))
+        for i, r in enumerate(group)
+    )
+
+
+def least_stars(quasi: Rows, sensitive: Rows, asked: Sequence[tuple[str, dict[str, Any], int]]) -> int | None:
+    """Fewest stars over all partitions of the rows into groups that meet every model; None when there is none."""
+    best = None
+    known: dict[tuple[int, ...], bool] = {}
+
+    def good(group: list[int]) -> bool:
+        key = tuple(group)
+        if key not in known:
+            rows = [sensitive[i] for i in group]
+            known[key] = all(meets(name, values, rows, sensitive, column) for name, values, column in asked)
+        return known[key]
+
+    for found in partitions(len(quasi)):
+        if all(good(g) for g in found):
+            stars = sum(len(g) * sum(len({quasi[i][j] for i in g}) > 1 for j in range(len(quasi[0]))) for g in found)
+            best = stars if best is None else min(best, stars)
+    return best

@@ -1,0 +1,118 @@
+"""Every privacy model against exhaustive search: ``python tools/oracle_models.py TABLES [SEED] [MODEL]``.
+
+Random tables of 2 to 7 rows.  For each: a release exists exactly when some partition meets the models; every method's
+groups meet them; no lower bound is above the least number of stars, and no cost below it; the exact method finds it.
+Prints the seed of every failure and exits 1 when there is one.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from shoal.errors import InfeasibleError, PolicyError
+from shoal.model.histogram import Histogram
+from shoal.model.privacy import MODELS, restore
+from shoal.problems.tables import group
+from tests.oracles.models import least_stars, meets
+
+METHODS = (
+    "auto", "three_phase", "cascade", "improve", "hilbert", "three_phase_hilbert", "mondrian", "top_down",
+    "global_recoding", "optimal",
+)  # fmt: skip
+
+
+def drawn(name: str, random: np.random.Generator) -> dict[str, object]:
+    """Parameters of a model at which small tables fall on both sides."""
+    pick = random.choice
+    return {
+        "KAnonymity": lambda: {"k": int(pick([1, 2, 3]))},
+        "LDiversity": lambda: {"l": int(pick([1, 2, 3]))},
+        "DistinctLDiversity": lambda: {"l": int(pick([1, 2, 3]))},
+        "EntropyLDiversity": lambda: {"l": float(pick([1.0, 1.5, 1.75, 2.0, 2.5, 3.0]))},
+        "RecursiveLDiversity": lambda: {"c": float(pick([0.5, 0.7, 1.0, 1.5, 2.0, 4.0])), "l": int(pick([1, 2, 3]))},
+        "AlphaKAnonymity": lambda: {"alpha": float(pick([0.3, 0.4, 0.5, 0.6, 0.75, 0.9])), "k": int(pick([1, 2, 3]))},
+        "TCloseness": lambda: {
+            "t": float(pick([0.0, 0.1, 0.2, 0.25, 0.3, 0.5])), "distance": str(pick(["equal", "ordered"])),
+        },
+        "BetaLikeness": lambda: {"beta": float(pick([0.2, 0.5, 1.0, 2.0])), "enhanced": bool(pick([True, False]))},
+        "DeltaDisclosure": lambda: {"delta": float(pick([0.3, 0.7, 1.0, 1.5]))},
+        "SimultaneousLDiversity": lambda: {"l": int(pick([1, 2, 3]))},
+    }[name]()  # fmt: skip
+
+
+def table(seed: int, name: str) -> tuple[list, list, list]:
+    """(quasi-identifiers, sensitive values, models asked as (name, parameters, column)) of one case."""
+    random = np.random.default_rng([seed, list(MODELS).index(name)])
+    n, values = int(random.integers(2, 8)), int(random.integers(2, 5))
+    s = 2 if name == "SimultaneousLDiversity" or random.random() < 0.15 else 1
+    quasi = [tuple(r) for r in random.integers(0, 3, (n, 2)).tolist()]
+    sensitive = [tuple(r) for r in random.integers(0, values, (n, s)).tolist()]
+    asked = [(name, drawn(name, random), 0)]
+    if random.random() < 0.3:
+        other = str(random.choice([m for m in MODELS if m != "SimultaneousLDiversity"]))
+        asked.append((other, drawn(other, random), int(random.integers(0, s))))
+    return quasi, sensitive, asked
+
+
+def check(seed: int, name: str, methods: tuple[str, ...] = METHODS, effort: str = "fast") -> str | None:
+    """What is wrong with one case, or None."""
+    quasi, sensitive, asked = table(seed, name)
+    histogram = Histogram.from_rows(np.array(quasi), np.array(sensitive))
+    models = []
+    for model, values, column in asked:
+        where = {} if model in ("KAnonymity", "SimultaneousLDiversity") else {"column": f"s{column}"}
+        models.append(restore({"model": model, **values, **where}))
+    least = least_stars(quasi, sensitive, asked)
+    for method in methods:
+        try:
+            found = group(histogram, models, method, seed=seed, effort="balanced" if method == "auto" else effort)
+        except InfeasibleError as error:
+            if least is not None:
+                return f"{method} refuses, {least} stars exist: {error}"
+            continue
+        except PolicyError as error:
+            return f"{method}: {error}"
+        if least is None:
+            return f"{method} answers where no partition exists"
+        partition, certificate = found.partition, found.certificate
+        partition.check(histogram)
+        stars = 0
+        for g in range(partition.groups):
+            here = partition.group == g
+            cells = np.repeat(partition.cell[here], partition.count[here])
+            rows = [tuple(r) for r in histogram.sensitive[cells].tolist()]
+            if not all(meets(m, values, rows, sensitive, column) for m, values, column in asked):
+                return f"{method}: a group does not meet the models"
+            stars += cells.size * sum(len(set(c)) > 1 for c in histogram.quasi[cells].T.tolist())
+        if stars < least:
+            return f"{method}: {stars} stars, the oracle's least is {least}"
+        if certificate.unit == "stars" and (certificate.lower_bound > least or certificate.cost != stars):
+            return f"{method}: states {certificate.lower_bound}..{certificate.cost}; {stars} paid, least {least}"
+        if method == "optimal" and stars != least:
+            return f"optimal pays {stars}, least {least}"
+    return None
+
+
+def main() -> int:
+    """Run the cases of every model, or of one."""
+    cases, first = int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0
+    bad = 0
+    for name in sys.argv[3:] or MODELS:
+        wrong = 0
+        for seed in range(first, first + cases):
+            says = check(seed, name)
+            if says is not None:
+                wrong += 1
+                print(f"{name}, seed {seed}: {says}")
+        print(f"{name}: {cases:,} tables, {wrong} wrong", flush=True)
+        bad += wrong
+    return int(bad > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
