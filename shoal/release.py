@@ -193,14 +193,14 @@ class Release:
         if kind == "parquet":
             return content, dict(self.stars), ()
         bare = content.height and content.select(pl.all_horizontal(pl.all().is_null())).to_series().any()
-        text = {c.name for c in content if text_in_excel(c)}
-        told = {
+        as_text = {c.name for c in content if text_in_excel(c)}
+        hidden = {
             name: count
             for name, count in self.stars.items()
-            if count and (bare or name in text or not content[name].count())
+            if count and (bare or name in as_text or not content[name].count())
         }
-        content, shown = starred_text(content, told, self.published, self.policy.star)
-        return content, dict(self.stars) | shown, text | set(told)
+        content, shown = starred_text(content, hidden, self.published, self.policy.star)
+        return content, dict(self.stars) | shown, as_text | set(hidden)
 
     def _separator(self, path: Path) -> str:
         """As in the table that came, if the new file is not of another kind."""

@@ -170,8 +170,7 @@ class FrameTable:
         """Number and join: every row with its group's values, in secret order; the same kind of frame as came in."""
         group = groups_of_rows(counted, partition, lambda rows: self._draws(rows, lot))
         order = None if keep_order else permutation(self.rows, lot.order)
-        kept = self.frame.drop(list(drop)) if drop else self.frame
-        names = list(kept.columns)
+        names = [c for c in self.columns if c not in set(drop)]  # dropping a column "*" would drop all of them
         if order is not None:
             group = group[order]
         new = {}
@@ -183,7 +182,9 @@ class FrameTable:
                 codes = column.codes if order is None else column.codes[order]
                 new[column.name] = (column.values, codes)
         left = [n for n in names if n not in new]
-        carried = kept[left] if left else kept.select([])  # a selection would take a column "*" for all of them
+        carried = (
+            self.frame[left] if left else self.frame.select([])
+        )  # a selection would take a column "*" for all of them
         if order is not None and carried.columns:
             carried = carried[order.tolist()] if self.frame.implementation.is_pyarrow() else carried[order]
         return self._assemble(carried, new, names)

@@ -18,7 +18,7 @@ _PLAIN_NUMBER = r"^[+-]?\d+(\.\d*)?$"
 def pair(before: pl.Series, after: pl.Series, sheet: bool = False) -> tuple[pl.Series, pl.Series]:
     """Both columns as text in one form, null where missing.
 
-    sheet  ``after`` went through an Excel sheet, which keeps 16 digits of a number
+    sheet  ``after`` went through an Excel sheet, which keeps 16 digits of a number, and all of a text
     """
     before, after = _flat(before), _flat(after)
     if before.dtype == pl.String and after.dtype == pl.String:
@@ -26,7 +26,7 @@ def pair(before: pl.Series, after: pl.Series, sheet: bool = False) -> tuple[pl.S
         form = text_form(before.unique(), after.unique())
         return (before, after) if form is None else (form(before), form(after))
     form = typed_form(before.dtype, after.dtype)
-    if sheet and before.dtype.is_float():
+    if sheet and before.dtype.is_float() and after.dtype != pl.String:
         before = pl.Series([None if v is None else float(f"{v:.16G}") for v in before.to_list()], dtype=pl.Float64)
     return form(before), form(after)
 

@@ -180,10 +180,10 @@ def resealed_zip(out: Path, record: Path) -> None:
 
 def test_an_original_is_read_with_its_separator_and_encoding(tmp_path: Path) -> None:
     source, out = tmp_path / "t.csv", tmp_path / "r.csv"
-    source.write_bytes("age;stadt,ort;d;\n1;Köln;x;\n1;Köln;y;\n2;Bonn;x;\n2;Bonn;y;\n".encode("latin-1"))
+    source.write_bytes("age;stadt,ort;d;n\n1;Köln;x;\n1;Köln;y;\n2;Bonn;x;\n2;Bonn;y;\n".encode("latin-1"))
     told = {"separator": ";", "encoding": "latin-1"}
     release = shoal.anonymize(
-        source, quasi_identifiers=["age", "stadt,ort"], sensitive=["d"], identifiers=[""], k=2, effort="fast", **told
+        source, quasi_identifiers=["age", "stadt,ort"], sensitive=["d"], identifiers=["n"], k=2, effort="fast", **told
     )
     record = release.write(out)
     verdict = shoal.verify(out, record, source, **told)
