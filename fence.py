@@ -1,4 +1,6 @@
-"""The fence: which room may import what.  Run it; it prints breaches and exits 1 when there are any.
+"""The fence: which room may import what, and no module that imports itself by way of others.
+
+Run it; it prints breaches and circles and exits 1 when there are any, else the floors of the house.
 
 The table is the architecture: a room may import the standard library, itself and what its line lists.
 The judge is no party: it may import neither problems nor kernels nor recoding.
@@ -15,8 +17,15 @@ MODEL = {"numpy", "shoal.errors", "shoal.model"}
 SOLVER = MODEL | {"scipy", "shoal.kernels", "shoal.problems.interrupts", "shoal.problems.programs"}
 ROOMS: dict[str, set[str]] = {
     "errors.py": set(),
+    "version.py": set(),
     "model": MODEL,
     "kernels": {"numpy", "numba", "shoal.kernels"},
+    "kernels/gathering": {"numpy", "numba", "shoal.kernels.gathering"},
+    "kernels/intervals": {"numpy", "numba", "shoal.kernels.intervals"},
+    "kernels/labels": {"numpy", "numba", "shoal.kernels.labels"},
+    "kernels/regions": {"numpy", "numba", "shoal.kernels.regions"},
+    "kernels/tables": {"numpy", "numba", "shoal.kernels.tables"},
+    "kernels/tiles": {"numpy", "numba", "shoal.kernels.tiles"},
     "problems/catalogue.py": {"shoal.errors"},
     "problems/interrupts.py": set(),
     "problems/programs.py": {"numpy", "scipy", "highspy"},
@@ -27,7 +36,6 @@ ROOMS: dict[str, set[str]] = {
     "problems/labels": SOLVER | {"highspy", "shoal.problems.labels", "shoal.problems.catalogue"},
     "problems/intervals": SOLVER | {"shoal.problems.intervals", "shoal.problems.catalogue"},
     "hardness": MODEL | {"networkx", "shoal.hardness"},
-    "recoding": MODEL | {"shoal.recoding"},
     "judge": MODEL | {"polars", "scipy", "shoal.judge"},
     "engines": MODEL
     | {
@@ -46,20 +54,13 @@ ROOMS: dict[str, set[str]] = {
     },
     "report": MODEL | {"matplotlib", "shoal.report"},
     "experiments": {"numpy", "matplotlib", "shoal"},
-    "recodings.py": {"numpy", "shoal"},
-    "centers.py": {"numpy", "shoal"},
     "pipeline.py": {"numpy", "narwhals", "polars", "shoal"},
-    "release.py": {"polars", "shoal"},
-    "signing.py": {"cryptography", "shoal.errors", "shoal.model"},
-    "checking.py": {
-        "polars",
-        "shoal.errors",
-        "shoal.model",
-        "shoal.judge",
-        "shoal.engines",
-        "shoal.release",
-        "shoal.signing",
-    },
+    "publishing": {"numpy", "polars", "cryptography", "shoal.errors", "shoal.model", "shoal.engines", "shoal.judge"}
+    | {"shoal.problems", "shoal.report", "shoal.publishing", "shoal.version"},
+    "publishing/text.py": MODEL,
+    "publishing/centers.py": MODEL,
+    "publishing/verify.py": {"polars", "shoal.errors", "shoal.model", "shoal.judge", "shoal.engines"}
+    | {"shoal.publishing.release", "shoal.publishing.signing"},
     "utility": {"numpy", "polars", "shoal"},
     "cli": {"numpy", "typer", "rich", "polars", "shoal"},
 }
@@ -94,7 +95,45 @@ def breaches(root: Path) -> Iterator[str]:
                     yield f"{path}:{line}: {room} may not import {module}"
 
 
+def graph(root: Path) -> dict[str, set[str]]:
+    """Module -> the modules of the package that it imports, anywhere in its text."""
+    paths = {".".join(p.relative_to(root.parent).with_suffix("").parts): p for p in root.rglob("*.py")}
+    modules = {name.removesuffix(".__init__"): path for name, path in paths.items()}
+    out: dict[str, set[str]] = {}
+    for name, path in modules.items():
+        seen = set()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                seen |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                inner = {f"{node.module}.{alias.name}" for alias in node.names}
+                seen |= inner & set(modules) or {node.module}
+        out[name] = (seen & set(modules)) - {name}
+    return out
+
+
+def floors(imports: dict[str, set[str]]) -> tuple[list[list[str]], list[str]]:
+    """Modules by floors, the lowest first, each importing from lower ones only; and what is left: the circles."""
+    left = dict(imports)
+    out: list[list[str]] = []
+    while free := sorted(m for m, wants in left.items() if not wants & set(left)):
+        out.append(free)
+        for module in free:
+            del left[module]
+    while idle := [m for m in left if not any(m in wants for other, wants in left.items() if other != m)]:
+        for module in idle:  # above a circle, in none
+            del left[module]
+    return out, sorted(left)
+
+
 if __name__ == "__main__":
-    found = list(breaches(Path(__file__).parent / "shoal"))
-    print("\n".join(found) or f"fence: {len(ROOMS)} rooms, no breach")
+    house = Path(__file__).parent / "shoal"
+    found = list(breaches(house))
+    levels, circle = floors(graph(house))
+    found += [f"{module}: in a circle of imports" for module in circle]
+    if not found:
+        for number, modules in reversed(list(enumerate(levels))):
+            rooms = sorted({".".join(m.split(".")[:3]) for m in modules})
+            print(f"floor {number:>2}  {' '.join(room.removeprefix('shoal.') for room in rooms)}")
+    print("\n".join(found) or f"fence: {len(ROOMS)} rooms, {len(levels)} floors, no breach, no circle")
     sys.exit(bool(found))

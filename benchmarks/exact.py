@@ -26,11 +26,11 @@ from shoal.model.task import Task, shortfall
 from shoal.problems.catalogue import CATALOGUE
 from shoal.problems.tables import group
 from shoal.problems.tables.costs import Costs
-from shoal.problems.tables.optimal import by_vectors
-from shoal.problems.tables.pattern_cover import whole_cost
-from shoal.problems.tables.pattern_program import kinds_of, pattern_program
-from shoal.problems.tables.set_partition import solve
-from shoal.problems.tables.simplex_matching import simplex_matching
+from shoal.problems.tables.exact.optimal import by_vectors
+from shoal.problems.tables.exact.pattern_program import kinds_of, pattern_program
+from shoal.problems.tables.exact.set_partition import solve
+from shoal.problems.tables.others.pattern_cover import whole_cost
+from shoal.problems.tables.papers.simplex_matching import simplex_matching
 
 DATA = Path(__file__).parents[1].parent / "shared" / "data"
 ADULT = ("sex", "age", "race", "marital-status", "education", "native-country", "workclass", "occupation")

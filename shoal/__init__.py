@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-__version__ = "0.1.0"
+from shoal.version import __version__
 
 if TYPE_CHECKING:  # what a type checker and an editor see; ``_WHERE`` finds the same names when they are used
     from shoal import hardness as hardness
-    from shoal.checking import verify as verify
     from shoal.errors import CertificateError as CertificateError
     from shoal.errors import InfeasibleError as InfeasibleError
     from shoal.errors import InputError as InputError
@@ -41,7 +40,8 @@ if TYPE_CHECKING:  # what a type checker and an editor see; ``_WHERE`` finds the
     from shoal.problems import regions as regions
     from shoal.problems import tables as tables
     from shoal.problems import tiles as tiles
-    from shoal.release import Release as Release
+    from shoal.publishing.release import Release as Release
+    from shoal.publishing.verify import verify as verify
     from shoal.utility.explore import explore as explore
 
 _WHERE = {
@@ -56,11 +56,11 @@ _WHERE = {
     # the main job
     "anonymize": "shoal.pipeline:anonymize",
     "audit": "shoal.pipeline:audit",
-    "verify": "shoal.checking:verify",
+    "verify": "shoal.publishing.verify:verify",
     "explore": "shoal.utility.explore:explore",
     "Policy": "shoal.model.policy:Policy",
     "Hierarchy": "shoal.model.hierarchy:Hierarchy",
-    "Release": "shoal.release:Release",
+    "Release": "shoal.publishing.release:Release",
     "Audit": "shoal.model.audit:Audit",
     # privacy models
     "KAnonymity": "shoal.model.privacy:KAnonymity",

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.centers import by_centers
 from shoal.engines.carried import look
 from shoal.engines.expected import Expected
 from shoal.engines.files import kind_of, one_character, separator_of
@@ -27,9 +26,10 @@ from shoal.model.loss import View, measures, ncp, stars, suppressed_tuples
 from shoal.model.policy import Policy
 from shoal.model.privacy import requirement
 from shoal.model.task import Effort, nothing, refuse_infeasible
-from shoal.recoding.text import ColumnText, column_text
-from shoal.recodings import one_level_per_column, recodings, with_place
-from shoal.release import Release, audit_table
+from shoal.publishing.clustered import by_centers
+from shoal.publishing.recodings import one_level_per_column, recodings, with_place
+from shoal.publishing.release import Release, audit_table
+from shoal.publishing.text import ColumnText, column_text
 
 
 def anonymize(

@@ -19,7 +19,7 @@ def test_no_room_imports_what_it_may_not():
     ("room", "line"),
     [
         ("judge", "from shoal.problems.tables import group"),
-        ("judge", "def f():\n    import shoal.kernels.counts"),
+        ("judge", "def f():\n    import shoal.kernels.tables.counts"),
         ("model", "import polars"),
         ("problems/labels", "from shoal import tiles"),
         ("kernels", "from ..model import policy"),
@@ -42,6 +42,22 @@ def test_every_module_stands_in_a_room():
         p for p in (ROOT / "shoal").rglob("*.py") if p not in placed and p.name not in ("__init__.py", "__main__.py")
     }
     assert not outside, sorted(str(p.relative_to(ROOT)) for p in outside)
+
+
+def test_no_module_imports_itself_by_way_of_others():
+    assert fence.floors(fence.graph(ROOT / "shoal"))[1] == []
+
+
+def test_a_circle_is_found_also_inside_functions(tmp_path):
+    house = tmp_path / "shoal"
+    house.mkdir()
+    (house / "__init__.py").write_text("", encoding="utf-8")
+    (house / "low.py").write_text("def f():\n    from shoal import middle\n", encoding="utf-8")
+    (house / "middle.py").write_text("import shoal.low\n", encoding="utf-8")
+    (house / "high.py").write_text("from shoal.middle import f\n", encoding="utf-8")
+    levels, circle = fence.floors(fence.graph(house))
+    assert circle == ["shoal.low", "shoal.middle"]
+    assert levels == [["shoal"]]
 
 
 def _modules(place: Path) -> list[Path]:

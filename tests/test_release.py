@@ -169,7 +169,7 @@ def test_with_the_original_a_forged_certificate_does_not_help(tmp_path: Path, ho
     path.write_text(TAMPERED[how](path.read_text()))
     facts = json.loads(record.read_text())
     verdict = shoal.verify(path, record)
-    from shoal.release import file_hash
+    from shoal.publishing.release import file_hash
 
     facts["release"] |= {"sha256": file_hash(path), "rows": verdict.audit.rows}
     facts |= {"groups": verdict.audit.classes, "smallest_group": verdict.audit.smallest_class}

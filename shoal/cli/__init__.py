@@ -21,6 +21,7 @@ def _stop(_number: int, _frame: Any) -> None:
 
 def main() -> None:
     """Entry point of ``shoal``.  Exit status: 0 done, 1 a check failed, 2 bad usage or input, 3 infeasible."""
+    import shoal.cli.commands  # noqa: F401
     from shoal.cli.app import app
     from shoal.cli.common import in_flags
     from shoal.errors import ShoalError

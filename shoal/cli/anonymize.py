@@ -66,7 +66,7 @@ def anonymize(
     from shoal.errors import InputError
     from shoal.model.policy import Policy
     from shoal.pipeline import prepare
-    from shoal.release import certificate_path
+    from shoal.publishing.release import certificate_path
 
     settings: dict[str, Any] = {
         "quasi_identifiers": listed(quasi),
@@ -236,7 +236,7 @@ def verify(
     as_json: bool = _JSON,
 ) -> None:
     """Recheck a release against its certificate; with the original, everything."""
-    from shoal.checking import verify as check
+    from shoal.publishing.verify import verify as check
 
     with progress() as told:
         verdict = check(
@@ -262,7 +262,7 @@ def keygen(
     as_json: bool = _JSON,
 ) -> None:
     """Make a pair of keys: sign certificates with the private one, hand the public one to who checks them."""
-    from shoal.signing import make_key
+    from shoal.publishing.signing import make_key
 
     private, public = make_key(key)
     lines = [f"private key  {private}  (keep it; anonymize --sign)", f"public key   {public}  (verify --signer)"]

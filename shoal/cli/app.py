@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import typer
 
+from shoal.version import __version__
+
 app = typer.Typer(
     name="shoal",
     help="Publish tables about people so that each person is one of many, and prove what it cost.",
@@ -20,21 +22,6 @@ def _root(
     version: bool = typer.Option(False, "--version", help="Print the version and leave."),
 ) -> None:
     if version:
-        import shoal
-
-        typer.echo(shoal.__version__)
+        typer.echo(__version__)
     elif context.invoked_subcommand is None:
         typer.echo(context.get_help())
-
-
-# Each module puts its commands on ``app`` when imported.
-from shoal.cli import (  # noqa: E402, F401
-    anonymize,
-    explore,
-    gather,
-    init,
-    labels,
-    regions,
-    reproduce,
-    tiles,
-)

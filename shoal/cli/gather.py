@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from shoal.engines.features import Features
-    from shoal.recoding.centers import Published
+    from shoal.publishing.centers import Published
 
 Table = Annotated[Path, typer.Argument(help="Table with a row per record: CSV (also .gz), Parquet or Excel.")]
 Columns = Annotated[
@@ -189,7 +189,7 @@ def _run(
     from shoal.engines.store import write_table
     from shoal.engines.targets import JSON, PICTURE, TABLE, check_outputs
     from shoal.errors import InfeasibleError, PolicyError
-    from shoal.recoding.centers import publish, verify
+    from shoal.publishing.centers import publish, verify
 
     begun = time.perf_counter()
     output, assignments, certificate, plot, choices = paths
@@ -322,7 +322,7 @@ def _centers(form: Published, features: Features) -> pl.DataFrame:
     import numpy as np
     import polars as pl
 
-    from shoal.recoding.centers import texts
+    from shoal.publishing.centers import texts
 
     out: dict[str, Any] = {"cluster": np.arange(form.records.size)}
     for center, names, values, codes in zip(form.centers, features.names, features.texts, features.codes, strict=True):

@@ -28,7 +28,7 @@ from shoal.model.privacy import LDiversity, Requirement
 from shoal.model.recoding import ColumnRecoding, Recoding
 from shoal.model.task import Effort, Task, shortfall
 from shoal.problems.tables import group
-from shoal.problems.tables.top_down import as_published, specialize
+from shoal.problems.tables.others.top_down import as_published, specialize
 
 QUASI = ("Age", "Gender", "Race", "MaritalStatus", "BirthPlace", "Education", "WorkClass")
 METHODS = {"Hilbert": "hilbert", "TP": "three_phase", "TP+": "three_phase_hilbert"}

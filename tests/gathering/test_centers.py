@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from shoal.errors import PolicyError, VerificationError
 from shoal.model.metric import Category, Metric, Number, Place
-from shoal.recoding.centers import Published, multiset, publish, rounded_up, texts, verify
+from shoal.publishing.centers import Published, multiset, publish, rounded_up, texts, verify
 
 METRIC = Metric(
     features=(Number("age", unit="years"), Place("place"), Category("sex", values=2)),

@@ -18,7 +18,7 @@ import shoal.problems.gathering as gathering
 from shoal.cli import main
 from shoal.engines.features import Asked, Features
 from shoal.model.metric import Category, Metric, Number, Place
-from shoal.recoding.centers import publish
+from shoal.publishing.centers import publish
 
 
 def run(*arguments: object) -> subprocess.CompletedProcess:

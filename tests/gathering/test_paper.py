@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal.kernels import duals
+from shoal.kernels.gathering import duals
 from shoal.problems.gathering.three_step import Priced, Table, cost, procedure_one, tight, unshare
 from tests.families import gathering as families
 from tests.oracles.gathering import cellular_optimum, distances, gather_optimum, satisfiable

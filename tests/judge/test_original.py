@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.judge.file import seal
-from shoal.release import file_hash
+from shoal.publishing.release import file_hash
 
 TREE = [["a", "ab"], ["b", "ab"], ["c", "cd"], ["d", "cd"]]
 ABOVE = {"ab": "ab", "cd": "cd", "*": "abcd"}

@@ -15,7 +15,7 @@ import pytest
 import shoal
 from shoal.errors import MissingDependencyError
 from shoal.judge.file import seal
-from shoal.signing import make_key, sign
+from shoal.publishing.signing import make_key, sign
 
 LINES = "age,zip,d\n" + "".join(f"{20 + i % 5},{1230 + i % 3},{'xy'[i % 2]}\n" for i in range(20))
 TREE = "1230;123;*\n1231;123;*\n1232;123;*\n1239;123;*\n"

@@ -8,10 +8,10 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal.kernels.bins_search import walk
+from shoal.kernels.labels.packings import walk
 from shoal.problems.labels.bounds import Bound
-from shoal.problems.labels.exact import Limits, list_fillings, search
 from shoal.problems.labels.instance import instance
+from shoal.problems.labels.packing import Limits, list_fillings, search
 from tests.families.labels import three_partition
 from tests.oracles.labels import least_largest
 

@@ -55,7 +55,7 @@ def test_bounds_of_tables(monkeypatch, where, method):
     "recoding", [Recoding.stars(TABLE), Recoding((ColumnRecoding.range(np.arange(4) ** 1.5),), "ncp")]
 )
 def test_the_dual_of_matching(monkeypatch, recoding):
-    module = import_module("shoal.problems.tables.matching")
+    module = import_module("shoal.problems.tables.papers.matching")
     ship = module._transport
     monkeypatch.setattr(module, "_transport", lambda *a: (*ship(*a)[:4], ship(*a)[4] + 2**40))
     with pytest.raises(CertificateError, match="above the cost"):
@@ -63,7 +63,7 @@ def test_the_dual_of_matching(monkeypatch, recoding):
 
 
 def test_whole_number_losses(monkeypatch):
-    module = import_module("shoal.problems.tables.two_anonymity")
+    module = import_module("shoal.problems.tables.papers.two_anonymity")
     solve = module.solve
     monkeypatch.setattr(module, "solve", lambda *a: replace(solve(*a), lower=solve(*a).upper + 1))
     with pytest.raises(CertificateError, match="above the cost"):

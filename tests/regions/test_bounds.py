@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal.kernels.connected import connected_sets, separator
+from shoal.kernels.regions.connected import connected_sets, separator
 from shoal.problems.regions.graph import graph
 from shoal.problems.regions.packing import pack
 from tests.oracles import regions as oracle

@@ -160,7 +160,7 @@ def test_hamiltonian_paths_and_exchanged_trees_span():
 def test_exchanges_end_within_one_of_the_least_degree(n, data):
     from itertools import combinations
 
-    from shoal.kernels.spanning import deep_tree, reduce_degree
+    from shoal.kernels.regions.spanning import deep_tree, reduce_degree
 
     edges = {(data.draw(st.integers(0, v - 1)), v) for v in range(1, n)}
     edges |= set(data.draw(st.lists(st.sampled_from(list(combinations(range(n), 2))), max_size=5)))
@@ -204,7 +204,7 @@ def test_what_hangs_on_one_area_bounds_the_heaviest_region():
 @given(st.integers(3, 8), st.data())
 @QUICK
 def test_hanging_weights_by_taking_each_vertex_out(n, data):
-    from shoal.kernels.connected import hanging
+    from shoal.kernels.regions.connected import hanging
 
     pairs = [(a, b) for b in range(n) for a in range(b)]
     edges = data.draw(st.lists(st.sampled_from(pairs), max_size=2 * n, unique=True))

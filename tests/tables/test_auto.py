@@ -15,9 +15,9 @@ from shoal.model.recoding import ColumnRecoding, Recoding
 from shoal.model.task import Effort, Task
 from shoal.problems.tables import group
 from shoal.problems.tables.auto import auto, labels_of
-from shoal.problems.tables.bounds import lower_bounds
-from shoal.problems.tables.guided import guided
-from shoal.problems.tables.rows import Rows
+from shoal.problems.tables.search.bounds import lower_bounds
+from shoal.problems.tables.search.priced_cascade import guided
+from shoal.problems.tables.search.row_groups import Rows
 from tests.oracles.tables import least_stars
 from tests.oracles.tables_loss import least_loss
 from tests.tables.drawn import assert_eligible, census_like, tasks, total

@@ -12,10 +12,10 @@ from shoal.model.histogram import Histogram
 from shoal.model.privacy import Requirement
 from shoal.model.recoding import ColumnRecoding, Recoding
 from shoal.model.task import Effort, Task
-from shoal.problems.tables import bounds as module
-from shoal.problems.tables.bounds import Sweeper, lower_bounds, neighbours
-from shoal.problems.tables.lattice import Lattice
-from shoal.problems.tables.rows import Rows
+from shoal.problems.tables.search import bounds as module
+from shoal.problems.tables.search.bounds import Sweeper, lower_bounds, neighbours
+from shoal.problems.tables.search.lattice import Lattice
+from shoal.problems.tables.search.row_groups import Rows
 from tests.oracles.tables import eligible
 from tests.oracles.tables_loss import least_loss
 from tests.tables.drawn import TREE, census_like, tasks, total

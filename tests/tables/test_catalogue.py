@@ -92,7 +92,7 @@ def test_under_the_highest_levels_allowed_only_what_is_infeasible_is_refused(met
 
 
 def test_nothing_lost_ends_the_search_at_once(monkeypatch):
-    from shoal.problems.tables import optimal
+    from shoal.problems.tables.exact import optimal
 
     def never(*_: object) -> None:
         raise AssertionError("a search begins although nothing is lost")

@@ -13,7 +13,7 @@ from shoal.model.privacy import Requirement
 from shoal.model.recoding import ColumnRecoding, Recoding
 from shoal.model.task import Task, shortfall
 from shoal.problems.tables.certify import bound, good_groups, least_steps
-from shoal.problems.tables.three_phase import residue
+from shoal.problems.tables.papers.three_phase import residue
 from tests.oracles.tables import eligible
 from tests.tables.checks import columns_of, forms, least_loss, tables
 

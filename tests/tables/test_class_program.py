@@ -12,17 +12,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.kernels.flow import ship
+from shoal.kernels.tables.flow import ship
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import Requirement
 from shoal.model.recoding import ColumnRecoding, Recoding
 from shoal.model.task import Effort, Task, shortfall
 from shoal.problems.tables.auto import auto
-from shoal.problems.tables.bounds import lower_bounds
-from shoal.problems.tables.class_flow import Filled, fill, flow_start, trimmed
-from shoal.problems.tables.class_program import UNIT, Tolls, build, column, price
-from shoal.problems.tables.lattice import Lattice
-from shoal.problems.tables.rows import Rows
+from shoal.problems.tables.search.bounds import lower_bounds
+from shoal.problems.tables.search.class_flow import Filled, fill, flow_start, trimmed
+from shoal.problems.tables.search.class_program import UNIT, Tolls, build, column, price
+from shoal.problems.tables.search.lattice import Lattice
+from shoal.problems.tables.search.row_groups import Rows
 from tests.oracles.tables_loss import least_loss
 from tests.tables.drawn import KINDS, assert_eligible, census_like, tasks, total
 

@@ -11,8 +11,9 @@ from shoal.errors import PolicyError
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import KAnonymity, LDiversity
 from shoal.model.recoding import Recoding
-from shoal.problems.tables import forest, group
+from shoal.problems.tables import group
 from shoal.problems.tables.costs import Costs
+from shoal.problems.tables.others import forest
 from tests.oracles.exact import in_unit, least_loss, recodings, rows_of
 
 

@@ -15,7 +15,8 @@ from shoal.model.partition import Partition
 from shoal.model.privacy import KAnonymity, LDiversity, Requirement
 from shoal.model.recoding import ColumnRecoding, Recoding
 from shoal.model.task import Effort, Task
-from shoal.problems.tables import global_recoding, group
+from shoal.problems.tables import group
+from shoal.problems.tables.others import global_recoding
 from tests.tables.checks import columns_of, least_loss, solved, tables
 
 

@@ -13,8 +13,8 @@ from shoal.model.histogram import Histogram
 from shoal.model.privacy import DistinctLDiversity, KAnonymity, LDiversity, Requirement
 from shoal.model.recoding import Recoding
 from shoal.problems.tables import group
-from shoal.problems.tables.hilbert import _queues, hilbert_order, with_pool
-from shoal.problems.tables.three_phase import residue
+from shoal.problems.tables.others.hilbert import _queues, hilbert_order, with_pool
+from shoal.problems.tables.papers.three_phase import residue
 from tests.tables.checks import all_eligible, columns_of, forms, least_loss, solved, tables
 
 METHODS = ("hilbert", "three_phase_hilbert")
@@ -75,7 +75,7 @@ def test_several_sensitive_columns(method, histogram, k, f, u):
 @settings(deadline=None, max_examples=80)
 @given(histogram=tables(d=2, s=0), form=forms, k=st.integers(1, 4))
 def test_k_anonymity_is_the_best_cut_of_the_order(histogram, form, k):
-    from shoal.problems.tables.hilbert import _least_cuts
+    from shoal.problems.tables.others.hilbert import _least_cuts
 
     if histogram.rows < k:
         return

@@ -14,9 +14,9 @@ from shoal.model.privacy import Requirement
 from shoal.model.recoding import ColumnRecoding, Recoding
 from shoal.model.task import Effort, Task
 from shoal.problems.tables import group
-from shoal.problems.tables import improve as module
-from shoal.problems.tables.cascade import cascade, rank, start
-from shoal.problems.tables.rows import Rows
+from shoal.problems.tables.search import neighborhood as module
+from shoal.problems.tables.search.cascade import cascade, rank, start
+from shoal.problems.tables.search.row_groups import Rows
 from tests.oracles.tables_loss import least_loss
 from tests.tables.drawn import assert_eligible, census_like, tasks, total
 

@@ -12,7 +12,7 @@ from shoal.model.histogram import Histogram
 from shoal.model.privacy import KAnonymity
 from shoal.model.recoding import ColumnRecoding, Recoding
 from shoal.problems.tables import group
-from shoal.problems.tables.kernelize import deal, kernelize
+from shoal.problems.tables.papers.kernelize import deal, kernelize
 from tests.oracles.exact import recodings
 
 
@@ -24,10 +24,10 @@ def optimum(histogram, k, recoding=None):
     """By the vector program alone, which knows nothing of kernels."""
     from shoal.model.privacy import Requirement
     from shoal.model.task import Task
-    from shoal.problems.tables import optimal
     from shoal.problems.tables.costs import Costs
-    from shoal.problems.tables.pattern_cover import whole_cost
-    from shoal.problems.tables.pattern_program import kinds_of
+    from shoal.problems.tables.exact import optimal
+    from shoal.problems.tables.exact.pattern_program import kinds_of
+    from shoal.problems.tables.others.pattern_cover import whole_cost
 
     recoding = recoding or Recoding.stars(histogram)
     need = Requirement(k)

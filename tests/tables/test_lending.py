@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from shoal.kernels.lending import spare
+from shoal.kernels.tables.scarce_values import spare
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import Requirement
 from shoal.model.recoding import ColumnRecoding, Recoding
 from shoal.model.task import Effort, Task
 from shoal.problems.tables import group
-from shoal.problems.tables import lending as module
-from shoal.problems.tables.bounds import lower_bounds
-from shoal.problems.tables.cascade import rank, scarcity, start
-from shoal.problems.tables.rows import Rows
+from shoal.problems.tables.search import scarce_values as module
+from shoal.problems.tables.search.bounds import lower_bounds
+from shoal.problems.tables.search.cascade import rank, scarcity, start
+from shoal.problems.tables.search.row_groups import Rows
 from tests.oracles.tables import eligible
 from tests.oracles.tables_loss import least_loss
 from tests.tables.drawn import assert_eligible, census_like, tasks, total

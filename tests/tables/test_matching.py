@@ -13,7 +13,7 @@ from shoal.model.histogram import Histogram
 from shoal.model.privacy import DistinctLDiversity, KAnonymity, LDiversity, Requirement
 from shoal.model.recoding import ColumnRecoding, Recoding
 from shoal.problems.tables import group
-from shoal.problems.tables.matching import pair_losses
+from shoal.problems.tables.papers.matching import pair_losses
 from tests.tables.checks import all_eligible, columns_of, forms, least_loss
 
 TWO = Requirement(1, (2,), (1,))

@@ -10,8 +10,8 @@ from shoal.model.histogram import Histogram
 from shoal.model.privacy import Requirement
 from shoal.model.recoding import ColumnRecoding, Recoding
 from shoal.model.task import Task
-from shoal.problems.tables.nearby import WIDTH, deal, neighbour_graph
-from shoal.problems.tables.rows import Rows
+from shoal.problems.tables.search.near_graph import WIDTH, deal, neighbour_graph
+from shoal.problems.tables.search.row_groups import Rows
 from tests.tables.drawn import census_like, tasks
 
 

@@ -13,7 +13,8 @@ from shoal.errors import InfeasibleError, PolicyError
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import DistinctLDiversity, KAnonymity, LDiversity, Requirement
 from shoal.model.recoding import Recoding
-from shoal.problems.tables import group, optimal, pattern_program
+from shoal.problems.tables import group
+from shoal.problems.tables.exact import optimal, pattern_program
 from tests.oracles.exact import divide_and_conquer, in_unit, least_loss, recodings, rows_of
 from tests.oracles.tables import eligible
 

@@ -13,8 +13,9 @@ from shoal.errors import PolicyError
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import KAnonymity, LDiversity
 from shoal.model.recoding import ColumnRecoding, Recoding
-from shoal.problems.tables import group, pattern_cover
+from shoal.problems.tables import group
 from shoal.problems.tables.costs import Costs
+from shoal.problems.tables.others import pattern_cover
 from tests.oracles.exact import in_unit, least_loss, recodings, rows_of
 
 
@@ -49,7 +50,7 @@ def test_groups_of_several_picks_stay_within_the_proof(rows, k):
     # (2 - 1/k) times what the greedy cover itself pays, which is what the proof bounds
     costs = Costs.of(histogram, Recoding.stars(histogram))
     closed = pattern_cover.patterns(costs, Recoding.stars(histogram), k)
-    from shoal.kernels.subsets import cover
+    from shoal.kernels.tables.subsets import cover
 
     by_type = np.argsort(closed.member, kind="stable")
     of = np.repeat(np.arange(closed.loss.size), np.diff(closed.start))[by_type]

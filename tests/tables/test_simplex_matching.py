@@ -15,7 +15,7 @@ from shoal.model.privacy import KAnonymity
 from shoal.model.recoding import Recoding
 from shoal.problems.tables import group
 from shoal.problems.tables.costs import Costs
-from shoal.problems.tables.simplex_matching import _descend, _scaled, checked, simplex_matching
+from shoal.problems.tables.papers.simplex_matching import _descend, _scaled, checked, simplex_matching
 from tests.oracles.exact import perfect_matchings, recodings, rows_of
 
 

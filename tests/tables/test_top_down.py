@@ -14,7 +14,7 @@ from shoal.model.recoding import ColumnRecoding, Recoding
 from shoal.model.task import Task
 from shoal.problems.tables import group
 from shoal.problems.tables.certify import good_groups
-from shoal.problems.tables.top_down import _refinements, as_published, specialize
+from shoal.problems.tables.others.top_down import _refinements, as_published, specialize
 from tests.tables.checks import columns_of, forms, least_loss, solved, tables
 
 

@@ -13,8 +13,9 @@ from shoal.errors import InfeasibleError, PolicyError
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import KAnonymity, LDiversity
 from shoal.model.recoding import ColumnRecoding, Recoding
-from shoal.problems.tables import group, odd_sets, set_partition
+from shoal.problems.tables import group
 from shoal.problems.tables.costs import Costs
+from shoal.problems.tables.exact import odd_sets, set_partition
 from tests.oracles.exact import divide_and_conquer, in_unit, least_loss, recodings, rows_of
 
 

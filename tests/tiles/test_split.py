@@ -225,7 +225,7 @@ def test_round_cuts_are_short():
 
 
 def test_the_earth_is_the_kernels_earth():
-    from shoal.kernels import tiles_select
+    from shoal.kernels.tiles.cells import selection as tiles_select
 
     assert tiles_select.KM_PER_DEGREE == KM_PER_DEGREE
 

@@ -41,7 +41,7 @@ class Implied:
 
 @dataclass(frozen=True)
 class Measure:
-    """A model as numbers that one compiled function understands (``shoal.kernels.eligible``).
+    """A model as numbers that one compiled function understands (``shoal.kernels.tables.eligible``).
 
     kind    "band" (shares within limits per value), "entropy", "recursive", "equal", "ordered", "tree" or "tuples"
     number  its parameter; table  its limits or shares, one or two per value

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from shoal.kernels import balls as kernels
+from shoal.kernels.gathering import balls as kernels
 from shoal.problems.gathering.local import Clusters, Lists, quantile
 from shoal.problems.gathering.space import SAFE, Space
 

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from shoal.errors import InfeasibleError, InputError, PolicyError
-from shoal.kernels import gather as kernels
+from shoal.kernels.gathering import clusters as kernels
 from shoal.problems.gathering.local import Clusters, Lists
 from shoal.problems.gathering.space import Space
 from shoal.problems.programs import Limits, solve

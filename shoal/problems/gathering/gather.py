@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import InfeasibleError, PolicyError
-from shoal.kernels import gather as kernels
+from shoal.kernels.gathering import clusters as kernels
 from shoal.model.certificate import Certificate, Guarantee, tight
 from shoal.model.metric import Metric
 from shoal.problems.catalogue import CATALOGUE

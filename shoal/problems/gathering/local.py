@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shoal.kernels import gather as kernels
+from shoal.kernels.gathering import clusters as kernels
 from shoal.problems.gathering.space import Space
 
 REMOTE = 3.0  # points with tau above a third of the target are served first; the others cannot miss it by much

@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from shoal.kernels import duals as kernels
+from shoal.kernels.gathering import duals as kernels
 from shoal.problems.gathering.space import Space
 
 ENTRIES = 1 << 25  # list entries held at most

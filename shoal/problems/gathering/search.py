@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shoal.kernels import cellular as kernels
-from shoal.kernels import resplit
-from shoal.kernels.shake import shake
+from shoal.kernels.gathering import cellular as kernels
+from shoal.kernels.gathering import pairs as resplit
+from shoal.kernels.gathering.dissolve import shake
 from shoal.problems.gathering.diverse import Diversity
 from shoal.problems.gathering.local import Clusters
 from shoal.problems.gathering.space import Space

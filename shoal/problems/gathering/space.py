@@ -17,8 +17,8 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from shoal.errors import InputError, PolicyError
-from shoal.kernels import neighbors
-from shoal.kernels.neighbors import Coded
+from shoal.kernels.gathering import neighbors
+from shoal.kernels.gathering.neighbors import Coded
 from shoal.model.metric import EARTH_KM, LARGEST_MATRIX, NORMS, Category, Metric, Number, Place, on_sphere
 
 FEW = 8  # categories of at most this many values are embedded exactly

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shoal.errors import InputError
-from shoal.kernels import duals as kernels
+from shoal.kernels.gathering import duals as kernels
 from shoal.problems.gathering.local import Clusters
 from shoal.problems.gathering.prices import DENSE
 from shoal.problems.gathering.space import Space

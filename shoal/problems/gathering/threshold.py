@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from shoal.kernels import gather as kernels
+from shoal.kernels.gathering import clusters as kernels
 from shoal.problems.gathering.local import Clusters
 from shoal.problems.gathering.space import Space
 

@@ -187,7 +187,7 @@ def solve(
 
 def _smallest_largest(total: np.ndarray, k: int) -> tuple[np.ndarray, int]:
     """Bisection on the largest interval; each question is one pass."""
-    from shoal.kernels.bins_cut import cut_within
+    from shoal.kernels.intervals.cuts import cut_within
 
     run = cut_within.py_func if total.dtype == object else cut_within
     parent = np.empty(len(total), np.int64)
@@ -207,7 +207,7 @@ def _cheapest(
     lows: np.ndarray, highs: np.ndarray, total: np.ndarray, k: int, objective: str
 ) -> tuple[np.ndarray, float, float]:
     """(starts, cost, lower bound) for squares and range times count; exact unless values are proper floats."""
-    from shoal.kernels.bins_cut import cut_cheapest
+    from shoal.kernels.intervals.cuts import cut_cheapest
 
     by_range = objective == "range"
     low, high, scale = total[1:], total[1:], 1

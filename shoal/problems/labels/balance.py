@@ -18,10 +18,10 @@ import numpy as np
 from shoal.model.certificate import Guarantee
 from shoal.problems.interrupts import heard
 from shoal.problems.labels.bounds import Bound, distinct, lower_bound, most_bins, up
-from shoal.problems.labels.exact import SHORT, Limits, search
 from shoal.problems.labels.five_halves import FACTOR_5_2, five_halves_labels
 from shoal.problems.labels.greedy import spread_labels
 from shoal.problems.labels.instance import Cover, Instance, finish, instance
+from shoal.problems.labels.packing import SHORT, Limits, search
 
 VISITS = 4_000_000  # visits of items and bins that a repair may take
 LONG = 50_000  # labels from which auto leaves a gap of 1 / 4096 of the cost alone
@@ -37,7 +37,7 @@ def balanced(given: Instance, m: int, low: int, high: int, budget: int = VISITS)
 
     returns  (bin of each item, least load, largest load, budget left)
     """
-    from shoal.kernels.bins import pour, rebalance
+    from shoal.kernels.labels.bins import pour, rebalance
 
     label, level = np.empty(len(given.sizes), np.int64), given.levels(m)
     given.run(pour, given.sizes, level, label, -1)
@@ -52,7 +52,7 @@ def filled(given: Instance, high: int, target: int, budget: int) -> tuple[np.nda
 
     returns  (bin of each item, budget left); every bin holds k, since some bin always does
     """
-    from shoal.kernels.bins import fill, pour, rebalance
+    from shoal.kernels.labels.bins import fill, pour, rebalance
 
     label = np.empty(len(given.sizes), np.int64)
     closed, begun = given.run(fill, given.sizes, given.k, high, label)

@@ -50,7 +50,7 @@ def five_halves_labels(given: Instance, leftover: str = "least loaded") -> np.nd
     leftover  "least loaded": one by one;  "thirds": by Lemma 8 to the first three bins, as in the paper
               (needs three closed bins, else one by one)
     """
-    from shoal.kernels.bins import pour
+    from shoal.kernels.labels.bins import pour
 
     label, closed, begun = cover_greedily(given)
     if begun == closed:

@@ -26,7 +26,7 @@ def bound_of_theorem_7(given: Instance) -> int:
 
 def cover_greedily(given: Instance) -> tuple[np.ndarray, int, int]:
     """Next Fit for covering: (bin of each item, bins closed, bins begun); the bin left open is the last."""
-    from shoal.kernels.bins import next_fit
+    from shoal.kernels.labels.bins import next_fit
 
     label = np.empty(len(given.sizes), np.int64)
     closed, begun, _ = given.run(next_fit, given.sizes, given.k, label)
@@ -44,7 +44,7 @@ def fold_labels(given: Instance) -> np.ndarray:
 def spread_labels(given: Instance) -> np.ndarray:
     """Greedy covering; the leftover items go one by one into the least loaded bin while the largest load
     does not grow, and after that to the bins in turn."""
-    from shoal.kernels.bins import pour
+    from shoal.kernels.labels.bins import pour
 
     label, closed, begun = cover_greedily(given)
     if begun > closed:

@@ -25,7 +25,7 @@ def join_light(
     """
     from scipy.spatial import cKDTree
 
-    from shoal.problems.regions.merge import eligible_rows
+    from shoal.problems.regions.task import eligible_rows
 
     where = _on_the_globe(places) if geographic else places
     zone = np.zeros(g.n, np.int64) if boundaries is None else boundaries

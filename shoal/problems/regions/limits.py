@@ -179,7 +179,7 @@ def _cut_back(task: Task, members: np.ndarray, limits: Limits) -> list[np.ndarra
     Areas go one by one, the first whose loss leaves the rest connected and eligible, the heaviest of the broken sum
     first.
     """
-    from shoal.problems.regions.merge import eligible_rows
+    from shoal.problems.regions.task import eligible_rows
 
     inside = members
     while not limits.allow(inside):

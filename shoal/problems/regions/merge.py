@@ -14,7 +14,7 @@ from shoal.problems.regions.contract import contract, expanded, maxima, soften
 from shoal.problems.regions.graph import Graph, coded, components, graph, induced, without_crossings
 from shoal.problems.regions.join import join_light
 from shoal.problems.regions.result import Nested, Regions
-from shoal.problems.regions.task import CHAINS, OBJECTIVES, Task, relabelled
+from shoal.problems.regions.task import CHAINS, OBJECTIVES, Task, eligible_rows, relabelled
 
 _EFFORT = {"fast": 0.1, "balanced": 1.0, "thorough": 8.0}
 _TOTAL = 2**53  # sums of squares are compared as float64 in the search
@@ -304,16 +304,6 @@ def _sets_eligible(features: np.ndarray, piece: np.ndarray, need: np.ndarray, wa
     total = np.zeros((int(piece.max(initial=-1)) + 1, features.shape[1]), np.int64)
     np.add.at(total, piece, features)
     return eligible_rows(total, need, ways)
-
-
-def eligible_rows(total: np.ndarray, need: np.ndarray, ways: int) -> np.ndarray:
-    """bool per row of sums: thresholds met and, with ways > 1, no sensitive value above 1/ways of the records."""
-    t = len(need)
-    ok = np.asarray((total[:, :t] >= need).all(axis=1))
-    if ways > 1:
-        values = total[:, t:]
-        ok &= values.sum(axis=1) >= ways * values.max(axis=1, initial=0)
-    return ok
 
 
 def _why_not(g: Graph, features: np.ndarray, need: np.ndarray, ways: int, bounded: bool) -> str:

@@ -70,7 +70,7 @@ def pack(
 
     Exponential in the worst case; quick while sets have up to about 15 vertices.
     """
-    from shoal.kernels.connected import connected_sets
+    from shoal.kernels.regions.connected import connected_sets
 
     clock = clock or Clock.of(None)
     n = g.n

@@ -134,8 +134,8 @@ def _run(
     pool: Pool | None,
 ) -> np.ndarray:
     """One annealing, by steps or by seconds; the colder half of it fills the pool."""
-    from shoal.kernels import recombine as kernel
-    from shoal.kernels.shift import shift
+    from shoal.kernels.regions import recombine as kernel
+    from shoal.kernels.regions.moves import shift
 
     forms: dict[str, int] = {
         "count": kernel.COUNT,

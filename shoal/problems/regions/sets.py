@@ -32,7 +32,7 @@ class Sets:
     @classmethod
     def of(cls, task: Task, nodes: np.ndarray, clock: Clock, cap: int) -> Sets | None:
         """List those of weight at most ``cap``; None when there are too many."""
-        from shoal.kernels.connected import connected_sets
+        from shoal.kernels.regions.connected import connected_sets
 
         mask = np.zeros(task.n, np.bool_)
         mask[nodes] = True

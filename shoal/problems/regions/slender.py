@@ -29,7 +29,7 @@ def slender_tree(g: Graph, wanted: int, state: np.ndarray) -> np.ndarray | None:
 
 def hamiltonian_path(g: Graph, state: np.ndarray) -> np.ndarray | None:
     """A Hamiltonian path as parents, the first vertex's -1; None if none was found."""
-    from shoal.kernels.paths import long_path
+    from shoal.kernels.regions.paths import long_path
 
     steps = 40 * g.n + 2_000
     for _ in range(max(1, min(_TRIES, _WORK // (steps * max(g.n, 1))))):
@@ -43,7 +43,7 @@ def hamiltonian_path(g: Graph, state: np.ndarray) -> np.ndarray | None:
 
 def exchanged(g: Graph, wanted: int, state: np.ndarray) -> np.ndarray | None:
     """Exchanges of edges from several depth-first trees, until one has no degree above ``wanted``."""
-    from shoal.kernels.spanning import deep_tree, degrees, reduce_degree
+    from shoal.kernels.regions.spanning import deep_tree, degrees, reduce_degree
 
     for attempt in range(_TRIES):
         seed = np.uint64((int(state[0]) + attempt * 0x9E3779B97F4A7C15) % 2**64 | 1)

@@ -136,3 +136,13 @@ def relabelled(label: np.ndarray) -> np.ndarray:
         rank[np.argsort(first)] = np.arange(len(first))
         out[held] = rank[inverse.ravel()]
     return out
+
+
+def eligible_rows(total: np.ndarray, need: np.ndarray, ways: int) -> np.ndarray:
+    """bool per row of sums: thresholds met and, with ways > 1, no sensitive value above 1/ways of the records."""
+    t = len(need)
+    ok = np.asarray((total[:, :t] >= need).all(axis=1))
+    if ways > 1:
+        values = total[:, t:]
+        ok &= values.sum(axis=1) >= ways * values.max(axis=1, initial=0)
+    return ok

@@ -33,7 +33,7 @@ def tree(task: Task, bound: CountBound) -> Found:
 
     O((m log n) * exchanges) time a tree, usually linear; several trees where the graph is small.
     """
-    from shoal.kernels.spanning import cut, deep_tree, degrees, preorder, reduce_degree
+    from shoal.kernels.regions.spanning import cut, deep_tree, degrees, preorder, reduce_degree
 
     g = task.graph
     starts = int(np.clip(400_000 * task.effort // max(task.n, 1), 1, _STARTS))

@@ -11,15 +11,16 @@ import numpy as np
 from shoal.errors import PolicyError
 from shoal.model.partition import Partition
 from shoal.model.task import Effort, Grouping, Task
-from shoal.problems.tables.bounds import Bounds, certify, lower_bounds
-from shoal.problems.tables.cascade import best, rank, scarcity, start
-from shoal.problems.tables.class_flow import flow_start
-from shoal.problems.tables.guided import guided
-from shoal.problems.tables.improve import STEPS, looks, search, steps_of
-from shoal.problems.tables.lending import alternate, scarce_start
-from shoal.problems.tables.nearby import neighbour_graph
-from shoal.problems.tables.rows import Rows
-from shoal.problems.tables.three_phase import residues
+from shoal.problems.tables.papers.three_phase import residues
+from shoal.problems.tables.search.bounds import Bounds, lower_bounds
+from shoal.problems.tables.search.cascade import best, rank, scarcity, start
+from shoal.problems.tables.search.certified import certify
+from shoal.problems.tables.search.class_flow import flow_start
+from shoal.problems.tables.search.near_graph import neighbour_graph
+from shoal.problems.tables.search.neighborhood import STEPS, looks, search, steps_of
+from shoal.problems.tables.search.priced_cascade import guided
+from shoal.problems.tables.search.row_groups import Rows
+from shoal.problems.tables.search.scarce_values import alternate, scarce_start
 
 SMALL, SMALL_PAIRS = (
     16,
@@ -138,8 +139,8 @@ def _proved(task: Task, left: float | None) -> _Proved | None:
 
     Only a finished proof counts, and such tables need a small part of ``PROOF``: a seed still reproduces the result.
     """
-    from shoal.problems.tables.optimal import optimal
-    from shoal.problems.tables.two_anonymity import two_anonymity
+    from shoal.problems.tables.exact.optimal import optimal
+    from shoal.problems.tables.papers.two_anonymity import two_anonymity
 
     need, cells = task.requirement, task.histogram.cells
     pairs = need.k == 2 and not need.sensitive_columns

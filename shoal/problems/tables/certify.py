@@ -15,7 +15,7 @@ from shoal.model.privacy import Requirement
 from shoal.model.recoding import Recoding
 from shoal.model.task import Grouping, Task
 from shoal.problems.tables.eligible import good_groups as of_rows
-from shoal.problems.tables.three_phase import residue
+from shoal.problems.tables.papers.three_phase import residue
 
 ARGUMENT = "at least {rows} rows share their group with different rows, each at its cheapest: {why}"
 

@@ -15,7 +15,7 @@ def rules_of(need: Requirement, sizes: tuple[int, ...]):  # type: ignore[no-unty
 
     sizes  number of codes of every sensitive column of the table
     """
-    from shoal.kernels.eligible import Rules
+    from shoal.kernels.tables.eligible import Rules
 
     asked = list(need.sensitive_columns)
     measures = [rule.measure for rule in need.rules]
@@ -60,7 +60,7 @@ def good_groups(
             different = np.bincount(owner, minlength=groups)
         good &= (need.frequency[j] * top <= rows) & (different >= need.distinct[j])
     if need.rules and good.any():
-        from shoal.kernels.eligible import good as rules_hold
+        from shoal.kernels.tables.eligible import good as rules_hold
 
         kept = np.flatnonzero(good[group])
         order = kept[np.argsort(group[kept], kind="stable")]

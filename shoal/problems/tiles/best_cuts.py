@@ -32,7 +32,7 @@ def best_cuts(places: Places, k: int, objective: str, **_: object) -> tuple[Part
             f"method 'best_cuts' would look at {size:,} rectangles between the distinct coordinates, over its limit "
             f"of {RECTANGLES:,}; use method 'auto', or fewer points"
         )
-    from shoal.kernels.tiles_guillotine import MAX, PERIMETER, TILES
+    from shoal.kernels.tiles.guillotine import MAX, PERIMETER, TILES
 
     if objective == "max":
         heaviest = _program(places, k, MAX, 0)[1]
@@ -42,7 +42,7 @@ def best_cuts(places: Places, k: int, objective: str, **_: object) -> tuple[Part
 
 
 def _program(places: Places, k: int, objective: int, cap: int) -> tuple[Parts, int]:
-    from shoal.kernels.tiles_guillotine import guillotine
+    from shoal.kernels.tiles.guillotine import guillotine
 
     by_x, by_y = np.arange(places.x.size), np.argsort(places.y, kind="stable")
     size = rectangles(places)

@@ -25,7 +25,7 @@ def kd_tree(places: Places, k: int, objective: str, *, rule: str = "widest", **_
     of the four sides of its median point, so it weighs at most 4 (k - 1) plus the weight of that one place.
     O(n log(n / k)) expected time.
     """
-    from shoal.kernels.tiles_select import MEDIAN, WIDEST
+    from shoal.kernels.tiles.selection import MEDIAN, WIDEST
 
     if rule == "least_waste":
         from shoal.problems.tiles.search import plain
@@ -41,20 +41,20 @@ def mondrian(places: Places, k: int, objective: str, **_: object) -> tuple[Parts
 
     Stops at cells that other cuts could still divide, so Theorem 4 says nothing about it.
     """
-    from shoal.kernels.tiles_select import MONDRIAN
+    from shoal.kernels.tiles.selection import MONDRIAN
 
     return _select(places, k, MONDRIAN), {}
 
 
 def proportional_tree(places: Places, k: int, stop: int = 0) -> Parts:
     """The kd-tree whose cuts aim at a whole number of k on each side; cells lighter than ``stop`` stay whole."""
-    from shoal.kernels.tiles_select import PROPORTIONAL
+    from shoal.kernels.tiles.selection import PROPORTIONAL
 
     return _select(places, k, PROPORTIONAL, stop)
 
 
 def _select(places: Places, k: int, rule: int, stop: int = 0) -> Parts:
-    from shoal.kernels.tiles_select import select_tree
+    from shoal.kernels.tiles.selection import select_tree
 
     x, y, w = places.x.copy(), places.y.copy(), places.weight.copy()
     ids, starts, edges, axis, below, above = select_tree(x, y, w, k, rule, stop, places.geographic)

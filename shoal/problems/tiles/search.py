@@ -236,7 +236,7 @@ def _affordable(places: Places, blocks: Cells, k: int, seconds: float) -> dict[s
 
 
 def _cut(places: Places, cells: Cells, k: int, s: Strategy, whole_weight: int = 0, good: int = 0) -> Cells:
-    from shoal.kernels.tiles import least_waste, settle
+    from shoal.kernels.tiles.cells import least_waste, settle
 
     data = places.x, places.y, places.weight, cells.by_x.copy(), cells.by_y.copy()
     whole = max(whole_weight, s.cell * k)

@@ -1,0 +1,143 @@
+"""Local search for cellular clusterings: a few neighboring clusters are dissolved and cut anew."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from shoal.kernels.gathering.cluster_pool import fill, fresh, make_pool, store
+from shoal.kernels.gathering.pairs import NEVER, order_by, prefixes, price_all, resplit, tabulate
+
+
+@njit(cache=True)
+def _subtable(table, group, k, sub):
+    """Distances among some of the points of a table."""
+    for e in range(k):
+        for f in range(k):
+            sub[e, f] = table[group[e], group[f]]
+
+
+@njit(cache=True, nogil=True)
+def shake(coded, near, rules, largest, most, steps, seed, owner, center):
+    """Dissolve a few neighboring clusters, cut them anew from a random side, keep what is cheaper; ``steps`` times.
+
+    Arguments as in ``search``; most clusters (at most 8) and largest points at a time.  Returns (total, times kept).
+    Points are carved off around the one farthest from a random one, r to 2 r at a time, then every two of the new
+    clusters are re-split.  O(largest^2) time a step.
+    """
+    n, w = near.shape
+    pool = make_pool(owner, center, rules.r)
+    rows, line = np.empty(largest, np.int64), np.arange(largest)
+    table, sub = np.empty((largest, largest)), np.empty((largest, largest))
+    ecc, key, order = np.empty(largest), np.empty(largest), np.empty(largest, np.int64)
+    left, right = np.empty(largest + 1), np.empty(largest + 1)
+    left_at, right_at = np.empty(largest + 1, np.int64), np.empty(largest + 1, np.int64)
+    chosen, group, subrows = np.empty(largest, np.int64), np.empty(largest, np.int64), np.empty(largest, np.int64)
+    total = price_all(coded, pool, rules, largest, rows, table, ecc, line, left, left_at)
+    picked = np.empty(8, np.int64)
+    groups = largest // max(rules.r, 1) + 2
+    member, length = np.empty((groups, largest), np.int64), np.zeros(groups, np.int64)
+    cost, middle = np.zeros(groups), np.zeros(groups, np.int64)
+    rest = np.empty(largest, np.int64)
+    state = np.uint64(seed * 2 + 1)
+    kept, r = 0, max(rules.r, 1)
+    for _ in range(steps):
+        state = state * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
+        i = np.int64(state >> np.uint64(33)) % n
+        if owner[i] < 0:
+            continue
+        many, k, old = 0, 0, 0.0
+        for q in range(w):
+            u = near[i, q]
+            c = owner[u] if u >= 0 else -1
+            if c < 0:
+                continue
+            new = True
+            for e in range(many):
+                new = new and picked[e] != c
+            if new and k + pool.size[c] <= largest:
+                k = fill(coded, pool, c, rows, k)
+                picked[many] = c
+                old += pool.cost[c]
+                many += 1
+                if many == most:
+                    break
+        if many < 2 or old <= 0.0:
+            continue
+        tabulate(coded, rows, k, table)
+        # carve
+        m, free = 0, k
+        rest[:k] = line[:k]
+        state = state * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
+        pivot = np.int64(state >> np.uint64(33)) % k
+        while free >= 2 * r:
+            anchor, far = 0, -1.0
+            for e in range(free):
+                if table[pivot, rest[e]] > far:
+                    anchor, far = rest[e], table[pivot, rest[e]]
+            for e in range(free):
+                key[e] = table[anchor, rest[e]]
+            order_by(key, free, order)
+            for e in range(free):
+                group[e] = rest[order[e]]
+            top = min(2 * r, free - r)
+            prefixes(table, group, top, False, rows, rules, ecc, left, left_at)
+            cut, least = -1, NEVER
+            for t in range(r, top + 1):
+                if left[t] / t < least:
+                    cut, least = t, left[t] / t
+            if cut < 0:
+                break
+            member[m, :cut] = group[:cut]
+            length[m], cost[m], middle[m] = cut, left[cut], left_at[cut]
+            m += 1
+            free -= cut
+            rest[:free] = group[cut : cut + free]
+            pivot = anchor
+        prefixes(table, rest, free, False, rows, rules, ecc, left, left_at)
+        member[m, :free] = rest[:free]
+        length[m], cost[m], middle[m] = free, left[free], left_at[free]
+        m += 1
+        # re-split every two of them
+        for a in range(m):
+            for b in range(a):
+                la, lb = length[a], length[b]
+                if la + lb == 0:
+                    continue
+                group[:la] = member[a, :la]
+                group[la : la + lb] = member[b, :lb]
+                _subtable(table, group, la + lb, sub)
+                for e in range(la + lb):
+                    subrows[e] = rows[group[e]]
+                least, cut, first, second, cost_a, cost_b = resplit(
+                    sub, la + lb, 0, la if lb else -1, subrows, rules, ecc, key, order,
+                    left, left_at, right, right_at, chosen,
+                )  # fmt: skip
+                if cut < 0 or not least < cost[a] + cost[b]:
+                    continue
+                for e in range(cut):
+                    member[a, e] = group[chosen[e]]
+                for e in range(cut, la + lb):
+                    member[b, e - cut] = group[chosen[e]]
+                length[a], cost[a], middle[a] = cut, cost_a, group[first]
+                length[b], cost[b] = la + lb - cut, cost_b
+                middle[b] = group[second] if second >= 0 else -1
+        own = 0.0
+        for a in range(m):
+            own += cost[a]
+        if not own < old * (1 - 1e-12):
+            continue
+        kept += 1
+        total += own - old
+        used = 0
+        for a in range(m):
+            if length[a] == 0:
+                continue
+            slot = picked[used] if used < many else fresh(pool)
+            used += 1
+            store(pool, slot, rows, member[a], 0, length[a], rows[middle[a]], cost[a])
+        for e in range(used, many):
+            store(pool, picked[e], rows, line, 0, 0, -1, 0.0)
+    for c in range(min(pool.size.size, center.size)):
+        center[c] = pool.center[c] if pool.size[c] > 0 else -1
+    return total, kept

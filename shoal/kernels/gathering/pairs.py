@@ -1,0 +1,254 @@
+"""Local search for cellular clusterings: two neighboring clusters are cut anew where that is cheapest.
+
+A cluster costs its size times its radius, plus the set-up cost of its center, a member.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from shoal.kernels.gathering.cluster_pool import fill, fresh, make_pool, store
+from shoal.kernels.gathering.neighbors import distance
+
+NEVER = 1e300
+
+
+class Rules(NamedTuple):
+    """What a cluster must meet and what it costs besides size times radius.
+
+    r         least size
+    setup     float64[n]    cost of a center
+    codes     int64[n, s]   sensitive values, s may be 0
+    share     float64[s]    no value on more than this share of a cluster
+    distinct  int64[s]      at least this many values
+    limit     diameters above it cost excess for every point and unit of length
+    excess    0 where diameters do not matter
+    """
+
+    r: int
+    setup: np.ndarray
+    codes: np.ndarray
+    share: np.ndarray
+    distinct: np.ndarray
+    limit: float
+    excess: float
+
+
+@njit(cache=True)
+def tabulate(coded, rows, k, table):
+    """All distances of k rows."""
+    for e in range(k):
+        table[e, e] = 0.0
+        for f in range(e):
+            table[e, f] = table[f, e] = distance(coded, rows[e], rows[f])
+
+
+@njit(cache=True)
+def order_by(key, k, order):
+    """0..k-1 by key, equal keys in their order; insertion, for short lists.  O(k^2)."""
+    for e in range(k):
+        f = e
+        while f > 0 and key[order[f - 1]] > key[e]:
+            order[f] = order[f - 1]
+            f -= 1
+        order[f] = e
+
+
+@njit(cache=True)
+def prefixes(table, order, m, reverse, rows, rules, ecc, cost, best):
+    """Cost of the first t points of an order, for every t, and the center that gives it.
+
+    table   float64[*, *] distances, order int64[m]; reverse: count from the end
+    cost    float64[m + 1] out, best int64[m + 1] out: NEVER and -1 where t points are no cluster
+
+    O(m^2 (1 + s)) time.
+    """
+    s = rules.codes.shape[1]
+    wide = 0.0
+    cost[0], best[0] = 0.0, -1
+    top, kinds = np.zeros(s), np.zeros(s, np.int64)
+    for t in range(m):
+        u = order[m - 1 - t] if reverse else order[t]
+        far = 0.0
+        for q in range(t):
+            v = order[m - 1 - q] if reverse else order[q]
+            d = table[u, v]
+            if d > ecc[v]:
+                ecc[v] = d
+            if d > far:
+                far = d
+        ecc[u] = far
+        wide = max(wide, far)
+        good = t + 1 >= rules.r
+        for c in range(s):
+            code, same = rules.codes[rows[u], c], 1.0
+            for q in range(t):
+                v = order[m - 1 - q] if reverse else order[q]
+                same += rules.codes[rows[v], c] == code
+            kinds[c] += same == 1.0
+            top[c] = max(top[c], same)
+            good = good and kinds[c] >= rules.distinct[c] and top[c] <= rules.share[c] * (t + 1) + 1e-9
+        cost[t + 1], best[t + 1] = NEVER, -1
+        if good:
+            over = rules.excess * max(0.0, wide - rules.limit) * (t + 1) if rules.excess > 0.0 else 0.0
+            for q in range(t + 1):
+                v = order[m - 1 - q] if reverse else order[q]
+                own = (t + 1) * ecc[v] + rules.setup[rows[v]] + over
+                if own < cost[t + 1]:
+                    cost[t + 1], best[t + 1] = own, v
+
+
+@njit(cache=True)
+def resplit(table, k, at_a, at_b, rows, rules, ecc, key, order, left, left_at, right, right_at, chosen):
+    """The best cut of k points over a few orders: (cost, cut, centers of both parts, their costs); chosen: its order.
+
+    at_a, at_b  anchors (at_b may be -1); the two points farthest apart and the difference of the distances from
+                those two give three more orders.  cut = k: one cluster.
+    """
+    far_a, far_b, wide = 0, 0, -1.0
+    for e in range(k):
+        for f in range(e):
+            if table[e, f] > wide:
+                wide, far_a, far_b = table[e, f], e, f
+    least, cut, first, second, cost_a, cost_b = NEVER, -1, -1, -1, 0.0, 0.0
+    for anchor in range(5):
+        if anchor == 1 and at_b < 0:
+            continue
+        for e in range(k):
+            if anchor == 0:
+                key[e] = table[at_a, e]
+            elif anchor == 1:
+                key[e] = table[at_b, e]
+            elif anchor == 2:
+                key[e] = table[far_a, e]
+            elif anchor == 3:
+                key[e] = table[far_b, e]
+            else:
+                key[e] = table[far_a, e] - table[far_b, e]
+        order_by(key, k, order)
+        prefixes(table, order, k, False, rows, rules, ecc, left, left_at)
+        prefixes(table, order, k, True, rows, rules, ecc, right, right_at)
+        for t in range(max(rules.r, 1), k + 1):
+            if left[t] + right[k - t] < least:
+                least, cut, first, second = left[t] + right[k - t], t, left_at[t], right_at[k - t]
+                cost_a, cost_b = left[t], right[k - t]
+                chosen[:k] = order[:k]
+    return least, cut, first, second, cost_a, cost_b
+
+
+@njit(cache=True, nogil=True)
+def price_all(coded, pool, rules, largest, rows, table, ecc, line, left, left_at):
+    """Costs and best centers of all clusters; one larger than ``largest`` keeps its center.  Returns the total."""
+    total = 0.0
+    for c in range(pool.size.size):
+        k = pool.size[c]
+        if k == 0:
+            continue
+        if k > largest:
+            wide = 0.0
+            for e in range(k):
+                wide = max(wide, distance(coded, pool.center[c], pool.arena[pool.start[c] + e]))
+            pool.cost[c] = k * wide + rules.setup[pool.center[c]]
+        else:
+            fill(coded, pool, c, rows, 0)
+            tabulate(coded, rows, k, table)
+            prefixes(table, line, k, False, rows, rules, ecc, left, left_at)
+            pool.cost[c] = left[k]
+            if left_at[k] >= 0:
+                pool.center[c] = rows[left_at[k]]
+        total += pool.cost[c]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def search(coded, near, rules, largest, looks, owner, center):
+    """Re-split pairs of neighboring clusters, merge them, or split one, while the total cost falls.
+
+    coded    neighbors.Coded
+    near     int64[n, w]  nearest points: clusters are neighbors when one holds such a point of the other
+    largest  pairs with more points than this are left alone
+    looks    a cluster is looked at this many times on average, at most
+    owner    int64[n]  in and out: cluster of each point, -1 where it is in none
+    center   int64[n]  in and out: member at the center of each cluster
+    returns  (total cost, pairs improved)
+
+    All costs of an order's prefixes take O(m^2) together, so a pair of m points takes O(m^2) time.
+    """
+    w = near.shape[1]
+    pool = make_pool(owner, center, rules.r)
+    slots = pool.size.size
+    rows, line = np.empty(largest, np.int64), np.arange(largest)
+    table = np.empty((largest, largest))
+    ecc, key, order = np.empty(largest), np.empty(largest), np.empty(largest, np.int64)
+    left, right = np.empty(largest + 1), np.empty(largest + 1)
+    left_at, right_at = np.empty(largest + 1, np.int64), np.empty(largest + 1, np.int64)
+    chosen = np.empty(largest, np.int64)
+    total = price_all(coded, pool, rules, largest, rows, table, ecc, line, left, left_at)
+    queue, waiting = np.empty(slots, np.int64), np.zeros(slots, np.bool_)
+    head, queued = 0, 0
+    for c in range(slots):
+        if pool.size[c] > 0:
+            queue[queued] = c
+            queued += 1
+            waiting[c] = True
+    seen, beside = np.zeros(slots, np.int64), np.empty(16, np.int64)
+    looked, improved, most = 0, 0, looks * max(queued, 1)
+    while queued and looked < most:
+        a = queue[head]
+        head = (head + 1) % slots
+        queued -= 1
+        waiting[a] = False
+        if pool.size[a] == 0 or pool.size[a] > largest:
+            continue
+        looked += 1
+        seen[a] = looked
+        beside[0], many = -1, 1  # -1: the cluster by itself
+        for e in range(pool.size[a]):
+            for q in range(w):
+                u = near[pool.arena[pool.start[a] + e], q]
+                b = pool.owner[u] if u >= 0 else -1
+                if b >= 0 and seen[b] != looked and many < beside.size:
+                    seen[b] = looked
+                    beside[many] = b
+                    many += 1
+        for which in range(many):
+            b = beside[which]
+            if pool.size[a] == 0:
+                break
+            k = pool.size[a] + (pool.size[b] if b >= 0 else 0)
+            old = pool.cost[a] + (pool.cost[b] if b >= 0 else 0.0)
+            if k > largest or (b < 0 and k < 2 * rules.r) or (b >= 0 and pool.size[b] == 0) or old <= 0.0:
+                continue
+            fill(coded, pool, a, rows, 0)
+            if b >= 0:
+                fill(coded, pool, b, rows, pool.size[a])
+            at_a, at_b = 0, -1
+            for e in range(k):
+                if rows[e] == pool.center[a]:
+                    at_a = e
+                elif b >= 0 and rows[e] == pool.center[b]:
+                    at_b = e
+            tabulate(coded, rows, k, table)
+            least, cut, first, second, cost_a, cost_b = resplit(
+                table, k, at_a, at_b, rows, rules, ecc, key, order, left, left_at, right, right_at, chosen
+            )
+            if cut < 0 or not least < old * (1 - 1e-12):
+                continue
+            improved += 1
+            total += least - old
+            if b < 0 and cut < k:
+                b = fresh(pool)
+            a = store(pool, a, rows, chosen, 0, cut, rows[first], cost_a)
+            if b >= 0:
+                b = store(pool, b, rows, chosen, cut, k, rows[second] if second >= 0 else -1, cost_b)
+            for c in (a, b):
+                if c >= 0 and not waiting[c]:
+                    queue[(head + queued) % slots] = c
+                    queued += 1
+                    waiting[c] = True
+    for c in range(min(slots, center.size)):
+        center[c] = pool.center[c] if pool.size[c] > 0 else -1
+    return total, improved

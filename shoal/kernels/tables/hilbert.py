@@ -1,0 +1,312 @@
+"""Groups along a curve: rows have been put in one order, and these loops cut that order into groups."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from shoal.kernels.tables.eligible import group_gap
+
+
+@njit(cache=True, nogil=True)
+def queues(start, place, count, size, l, distinct, groups, out_cell, begin):
+    """One sensitive column: every group takes the heads of several queues, one queue per sensitive value.
+
+    start     int64[v + 1]  cells of value v are start[v] .. start[v+1]-1, in the order of the curve
+    place     int64[m]      position of each cell on the curve
+    count     int64[m]      rows of each cell; on return those left over
+    size      int64         rows of a group at the least, a multiple of l
+    l         int64         at most 1/l of a group shares a value
+    distinct  int64         at least so many different values
+    groups    int64         how many groups to aim at
+    out_cell  int64[n]      out: the cells of the rows, group after group
+    begin     int64[g + 1]  out: where each group begins
+
+    Returns the number of groups made.  Each takes first the rows without which the rest could not be l-diverse, then
+    the rows nearest on the curve, at most 1/l of one value, and keeps enough different values for the groups to come.
+    O(n v) time.
+    """
+    values = start.size - 1
+    left = np.zeros(values, np.int64)
+    rest = np.int64(0)
+    for v in range(values):
+        for x in range(start[v], start[v + 1]):
+            left[v] += count[x]
+        rest += left[v]
+    head = start[:-1].copy()
+    now = np.zeros(values, np.int64)
+    made = 0
+    at = 0
+    begin[0] = 0
+    for g in range(groups, 0, -1):
+        target = max(size, rest // g // l * l)
+        forced = np.int64(0)
+        if l > 1:  # near the end a group must be larger, to take all that the rest could not do without
+            while target < rest:
+                forced = 0
+                possible = True
+                for v in range(values):
+                    need = left[v] - (rest - target) // l
+                    if need > 0:
+                        forced += need
+                        possible = possible and need <= target // l
+                if possible and forced <= target:
+                    break
+                target += 1
+        if target > rest:
+            break
+        most = target // l
+        spare = -distinct * g
+        forced = 0
+        different = 0
+        for v in range(values):
+            now[v] = 0
+            spare += min(left[v], g)
+            if l > 1:
+                need = left[v] - (rest - target) // l
+                if need > 0:
+                    now[v] = need
+                    forced += need
+                    different += 1
+        if forced > target:
+            break
+        open_picks = target - forced
+        whole = True
+        while open_picks > 0:
+            best, best_place = -1, np.int64(0)
+            relaxed, relaxed_place = -1, np.int64(0)
+            only_new = open_picks <= distinct - different
+            for v in range(values):
+                if now[v] >= left[v] or now[v] >= most or (only_new and now[v] > 0):
+                    continue
+                # the head after the rows already chosen from this queue
+                x = head[v]
+                skip = now[v]
+                while count[x] <= skip:
+                    skip -= count[x]
+                    x += 1
+                if relaxed < 0 or place[x] < relaxed_place:
+                    relaxed, relaxed_place = v, place[x]
+                if now[v] > 0 and left[v] - now[v] - 1 < g - 1 and spare <= 0:
+                    continue
+                if best < 0 or place[x] < best_place:
+                    best, best_place = v, place[x]
+            if best < 0:
+                best = relaxed
+            if best < 0:
+                whole = False
+                break
+            if now[best] == 0:
+                different += 1
+            elif left[best] - now[best] - 1 < g - 1:
+                spare -= 1
+            now[best] += 1
+            open_picks -= 1
+        if not whole or different < distinct:
+            break
+        for v in range(values):
+            for _ in range(now[v]):
+                while count[head[v]] == 0:
+                    head[v] += 1
+                out_cell[at] = head[v]
+                at += 1
+                count[head[v]] -= 1
+            left[v] -= now[v]
+            while head[v] < start[v + 1] and count[head[v]] == 0:
+                head[v] += 1
+        rest -= target
+        made += 1
+        begin[made] = at
+    return made
+
+
+@njit(cache=True, nogil=True)
+def append(value, place, count, l, out_cell, begin, groups, window, chosen_cell, chosen_group):
+    """Rows that no group holds, each into the nearest group that stays l-diverse with it.
+
+    value, place, count  int64[m]  of each cell; count holds the rows left over and is reduced
+    out_cell, begin      as ``queues`` left them; groups of them
+    window               groups tried on either side
+    chosen_cell, chosen_group  int64[r]  out: the rows placed
+
+    Returns the number of rows placed.  O(r window size).
+    """
+    first = np.empty(groups, np.int64)
+    far = np.int64(-1)
+    for g in range(groups):
+        for x in range(begin[g], begin[g + 1]):
+            far = max(far, place[out_cell[x]])
+        first[g] = far
+    size = begin[1 : groups + 1] - begin[:groups]
+    latest = np.full(groups, -1, np.int64)  # chain of the rows each group was given here
+    before = np.empty(chosen_cell.size, np.int64)
+    placed = 0
+    for c in range(count.size):
+        for _ in range(count[c]):
+            middle = np.searchsorted(first, place[c])
+            done = False
+            for step in range(2 * window):
+                g = middle + (step + 1) // 2 if step % 2 else middle - step // 2
+                if g < 0 or g >= groups:
+                    continue
+                if l > 1:
+                    same = 1
+                    for x in range(begin[g], begin[g + 1]):
+                        same += value[out_cell[x]] == value[c]
+                    x = latest[g]
+                    while x >= 0:
+                        same += value[chosen_cell[x]] == value[c]
+                        x = before[x]
+                    if l * same > size[g] + 1:
+                        continue
+                chosen_cell[placed] = c
+                chosen_group[placed] = g
+                before[placed] = latest[g]
+                latest[g] = placed
+                size[g] += 1
+                placed += 1
+                done = True
+                break
+            if not done:
+                break
+            count[c] -= 1
+    return placed
+
+
+@njit(cache=True, nogil=True)
+def runs(count, sensitive, k, frequency, distinct, rules, values, out_cell, out_group, out_count):
+    """Consecutive rows of the curve, a group closed as soon as it is eligible.
+
+    count      int64[m]     rows of each cell, in the order of the curve
+    sensitive  int32[m, s]  sensitive values of each cell
+    k, frequency int64[s], distinct int64[s], rules  what a group must meet
+    values     int64        number of codes of the widest sensitive column
+    out_*      int64[n]     out: triples
+
+    Returns (triples, groups).  What is left at the end joins the groups before it until they are eligible together.
+    O(n s) time.
+    """
+    s = sensitive.shape[1]
+    held = np.zeros((s, values), np.int64)
+    top = np.zeros(s, np.int64)
+    different = np.zeros(s, np.int64)
+    ruled = rules.kind.size > 0
+    other, seen = np.zeros(values if ruled else 1, np.int64), np.empty(values if ruled else 1, np.int64)
+    rows = np.int64(0)
+    used = 0
+    groups = 0
+    opened = 0
+    fits = True
+    for c in range(count.size):
+        fresh = True
+        for _ in range(count[c]):
+            if fresh:
+                out_cell[used], out_group[used], out_count[used] = c, groups, 0
+                used += 1
+                fresh = False
+            out_count[used - 1] += 1
+            rows += 1
+            fits = rows >= k
+            for j in range(s):
+                v = sensitive[c, j]
+                held[j, v] += 1
+                different[j] += held[j, v] == 1
+                top[j] = max(top[j], held[j, v])
+                fits = fits and frequency[j] * top[j] <= rows and different[j] >= distinct[j]
+            if fits and ruled:
+                here, many = out_cell[opened:used], out_count[opened:used]
+                fits = group_gap(rules, sensitive, here, many, here.size, other, seen) <= 0.0
+            if fits:
+                for x in range(opened, used):
+                    for j in range(s):
+                        held[j, sensitive[out_cell[x], j]] = 0
+                top[:] = 0
+                different[:] = 0
+                rows = 0
+                groups += 1
+                opened = used
+                fresh = True
+    if rows:
+        x = opened - 1
+        while x >= 0 and not fits:
+            g = out_group[x]
+            while x >= 0 and out_group[x] == g:
+                for j in range(s):
+                    v = sensitive[out_cell[x], j]
+                    different[j] += held[j, v] == 0
+                    held[j, v] += out_count[x]
+                    top[j] = max(top[j], held[j, v])
+                rows += out_count[x]
+                x -= 1
+            fits = rows >= k
+            for j in range(s):
+                fits = fits and frequency[j] * top[j] <= rows and different[j] >= distinct[j]
+            if fits and ruled:
+                here, many = out_cell[x + 1 : used], out_count[x + 1 : used]
+                fits = group_gap(rules, sensitive, here, many, here.size, other, seen) <= 0.0
+        last = out_group[x + 1]
+        for y in range(x + 1, used):
+            out_group[y] = last
+        groups = last + 1
+    return used, groups
+
+
+@njit(cache=True, nogil=True)
+def least_cuts(cell, code, kind, node, loss, k, best, back):
+    """The cheapest cut of one order of rows into groups of k to 2k - 1 consecutive rows.
+
+    cell   int64[n]        the rows as cells, in order
+    code   int32[m, d]     quasi-identifiers
+    kind   int64[d]        0 levels, 1 set, 2 range
+    node   int32[d, h, c]  class of each code at each level (levels)
+    loss   float64[d, h, c]  levels: loss of a code's class; set: loss[j, 0, s - 1] of s values; range: loss[j, 0, code]
+                           its place on the line, the difference of two being the loss
+    best   float64[n + 1]  out: least loss of the first i rows
+    back   int64[n + 1]    out: where the last group of the first i rows begins
+
+    Groups of 2k rows can be cut in two at no loss, so this is the optimum for this order.  O(n k d h) time.
+    """
+    n, d = cell.size, code.shape[1]
+    best[:] = np.inf
+    best[0] = 0.0
+    level = np.zeros(d, np.int64)
+    low = np.zeros(d, np.int64)
+    high = np.zeros(d, np.int64)
+    for i in range(k, n + 1):
+        tail = code[cell[i - 1]]
+        total = 0.0
+        for j in range(d):
+            level[j] = 0
+            low[j] = tail[j]
+            high[j] = tail[j]
+        for length in range(1, min(2 * k - 1, i) + 1):
+            x = i - length
+            for j in range(d):
+                v = code[cell[x], j]
+                if kind[j] == 0:
+                    h = level[j]
+                    if node[j, h, v] != node[j, h, tail[j]]:
+                        while node[j, h, v] != node[j, h, tail[j]]:
+                            h += 1
+                        total += loss[j, h, tail[j]] - loss[j, level[j], tail[j]]
+                        level[j] = h
+                elif kind[j] == 2:
+                    if v < low[j]:
+                        total += loss[j, 0, low[j]] - loss[j, 0, v]
+                        low[j] = v
+                    elif v > high[j]:
+                        total += loss[j, 0, v] - loss[j, 0, high[j]]
+                        high[j] = v
+                else:
+                    seen = False
+                    for y in range(x + 1, i):
+                        if code[cell[y], j] == v:
+                            seen = True
+                            break
+                    if not seen and length > 1:
+                        total += loss[j, 0, level[j] + 1] - loss[j, 0, level[j]]
+                        level[j] += 1
+            if length >= k and best[x] + length * total < best[i]:
+                best[i] = best[x] + length * total
+                back[i] = x
+    return best[n]

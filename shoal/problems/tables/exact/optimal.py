@@ -1,0 +1,258 @@
+"""Least loss, proved, for small inputs: k-anonymity and l-diversity, stars, hierarchies, sets and ranges.
+
+Blocki, Williams, "Resolving the complexity of some data privacy problems", ICALP 2010, Theorems 1.3 and 1.4.
+
+Three programs, of which the fitting one is picked:
+*pairs* for k = 2 (``two_anonymity``);
+*vectors*, a dynamic program over how many rows of each kind are left, which is the subset dynamic program where all
+rows differ: 2^n states for n rows against the 4^n of Theorem 1.3's divide and conquer (docs/exact.md keeps that);
+*patterns*, an integer program over how many rows of each kind are published as each closed pattern, whose size does not
+depend on the number of rows.  Theorem 1.4's kernel (``kernelize``) goes before the last two for k-anonymity.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from shoal.errors import PolicyError
+from shoal.model.certificate import Certificate, Guarantee
+from shoal.model.histogram import Histogram
+from shoal.model.partition import Partition
+from shoal.model.privacy import Requirement
+from shoal.model.task import Grouping, Task, refuse_infeasible
+from shoal.problems.tables.costs import Costs
+from shoal.problems.tables.eligible import rules_of
+from shoal.problems.tables.exact.pattern_program import Kinds, kinds_of, pattern_program
+from shoal.problems.tables.others.forest import forest
+from shoal.problems.tables.others.pattern_cover import pattern_cover, whole_cost
+from shoal.problems.tables.papers.kernelize import deal, kernelize
+from shoal.problems.tables.papers.three_phase import three_phase
+from shoal.problems.tables.papers.two_anonymity import seconds_left, two_anonymity
+
+STATES = 2**26  # states of the vector program, 8 bytes each
+GROUPS = 2_000_000  # its groups, 24 bytes each
+VECTORS = 2 * 10**7  # vectors looked at for groups
+PACE = 10**6  # and in a second, at least
+SPEED = 10**9  # groups compared with a state in a second
+SLICE = 10**8  # and between two looks at the clock
+
+
+def optimal(task: Task) -> Grouping:
+    """The partition of least loss, or the best found with its bound where time or memory ends first.
+
+    ``details``: "program" is the one picked; "stopped" is None, "seconds" or "memory".  Exponential in the worst case:
+    about 25 different rows, or any number of rows of about 100 different kinds for stars on few columns.
+    """
+    histogram, need = task.histogram, task.requirement
+    refuse_infeasible(histogram, need)
+    if need.k == 2 and not need.sensitive_columns:
+        found = two_anonymity(task)
+        named = replace(found.certificate, details={**found.certificate.details, "program": "pairs"})
+        return replace(found, method="optimal", certificate=named)
+    details: dict[str, Any] = {}
+    kernel = None
+    small = histogram
+    levels = all(c.kind == "levels" for c in task.recoding.columns)
+    if levels and not need.sensitive_columns and need.k > 1:
+        kernel = kernelize(histogram, need.k, task.recoding)
+        small = kernel.histogram
+        details["kernel_rows"] = small.rows
+    costs = Costs.of(small, task.recoding)
+    kinds = kinds_of(small, need)
+    proved: int | None = None
+    start: Partition | None = None
+    argument = "dynamic program over what is left of every kind of row"
+    inner = replace(task, histogram=small)
+    if small.rows:
+        start = _first(inner, levels)
+        upper = whole_cost(costs, inner, start)
+        partition = by_vectors(small, need, costs, kinds, seconds_left(task), upper) if upper else start
+    else:
+        partition = Partition.of(np.arange(0), np.arange(0), np.arange(0))
+    details["program"], details["stopped"] = "vectors", None
+    if partition is None:
+        assert start is not None
+        if need.rules:
+            raise PolicyError(
+                f"{histogram.rows} rows of {kinds.count.size} kinds are too many for an exact answer under "
+                f"{need.rules[0].model.name}; choose another method"
+            )
+        if not levels:
+            raise PolicyError(
+                f"{histogram.rows} rows of {kinds.count.size} kinds are too many for an exact answer with sets or "
+                "ranges; publish stars or a hierarchy, or choose another method"
+            )
+        partition, proved, stopped = pattern_program(inner, costs, kinds, start, seconds_left(task))
+        details["program"], details["stopped"] = "patterns", stopped
+        argument = "integer program over closed patterns; each row's cheapest published row"
+    whole = whole_cost(costs, inner, partition)
+    lower = whole if proved is None else proved
+    if kernel is not None:
+        # what left in groups of equal rows pays the same in some optimum
+        of_type, first = histogram.types
+        left = np.bincount(of_type, weights=kernel.emitted, minlength=first.size).astype(np.int64)
+        full = Costs.of(histogram, task.recoding)
+        aside = sum(full.loss([t]) * int(left[t]) for t in np.flatnonzero(left).tolist())
+        partition = kernel.replay(partition)
+        whole, lower = whole + aside, lower + aside
+    if lower == whole:
+        details["stopped"] = None
+    cost, bound, best = costs.certified(task, partition, lower, whole)
+    theorem = "Blocki, Williams 2010, Theorems 1.3 and 1.4: exact, exponential time"
+    return Grouping(
+        partition,
+        Certificate(
+            cost=cost,
+            lower_bound=bound,
+            unit=task.recoding.unit,
+            guarantee=Guarantee(factor=1, additive=0, theorem=theorem) if best else Guarantee(),
+            bound=argument,
+            details=details,
+        ),
+        "optimal",
+    )
+
+
+def _first(task: Task, levels: bool) -> Partition:
+    """A partition to start from."""
+    if task.requirement.sensitive_columns:
+        return three_phase(task).partition
+    return (pattern_cover if levels else forest)(task).partition
+
+
+@dataclass(frozen=True, eq=False)
+class _Layout:
+    """Where each kind lies in the packed word and in the state's number (``kernels.subsets``)."""
+
+    shift: np.ndarray
+    radix: np.ndarray
+    guard: int
+    states: int
+
+
+def _layout(count: np.ndarray) -> _Layout | None:
+    """None when there are too many states."""
+    states = math.prod(int(c) + 1 for c in count)
+    width = [int(c).bit_length() + 1 for c in count]
+    if states > STATES or sum(width) > 62:
+        return None
+    shift = np.array([sum(width[:i]) for i in range(len(width))], np.int64)
+    radix = np.array([math.prod(int(c) + 1 for c in count[i + 1 :]) for i in range(count.size)], np.int64)
+    guard = sum(1 << (int(s) + w - 1) for s, w in zip(shift, width, strict=True))
+    return _Layout(shift, radix, guard, states)
+
+
+def largest_group(need: Requirement, rows: int) -> tuple[int, bool]:
+    """(rows that no group of some optimum exceeds, whether its values in the one sensitive column may be distinct).
+
+    k-anonymity: 2k - 1, larger groups split.  One column with frequency l >= k and at most l values asked: a group of n
+    rows has no value more than n / l times, so dealing its rows, sorted by value, to floor(n / l) hands gives groups of
+    l .. 2l - 1 rows with distinct values.  Otherwise no bound is used.
+    """
+    columns = need.sensitive_columns
+    if need.rules:
+        return rows, False
+    if not columns:
+        return min(max(2 * need.k - 1, 1), rows), False
+    if len(columns) == 1:
+        l = need.frequency[columns[0]]
+        if l >= need.k and l >= need.distinct[columns[0]]:
+            return min(2 * l - 1, rows), True
+    return rows, False
+
+
+def by_vectors(
+    histogram: Histogram, need: Requirement, costs: Costs, kinds: Kinds, seconds: float, upper: int
+) -> Partition | None:
+    """An optimum by the dynamic program; None when its states, groups or time would be too many.
+
+    upper  cost of a partition in hand: states that lead to nothing cheaper or equal are not followed
+    """
+    from shoal.kernels.tables.subsets import eligible_groups, least_cost
+
+    deadline = time.monotonic() + seconds
+    layout = _layout(kinds.count)
+    if layout is None:
+        return None
+    m = kinds.count.size
+    most, once = largest_group(need, int(kinds.count.sum()))
+    looked = min(math.comb(int(kinds.count.sum()), min(most, int(kinds.count.sum()) // 2)) * 2, layout.states)
+    if looked > min(VECTORS, seconds * PACE):
+        return None
+    columns = need.sensitive_columns
+    frequency = np.array([need.frequency[j] for j in columns], np.int64)
+    distinct = np.array([need.distinct[j] for j in columns], np.int64)
+    keep = min(GROUPS, layout.states)
+    word, number, cost = (np.empty(keep, np.int64) for _ in range(3))
+    floor = np.empty(m, np.int64)
+    first = np.zeros(m + 1, np.int64)
+    table = (costs.pair, costs.start, costs.size, costs.kind)
+    rules = rules_of(need, histogram.sensitive_sizes)
+    asked = (kinds.value, frequency, distinct, rules, need.smallest, need.k, most, once)
+    code = np.ascontiguousarray(costs.code[kinds.type])
+    places = (layout.shift, layout.radix)
+    found = eligible_groups(code, *table, kinds.count, *asked, *places, word, number, cost, first, floor, keep)
+    if found < 0:
+        return None
+    spared = np.zeros(found, np.int64)
+    for x in range(m):
+        spared += ((word[:found] >> layout.shift[x]) & ((1 << int(kinds.count[x]).bit_length()) - 1)) * floor[x]
+    work, reached, below = 0.0, 1.0, layout.states
+    for f in range(m):
+        held = float(first[f + 1] - first[f])
+        here = below
+        below //= int(kinds.count[f]) + 1
+        work += min(here - below, reached) * held
+        reached = min(reached * (1 + held), 1e18)
+    if work > seconds * SPEED:
+        return None
+    value = np.empty(layout.states, np.int64)
+    of = np.repeat(np.arange(m), np.diff(first))
+    order = np.lexsort((cost[:found] - spared, of))
+    word, number, cost, spared = word[order], number[order], cost[order], spared[order]
+    groups = (word, number, cost, spared)
+    left, book = np.empty(m, np.int64), np.full(3, -1, np.int64)
+    around = (kinds.count, layout.shift, layout.guard, *groups, first, floor, upper, value, left, book)
+    while not least_cost(*around, SLICE):
+        if time.monotonic() > deadline:
+            return None
+    return deal(histogram.count, kinds.of, *_walk(kinds.count, layout, word, number, cost, first, value))
+
+
+def _walk(
+    count: np.ndarray,
+    layout: _Layout,
+    word: np.ndarray,
+    number: np.ndarray,
+    cost: np.ndarray,
+    first: np.ndarray,
+    value: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The groups of an optimum, from the empty state back to the full one: (kind, group, rows)."""
+    out: list[tuple[int, int, int]] = []
+    state, packed, groups = 0, 0, 0
+    full = int((count << layout.shift).sum())
+    of = np.repeat(np.arange(count.size), np.diff(first))
+    mask = (1 << np.array([int(c).bit_length() for c in count])) - 1
+    while state < layout.states - 1:
+        room = ((full - packed) | layout.guard) - word
+        fits = (room & layout.guard) == layout.guard
+        before = np.where(fits, state + number, 0)
+        # the group was taken when its first kind was the first one left: nothing earlier is in the state before it
+        good = (
+            fits
+            & (value[before] >= 0)
+            & (value[before] + cost == value[state])
+            & (before < layout.radix[of] * (count[of] + 1))
+        )
+        e = int(np.flatnonzero(good)[0])
+        held = (word[e] >> layout.shift) & mask
+        out += [(x, groups, int(held[x])) for x in np.flatnonzero(held).tolist()]
+        state, packed, groups = state + int(number[e]), packed + int(word[e]), groups + 1
+    kind, group, rows = np.array(out, np.int64).reshape(-1, 3).T
+    return kind, group, rows

@@ -1,0 +1,331 @@
+"""Least-loss partition of rows into pairs and triples: column generation, odd sets, reduced-cost fixing.
+
+Variables count how often a pair or a triple of types is used; every type is an equation.  The linear program is
+solved over few columns, and all O(t^3) others are priced out by a scan that stops early.  Odd sets raise its value.
+Its dual prices, rounded to a grid, are rechecked in whole numbers against every pair and triple, so the bound does
+not rest on floating point.  Let L be that bound and U the cost of a partition in hand.  A partition that costs less
+than U uses no column whose reduced cost exceeds U - 1 - L, since cost is at least L plus the sum of the reduced costs
+of its columns and none is negative.  So an integer program over the columns that remain decides over all of them.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import highspy
+import numpy as np
+from scipy.sparse import coo_matrix
+from scipy.sparse.csgraph import reverse_cuthill_mckee
+
+from shoal.problems.tables.costs import Costs
+from shoal.problems.tables.exact.odd_sets import UNLIMITED, Relaxation, charge, ordered, program
+
+FINE = 2**20  # prices are rounded to this fraction of the smallest loss
+PER_TYPE = 4  # pairs and triples added for every type and round
+FIRST = 65_536  # room for reported columns, grown eightfold
+MOST = 2_000_000  # up to this many
+ROUNDS = 60  # rounds of odd sets
+HOPS = 3  # neighbourhoods around what the relaxation leaves fractional
+PIECE = 1500  # types placed anew at once
+MEND = 20.0  # seconds for each piece
+
+Uses = tuple[np.ndarray, np.ndarray]
+
+
+@dataclass(eq=False)
+class PairsAndTriples:
+    """A partition into pairs and triples of types, and what is proved about it.
+
+    columns  int32[c, 3]   types in rising order, -1 as third of a pair
+    uses     int64[c]      how often each is used, at least 1
+    upper    its cost; lower: no partition costs less (whole numbers, in 1 / costs.scale)
+    stopped  None, or the limit that ended the search before upper = lower: "seconds" or "memory"
+    facts    figures for the certificate's details
+    """
+
+    columns: np.ndarray
+    uses: np.ndarray
+    upper: int
+    lower: int
+    stopped: str | None = None
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+def solve(
+    costs: Costs, seconds: float = UNLIMITED, progress: Callable[[str, float | None], None] = lambda _w, _s: None
+) -> PairsAndTriples:
+    """The cheapest partition of at least two rows into pairs and triples, or the best found with its bound.
+
+    Every round solves a linear program of t equations and scans O(t^2 d) pairs; then at most three integer programs.
+    """
+    deadline = time.monotonic() + seconds
+    search = _Search(costs, deadline, progress)
+    search.bound()
+    best = search.rounded()
+    upper = int(charge(costs, best[0]) @ best[1])
+    stopped = search.stopped
+    step = math.gcd(*np.unique(costs.pair).tolist()) or 1
+    whole = -(-max(search.lower, 0) // FINE)
+    whole = -(-whole // step) * step
+    # Widen the window of reduced costs until nothing outside it can be part of a better partition.
+    window = FINE * step // 16
+    if upper > whole and stopped is None and (columns := search.within(window)) is not None:
+        best, upper = search.mended(columns, best, upper, whole, step)
+    while upper > whole and stopped is None:
+        needed = FINE * (upper - step) - search.lower
+        window = min(window, needed)
+        columns = search.within(window)
+        if columns is None:
+            stopped = "memory"
+            break
+        progress(f"deciding over {len(columns):,} columns", None)
+        found, bound, stopped = integer(costs, columns, search.master.member, best, step, whole, deadline)
+        if found is not None and (cost := int(charge(costs, found[0]) @ found[1])) < upper:
+            best, upper = found, cost
+        needed = FINE * (upper - step) - search.lower
+        beyond = -(-(search.lower + window + 1) // FINE)  # what a partition with a column outside the window costs
+        beyond = -(-beyond // step) * step
+        if stopped is None:
+            whole = max(whole, min(upper, beyond))
+        else:
+            whole = max(whole, min(bound, beyond))
+        if window >= needed:
+            break
+        window = min(needed, max(FINE * step, 2 * window))
+    if upper == whole:
+        stopped = None
+    return PairsAndTriples(best[0], best[1], upper, whole, stopped, search.facts)
+
+
+class _Search:
+    """The relaxation with its best bound: lower is in 1 / (scale * FINE), proved by (price, bonus, member)."""
+
+    def __init__(self, costs: Costs, deadline: float, progress: Callable[[str, float | None], None]) -> None:
+        self.costs, self.deadline, self.progress = costs, deadline, progress
+        columns, closest = first_columns(costs)
+        self.master = Relaxation(costs, FINE, columns)
+        self.price = FINE * closest  # every row pays at least its loss beside the nearest other row
+        self.lower = int(self.price @ costs.count)
+        self.bonus = np.zeros(0, np.int64)
+        self.stopped: str | None = None
+        self.facts: dict[str, Any] = {}
+
+    def bound(self) -> None:
+        """Price and cut until neither helps."""
+        master, rounds, cutting = self.master, 0, 0
+        while True:
+            if not master.solve(self.deadline):
+                self.stopped = "seconds"
+                break
+            rounds += 1
+            self.progress(f"bounding, round {rounds}: {len(master.columns):,} columns", None)
+            columns, least = _priced(self.costs, master.price, master.bonus, master.member, 0, PER_TYPE)
+            shift = max(0, -(int(least[0]) // 2), -(int(least[1]) // 3))
+            proved = int(master.price @ self.costs.count) + int(master.bonus.sum()) - shift * self.costs.rows
+            if proved > self.lower:
+                self.lower, self.price, self.bonus = proved, master.price - shift, master.bonus
+            if len(columns) and shift * self.costs.rows >= FINE // 4 and master.add(columns):
+                continue
+            if cutting == 0:
+                self.facts["linear_program"] = round(master.value, 6)
+            if cutting == ROUNDS or not master.cut():
+                break
+            cutting += 1
+        self.facts |= {"rounds": rounds, "columns": len(master.columns), "odd_sets": len(master.member)}
+        if master.x.size:
+            self.facts["with_odd_sets"] = round(master.value, 6)
+
+    def within(self, window: int) -> np.ndarray | None:
+        """All columns of reduced cost at most window; None when there are too many."""
+        member = self.master.member[: self.bonus.size]
+        columns, _ = _priced(self.costs, self.price, self.bonus, member, window + 1, 0)
+        self.facts["columns_within_the_gap"] = -1 if columns is None else len(columns)
+        return columns
+
+    def mended(self, columns: np.ndarray, best: Uses, upper: int, whole: int, step: int) -> tuple[Uses, int]:
+        """Improve a partition where the relaxation is not integral, by growing neighbourhoods; (partition, its cost).
+
+        columns  those worth using.  A hop frees the types that share one of them with a free type; where many are free
+        they are taken a piece at a time, near ones together.
+        """
+        costs = self.costs
+        split = np.abs(self.master.x - np.rint(self.master.x)) > 1e-6
+        free = np.zeros(costs.types + 1, bool)  # the last place answers for the -1 of pairs
+        free[self.master.columns[split]] = True
+        near = _near_order(columns, costs.types)
+        for hop in range(HOPS):
+            free[-1] = False
+            order = near[free[near]]
+            shift = PIECE // 2 * (hop % 2)
+            pieces = np.split(order, np.arange(PIECE - shift, max(order.size, 1), PIECE))
+            for piece in pieces:
+                best = self._again(best, np.bincount(piece, minlength=free.size) > 0, columns, step)
+                upper = int(charge(costs, best[0]) @ best[1])
+                if upper <= whole or time.monotonic() > self.deadline:
+                    return best, upper
+                self.progress(f"mending, {upper - whole:,} above the bound", None)
+            if free[:-1].all():
+                break
+            if order.size <= PIECE:
+                free[best[0][free[best[0]].any(axis=1)]] = True
+                free[-1] = False
+                free[columns[free[columns].any(axis=1)]] = True
+        return best, upper
+
+    def _again(self, best: Uses, free: np.ndarray, columns: np.ndarray, step: int) -> Uses:
+        """Place the rows that share a pair or triple with a free type anew, all others as they are."""
+        costs = self.costs
+        loose = free[best[0]].any(axis=1)
+        left = np.zeros(costs.types + 1, np.int64)
+        for place in range(3):
+            np.add.at(left, best[0][loose, place], best[1][loose])
+        left[-1] = 1
+        inside = columns[(left[columns] > 0).all(axis=1)]
+        if not loose.any() or not len(inside):
+            return best
+        part, small = (best[0][loose], best[1][loose]), costs.with_count(left[:-1])
+        limit = min(self.deadline, time.monotonic() + MEND)
+        found, _, _ = integer(small, inside, self.master.member[:0], part, step, 0, limit)
+        if found is None:
+            return best
+        both = np.concatenate([best[0][~loose], found[0]])
+        uses = np.concatenate([best[1][~loose], found[1]])
+        distinct, which = np.unique(both, axis=0, return_inverse=True)
+        return distinct, np.bincount(which.reshape(-1), weights=uses).astype(np.int64)
+
+    def rounded(self) -> Uses:
+        """A partition near the relaxation's solution: its largest variables first, then the rest in order."""
+        costs, master = self.costs, self.master
+        left = costs.count.copy()
+        chosen: list[tuple[int, int, int]] = []
+        x = master.x
+        if not x.size:  # time ran out before the first solution: cheap columns first
+            x = 1 / (1 + charge(costs, master.columns) / np.where(master.columns[:, 2] < 0, 2, 3))
+        for e in np.argsort(-x, kind="stable"):
+            if x[e] < 1e-6:
+                break
+            column = master.columns[e][master.columns[e] >= 0]
+            for _ in range(max(1, int(x[e] + 1e-6))):
+                np.subtract.at(left, column, 1)
+                if (left[column] < 0).any():
+                    np.add.at(left, column, 1)
+                    break
+                chosen.append((int(column[0]), int(column[1]), int(column[2]) if column.size == 3 else -1))
+        rest = np.repeat(np.arange(costs.types), left).tolist()
+        rest.sort(key=lambda v: costs.code[v].tolist())
+        if len(rest) % 2:
+            single = rest.pop(len(rest) // 2)
+            pairs = [c for c in chosen if c[2] < 0]
+            if pairs:
+                options = np.array([(a, b, single) for a, b, _ in pairs], np.int32)
+                gain = charge(costs, options) - charge(costs, np.array(pairs, np.int32))
+                at = int(gain.argmin())
+                chosen.remove(pairs[at])
+                chosen.append((*pairs[at][:2], single))
+            elif rest:
+                chosen.append((rest.pop(), rest.pop(), single))
+            else:
+                a, b, c = chosen.pop()
+                chosen += [(a, b, -1), (c, single, -1)]
+        chosen += [(a, b, -1) for a, b in zip(rest[::2], rest[1::2], strict=True)]
+        columns, uses = np.unique(ordered(np.array(chosen, np.int32)), axis=0, return_counts=True)
+        return columns.astype(np.int32), uses.astype(np.int64)
+
+
+def first_columns(costs: Costs) -> tuple[np.ndarray, np.ndarray]:
+    """Pairs and triples of near types, and enough besides that a partition exists among them.
+
+    Returns columns int32[c, 3], and int64[t]: what a row of each type pays beside the nearest other row.
+    """
+    from shoal.kernels.tables.pricing import nearest
+
+    t, m = costs.types, min(6, max(costs.types - 1, 1))
+    index, distance = np.full((t, m), -1, np.int32), np.zeros((t, m), np.int64)
+    nearest(costs.code, costs.count, costs.pair, costs.start, costs.size, m, index, distance)
+    own = np.arange(t, dtype=np.int32)
+    none = np.full(t, -1, np.int32)
+    parts = [np.column_stack([own, own, none])[costs.count >= 2], np.column_stack([own, own, own])[costs.count >= 3]]
+    for x in range(m):
+        there = index[:, x] >= 0
+        parts.append(np.column_stack([own, index[:, x], none])[there])
+        parts.append(np.column_stack([own, own, index[:, x]])[there & (costs.count >= 2)])
+        later = range(x + 1, min(m, 3))
+        parts += [np.column_stack([own, index[:, x], index[:, y]])[index[:, y] >= 0] for y in later]
+    row = np.repeat(own, costs.count)
+    parts.append(np.column_stack([row[:-1], row[1:], np.full(row.size - 1, -1)]))
+    if row.size > 2:
+        parts.append(row[None, -3:])
+    pure = charge(costs, np.column_stack([own, own, none])) // 2
+    closest = np.where((costs.count >= 2) | (index[:, 0] < 0), pure, distance[:, 0])
+    return np.concatenate(parts).astype(np.int32), closest
+
+
+def _near_order(columns: np.ndarray, types: int) -> np.ndarray:
+    """All types, those that share columns close together."""
+    triple = columns[:, 2] >= 0
+    a = np.concatenate([columns[:, 0], columns[triple, 1]])
+    b = np.concatenate([columns[:, 1], columns[triple, 2]])
+    graph = coo_matrix((np.ones(a.size), (a, b)), shape=(types, types)).tocsr()
+    return reverse_cuthill_mckee((graph + graph.T).tocsr(), symmetric_mode=True).astype(np.int64)
+
+
+def _priced(
+    costs: Costs, price: np.ndarray, bonus: np.ndarray, member: np.ndarray, under: int, least: int
+) -> tuple[Any, np.ndarray]:
+    """Columns whose reduced cost is under `under`, and the least reduced costs; None for too many columns."""
+    from shoal.kernels.tables.pricing import price as scan
+
+    c = costs
+    reduced = np.zeros(2, np.int64)
+    most = 2 * least * c.types if least else FIRST
+    of_type, of_set = np.nonzero(member.T)
+    start = np.searchsorted(of_type, np.arange(c.types + 1))
+    sets = (start.astype(np.int64), of_set.astype(np.int64), np.ascontiguousarray(member), bonus)
+    while True:
+        out = np.empty((most, 3), np.int32)
+        found = scan(
+            c.code, c.count, c.pair, c.start, c.size, c.kind, FINE, price, *sets, under, least, most, out, reduced
+        )
+        if found >= 0:
+            return out[:found], reduced
+        if most >= MOST:
+            return None, reduced
+        most *= 8
+
+
+def integer(
+    costs: Costs, columns: np.ndarray, member: np.ndarray, best: Uses, step: int, lower: int, deadline: float
+) -> tuple[Uses | None, int, str | None]:
+    """Least-cost partition by these columns and those of `best`: (solution, bound over them, limit reached)."""
+    columns = np.unique(np.concatenate([columns, best[0]]), axis=0)
+    model = program(costs, columns, member)
+    n = len(columns)
+    kind = np.full(n, int(highspy.HighsVarType.kInteger), np.uint8)
+    model.changeColsIntegrality(n, np.arange(n, dtype=np.int32), kind)
+    model.setOptionValue("mip_rel_gap", 0.0)
+    model.setOptionValue("mip_abs_gap", 0.5 * step / costs.scale)
+    if deadline - time.monotonic() < UNLIMITED:
+        model.setOptionValue("time_limit", max(0.1, deadline - time.monotonic()))
+    held = {tuple(c): u for c, u in zip(best[0].tolist(), best[1].tolist(), strict=True)}
+    start = highspy.HighsSolution()
+    start.col_value = [float(held.get(tuple(c), 0)) for c in columns.tolist()]
+    model.setSolution(start)
+    model.run()
+    ended = None if model.getModelStatus() == highspy.HighsModelStatus.kOptimal else "seconds"
+    bound = lower
+    dual = model.getInfo().mip_dual_bound
+    if math.isfinite(dual):
+        bound = max(lower, math.ceil((dual * costs.scale - 1e-4) / step) * step)
+    x = np.array(model.getSolution().col_value)
+    uses = np.rint(x).astype(np.int64)
+    covered = np.zeros(costs.types + 1, np.int64)
+    if x.size == n:
+        for place in range(3):
+            np.add.at(covered, columns[:, place], uses)
+    if (covered[:-1] != costs.count).any() or (uses < 0).any():
+        return None, bound, ended or "seconds"
+    return (columns[uses > 0], uses[uses > 0]), bound, ended

@@ -1,0 +1,1 @@
+"""Known methods of others: Hilbert runs, Mondrian, top-down specialization, global recoding, forests, covers."""

@@ -1,0 +1,240 @@
+"""k-anonymity within O(log k) by covering the rows with published rows.
+
+In the spirit of Park, Shim, "Approximate algorithms for k-anonymity", SIGMOD 2007: published rows are the closed
+patterns of the table that fit at least k rows, a greedy weighted set cover chooses among them, and the cover is turned
+into a partition.  Not from there: the count of a cover's price below, and the way fillers are found, which together
+give (2 - 1/k) H(2k - 1) with H the harmonic numbers, hierarchies included.
+
+Theorem.  The partition costs at most (2 - 1/k) H(2k - 1) times the optimum.
+Proof.  Groups of an optimum may be taken to have k .. 2k - 1 rows, each fitting some published row, so they are a
+cover by sets of at most 2k - 1 rows; greedy choice costs at most H(2k - 1) times that.  A pick with n >= k new rows is
+several sets with new rows only, bought one after another at the same price.  A pick with n < k new rows pays for k.  It
+then takes k - n rows from groups that can spare them; or, when those of its pattern can spare fewer in all, its n rows
+join one group of fewer than 2k - n rows with a row that fits, and there is one: the group with fewer rows to spare
+than fitting ones has fewer than k + (k - n).  It has fewer than 2k rows afterwards and loses per row at most what both
+lost.  So a group of rows from several picks has at most 2k - 1 rows and pays at most the sum of their losses, each of
+which was paid for k rows: a factor of (2k - 1) / k at most.                                                      []
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from shoal.errors import PolicyError
+from shoal.model.certificate import Certificate, Guarantee
+from shoal.model.histogram import mixed_radix
+from shoal.model.partition import Partition
+from shoal.model.privacy import Requirement
+from shoal.model.recoding import Recoding
+from shoal.model.task import Grouping, Task, refuse_infeasible
+from shoal.problems.tables.costs import Costs
+from shoal.problems.tables.papers.kernelize import deal
+
+WORK = 10**8  # lattice nodes x types x columns looked at
+PLACES = 10**7  # members of all patterns together
+CANDIDATES = 64  # groups compared when new rows join one
+
+
+@dataclass(frozen=True, eq=False)
+class Patterns:
+    """Closed patterns that fit at least k rows: published rows that are the least cover of what they fit.
+
+    start   int64[q + 1], member int64[...]  types that fit each
+    loss    int64[q]     whole-number loss of a row published so
+    all     False when the lattice was too large and only its cheapest nodes were looked at
+    """
+
+    start: np.ndarray
+    member: np.ndarray
+    loss: np.ndarray
+    all: bool
+
+    def least(self, types: int) -> np.ndarray:
+        """int64[t]: least loss at which a row of each type can be published at all; -1 where no pattern fits."""
+        out = np.full(types, np.iinfo(np.int64).max)
+        np.minimum.at(out, self.member, np.repeat(self.loss, np.diff(self.start)))
+        return np.where(out == np.iinfo(np.int64).max, -1, out)
+
+
+def levels_only(task: Task, method: str) -> None:
+    """PolicyError when a column is published as a set or a range."""
+    for name, column in zip(task.histogram.quasi_names, task.recoding.columns, strict=True):
+        if column.kind != "levels":
+            raise PolicyError(
+                f"{method} publishes stars and hierarchies; {name!r} is to be published as {column.kind}s"
+            )
+
+
+def k_only(need: Requirement, method: str) -> None:
+    """PolicyError when more than k rows per group is asked."""
+    if need.sensitive_columns:
+        raise PolicyError(f"{method} answers k-anonymity alone; for sensitive columns choose another method")
+
+
+def patterns(costs: Costs, recoding: Recoding, k: int, work: int = WORK, places: int = PLACES) -> Patterns:
+    """All closed patterns that fit at least k rows.  O(nodes x t x d) with one node per vector of levels."""
+    t, d = costs.code.shape
+    nodes = list(product(*(range(column.levels) for column in recoding.columns)))
+
+    def price(node: tuple[int, ...]) -> float:
+        return sum(
+            c.weight * float(c.loss[v].sum()) / max(c.size, 1) for c, v in zip(recoding.columns, node, strict=True)
+        )
+
+    top = nodes[-1]
+    room = max(1, work // max(t * d, 1))
+    complete = len(nodes) <= room
+    # cheap nodes first, but before all of them the one that fits every row
+    nodes = [top, *(n for n in sorted(nodes, key=price)[:room] if n != top)]
+    lengths, members, losses = [], [], []
+    held = 0
+    for node in nodes:
+        classes = np.zeros((t, d), np.int64)
+        for j, column in enumerate(recoding.columns):
+            classes[:, j] = column.node[node[j]][costs.code[:, j]]
+        key = mixed_radix(classes, [int(c.max(initial=0)) + 1 for c in classes.T])
+        order = np.argsort(key, kind="stable")
+        begin = np.flatnonzero(np.concatenate([[True], np.diff(key[order]) != 0])) if t else np.zeros(0, np.int64)
+        good = np.add.reduceat(costs.count[order], begin) >= k if t else np.zeros(0, bool)
+        length = np.diff(np.append(begin, t))
+        loss = np.zeros(begin.size, np.int64)
+        for j, column in enumerate(recoding.columns):
+            code = costs.code[order, j].astype(np.int64)
+            if node[j]:  # closed: the members differ one level below
+                below = column.node[node[j] - 1][code]
+                good &= np.minimum.reduceat(below, begin) != np.maximum.reduceat(below, begin)
+            someone = np.repeat(code[begin], length)
+            loss += np.maximum.reduceat(costs.pair[costs.start[j] + someone * costs.size[j] + code], begin)
+        keep = np.repeat(good, length)
+        held += int(keep.sum())
+        if held > places:
+            complete = False
+            break
+        lengths.append(length[good])
+        members.append(order[keep])
+        losses.append(loss[good])
+    none = np.zeros(0, np.int64)
+    length = np.concatenate(lengths) if lengths else none
+    return Patterns(
+        np.concatenate([[0], np.cumsum(length)]).astype(np.int64),
+        np.concatenate(members).astype(np.int64) if members else none,
+        np.concatenate(losses) if losses else none,
+        complete,
+    )
+
+
+def pattern_cover(task: Task) -> Grouping:
+    """Groups by greedy cover with published rows; at most (2 - 1/k) H(2k - 1) times the optimum.
+
+    Stars and hierarchies, k-anonymity alone; PolicyError otherwise.  The lattice of levels is enumerated: 2^d nodes
+    for stars.  Where it is too large only its cheapest nodes are used, and the promise is dropped.
+    """
+    histogram, k = task.histogram, task.requirement.k
+    k_only(task.requirement, "pattern_cover")
+    levels_only(task, "pattern_cover")
+    refuse_infeasible(histogram, task.requirement)
+    costs = Costs.of(histogram, task.recoding)
+    found = patterns(costs, task.recoding, k)
+    least = found.least(costs.types)
+    partition = _covered(task, costs, found, k)
+    if found.all:
+        lower = int(least @ costs.count)
+        argument = "every row pays at least its cheapest published row that fits k rows"
+        factor = (2 - 1 / k) * math.fsum(1 / i for i in range(1, 2 * k))
+        promise = Guarantee(
+            factor=factor,
+            additive=0,
+            theorem="greedy set cover (Chvatal 1979) over published rows after Park, Shim 2007: (2 - 1/k) H(2k - 1)",
+        )
+    else:
+        from shoal.problems.tables.others.nearest import NEAREST, nearest_bound
+
+        lower, promise, argument = nearest_bound(costs, k), Guarantee(), NEAREST
+    cost, bound, _ = costs.certified(task, partition, lower, whole_cost(costs, task, partition))
+    details = {"patterns": int(found.loss.size), "all_patterns": found.all}
+    return Grouping(
+        partition,
+        Certificate(
+            cost=cost, lower_bound=bound, unit=task.recoding.unit, guarantee=promise, bound=argument, details=details
+        ),
+        "pattern_cover",
+    )
+
+
+def whole_cost(costs: Costs, task: Task, partition: Partition) -> int:
+    """Cost of a partition as a whole number."""
+    of_type = task.histogram.types[0]
+    parts = np.split(of_type[partition.cell], partition.start[1:]) if partition.groups else []
+    return sum(int(size) * costs.loss(np.unique(part)) for size, part in zip(partition.sizes, parts, strict=True))
+
+
+def _covered(task: Task, costs: Costs, found: Patterns, k: int) -> Partition:
+    """The greedy cover as a partition.
+
+    groups[g] maps types to rows; where[t] the groups that hold rows of type t.  Invariant: every group has k rows.
+    """
+    from shoal.kernels.tables.subsets import cover
+
+    t = costs.types
+    by_type = np.argsort(found.member, kind="stable")
+    of = np.repeat(np.arange(found.loss.size), np.diff(found.start))[by_type]
+    of_start = np.searchsorted(found.member[by_type], np.arange(t + 1)).astype(np.int64)
+    pick = np.full(t, -1, np.int64)
+    picks = cover(found.start, found.member, found.loss, of_start, of, costs.count, k, pick)
+    order = np.argsort(pick, kind="stable")
+    ends = np.searchsorted(pick[order], np.arange(len(picks) + 1))
+    groups: list[dict[int, int]] = []
+    size: list[int] = []
+    loss: list[int] = []
+    where: dict[int, set[int]] = defaultdict(set)
+
+    def put(g: int, kind: int, rows: int) -> None:
+        groups[g][kind] = groups[g].get(kind, 0) + rows
+        size[g] += rows
+        where[kind].add(g)
+
+    for number, p in enumerate(picks.tolist()):
+        new = {x: int(costs.count[x]) for x in order[ends[number] : ends[number + 1]].tolist()}
+        missing = k - sum(new.values())
+        spare: list[tuple[int, int, int]] = []
+        if missing > 0:
+            for x in found.member[found.start[p] : found.start[p + 1]].tolist():
+                spare += [(-loss[g], g, x) for g in where[x]]
+            fitting: dict[int, int] = defaultdict(int)
+            for _, g, x in spare:
+                fitting[g] += groups[g][x]
+            if sum(min(size[g] - k, rows) for g, rows in fitting.items()) < missing:
+                # some group has fewer rows to spare than fitting ones, hence fewer than k + missing rows in all
+                small = sorted((loss[g], g) for g in fitting if size[g] < k + missing)
+                best = min(
+                    small[:CANDIDATES],
+                    key=lambda e: (size[e[1]] + k - missing) * costs.loss([*groups[e[1]], *new]) - size[e[1]] * e[0],
+                )[1]
+                for x, rows in new.items():
+                    put(best, x, rows)
+                loss[best] = costs.loss(list(groups[best]))
+                continue
+        groups.append({})
+        size.append(0)
+        loss.append(int(found.loss[p]))
+        here = len(groups) - 1
+        for x, rows in new.items():
+            put(here, x, rows)
+        for _, g, x in sorted(spare):
+            rows = min(missing, size[g] - k, groups[g].get(x, 0))
+            if rows > 0:
+                groups[g][x] -= rows
+                size[g] -= rows
+                missing -= rows
+                if not groups[g][x]:
+                    del groups[g][x]
+                    where[x].discard(g)
+                put(here, x, rows)
+    rows_of = [(x, g, rows) for g, held in enumerate(groups) for x, rows in held.items()]
+    kind, group, number_of = np.array(rows_of, np.int64).reshape(-1, 3).T
+    return deal(task.histogram.count, task.histogram.types[0], kind, group, number_of)

@@ -1,0 +1,348 @@
+"""Lower bounds on the loss of any eligible partition, and the certificate that carries the best of them.
+
+Each bound is a function of the task alone.  ``docs/cascade.md`` has the proofs.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from threading import Lock
+
+import numpy as np
+
+from shoal.model.task import Task
+from shoal.problems.interrupts import flag
+from shoal.problems.tables.papers.three_phase import residue
+from shoal.problems.tables.search.class_program import Tolls, price
+from shoal.problems.tables.search.lattice import Lattice
+from shoal.problems.tables.search.row_groups import Rows
+
+LOOKS = {"fast": 3e7, "balanced": 3e8, "thorough": 4e9}  # cells that one sweep over the lattice may look at
+PACE = 1e8  # cells a core looks at in a second, at most
+HOPELESS = 1e13  # cells times nodes beyond which no sweep is begun
+PAIRS = {"fast": 4e9, "balanced": 8e9, "thorough": 4e10}  # pairs of cells times columns for the bound by neighbours
+ROUNDS = {"fast": 0, "balanced": 3, "thorough": 8}  # raises of the prices
+SMALL = 60_000  # pairs of cell and node up to which the linear program is solved
+ARGUMENTS = {
+    "nothing": "no loss is below 0",
+    "tuples": "suppressed tuples: each has at least one star",
+    "cheapest node": "per row the cheapest lattice node whose class can hold an eligible group with it",
+    "dual ascent": "row prices that no eligible group of any lattice class exceeds, raised by dual ascent",
+    "linear program": "row prices that no eligible group of any lattice class exceeds, from the linear program's dual",
+    "combined": "suppressed tuples, plus for every p >= 1 the rows that need more than p stars",
+    "tolls": "rows at their cheapest classes, where common values pay to enter a class and scarce ones are paid",
+    "neighbours": "per row what it loses together with its nearest rows, as many as the least group needs",
+}
+
+
+@dataclass
+class Bounds:
+    """Bounds by name, in the recoding's unit, rounded down; seconds spent; prices float64[m] where some were found,
+    cheapest float64[m] those of the cheapest node; tolls of the class program, for diversity by frequency."""
+
+    values: dict[str, float] = field(default_factory=dict)
+    seconds: float = 0.0
+    prices: np.ndarray | None = None
+    cheapest: np.ndarray | None = None
+    tolls: Tolls | None = None
+
+    @property
+    def best(self) -> tuple[str, float]:
+        """Name and value of the largest."""
+        if not self.values:
+            return "none", 0
+        name = max(self.values, key=lambda k: self.values[k])
+        return name, self.values[name]
+
+
+def lower_bounds(task: Task, rows: Rows, *, until: float | None = None) -> Bounds:
+    """The bounds that fit the effort; with ``until`` (time.monotonic) no sweep starts that might pass it.
+
+    A sweep over the lattice is O(nodes * cells) at worst; the bound by neighbours is O(cells^2).
+    """
+    began = time.monotonic()
+    out = Bounds()
+    if not task.histogram.cells:
+        return out
+    if task.effort.name == "fast":
+        until = began + 0.4
+    effort = "thorough" if task.effort.name == "seconds" else task.effort.name
+    lattice = Lattice.of(task.recoding)
+    stars = task.recoding.unit == "stars"
+    plain = stars and all(c.kind == "levels" and c.levels == 2 and c.weight == 1 for c in task.recoding.columns)
+    tuples = residue(task.histogram, task.requirement)[1]["bound"]
+    if plain:
+        out.values["tuples"] = int(tuples)
+    levels = all(c.kind == "levels" for c in task.recoding.columns)
+    if levels and lattice.nodes * task.histogram.cells <= HOPELESS:
+        sweeper = Sweeper(task, lattice, LOOKS[effort])
+        half = None if until is None else began + 0.7 * (until - began)
+        clock = time.monotonic()
+        first = sweeper.run(0, np.zeros(0), np.zeros(0, bool), half)
+        if first is not None and np.isfinite(first).all():
+            spent = time.monotonic() - clock
+            out.prices = out.cheapest = first
+            out.values["cheapest node"] = total(task, first)
+            if plain:
+                beyond = sum(
+                    int(task.histogram.count[first > p + 0.5].sum()) for p in range(1, len(task.recoding.columns))
+                )
+                out.values["combined"] = int(tuples) + beyond
+            if lattice.nodes * task.histogram.cells <= SMALL:
+                prices = sweeper.program()
+                fixed = None if prices is None else sweeper.feasible(prices, until)
+                if fixed is not None:
+                    out.values["linear program"] = total(task, fixed)
+                    out.prices = fixed
+            else:
+                # Diversity by frequency has no cascade for prices to lead; on stars they stay below "combined".
+                idle = sweeper.per_value and out.best[0] == "combined"
+                raised = sweeper.ascend(first, 0 if idle else ROUNDS[effort], until, spent)
+                if raised is not None:
+                    out.prices = raised
+                    out.values["dual ascent"] = total(task, raised)
+    if out.prices is None and task.histogram.cells**2 * len(task.recoding.columns) <= PAIRS[effort]:
+        found = neighbours(task, rows, until)
+        if found is not None:
+            out.values["neighbours"] = total(task, found)
+    out.tolls = price(task, until=until)
+    if out.tolls is not None:
+        out.values["tolls"] = out.tolls.value(task)
+    out.seconds = time.monotonic() - began
+    return out
+
+
+def total(task: Task, prices: np.ndarray) -> float:
+    """The bound that row prices prove, in the recoding's unit, rounded down; an int for stars."""
+    exact = math.fsum(prices * task.histogram.count)
+    lowered = exact - 1e-9 * math.fsum(np.abs(prices) * task.histogram.count) - 1e-9
+    if task.recoding.unit == "stars":
+        return max(math.ceil(lowered - 1e-6), 0)
+    return max(lowered, 0.0) / max(task.histogram.rows * len(task.recoding.columns), 1)
+
+
+class Sweeper:
+    """All nodes of a lattice swept over a table, on all cores."""
+
+    def __init__(self, task: Task, lattice: Lattice, looks: float = np.inf) -> None:
+        need, histogram = task.requirement, task.histogram
+        asked = list(need.sensitive_columns)
+        self.task, self.lattice, self.looks = task, lattice, looks
+        self.up, self.at, self.size, self.exact = lattice.flat
+        self.loss = np.concatenate([level.reshape(-1) for level in lattice.loss])
+        self.sensitive = np.ascontiguousarray(histogram.sensitive[:, asked])
+        self.values = np.array([max(histogram.sensitive_sizes[j], 1) for j in asked], np.int64)
+        self.kinds = np.array([max(need.frequency[j], need.distinct[j]) for j in asked], np.int64)
+        frequency = max((need.frequency[j] for j in asked), default=1)
+        self.per_value = len(asked) == 1 and frequency > 1 and frequency == need.smallest
+        self.group = need.smallest
+        entropy = lattice.entropy(task)
+        self.columns = np.array(sorted(range(len(entropy)), key=lambda j: float(entropy[j][0])), np.int64)
+        self.height = np.array(lattice.heights, np.int64)
+
+    def run(
+        self, mode: int, price: np.ndarray, active: np.ndarray, until: float | None, start: float = np.inf
+    ) -> np.ndarray | None:
+        """The least over all nodes for every cell, float64[m]; None when time or the cells to look at ran out."""
+        from shoal.kernels.tables.sweep import sweep
+
+        h = self.task.histogram
+        workers = os.cpu_count() or 1
+        split = 0  # columns whose levels are dealt to the threads
+        while split < self.columns.size and np.prod(self.height[self.columns[:split]]) < 4 * workers:
+            split += 1
+        parts = list(np.ndindex(*self.height[self.columns[:split]]))
+        order = np.argsort(-price, kind="stable") if mode else np.arange(h.cells)
+        price = price if mode else np.zeros(h.cells)
+        found = [np.full(h.cells, start) for _ in range(workers)]
+        at_node = [np.full(int(self.lattice.nodes) if mode == 3 else 0, np.inf) for _ in range(workers)]
+        most = self.looks / workers
+        if until is not None:
+            most = min(most, PACE * max(until - time.monotonic(), 0.0))
+        room = [np.int64(min(most, 2.0**62))] * workers
+        left, lock, stop = iter(parts), Lock(), flag()
+
+        def one(worker: int) -> bool:
+            while True:
+                with lock:
+                    levels = next(left, None)
+                if levels is None:
+                    return True
+                if stop.is_set() or (until is not None and time.monotonic() > until):
+                    return False
+                room[worker] = sweep(
+                    h.quasi, self.up, self.at, self.size, self.height, self.columns, np.array(levels, np.int64),
+                    self.loss, self.sensitive, self.values, h.count, self.task.requirement.smallest, self.kinds,
+                    self.group, self.per_value, price, order, active, mode, room[worker], found[worker],
+                    at_node[worker],
+                )  # fmt: skip
+                if room[worker] < 0:
+                    return False
+
+        with ThreadPoolExecutor(workers) as pool:
+            done = all(pool.map(one, range(workers)))
+        self.task.progress("bound", None)
+        return np.minimum.reduce(at_node if mode == 3 else found) if done else None
+
+    def excess(self, price: np.ndarray, allowance: float, until: float | None) -> np.ndarray | None:
+        """Per node, levels as indices: what its best class's K dearest rows cost above their prices, per row.
+
+        float64[levels of each column]; infinite where that is above the allowance; None as in ``run``.
+        """
+        found = self.run(3, price, np.zeros(0, bool), until, self.group * allowance + 1e-9)
+        if found is None:
+            return None
+        return found.reshape(self.height[self.columns]).transpose(np.argsort(self.columns)) / self.group
+
+    def ascend(self, price: np.ndarray, rounds: int, until: float | None, spent: float) -> np.ndarray | None:
+        """Prices raised in some rounds and checked again; None when there was no time for a round and the check."""
+        raised = None
+        for _ in range(rounds):
+            if until is not None and time.monotonic() + 4 * spent > until:
+                break
+            clock = time.monotonic()
+            current = price if raised is None else raised
+            slack = self.run(1, current, np.zeros(0, bool), None)
+            if slack is None:
+                break
+            active = slack > 1e-9
+            if not active.any():
+                break
+            step = self.run(2, current, active, None)
+            if step is None:
+                break
+            spent = 0.5 * (time.monotonic() - clock)
+            new = current + np.where(active & np.isfinite(step), np.maximum(step, 0.0) * (1 - 1e-12), 0.0)
+            gain = float((new - current) @ self.task.histogram.count)
+            raised = new
+            if gain < 1e-3 * float(new @ self.task.histogram.count):
+                break
+        return None if raised is None else self.feasible(raised, None)
+
+    def feasible(self, price: np.ndarray, until: float | None) -> np.ndarray | None:
+        """Prices lowered until no group of any class exceeds its cost; None when time ran out."""
+        slack = self.run(1, price, np.zeros(0, bool), until)
+        if slack is None:
+            return None
+        short = max(0.0, -float(slack.min())) / self.group
+        return price - short - 1e-12
+
+    def program(self) -> np.ndarray | None:
+        """Optimal prices by linear programming (HiGHS); None when it fails.
+
+        Largest sum of prices so that in every class K t + sum of z <= K c and price <= t + z, z >= 0: which says that
+        the K largest prices sum to at most K c.  One z per cell, or per sensitive value when groups need K values.
+        """
+        from scipy.sparse import csr_array
+
+        from shoal.problems.programs import Limits, solve
+
+        h = self.task.histogram
+        m = column = h.cells
+        row: list[int] = []
+        col: list[int] = []
+        val: list[float] = []
+        limit: list[float] = []
+        cost_of: list[float] = []
+        for node in self.lattice.ordered(self.task):
+            keys = np.stack([self.lattice.up[j][node[j]][h.quasi[:, j]] for j in range(len(node))], axis=1)
+            label = np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1)
+            for x in range(int(label.max()) + 1):
+                here = np.flatnonzero(label == x)
+                if h.count[here].sum() < self.task.requirement.smallest:
+                    continue
+                if any(np.unique(self.sensitive[here, j]).size < k for j, k in enumerate(self.kinds)):
+                    continue
+                c = sum(float(self.lattice.loss[j][node[j], h.quasi[here[0], j]]) for j in range(len(node)))
+                t = column
+                names, z = np.unique(self.sensitive[here, 0] if self.per_value else here, return_inverse=True)
+                z = z.reshape(-1) + t + 1
+                weight = np.ones(names.size) if self.per_value else np.minimum(h.count[here], self.group)
+                line = len(limit)
+                row += [line] * (names.size + 1)
+                col += [t, *range(t + 1, t + 1 + names.size)]
+                val += [float(self.group), *weight.tolist()]
+                limit.append(self.group * c)
+                for i, own in zip(here.tolist(), z.tolist(), strict=True):
+                    line = len(limit)
+                    row += [line] * 3
+                    col += [i, t, own]
+                    val += [1.0, -1.0, -1.0]
+                    limit.append(0.0)
+                column = t + 1 + names.size
+                cost_of += [-1.0] + [0.0] * names.size
+        if column > 4 * SMALL:
+            return None
+        objective = np.zeros(column)
+        objective[:m] = -h.count
+        matrix = csr_array((val, (row, col)), shape=(len(limit), column))
+        below = np.array([-np.inf] * m + [-np.inf if c < 0 else 0.0 for c in cost_of])
+        limits = Limits(matrix, np.full(len(limit), -np.inf), np.array(limit))
+        found = solve(objective, limits, below, np.full(column, np.inf), whole=False)
+        return found.x[:m] if found.finished and found.x is not None else None
+
+
+def neighbours(task: Task, rows: Rows, until: float | None) -> np.ndarray | None:
+    """Per cell, what a row of it loses at least together with its nearest rows, float64[m]; None when time ran out."""
+    from shoal.kernels.tables.lattice import nearest
+    from shoal.problems.tables.search.row_groups import ancestors, tree
+
+    h, need = task.histogram, task.requirement
+    parts, at, kind, width, code = [], [], [], [], []
+    place = 0
+    for j, column in enumerate(task.recoding.columns):
+        values, small = np.unique(h.quasi[:, j], return_inverse=True)
+        small = small.reshape(-1)
+        n = values.size
+        at.append(place)
+        kind.append(0)
+        if column.kind == "range":
+            kind[-1] = 1
+            flat = column.position[values] * (column.weight / column.span)
+        elif column.kind == "set" or n > 2000:
+            # one price for every pair of different values; for large trees the least loss of any node above a leaf
+            kind[-1] = 2
+            if column.kind == "set":
+                low = column.weight / max(column.size - 1, 1)
+            else:
+                low = float(column.loss[1:, values].min()) * column.weight if column.levels > 1 else 0.0
+            flat = np.array([low])
+        else:
+            parent, loss, of = tree(column)
+            leaf = of[values]
+            flat = loss[ancestors(parent)[np.ix_(leaf, leaf)]].reshape(-1)
+        width.append(n)
+        parts.append(flat)
+        code.append(small)
+        place += flat.size
+    asked = list(need.sensitive_columns)
+    kinds, value = 1, np.zeros(h.cells, np.int64)
+    for j in asked:
+        if max(need.frequency[j], need.distinct[j]) > kinds:
+            kinds = max(need.frequency[j], need.distinct[j])
+            value = np.unique(h.sensitive[:, j], return_inverse=True)[1].reshape(-1).astype(np.int64)
+    order = np.lexsort(np.stack(code[::-1])) if code else np.arange(h.cells)
+    table = np.stack(code, axis=1).astype(np.int32)[order]
+    out = np.zeros(h.cells)
+    workers = os.cpu_count() or 1
+    step, stop = max(1, h.cells // (workers * 40)), flag()
+
+    def one(first: int) -> bool:
+        if stop.is_set() or (until is not None and time.monotonic() > until):
+            return False
+        nearest(np.concatenate(parts), np.array(at), np.array(kind), np.array(width), table, first,
+                min(first + step, h.cells), h.count[order], value[order], kinds, need.smallest, out)  # fmt: skip
+        return True
+
+    with ThreadPoolExecutor(workers) as pool:
+        done = list(pool.map(one, range(0, h.cells, step)))
+    if not any(done):
+        return None
+    task.progress("bound", None)
+    back = np.zeros(h.cells)
+    back[order] = out  # cells not reached keep the bound 0
+    return back

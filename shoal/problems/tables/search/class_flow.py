@@ -1,0 +1,163 @@
+"""From tolls to a partition: classes that few rows want are closed, the others filled by a minimum-cost flow.
+
+With H the most rows that a value may have in a class, a class is eligible when it has at most H rows of every value
+and at least l H rows.  With H fixed for every class this is a flow from cells through pairs (class, value) and
+classes, and whole by itself.  H comes from the rows that the averaged choices send to each class; where the flow
+leaves a class short, H is lowered and the flow run again.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from shoal.model.task import Task
+from shoal.problems.tables.search.class_program import UNIT, Program, Tolls, raised
+from shoal.problems.tables.search.row_groups import Rows
+
+CLOSE = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)  # shares of l rows under which a class is closed, one by one
+CLOSING = {"fast": 40, "balanced": 60, "thorough": 250}  # passes after each
+STEP = 0.1
+ROUND = 0.45  # added to rows / l before it is rounded down
+AT_TOP = 10  # rows of a value that the class of everything may have at least
+WORST = 0.3  # part of the short classes whose H is lowered
+ROUNDS = {"fast": 2, "balanced": 5, "thorough": 12}
+ONE = 4e-7  # seconds that one round takes for an arc, at most
+FINE = 1024  # steps of cost between nothing and the dearest class
+OUT, BONUS = 6, 9  # prices of a row left over, of a row that a class is short, by the dearest class
+NEAR = 0.15  # arcs this far above the cheapest are left out, by the dearest class
+
+
+@dataclass(frozen=True, eq=False)
+class Filled:
+    """Rows of some arcs: cell int64[f], pair int64[f], rows int64[f]; held int64[p], size int64[v] of the classes."""
+
+    cell: np.ndarray
+    pair: np.ndarray
+    rows: np.ndarray
+    held: np.ndarray
+    size: np.ndarray
+
+
+def flow_start(task: Task, rows: Rows, tolls: Tolls, until: float | None = None) -> np.ndarray | None:
+    """A group for every row, int64[n]: the cheapest that some rounds of flows find.
+
+    None where it does not apply or has no time.
+
+    Named efforts count rounds; with ``until`` (time.monotonic) no round begins that might pass it.
+    """
+    if rows.frequency.size != 1:
+        return None
+    effort = "thorough" if task.effort.name == "seconds" else task.effort.name
+    until = until if task.effort.name == "seconds" else None
+    if until is not None and time.monotonic() + ONE * tolls.program.arcs.pair.size > until:
+        return None
+    tolls = closed(task, tolls, CLOSING[effort], until)
+    program = tolls.program
+    l, share = program.arcs.l, tolls.share
+    most = np.floor(share / l + ROUND).astype(np.int64)
+    most = np.where(program.widest, np.maximum(most, AT_TOP), most)
+    best: tuple[float, np.ndarray] | None = None
+    spent = 0.0
+    for turn in range(ROUNDS[effort]):
+        began = time.monotonic()
+        if turn and until is not None and began + spent > until:
+            break
+        filled = fill(task, rows.k, tolls, most)
+        group = rows.place(rows.cut(trimmed(rows, program, filled)))
+        cost = task.recoding.cost(task.histogram, rows.partition(group))
+        if best is None or cost < best[0]:
+            best = cost, group
+        most, short = mended(program, filled, most)
+        task.progress("class program", None)
+        spent = time.monotonic() - began
+        if not short:
+            break
+    return None if best is None else best[1]
+
+
+def closed(task: Task, tolls: Tolls, passes: int, until: float | None) -> Tolls:
+    """Classes that want too few rows closed step by step, each time followed by some passes for the others."""
+    for part in CLOSE:
+        program = tolls.program
+        wanted = (tolls.share >= part * program.arcs.l) | program.widest  # everyone finds room at the top
+        small, pairs = program.only(wanted)
+        tolls = raised(task, Tolls(small, tolls.toll[pairs], 0, tolls.share[wanted]), passes, until, STEP)
+    return tolls
+
+
+def fill(task: Task, k: int, tolls: Tolls, most: np.ndarray) -> Filled:
+    """The cheapest way to send rows to classes with at most ``most`` int64[v] rows of a value each."""
+    from shoal.kernels.tables.flow import ship
+
+    program, count = tolls.program, task.histogram.count
+    arcs, owner, cell = program.arcs, program.owner, program.cell
+    dearest = float(program.loss.max()) or 1.0
+    paid = program.reduced(tolls.toll)[arcs.pair]
+    near = paid - np.minimum.reduceat(paid, arcs.start[:-1])[cell] <= NEAR * dearest * UNIT
+    use = near & (most[owner[arcs.pair]] > 0)
+    cell, pair = cell[use], arcs.pair[use].astype(np.int64)
+    m, v = count.size, most.size
+    tight = np.bincount(pair, weights=count[cell], minlength=owner.size) > most[owner]
+    node = np.where(tight, np.cumsum(tight) - 1 + m, owner + m + int(tight.sum()))
+    own, sink = np.arange(v) + m + int(tight.sum()), m + int(tight.sum()) + v
+    price = np.rint(program.loss * (FINE / dearest)).astype(np.int64)
+    none, needed = np.zeros(v, np.int64), np.where(most > 0, np.maximum(program.arcs.l * most, k), 0)
+    tail = np.concatenate([cell, node[tight], own, own, np.arange(m)])
+    head = np.concatenate([node[pair], own[owner[tight]], none + sink, none + sink, np.full(m, sink)])
+    room = np.concatenate([count[cell], most[owner[tight]], needed, none + int(count.sum()), count])
+    cost = np.concatenate([price[owner[pair]], np.zeros(int(tight.sum()), np.int64), none - BONUS * FINE, none,
+                           np.full(m, OUT * FINE)])  # fmt: skip
+    order = np.argsort(np.concatenate([tail, head]), kind="stable")
+    place = np.empty(order.size, np.int64)
+    place[order] = np.arange(order.size)
+    a = tail.size
+    start = np.searchsorted(np.concatenate([tail, head])[order], np.arange(sink + 2))
+    left = np.concatenate([room, np.zeros(a, np.int64)])[order]
+    excess = np.zeros(sink + 1, np.int64)
+    excess[:m], excess[sink] = count, -int(count.sum())
+    ship(start, np.concatenate([head, tail])[order].astype(np.int32), left, np.concatenate([cost, -cost])[order],
+         np.concatenate([place[a:], place[:a]])[order].astype(np.int32), excess, np.zeros(sink + 1, np.int64),
+         BONUS * FINE, 8)  # fmt: skip
+    sent = left[place[a : a + cell.size]]
+    held = np.bincount(pair, weights=sent, minlength=owner.size).astype(np.int64)
+    return Filled(cell, pair, sent, held, np.bincount(owner, weights=held, minlength=v).astype(np.int64))
+
+
+def mended(program: Program, filled: Filled, most: np.ndarray) -> tuple[np.ndarray, bool]:
+    """H lowered in the classes that are shortest of rows and raised where there is room; whether any was short."""
+    l = program.arcs.l
+    top = np.maximum.reduceat(filled.held, program.arcs.first[:-1])
+    lack = l * top - filled.size
+    short = np.flatnonzero(lack > 0)
+    worst = short[np.argsort(-lack[short], kind="stable")][: int(np.ceil(WORST * short.size))]
+    fits = filled.size // l
+    new = np.where((lack <= 0) & (fits > most), fits, most)
+    new[worst] = np.minimum(new[worst], fits[worst])
+    return new, bool(short.size)
+
+
+def trimmed(rows: Rows, program: Program, filled: Filled) -> np.ndarray:
+    """Class of every row, int64[n]; -1 for the rows that their class must give up to be eligible.
+
+    A class keeps min(n, h) rows of every value, with the largest h for which these are at least l h rows: the excess
+    of the rows over l h is concave in h, so the h that do are an interval from 0, and bisection finds its end.
+    """
+    owner, first, l = program.owner, program.arcs.first, program.arcs.l
+    low, high = np.zeros(filled.size.size, np.int64), filled.size // l
+    while (low < high).any():
+        middle = (low + high + 1) // 2
+        fine = np.add.reduceat(np.minimum(filled.held, middle[owner]), first[:-1]) >= l * middle
+        low, high = np.where(fine, middle, low), np.where(fine, high, middle - 1)
+    kept = np.minimum(filled.held, low[owner])
+    order = np.argsort(filled.pair, kind="stable")
+    sent = filled.rows[order]
+    before = np.cumsum(sent) - sent  # rows of the same pair that come first: those stay
+    before -= (np.cumsum(filled.held) - filled.held)[filled.pair[order]]
+    stay = np.clip(kept[filled.pair[order]] - before, 0, sent)
+    some = stay > 0
+    group = rows.spread(filled.cell[order][some], owner[filled.pair[order][some]], stay[some])
+    good = rows.eligible(group, filled.size.size)
+    return np.where((group >= 0) & good[group], group, -1)

@@ -1,0 +1,196 @@
+"""The class program of diversity by frequency: rows choose published tuples, eligibility is asked of whole classes.
+
+Groups that publish the same tuple can be merged at no cost, so a partition is an assignment of rows to classes of the
+generalization lattice.  A class of N rows is eligible when l n <= N for the n rows of every sensitive value.  The
+multipliers of these inequalities are *tolls*: whatever they are, they prove a bound (``docs/cascade.md``).  The best
+of them say how many rows each class wants; with that many rounded, the rest is a minimum-cost flow (``class_flow``).
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from shoal.kernels.tables.tolls import Arcs
+from shoal.model.task import Task
+from shoal.problems.tables.search.lattice import Lattice
+
+UNIT = 2**24  # whole units of loss
+LARGEST = 12_000_000  # pairs of cell and lattice node
+ARCS = {"fast": 3e8, "balanced": 1.2e9, "thorough": 6e9}  # arcs looked at in all passes together
+BUILD = 3e-7  # seconds that building the program takes for a pair, at most
+PASSES = 3000
+SLICE = 20  # passes between two looks at the clock
+FIRST_STEP, LAST_STEP = 0.3, 1e-4
+TEMPER = -0.3  # tolls of a class of r rows move in proportion to r to this power
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """Classes that rows may be published as, each with the sensitive values of its rows.
+
+    arcs   what the kernels need
+    owner  int64[p] class of each pair (class, value), rising
+    loss   float64[v] what a row of each class loses
+    """
+
+    arcs: Arcs
+    owner: np.ndarray
+    loss: np.ndarray
+
+    @property
+    def widest(self) -> np.ndarray:
+        """The class of every cell's last arc, bool[v]: those of the highest node, where there is room for everyone."""
+        out = np.zeros(self.loss.size, bool)
+        out[self.owner[self.arcs.pair[self.arcs.start[1:] - 1]]] = True
+        return out
+
+    @property
+    def cell(self) -> np.ndarray:
+        """Cell of each arc, int64[a]."""
+        return np.repeat(np.arange(self.arcs.count.size), np.diff(self.arcs.start))
+
+    def reduced(self, toll: np.ndarray) -> np.ndarray:
+        """What a row of each pair pays with its tolls, int64[p] in whole units."""
+        first, l = self.arcs.first, self.arcs.l
+        return self.arcs.cost[self.owner] + l * toll - np.add.reduceat(toll, first[:-1])[self.owner]
+
+    def bound(self, toll: np.ndarray) -> int:
+        """What the tolls prove, in whole units: int64[p] at least 0 and at most ``arcs.most`` are valid, whatever they
+        are."""
+        paid = self.reduced(toll)[self.arcs.pair]
+        return int(np.minimum.reduceat(paid, self.arcs.start[:-1]) @ self.arcs.count)
+
+    def only(self, kept: np.ndarray) -> tuple[Program, np.ndarray]:
+        """The program of some classes bool[v], which every cell must still find one of; and its pairs bool[p]."""
+        arcs, pairs = self.arcs, kept[self.owner]
+        held = pairs[arcs.pair]
+        owner = (np.cumsum(kept) - 1)[self.owner[pairs]]
+        small = arcs._replace(
+            start=np.concatenate([[0], np.cumsum(held)])[arcs.start],
+            pair=(np.cumsum(pairs) - 1)[arcs.pair[held]].astype(np.int32),
+            first=np.searchsorted(owner, np.arange(int(kept.sum()) + 1)),
+            cost=arcs.cost[kept],
+            scale=arcs.scale[kept],
+        )
+        return Program(small, owner, self.loss[kept]), pairs
+
+
+@dataclass(frozen=True, eq=False)
+class Tolls:
+    """The best tolls found, int64[p]; what they prove in whole units; the rows that each class wants, float64[v]."""
+
+    program: Program
+    toll: np.ndarray
+    proved: int
+    share: np.ndarray
+
+    def value(self, task: Task) -> float:
+        """The bound in the recoding's unit, rounded down; an int, rounded up, where every loss is a whole number."""
+        if task.recoding.unit == "stars":
+            whole = not (self.program.arcs.cost % UNIT).any()
+            return max(-(-self.proved // UNIT) if whole else self.proved // UNIT, 0)
+        return max(self.proved / UNIT * (1 - 1e-9), 0.0) / max(task.histogram.rows * len(task.recoding.columns), 1)
+
+
+def column(task: Task) -> int | None:
+    """The sensitive column whose diversity by frequency asks most, None where none does or the program is too large."""
+    need, recoding = task.requirement, task.recoding
+    j = max(need.sensitive_columns, key=lambda j: need.frequency[j], default=None)
+    if j is None or need.frequency[j] < 2 or any(c.kind != "levels" for c in recoding.columns):
+        return None
+    return j if 0 < looked_at(task) <= LARGEST else None
+
+
+def looked_at(task: Task) -> float:
+    """Pairs of cell and lattice node."""
+    return Lattice.of(task.recoding).nodes * task.histogram.cells
+
+
+def build(task: Task, j: int) -> Program:
+    """The program of all classes that can hold an eligible group, less those that hold the rows of a cheaper class.
+
+    O(nodes * cells * log(cells)).
+    """
+    h, lattice, l = task.histogram, Lattice.of(task.recoding), task.requirement.frequency[j]
+    kind, someone = h.types
+    value = np.unique(h.sensitive[:, j], return_inverse=True)[1].reshape(-1).astype(np.int64)
+    values = int(value.max()) + 1
+    code, rows = h.quasi[someone], np.bincount(kind, weights=h.count).astype(np.int64)
+    stride = np.append(np.cumprod(np.array(lattice.heights[:0:-1], np.int64))[::-1], 1)
+    sizes = np.empty((int(lattice.nodes), someone.size), np.int32)
+    cells, pairs, owners, losses = [], [], [], []
+    classes = known = 0
+    for v, levels in enumerate(np.ndindex(*lattice.heights)):
+        key = np.zeros(someone.size, np.int64)
+        loss = np.zeros(someone.size)
+        for level, up, lost, codes in zip(levels, lattice.up, lattice.loss, code.T, strict=True):
+            key = np.unique(key * up.shape[1] + up[level][codes], return_inverse=True)[1].reshape(-1)
+            loss += lost[level][codes]
+        sizes[v] = np.bincount(key, weights=rows)[key]
+        new = sizes[v] >= task.requirement.smallest
+        for c, level in enumerate(levels):
+            if level:  # the same rows one level below: the class costs no less and can do no more
+                new &= sizes[v] != sizes[v - stride[c]]
+        inside = np.flatnonzero(new[kind])
+        pair, at = np.unique(key[kind[inside]] * values + value[inside], return_inverse=True)
+        name, held = np.unique(pair // values, return_counts=True)
+        good = held >= l
+        use = np.repeat(good, held)
+        cells.append(inside[use[at.reshape(-1)]])
+        pairs.append((np.cumsum(use) - 1 + known)[at.reshape(-1)][use[at.reshape(-1)]].astype(np.int32))
+        owners.append(np.repeat(np.arange(int(good.sum())) + classes, held[good]))
+        lost_here = np.zeros(int(key.max()) + 1)
+        lost_here[key] = loss
+        losses.append(lost_here[name[good]])
+        classes, known = classes + int(good.sum()), known + int(use.sum())
+    cell, owner, lost = np.concatenate(cells), np.concatenate(owners), np.concatenate(losses)
+    start = np.zeros(h.cells + 1, np.int64)
+    np.cumsum(np.bincount(cell, minlength=h.cells), out=start[1:])
+    pair = np.concatenate(pairs)[np.argsort(cell, kind="stable")]
+    size = np.bincount(owner[np.concatenate(pairs)], weights=h.count[cell], minlength=classes)
+    whole = np.where(lost == np.rint(lost), lost * UNIT, lost * UNIT * (1 - 1e-12))
+    most = min(2**60 // (h.rows * max(values, l)), 2**40)
+    arcs = Arcs(start, pair, h.count, np.searchsorted(owner, np.arange(classes + 1)), np.floor(whole).astype(np.int64),
+                size**TEMPER, l, most)  # fmt: skip
+    return Program(arcs, owner, lost)
+
+
+def price(task: Task, *, until: float | None = None) -> Tolls | None:
+    """Tolls as good as the effort allows; None where the program does not apply, is too large or has no time.
+
+    Named efforts count passes, so that a seed gives the same again; with ``until`` (time.monotonic) the clock decides.
+    """
+    j, by_name = column(task), task.effort.seconds is None
+    if j is None or (not by_name and until is not None and time.monotonic() + BUILD * looked_at(task) > until):
+        return None
+    program = build(task, j)
+    if not np.diff(program.arcs.start).all():  # a ceiling leaves rows without any class
+        return None
+    p, v = program.owner.size, program.loss.size
+    begin = Tolls(program, np.zeros(p, np.int64), 0, np.zeros(v))
+    passes = PASSES
+    if by_name:
+        passes = int(min(passes, max(ARCS[task.effort.name] / (program.arcs.pair.size + p), SLICE)))
+    return raised(task, begin, passes, None if by_name else until, FIRST_STEP)
+
+
+def raised(task: Task, tolls: Tolls, passes: int, until: float | None, step: float) -> Tolls:
+    """Tolls after some passes from those given, and what they prove."""
+    from shoal.kernels.tables.tolls import walk
+
+    program, toll = tolls.program, tolls.toll.copy()
+    best, share = toll.copy(), tolls.share.copy()
+    trend, state = np.zeros(toll.size), np.array([-np.inf, step, 0.0])
+    gap = 1e-3 * float(program.loss.max()) * task.histogram.rows * UNIT
+    done = 0
+    while done < passes and state[1] > LAST_STEP:
+        if until is not None and time.monotonic() > until:
+            break
+        now = min(SLICE, passes - done)
+        walk(program.arcs, toll, best, trend, share, now, gap, state)
+        task.progress("bound", None)
+        done += now
+    return replace(tolls, toll=best, proved=program.bound(best), share=share)

@@ -1,0 +1,143 @@
+"""Neighbourhood search: near groups are taken apart and grouped anew, and what is not dearer is kept.
+
+Works on any start and knows a recoding only by how values join and what they cost, so one kernel serves stars,
+hierarchies, sets and ranges, and every requirement that is enforced.  The table is dealt into blocks of near groups,
+a different deal each round; blocks are searched independently, on all cores.  Each block's random numbers depend on
+the seed, the round and the block alone, so a search counted in steps gives the same result on any number of cores.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import numpy as np
+
+from shoal.model.task import Grouping, Task
+from shoal.problems.interrupts import flag
+from shoal.problems.tables.search.bounds import lower_bounds
+from shoal.problems.tables.search.cascade import best, start
+from shoal.problems.tables.search.certified import Told, certify
+from shoal.problems.tables.search.near_graph import deal, neighbour_graph
+from shoal.problems.tables.search.row_groups import Rows
+
+BLOCK = 4000  # rows searched together
+MOST = 90  # rows taken apart at once
+STEPS = {"fast": 0.0, "balanced": 0.3, "thorough": 12.0}  # neighbourhoods tried per row
+SLICE = 150  # neighbourhoods between two looks at the clock
+ROUND = 1500  # neighbourhoods per block before the table is dealt anew
+CAP = {"fast": 0, "balanced": 40_000, "thorough": 4_000_000}
+
+
+def improve(task: Task) -> Grouping:
+    """The cascade followed by neighbourhood search for as long as the effort allows; never dearer than the cascade."""
+    rows = Rows.of(task)
+    group = start(task, rows)
+    first = rows.partition(group)
+    until = None
+    deadline = None if task.effort.seconds is None else task.started + task.effort.seconds
+    if deadline is not None:
+        until = time.monotonic() + 0.3 * max(deadline - time.monotonic(), 0.0)
+    bounds = lower_bounds(task, rows, until=until)
+    group, told = search(task, rows, group, deadline=deadline)
+    return certify(task, best(task, rows, rows.partition(group), first), "improve", bounds, told)
+
+
+def steps_of(task: Task) -> int:
+    """Neighbourhoods that the effort allows; 0 for one in seconds."""
+    return min(int(STEPS.get(task.effort.name, 0) * task.histogram.rows), CAP.get(task.effort.name, 0))
+
+
+def looks(rows: Rows, deadline: float | None, steps: int) -> float:
+    """Pairs per cell worth comparing beforehand: about a sixth of the time the search will take."""
+    if deadline is not None:
+        steps = int(max(deadline - time.monotonic(), 0.0) * 5000 * (os.cpu_count() or 1))
+    return 1500 * steps / max(rows.histogram.cells, 1)
+
+
+def search(
+    task: Task,
+    rows: Rows,
+    group: np.ndarray,
+    *,
+    deadline: float | None = None,
+    steps: int | None = None,
+    near: np.ndarray | None = None,
+) -> tuple[np.ndarray, Told]:
+    """A grouping of rows not dearer than the one given, int64[n], labels from 0 without gaps.
+
+    deadline  clock reading (time.monotonic) at which to stop; else ``steps`` neighbourhoods are tried (by the effort)
+    """
+    from shoal.kernels.tables.neighborhood import improve as kernel
+
+    told = Told()
+    n = group.size
+    if steps is None:
+        steps = steps_of(task)
+    if n == 0 or rows.leaf.shape[1] > 512 or (deadline is None and steps == 0):
+        return group, told
+    count = max(1, round(n / BLOCK))
+    sensitive = [np.unique(column, return_inverse=True)[1].reshape(-1) for column in rows.sensitive.T]
+    values = np.stack(sensitive, axis=1) if sensitive else np.zeros((rows.sensitive.shape[0], 0), np.int64)
+    if rows.need.rules:
+        values = rows.sensitive.astype(np.int64)
+    workers = min(os.cpu_count() or 1, count)
+    stop = flag()
+    if near is None:
+        near = neighbour_graph(rows, task.seed, looks(rows, deadline, steps))
+
+    def one(
+        block: np.ndarray, labels: np.ndarray, number: int, each: int, until: float | None
+    ) -> tuple[np.ndarray, int]:
+        cell, first, of = np.unique(rows.cell[block], return_index=True, return_inverse=True)
+        first, of = np.append(first, block.size), of.reshape(-1)
+        place = np.searchsorted(cell, near[cell])
+        place[place == cell.size] = 0
+        here = np.where(cell[place] == near[cell], place, -1).astype(np.int32)
+        cell = rows.cell[block]
+        names, label = np.unique(labels[block], return_inverse=True)
+        label = label.reshape(-1).astype(np.int64)
+        leaf, value = rows.leaf[cell], values[cell]
+        done = 0
+        while not stop.is_set():
+            kernel(rows.slots, leaf, of, first, here, value, label, names.size, rows.k, rows.frequency, rows.distinct,
+                   rows.rules, each, np.uint64(number + done), MOST)  # fmt: skip
+            done += each
+            if until is None or time.monotonic() >= until:
+                return label, done
+            names, label = np.unique(label, return_inverse=True)
+            label = label.reshape(-1).astype(np.int64)
+        return label, done
+
+    with ThreadPoolExecutor(workers) as pool:
+        while True:
+            each, until = SLICE, None
+            if deadline is None:
+                left = steps - told.steps
+                if left <= 0:
+                    break
+                each = max(1, min(-(-left // count), ROUND))
+            elif time.monotonic() >= deadline:
+                told.stopped = "seconds"
+                break
+            blocks = deal(rows, group, count, [task.seed, told.rounds, 7])
+            numbers = np.random.SeedSequence([task.seed, told.rounds]).generate_state(count, np.uint32)
+            waves = -(-len(blocks) // workers)
+            waiting: list[Future[tuple[np.ndarray, int]]] = []
+            now = time.monotonic()
+            turn = 0.0 if deadline is None else min(1.5, max(deadline - now, 0.0) / waves)
+            task.progress("search", None if deadline else told.steps / steps)
+            for i, block in enumerate(blocks):
+                if deadline is not None:
+                    until = now + turn * (i // workers + 1)
+                waiting.append(pool.submit(one, block, group, int(numbers[i]) << 20, each, until))
+            found = [w.result() for w in waiting]
+            group = group.copy()
+            shift = 0
+            for block, (label, done) in zip(blocks, found, strict=True):
+                group[block] = label + shift
+                shift += int(label.max()) + 1
+                told.steps += done
+            told.rounds += 1
+    return np.unique(group, return_inverse=True)[1].reshape(-1), told

@@ -1,0 +1,376 @@
+"""Rows one by one: the histogram spread out, groups cut small, and rows that have no group yet placed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from shoal.kernels.tables.eligible import Rules
+from shoal.kernels.tables.neighborhood import Slots, insert, prices
+from shoal.model.histogram import Histogram, mixed_radix
+from shoal.model.partition import Partition
+from shoal.model.privacy import Requirement
+from shoal.model.recoding import ColumnRecoding, Recoding
+from shoal.model.task import Task
+from shoal.problems.tables.eligible import good_groups, rules_of
+
+FORBIDDEN = float(2**20)  # loss of a level above its column's ceiling: more than any row can lose otherwise
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The rows of a table, each with its cell, and what the kernels need of its recoding and its requirement.
+
+    cell      int64[n]     cell of each row, rising
+    leaf      int64[m, t]  slots of each cell
+    frequency, distinct    int64[s], of the s sensitive columns of which anything is asked
+    rules     the models that these do not say, for the kernels
+    sensitive int32[m, s]  codes of each cell in them
+    """
+
+    histogram: Histogram
+    recoding: Recoding
+    k: int
+    frequency: np.ndarray
+    distinct: np.ndarray
+    sensitive: np.ndarray
+    slots: Slots
+    leaf: np.ndarray
+    need: Requirement
+    rules: Rules
+
+    @classmethod
+    def of(cls, task: Task) -> Rows:
+        need = task.requirement
+        asked = list(need.sensitive_columns)
+        slots, leaf = encode(task.recoding, task.histogram)
+        return cls(
+            histogram=task.histogram,
+            recoding=task.recoding,
+            k=need.smallest,
+            frequency=np.array([need.frequency[j] for j in asked], np.int64),
+            distinct=np.array([need.distinct[j] for j in asked], np.int64),
+            sensitive=np.ascontiguousarray(task.histogram.sensitive[:, asked]),
+            slots=slots,
+            leaf=leaf,
+            need=need,
+            rules=rules_of(need, task.histogram.sensitive_sizes),
+        )
+
+    @cached_property
+    def cell(self) -> np.ndarray:
+        return np.repeat(np.arange(self.histogram.cells), self.histogram.count)
+
+    def spread(self, partition_cell: np.ndarray, group: np.ndarray, count: np.ndarray) -> np.ndarray:
+        """Group of every row, -1 where the triples place none; int64[n]."""
+        order = np.argsort(partition_cell, kind="stable")
+        out = np.full(self.cell.size, -1, np.int64)
+        cell, copies = partition_cell[order], count[order]
+        first = np.cumsum(self.histogram.count) - self.histogram.count
+        before = np.cumsum(copies) - copies
+        new = np.ones(cell.size, bool)
+        new[1:] = np.diff(cell) != 0
+        before -= np.repeat(before[new], np.diff(np.append(np.flatnonzero(new), cell.size)))
+        begin = first[cell] + before
+        place = np.repeat(begin - (np.cumsum(copies) - copies), copies) + np.arange(copies.sum())
+        out[place] = np.repeat(group[order], copies)
+        return out
+
+    def partition(self, group: np.ndarray) -> Partition:
+        """The partition of labelled rows; groups that publish alike are left apart."""
+        return Partition.of(self.cell, group, np.ones(group.size, np.int64))
+
+    def states(self, group: np.ndarray) -> np.ndarray:
+        """What each group publishes, int64[g, t]; labels 0 .. g-1, every one used."""
+        order = np.argsort(group, kind="stable")
+        start = np.searchsorted(group[order], np.arange(int(group.max(initial=-1)) + 1))
+        out = np.empty((start.size, self.leaf.shape[1]), np.int64)
+        leaf = self.leaf[self.cell[order]]
+        for t in range(out.shape[1]):
+            kind, base = self.slots.kind[t], self.slots.base[t]
+            a = leaf[:, t]
+            if kind == 2:
+                out[:, t] = np.bitwise_or.reduceat(a, start) if start.size else 0
+            elif kind == 3:
+                low, high = np.minimum.reduceat(a & 0xFFFFFFFF, start), np.maximum.reduceat(a >> 32, start)
+                out[:, t] = low | (high << 32)
+            else:
+                here = group[order]
+                low, high = np.minimum.reduceat(a, start), np.maximum.reduceat(a, start)
+                while (low != high).any():  # rows of a mixed group are all on one level, and climb together
+                    a = np.where((low != high)[here], self.slots.parent[base + a].astype(np.int64), a)
+                    low, high = np.minimum.reduceat(a, start), np.maximum.reduceat(a, start)
+                out[:, t] = low
+        return out
+
+    def eligible(self, group: np.ndarray, groups: int) -> np.ndarray:
+        """bool[groups]: which labels hold an eligible set; rows labelled -1 are in none."""
+        inside = group >= 0
+        ones = np.ones(int(inside.sum()), np.int64)
+        return good_groups(self.histogram, self.need, self.cell[inside], group[inside], ones, groups)
+
+    def cut(self, group: np.ndarray) -> np.ndarray:
+        """Groups cut into as many eligible pieces as dealing allows; labels from 0, rows labelled -1 stay so.
+
+        Rows of a group are sorted by sensitive value (and among equals by quasi-identifiers) and dealt in turn, so that
+        a piece of q holds at most ceil(c / q) rows of a value of c.  Without sensitive columns consecutive rows stay
+        together instead.  Pieces that turn out ineligible (several sensitive columns) make their group's number of
+        pieces halve.  O(n log n).
+        """
+        out = np.full(group.size, -1, np.int64)
+        inside = np.flatnonzero(group >= 0)
+        if not inside.size:
+            return out
+        label, cell = np.unique(group[inside], return_inverse=True)[1].reshape(-1), self.cell[inside]
+        keys: list[np.ndarray] = [cell, *self.sensitive.T[::-1, cell], label]
+        order = np.lexsort(keys)
+        inside, label, cell = inside[order], label[order], cell[order]
+        rows = np.bincount(label)
+        start = np.cumsum(rows) - rows
+        rank = np.arange(label.size) - start[label]
+        pieces = rows // self.k
+        if self.frequency.size == 1:
+            held = self._counts(label, self.sensitive[cell, 0])
+            top = np.maximum.reduceat(held[1], np.searchsorted(held[0], np.arange(rows.size)))
+            by_count = np.lexsort((-held[1], held[0]))
+            begin = np.searchsorted(held[0], np.arange(rows.size))
+            pieces = np.minimum(pieces, held[1][by_count][begin + self.distinct[0] - 1])
+            pieces = np.maximum(pieces, 1)
+            while True:
+                bad = (pieces > 1) & (-(-top // pieces) * self.frequency[0] > rows // pieces)
+                if not bad.any():
+                    break
+                pieces = pieces - bad
+        pieces = np.maximum(pieces, 1)
+        while True:
+            first = np.cumsum(pieces) - pieces
+            if self.need.rules:
+                out[inside] = first[label] + self._along(label, cell, pieces)
+            elif self.frequency.size:
+                out[inside] = first[label] + rank % pieces[label]
+            else:
+                out[inside] = first[label] + rank * pieces[label] // rows[label]
+            if self.frequency.size < 2 and not self.need.rules:
+                return out
+            good = np.logical_and.reduceat(self.eligible(out, int(pieces.sum())), first)
+            bad = ~good & (pieces > 1)
+            if not bad.any():
+                return out
+            fewer = np.minimum(pieces - 1, pieces * 4 // 5) if self.need.rules else pieces // 2
+            pieces = np.where(bad, fewer, pieces)
+
+    def _along(self, label: np.ndarray, cell: np.ndarray, pieces: np.ndarray) -> np.ndarray:
+        """The piece of each row where the rows of each value are spread evenly over the pieces in their order.
+
+        Rows are sorted by (label, values, cell), so a piece gets rows that lie near each other; its rows of a value
+        are as many as the whole group's share, rounded up or down.
+        """
+        values = self.sensitive[cell].astype(np.int64)
+        new = np.ones(label.size, bool)
+        new[1:] = (np.diff(label) != 0) | np.diff(values, axis=0).any(axis=1)
+        begin = np.flatnonzero(new)
+        held = np.diff(np.append(begin, label.size))
+        run = np.cumsum(new) - 1
+        rank = np.arange(label.size) - begin[run]
+        shift = (np.arange(begin.size) * 0.6180339887498949) % 1.0  # else all values would round alike
+        return np.asarray(np.floor((rank + shift[run]) * pieces[label] / held[run])).astype(np.int64)
+
+    @staticmethod
+    def _counts(label: np.ndarray, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(group, rows) of every pair of group and value, by group."""
+        pair, held = np.unique(label * (np.int64(value.max(initial=0)) + 1) + value, return_counts=True)
+        return pair // (np.int64(value.max(initial=0)) + 1), held
+
+    def place(self, group: np.ndarray) -> np.ndarray:
+        """Every row labelled -1 put into an eligible group where that costs least; labels from 0 without gaps.
+
+        Values that are common among the unplaced rows come first.  Rows that fit nowhere are pooled, and whole groups
+        join the pool, those that help it most first, until it is eligible: at the latest with the whole table.
+        """
+        group = group.copy()
+        waiting = np.flatnonzero(group < 0)
+        if waiting.size and waiting.size < group.size:
+            groups = int(group.max()) + 1
+            inside = group >= 0
+            order = np.argsort(group[inside], kind="stable")
+            member = np.flatnonzero(inside)[order]
+            label = group[member]
+            size = np.bincount(label, minlength=groups)
+            start = np.cumsum(size) - size
+            following = np.full(group.size, -1, np.int64)
+            following[member[:-1]] = np.where(np.diff(label) == 0, member[1:], -1)
+            state = self._states_of(label, member, start)
+            if self.frequency.size:
+                value = self.sensitive[self.cell[waiting], 0]
+                waiting = waiting[np.argsort(-np.bincount(value)[value], kind="stable")]
+            begin, candidate = self._near(waiting, member[start], state, size)
+            sensitive = np.ascontiguousarray(self.sensitive[self.cell]) if self.frequency.size else self.sensitive[:0]
+            head = member[start].copy()
+            order = np.lexsort((size, *state.T, prices(self.slots, state)))
+            while waiting.size:
+                done = insert(self.slots, self.leaf, self.cell, sensitive, self.frequency, self.rules, head, following,
+                              size, state, order, waiting, begin, candidate)  # fmt: skip
+                if begin.size == 0 or done.all():
+                    waiting = waiting[~done]
+                    break
+                waiting = waiting[~done]
+                begin, candidate = np.zeros(0, np.int64), np.zeros(0, np.int64)
+            for_head = head.copy()
+            while (for_head >= 0).any():
+                at = np.flatnonzero(for_head >= 0)
+                group[for_head[at]] = at
+                for_head[at] = following[for_head[at]]
+        if waiting.size:
+            group = self._pool(group, waiting)
+        return np.unique(group, return_inverse=True)[1].reshape(-1)
+
+    def _states_of(self, label: np.ndarray, member: np.ndarray, start: np.ndarray) -> np.ndarray:
+        out = np.full(self.cell.size, -1, np.int64)
+        out[member] = label
+        return self.states(out)
+
+    def _near(
+        self, waiting: np.ndarray, someone: np.ndarray, state: np.ndarray, size: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Candidate groups for each waiting row: all, or if that is too many, neighbours in several sorted orders."""
+        none = np.zeros(0, np.int64)
+        if waiting.size * someone.size <= 60_000_000:
+            return none, none
+        quasi = self.histogram.quasi
+        d, each = quasi.shape[1], 24
+        found = []
+        both = np.concatenate([quasi[self.cell[someone]], quasi[self.cell[waiting]]])
+        sizes = np.array(self.histogram.quasi_sizes)
+        by_size = np.argsort(sizes, kind="stable")
+        for turn in range(min(d, 8)):
+            columns = np.roll(by_size, -turn)
+            order = np.argsort(mixed_radix(both[:, columns], [int(z) for z in sizes[columns]]), kind="stable")
+            group_at = np.flatnonzero(order < someone.size)
+            where = np.empty(both.shape[0], np.int64)
+            where[order] = np.arange(order.size)
+            middle = np.searchsorted(group_at, where[someone.size :])
+            near = np.clip(middle[:, None] + np.arange(-each, each)[None, :], 0, group_at.size - 1)
+            found.append(order[group_at[near]])
+        candidate = np.sort(np.concatenate(found, axis=1), axis=1)
+        start = np.arange(waiting.size + 1) * candidate.shape[1]
+        return start, candidate.reshape(-1)
+
+    def _pool(self, group: np.ndarray, waiting: np.ndarray) -> np.ndarray:
+        """Group -1 made eligible by the fewest whole groups of a fixed order, found by bisection."""
+        groups = int(group.max(initial=-1)) + 1
+        if not groups:
+            return self.cut(np.zeros_like(group))
+        crowded = np.zeros(self.cell.size, bool)
+        for j in range(self.frequency.size):
+            value = self.sensitive[self.cell, j]
+            held = np.bincount(value[waiting], minlength=int(value.max()) + 1)
+            crowded |= (held == held.max())[value]
+        inside = group >= 0
+        size = np.bincount(group[inside], minlength=groups)
+        share = np.bincount(group[inside], weights=crowded[inside], minlength=groups) / np.maximum(size, 1)
+        rank = np.empty(groups, np.int64)
+        rank[np.lexsort((size, share))] = np.arange(groups)
+        place = np.where(inside, rank[np.maximum(group, 0)], -1)
+        low, high = 0, groups
+        while low < high:
+            middle = (low + high) // 2
+            if self.eligible(np.where(place < middle, 0, -1), 1)[0]:
+                high = middle
+            else:
+                low = middle + 1
+        pooled = self.cut(np.where(place < low, 0, -1))
+        return np.where(pooled >= 0, pooled + groups, group)
+
+
+def encode(recoding: Recoding, histogram: Histogram) -> tuple[Slots, np.ndarray]:
+    """The recoding as slots, and the slots of every cell int64[m, t]."""
+    kind: list[int] = []
+    base: list[int] = []
+    table: list[int] = []
+    width: list[int] = []
+    unit: list[float] = []
+    parents, losses, tables, pairs, leaves = [], [], [], [], []
+    at = tables_at = 0
+    for j, column in enumerate(recoding.columns):
+        code = histogram.quasi[:, j].astype(np.int64)
+        size = max(column.size, 1)
+        if column.kind == "set":
+            for first in range(0, size, 60):
+                here = (code >= first) & (code < first + 60)
+                leaves.append(np.where(here, np.int64(1) << np.where(here, code - first, 0), 0))
+                kind, base, table, width = [*kind, 2], [*base, 0], [*table, 0], [*width, 0]
+                unit.append(column.weight / max(size - 1, 1))
+            continue
+        base.append(at)
+        if column.kind == "range":
+            leaves.append(code | (code << 32))
+            kind, table, width = [*kind, 3], [*table, 0], [*width, 0]
+            unit.append(column.weight / column.span)
+            parents.append(np.zeros(size, np.int32))
+            losses.append(column.position if column.position.size else np.zeros(size))
+            at += size
+            continue
+        parent, loss, of = tree(column)
+        leaves.append(of[code])
+        unit.append(1.0)
+        nodes = parent.size
+        width.append(nodes)
+        small = nodes <= 400
+        kind.append(0 if small else 1)
+        table.append(tables_at if small else 0)
+        if small:
+            tables.append(ancestors(parent).reshape(-1))
+            pairs.append(loss[tables[-1]])
+            tables_at += nodes * nodes
+        parents.append(parent)
+        losses.append(loss)
+        at += nodes
+    none = np.zeros(0)
+    slots = Slots(
+        kind=np.array(kind, np.int64),
+        base=np.array(base, np.int64),
+        parent=np.concatenate([none, *parents]).astype(np.int32),
+        loss=np.concatenate([none, *losses]),
+        table=np.array(table, np.int64),
+        width=np.array(width, np.int64),
+        ancestor=np.concatenate([none, *tables]).astype(np.int16),
+        pair=np.concatenate([none, *pairs]),
+        unit=np.array(unit),
+    )
+    leaf = np.stack(leaves, axis=1) if leaves else np.zeros((histogram.cells, 0), np.int64)
+    return slots, np.ascontiguousarray(leaf, dtype=np.int64)
+
+
+def tree(column: ColumnRecoding) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Nodes of a levels column numbered level by level: parent int32, loss float64, node of each code int64[size].
+
+    Levels above the ceiling cost FORBIDDEN; so does a root added above a hierarchy that has none.
+    """
+    of, first, loss = [], [], []
+    total = 0
+    for level in range(column.levels):
+        names, at, inverse = np.unique(column.node[level], return_index=True, return_inverse=True)
+        of.append(inverse.reshape(-1) + total)
+        first.append(at)
+        loss.append(
+            column.loss[level][at] * column.weight + (FORBIDDEN if level > column.ceiling else 0.0) * np.ones(at.size)
+        )
+        total += names.size
+    if first and first[-1].size > 1:
+        of.append(np.full(column.size, total))
+        first.append(np.zeros(1, np.int64))
+        loss.append(np.full(1, FORBIDDEN))
+        total += 1
+    parent = np.concatenate([high[at] for high, at in zip([*of[1:], of[-1]], first, strict=True)])
+    return parent.astype(np.int32), np.concatenate(loss), of[0].astype(np.int64)
+
+
+def ancestors(parent: np.ndarray) -> np.ndarray:
+    """Lowest common ancestor of every pair of nodes of a tree numbered level by level, int16[n, n]."""
+    n = parent.size
+    a, b = np.meshgrid(np.arange(n), np.arange(n), indexing="ij")
+    while (a != b).any():
+        a, b = np.where(a < b, parent[a], a), np.where(b < a, parent[b], b)
+    return a.astype(np.int16)

@@ -1,0 +1,232 @@
+"""Where a sensitive value is scarce: a start led by how hard each row is to serve, and rows lent to open new groups.
+
+A group needs a row of a value other than the common ones, and such rows are few where the others are many.  So the
+order in which groups are made decides the loss: rows that must lose much go first, together with the scarce row that
+suits them best.  Later, dear groups stay large because each has a single scarce row; what helps is a row lent by a
+group that has two (*lend and open*), which the neighbourhood search cannot find, for it never adds a group to a
+neighbourhood that has no scarce row to spare.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+
+from shoal.model.task import Task
+from shoal.problems.interrupts import flag
+from shoal.problems.tables.search.bounds import Sweeper
+from shoal.problems.tables.search.certified import Told
+from shoal.problems.tables.search.lattice import ENUMERATED, Lattice
+from shoal.problems.tables.search.near_graph import neighbour_graph
+from shoal.problems.tables.search.neighborhood import looks, search, steps_of
+from shoal.problems.tables.search.priced_cascade import guided
+from shoal.problems.tables.search.row_groups import Rows
+
+LEAD = 2.0  # how much the prices of common values count
+ROUGH = (-1.2, 0.2, 0.7)  # loss per row above these prices that is accepted, in mean prices
+COARSE = (-2.4, -1.2, -0.5, 0.0, 0.7)
+FINE = (-3.6, -2.4, -1.8, -1.2, -0.8, -0.5, -0.25, 0.0, 0.25, 0.7)
+VISITS = (8_000_000, 20_000_000, 200_000_000)  # cells times lattice nodes, by the time there is
+MOST = 48  # rows of a new group
+LIST = 48  # rows near a seed that are considered
+PULL = 0.5  # of what a row costs now: how far dear rows are preferred to near ones
+PART = 64  # seeds per turn of a core
+LOOKS = 30_000_000  # pairs of seed and row in one round of lending
+ROUNDS = 4  # of lending and searching, where the search is counted in steps
+SHARE = 6.0  # seconds of search per second of lending
+PAIRS = 300_000_000  # pairs of a row to settle and a group, beyond which only near groups are asked
+BATCH = 2000  # rows settled between two looks at all groups
+WIDTH = 8  # groups remembered for each of them
+
+
+def alternate(
+    task: Task,
+    rows: Rows,
+    group: np.ndarray,
+    *,
+    deadline: float | None = None,
+    steps: int | None = None,
+    near: np.ndarray | None = None,
+) -> tuple[np.ndarray, Told]:
+    """Lend and open, search, and again; a grouping not dearer than the one given, as ``improve.search`` returns it.
+
+    Counted in steps the rounds are always the same; against the clock lending takes about a seventh of the time.
+    """
+    told = Told(stopped="steps" if deadline is None else "seconds")
+    n = group.size
+    if steps is None:
+        steps = steps_of(task)
+    if not n or (deadline is None and not steps):
+        return group, told
+    if near is None:
+        near = neighbour_graph(rows, task.seed, looks(rows, deadline, steps))
+    scarce = _seeds(rows, np.random.default_rng([task.seed, 11]))
+    each = max(1, LOOKS // n)
+    turn, wait = 0, SHARE
+    while True:
+        began = time.monotonic()
+        if deadline is not None and began >= deadline:
+            break
+        seeds = np.take(scarce, np.arange(turn * each, turn * each + min(each, scarce.size)), mode="wrap")
+        before = time.monotonic()
+        group, opened = lend(rows, group, seeds, shift=turn * 7919, until=deadline)
+        spent = time.monotonic() - before
+        here = replace(task, seed=task.seed + 1_000_003 * turn)
+        if deadline is None:
+            group, part = search(here, rows, group, near=near,
+                                 steps=steps // ROUNDS + (turn < steps % ROUNDS))  # fmt: skip
+        else:
+            stop = min(deadline, time.monotonic() + max(wait * spent, 1.0))
+            group, part = search(here, rows, group, deadline=stop, near=near)
+            wait = SHARE if opened else min(2 * wait, 60.0)
+        told.steps += part.steps
+        told.rounds += part.rounds
+        turn += 1
+        if deadline is None and turn == ROUNDS:
+            break
+    return group, told
+
+
+def scarce_start(
+    task: Task, rows: Rows, prices: np.ndarray | None, common: np.ndarray, until: float | None = None
+) -> np.ndarray | None:
+    """A group for every row, int64[n], from a cascade led by how much rows must lose; None as for ``guided``.
+
+    prices  float64[m]  per cell the loss of its cheapest node, found here where the bounds had no time or use for it
+    common  bool[v]     which sensitive values are not scarce (``cascade.scarcity``)
+    until   clock reading; with little time fewer nodes are visited
+
+    Every group needs a scarce row, so the others are what is served: their prices are doubled, which lets the hardest
+    choose first.  Doubled prices prove nothing; they only set the order.
+    """
+    left = np.inf if until is None else until - time.monotonic()
+    lattice = Lattice.of(task.recoding)
+    if lattice.nodes > ENUMERATED:
+        return None
+    if prices is None:
+        prices = Sweeper(task, lattice, LOOKS * 10).run(0, np.zeros(0), np.zeros(0, bool), until)
+        if prices is None or not np.isfinite(prices).all():
+            return None
+    small = int(np.searchsorted((3, 20), left))
+    lead = np.where(common[rows.sensitive[:, 0]], LEAD, 1.0) * prices
+    unit = float(prices @ task.histogram.count) / max(task.histogram.rows, 1)
+    return guided(
+        task, rows, lead, until, allowances=[unit * a for a in (ROUGH, COARSE, FINE)[small]],
+        most=max(1, VISITS[small] // max(task.histogram.cells, 1)),
+        finish=lambda group: settle(rows, group),
+    )  # fmt: skip
+
+
+def _seeds(rows: Rows, random: np.random.Generator) -> np.ndarray:
+    """The rows of all values but the most frequent one of the first sensitive column, shuffled."""
+    if not rows.frequency.size:
+        return random.permutation(rows.cell.size)
+    value = rows.sensitive[rows.cell, 0]
+    return random.permutation(np.flatnonzero(value != np.bincount(value).argmax()))
+
+
+def lend(
+    rows: Rows, group: np.ndarray, seeds: np.ndarray, *, shift: int = 0, until: float | None = None, most: int = MOST
+) -> tuple[np.ndarray, int]:
+    """New groups opened around some rows where that lowers the loss: (a group for every row, how many were opened).
+
+    group  int64[n]  every one eligible;  seeds int64[r] rows to try: those their group cannot do without are left
+    until  clock reading after which no more proposals are made
+    The result does not depend on the number of cores.  O(r n) time for r seeds.
+    """
+    from shoal.kernels.tables.neighborhood import prices
+    from shoal.kernels.tables.scarce_values import carry_out, propose, spare
+
+    n = group.size
+    if not n or not seeds.size:
+        return group, 0
+    leaf, value = _rows(rows)
+    group = np.unique(group, return_inverse=True)[1].reshape(-1)
+    member = np.argsort(group, kind="stable")
+    size = np.bincount(group)
+    start = np.concatenate([[0], np.cumsum(size)])
+    state = rows.states(group)
+    price = prices(rows.slots, state)
+    free = np.ones(n, bool)
+    need = (rows.k, rows.frequency, rows.distinct)
+    spare(value, start, member, *need, free)
+    seeds = seeds[free[seeds]]
+    out = np.empty((seeds.size, max(most, *need[1], *need[2], rows.k) if rows.frequency.size else max(most, rows.k)),
+                   np.int64)  # fmt: skip
+    many, gain = np.zeros(seeds.size, np.int64), np.zeros(seeds.size)
+
+    stop = flag()
+
+    def one(first: int) -> None:
+        part = slice(first, first + PART)
+        if not stop.is_set() and (until is None or time.monotonic() < until):
+            propose(rows.slots, leaf, value, group, start, member, price, free, *need, seeds[part], PULL, shift % n,
+                    LIST, out[part], many[part], gain[part])  # fmt: skip
+
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        list(pool.map(one, range(0, seeds.size, PART)))
+    order = np.lexsort((np.arange(seeds.size), -gain))
+    order = order[many[order] > 0]
+    room = size.size + order.size
+    head, following = np.full(room, -1, np.int64), np.full(n, -1, np.int64)
+    head[: size.size] = member[start[:-1]]
+    following[member[:-1]] = np.where(np.diff(group[member]) == 0, member[1:], -1)
+    sizes, states, paid = np.zeros(room, np.int64), np.zeros((room, leaf.shape[1]), np.int64), np.zeros(room)
+    sizes[: size.size], states[: size.size], paid[: size.size] = size, state, price
+    opened = carry_out(rows.slots, leaf, value, group, head, following, sizes, states, paid, *need, order, out, many)
+    return group, int(opened)
+
+
+def settle(rows: Rows, group: np.ndarray) -> np.ndarray:
+    """Every row labelled -1 put where the loss rises least, labels from 0 without gaps; for many rows left over.
+
+    Only for requirements that a group goes on to meet whatever joins it: distinct values, no frequencies.  Unlike
+    ``Rows.place`` the groups are looked over for many rows at once, on all cores, and each row then chooses among the
+    few that were cheapest.  O(rows left * groups).
+    """
+    from shoal.kernels.tables.neighborhood import prices
+    from shoal.kernels.tables.scarce_values import cheapest
+    from shoal.kernels.tables.scarce_values import settle as kernel
+
+    inside, waiting = np.flatnonzero(group >= 0), np.flatnonzero(group < 0)
+    if not inside.size or not waiting.size:
+        return rows.place(group)
+    names, label = np.unique(group[inside], return_inverse=True)
+    if waiting.size * names.size > PAIRS:
+        return rows.place(group)
+    group = np.full(group.size, -1, np.int64)
+    group[inside] = label.reshape(-1)
+    leaf, value = _rows(rows)
+    state = rows.states(group)
+    size = np.bincount(group[inside])
+    price = prices(rows.slots, state)
+    if value.shape[1]:
+        held = value[waiting, 0]
+        waiting = waiting[np.argsort(-np.bincount(held)[held], kind="stable")]
+    workers = os.cpu_count() or 1
+    step, stop = -(-BATCH // 8), flag()
+    with ThreadPoolExecutor(workers) as pool:
+        for first in range(0, waiting.size, BATCH):
+            part = waiting[first : first + BATCH]
+            order = np.lexsort((size, *state.T, price))  # of groups that publish alike the smallest rises least
+            order = order[np.append(True, np.diff(state[order], axis=0).any(axis=1))]
+            found = np.full((part.size, WIDTH), -1, np.int64)
+
+            def one(a: int, part: np.ndarray = part, order: np.ndarray = order, found: np.ndarray = found) -> None:
+                if not stop.is_set():
+                    cheapest(rows.slots, leaf, part[a : a + step], state, size, price, order, found[a : a + step])
+
+            list(pool.map(one, range(0, part.size, step)))
+            kernel(rows.slots, leaf, part, found, group, state, size, price)
+    return group
+
+
+def _rows(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+    """Slots int64[n, t] and sensitive values int64[n, s], numbered from 0, of every row."""
+    value = [np.unique(column, return_inverse=True)[1].reshape(-1) for column in rows.sensitive.T]
+    codes = np.stack(value, axis=1) if value else np.zeros((rows.sensitive.shape[0], 0), np.int64)
+    return np.ascontiguousarray(rows.leaf[rows.cell]), np.ascontiguousarray(codes[rows.cell].astype(np.int64))

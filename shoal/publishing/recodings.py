@@ -1,0 +1,137 @@
+"""How each quasi-identifier of a table is recoded: read, built, or generated from the table's own counts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from shoal.engines.codes import Coded
+from shoal.engines.frames import Counted
+from shoal.errors import InputError, PolicyError
+from shoal.model.histogram import Histogram
+from shoal.model.partition import Partition
+from shoal.model.policy import GENERATED, PLACE, Policy
+from shoal.model.recoding import ColumnRecoding, Published, Recoding
+from shoal.model.task import Grouping
+
+Labels = Sequence[Sequence[str]] | None
+
+
+def recodings(
+    asked: Policy, counted: Counted, texts: list[list[str | None]], smallest: int
+) -> tuple[Recoding, list[Labels]]:
+    """One ColumnRecoding per quasi-identifier, and the labels of its levels from 1 on.
+
+    texts     per column, the text of every code
+    smallest  the least rows a group can have; generated levels hold at least this many rows, then 4, 16, ... times that
+    """
+    columns: list[ColumnRecoding] = []
+    labels: list[Labels] = []
+    for j, (column, values) in enumerate(zip(counted.quasi, texts, strict=True)):
+        weight = float(asked.weights.get(column.name, 1.0))
+        ceiling = asked.max_level.get(column.name)
+        if asked.publish == "hierarchy" and column.name in asked.hierarchies:
+            from shoal.model.hierarchy import Hierarchy
+
+            source = asked.hierarchies[column.name]
+            if isinstance(source, str) and source in GENERATED:
+                held = np.bincount(
+                    counted.histogram.quasi[:, j], weights=counted.histogram.count, minlength=column.size
+                ).astype(np.int64)
+                source = _generate(source, column, values, held, smallest, asked.coordinates)
+            found = Hierarchy.of(source).resolve(values, column.name)
+            columns.append(ColumnRecoding.tree(found.node, weight, ceiling))
+            labels.append(found.labels[1:])
+            continue
+        labels.append(None)
+        if asked.publish == "ranges":
+            position = column.positions()
+            columns.append(
+                ColumnRecoding.set(column.size, weight) if position is None else ColumnRecoding.range(position, weight)
+            )
+        else:
+            plain = ColumnRecoding.stars(column.size, weight)
+            columns.append(plain if ceiling is None else replace(plain, ceiling=min(ceiling, 1)))
+    stars_only = asked.publish == "stars" and not asked.weights
+    return Recoding(tuple(columns), "stars" if stars_only else "ncp"), labels
+
+
+def _generate(
+    kind: str,
+    column: Coded,
+    values: list[str | None],
+    held: np.ndarray,
+    smallest: int,
+    coordinates: tuple[str, str] | None,
+) -> list[list[str]]:
+    """Rows of a hierarchy made from the table's counts: groups of at least ``smallest`` rows, then 4, 16, ... times.
+
+    coordinates  names of the columns behind a place: longitude and latitude are tiled with the date line as no border
+    """
+    present = [i for i, text in enumerate(values) if text is not None]
+    counts = held[present]
+    ks: list[int] = []
+    k = max(smallest, 2)
+    while k <= int(counts.sum()) // 2 and len(ks) < 12:
+        ks.append(k)
+        k *= 4
+    ks = ks or [max(smallest, 2)]
+    if kind == "labels":
+        from shoal.problems.labels import levels as label_levels
+
+        return label_levels([values[i] for i in present], counts, ks)
+    if kind == "intervals":
+        from shoal.problems.intervals import levels as interval_levels
+
+        position = column.positions()
+        if position is None:
+            raise PolicyError(
+                f"hierarchies[{column.name!r}] = 'intervals' needs numbers or dates; use 'labels' for unordered values"
+            )
+        rows = interval_levels([position[i] for i in present], counts, ks)
+        return [[str(values[i]), *row[1:]] for i, row in zip(present, rows, strict=True)]
+    from shoal.problems.tiles import kind_of
+    from shoal.problems.tiles import levels as tile_levels
+
+    points = np.array([_place(str(values[i]), column.name) for i in present])
+    found = tile_levels(points, ks, counts, coordinates=kind_of(*coordinates) if coordinates else "projected")
+    shown = found.labels
+    return [[str(values[i]), *shown[p]] for i, p in zip(present, found.inverse.tolist(), strict=True)]
+
+
+def _place(text: str, column: str) -> tuple[float, float]:
+    """The two numbers of a place "x y"; InputError when they are not."""
+    x, _, y = text.partition(" ")
+    try:
+        point = float(x), float(y)
+    except ValueError:
+        raise InputError(f"column {column!r} does not hold two numbers in every row; repair the coordinates") from None
+    if not np.isfinite(point).all():
+        raise InputError(f"column {column!r} holds a coordinate that is not finite; repair it")
+    return point
+
+
+def with_place(table: Any, coordinates: tuple[str, str]) -> Any:
+    """A table in which the two coordinate columns are one column ``PLACE``, "x y"."""
+    if not hasattr(table, "joined"):
+        raise PolicyError("coordinates are tiled in memory; read the table with the Polars engine")
+    return table.joined(coordinates, PLACE)
+
+
+def one_level_per_column(
+    grouping: Grouping, histogram: Histogram, partition: Partition, recoding: Recoding
+) -> tuple[Grouping, Published]:
+    """A global recoding as it is published, its certificate counting what that costs.
+
+    The bound stays that of all releases; ``uniform_bound`` among the details is that of one level per column.
+    """
+    from shoal.problems.tables.others.global_recoding import published
+
+    facts = dict(grouping.certificate.details)
+    if "levels" not in facts:
+        raise PolicyError(f"method {grouping.method!r} does not take one level per column; leave the method out")
+    certificate = replace(grouping.certificate, cost=facts["uniform_cost"])
+    return replace(grouping, certificate=certificate), published(histogram, recoding, partition, facts["levels"])

@@ -1,0 +1,327 @@
+"""A release: the published table, its certificate and its audit; written whole and verified, or not at all."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import json
+import platform
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from shoal.engines.carried import Carried
+from shoal.engines.expected import Expected
+from shoal.errors import VerificationError
+from shoal.judge.file import refuse_other
+from shoal.model.audit import Audit, finite
+from shoal.model.certificate import Certificate
+from shoal.model.policy import Policy
+from shoal.model.privacy import PrivacyModel
+from shoal.version import __version__
+
+
+def audit_table(table: Any, policy: Policy, threshold: float, models: Sequence[PrivacyModel]) -> Audit:
+    """Judge an opened table: only the named columns leave the engine."""
+    from shoal.judge.privacy import judge
+
+    names = [*policy.grouped, *policy.sensitive]
+    if hasattr(table, "polars"):
+        frame = table.polars(names)
+    else:
+        frame = table.frame.select(names).collect(backend="polars").to_native()
+    return judge(frame, policy.grouped, policy.sensitive, models, threshold)
+
+
+RECORDED = ("groups", "smallest_group", "privacy", "loss", "stars", "changed", "carried", "method")
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """What may be published, with what it cost.
+
+    table        the same kind of frame as came in (a path gives Polars)
+    certificate  cost, lower bound and the theorem behind each
+    cost         {"stars", "suppressed_tuples", "ncp"}; ``loss`` has the other measures too, ``measure`` computes them
+    groups       number of classes of rows published alike; rows: number of rows
+    stars        per quasi-identifier, the number of starred cells; changed: of cells published coarser
+    before       privacy of the table as it came
+    carried      the columns carried along, and how many rows they single out
+    expected     what must stand in the table, from the partition alone; order: where the row order comes from
+    """
+
+    table: Any
+    policy: Policy
+    certificate: Certificate
+    method: str
+    attempts: tuple[Mapping[str, Any], ...]
+    cost: Mapping[str, float]
+    measure: Callable[[], Mapping[str, float]]
+    groups: int
+    rows: int
+    stars: Mapping[str, int]
+    changed: Mapping[str, int]
+    published: Mapping[str, frozenset[str | None]]
+    before: Mapping[str, Any]
+    from_path: str | None
+    separator: str | None
+    expected: Expected = field(repr=False)
+    order: str
+    carried: Carried = field(default_factory=Carried)
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @cached_property
+    def audit(self) -> Audit:
+        """The published table judged by code that shares nothing with what made it."""
+        from shoal.engines.open import open_table
+
+        clock = time.perf_counter()
+        opened = open_table(self.table)
+        found = audit_table(opened, self.policy, 0.2, self.policy.privacy)
+        refuse_other(self.expected.counts(), opened.counts([*self.policy.grouped, *self.policy.sensitive]))
+        self.seconds["verify"] = time.perf_counter() - clock
+        return found
+
+    @cached_property
+    def loss(self) -> Mapping[str, float]:
+        """Every loss measure by its name; computed when first asked for."""
+        return {**self.measure(), **self.cost}
+
+    def check(self) -> None:
+        """VerificationError unless the published table meets every model asked for, and is what was decided.
+
+        Every tuple of published and sensitive values stands there in as many rows as the partition says.
+        """
+        self._accept(self.audit)
+
+    def _accept(self, audit: Audit) -> None:
+        if audit.rows != self.rows:
+            raise VerificationError(f"the release has {audit.rows} rows, the table {self.rows}; nothing was published")
+        for found in audit.checks:
+            if not found.passes:
+                where = f" in column {found.column!r}" if found.column else ""
+                raise VerificationError(
+                    f"the release reaches only {found.level} where {found.model} asked for {dict(found.asked)}{where}; "
+                    "nothing was published. This is a defect of shoal: please report it"
+                )
+
+    def write(
+        self,
+        path: str | Path,
+        certificate: str | Path | None = None,
+        *,
+        sign: str | Path | None = None,
+        overwrite: bool = True,
+    ) -> Path:
+        """Write the table by the file's ending, verified on the bytes written, and its certificate beside it.
+
+        path         CSV (also .gz), Parquet or Excel
+        certificate  a JSON file; RELEASE.certificate.json when None
+        sign         file of a private key, see ``shoal keygen``; its owner vouches for the whole certificate
+        overwrite    False: refuse to replace files that exist
+
+        Both files appear under their names only after the judge has read the table back; raises VerificationError
+        otherwise, and then what was there before is still there.  Returns the certificate's path.
+        """
+        from shoal.engines.atomic import Piece, publish_together
+        from shoal.engines.store import store
+        from shoal.engines.targets import JSON, TABLE, check_outputs, check_place
+        from shoal.judge.file import seal
+        from shoal.publishing import signing
+
+        path = Path(path)
+        check_place(path)
+        beside = certificate_path(path) if certificate is None else Path(certificate)
+        closed = check_outputs([(path, TABLE), (beside, JSON)], [*self._read(), sign], overwrite=overwrite)
+        if sign is not None:
+            signing.private_key(sign)  # refused before any work
+        clock = time.perf_counter()
+        content, shown, text = self._content(path)
+        facts: dict[str, Any] = {}
+        if shown != dict(self.stars):
+            facts["starred_as_missing"] = [name for name, count in self.stars.items() if count != shown[name]]
+
+        def fill(temporary: Path) -> None:
+            nonlocal clock
+            store(content, temporary, self._separator(path))
+            self.seconds["write"] = time.perf_counter() - clock
+            clock = time.perf_counter()
+
+        def judge_bytes(temporary: Path) -> None:
+            audit, facts["sha256"], facts["bytes"] = self._judge_file(temporary, self._separator(path), shown, text)
+            self._accept(audit)
+            self.__dict__["audit"] = audit
+            self.seconds["verify"] = time.perf_counter() - clock
+
+        def certify(temporary: Path) -> None:
+            record = json.loads(json.dumps(self.record(path, facts), default=str))
+            record["seal"] = seal(record)
+            if sign is not None:
+                record = signing.sign(record, sign)
+            text = json.dumps(record, indent=2, ensure_ascii=False)
+            temporary.write_text(text + "\n", encoding="utf-8")
+
+        publish_together([Piece(path, fill, judge_bytes), Piece(beside, certify)], closed=closed)
+        return beside
+
+    def _read(self) -> list[str | Path]:
+        """Every file the release was made from."""
+        given = (self.from_path, *self.policy.files)
+        return [p for p in given if p is not None]
+
+    def _content(self, path: Path) -> tuple[pl.DataFrame, dict[str, int], Collection[str]]:
+        """The table as the file can hold it, the stars each quasi-identifier then shows, and what stands as text."""
+        from shoal.engines.columns import starred_text
+        from shoal.engines.files import kind_of
+        from shoal.engines.open import open_table
+        from shoal.engines.store import text_in_excel
+
+        frame = open_table(self.table)
+        content = (
+            frame.polars(frame.columns)
+            if hasattr(frame, "polars")
+            else frame.frame.collect(backend="polars").to_native()
+        )
+        kind = kind_of(path)
+        if kind == "csv":
+            told, shown = starred_text(content, self.stars, self.published, self.policy.star, self.policy.sensitive)
+            return told, shown, content.columns
+        if kind == "parquet":
+            return content, dict(self.stars), ()
+        bare = content.height and content.select(pl.all_horizontal(pl.all().is_null())).to_series().any()
+        as_text = {c.name for c in content if text_in_excel(c)}
+        hidden = {
+            name: count
+            for name, count in self.stars.items()
+            if count and (bare or name in as_text or not content[name].count())
+        }
+        content, shown = starred_text(content, hidden, self.published, self.policy.star)
+        return content, dict(self.stars) | shown, as_text | set(hidden)
+
+    def _separator(self, path: Path) -> str:
+        """As in the table that came, if the new file is not of another kind."""
+        from shoal.engines.store import usual_separator
+
+        usual = usual_separator(path)
+        return usual if usual != "," else self.separator or usual
+
+    def _judge_file(
+        self, path: Path, separator: str, stars: Mapping[str, int], text: Collection[str]
+    ) -> tuple[Audit, str, int]:
+        """Read the bytes again: privacy, stars, and that every published tuple stands there as often as decided."""
+        from shoal.judge.file import judge_release
+
+        blank = [name for name, count in self.stars.items() if count != stars[name]]
+        return judge_release(
+            path,
+            self.policy.grouped,
+            self.policy.sensitive,
+            self.policy.privacy,
+            star=self.policy.star,
+            stars=stars,
+            expected=self.expected.counts(text=text, blank=blank),
+            orders=self.orders,
+            separator=separator,
+        )
+
+    @property
+    def orders(self) -> dict[str, list[str]]:
+        """Values of each sensitive column that has an order of its own, from lowest to highest."""
+        return {c.name: [t for t in c.texts() if t is not None] for c in self.expected.sensitive if c.ordered}
+
+    def report(self, path: str | Path, *, overwrite: bool = True) -> Path:
+        """One self-contained HTML page that opens offline; overwrite=False refuses to replace a file."""
+        from shoal.engines.atomic import publish_text
+        from shoal.engines.targets import PAGE, check_outputs
+        from shoal.report.page import page
+
+        path = Path(path)
+        closed = check_outputs([(path, PAGE)], self._read(), overwrite=overwrite)
+        text = page(
+            {**self.as_dict(), "loss": dict(self.loss)}, self.audit.as_dict(), self.policy.describe(), dict(self.before)
+        )
+        publish_text(path, text, closed=closed)
+        return path
+
+    def privacy(self) -> dict[str, Any]:
+        """Level reached by each model asked for; several sensitive columns: the weakest."""
+        out: dict[str, Any] = {}
+        weaker_of = {model.short: model.weaker for model in self.policy.privacy}
+        for found in self.audit.checks:
+            weaker = weaker_of[found.short]
+            known = out.get(found.short)
+            level = finite(found.level)
+            out[found.short] = level if known is None or level is None else weaker(known, level)
+        if "k" not in out:
+            out["k"] = self.audit.k
+        return out
+
+    def as_dict(self) -> dict[str, Any]:
+        """The facts of ``--json``: plain values only."""
+        return {
+            "rows": self.rows,
+            "groups": self.audit.classes,
+            "smallest_group": self.audit.smallest_class,
+            "privacy": self.privacy(),
+            "loss": dict(self.cost),
+            "stars": dict(self.stars),
+            "changed": dict(self.changed),
+            "carried": self.carried.as_dict(),
+            "certificate": self.certificate.as_dict(),
+            "method": self.method,
+            "attempts": [dict(a) for a in self.attempts],
+            "seconds": {k: round(v, 4) for k, v in self.seconds.items()},
+        }
+
+    def record(self, path: Path, facts: Mapping[str, Any]) -> dict[str, Any]:
+        """What the certificate file holds."""
+        inside = self.as_dict()
+        return {
+            "format": 1,
+            "made_by": {
+                "shoal": __version__,
+                "python": platform.python_version(),
+                "polars": pl.__version__,
+            },
+            "made_at": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+            "release": {"file": path.name, "rows": self.rows, **facts},
+            "policy": self.policy.describe(),
+            "hierarchies": self._hierarchies(),
+            "shuffled": not self.policy.keep_order,
+            "order": self.order,
+            "orders": self.orders,
+            "missing_values": "a missing value is a value of its own, never a wildcard",
+            **{k: inside[k] for k in RECORDED},
+            "separator": self._separator(path),
+            "certificate": inside["certificate"],
+        }
+
+    def _hierarchies(self) -> dict[str, dict[str, str]]:
+        """SHA-256 of every hierarchy's content as it was given; generated ones are left out."""
+        from shoal.model.hierarchy import Hierarchy
+        from shoal.model.policy import GENERATED
+        from shoal.model.record import digest
+
+        given = {n: h for n, h in self.policy.hierarchies.items() if not (isinstance(h, str) and h in GENERATED)}
+        return {name: {"sha256": digest(Hierarchy.of(source))} for name, source in given.items()}
+
+
+def certificate_path(path: Path) -> Path:
+    """release.csv -> release.certificate.json, beside it."""
+    name = path.name
+    for ending in (".csv.gz", ".tsv.gz", path.suffix):
+        if ending and name.lower().endswith(ending):
+            name = name[: -len(ending)]
+            break
+    return path.with_name(f"{name}.certificate.json")
+
+
+def file_hash(path: str | Path) -> str:
+    """SHA-256 of a file's bytes, in hexadecimal."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,379 @@
+"""Recheck a release: without the original what it shows by itself, with the original everything."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from shoal.errors import CertificateError, InputError, PolicyError, VerificationError
+from shoal.judge.file import judge_release, read_release, seal
+from shoal.judge.finding import CONSISTENT, RECOMPUTED, STATED, Finding
+from shoal.judge.original import Stated, compare
+from shoal.model.audit import Audit
+from shoal.model.certificate import Certificate
+from shoal.model.hierarchy import Hierarchy
+from shoal.model.policy import GENERATED, PLACE, PUBLISH, Policy
+from shoal.model.record import digest, read_json, source_of
+
+PARTS = {"release", "policy", "certificate", "stars", "changed", "loss", "privacy", "groups", "smallest_group"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """What ``verify`` found.
+
+    holds     every line of ``findings`` holds
+    findings  ``Finding``s: (what was checked, whether it holds, a sentence, how that is known)
+    audit     the release judged by its own rows
+    """
+
+    holds: bool
+    findings: tuple[Finding, ...]
+    audit: Audit
+    certificate: Certificate
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return {
+            "holds": self.holds,
+            "findings": [{"check": f.check, "holds": f.holds, "found": f.found, "how": f.how} for f in self.findings],
+            "audit": self.audit.as_dict(),
+            "certificate": self.certificate.as_dict(),
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Record:
+    """A certificate file, every part of the form it should have."""
+
+    raw: Mapping[str, Any]
+    policy: Policy
+    stated: Certificate
+    ratio: float | None
+    said: Stated
+    sha256: str
+    rows: int
+    groups: int
+    smallest: int
+    levels: Mapping[str, float | None]
+    separator: str | None
+    orders: Mapping[str, list[str]]  # of sensitive columns with an order of their own
+    hierarchies: Mapping[str, tuple[str, str | None]]  # column -> name of its source, hash
+
+
+def read_record(path: str | Path) -> dict[str, Any]:
+    """The certificate file written beside a release; InputError when it is not one."""
+    path = Path(path)
+    record = read_json(path)
+    if not set(record) >= PARTS:
+        if "certificate" in record or "lower_bound" in record:
+            raise InputError(
+                f"{path.name!r} is a certificate, but not one of a release of a table: shoal verify reads those that "
+                "shoal anonymize writes"
+            )
+        raise InputError(f"{path.name!r} is not a certificate file of shoal (no release, policy, stars or certificate)")
+    return record
+
+
+def _stale(path: Path, raw: Mapping[str, Any]) -> str:
+    """Which of release and certificate is the older, where they do not belong together."""
+    said = "the file is not the one certified: the certificate belongs to another version of this release"
+    try:
+        made = datetime.datetime.fromisoformat(str(raw["made_at"])).timestamp()
+        written = path.stat().st_mtime
+    except (KeyError, ValueError, OSError):
+        return said
+    older = "the certificate is the older" if written >= made + 1 else "the release is the older"
+    return f"{said}; by their times {older}, so make both again"
+
+
+def _parsed(record: Mapping[str, Any], sheet: bool) -> _Record:
+    """Every part in its place and of its type; InputError or CertificateError otherwise."""
+    try:
+        asked, facts, loss = record["policy"], record["release"], record["loss"]
+        policy = Policy.of(
+            quasi_identifiers=asked["quasi_identifiers"],
+            sensitive=asked["sensitive"],
+            identifiers=asked["identifiers"],
+            privacy=asked["privacy"],
+            star=asked["star"],
+            weights=asked["weights"],
+        )
+        publish = asked["publish"]
+        if publish not in PUBLISH:
+            raise PolicyError.unknown("way to publish", str(publish), PUBLISH)
+        stated = Certificate.from_dict(record["certificate"])
+        float(_number(stated.guarantee.factor or 1)), float(_number(stated.guarantee.additive or 0))
+        stars, changed = ({str(n): _count(x) for n, x in dict(record[part]).items()} for part in ("stars", "changed"))
+        if not set(stars) == set(changed) == set(policy.quasi_identifiers):
+            raise InputError("the certificate file counts stars of other columns than its quasi-identifiers")
+        blanks = frozenset(map(str, facts.get("starred_as_missing", ())))
+        said = Stated(
+            policy=policy,
+            publish=publish,
+            weights=policy.weights,
+            unit=str(stated.unit),
+            cost=_number(stated.cost),
+            bound=_number(stated.lower_bound),
+            stars=stars,
+            changed=changed,
+            blanks=blanks & set(stars),
+            loss={n: _number(loss[n]) for n in ("stars", "suppressed_tuples", "ncp")},
+            sheet=sheet,
+        )
+        given, hashes = dict(asked["hierarchies"]), dict(record.get("hierarchies") or {})
+        named = {str(n): (str(s), str(hashes[n]["sha256"]) if n in hashes else None) for n, s in given.items()}
+        separator = record.get("separator")
+        if separator is not None and (not isinstance(separator, str) or len(separator) != 1 or not separator.isascii()):
+            raise InputError("the certificate file names a separator that is not one character")
+        return _Record(
+            raw=record,
+            policy=policy,
+            stated=stated,
+            ratio=None if record["certificate"].get("ratio") is None else _number(record["certificate"]["ratio"]),
+            said=said,
+            sha256=str(facts["sha256"]),
+            rows=_count(facts["rows"]),
+            groups=_count(record["groups"]),
+            smallest=_count(record["smallest_group"]),
+            levels={str(n): None if v is None else _number(v) for n, v in dict(record["privacy"]).items()},
+            separator=separator,
+            orders={c: _texts(order) for c, order in dict(record.get("orders") or {}).items() if c in policy.sensitive},
+            hierarchies=named,
+        )
+    except (InputError, CertificateError):
+        raise
+    except PolicyError as error:
+        raise InputError(f"the certificate file holds a policy that cannot be: {error!s}") from None
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, IndexError):
+        raise InputError("the certificate file lacks something, or holds it in a wrong form") from None
+
+
+def _texts(value: Any) -> list[str]:
+    if not isinstance(value, list) or not all(isinstance(x, str) for x in value) or len(set(value)) < len(value):
+        raise TypeError
+    return value
+
+
+def _count(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**62:
+        raise TypeError
+    return value
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        raise TypeError
+    return value
+
+
+def _levels(record: _Record, audit: Audit) -> Finding:
+    """The levels certified against those reached; every model asked for has its level."""
+    reached: dict[str, list[float | None]] = {"k": [audit.k]}
+    for check in audit.checks:
+        reached.setdefault(check.short, []).append(check.level)
+    lacking = sorted(set(reached) - set(record.levels))
+    if audit.rows and lacking:
+        return Finding("levels", False, f"it does not state {lacking[0]}")
+    for name, level in record.levels.items():
+        found = [v for v in reached.get(name, []) if v is not None and math.isfinite(v)]
+        if level is not None and not any(math.isclose(level, v, rel_tol=1e-9) for v in found):
+            return Finding("levels", False, f"it states {name} = {level}, which the release does not have")
+    return Finding("levels", True, ", ".join(f"{n} = {v:.6g}" for n, v in record.levels.items() if v is not None))
+
+
+def _consistent(record: _Record) -> Finding:
+    """Whether the certificate file agrees with itself."""
+
+    def no(why: str) -> Finding:
+        return Finding("certificate", False, why, CONSISTENT)
+
+    said, stated, written = record.said, record.stated, record.raw["certificate"]
+    total = sum(said.stars.values())
+    starred = said.publish == "stars"
+    most = total if said.publish != "centers" else 0
+    if (
+        total > most
+        or said.loss["stars"] > most
+        or (starred and (said.loss["stars"] != total or said.stars != said.changed))
+    ):
+        return no("its loss and its stars contradict each other")
+    cells = max(record.rows * len(said.stars), 1)
+    if starred and not math.isclose(said.loss["ncp"], total / cells, rel_tol=1e-9, abs_tol=1e-12):
+        return no("its stars and its NCP contradict each other")
+    known = {"stars": said.loss["stars"], "suppressed tuples": said.loss["suppressed_tuples"]}
+    if said.unit == "ncp" and not said.weights:
+        known["ncp"] = said.loss["ncp"]
+    if said.publish != "centers" and said.unit not in (*known, "ncp"):
+        return no("its unit is none of a table's")
+    if said.publish != "centers" and not math.isclose(known.get(said.unit, said.cost), said.cost, rel_tol=1e-9):
+        return no("its cost and its loss contradict each other")
+    ratio, number = stated.ratio, record.ratio
+    if (ratio is None) != (number is None) or not math.isclose(float(ratio or 0), number or 0, rel_tol=1e-9):
+        return no("its ratio is not cost over lower bound")
+    if "optimal" in written and written["optimal"] is not stated.optimal:
+        return no("it says optimal where cost and lower bound do not")
+    if record.raw.get("seal") != seal(record.raw):
+        return no("it was changed after it was written")
+    return Finding("certificate", True, "agrees with itself", CONSISTENT)
+
+
+def _signature(record: Mapping[str, Any], signer: str | Path | None) -> Finding:
+    if signer is not None:
+        from shoal.publishing.signing import signed_by
+
+        good = signed_by(record, signer)
+        return Finding("signature", good, f"made with the key of {Path(signer).name}" if good else
+                       f"not made with the key of {Path(signer).name}")  # fmt: skip
+    forge = "whoever can write files can forge a certificate"
+    if "signature" in record:
+        return Finding(
+            "signature", True, f"there, not checked: name the public key (--signer); without it {forge}", STATED
+        )
+    return Finding("signature", True, f"none: {forge}; what is only stated rests on whom the file came from", STATED)
+
+
+def _own(path: Path, frame: pl.DataFrame, record: _Record) -> tuple[list[Finding], Audit]:
+    """What a release shows by itself."""
+    policy, said = record.policy, record.said
+    shown = dict(said.stars) | dict.fromkeys(said.blanks, 0)
+    try:
+        audit, found, _ = judge_release(
+            path,
+            policy.quasi_identifiers,
+            policy.sensitive,
+            policy.privacy,
+            star=policy.star if said.publish != "centers" else "",
+            stars=shown if said.publish != "centers" else {},
+            separator=record.separator,
+            orders=record.orders,
+        )
+        stars = Finding("stars", True, f"{sum(said.stars.values())} starred cells, as certified")
+    except VerificationError as error:
+        from shoal.judge.privacy import judge
+        from shoal.publishing.release import file_hash
+
+        audit = judge(frame, policy.quasi_identifiers, policy.sensitive, policy.privacy)
+        found = file_hash(path)
+        stars = Finding("stars", False, str(error))
+    same = found == record.sha256
+    findings = [
+        Finding("file", same, "the file is the one certified" if same else _stale(path, record.raw)),
+        stars,
+        Finding("rows", audit.rows == record.rows, f"{audit.rows} rows, {record.rows} certified"),
+    ]
+    for check in audit.checks:
+        where = f" of {check.column}" if check.column else ""
+        findings.append(Finding(check.model, check.passes, f"asked {dict(check.asked)}{where}, reached {check.level}"))
+    groups = audit.classes == record.groups and audit.smallest_class == record.smallest
+    seen = f"{audit.classes} classes, the smallest of {audit.smallest_class} rows"
+    findings.append(Finding("groups", groups, f"{seen}; {record.groups} and {record.smallest} certified"))
+    findings += [_levels(record, audit), _consistent(record)]
+    left = [name for name in policy.identifiers if name in frame.columns]
+    findings.append(Finding("identifiers", not left, f"column {left[0]!r} is still there" if left else "gone"))
+    others = [c for c in frame.columns if c not in policy.quasi_identifiers and c not in policy.sensitive]
+    asked = "that this is what was asked for, and of these columns, rests on the certificate"
+    listed = ", ".join(map(repr, others)) or "none"
+    findings.append(Finding("what was asked", True, f"columns without a promise: {listed}; {asked}", STATED))
+    return findings, audit
+
+
+def _sources(record: _Record, folder: Path, given: Mapping[str, Any]) -> tuple[dict[str, Any], list[Finding]]:
+    """The hierarchies a release was published by: handed over, or found by name beside the certificate or here."""
+    out: dict[str, Any] = {}
+    findings: list[Finding] = []
+    for name in given:
+        if name not in record.hierarchies:
+            raise InputError(f"the certificate names no hierarchy of a column {name!r}")
+    for name, (source, expected) in record.hierarchies.items():
+        if source in GENERATED:
+            out[name] = source
+            text = f"generated ({source}); a label is read by what it says"
+            findings.append(Finding(f"hierarchy of {name}", True, text, CONSISTENT))
+            continue
+        try:
+            out[name] = found = Hierarchy.of(given[name] if name in given else source_of(name, source, folder))
+        except PolicyError as error:
+            raise InputError(f"the hierarchy of {name!r} cannot be used: {error!s}") from None
+        same = expected is None or digest(found) == expected
+        text = "the one certified" if same else "not the one certified"
+        findings.append(Finding(f"hierarchy of {name}", same, text, RECOMPUTED if expected else STATED))
+    return out, findings
+
+
+def _opened(original: Any, record: _Record, separator: str | None, encoding: str | None) -> pl.DataFrame:
+    """The original as a frame, its coordinates joined as the release shows them."""
+    from shoal.engines.open import open_table
+
+    table = open_table(original, separator=separator, encoding=encoding)
+    source: pl.DataFrame = (
+        table.polars(table.columns) if hasattr(table, "polars") else table.frame.collect(backend="polars").to_native()
+    )
+    pair = record.raw["policy"].get("coordinates")
+    if isinstance(pair, list) and len(pair) == 2 and all(isinstance(c, str) and c in source.columns for c in pair):
+        joined = pl.concat_str([pl.col(c).cast(pl.String) for c in pair], separator=" ").alias(PLACE)
+        source = source.with_columns(joined).drop(pair)
+    return source
+
+
+def verify(
+    release: str | Path,
+    certificate: str | Path,
+    original: Any = None,
+    *,
+    separator: str | None = None,
+    encoding: str | None = None,
+    hierarchies: Mapping[str, Any] | None = None,
+    signer: str | Path | None = None,
+    progress: Callable[[str, float | None], None] = lambda _what, _share: None,
+) -> Verdict:
+    """Recheck a written release against its certificate file.
+
+    release      the file published
+    certificate  the JSON file beside it
+    original     the table it was made from, a path or a frame; with it, every row is matched, and loss, cost and a
+                 bound are recomputed
+    separator, encoding  of an original that is a CSV; found out when None
+    hierarchies  per column its hierarchy, where the file is not beside the certificate
+    signer       file of a public key: the certificate must be signed with the private key that belongs to it
+    progress     called with (what is being done, share done or None)
+
+    Shares no code with the solvers.  Returns a Verdict; raises InputError for files that are not what they should be.
+    """
+    path, beside = Path(release), Path(certificate)
+    progress("reading", None)
+    record = _parsed(read_record(beside), path.name.lower().endswith((".xlsx", ".xls", ".xlsb")))
+    frame = read_release(path, record.separator)
+    absent = [n for n in (*record.policy.quasi_identifiers, *record.policy.sensitive) if n not in frame.columns]
+    if absent:
+        raise VerificationError(f"the release has no column {absent[0]!r}, which its certificate names")
+    progress("judging the release", None)
+    try:
+        findings, audit = _own(path, frame, record)
+    except PolicyError as error:
+        raise InputError(f"the certificate file asks for what cannot be judged: {error!s}") from None
+    except OverflowError:
+        raise InputError("the certificate file asks for numbers that no table can have") from None
+    if original is not None:
+        progress("reading the original", None)
+        source = _opened(original, record, separator, encoding)
+        used, found = _sources(record, beside.parent, hierarchies or {})
+        findings += found
+        findings += compare(source, frame, record.said, used, progress)
+    elif record.stated.lower_bound:
+        text = f"{record.stated.lower_bound:.9g} certified; the original would tell more"
+        findings.append(Finding("bound", True, text, STATED))
+    factor = record.stated.guarantee.factor
+    if factor is not None:
+        findings.append(
+            Finding("guarantee", True, f"{factor:g} times the least: {record.stated.guarantee.theorem}", STATED)
+        )
+    findings.append(_signature(record.raw, signer))
+    done = tuple(findings)
+    return Verdict(holds=all(f.holds for f in done), findings=done, audit=audit, certificate=record.stated)
