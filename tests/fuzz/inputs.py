@@ -46,7 +46,7 @@ POLICY: dict[str, Any] = {
     "keep_order": False,
     "star": "*",
 }
-ROWS = [[f"{MARKER}{i}", f"{MARKER} half {i // 6}", "any"] for i in range(12)]
+ROWS = [[f"{MARKER}{i}", f"half {i // 6}", "any"] for i in range(12)]
 
 
 class _Heard(logging.Handler):
