@@ -20,8 +20,8 @@ from shoal.problems.tables.search.near_graph import neighbour_graph
 from shoal.problems.tables.search.neighborhood import STEPS, looks, search, steps_of
 from shoal.problems.tables.search.priced_cascade import guided
 from shoal.problems.tables.search.row_groups import Rows
-from shoal.problems.tables.search.thinning import thinned
 from shoal.problems.tables.search.scarce_values import alternate, scarce_start
+from shoal.problems.tables.search.thinning import thinned
 
 SMALL, SMALL_PAIRS = (
     16,
