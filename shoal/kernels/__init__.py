@@ -10,6 +10,9 @@ import logging
 
 from numba.core import event
 
+# Functions that only kernels call need no way in from Python: a third of their compile time.
+INNER = {"cache": True, "nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
 _LOG = logging.getLogger("shoal.compiling")
 
 

@@ -20,7 +20,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-INNER = {"cache": True, "nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+from shoal.kernels import INNER
+
 BAND, ENTROPY, RECURSIVE, EQUAL, ORDERED, TUPLES = 0, 1, 2, 3, 4, 5
 CLOSE = 1e-9
 

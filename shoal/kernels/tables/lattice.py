@@ -14,10 +14,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from shoal.kernels import INNER
 from shoal.kernels.tables.eligible import BAND, EQUAL, ORDERED, group_gap
-
-# Functions that only kernels call need no way in from Python: a third of their compile time.
-INNER = {"cache": True, "nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
 @njit(**INNER)

@@ -16,10 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from shoal.kernels import INNER
 from shoal.kernels.tables.eligible import BAND, EQUAL, Rules, group_gap, widest
-
-# Functions that only kernels call need no way in from Python: a third of their compile time.
-INNER = {"cache": True, "nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 LOW = np.int64(0xFFFFFFFF)
 TINY = 1e-10  # of the sums compared
