@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.experiments.census_like import census_like
-from shoal.kernels.tables.neighborhood import Hosts, insert
+from shoal.kernels.tables.insertion import Hosts, insert
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import Requirement
 from shoal.model.task import Effort, Task
