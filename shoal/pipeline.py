@@ -47,8 +47,8 @@ def anonymize(
 
     data      a path (CSV, also .gz; Parquet; Excel), or a pandas / Polars / PyArrow / DuckDB / Spark frame
     policy    a Policy, or the same settings as keyword arguments: quasi_identifiers, sensitive, identifiers,
-              insensitive, k, l, privacy, publish, hierarchies, weights, max_level, method, effort, seed,
-              keep_order; see ``Policy``
+              insensitive, k, l, privacy, publish, hierarchies, weights, max_level, global_recoding, max_suppressed,
+              method, effort, seed, keep_order; see ``Policy``
     engine    for a path: "polars", "duckdb" or "spark"
     separator, encoding  of a CSV; found out when None
     secret    at least 16 bytes that nobody else has and that stand in no output: with them, the same data and policy
@@ -139,6 +139,7 @@ def prepare(
             recoding=recoding,
             effort=Effort.of(asked.effort),
             seed=int(seeds.generate_state(1)[0]),
+            max_suppressed=asked.max_suppressed,
             progress=progress,
         )
         lap("solve")

@@ -41,6 +41,9 @@ def anonymize(
     weight: list[str] = typer.Option([], "--weight", help="column=factor of its loss; may be repeated."),
     max_level: list[str] = typer.Option([], "--max-level", help="column=highest level; may be repeated."),
     global_recoding: bool = typer.Option(False, "--global-recoding", help="One level per column for all rows."),
+    max_suppressed: float | None = typer.Option(
+        None, "--max-suppressed", help="Share of rows that global recoding may star whole; 0 by default."
+    ),
     output: Path | None = typer.Option(None, "-o", "--output", help="The release; TABLE.release.EXT when not given."),
     certificate: Path | None = typer.Option(None, "--certificate", help="The certificate's file."),
     report: Path | None = typer.Option(None, "--report", help="An HTML report."),
@@ -81,6 +84,7 @@ def anonymize(
         "weights": pairs(weight, "--weight", float) or None,
         "max_level": pairs(max_level, "--max-level", int) or None,
         "global_recoding": global_recoding or None,
+        "max_suppressed": max_suppressed,
         "method": method,
         "effort": effort,
         "seed": seed,
@@ -137,12 +141,25 @@ def release_lines(facts: dict[str, Any]) -> list[str]:
         f"loss: {facts['loss']['stars']:,} stars, {facts['loss']['suppressed_tuples']:,} rows changed, "
         f"NCP {facts['loss']['ncp']:.4f}",
         f"method {facts['method']}: {guarantee(certificate)}",
+        *_full_domain(certificate["details"]),
         f"took {sum(facts['seconds'].values()):.2f} s",
         f"release      {facts['output']}",
         f"certificate  {facts['certificate_file']}",
     ]
     if "report" in facts:
         lines.append(f"report       {facts['report']}")
+    return lines
+
+
+def _full_domain(details: dict[str, Any]) -> list[str]:
+    """What one level per column adds: rows starred whole, and what is proved among recodings of this kind."""
+    lines = []
+    if "suppressed_rows" in details:
+        lines.append(
+            f"starred whole: {details['suppressed_rows']:,} rows, {details['max_suppressed_rows']:,} were allowed"
+        )
+    if "proved" in details:
+        lines.append(f"one level per column: {details['proved']}")
     return lines
 
 

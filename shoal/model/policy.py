@@ -44,6 +44,8 @@ class Policy:
     weights            per column: factor of its loss, 1 where not given
     max_level          per column: highest hierarchy level that may be published
     global_recoding    one level per column for the whole table (publish="hierarchy")
+    max_suppressed     share of the rows that global recoding may star whole where the rest then loses less; the block
+                       they form meets the models as well
     method, effort     how to search; see the catalogue
     seed               None: fresh randomness; an int: reproducible
     keep_order         keep the input's row order, which is a leak; written on the certificate
@@ -63,6 +65,7 @@ class Policy:
     weights: Mapping[str, float] = field(default_factory=dict)
     max_level: Mapping[str, int] = field(default_factory=dict)
     global_recoding: bool = False
+    max_suppressed: float = 0.0
     method: str = "auto"
     effort: str | float = "balanced"
     seed: int | None = None
@@ -136,6 +139,14 @@ class Policy:
             )
         if self.global_recoding and self.publish not in ("hierarchy", "stars"):
             raise PolicyError(f"global_recoding works on levels; it cannot go with publish={self.publish!r}")
+        share = self.max_suppressed
+        if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 <= share <= 1:
+            raise PolicyError(f"max_suppressed={share!r}: a share of the rows, from 0 to 1")
+        if share and not self.global_recoding:
+            raise PolicyError(
+                "max_suppressed is a budget of global_recoding=True (--global-recoding); every other release may star "
+                "any row whole where this loses least, so leave it out"
+            )
         Effort.of(self.effort)
 
     @property
@@ -222,6 +233,7 @@ class Policy:
             "weights": dict(self.weights),
             "max_level": dict(self.max_level),
             "global_recoding": self.global_recoding,
+            "max_suppressed": self.max_suppressed,
             "method": self.method,
             "effort": self.effort,
             "seed": self.seed,
