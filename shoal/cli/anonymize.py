@@ -14,6 +14,8 @@ from shoal.cli.models import with_models
 
 _QUASI = typer.Option(None, "--quasi", help="Quasi-identifiers: columns others may know, separated by commas.")
 _SENSITIVE = typer.Option(None, "--sensitive", help="Sensitive columns, separated by commas.")
+_PERSON = typer.Option(None, "--person", help="Column that names who a row is about: k counts persons; it is left out.")
+_HOUSEHOLD = typer.Option(None, "--household", help="The same for households.")
 _JSON = typer.Option(False, "--json", help="Print one JSON object and nothing else.")
 _SEPARATOR = typer.Option(None, "--separator", help="Field separator of a CSV; found out when not given.")
 _ENCODING = typer.Option(None, "--encoding", help="utf-8 (default) or latin-1.")
@@ -29,6 +31,8 @@ def anonymize(
     quasi: str | None = _QUASI,
     sensitive: str | None = _SENSITIVE,
     identifiers: str | None = typer.Option(None, "--identifiers", help="Columns to leave out."),
+    person: str | None = _PERSON,
+    household: str | None = _HOUSEHOLD,
     insensitive: str | None = typer.Option(
         None, "--insensitive", help="Columns to carry along as they are, though they single people out."
     ),
@@ -76,6 +80,8 @@ def anonymize(
         "sensitive": listed(sensitive),
         "identifiers": listed(identifiers),
         "insensitive": listed(insensitive),
+        "person": person,
+        "household": household,
         **models,
         "preset": preset,
         "publish": publish,
@@ -138,6 +144,7 @@ def release_lines(facts: dict[str, Any]) -> list[str]:
     lines = [
         f"{facts['rows']:,} rows in {facts['groups']:,} groups, the smallest of {facts['smallest_group']:,}.",
         "reached: " + ", ".join(f"{name} = {_short(value)}" for name, value in facts["privacy"].items()),
+        *(f"at least {fewest:,} different {name} in every group" for name, fewest in facts["persons"].items()),
         f"loss: {facts['loss']['stars']:,} stars, {facts['loss']['suppressed_tuples']:,} rows changed, "
         f"NCP {facts['loss']['ncp']:.4f}",
         f"method {facts['method']}: {guarantee(certificate)}",
@@ -185,6 +192,8 @@ def audit(
     table: Path = typer.Argument(help="CSV (also .gz), Parquet or Excel file."),
     quasi: str = typer.Option(..., "--quasi", help="Quasi-identifiers, separated by commas."),
     sensitive: str | None = _SENSITIVE,
+    person: str | None = _PERSON,
+    household: str | None = _HOUSEHOLD,
     threshold: float = typer.Option(0.2, "--threshold", help="A record is at risk above this."),
     engine: str | None = _ENGINE,
     separator: str | None = _SEPARATOR,
@@ -203,6 +212,7 @@ def audit(
         engine=engine,
         separator=separator,
         encoding=encoding,
+        **{name: column for name, column in (("person", person), ("household", household)) if column is not None},
         **models,
     )
     answer(found.as_dict(), audit_lines(found.as_dict()), as_json)
@@ -217,6 +227,7 @@ def audit_lines(found: dict[str, Any]) -> list[str]:
         f"classes              {found['classes']:,} (smallest {found['smallest_class']:,}, "
         f"mean {found['mean_class']:.1f}, largest {found['largest_class']:,})",
         f"k                    {found['k']:,}",
+        *(f"different {name:<10} {fewest:,} in the class with fewest" for name, fewest in found["persons"].items()),
         f"uniques              {found['uniques']:,}",
         f"prosecutor risk      highest {risk['prosecutor_max']:.3f}, mean {risk['prosecutor_mean']:.3f}",
         f"journalist risk      highest {risk['journalist_max']:.3f} (no population table: the prosecutor's)",

@@ -36,6 +36,8 @@ class Policy:
     identifiers        columns that leave the table
     insensitive        columns carried along knowingly; a column without a role is carried too, unless it is a direct
                        identifier or singles people out
+    person, household  the column that names who a row is about, or whose household: k then counts these, and the column
+                       leaves the table
     privacy            models every group must meet
     publish            "stars", "hierarchy", "ranges" or "centers"
     coordinates        two columns of numbers (x, y) that become one quasi-identifier, ``place``, published as tiles
@@ -58,6 +60,8 @@ class Policy:
     sensitive: tuple[str, ...] = ()
     identifiers: tuple[str, ...] = ()
     insensitive: tuple[str, ...] = ()
+    person: str | None = None
+    household: str | None = None
     privacy: tuple[PrivacyModel, ...]
     publish: str = "stars"
     coordinates: tuple[str, str] | None = None
@@ -75,6 +79,11 @@ class Policy:
     source: Path | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
+        for name in (self.person, self.household):
+            if name is not None and (not isinstance(name, str) or not name):
+                raise PolicyError(f"{name!r} names no column; person and household are one column each")
+        kept = tuple(n for n in self.identifiers if n not in self.units)
+        object.__setattr__(self, "identifiers", (*kept, *self.units))
         roles = {
             "quasi_identifiers": self.quasi_identifiers,
             "sensitive": self.sensitive,
@@ -155,6 +164,11 @@ class Policy:
         return self.quasi_identifiers if self.coordinates is None else (*self.quasi_identifiers, PLACE)
 
     @property
+    def units(self) -> tuple[str, ...]:
+        """The columns whose values k counts beside rows: persons, households."""
+        return tuple(n for n in (self.person, self.household) if n is not None)
+
+    @property
     def files(self) -> tuple[str | Path, ...]:
         """The files it was read from and names, which no output may replace."""
         named = [h for h in self.hierarchies.values() if isinstance(h, (str, Path)) and h not in GENERATED]
@@ -223,6 +237,8 @@ class Policy:
             "sensitive": list(self.sensitive),
             "identifiers": list(self.identifiers),
             "insensitive": list(self.insensitive),
+            "person": self.person,
+            "household": self.household,
             "coordinates": None if self.coordinates is None else list(self.coordinates),
             "privacy": [describe(m) for m in self.privacy],
             "publish": self.publish,

@@ -26,19 +26,21 @@ from shoal.model.privacy import PrivacyModel
 from shoal.version import __version__
 
 
-def audit_table(table: Any, policy: Policy, threshold: float, models: Sequence[PrivacyModel]) -> Audit:
-    """Judge an opened table: only the named columns leave the engine."""
+def audit_table(
+    table: Any, policy: Policy, threshold: float, models: Sequence[PrivacyModel], units: Sequence[str] = ()
+) -> Audit:
+    """Judge an opened table: only the named columns leave the engine; units: those that name persons."""
     from shoal.judge.privacy import judge
 
-    names = [*policy.grouped, *policy.sensitive]
+    names = [*policy.grouped, *policy.sensitive, *units]
     if hasattr(table, "polars"):
         frame = table.polars(names)
     else:
         frame = table.frame.select(names).collect(backend="polars").to_native()
-    return judge(frame, policy.grouped, policy.sensitive, models, threshold)
+    return judge(frame, policy.grouped, policy.sensitive, models, threshold, units)
 
 
-RECORDED = ("groups", "smallest_group", "privacy", "loss", "stars", "changed", "carried", "method")
+RECORDED = ("groups", "smallest_group", "privacy", "loss", "stars", "changed", "carried", "method", "persons")
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +54,7 @@ class Release:
     stars        per quasi-identifier, the number of starred cells; changed: of cells published coarser
     before       privacy of the table as it came
     carried      the columns carried along, and how many rows they single out
+    persons      per column that names persons, the fewest in a class, counted on the placed rows before it left them
     expected     what must stand in the table, from the partition alone; order: where the row order comes from
     """
 
@@ -73,6 +76,7 @@ class Release:
     expected: Expected = field(repr=False)
     order: str
     carried: Carried = field(default_factory=Carried)
+    persons: Mapping[str, int] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
 
     @cached_property
@@ -272,6 +276,7 @@ class Release:
             "stars": dict(self.stars),
             "changed": dict(self.changed),
             "carried": self.carried.as_dict(),
+            "persons": dict(self.persons),
             "certificate": self.certificate.as_dict(),
             "method": self.method,
             "attempts": [dict(a) for a in self.attempts],

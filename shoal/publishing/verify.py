@@ -19,6 +19,7 @@ from shoal.model.audit import Audit
 from shoal.model.certificate import Certificate
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.policy import GENERATED, PLACE, PUBLISH, Policy
+from shoal.model.privacy import KAnonymity
 from shoal.model.record import digest, read_json, source_of
 
 PARTS = {"release", "policy", "certificate", "stars", "changed", "loss", "privacy", "groups", "smallest_group"}
@@ -101,6 +102,8 @@ def _parsed(record: Mapping[str, Any], sheet: bool) -> _Record:
             quasi_identifiers=asked["quasi_identifiers"],
             sensitive=asked["sensitive"],
             identifiers=asked["identifiers"],
+            person=asked.get("person"),
+            household=asked.get("household"),
             privacy=asked["privacy"],
             star=asked["star"],
             weights=asked["weights"],
@@ -279,6 +282,8 @@ def _own(path: Path, frame: pl.DataFrame, record: _Record) -> tuple[list[Finding
     findings += [_levels(record, audit), _consistent(record)]
     if policy.max_suppressed:
         findings.append(_suppressed(frame, record))
+    if policy.units:
+        findings.append(_persons(record))
     left = [name for name in policy.identifiers if name in frame.columns]
     findings.append(Finding("identifiers", not left, f"column {left[0]!r} is still there" if left else "gone"))
     others = [c for c in frame.columns if c not in policy.quasi_identifiers and c not in policy.sensitive]
@@ -286,6 +291,19 @@ def _own(path: Path, frame: pl.DataFrame, record: _Record) -> tuple[list[Finding
     listed = ", ".join(map(repr, others)) or "none"
     findings.append(Finding("what was asked", True, f"columns without a promise: {listed}; {asked}", STATED))
     return findings, audit
+
+
+def _persons(record: _Record) -> Finding:
+    """Who stands behind the rows is not in the release; the certificate says what was counted."""
+    found = record.raw.get("persons")
+    asked = max((m.k for m in record.policy.privacy if isinstance(m, KAnonymity)), default=1)
+    told = found if isinstance(found, dict) else {}
+    counts = {n: told.get(n) for n in record.policy.units}
+    good = all(isinstance(x, int) and not isinstance(x, bool) and asked <= x for x in counts.values())
+    good = good or not record.rows
+    named = ", ".join(f"{x} different values of {n!r}" for n, x in counts.items())
+    text = f"{named} in the class with fewest, counted before the column left; {asked} asked"
+    return Finding("persons", good, text, STATED)
 
 
 def _suppressed(frame: pl.DataFrame, record: _Record) -> Finding:
