@@ -36,7 +36,7 @@ def anonymize(
     insensitive: str | None = typer.Option(
         None, "--insensitive", help="Columns to carry along as they are, though they single people out."
     ),
-    preset: str | None = typer.Option(None, "--preset", help="k3, k5, cms-11 or ema-0.09."),
+    preset: str | None = typer.Option(None, "--preset", help="A rule book: k3, k5, k11, k20, cms-11 or ema-0.09."),
     publish: str | None = typer.Option(None, "--publish", help="stars (default), hierarchy or ranges."),
     coordinates: str | None = typer.Option(None, "--coordinates", help="x,y: two columns published as tiles."),
     hierarchy: list[str] = typer.Option(
@@ -145,6 +145,7 @@ def release_lines(facts: dict[str, Any]) -> list[str]:
         f"{facts['rows']:,} rows in {facts['groups']:,} groups, the smallest of {facts['smallest_group']:,}.",
         "reached: " + ", ".join(f"{name} = {_short(value)}" for name, value in facts["privacy"].items()),
         *(f"at least {fewest:,} different {name} in every group" for name, fewest in facts["persons"].items()),
+        *_rule_book(facts["rule_book"]),
         f"loss: {facts['loss']['stars']:,} stars, {facts['loss']['suppressed_tuples']:,} rows changed, "
         f"NCP {facts['loss']['ncp']:.4f}",
         f"method {facts['method']}: {guarantee(certificate)}",
@@ -156,6 +157,13 @@ def release_lines(facts: dict[str, Any]) -> list[str]:
     if "report" in facts:
         lines.append(f"report       {facts['report']}")
     return lines
+
+
+def _rule_book(found: dict[str, Any] | None) -> list[str]:
+    if found is None:
+        return []
+    text = f"rule book {found['name']}: {found['why']} ({found['source']})"
+    return [text, f"  it does not cover {found['does_not_cover']}"]
 
 
 def _full_domain(details: dict[str, Any]) -> list[str]:

@@ -12,19 +12,15 @@ from typing import Any
 from shoal.errors import PolicyError
 from shoal.model.privacy import KAnonymity, PrivacyModel, by_shorthand, describe, restore
 from shoal.model.record import recipe
+from shoal.model.rule_books import RULE_BOOKS
 from shoal.model.shorthands import SHORTHANDS
 from shoal.model.task import Effort
 
 PUBLISH = ("stars", "hierarchy", "ranges", "centers")
 GENERATED = ("labels", "intervals", "tiles")
 PLACE = "place"
-PRESETS: dict[str, tuple[int, str]] = {
-    "k3": (3, "cell size 3"),
-    "k5": (5, "cell size 5, the rule of most custodians"),
-    "cms-11": (11, "no cell of 1 to 10 (US Centers for Medicare and Medicaid Services)"),
-    "ema-0.09": (12, "risk at most 0.09 (EMA Policy 0070, Health Canada): 1/12 is the first share below it"),
-}
-_SHORTHANDS = (*SHORTHANDS, "preset")
+PRESETS = RULE_BOOKS
+_SHORTHANDS = (*SHORTHANDS, "preset")  # what stands for models
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +35,7 @@ class Policy:
     person, household  the column that names who a row is about, or whose household: k then counts these, and the column
                        leaves the table
     privacy            models every group must meet
+    preset             the rule book among them, by its name
     publish            "stars", "hierarchy", "ranges" or "centers"
     coordinates        two columns of numbers (x, y) that become one quasi-identifier, ``place``, published as tiles
     hierarchies        per column: a path, rows, a nested dict or a Hierarchy; or "labels" or "intervals", which are
@@ -63,6 +60,7 @@ class Policy:
     person: str | None = None
     household: str | None = None
     privacy: tuple[PrivacyModel, ...]
+    preset: str | None = None
     publish: str = "stars"
     coordinates: tuple[str, str] | None = None
     hierarchies: Mapping[str, Any] = field(default_factory=dict)
@@ -188,6 +186,7 @@ class Policy:
         more = {name: value for name, value in more.items() if value is not None or name == "seed"}
         if isinstance(given, Policy) and ("privacy" in more or any(s in more for s in _SHORTHANDS)):
             base.pop("privacy")
+            base.pop("preset")
         if "seed" in more and more["seed"] is None and "seed" in base:
             more.pop("seed")
         values = {**base, **more}
@@ -241,6 +240,7 @@ class Policy:
             "household": self.household,
             "coordinates": None if self.coordinates is None else list(self.coordinates),
             "privacy": [describe(m) for m in self.privacy],
+            "preset": self.preset,
             "publish": self.publish,
             "hierarchies": {
                 name: Path(h).name if isinstance(h, (str, Path)) else type(h).__name__
@@ -280,16 +280,17 @@ def _models(values: dict[str, Any]) -> tuple[PrivacyModel, ...]:
         if isinstance(item, Mapping):
             models.append(restore(dict(item)))
         elif isinstance(item, str) and item in PRESETS:
-            models.append(KAnonymity(PRESETS[item][0]))
+            models.append(KAnonymity(PRESETS[item].k))
         elif isinstance(item, PrivacyModel):
             models.append(item)
         else:
             raise PolicyError(f"privacy holds {item!r}, which is not a privacy model such as KAnonymity(5)")
-    preset = values.pop("preset", None)
+    preset = values.get("preset")
     if preset is not None:
         if not isinstance(preset, str) or preset not in PRESETS:
             raise PolicyError.unknown("preset", str(preset), PRESETS)
-        models.append(KAnonymity(PRESETS[preset][0]))
+        if KAnonymity(PRESETS[preset].k) not in models:
+            models.append(KAnonymity(PRESETS[preset].k))
     for name in SHORTHANDS:
         value = values.pop(name, None)
         if value is not None:

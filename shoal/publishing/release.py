@@ -23,6 +23,7 @@ from shoal.model.audit import Audit, finite
 from shoal.model.certificate import Certificate
 from shoal.model.policy import Policy
 from shoal.model.privacy import PrivacyModel
+from shoal.model.rule_books import RULE_BOOKS
 from shoal.version import __version__
 
 
@@ -40,7 +41,18 @@ def audit_table(
     return judge(frame, policy.grouped, policy.sensitive, models, threshold, units)
 
 
-RECORDED = ("groups", "smallest_group", "privacy", "loss", "stars", "changed", "carried", "method", "persons")
+RECORDED = (
+    "groups",
+    "smallest_group",
+    "privacy",
+    "loss",
+    "stars",
+    "changed",
+    "carried",
+    "method",
+    "persons",
+    "rule_book",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -277,11 +289,19 @@ class Release:
             "changed": dict(self.changed),
             "carried": self.carried.as_dict(),
             "persons": dict(self.persons),
+            "rule_book": self._rule_book(),
             "certificate": self.certificate.as_dict(),
             "method": self.method,
             "attempts": [dict(a) for a in self.attempts],
             "seconds": {k: round(v, 4) for k, v in self.seconds.items()},
         }
+
+    def _rule_book(self) -> dict[str, Any] | None:
+        """The rule asked for by name, where it comes from and what it leaves to others."""
+        name = self.policy.preset
+        if name is None or max((getattr(m, "k", 0) for m in self.policy.privacy), default=0) < RULE_BOOKS[name].k:
+            return None
+        return {"name": name, **RULE_BOOKS[name].as_dict()}
 
     def record(self, path: Path, facts: Mapping[str, Any]) -> dict[str, Any]:
         """What the certificate file holds."""
