@@ -95,7 +95,7 @@ def test_a_rule_book_stands_in_the_certificate(preset: str, k: int, tmp_path: Pa
     assert shoal.verify(tmp_path / "out.csv", beside).holds
     again = Policy.read(beside)
     assert (again.preset, again.privacy) == (preset, (shoal.KAnonymity(k),))
-    assert Policy.read(beside, k=2).preset is None
+    assert Policy.of(again, k=2).preset is None
 
 
 @pytest.mark.parametrize("text", ["k = ", "\x00", "k = 1\nk = 2"])
