@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -164,7 +165,7 @@ def prepare(
         method=grouping.method,
         attempts=grouping.attempts,
         cost={"stars": stars(view), "suppressed_tuples": suppressed_tuples(view), "ncp": ncp(view)},
-        measure=lambda: measures(counted.histogram, partition, recoding, need.smallest, published),
+        measure=partial(measures, counted.histogram, partition, recoding, need.smallest, published),
         groups=_classes(replacements) if partition.groups else 0,
         rows=counted.histogram.rows,
         carried=carried,

@@ -17,12 +17,15 @@ import polars as pl
 
 from shoal.engines.carried import Carried
 from shoal.engines.expected import Expected
+from shoal.engines.targets import certificate_path
 from shoal.errors import VerificationError
 from shoal.judge.file import refuse_other
 from shoal.model.audit import Audit, finite
 from shoal.model.certificate import Certificate
+from shoal.model.meaning import Members
 from shoal.model.policy import Policy
 from shoal.model.privacy import PrivacyModel
+from shoal.utility.decode import Decoded
 from shoal.version import __version__
 
 
@@ -41,7 +44,7 @@ def audit_table(table: Any, policy: Policy, threshold: float, models: Sequence[P
 RECORDED = ("groups", "smallest_group", "privacy", "loss", "stars", "changed", "carried", "method")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Release:
     """What may be published, with what it cost.
 
@@ -248,6 +251,35 @@ class Release:
         publish_text(path, text, closed=closed)
         return path
 
+    @cached_property
+    def decoded(self) -> Decoded:
+        """What every cell stands for, from what is published alone."""
+        return Decoded.of(self.table, self.policy, self.stars)
+
+    def numeric(self, columns: Sequence[str] | None = None) -> pl.DataFrame:
+        """Low, high and middle of every cell of the number and date columns; see ``Decoded.numeric``."""
+        return self.decoded.numeric(columns)
+
+    def members(self, column: str) -> list[Members]:
+        """Per row, the values its cell may stand for; see ``Decoded.members``."""
+        return self.decoded.members(column)
+
+    def one_hot(self, columns: Sequence[str] | None = None) -> pl.DataFrame:
+        """A fraction per known value, a row's fractions summing to 1 per column; see ``Decoded.one_hot``."""
+        return self.decoded.one_hot(columns)
+
+    def sample(self, seed: int | None = None) -> pl.DataFrame:
+        """The table with one value drawn for every cell; see ``Decoded.sample``."""
+        return self.decoded.sample(seed)
+
+    def __repr__(self) -> str:
+        return "\n".join(summary(self))
+
+    def _repr_html_(self) -> str:
+        from shoal.model.cards import card
+
+        return card("Release", summary(self)[1:])
+
     def privacy(self) -> dict[str, Any]:
         """Level reached by each model asked for; several sensitive columns: the weakest."""
         out: dict[str, Any] = {}
@@ -311,14 +343,21 @@ class Release:
         return {name: {"sha256": digest(Hierarchy.of(source))} for name, source in given.items()}
 
 
-def certificate_path(path: Path) -> Path:
-    """release.csv -> release.certificate.json, beside it."""
-    name = path.name
-    for ending in (".csv.gz", ".tsv.gz", path.suffix):
-        if ending and name.lower().endswith(ending):
-            name = name[: -len(ending)]
-            break
-    return path.with_name(f"{name}.certificate.json")
+def summary(release: Release) -> list[str]:
+    """Five lines about a release."""
+    from shoal.report.words import certificate_words
+
+    facts = {"certificate": release.certificate.as_dict()}
+    reached = ", ".join(f"{name} = {level:.4g}" for name, level in release.privacy().items() if level is not None)
+    cost = release.cost
+    return [
+        f"Release of {release.rows:,} rows in {release.groups:,} groups, published as {release.policy.publish}",
+        f"reached: {reached}",
+        f"loss: NCP {cost['ncp']:.4g}, {cost['suppressed_tuples']:,} rows changed, {cost['stars']:,} values hidden",
+        f"method {release.method}: {certificate_words(facts)}",
+        "columns: " + ", ".join(release.policy.grouped) + " (recoded); "
+        + (", ".join(release.policy.sensitive) or "none") + " (sensitive)",
+    ]
 
 
 def file_hash(path: str | Path) -> str:
