@@ -355,8 +355,11 @@ def summary(release: Release) -> list[str]:
         f"reached: {reached}",
         f"loss: NCP {cost['ncp']:.4g}, {cost['suppressed_tuples']:,} rows changed, {cost['stars']:,} values hidden",
         f"method {release.method}: {certificate_words(facts)}",
-        "columns: " + ", ".join(release.policy.grouped) + " (recoded); "
-        + (", ".join(release.policy.sensitive) or "none") + " (sensitive)",
+        "columns: "
+        + ", ".join(release.policy.grouped)
+        + " (recoded); "
+        + (", ".join(release.policy.sensitive) or "none")
+        + " (sensitive)",
     ]
 
 
