@@ -22,11 +22,12 @@ def learned(train: np.ndarray, test: np.ndarray, wanted: np.ndarray, truth: np.n
     if np.unique(wanted).size < 2:
         return None
     middle, scale = train.mean(axis=0), train.std(axis=0)
-    scale[scale < 1e-9] = 1.0  # a column of stars varies by rounding alone
+    varied = scale > 1e-9  # a column of stars varies by rounding alone and teaches nothing
+    scale[~varied] = 1.0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        model = LogisticRegression(max_iter=300).fit((train - middle) / scale, wanted)
-    prepared = (test - middle) / scale
+        model = LogisticRegression(max_iter=300).fit((train - middle) / scale * varied, wanted)
+    prepared = (test - middle) / scale * varied
     chances = model.predict_proba(prepared)
     classes, counts = np.unique(truth, return_counts=True)
     area = None
