@@ -173,6 +173,7 @@ def prepare(
         changed={c.name: int(partition.sizes[c.code[c.index] < 0].sum()) for c in columns},
         published={c.name: frozenset(c.texts) for c in columns},
         before=_before(counted),
+        own={c.name: held for c, held in zip(counted.quasi, texts, strict=True)},
         from_path=str(data) if isinstance(data, (str, Path)) else None,
         separator=one_character(separator) or (separator_of(data) if isinstance(data, (str, Path)) else None),
         expected=Expected(

@@ -55,6 +55,7 @@ class Release:
     stars        per quasi-identifier, the number of starred cells; changed: of cells published coarser
     before       privacy of the table as it came
     carried      the columns carried along, and how many rows they single out
+    own          the table's own values per quasi-identifier, in the histogram's order; for counts, never shown
     expected     what must stand in the table, from the partition alone; order: where the row order comes from
     """
 
@@ -76,6 +77,7 @@ class Release:
     expected: Expected = field(repr=False)
     order: str
     carried: Carried = field(default_factory=Carried)
+    own: Mapping[str, Sequence[str | None]] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
 
     @cached_property
@@ -170,6 +172,7 @@ class Release:
             temporary.write_text(text + "\n", encoding="utf-8")
 
         publish_together([Piece(path, fill, judge_bytes), Piece(beside, certify)], closed=closed)
+        self.__dict__["written"] = {"file": path.name, "certificate": beside.name, **facts}
         return beside
 
     def _read(self) -> list[str | Path]:
@@ -238,17 +241,18 @@ class Release:
         return {c.name: [t for t in c.texts() if t is not None] for c in self.expected.sensitive if c.ordered}
 
     def report(self, path: str | Path, *, overwrite: bool = True) -> Path:
-        """One self-contained HTML page that opens offline; overwrite=False refuses to replace a file."""
+        """One self-contained HTML page that opens offline; overwrite=False refuses to replace a file.
+
+        After ``write`` it names the file and its SHA-256.  All its figures stand in it as JSON too.
+        """
         from shoal.engines.atomic import publish_text
         from shoal.engines.targets import PAGE, check_outputs
+        from shoal.publishing.figures import figures
         from shoal.report.page import page
 
         path = Path(path)
         closed = check_outputs([(path, PAGE)], self._read(), overwrite=overwrite)
-        text = page(
-            {**self.as_dict(), "loss": dict(self.loss)}, self.audit.as_dict(), self.policy.describe(), dict(self.before)
-        )
-        publish_text(path, text, closed=closed)
+        publish_text(path, page(figures(self)), closed=closed)
         return path
 
     @cached_property

@@ -59,6 +59,11 @@ class Decoded:
                 "a release of centers shows one record for each cluster and says of no cell what it stands for; "
                 "publish stars, ranges or a hierarchy"
             )
+        return cls.shown(data, policy, stars, separator)
+
+    @classmethod
+    def shown(cls, data: Any, policy: Policy, stars: Mapping[str, int], separator: str | None = None) -> Decoded:
+        """The same for every release; a center stands for itself."""
         opened = open_table(data, separator=separator)
         frame = (
             opened.polars(opened.columns)
@@ -100,7 +105,7 @@ class Decoded:
             found = self._of(name)
             if found.ruler is None:
                 raise PolicyError(f"column {name!r} holds neither numbers nor dates; one_hot() decodes it")
-            ends = np.array([_ends(c, found) for c in found.cells]).reshape(-1, 3)[found.where]
+            ends = np.array([ends_of(c, found) for c in found.cells]).reshape(-1, 3)[found.where]
             out += [_typed(ends[:, i], found.ruler, f"{name}_{part}") for i, part in enumerate(("low", "high", "mid"))]
         return pl.DataFrame(out)
 
@@ -164,7 +169,7 @@ def _column(cells: list[Members], labels: list[str | None], index: np.ndarray, k
     return Column(cells, labels, index, known, ruler, places(known, ruler))
 
 
-def _ends(cell: Members, column: Column) -> tuple[float, float, float]:
+def ends_of(cell: Members, column: Column) -> tuple[float, float, float]:
     """Lowest, highest and middle value of a cell; NaN where there is none."""
     present = column.at[~np.isnan(column.at)]
     least, most = (present.min(), present.max()) if present.size else (np.nan, np.nan)
@@ -212,7 +217,7 @@ def _draw(published: pl.Series, column: Column, rng: np.random.Generator) -> pl.
     for cell, label, rows in zip(column.cells, column.labels, parts, strict=False):
         if not rows.size:
             continue
-        low, high, _ = _ends(cell, column)
+        low, high, _ = ends_of(cell, column)
         if column.ruler is not None and not cell.everything and cell.low is not None and np.isfinite(low + high):
             exact = column.whole or column.ruler == "date"
             numbers[rows] = (
