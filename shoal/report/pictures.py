@@ -28,9 +28,9 @@ def beside(bars: Sequence[Mapping[str, Any]], hidden: int, least: int, rows: int
             f'<span class="name">hidden</span><span aria-hidden="true">{bar("h", hidden)}</span>'
             f"<span>{hidden:,} ({100 * hidden / max(rows, 1):.0f} %)</span>"
         )
+    before = '<i style="background:var(--other)"></i>before &nbsp; ' if told else ""
     return (
-        '<p class="key soft" aria-hidden="true"><i class="b" style="background:var(--other)"></i>before &nbsp; '
-        '<i class="a" style="background:var(--accent)"></i>after</p>'
+        f'<p class="key soft" aria-hidden="true">{before}<i style="background:var(--accent)"></i>after</p>'
         f'<div class="bars" role="group" aria-label="rows by {escape(title)}, before and after">{"".join(lines)}</div>'
     )
 

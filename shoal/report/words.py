@@ -45,7 +45,7 @@ def model_words(check: Mapping[str, Any]) -> str:
 
 
 UNITS = {
-    "ncp": "mean loss of a value",
+    "ncp": "mean loss per value",
     "stars": "values hidden",
     "suppressed tuples": "rows changed",
     "distance": "largest distance from a center",
@@ -111,7 +111,7 @@ def theorem_words(text: str) -> str:
 
 
 MEASURES = {
-    "stars": ("values hidden", "cells published as a star"),
+    "stars": ("values hidden", "cells at the root of their hierarchy; a full set or range is not counted here"),
     "suppressed_tuples": ("rows changed", "rows in which at least one value is hidden or coarser"),
     "ncp": ("loss (NCP)", "mean loss of a published value: 0 is the value itself, 1 is nothing left"),
     "weighted_ncp": ("weighted loss", "the same, columns counted by their weights"),
