@@ -16,7 +16,7 @@ import polars as pl
 from shoal.engines.carried import look
 from shoal.engines.expected import Expected
 from shoal.engines.files import kind_of, one_character, separator_of
-from shoal.engines.frames import Counted, Replacement, require
+from shoal.engines.frames import Counted, Replacement, classes, require
 from shoal.engines.oddities import notes
 from shoal.engines.open import open_table
 from shoal.engines.order import Lot
@@ -156,7 +156,8 @@ def prepare(
     view = View(counted.histogram, partition, recoding, need.smallest, published)
     replacements = [_replace(c, counted, asked) for c, counted in zip(columns, counted.quasi, strict=True)]
     lot = Lot.of(secret, _context(counted, asked))
-    out = table.place(counted, partition, replacements, asked.identifiers, lot, asked.keep_order)
+    merged, replacements = classes(partition, replacements)
+    out = table.place(counted, merged, replacements, asked.identifiers, lot, asked.keep_order)
     lap("recode")
     return Release(
         table=out,
@@ -178,7 +179,7 @@ def prepare(
         separator=one_character(separator) or (separator_of(data) if isinstance(data, (str, Path)) else None),
         expected=Expected(
             histogram=counted.histogram,
-            partition=partition,
+            partition=merged,
             columns=replacements,
             texts=[c.texts for c in columns],
             starred=[c.starred for c in columns],

@@ -216,7 +216,7 @@ class Policy:
             "privacy": [describe(m) for m in self.privacy],
             "publish": self.publish,
             "hierarchies": {
-                name: Path(h).name if isinstance(h, (str, Path)) else type(h).__name__
+                name: Path(h).name if isinstance(h, (str, Path)) else getattr(h, "builder", None) or type(h).__name__
                 for name, h in self.hierarchies.items()
             },
             "weights": dict(self.weights),

@@ -228,7 +228,7 @@ class Release:
             self.policy.grouped,
             self.policy.sensitive,
             self.policy.privacy,
-            star=self.policy.star,
+            star=self.policy.star if self.policy.publish != "centers" else None,
             stars=stars,
             expected=self.expected.counts(text=text, blank=blank),
             orders=self.orders,
