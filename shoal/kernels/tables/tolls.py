@@ -20,8 +20,8 @@ class Arcs(NamedTuple):
     first int64[v + 1]  the pairs (class, sensitive value) of class c are first[c] .. first[c + 1] - 1, at least one
     cost int64[v]       what a row loses there, in whole units
     scale float64[v]    how far the tolls of a class move compared with others
-    l int64, weight int64[p], top int64   of the N rows of a class, n of them of each value, the sum of z (l n - weight N)
-                        is at most top N times the largest z, for any z of at least 0 (``class_program.Shares``)
+    l int64, weight int64[p], top int64   of the N rows of a class, n of them of each value, the sum of
+                        z (l n - weight N) is at most top N times the largest z, for any z of at least 0
     most int64          no toll is above it
     """
 
