@@ -332,7 +332,15 @@ def _fits(near, g, gone, come):
                 kinds += fresh
             if kinds - 1 < u:
                 return False
-    return near.rules.kind.size == 0 or _gap(near, g, gone, come) <= 0.0
+    if near.rules.kind.size == 0:
+        return True
+    if gone >= 0 and come >= 0:
+        same = True
+        for j in range(near.frequency.size):
+            same = same and near.value[gone, j] == near.value[come, j]
+        if same:  # rows that no model tells apart
+            return True
+    return _gap(near, g, gone, come) <= 0.0
 
 
 @njit(**INNER)
