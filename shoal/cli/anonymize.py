@@ -211,6 +211,7 @@ def audit(
     """Measure every privacy model and the risks of any table, ours or not; exit 1 where a model given does not hold."""
     from shoal.pipeline import audit as look
 
+    units: Any = {name: c for name, c in (("person", person), ("household", household)) if c is not None}
     found = look(
         table,
         quasi_identifiers=listed(quasi) or [],
@@ -219,7 +220,7 @@ def audit(
         engine=engine,
         separator=separator,
         encoding=encoding,
-        **{name: column for name, column in (("person", person), ("household", household)) if column is not None},
+        **units,
         **models,
     )
     answer(found.as_dict(), audit_lines(found.as_dict()), as_json)
