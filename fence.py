@@ -60,7 +60,10 @@ ROOMS: dict[str, set[str]] = {
     "publishing/text.py": MODEL,
     "publishing/centers.py": MODEL,
     "publishing/verify.py": {"polars", "shoal.errors", "shoal.model", "shoal.judge", "shoal.engines"}
-    | {"shoal.publishing.release", "shoal.publishing.signing"},
+    | {"shoal.publishing.release", "shoal.publishing.signing", "shoal.publishing.recheck"},
+    "publishing/recheck.py": {"polars", "shoal.errors", "shoal.model", "shoal.judge", "shoal.engines"}
+    | {"shoal.publishing.release", "shoal.publishing.judging"},
+    "publishing/judging.py": {"polars", "numpy", "shoal.errors", "shoal.model", "shoal.judge"},
     "utility": {"numpy", "polars", "shoal"},
     "cli": {"numpy", "typer", "rich", "polars", "shoal"},
 }

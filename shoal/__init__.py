@@ -40,6 +40,8 @@ if TYPE_CHECKING:  # what a type checker and an editor see; ``_WHERE`` finds the
     from shoal.problems import regions as regions
     from shoal.problems import tables as tables
     from shoal.problems import tiles as tiles
+    from shoal.publishing.answers import release as release
+    from shoal.publishing.crosswalk import Crosswalk as Crosswalk
     from shoal.publishing.release import Release as Release
     from shoal.publishing.verify import verify as verify
     from shoal.utility.explore import explore as explore
@@ -57,6 +59,8 @@ _WHERE = {
     "anonymize": "shoal.pipeline:anonymize",
     "audit": "shoal.pipeline:audit",
     "verify": "shoal.publishing.verify:verify",
+    "release": "shoal.publishing.answers:release",
+    "Crosswalk": "shoal.publishing.crosswalk:Crosswalk",
     "explore": "shoal.utility.explore:explore",
     "Policy": "shoal.model.policy:Policy",
     "Hierarchy": "shoal.model.hierarchy:Hierarchy",

@@ -1,0 +1,219 @@
+"""Crosswalks on their way out: what is tampered with is refused before the file appears, and by verify afterwards."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import shoal
+from shoal.engines import store as storing
+from shoal.errors import InputError, PolicyError, VerificationError
+
+NAMES = pl.DataFrame(
+    {"name": ["Adams", "Baker", "Clark", "Davis", "Evans", "", "Zoe"], "people": [5, 2, 2, 4, 3, 2, 0]}
+)
+AGES = pl.DataFrame({"age": [17, 18, 18, 19, 22, 25, 25, 31, 40, 41]})
+Tamper = Callable[[pl.DataFrame], pl.DataFrame]
+
+
+def made_of(kind: str) -> tuple[shoal.Crosswalk, Any]:
+    """A small release of each kind, and its sources for verify."""
+    if kind == "labels":
+        return shoal.release(shoal.labels.cover(NAMES["people"], 4), NAMES, label="name", count="people"), NAMES
+    return shoal.release(shoal.intervals.cut(AGES["age"], None, 3, "range"), AGES, value="age"), AGES
+
+
+def moved(frame: pl.DataFrame) -> pl.DataFrame:
+    """The first row goes to the last row's group, with all that is said of it."""
+    own = frame.columns[0]
+    return pl.concat([frame[:1].select(own).hstack(frame[-1:].drop(own)), frame[1:]])
+
+
+def dropped(frame: pl.DataFrame) -> pl.DataFrame:
+    return frame[1:]
+
+
+def twice(frame: pl.DataFrame) -> pl.DataFrame:
+    return pl.concat([frame, frame[:1]])
+
+
+def small(frame: pl.DataFrame) -> pl.DataFrame:
+    """One group says that it holds one record."""
+    return frame.with_columns(group_count=pl.when(pl.col("group") == 0).then(1).otherwise(pl.col("group_count")))
+
+
+def grown(frame: pl.DataFrame) -> pl.DataFrame:
+    return frame.with_columns(group_count=pl.col("group_count") + (pl.col("group") == 0))
+
+
+def one_name(frame: pl.DataFrame) -> pl.DataFrame:
+    return frame.with_columns(group_label=pl.lit("all"))
+
+
+def foreign(frame: pl.DataFrame) -> pl.DataFrame:
+    return frame.with_columns(value=pl.when(pl.int_range(pl.len()) == 0).then(pl.lit("99")).otherwise(
+        pl.col("value").cast(pl.String)))  # fmt: skip
+
+
+GROUPED = [moved, dropped, twice, small, grown, one_name, foreign]
+CASES = [(kind, tamper) for kind in ("labels", "intervals") for tamper in GROUPED]
+
+
+@pytest.mark.parametrize("kind", ["labels", "intervals"])
+@pytest.mark.parametrize("ending", [".csv", ".tsv.gz", ".parquet", ".xlsx"])
+def test_genuine_ones_verify(kind: str, ending: str, tmp_path: Path) -> None:
+    made, source = made_of(kind)
+    beside = made.write(tmp_path / f"x{ending}")
+    assert beside == tmp_path / "x.certificate.json"
+    record = json.loads(beside.read_text())
+    assert record["kind"] == kind
+    for original in (None, source):
+        verdict = shoal.verify(tmp_path / f"x{ending}", beside, original)
+        assert verdict.holds, verdict.findings
+        assert verdict.audit is None
+    how = {f.check: f.how for f in verdict.findings}
+    assert (how["counts"], how["cost"], how["bound"]) == ("recomputed",) * 3
+    assert json.loads(json.dumps(verdict.as_dict()))["holds"]
+
+
+@pytest.mark.parametrize(("kind", "tamper"), CASES)
+def test_nothing_wrong_gets_its_name(
+    kind: str, tamper: Tamper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, _ = made_of(kind)
+    genuine = storing.store
+    monkeypatch.setattr(
+        "shoal.publishing.crosswalk.store", lambda frame, path, *more: genuine(tamper(frame), path, *more)
+    )
+    (tmp_path / "x.csv").write_text("what was there")
+    with pytest.raises(VerificationError, match="nothing was published"):
+        made.write(tmp_path / "x.csv")
+    assert {p.name: p.read_text() for p in tmp_path.iterdir()} == {"x.csv": "what was there"}
+
+
+@pytest.mark.parametrize(("kind", "tamper"), CASES)
+def test_verify_finds_what_was_changed_afterwards(kind: str, tamper: Tamper, tmp_path: Path) -> None:
+    made, source = made_of(kind)
+    beside = made.write(tmp_path / "x.csv")
+    tamper(made.table).write_csv(tmp_path / "x.csv")
+    verdict = shoal.verify(tmp_path / "x.csv", beside, source)
+    failed = {f.check for f in verdict.findings if not f.holds}
+    assert "file" in failed
+    assert failed - {"file"}, "the hash alone found it"
+
+
+@pytest.mark.parametrize("kind", ["labels", "intervals"])
+def test_a_certificate_that_was_changed(kind: str, tmp_path: Path) -> None:
+    made, source = made_of(kind)
+    beside = made.write(tmp_path / "x.csv")
+    record = json.loads(beside.read_text())
+    for part, name, value in (("parameters", "k", 2), ("facts", "smallest_group", 99), ("certificate", "cost", 10**6)):
+        bent = json.loads(json.dumps(record))
+        bent[part][name] = value
+        beside.write_text(json.dumps(bent))
+        assert not shoal.verify(tmp_path / "x.csv", beside, source).holds
+    for part in ("facts", "parameters", "certificate"):
+        bent = {name: held for name, held in record.items() if name != part}
+        beside.write_text(json.dumps(bent))
+        with pytest.raises(InputError):
+            shoal.verify(tmp_path / "x.csv", beside)
+    beside.write_text(json.dumps({**record, "kind": "riddles"}))
+    with pytest.raises(InputError, match="of a kind"):
+        shoal.verify(tmp_path / "x.csv", beside)
+
+
+def test_another_source_is_found_out(tmp_path: Path) -> None:
+    made, source = made_of("labels")
+    beside = made.write(tmp_path / "x.csv")
+    other = source.with_columns(people=pl.Series([5, 2, 2, 4, 3, 3, 0]))
+    verdict = shoal.verify(tmp_path / "x.csv", beside, other)
+    assert [f.check for f in verdict.findings if not f.holds] == ["counts"]
+    less = shoal.verify(tmp_path / "x.csv", beside, source[1:])
+    assert "values" in [f.check for f in less.findings if not f.holds]
+
+
+def test_a_bound_too_good_is_found_out(tmp_path: Path) -> None:
+    """The best cut is found again by trying every one."""
+    from dataclasses import replace
+
+    worse = shoal.release(shoal.intervals.cut(AGES["age"], None, 5, "range"), AGES, value="age")
+    proof = replace(worse.certificate, lower_bound=worse.certificate.cost)
+    bent = replace(worse, parameters={**worse.parameters, "k": 3}, certificate=proof)
+    with pytest.raises(VerificationError, match="bound"):
+        bent.write(tmp_path / "x.csv")
+
+
+def test_an_answer_of_other_data_is_refused() -> None:
+    found = shoal.labels.cover(NAMES["people"], 4)
+    with pytest.raises(InputError, match="does not belong"):
+        shoal.release(found, NAMES[::-1], label="name", count="people")
+    with pytest.raises(InputError, match="none of column"):
+        shoal.release(shoal.intervals.cut([1, 2, 3], None, 1), AGES, value="age")
+    with pytest.raises(InputError, match="no answer"):
+        shoal.release(3, NAMES)
+    with pytest.raises(PolicyError, match="lable"):
+        shoal.release(found, NAMES, lable="name")
+    short = shoal.labels.cover(NAMES["people"], 4, "bicriteria")
+    with pytest.raises(PolicyError, match="not k-anonymous"):
+        shoal.release(short, NAMES, label="name", count="people").write("x.csv")
+
+
+def test_every_frame_is_taken(tmp_path: Path) -> None:
+    NAMES.write_parquet(tmp_path / "t.parquet")
+    found = shoal.labels.cover(NAMES["people"], 4)
+    expected = made_of("labels")[0].table
+    for data in (NAMES.to_pandas(), NAMES.to_arrow(), NAMES.lazy(), tmp_path / "t.parquet"):
+        assert shoal.release(found, data, label="name", count="people").table.equals(expected)
+    made = shoal.release(found, tmp_path / "t.parquet", label="name", count="people")
+    with pytest.raises(InputError, match="is a file that is read"):
+        made.write(tmp_path / "t.parquet")
+
+
+def test_reports_and_pictures(tmp_path: Path) -> None:
+    made, _ = made_of("labels")
+    page = made.report(tmp_path / "r.html").read_text()
+    assert "What was asked for" in page
+    assert "Adams" not in page
+    assert made.plot(tmp_path / "p.svg").read_text().startswith("<svg")
+    with pytest.raises(PolicyError, match="no map"):
+        made.map(tmp_path / "m.html")
+    with pytest.raises(PolicyError, match="exists already"):
+        made.report(tmp_path / "r.html", overwrite=False)
+
+
+def test_signed(tmp_path: Path) -> None:
+    from shoal.publishing.signing import make_key
+
+    private, public = make_key(tmp_path / "key")
+    made, source = made_of("labels")
+    beside = made.write(tmp_path / "x.csv", sign=private)
+    assert shoal.verify(tmp_path / "x.csv", beside, source, signer=public).holds
+    made.write(tmp_path / "x.csv")
+    assert not shoal.verify(tmp_path / "x.csv", beside, source, signer=public).holds
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(st.tuples(st.integers(-9, 9), st.integers(0, 6)), min_size=1, max_size=12),
+    st.integers(1, 6),
+    st.sampled_from(["max", "squares", "range"]),
+)
+def test_drawn_ones_verify(tmp_path: Path, rows: list[tuple[int, int]], k: int, objective: str) -> None:
+    frame = pl.DataFrame(rows, schema=["v", "n"], orient="row")
+    if frame["n"].sum() < k:
+        return
+    sums = frame.group_by("v", maintain_order=True).agg(pl.col("n").sum())
+    for made in (
+        shoal.release(shoal.labels.cover(sums["n"], k), frame, label="v", count="n"),
+        shoal.release(shoal.intervals.cut(frame["v"], frame["n"], k, objective), frame, value="v", count="n"),
+    ):
+        beside = made.write(tmp_path / "x.csv")
+        verdict = shoal.verify(tmp_path / "x.csv", beside, frame)
+        assert verdict.holds, verdict.findings
