@@ -25,6 +25,8 @@ if TYPE_CHECKING:  # what a type checker and an editor see; ``_WHERE`` finds the
     from shoal.model.hierarchy import Hierarchy as Hierarchy
     from shoal.model.policy import Policy as Policy
     from shoal.model.privacy import AlphaKAnonymity as AlphaKAnonymity
+    from shoal.model.privacy import BetaLikeness as BetaLikeness
+    from shoal.model.privacy import DeltaDisclosure as DeltaDisclosure
     from shoal.model.privacy import DistinctLDiversity as DistinctLDiversity
     from shoal.model.privacy import EntropyLDiversity as EntropyLDiversity
     from shoal.model.privacy import KAnonymity as KAnonymity

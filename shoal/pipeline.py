@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import polars as pl
@@ -25,6 +25,7 @@ from shoal.model.audit import Audit
 from shoal.model.loss import View, measures, ncp, stars, suppressed_tuples
 from shoal.model.policy import Policy
 from shoal.model.privacy import requirement
+from shoal.model.settings import ModelSettings, Settings
 from shoal.model.task import Effort, nothing, refuse_infeasible
 from shoal.publishing.clustered import by_centers
 from shoal.publishing.recodings import one_level_per_column, recodings, with_place
@@ -41,7 +42,7 @@ def anonymize(
     encoding: str | None = None,
     secret: bytes | None = None,
     progress: Callable[[str, float | None], None] = nothing,
-    **settings: Any,
+    **settings: Unpack[Settings],
 ) -> Release:
     """A release of a table in which every group of rows meets the privacy models asked for, at little loss.
 
@@ -85,7 +86,7 @@ def prepare(
     secret: bytes | None = None,
     target: Path | None = None,
     progress: Callable[[str, float | None], None] = nothing,
-    **settings: Any,
+    **settings: Unpack[Settings],
 ) -> Release:
     """``anonymize`` without the last look; for callers that write the release, which looks at the bytes written.
 
@@ -258,7 +259,7 @@ def audit(
     engine: str | None = None,
     separator: str | None = None,
     encoding: str | None = None,
-    **models: Any,
+    **models: Unpack[ModelSettings],
 ) -> Audit:
     """Levels of every privacy model, risks and class sizes of any table, ours or not.
 
