@@ -62,7 +62,7 @@ ROOMS: dict[str, set[str]] = {
     "publishing/verify.py": {"polars", "shoal.errors", "shoal.model", "shoal.judge", "shoal.engines"}
     | {"shoal.publishing.release", "shoal.publishing.signing", "shoal.publishing.recheck"},
     "publishing/recheck.py": {"polars", "shoal.errors", "shoal.model", "shoal.judge", "shoal.engines"}
-    | {"shoal.publishing.release", "shoal.publishing.judging"},
+    | {"shoal.publishing.release", "shoal.publishing.judging", "shoal.publishing.opening"},
     "publishing/judging.py": {"polars", "numpy", "shoal.errors", "shoal.model", "shoal.judge"},
     "utility": {"numpy", "polars", "shoal"},
     "cli": {"numpy", "typer", "rich", "polars", "shoal"},

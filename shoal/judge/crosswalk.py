@@ -54,12 +54,12 @@ def whole(frame: pl.DataFrame, name: str) -> list[int]:
     found = []
     for value in part(frame, name).to_list():
         try:
-            number = int(value)
-            if isinstance(value, float) and number != value:
+            exact = Fraction(value.strip() if isinstance(value, str) else value)
+            if exact.denominator != 1:
                 raise ValueError
-        except (TypeError, ValueError, OverflowError):
+        except (TypeError, ValueError, OverflowError, ZeroDivisionError):
             raise VerificationError(f"column {name!r} of the file holds something that is no whole number") from None
-        found.append(number)
+        found.append(exact.numerator)
     return found
 
 

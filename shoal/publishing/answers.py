@@ -8,12 +8,11 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 from shoal.errors import InputError, PolicyError
 from shoal.publishing.crosswalk import Crosswalk
+from shoal.publishing.opening import opened
 
-_MAKERS = {"Cover": ("grouped", "labels"), "Cut": ("grouped", "intervals")}
+_MAKERS = {"Cover": ("grouped", "labels"), "Cut": ("grouped", "intervals"), "Regions": ("areas", "regions")}
 
 
 def release(
@@ -27,10 +26,12 @@ def release(
 ) -> Crosswalk:
     """An answer of a problem as a release: written, verified on its bytes and certified as tables are.
 
-    answer  what ``shoal.labels.cover`` or ``shoal.intervals.cut`` returned
+    answer  what ``shoal.labels.cover``, ``shoal.intervals.cut`` or ``shoal.regions.merge`` returned
     data    what it was found for: a path, or a pandas, Polars, PyArrow, DuckDB or Spark frame
     how     labels: label=column, count=column of records (each row is one without it), naming="ends", "largest" or
-            "numbers", or names=[...] of your own; intervals: value=column, count=, names=
+            "numbers", or names=[...] of your own; intervals: value=column, count=, names=;
+            regions: weight=column or columns, edges=pairs of row numbers (a Geography has its own), id=column,
+            objective=, and the names of the columns that were asked for: boundary=, fixed=, apart=, sensitive=, l=, ...
     separator, encoding  of data that is a CSV; found out when None
     read    files that the data came from, which are never written over; a path given as data is one
 
@@ -55,20 +56,10 @@ def release(
     make = getattr(import_module(f"shoal.publishing.{module}"), name)
     from_path = [data] if isinstance(data, (str, Path)) else []
     files = tuple(p for p in (*from_path, *read) if p is not None)
+    if name == "regions":
+        return make(answer, data, files, **how)  # type: ignore[no-any-return]
     known = [n for n, p in signature(make).parameters.items() if p.kind == p.KEYWORD_ONLY]
     for given in how:
         if given not in known:
             raise PolicyError.unknown(f"argument of a release of {name}", given, known)
     return make(answer, opened(data, separator, encoding), files, **how)  # type: ignore[no-any-return]
-
-
-def opened(data: Any, separator: str | None = None, encoding: str | None = None) -> pl.DataFrame:
-    """Any table as a Polars frame, the text of a CSV as it stands."""
-    from shoal.engines.open import open_table
-
-    if isinstance(data, pl.DataFrame):
-        return data
-    table = open_table(data, separator=separator, encoding=encoding)
-    if hasattr(table, "polars"):
-        return table.polars(table.columns)  # type: ignore[no-any-return]
-    return table.frame.collect(backend="polars").to_native()  # type: ignore[no-any-return]

@@ -43,7 +43,7 @@ class Crosswalk:
     parameters   what was asked for;  facts: rows, groups, sizes: all that a certificate file states
     sources      what it was made from, for the judge, who counts it again
     read         the files among them, which are never written over
-    title, groups   for the report: a heading, and the size of every group
+    title, note, groups   for the report: a heading, a line below it, and the size of every group
     picture, drawn_map   how it is drawn, where it can be
     refused      why it may not be written; empty where it may
     """
@@ -57,6 +57,7 @@ class Crosswalk:
     sources: Sources = field(repr=False)
     read: tuple[str | Path, ...] = ()
     title: str = ""
+    note: str = ""
     refused: str = ""
     groups: Sequence[int] = field(default=(), repr=False)
     picture: Drawing | None = field(default=None, repr=False)

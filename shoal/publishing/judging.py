@@ -8,20 +8,23 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from shoal.judge.areas import judge_regions
 from shoal.judge.crosswalk import Stated, judge_groups
 from shoal.judge.finding import Finding
 from shoal.model.certificate import Certificate
 
-KINDS = ("labels", "intervals")
+KINDS = ("labels", "intervals", "regions")
 
 
 class Sources(NamedTuple):
     """What an answer was made from, as far as it is at hand.
 
     table  the table grouped: a row per record, value, area or point
+    pairs  of areas: neighbors, two names in a row
     """
 
     table: pl.DataFrame | None = None
+    pairs: pl.DataFrame | None = None
 
 
 def form_of(path: Path) -> str:
@@ -37,4 +40,6 @@ def findings(
 ) -> list[Finding]:
     """What the judge of a kind finds; VerificationError for a file that is no such table."""
     stated = Stated(record["parameters"], record["facts"], certificate.cost, certificate.lower_bound, certificate.unit)
+    if record["kind"] == "regions":
+        return judge_regions(frame, stated, form, sources.table, sources.pairs)
     return judge_groups(record["kind"], frame, stated, form, sources.table)

@@ -13,6 +13,7 @@ from shoal.judge.file import read_release, seal
 from shoal.judge.finding import CONSISTENT, STATED, Finding
 from shoal.model.certificate import Certificate
 from shoal.publishing.judging import KINDS, Sources, findings, form_of
+from shoal.publishing.opening import opened
 from shoal.publishing.release import file_hash
 
 
@@ -46,7 +47,7 @@ def recheck(
     )  # fmt: skip
     given = [] if source is None else list(source) if isinstance(source, (list, tuple)) else [source]
     try:
-        found += findings(record, stated, frame, form_of(path), _opened(given, separator, encoding))
+        found += findings(record, stated, frame, form_of(path), _opened(given, record, separator, encoding))
     except ShoalError:
         raise
     except (TypeError, KeyError, AttributeError, ValueError, ArithmeticError):
@@ -74,20 +75,40 @@ def _parts(record: Mapping[str, Any]) -> tuple[Mapping[str, Any], Certificate]:
         raise InputError(f"the certificate file contradicts itself: {error!s}") from None
 
 
-def _opened(given: list[Any], separator: str | None, encoding: str | None) -> Sources:
-    from shoal.engines.open import open_table
-
-    tables = []
-    for source in given:
-        if isinstance(source, pl.DataFrame):
-            tables.append(source)
-            continue
-        table = open_table(source, separator=separator, encoding=encoding)
-        tables.append(
-            table.polars(table.columns)
-            if hasattr(table, "polars")
-            else table.frame.collect(backend="polars").to_native()
-        )
-    if len(tables) > 1:
+def _opened(given: list[Any], record: Mapping[str, Any], separator: str | None, encoding: str | None) -> Sources:
+    """The sources as the judge takes them."""
+    if not given:
+        return Sources()
+    if record["kind"] == "regions":
+        return _areas(given, record["parameters"])
+    if len(given) > 1:
         raise InputError("this output was made of one source; name one")
-    return Sources(*tables)
+    return Sources(opened(given[0], separator, encoding))
+
+
+def _areas(given: list[Any], asked: Mapping[str, Any]) -> Sources:
+    """Areas and pairs: files as ``shoal regions`` takes them (polygons in place of pairs too), or two frames."""
+    from shoal.engines.geography import read
+    from shoal.engines.vector import GDAL, JSON
+
+    if len(given) > 2:
+        raise InputError("regions are made of areas and pairs of neighbors; name one file or two")
+    named = asked.get("column")
+    if not all(isinstance(x, (str, Path)) for x in given):
+        if len(given) < 2:
+            raise InputError("regions of a frame are checked with two: the areas, and the pairs of their names")
+        table, pairs = (opened(x) for x in given)
+        name = named or ("id" if "id" in table.columns else table.columns[0])
+        return Sources(table.with_columns(area=table[name].cast(pl.String)), pairs)
+    first, second = given[0], given[1] if len(given) > 1 else None
+    drawn = second is not None and Path(second).suffix.lower() in (*JSON, *GDAL)
+    found = read(
+        first, None if drawn else second, id=named, source=asked.get("source"), target=asked.get("target"),
+        shapes=second if drawn else None, unmatched="leave-out",
+    )  # fmt: skip
+    columns = [pl.Series("area", found.ids, dtype=pl.String)]
+    for name, held in found.columns.items():
+        if name != "area":
+            columns.append(pl.Series(name, [None if v is None else str(v) for v in held], dtype=pl.String))
+    ids = pl.Series("u", found.ids, dtype=pl.String)
+    return Sources(pl.DataFrame(columns), pl.DataFrame([ids[found.edges[:, 0]], ids[found.edges[:, 1]].alias("v")]))
