@@ -62,6 +62,109 @@ def foreign(frame: pl.DataFrame) -> pl.DataFrame:
         pl.col("value").cast(pl.String)))  # fmt: skip
 
 
+def areas() -> tuple[pl.DataFrame, pl.DataFrame, list[tuple[int, int]]]:
+    """Eight areas in a row and one far away, in two states; and the pairs of neighbors by name and by number."""
+    names = [f"0{i}" for i in range(8)] + ["11"]
+    table = pl.DataFrame({"id": names, "people": [3, 3, 3, 3, 3, 4, 3, 3, 1], "state": ["w"] * 3 + ["e"] * 6})
+    numbers = [(i, i + 1) for i in range(7)]
+    return table, pl.DataFrame([(names[a], names[b]) for a, b in numbers], schema=["u", "v"], orient="row"), numbers
+
+
+def made_of_areas() -> tuple[shoal.Crosswalk, list[pl.DataFrame]]:
+    table, pairs, numbers = areas()
+    found = shoal.regions.merge(numbers, table["people"], 6, boundaries=table["state"], seed=1)
+    return shoal.release(found, table, weight="people", edges=numbers, boundary="state"), [table, pairs]
+
+
+def swapped(frame: pl.DataFrame) -> pl.DataFrame:
+    """Areas of equal weight change places between the first and the last region, which cuts both in two."""
+    first, last = frame["region"].to_list().index("00+2"), 7
+    rows = frame.rows()
+    rows[first], rows[last] = (rows[first][0], *rows[last][1:]), (rows[last][0], *rows[first][1:])
+    return pl.DataFrame(rows, schema=frame.schema, orient="row")
+
+
+def lighter(frame: pl.DataFrame) -> pl.DataFrame:
+    return frame.with_columns(region_weight=pl.when(pl.col("region") == "00+2").then(5).otherwise("region_weight"))
+
+
+def heavier(frame: pl.DataFrame) -> pl.DataFrame:
+    return frame.with_columns(region_weight=pl.when(pl.col("region") == "00+2").then(10).otherwise("region_weight"))
+
+
+def left_out(frame: pl.DataFrame) -> pl.DataFrame:
+    return frame.with_columns(region=pl.when(pl.col("area") == "00").then(pl.lit("*")).otherwise("region"))
+
+
+REGIONS = [(moved, "areas"), (dropped, "one row each"), (twice, "one row each"), (swapped, "connected"),
+           (lighter, "k"), (heavier, "weight people"), (left_out, "left out")]  # fmt: skip
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet", ".xlsx"])
+def test_genuine_regions_verify(ending: str, tmp_path: Path) -> None:
+    made, source = made_of_areas()
+    beside = made.write(tmp_path / f"x{ending}")
+    for original in (None, source):
+        verdict = shoal.verify(tmp_path / f"x{ending}", beside, original)
+        assert verdict.holds, verdict.findings
+    how = {f.check: f.how for f in verdict.findings}
+    assert (how["connected"], how["boundary"], how["weight people"]) == ("recomputed",) * 3
+    assert "00+2" not in made.report(tmp_path / "r.html").read_text()
+
+
+@pytest.mark.parametrize(("tamper", "check"), REGIONS)
+def test_wrong_regions_are_refused_and_found(
+    tamper: Tamper, check: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, source = made_of_areas()
+    beside = made.write(tmp_path / "x.csv")
+    tamper(made.table).write_csv(tmp_path / "x.csv")
+    verdict = shoal.verify(tmp_path / "x.csv", beside, source)
+    assert {"file", check} <= {f.check for f in verdict.findings if not f.holds}
+    genuine = storing.store
+    monkeypatch.setattr("shoal.publishing.crosswalk.store", lambda frame, path: genuine(tamper(frame), path))
+    with pytest.raises(VerificationError, match="nothing was published"):
+        made.write(tmp_path / "y.csv")
+    assert not list(tmp_path.glob("y*"))
+
+
+def test_regions_that_cross_a_boundary_or_a_gap_are_refused(tmp_path: Path) -> None:
+    table, pairs, numbers = areas()
+    across = shoal.regions.merge(numbers, table["people"], 12, seed=1)
+    with pytest.raises(VerificationError, match="boundary"):
+        shoal.release(across, table, weight="people", edges=numbers, boundary="state").write(tmp_path / "x.csv")
+    good = shoal.release(across, table, weight="people", edges=numbers)
+    beside = good.write(tmp_path / "x.csv")
+    assert shoal.verify(tmp_path / "x.csv", beside, [table, pairs]).holds
+    verdict = shoal.verify(tmp_path / "x.csv", beside, [table, pairs[1:]])
+    assert [f.check for f in verdict.findings if not f.holds] == ["connected"]
+    with pytest.raises(InputError, match="does not belong"):
+        shoal.release(across, table[::-1].with_columns(people=2), weight="people", edges=numbers)
+
+
+def test_regions_on_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    from shoal.cli import main
+
+    def run(*words: object) -> tuple[int, Any]:
+        monkeypatch.setattr("sys.argv", ["shoal", *map(str, words)])
+        with pytest.raises(SystemExit) as left:
+            main()
+        return int(left.value.code or 0), json.loads(capsys.readouterr().out)
+
+    table, pairs, _ = areas()
+    nodes, edges, out = tmp_path / "n.csv", tmp_path / "e.csv", tmp_path / "x.csv"
+    table.write_csv(nodes)
+    pairs.write_csv(edges)
+    status, said = run("regions", nodes, edges, "--weight", "people", "--k", 6, "--boundary", "state", "-o", out,
+                       "--at-most", "areas=4", "--json")  # fmt: skip
+    assert (status, said["certificate_file"]) == (0, str(tmp_path / "x.certificate.json"))
+    check = ("verify", out, said["certificate_file"], "--json")
+    assert run(*check)[0] == run(*check, "--original", nodes, "--original", edges)[0] == 0
+    table.with_columns(people=pl.lit(4)).write_csv(nodes)
+    status, said = run(*check, "--original", nodes, "--original", edges)
+    assert (status, [f["check"] for f in said["findings"] if not f["holds"]]) == (1, ["weight people"])
+
+
 GROUPED = [moved, dropped, twice, small, grown, one_name, foreign]
 CASES = [(kind, tamper) for kind in ("labels", "intervals") for tamper in GROUPED]
 
