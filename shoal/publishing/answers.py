@@ -12,7 +12,12 @@ from shoal.errors import InputError, PolicyError
 from shoal.publishing.crosswalk import Crosswalk
 from shoal.publishing.opening import opened
 
-_MAKERS = {"Cover": ("grouped", "labels"), "Cut": ("grouped", "intervals"), "Regions": ("areas", "regions")}
+_MAKERS = {
+    "Cover": ("grouped", "labels"),
+    "Cut": ("grouped", "intervals"),
+    "Regions": ("areas", "regions"),
+    "Tiles": ("tiled", "tiles"),
+}
 
 
 def release(
@@ -26,12 +31,14 @@ def release(
 ) -> Crosswalk:
     """An answer of a problem as a release: written, verified on its bytes and certified as tables are.
 
-    answer  what ``shoal.labels.cover``, ``shoal.intervals.cut`` or ``shoal.regions.merge`` returned
+    answer  what ``shoal.labels.cover``, ``shoal.intervals.cut`` ``shoal.regions.merge`` or
+            ``shoal.tiles.split`` returned
     data    what it was found for: a path, or a pandas, Polars, PyArrow, DuckDB or Spark frame
     how     labels: label=column, count=column of records (each row is one without it), naming="ends", "largest" or
             "numbers", or names=[...] of your own; intervals: value=column, count=, names=;
             regions: weight=column or columns, edges=pairs of row numbers (a Geography has its own), id=column,
-            objective=, and the names of the columns that were asked for: boundary=, fixed=, apart=, sensitive=, l=, ...
+            objective=, and the columns that were asked for: boundary=, fixed=, apart=, sensitive=, l=, ...;
+            tiles: x=column, y=column, weight=column
     separator, encoding  of data that is a CSV; found out when None
     read    files that the data came from, which are never written over; a path given as data is one
 

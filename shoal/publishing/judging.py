@@ -11,9 +11,10 @@ import polars as pl
 from shoal.judge.areas import judge_regions
 from shoal.judge.crosswalk import Stated, judge_groups
 from shoal.judge.finding import Finding
+from shoal.judge.tiles import judge_tiles
 from shoal.model.certificate import Certificate
 
-KINDS = ("labels", "intervals", "regions")
+KINDS = ("labels", "intervals", "regions", "tiles")
 
 
 class Sources(NamedTuple):
@@ -42,4 +43,6 @@ def findings(
     stated = Stated(record["parameters"], record["facts"], certificate.cost, certificate.lower_bound, certificate.unit)
     if record["kind"] == "regions":
         return judge_regions(frame, stated, form, sources.table, sources.pairs)
+    if record["kind"] == "tiles":
+        return judge_tiles(frame, stated, form, sources.table)
     return judge_groups(record["kind"], frame, stated, form, sources.table)

@@ -71,3 +71,20 @@ def tiles(
     )
 
 
+def tile_frame(found: Any, names: tuple[str, str]) -> pl.DataFrame:
+    """A row per tile; a missing bound is no bound."""
+    x, y = names
+    columns: dict[str, Any] = {"tile": np.arange(len(found))}
+    for i, name in enumerate((f"{x}_low", f"{y}_low", f"{x}_high", f"{y}_high")):
+        side = found.bounds[:, i]
+        columns[name] = pl.Series(np.where(np.isfinite(side), side, np.nan)).fill_nan(None)
+    columns["records"] = found.counts
+    columns[f"{x}_center"], columns[f"{y}_center"] = found.centers.T.round(_decimals(found))
+    return pl.DataFrame(columns)
+
+
+def _decimals(found: Any) -> int:
+    """Digits for a center, about a thousandth of the smaller tiles' sides: more would single out the points summed."""
+    sides = (found.boxes[:, 2:] - found.boxes[:, :2]) % (360 if found.coordinates == "geographic" else np.inf)
+    typical = np.quantile(sides.max(axis=1), 0.1)
+    return int(np.clip(np.ceil(2 - np.log10(max(typical, 1e-12))), 0, 12))

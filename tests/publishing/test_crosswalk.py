@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -320,3 +321,60 @@ def test_drawn_ones_verify(tmp_path: Path, rows: list[tuple[int, int]], k: int, 
         beside = made.write(tmp_path / "x.csv")
         verdict = shoal.verify(tmp_path / "x.csv", beside, frame)
         assert verdict.holds, verdict.findings
+
+
+def made_of_points(coordinates: str = "projected") -> tuple[shoal.Crosswalk, pl.DataFrame]:
+    rng = np.random.default_rng(4)
+    x = (180 + rng.normal(0, 2, 60)).round(2)
+    frame = pl.DataFrame({"x": np.where(x > 180, x - 360, x) if coordinates == "geographic" else x,
+                          "y": rng.normal(-17, 1, 60).round(2), "n": rng.integers(1, 4, 60)})  # fmt: skip
+    found = shoal.tiles.split(frame.select("x", "y").to_numpy(), 9, frame["n"].to_numpy(), coordinates=coordinates)
+    return shoal.release(found, frame, x="x", y="y", weight="n"), frame
+
+
+def stretched(frame: pl.DataFrame) -> pl.DataFrame:
+    """One tile without bounds overlaps all others."""
+    wide = [pl.when(pl.col("tile") == 2).then(None).otherwise(c).alias(c)
+            for c in ("x_low", "x_high", "y_low", "y_high")]  # fmt: skip
+    return frame.with_columns(wide)
+
+
+def fuller(frame: pl.DataFrame) -> pl.DataFrame:
+    return frame.with_columns(records=pl.col("records") + (pl.col("tile") == 2))
+
+
+def elsewhere(frame: pl.DataFrame) -> pl.DataFrame:
+    """The first place goes to a tile that does not hold it."""
+    return pl.concat([frame[:1].select("x", "y").hstack(
+        frame.filter(pl.col("tile") != frame["tile"][0])[:1].drop("x", "y")), frame[1:]])  # fmt: skip
+
+
+TILES = [(stretched, "disjoint"), (fuller, "counts"), (elsewhere, "inside"), (dropped, "one row each")]
+
+
+@pytest.mark.parametrize("coordinates", ["projected", "geographic"])
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+def test_genuine_tiles_verify(ending: str, coordinates: str, tmp_path: Path) -> None:
+    made, source = made_of_points(coordinates)
+    beside = made.write(tmp_path / f"x{ending}")
+    for original in (None, source):
+        verdict = shoal.verify(tmp_path / f"x{ending}", beside, original)
+        assert verdict.holds, verdict.findings
+    assert {f.check: f.how for f in verdict.findings}["counts"] == "recomputed"
+
+
+@pytest.mark.parametrize("coordinates", ["projected", "geographic"])
+@pytest.mark.parametrize(("tamper", "check"), TILES)
+def test_wrong_tiles_are_refused_and_found(
+    tamper: Tamper, check: str, coordinates: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, source = made_of_points(coordinates)
+    beside = made.write(tmp_path / "x.csv")
+    tamper(made.table).write_csv(tmp_path / "x.csv")
+    verdict = shoal.verify(tmp_path / "x.csv", beside, source)
+    assert {"file", check} <= {f.check for f in verdict.findings if not f.holds}
+    genuine = storing.store
+    monkeypatch.setattr("shoal.publishing.crosswalk.store", lambda frame, path: genuine(tamper(frame), path))
+    with pytest.raises(VerificationError, match="nothing was published"):
+        made.write(tmp_path / "y.csv")
+    assert not list(tmp_path.glob("y*"))
