@@ -38,7 +38,7 @@ def main(folder: Path) -> None:
     )
     certificate = release.write(folder / "release.csv")
     release.report(folder / "report.html")
-    verdict = shoal.verify(folder / "release.csv", certificate, original=source, hierarchies=hierarchies)
+    verdict = shoal.verify(folder / "release.csv", certificate, original=source)
     for check, holds, found, _how in verdict.findings:
         print(f"{'ok  ' if holds else 'FAIL'} {check}: {found}")
     assert verdict.holds

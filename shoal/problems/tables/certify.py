@@ -73,11 +73,15 @@ def good_groups(histogram: Histogram, need: Requirement, cells: np.ndarray, grou
     return of_rows(histogram, need, cells, group, histogram.count[cells], int(group.max(initial=-1)) + 1)
 
 
-def refuse_ceiling(task: Task, partition: Partition, method: str) -> None:
-    """PolicyError when a group would be published above the highest level that its column may take."""
+def refuse_ceiling(task: Task, partition: Partition, method: str, starred: bool = False) -> None:
+    """PolicyError when a group would be published above the highest level that its column may take.
+
+    starred  the last group is a block of rows starred whole, which no level holds back
+    """
     published = task.recoding.publish(task.histogram, partition)
     for j, column in enumerate(task.recoding.columns):
-        above = published.first[:, j] > column.ceiling
+        above = published.first[: -1 if starred else None, j] > column.ceiling
+        above = np.append(above, False) if starred else above
         if column.kind == "levels" and above.any():
             raise PolicyError(
                 f"{method} would publish {int(partition.sizes[above].sum())} rows above level {column.ceiling} of "
@@ -92,12 +96,13 @@ def certified(
     method: str,
     guarantee: Guarantee | None = None,
     details: Mapping[str, Any] | None = None,
+    starred: bool = False,
 ) -> Grouping:
     """A grouping with its loss in the recoding's unit and the tuple bound turned into that unit.
 
     O(m log m) beside what ``residue`` takes.
     """
-    refuse_ceiling(task, partition, method)
+    refuse_ceiling(task, partition, method, starred)
     facts: dict[str, Any] = {"bound": 0, "argument": "no rows"}
     if task.histogram.cells:
         facts = residue(task.histogram, task.requirement)[1]
@@ -114,4 +119,5 @@ def certified(
             details={"fewest_suppressed": facts["bound"], **(details or {})},
         ),
         method,
+        starred=starred,
     )
