@@ -42,6 +42,8 @@ if TYPE_CHECKING:  # what a type checker and an editor see; ``_WHERE`` finds the
     from shoal.problems import regions as regions
     from shoal.problems import tables as tables
     from shoal.problems import tiles as tiles
+    from shoal.publishing.answers import release as release
+    from shoal.publishing.crosswalk import Crosswalk as Crosswalk
     from shoal.publishing.release import Release as Release
     from shoal.publishing.verify import verify as verify
     from shoal.utility.compare import compare as compare
@@ -63,6 +65,8 @@ _WHERE = {
     "verify": "shoal.publishing.verify:verify",
     "compare": "shoal.utility.compare:compare",
     "decode": "shoal.utility.decode:decode",
+    "release": "shoal.publishing.answers:release",
+    "Crosswalk": "shoal.publishing.crosswalk:Crosswalk",
     "explore": "shoal.utility.explore:explore",
     "Policy": "shoal.model.policy:Policy",
     "Hierarchy": "shoal.model.hierarchy:Hierarchy",

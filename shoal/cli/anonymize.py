@@ -262,23 +262,25 @@ def _more(found: dict[str, Any]) -> str:
 
 @app.command()
 def verify(
-    release: Path = typer.Argument(help="The released file."),
+    release: Path = typer.Argument(help="The file that was written."),
     certificate: Path = typer.Argument(help="The certificate beside it."),
-    original: Path | None = typer.Option(None, "--original", help="The table it was made from."),
+    original: list[Path] = typer.Option(
+        [], "--original", help="The table it was made from; of regions the areas, then the pairs; repeatable."
+    ),
     separator: str | None = typer.Option(None, "--separator", help="Field separator of an original CSV."),
     encoding: str | None = typer.Option(None, "--encoding", help="utf-8 or latin-1, of an original CSV."),
     hierarchy: list[str] = typer.Option([], "--hierarchy", help="column=file.csv, where it is elsewhere; repeatable."),
     signer: Path | None = typer.Option(None, "--signer", help="Public key whose owner must have signed."),
     as_json: bool = _JSON,
 ) -> None:
-    """Recheck a release against its certificate; with the original, everything."""
+    """Recheck an output of any command against its certificate; with what it was made from, everything."""
     from shoal.publishing.verify import verify as check
 
     with progress() as told:
         verdict = check(
             release,
             certificate,
-            original,
+            (original[0] if len(original) == 1 else original) if original else None,
             separator=separator,
             encoding=encoding,
             hierarchies=pairs(hierarchy, "--hierarchy"),

@@ -344,6 +344,7 @@ class Release:
         inside = self.as_dict()
         return {
             "format": 1,
+            "kind": "table",
             "made_by": {
                 "shoal": __version__,
                 "python": platform.python_version(),

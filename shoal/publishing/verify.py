@@ -21,6 +21,7 @@ from shoal.model.hierarchy import Hierarchy
 from shoal.model.policy import GENERATED, PLACE, PUBLISH, Policy
 from shoal.model.privacy import KAnonymity
 from shoal.model.record import digest, read_json, source_of
+from shoal.publishing.recheck import recheck
 
 PARTS = {"release", "policy", "certificate", "stars", "changed", "loss", "privacy", "groups", "smallest_group"}
 
@@ -31,12 +32,12 @@ class Verdict:
 
     holds     every line of ``findings`` holds
     findings  ``Finding``s: (what was checked, whether it holds, a sentence, how that is known)
-    audit     the release judged by its own rows
+    audit     the release of a table judged by its own rows; None for a crosswalk
     """
 
     holds: bool
     findings: tuple[Finding, ...]
-    audit: Audit
+    audit: Audit | None
     certificate: Certificate
 
     def as_dict(self) -> dict[str, Any]:
@@ -44,7 +45,7 @@ class Verdict:
         return {
             "holds": self.holds,
             "findings": [{"check": f.check, "holds": f.holds, "found": f.found, "how": f.how} for f in self.findings],
-            "audit": self.audit.as_dict(),
+            "audit": None if self.audit is None else self.audit.as_dict(),
             "certificate": self.certificate.as_dict(),
         }
 
@@ -72,11 +73,13 @@ def read_record(path: str | Path) -> dict[str, Any]:
     """The certificate file written beside a release; InputError when it is not one."""
     path = Path(path)
     record = read_json(path)
+    if record.get("kind", "table") != "table":
+        return record
     if not set(record) >= PARTS:
         if "certificate" in record or "lower_bound" in record:
             raise InputError(
-                f"{path.name!r} is a certificate, but not one of a release of a table: shoal verify reads those that "
-                "shoal anonymize writes"
+                f"{path.name!r} is a certificate, but not one of a release of a table: it says cost and bound, and not "
+                "of which file"
             )
         raise InputError(f"{path.name!r} is not a certificate file of shoal (no release, policy, stars or certificate)")
     return record
@@ -372,12 +375,12 @@ def verify(
     signer: str | Path | None = None,
     progress: Callable[[str, float | None], None] = lambda _what, _share: None,
 ) -> Verdict:
-    """Recheck a written release against its certificate file.
+    """Recheck a written release, of a table or of any other problem, against its certificate file.
 
     release      the file published
     certificate  the JSON file beside it
     original     the table it was made from, a path or a frame; with it, every row is matched, and loss, cost and a
-                 bound are recomputed
+                 bound are recomputed.  Of a crosswalk the source or, in a list, the sources
     separator, encoding  of an original that is a CSV; found out when None
     hierarchies  per column its hierarchy, where the file is not beside the certificate
     signer       file of a public key: the certificate must be signed with the private key that belongs to it
@@ -387,7 +390,12 @@ def verify(
     """
     path, beside = Path(release), Path(certificate)
     progress("reading", None)
-    record = _parsed(read_record(beside), path.name.lower().endswith((".xlsx", ".xls", ".xlsb")))
+    raw = read_record(beside)
+    if raw.get("kind", "table") != "table":
+        found, stated = recheck(path, raw, original, separator, encoding)
+        found.append(_signature(raw, signer))
+        return Verdict(holds=all(f.holds for f in found), findings=tuple(found), audit=None, certificate=stated)
+    record = _parsed(raw, path.name.lower().endswith((".xlsx", ".xls", ".xlsb")))
     frame = read_release(path, record.separator)
     absent = [n for n in (*record.policy.quasi_identifiers, *record.policy.sensitive) if n not in frame.columns]
     if absent:
