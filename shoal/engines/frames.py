@@ -136,6 +136,12 @@ class FrameTable:
         held = pl.DataFrame([frame[n].alias(c) for n, c in zip(names, short, strict=True)]).group_by(short).len("n")
         return held.select(short).rename(dict(zip(short, names, strict=True))), held["n"].to_numpy()
 
+    def without(self, names: Sequence[str]) -> Any:
+        """The native frame without some columns, as it came."""
+        left = [c for c in self.columns if c not in names]
+        found = self.frame[left].to_native()
+        return found.lazy() if self.lazy else found
+
     def joined(self, pair: tuple[str, str], name: str) -> FrameTable:
         """A table in which two columns have become one, their texts with a blank between."""
         if name in self.columns:

@@ -25,23 +25,37 @@ from shoal.model.certificate import Certificate
 from shoal.model.meaning import Members
 from shoal.model.policy import Policy
 from shoal.model.privacy import PrivacyModel
+from shoal.model.rule_books import RULE_BOOKS
 from shoal.utility.decode import Decoded
 from shoal.version import __version__
 
 
-def audit_table(table: Any, policy: Policy, threshold: float, models: Sequence[PrivacyModel]) -> Audit:
-    """Judge an opened table: only the named columns leave the engine."""
+def audit_table(
+    table: Any, policy: Policy, threshold: float, models: Sequence[PrivacyModel], units: Sequence[str] = ()
+) -> Audit:
+    """Judge an opened table: only the named columns leave the engine; units: those that name persons."""
     from shoal.judge.privacy import judge
 
-    names = [*policy.grouped, *policy.sensitive]
+    names = [*policy.grouped, *policy.sensitive, *units]
     if hasattr(table, "polars"):
         frame = table.polars(names)
     else:
         frame = table.frame.select(names).collect(backend="polars").to_native()
-    return judge(frame, policy.grouped, policy.sensitive, models, threshold)
+    return judge(frame, policy.grouped, policy.sensitive, models, threshold, units)
 
 
-RECORDED = ("groups", "smallest_group", "privacy", "loss", "stars", "changed", "carried", "method")
+RECORDED = (
+    "groups",
+    "smallest_group",
+    "privacy",
+    "loss",
+    "stars",
+    "changed",
+    "carried",
+    "method",
+    "persons",
+    "rule_book",
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -55,6 +69,7 @@ class Release:
     stars        per quasi-identifier, the number of starred cells; changed: of cells published coarser
     before       privacy of the table as it came
     carried      the columns carried along, and how many rows they single out
+    persons      per column that names persons, the fewest in a class, counted on the placed rows before it left them
     own          the table's own values per quasi-identifier, in the histogram's order; for counts, never shown
     expected     what must stand in the table, from the partition alone; order: where the row order comes from
     """
@@ -77,6 +92,7 @@ class Release:
     expected: Expected = field(repr=False)
     order: str
     carried: Carried = field(default_factory=Carried)
+    persons: Mapping[str, int] = field(default_factory=dict)
     own: Mapping[str, Sequence[str | None]] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
 
@@ -308,11 +324,20 @@ class Release:
             "stars": dict(self.stars),
             "changed": dict(self.changed),
             "carried": self.carried.as_dict(),
+            "persons": dict(self.persons),
+            "rule_book": self._rule_book(),
             "certificate": self.certificate.as_dict(),
             "method": self.method,
             "attempts": [dict(a) for a in self.attempts],
             "seconds": {k: round(v, 4) for k, v in self.seconds.items()},
         }
+
+    def _rule_book(self) -> dict[str, Any] | None:
+        """The rule asked for by name, where it comes from and what it leaves to others."""
+        name = self.policy.preset
+        if name is None or max((getattr(m, "k", 0) for m in self.policy.privacy), default=0) < RULE_BOOKS[name].k:
+            return None
+        return {"name": name, **RULE_BOOKS[name].as_dict()}
 
     def record(self, path: Path, facts: Mapping[str, Any]) -> dict[str, Any]:
         """What the certificate file holds."""

@@ -148,7 +148,7 @@ def explore(
         raise PolicyError("l above 1 speaks of a sensitive column and none is given; name one")
     others = tuple(m for m in asked.privacy if not isinstance(m, (KAnonymity, LDiversity)))
     table = open_table(data, engine, separator=separator, encoding=encoding)
-    names = [*asked.quasi_identifiers, *(asked.coordinates or ()), *asked.sensitive]
+    names = [*asked.quasi_identifiers, *(asked.coordinates or ()), *asked.sensitive, *asked.units]
     require(table.columns, names)
     frame = table.frame.select(names).to_native()
 
