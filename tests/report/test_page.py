@@ -14,7 +14,9 @@ import polars as pl
 import pytest
 
 import shoal
-from shoal.publishing.figures import round_to
+from shoal.model.meaning import Members
+from shoal.publishing.figures import distribution, round_to
+from shoal.utility.decode import Column
 
 VOID = {"meta", "br", "img", "hr", "link", "input"}
 
@@ -191,3 +193,13 @@ def test_many_sizes_and_columns_still_fit(tmp_path: Path) -> None:
     values = [i for i in range(1, 80) for _ in range(i)]
     frame = pl.DataFrame({"zip <b>": values, "age": values})
     assert page(tmp_path, frame, k=1).count("<rect") < 60
+
+
+def test_a_value_that_few_rows_show_has_no_bar_of_its_own() -> None:
+    cells = [Members(named=frozenset([v])) for v in ("often", "rare")]
+    column = Column(cells, ["often", "rare"], np.array([0, 0, 0, 1]), ("often", "rare"), None, np.full(2, np.nan))
+    found = distribution(column, np.array([3, 1]), (["often", "rare"], np.array([3, 1])), 3, 3)
+    assert found == [
+        {"label": "often", "before": 3, "after": 3.0},
+        {"label": "all other values", "before": None, "after": 1.0},
+    ]
