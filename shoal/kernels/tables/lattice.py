@@ -209,7 +209,12 @@ def publish(quasi, up, at, size, levels, exact, sensitive, values, left, k, freq
     Space O(m), time O(cells left * d) per node.
     """
     m, s = left.size, frequency.size
-    active = np.flatnonzero((left > 0) | (spare > 0))
+    active, here = np.empty(m, np.int64), 0
+    for c in range(m):
+        if left[c] > 0 or spare[c] > 0:
+            active[here] = c
+            here += 1
+    active = active[:here]
     none = np.zeros(m, np.int64)
     width = 16
     while width < 2 * active.size + 2:

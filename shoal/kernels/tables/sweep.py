@@ -67,7 +67,8 @@ def sweep(quasi, up, at, size, height, columns, fixed, loss, sensitive, values, 
     for j in range(s):
         kept = max(kept, values[j])
     cells = np.empty((d + 1, m), np.int64)
-    cells[0] = order
+    for i in range(m):  # an assignment of arrays would compile how it fails: three seconds
+        cells[0, i] = order[i]
     code_of = np.empty(m, np.int64)
     rows, fill = np.zeros(widest, np.int64), np.zeros(widest, np.int64)
     below, mixed = np.empty(widest, np.int64), np.zeros(widest, np.bool_)

@@ -74,7 +74,8 @@ def walk(arcs, toll, best, trend, share, passes, least_gap, state):
             held[at] += arcs.count[i]
         if bound > state[0]:
             state[0], state[2] = bound, 0.0
-            best[:] = toll
+            for p in range(toll.size):
+                best[p] = toll[p]
         else:
             state[2] += 1.0
             if state[2] >= PATIENCE:
