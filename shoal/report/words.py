@@ -139,8 +139,16 @@ def assumptions(policy: Mapping[str, Any]) -> list[str]:
         "A star is a value of its own too: fully starred rows are a group like any other and keep every promise.",
         "Which of several equal rows went into which group was chosen at random.",
         "The rows stand in the order of the input." if policy["keep_order"] else "The rows were shuffled.",
-        "One row is one person. Where a person has several rows, count them before you rely on k.",
+        _who(policy),
     ]
+
+
+def _who(policy: Mapping[str, Any]) -> str:
+    """Whom a row stands for."""
+    units = [policy[name] for name in ("person", "household") if policy.get(name)]
+    if units:
+        return f"k counts the different values of {' and of '.join(units)} in a group, not its rows alone."
+    return "One row is one person. Where a person has several rows, name the column that says so (person)."
 
 
 def attacks(policy: Mapping[str, Any]) -> list[str]:
