@@ -93,6 +93,10 @@ class LazyTable:
         cells = cells.with_columns(pl.col(n).cast(pl.String).cast(pl.Enum(v)) for n, v in levels.items())
         return cells.drop(number), cells[number].cast(pl.Int64).to_numpy()
 
+    def without(self, names: Sequence[str]) -> Any:
+        """The native plan without some columns."""
+        return self.frame.select(*(c for c in self.columns if c not in names)).to_native()
+
     def _collected(self, query: Any, names: Sequence[str]) -> pl.DataFrame:
         """The cells; an engine's own message may quote rows, so none is passed on."""
         kinds = dict(zip(self.columns, map(str, self.native.types), strict=True)) if _is_duckdb(self.native) else {}
@@ -226,9 +230,14 @@ class LazyTable:
 
 
 def _refuse_alike(native: Any) -> None:
-    """Neither engine tells names apart that differ by case alone; one of two such columns would be read twice."""
+    """Neither engine tells names apart that differ by case alone; one of two such columns would be read twice.
+
+    A column named ``*`` would stand for all of them.
+    """
     seen: set[str] = set()
     for name in map(str, native.columns):
+        if name == "*":
+            raise InputError("the table names a column '*', which means every column in DuckDB and Spark; rename it")
         if name.casefold() in seen:
             raise InputError(f"the table names the column {name!r} more than once, or only its case differs; rename it")
         seen.add(name.casefold())

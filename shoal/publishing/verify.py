@@ -19,6 +19,7 @@ from shoal.model.audit import Audit
 from shoal.model.certificate import Certificate
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.policy import GENERATED, PLACE, PUBLISH, Policy
+from shoal.model.privacy import KAnonymity
 from shoal.model.record import digest, read_json, source_of
 
 PARTS = {"release", "policy", "certificate", "stars", "changed", "loss", "privacy", "groups", "smallest_group"}
@@ -101,9 +102,13 @@ def _parsed(record: Mapping[str, Any], sheet: bool) -> _Record:
             quasi_identifiers=asked["quasi_identifiers"],
             sensitive=asked["sensitive"],
             identifiers=asked["identifiers"],
+            person=asked.get("person"),
+            household=asked.get("household"),
             privacy=asked["privacy"],
             star=asked["star"],
             weights=asked["weights"],
+            global_recoding=bool(asked.get("global_recoding", False)),
+            max_suppressed=asked.get("max_suppressed", 0.0),
         )
         publish = asked["publish"]
         if publish not in PUBLISH:
@@ -249,8 +254,8 @@ def _own(path: Path, frame: pl.DataFrame, record: _Record) -> tuple[list[Finding
             policy.quasi_identifiers,
             policy.sensitive,
             policy.privacy,
-            star=policy.star if said.publish != "centers" else "",
-            stars=shown if said.publish != "centers" else {},
+            star=policy.star if said.publish != "centers" else None,
+            stars=shown,
             separator=record.separator,
             orders=record.orders,
         )
@@ -275,6 +280,10 @@ def _own(path: Path, frame: pl.DataFrame, record: _Record) -> tuple[list[Finding
     seen = f"{audit.classes} classes, the smallest of {audit.smallest_class} rows"
     findings.append(Finding("groups", groups, f"{seen}; {record.groups} and {record.smallest} certified"))
     findings += [_levels(record, audit), _consistent(record)]
+    if policy.max_suppressed:
+        findings.append(_suppressed(frame, record))
+    if policy.units:
+        findings.append(_persons(record))
     left = [name for name in policy.identifiers if name in frame.columns]
     findings.append(Finding("identifiers", not left, f"column {left[0]!r} is still there" if left else "gone"))
     others = [c for c in frame.columns if c not in policy.quasi_identifiers and c not in policy.sensitive]
@@ -282,6 +291,36 @@ def _own(path: Path, frame: pl.DataFrame, record: _Record) -> tuple[list[Finding
     listed = ", ".join(map(repr, others)) or "none"
     findings.append(Finding("what was asked", True, f"columns without a promise: {listed}; {asked}", STATED))
     return findings, audit
+
+
+def _persons(record: _Record) -> Finding:
+    """Who stands behind the rows is not in the release; the certificate says what was counted."""
+    found = record.raw.get("persons")
+    asked = max((m.k for m in record.policy.privacy if isinstance(m, KAnonymity)), default=1)
+    told = found if isinstance(found, dict) else {}
+    counts = {n: told.get(n) for n in record.policy.units}
+    good = all(isinstance(x, int) and not isinstance(x, bool) and asked <= x for x in counts.values())
+    good = good or not record.rows
+    named = ", ".join(f"{x} different values of {n!r}" for n, x in counts.items())
+    text = f"{named} in the class with fewest, counted before the column left; {asked} asked"
+    return Finding("persons", good, text, STATED)
+
+
+def _suppressed(frame: pl.DataFrame, record: _Record) -> Finding:
+    """Rows starred whole: as many as certified are there, and the certificate keeps the budget."""
+    said = record.stated.details.get("suppressed_rows", 0)
+    if isinstance(said, bool) or not isinstance(said, int):
+        return Finding("suppressed rows", False, "the certificate names no whole number of rows starred whole")
+    policy = record.policy
+    allowed = int(policy.max_suppressed * record.rows + 1e-9)
+    whole = pl.Series([True]).new_from_index(0, frame.height)
+    for name in policy.quasi_identifiers:
+        column = frame[name]
+        starred = (column.cast(pl.String) == policy.star).fill_null(False)
+        whole = whole & (starred | column.is_null() if record.said.stars[name] else starred)
+    text = f"{int(whole.sum())} rows starred whole, {said} certified, {allowed} allowed"
+    how = RECOMPUTED if int(whole.sum()) == said else CONSISTENT
+    return Finding("suppressed rows", said <= allowed, text, how)
 
 
 def _sources(record: _Record, folder: Path, given: Mapping[str, Any]) -> tuple[dict[str, Any], list[Finding]]:
