@@ -17,7 +17,7 @@ import numpy as np
 from shoal.model.task import Task
 from shoal.problems.interrupts import flag
 from shoal.problems.tables.papers.three_phase import residue
-from shoal.problems.tables.search.class_program import Tolls, price
+from shoal.problems.tables.search.class_program import Tolls, price, sees_closeness
 from shoal.problems.tables.search.lattice import Lattice
 from shoal.problems.tables.search.row_groups import Rows
 
@@ -104,6 +104,8 @@ def lower_bounds(task: Task, rows: Rows, *, until: float | None = None) -> Bound
             else:
                 # Diversity by frequency has no cascade for prices to lead; on stars they stay below "combined".
                 idle = sweeper.per_value and out.best[0] == "combined"
+                # What t-closeness asks the tolls see and the ascent does not: where seconds count they are theirs.
+                idle = idle or (task.effort.name == "seconds" and sees_closeness(task))
                 raised = sweeper.ascend(first, 0 if idle else ROUNDS[effort], until, spent)
                 if raised is not None:
                     out.prices = raised
