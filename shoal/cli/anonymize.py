@@ -220,7 +220,8 @@ def audit(
         engine=engine,
         separator=separator,
         encoding=encoding,
-        **{name: column for name, column in (("person", person), ("household", household)) if column is not None},
+        person=person,
+        household=household,
         **models,
     )
     answer(found.as_dict(), audit_lines(found.as_dict()), as_json)
