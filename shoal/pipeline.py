@@ -27,6 +27,7 @@ from shoal.model.policy import Policy
 from shoal.model.privacy import requirement
 from shoal.model.settings import ModelSettings, Settings
 from shoal.model.task import Effort, nothing, refuse_infeasible
+from shoal.publishing.average import within
 from shoal.publishing.clustered import by_centers
 from shoal.publishing.recodings import one_level_per_column, recodings, with_place
 from shoal.publishing.release import Release, audit_table
@@ -136,15 +137,20 @@ def prepare(
         lap("solve")
     else:
         recoding, labels = recodings(asked, counted, texts, need.smallest)
-        grouping = group(
-            counted.histogram,
+        grouping = within(
+            asked.max_average_risk,
+            counted.histogram.rows,
             need,
-            _method(asked),
-            recoding=recoding,
-            effort=Effort.of(asked.effort),
-            seed=int(seeds.generate_state(1)[0]),
-            max_suppressed=asked.max_suppressed,
-            progress=progress,
+            lambda asks: group(
+                counted.histogram,
+                asks,
+                _method(asked),
+                recoding=recoding,
+                effort=Effort.of(asked.effort),
+                seed=int(seeds.generate_state(1)[0]),
+                max_suppressed=asked.max_suppressed,
+                progress=progress,
+            ),
         )
         lap("solve")
         told = (counted.histogram, grouping.partition, recoding)

@@ -50,6 +50,7 @@ class OtherSettings(OtherModels, total=False):
     max_level: Mapping[str, int]
     global_recoding: bool
     max_suppressed: float
+    max_average_risk: float | None
     effort: str | float
     seed: int | None
     keep_order: bool
