@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -15,7 +16,7 @@ import polars as pl
 from shoal.engines.carried import look
 from shoal.engines.expected import Expected
 from shoal.engines.files import kind_of, one_character, separator_of
-from shoal.engines.frames import Counted, Replacement, require
+from shoal.engines.frames import Counted, Replacement, classes, require
 from shoal.engines.oddities import notes
 from shoal.engines.open import open_table
 from shoal.engines.order import Lot
@@ -163,9 +164,11 @@ def prepare(
     progress("recoding", None)
     replacements = [_replace(c, counted, asked) for c, counted in zip(columns, counted.quasi, strict=True)]
     lot = Lot.of(secret, _context(counted, asked))
+    merged, replacements = classes(grouping.partition, replacements)
     dropped = [c for c in asked.identifiers if c not in asked.units]
-    placed = table.place(counted, grouping.partition, replacements, dropped, lot, asked.keep_order)
+    placed = table.place(counted, merged, replacements, dropped, lot, asked.keep_order)
     out, persons = judged(placed, asked)
+    _, merged = without_units(counted, merged, asked)
     counted, partition = without_units(counted, grouping.partition, asked)
     view = View(counted.histogram, partition, recoding, need.smallest, published)
     lap("recode")
@@ -176,7 +179,7 @@ def prepare(
         method=grouping.method,
         attempts=grouping.attempts,
         cost={"stars": stars(view), "suppressed_tuples": suppressed_tuples(view), "ncp": ncp(view)},
-        measure=lambda: measures(counted.histogram, partition, recoding, need.smallest, published),
+        measure=partial(measures, counted.histogram, partition, recoding, need.smallest, published),
         groups=_classes(replacements) if partition.groups else 0,
         rows=counted.histogram.rows,
         carried=carried,
@@ -185,11 +188,12 @@ def prepare(
         changed={c.name: int(partition.sizes[c.code[c.index] < 0].sum()) for c in columns},
         published={c.name: frozenset(c.texts) for c in columns},
         before=_before(counted),
+        own={c.name: held for c, held in zip(counted.quasi, texts, strict=True)},
         from_path=str(data) if isinstance(data, (str, Path)) else None,
         separator=one_character(separator) or (separator_of(data) if isinstance(data, (str, Path)) else None),
         expected=Expected(
             histogram=counted.histogram,
-            partition=partition,
+            partition=merged,
             columns=replacements,
             texts=[c.texts for c in columns],
             starred=[c.starred for c in columns],

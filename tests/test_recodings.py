@@ -7,6 +7,8 @@ import polars as pl
 import pytest
 
 import shoal
+from shoal.engines.frames import Replacement, classes
+from shoal.model.partition import Partition
 
 
 @pytest.fixture(scope="module")
@@ -174,3 +176,12 @@ def test_a_level_above_the_ceiling_is_never_published(placeless):
             max_level={"age": 1},
             method="three_phase",
         )
+
+
+def test_groups_that_are_published_alike_are_one_when_rows_are_placed():
+    partition = Partition.of(np.array([0, 0, 1, 1]), np.array([0, 1, 1, 2]), np.array([3, 4, 2, 5]))
+    columns = [Replacement("a", pl.Series(["x", "y"]), np.array([0, 0, 1]))]
+    columns.append(Replacement("b", pl.Series(["u", "v"]), np.array([1, 1, 1])))
+    merged, made = classes(partition, columns)
+    assert [merged.cell.tolist(), merged.group.tolist(), merged.count.tolist()] == [[0, 1, 1], [0, 0, 1], [7, 2, 5]]
+    assert [c.index.tolist() for c in made] == [[0, 1], [1, 1]]

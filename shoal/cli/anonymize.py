@@ -72,11 +72,10 @@ def anonymize(
 ) -> None:
     """Publish a table so that everyone in it is one of many; write release and certificate."""
     from shoal.engines.order import read_secret
-    from shoal.engines.targets import JSON, PAGE, TABLE, check_outputs, check_place
+    from shoal.engines.targets import JSON, PAGE, TABLE, certificate_path, check_outputs, check_place
     from shoal.errors import InputError
     from shoal.model.policy import Policy
     from shoal.pipeline import prepare
-    from shoal.publishing.release import certificate_path
 
     settings: dict[str, Any] = {
         "quasi_identifiers": listed(quasi),

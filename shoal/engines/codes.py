@@ -70,7 +70,12 @@ class Coded:
 
 
 def as_text(values: pl.Series) -> pl.Series:
-    """Values as shown: durations in ISO form, moments without zeros at the end, others as Polars casts."""
+    """Values as shown: durations in ISO form, moments without zeros at the end, others as Polars casts.
+
+    Times of day by their own format: a cast drops what is less than a second.
+    """
+    if values.dtype == pl.Time:
+        return values.dt.to_string("%H:%M:%S%.f")
     if isinstance(values.dtype, pl.Duration):
         return values.dt.to_string("iso")
     if isinstance(values.dtype, pl.Datetime):

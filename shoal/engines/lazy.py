@@ -230,9 +230,14 @@ class LazyTable:
 
 
 def _refuse_alike(native: Any) -> None:
-    """Neither engine tells names apart that differ by case alone; one of two such columns would be read twice."""
+    """Neither engine tells names apart that differ by case alone; one of two such columns would be read twice.
+
+    A column named ``*`` would stand for all of them.
+    """
     seen: set[str] = set()
     for name in map(str, native.columns):
+        if name == "*":
+            raise InputError("the table names a column '*', which means every column in DuckDB and Spark; rename it")
         if name.casefold() in seen:
             raise InputError(f"the table names the column {name!r} more than once, or only its case differs; rename it")
         seen.add(name.casefold())

@@ -246,9 +246,9 @@ class _Decoder:
         return (0, -1, inside, [(inside.size - 1) / size]) if inside.size else None
 
     def _code(self, text: str | None) -> int:
-        return (
-            (self.values.size - 1 if self.values.missing else -1) if text is None else self.values.by_text.get(text, -1)
-        )
+        if not text:  # an empty text is a missing value
+            return self.values.size - 1 if self.values.missing else -1
+        return self.values.by_text.get(text, -1)
 
     def _ends(self, found: RangeOf) -> tuple[float, float] | None:
         line = self.values.position

@@ -82,6 +82,8 @@ def shown(values: pl.Series) -> list[str | None]:
     """Values as a release writes them."""
     if isinstance(values.dtype, pl.Duration):
         return values.dt.to_string("iso").to_list()
+    if values.dtype == pl.Time:
+        return _moment(values, False).to_list()
     if isinstance(values.dtype, pl.Datetime):  # without zeros at the end of a second's fraction
         text = values.cast(pl.String).str.replace(r"(\.\d*?)0+(\D.*)?$", "$1$2")
         return text.str.replace(r"\.(\D.*)?$", "$1").to_list()
@@ -151,7 +153,9 @@ def _moment(column: pl.Series, day: bool) -> pl.Series:
         return column.dt.to_string("iso")
     if isinstance(column.dtype, pl.Datetime):
         column = column.cast(pl.Datetime("us", column.dtype.time_zone))
-    text = column.cast(pl.String).str.replace(r"^(\d{4}-\d\d-\d\d)T", "$1 ")
+    # a cast would drop what is less than a second of a time of day
+    text = column.dt.to_string("%H:%M:%S%.f") if column.dtype == pl.Time else column.cast(pl.String)
+    text = text.str.replace(r"^(\d{4}-\d\d-\d\d)T", "$1 ")
     text = text.str.replace(r"([+-]\d\d)(\d\d)$", "$1:$2").str.replace(r"(\.\d*?)0+([+-].*)?$", "$1$2")
     text = text.str.replace(r"\.([+-].*)?$", "$1")
     return text.str.replace(r" 00:00:00$", "") if day else text

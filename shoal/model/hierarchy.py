@@ -124,7 +124,7 @@ class Hierarchy:
     @classmethod
     def from_rows(cls, rows: Sequence[Sequence[Any]]) -> Hierarchy:
         """One row per value: the value, then its class at each level, the root last or left out."""
-        if any(isinstance(row, str) for row in rows):
+        if any(not isinstance(row, Sequence) or isinstance(row, (str, bytes)) or not row for row in rows):
             raise PolicyError("a row of a hierarchy is a sequence: the value, then its class at each level")
         return cls._checked([[str(x) for x in row] for row in rows], "the hierarchy")
 
@@ -136,11 +136,11 @@ class Hierarchy:
         for number, row in enumerate(rows, 1):
             if len(row) != width:
                 raise PolicyError(f"{where} has {width} fields in row 1 and {len(row)} in row {number}; fill the gaps")
-        seen: set[str] = set()
-        for row in rows:
+        seen: dict[str, int] = {}
+        for number, row in enumerate(rows, 1):
             if row[0] in seen:
-                raise PolicyError(f"{where} has the value {row[0]!r} twice; remove one of the two rows")
-            seen.add(row[0])
+                raise PolicyError(f"{where} has one value in rows {seen[row[0]]} and {number}; remove one of the two")
+            seen[row[0]] = number
         while width > 1 and not any(row[width - 1] for row in rows):  # separators at the ends of the lines
             width -= 1
         if width > 1 and len({row[width - 1] for row in rows}) == 1:  # the root
@@ -262,7 +262,7 @@ class Hierarchy:
         values  the distinct values as text; None is missing, a value of its own directly under the root
         column  name of the column, for refusals
 
-        Raises PolicyError naming the column and a value that the hierarchy does not cover.  O(values levels).
+        Raises PolicyError naming the column, with no value of it: few rows may share one.  O(values levels).
         """
         present = [v for v in values if v is not None]
         if len(set(values)) < len(values):
@@ -304,7 +304,7 @@ class Hierarchy:
                 numbers.append(_number(v))
             except PolicyError:
                 raise PolicyError(
-                    f"column {column!r} has the value {v!r}, which is not a number; repair it or leave it empty, "
+                    f"column {column!r} has a value that is not a number; repair it or leave it empty, "
                     "or give the column another hierarchy than intervals"
                 ) from None
         whole = all(x.denominator == 1 for x in numbers)
@@ -326,8 +326,9 @@ def _nested(levels: Sequence[Sequence[str]], where: str) -> None:
         parent: dict[str, str] = {}
         for a, b in zip(low, high, strict=True):
             if parent.setdefault(a, b) != b:
+                below = repr(a) if number else "a value"  # which few rows of a table may share
                 raise PolicyError(
-                    f"{where} is not nested: {a!r} at level {number} lies in both {parent[a]!r} and {b!r} "
+                    f"{where} is not nested: {below} at level {number} lies in both {parent[a]!r} and {b!r} "
                     f"at level {number + 1}; give the two different names, or one class above"
                 )
 
@@ -336,15 +337,23 @@ def _fields(text: str, name: str) -> list[list[str]]:
     """Rows of a hierarchy file, by the separator under which all rows have the same number of fields."""
     found: list[list[list[str]]] = []
     for mark in (";", "\t", ","):
-        lines = csv.reader(io.StringIO(text, newline=""), delimiter=mark)
-        rows = [[row[0], *(x.strip() for x in row[1:])] for row in lines if any(x.strip() for x in row)]
+        lines = csv.reader(io.StringIO(text, newline=""), delimiter=mark, strict=True)
+        try:
+            rows = [[row[0], *(x.strip() for x in row[1:])] for row in lines if any(x.strip() for x in row)]
+        except csv.Error:
+            continue
+        if any("\n" in x or "\r" in x for row in rows for x in row):  # a quote left open swallows lines of values
+            continue
         if rows and len(rows[0]) > 1 and len({len(row) for row in rows}) == 1:
             heading = {row[-1] for row in rows[1:]} == {STAR} and rows[0][-1] != STAR
             return rows[heading:]
         if max(map(len, rows), default=0) > 1:
             found.append(rows)
     if not found:
-        raise PolicyError(f"the hierarchy file {name!r} has no classes beside its values; write value;class;*")
+        raise PolicyError(
+            f"the hierarchy file {name!r} has no classes beside its values, or a quote in it is left open; "
+            "write value;class;*"
+        )
     return found[0]  # ragged: refused with the number of the row
 
 
@@ -379,14 +388,13 @@ def _uncovered(column: str, lost: list[str], known: Mapping[str, Any]) -> str:
         return re.sub(r"\.0+$", "", text.lstrip("0")) or "0"
 
     alike = {bare(k): k for k in known}
-    found = alike.get(bare(lost[0]))
+    near = sum(bare(value) in alike for value in lost)
     hint = (
-        f"it has {found!r}, so write both alike"
-        if found is not None
-        else "add a row for it (a hierarchy must list every value of its column)"
+        f"it has {near} of them but for blanks, case or zeros at the ends, so write both alike"
+        if near
+        else "a hierarchy lists every value of its column"
     )
-    more = f" (nor {len(lost) - 1} more)" if len(lost) > 1 else ""
-    return f"the hierarchy of {column!r} does not cover the value {lost[0]!r}{more}; {hint}"
+    return f"the hierarchy of {column!r} does not cover {len(lost)} of the column's values; {hint}"
 
 
 def _number(value: Any) -> Fraction:
@@ -416,9 +424,7 @@ def _date(value: str, column: str) -> tuple[int, ...]:
             return parts
     except ValueError:
         pass
-    raise PolicyError(
-        f"column {column!r} has the value {value!r}, which is not a date; write dates as 2024-03-05, or leave it empty"
-    )
+    raise PolicyError(f"column {column!r} has a value that is not a date; write dates as 2024-03-05, or leave it empty")
 
 
 def _period(value: str, parts: tuple[int, ...], name: str) -> str:

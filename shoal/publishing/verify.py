@@ -255,8 +255,8 @@ def _own(path: Path, frame: pl.DataFrame, record: _Record) -> tuple[list[Finding
             policy.quasi_identifiers,
             policy.sensitive,
             policy.privacy,
-            star=policy.star if said.publish != "centers" else "",
-            stars=shown if said.publish != "centers" else {},
+            star=policy.star if said.publish != "centers" else None,
+            stars=shown,
             separator=record.separator,
             orders=record.orders,
         )

@@ -80,7 +80,7 @@ def restore(data: dict[str, Any]) -> Model:
     """A model from ``describe`` or from a policy file; PolicyError for an unknown name or parameter."""
     values = dict(data)
     name = values.pop("model", None)
-    if name not in MODELS:
+    if not isinstance(name, str) or name not in MODELS:
         raise PolicyError.unknown("privacy model", str(name), MODELS)
     known = [f.name for f in fields(MODELS[name])]  # type: ignore[arg-type]
     for key in values:
