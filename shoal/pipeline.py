@@ -28,6 +28,7 @@ from shoal.model.policy import Policy
 from shoal.model.privacy import requirement
 from shoal.model.settings import ModelSettings, Settings
 from shoal.model.task import Effort, nothing, refuse_infeasible
+from shoal.publishing.average import within
 from shoal.publishing.clustered import by_centers
 from shoal.publishing.recodings import one_level_per_column, recodings, with_place
 from shoal.publishing.release import Release, audit_table
@@ -137,15 +138,20 @@ def prepare(
         lap("solve")
     else:
         recoding, labels = recodings(asked, counted, texts, need.smallest)
-        grouping = group(
-            counted.histogram,
+        grouping = within(
+            asked.max_average_risk,
+            counted.histogram.rows,
             need,
-            _method(asked),
-            recoding=recoding,
-            effort=Effort.of(asked.effort),
-            seed=int(seeds.generate_state(1)[0]),
-            max_suppressed=asked.max_suppressed,
-            progress=progress,
+            lambda asks: group(
+                counted.histogram,
+                asks,
+                _method(asked),
+                recoding=recoding,
+                effort=Effort.of(asked.effort),
+                seed=int(seeds.generate_state(1)[0]),
+                max_suppressed=asked.max_suppressed,
+                progress=progress,
+            ),
         )
         lap("solve")
         told = (counted.histogram, grouping.partition, recoding)
@@ -266,6 +272,8 @@ def audit(
     *,
     quasi_identifiers: Sequence[str],
     sensitive: Sequence[str] = (),
+    person: str | None = None,
+    household: str | None = None,
     threshold: float = 0.2,
     engine: str | None = None,
     separator: str | None = None,
@@ -274,17 +282,20 @@ def audit(
 ) -> Audit:
     """Levels of every privacy model, risks and class sizes of any table, ours or not.
 
-    models  k=5, l=3, privacy=[...]: what should hold; each becomes a check of the Audit.  person=, household=: columns
-            whose different values k counts as well
+    person, household  columns that name who a row is about: their different values are counted, and k is judged on them
+    models             k=5, l=3, privacy=[...]: what should hold; each becomes a check of the Audit
     """
     if not 0 < threshold <= 1:
         raise PolicyError(f"threshold={threshold!r}: a risk is above 0 and at most 1")
-    asked = [name for name in models if name not in ("person", "household")]
     names = Policy.of(
-        quasi_identifiers=quasi_identifiers, sensitive=sensitive, **({"k": 1} | models if not asked else models)
+        quasi_identifiers=quasi_identifiers,
+        sensitive=sensitive,
+        person=person,
+        household=household,
+        **({"k": 1} | models),
     )
     needed = [*names.quasi_identifiers, *names.sensitive, *names.units]
     table = open_table(data, engine, separator=separator, encoding=encoding, needed=needed)
     require(table.columns, needed)
-    found = audit_table(table, names, threshold, names.privacy if asked else (), names.units)
+    found = audit_table(table, names, threshold, names.privacy if models else (), names.units)
     return replace(found, notes=notes(table.count(names.quasi_identifiers, names.sensitive)))

@@ -45,6 +45,9 @@ def anonymize(
     weight: list[str] = typer.Option([], "--weight", help="column=factor of its loss; may be repeated."),
     max_level: list[str] = typer.Option([], "--max-level", help="column=highest level; may be repeated."),
     global_recoding: bool = typer.Option(False, "--global-recoding", help="One level per column for all rows."),
+    max_average_risk: float | None = typer.Option(
+        None, "--max-average-risk", help="Highest mean over the rows of 1 / (size of its class)."
+    ),
     max_suppressed: float | None = typer.Option(
         None, "--max-suppressed", help="Share of rows that global recoding may star whole; 0 by default."
     ),
@@ -90,6 +93,7 @@ def anonymize(
         "max_level": pairs(max_level, "--max-level", int) or None,
         "global_recoding": global_recoding or None,
         "max_suppressed": max_suppressed,
+        "max_average_risk": max_average_risk,
         "method": method,
         "effort": effort,
         "seed": seed,
@@ -211,7 +215,6 @@ def audit(
     """Measure every privacy model and the risks of any table, ours or not; exit 1 where a model given does not hold."""
     from shoal.pipeline import audit as look
 
-    units: Any = {name: c for name, c in (("person", person), ("household", household)) if c is not None}
     found = look(
         table,
         quasi_identifiers=listed(quasi) or [],
@@ -220,7 +223,8 @@ def audit(
         engine=engine,
         separator=separator,
         encoding=encoding,
-        **units,
+        person=person,
+        household=household,
         **models,
     )
     answer(found.as_dict(), audit_lines(found.as_dict()), as_json)

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 _FLAGS = {
     "quasi_identifiers": "--quasi", "sensitive": "--sensitive", "identifiers": "--identifiers",
     "insensitive": "--insensitive", "person": "--person", "household": "--household",
-    "max_suppressed": "--max-suppressed", "k": "--k", "l": "--l", "t": "--t", "distinct_l": "--distinct-l",
+    "max_suppressed": "--max-suppressed", "max_average_risk": "--max-average-risk",
+    "k": "--k", "l": "--l", "t": "--t", "distinct_l": "--distinct-l",
     "entropy_l": "--entropy-l", "recursive_cl": "--recursive-cl", "alpha_k": "--alpha-k", "preset": "--preset",
     "publish": "--publish", "coordinates": "--coordinates", "hierarchies": "--hierarchy", "weights": "--weight",
     "max_level": "--max-level", "global_recoding": "--global-recoding", "method": "--method", "effort": "--effort",

@@ -45,6 +45,7 @@ class Policy:
     global_recoding    one level per column for the whole table (publish="hierarchy")
     max_suppressed     share of the rows that global recoding may star whole where the rest then loses less; the block
                        they form meets the models as well
+    max_average_risk   highest mean over the rows of 1 / (size of its class)
     method, effort     how to search; see the catalogue
     seed               None: fresh randomness; an int: reproducible
     keep_order         keep the input's row order, which is a leak; written on the certificate
@@ -68,6 +69,7 @@ class Policy:
     max_level: Mapping[str, int] = field(default_factory=dict)
     global_recoding: bool = False
     max_suppressed: float = 0.0
+    max_average_risk: float | None = None
     method: str = "auto"
     effort: str | float = "balanced"
     seed: int | None = None
@@ -146,6 +148,11 @@ class Policy:
             )
         if self.global_recoding and self.publish not in ("hierarchy", "stars"):
             raise PolicyError(f"global_recoding works on levels; it cannot go with publish={self.publish!r}")
+        risk = self.max_average_risk
+        if risk is not None and (isinstance(risk, bool) or not isinstance(risk, (int, float)) or not 0 < risk <= 1):
+            raise PolicyError(f"max_average_risk={risk!r}: a risk is above 0 and at most 1")
+        if risk is not None and (self.publish == "centers" or self.units):
+            raise PolicyError("max_average_risk speaks of rows in groups; leave it out beside centers and persons")
         share = self.max_suppressed
         if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 <= share <= 1:
             raise PolicyError(f"max_suppressed={share!r}: a share of the rows, from 0 to 1")
@@ -250,6 +257,7 @@ class Policy:
             "max_level": dict(self.max_level),
             "global_recoding": self.global_recoding,
             "max_suppressed": self.max_suppressed,
+            "max_average_risk": self.max_average_risk,
             "method": self.method,
             "effort": self.effort,
             "seed": self.seed,

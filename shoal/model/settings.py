@@ -42,11 +42,15 @@ class OtherSettings(OtherModels, total=False):
     sensitive: Names
     identifiers: Names
     insensitive: Names
+    person: str | None
+    household: str | None
     coordinates: tuple[str, str] | Sequence[str] | None
     hierarchies: Mapping[str, Any]
     weights: Mapping[str, float]
     max_level: Mapping[str, int]
     global_recoding: bool
+    max_suppressed: float
+    max_average_risk: float | None
     effort: str | float
     seed: int | None
     keep_order: bool

@@ -123,6 +123,12 @@ class Release:
     def _accept(self, audit: Audit) -> None:
         if audit.rows != self.rows:
             raise VerificationError(f"the release has {audit.rows} rows, the table {self.rows}; nothing was published")
+        limit = self.policy.max_average_risk
+        if limit is not None and audit.classes > limit * audit.rows + 1e-9:
+            raise VerificationError(
+                f"the release has a mean risk of {audit.classes / audit.rows:.6g} where {limit} was asked; nothing was "
+                "published. This is a defect of shoal: please report it"
+            )
         for found in audit.checks:
             if not found.passes:
                 where = f" in column {found.column!r}" if found.column else ""

@@ -107,6 +107,7 @@ def _parsed(record: Mapping[str, Any], sheet: bool) -> _Record:
             identifiers=asked["identifiers"],
             person=asked.get("person"),
             household=asked.get("household"),
+            max_average_risk=asked.get("max_average_risk"),
             privacy=asked["privacy"],
             star=asked["star"],
             weights=asked["weights"],
@@ -285,6 +286,10 @@ def _own(path: Path, frame: pl.DataFrame, record: _Record) -> tuple[list[Finding
     findings += [_levels(record, audit), _consistent(record)]
     if policy.max_suppressed:
         findings.append(_suppressed(frame, record))
+    limit = policy.max_average_risk
+    if limit is not None:
+        mean = audit.risk["prosecutor_mean"]
+        findings.append(Finding("mean risk", mean <= limit + 1e-9, f"asked at most {limit}, reached {mean:.6g}"))
     if policy.units:
         findings.append(_persons(record))
     left = [name for name in policy.identifiers if name in frame.columns]

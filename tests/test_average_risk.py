@@ -1,0 +1,74 @@
+"""The mean risk of a release: classes over rows, counted by hand."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise, product
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import shoal
+from shoal.errors import InfeasibleError, PolicyError
+
+
+def least_stars(values, k, limit):
+    """Fewest stars of one column over all numbers of rows starred of every value, by the definition."""
+    held = [values.count(v) for v in set(values)]
+    best = None
+    for out in product(*(range(n + 1) for n in held)):
+        kept = [n - s for n, s in zip(held, out, strict=True) if n > s]
+        classes = [*kept, sum(out)] if sum(out) else kept
+        if min(classes) >= k and len(classes) <= limit * len(values) + 1e-9:
+            best = sum(out) if best is None else min(best, sum(out))
+    return best
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    values=st.lists(st.integers(0, 4), min_size=1, max_size=14),
+    k=st.integers(1, 3),
+    limit=st.sampled_from([0.05, 0.09, 0.2, 0.34, 0.5, 1.0]),
+)
+def test_the_mean_is_kept_and_the_bound_holds(values, k, limit):
+    table = pl.DataFrame({"a": values})
+    asked = {"quasi_identifiers": ["a"], "k": k, "max_average_risk": limit, "seed": 1, "numeric_stars": "text"}
+    if len(values) < k or 1 / len(values) > limit + 1e-9:
+        with pytest.raises(InfeasibleError):
+            shoal.anonymize(table, **asked)
+        return
+    release = shoal.anonymize(table, **asked)
+    shown = release.table["a"].cast(pl.String).to_list()
+    assert len(set(shown)) / len(values) <= limit + 1e-9
+    assert min(map(shown.count, shown)) >= k
+    least = least_stars(values, k, limit)
+    assert release.certificate.lower_bound <= least <= shown.count("*") == release.certificate.cost
+
+
+def test_it_stands_in_certificate_and_verdict(tmp_path):
+    from shoal.judge.file import seal
+
+    table = pl.DataFrame({"a": [i % 20 for i in range(200)]})
+    asked = {"quasi_identifiers": ["a"], "k": 3, "publish": "ranges", "seed": 1}
+    risks = [
+        shoal.anonymize(table, **asked, max_average_risk=r).audit.risk["prosecutor_mean"] for r in (0.2, 0.09, 0.05)
+    ]
+    assert all(found <= asked for found, asked in zip(risks, (0.2, 0.09, 0.05), strict=True))
+    assert all(high >= low for high, low in pairwise(risks))
+    beside = shoal.anonymize(table, **asked, max_average_risk=0.05).write(tmp_path / "out.csv")
+    assert shoal.verify(tmp_path / "out.csv", beside).holds
+    assert shoal.Policy.read(beside).max_average_risk == 0.05
+    record = json.loads(beside.read_text())
+    record["policy"]["max_average_risk"] = 0.01
+    record["seal"] = seal(record)
+    beside.write_text(json.dumps(record))
+    findings = shoal.verify(tmp_path / "out.csv", beside).findings
+    assert [f.check for f in findings if not f.holds] == ["mean risk"]
+
+
+def test_a_risk_is_a_share():
+    for wrong in (0, 1.5, True):
+        with pytest.raises(PolicyError, match="above 0 and at most 1"):
+            shoal.anonymize(pl.DataFrame({"a": [1]}), quasi_identifiers=["a"], k=1, max_average_risk=wrong)
