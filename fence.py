@@ -56,7 +56,7 @@ ROOMS: dict[str, set[str]] = {
     "experiments": {"numpy", "matplotlib", "shoal"},
     "pipeline.py": {"numpy", "narwhals", "polars", "shoal"},
     "publishing": {"numpy", "polars", "cryptography", "shoal.errors", "shoal.model", "shoal.engines", "shoal.judge"}
-    | {"shoal.problems", "shoal.report", "shoal.publishing", "shoal.version"},
+    | {"shoal.problems", "shoal.report", "shoal.utility.decode", "shoal.publishing", "shoal.version"},
     "publishing/text.py": MODEL,
     "publishing/centers.py": MODEL,
     "publishing/verify.py": {"polars", "shoal.errors", "shoal.model", "shoal.judge", "shoal.engines"}
@@ -64,7 +64,8 @@ ROOMS: dict[str, set[str]] = {
     "publishing/recheck.py": {"polars", "shoal.errors", "shoal.model", "shoal.judge", "shoal.engines"}
     | {"shoal.publishing.release", "shoal.publishing.judging", "shoal.publishing.opening"},
     "publishing/judging.py": {"polars", "numpy", "shoal.errors", "shoal.model", "shoal.judge"},
-    "utility": {"numpy", "polars", "shoal"},
+    "utility": {"numpy", "polars", "sklearn", "shoal"},
+    "utility/decode.py": {"numpy", "polars", "shoal.errors", "shoal.model", "shoal.engines"},
     "cli": {"numpy", "typer", "rich", "polars", "shoal"},
 }
 

@@ -46,6 +46,8 @@ if TYPE_CHECKING:  # what a type checker and an editor see; ``_WHERE`` finds the
     from shoal.publishing.crosswalk import Crosswalk as Crosswalk
     from shoal.publishing.release import Release as Release
     from shoal.publishing.verify import verify as verify
+    from shoal.utility.compare import compare as compare
+    from shoal.utility.decode import decode as decode
     from shoal.utility.explore import explore as explore
 
 _WHERE = {
@@ -61,6 +63,8 @@ _WHERE = {
     "anonymize": "shoal.pipeline:anonymize",
     "audit": "shoal.pipeline:audit",
     "verify": "shoal.publishing.verify:verify",
+    "compare": "shoal.utility.compare:compare",
+    "decode": "shoal.utility.decode:decode",
     "release": "shoal.publishing.answers:release",
     "Crosswalk": "shoal.publishing.crosswalk:Crosswalk",
     "explore": "shoal.utility.explore:explore",

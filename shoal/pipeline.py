@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -172,7 +173,7 @@ def prepare(
         method=grouping.method,
         attempts=grouping.attempts,
         cost={"stars": stars(view), "suppressed_tuples": suppressed_tuples(view), "ncp": ncp(view)},
-        measure=lambda: measures(counted.histogram, partition, recoding, need.smallest, published),
+        measure=partial(measures, counted.histogram, partition, recoding, need.smallest, published),
         groups=_classes(replacements) if partition.groups else 0,
         rows=counted.histogram.rows,
         carried=carried,
@@ -181,6 +182,7 @@ def prepare(
         changed={c.name: int(partition.sizes[c.code[c.index] < 0].sum()) for c in columns},
         published={c.name: frozenset(c.texts) for c in columns},
         before=_before(counted),
+        own={c.name: held for c, held in zip(counted.quasi, texts, strict=True)},
         from_path=str(data) if isinstance(data, (str, Path)) else None,
         separator=one_character(separator) or (separator_of(data) if isinstance(data, (str, Path)) else None),
         expected=Expected(

@@ -69,11 +69,10 @@ def anonymize(
 ) -> None:
     """Publish a table so that everyone in it is one of many; write release and certificate."""
     from shoal.engines.order import read_secret
-    from shoal.engines.targets import JSON, PAGE, TABLE, check_outputs, check_place
+    from shoal.engines.targets import JSON, PAGE, TABLE, certificate_path, check_outputs, check_place
     from shoal.errors import InputError
     from shoal.model.policy import Policy
     from shoal.pipeline import prepare
-    from shoal.publishing.release import certificate_path
 
     settings: dict[str, Any] = {
         "quasi_identifiers": listed(quasi),
@@ -212,6 +211,7 @@ def audit(
     """Measure every privacy model and the risks of any table, ours or not; exit 1 where a model given does not hold."""
     from shoal.pipeline import audit as look
 
+    units: Any = {name: c for name, c in (("person", person), ("household", household)) if c is not None}
     found = look(
         table,
         quasi_identifiers=listed(quasi) or [],
@@ -220,7 +220,7 @@ def audit(
         engine=engine,
         separator=separator,
         encoding=encoding,
-        **{name: column for name, column in (("person", person), ("household", household)) if column is not None},
+        **units,
         **models,
     )
     answer(found.as_dict(), audit_lines(found.as_dict()), as_json)

@@ -81,6 +81,11 @@ class Audit:
         """Every model asked for holds."""
         return all(c.passes for c in self.checks)
 
+    def _repr_html_(self) -> str:
+        from shoal.model.cards import audit_card
+
+        return audit_card(self.as_dict())
+
     def as_dict(self) -> dict[str, Any]:
         """Plain values only, ready for JSON; None for an infinite level, which JSON cannot hold."""
         out = asdict(self)

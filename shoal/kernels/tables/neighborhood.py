@@ -222,7 +222,21 @@ def _fits(near, g, gone, come):
                 kinds += fresh
             if kinds - 1 < u:
                 return False
-    return _gap(near, near.rules, g, gone, come) <= 0.0
+    return _exchanged(near, near.rules, g, gone, come)
+
+
+@njit(**INNER)
+def _exchanged(near, rules, g, gone, come):
+    """Whether the other models still hold in group g when row gone leaves it and row come joins it."""
+    if rules is None:
+        return True
+    if gone >= 0 and come >= 0:
+        same = True
+        for j in range(near.frequency.size):
+            same = same and near.value[gone, j] == near.value[come, j]
+        if same:  # rows that no model tells apart
+            return True
+    return _gap(near, rules, g, gone, come) <= 0.0
 
 
 @njit(**INNER)

@@ -98,25 +98,33 @@ def certified(
     details: Mapping[str, Any] | None = None,
     starred: bool = False,
 ) -> Grouping:
-    """A grouping with its loss in the recoding's unit and the tuple bound turned into that unit.
+    """A grouping with its loss in the recoding's unit and the best bound that the effort allows.
 
-    O(m log m) beside what ``residue`` takes.
+    The tuple bound turned into the recoding's unit, unless one of ``lower_bounds`` proves more.
     """
+    from shoal.problems.tables.search.bounds import ARGUMENTS, lower_bounds
+    from shoal.problems.tables.search.row_groups import Rows
+
     refuse_ceiling(task, partition, method, starred)
     facts: dict[str, Any] = {"bound": 0, "argument": "no rows"}
     if task.histogram.cells:
         facts = residue(task.histogram, task.requirement)[1]
     cost = task.recoding.cost(task.histogram, partition)
     argument = ARGUMENT.format(rows=facts["bound"], why=facts["argument"])
+    lower = bound(task, facts["bound"])
+    seconds = task.effort.seconds
+    known = lower_bounds(task, Rows.of(task), until=None if seconds is None else task.started + seconds)
+    if known.best[1] > lower:
+        lower, argument = known.best[1], f"{known.best[0]}: {ARGUMENTS[known.best[0]]}"
     return Grouping(
         partition,
         Certificate(
             cost=cost,
-            lower_bound=tight(bound(task, facts["bound"]), cost, task.recoding.unit, argument),
+            lower_bound=tight(lower, cost, task.recoding.unit, argument),
             unit=task.recoding.unit,
             guarantee=guarantee or Guarantee(),
             bound=argument,
-            details={"fewest_suppressed": facts["bound"], **(details or {})},
+            details={"fewest_suppressed": facts["bound"], "bounds": dict(known.values), **(details or {})},
         ),
         method,
         starred=starred,

@@ -67,7 +67,7 @@ def lower_bounds(task: Task, rows: Rows, *, until: float | None = None) -> Bound
     """
     began = time.monotonic()
     out = Bounds()
-    if not task.histogram.cells:
+    if not task.histogram.cells or not task.recoding.columns:
         return out
     if task.effort.name == "fast":
         until = began + 0.4
