@@ -60,7 +60,7 @@ ROOMS: dict[str, set[str]] = {
     "publishing/text.py": MODEL,
     "publishing/centers.py": MODEL,
     "publishing/verify.py": {"polars", "shoal.errors", "shoal.model", "shoal.judge", "shoal.engines"}
-    | {"shoal.publishing.release", "shoal.publishing.signing", "shoal.publishing.recheck"},
+    | {"shoal.publishing.release", "shoal.publishing.signing", "shoal.publishing.recheck", "shoal.publishing.opening"},
     "publishing/recheck.py": {"polars", "shoal.errors", "shoal.model", "shoal.judge", "shoal.engines"}
     | {"shoal.publishing.release", "shoal.publishing.judging", "shoal.publishing.opening"},
     "publishing/judging.py": {"polars", "numpy", "shoal.errors", "shoal.model", "shoal.judge"},

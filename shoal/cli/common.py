@@ -81,8 +81,7 @@ def working(what: str) -> Iterator[None]:
 
 def beside(output: Path | None, certificate: Path | None) -> Path | None:
     """Where the certificate of an output goes."""
-    from shoal.engines.targets import check_place
-    from shoal.publishing.release import certificate_path
+    from shoal.engines.targets import certificate_path, check_place
 
     if output is None or certificate is not None:
         return certificate

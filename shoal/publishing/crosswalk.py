@@ -14,14 +14,14 @@ import polars as pl
 
 from shoal.engines.atomic import Piece, publish_file, publish_text, publish_together
 from shoal.engines.store import store, usual_separator
-from shoal.engines.targets import JSON, PAGE, TABLE, Form, check_outputs, check_place
+from shoal.engines.targets import JSON, PAGE, TABLE, Form, certificate_path, check_outputs, check_place
 from shoal.errors import PolicyError, VerificationError
 from shoal.judge.file import read_release, seal
 from shoal.judge.finding import Finding
 from shoal.model.certificate import Certificate
 from shoal.publishing import signing
 from shoal.publishing.judging import Sources, findings, form_of
-from shoal.publishing.release import certificate_path, file_hash
+from shoal.publishing.release import file_hash
 from shoal.version import __version__
 
 

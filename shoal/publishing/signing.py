@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.errors import InputError, MissingDependencyError
+from shoal.judge.finding import STATED, Finding
 from shoal.model.record import canonical
 
 ALGORITHM = "Ed25519"
@@ -69,6 +70,20 @@ def signed_by(record: Mapping[str, Any], public: str | Path) -> bool:
     except (InvalidSignature, ValueError):
         return False
     return True
+
+
+def signature(record: Mapping[str, Any], signer: str | Path | None) -> Finding:
+    """What can be said of a record's signature, with the public key of who must have signed, or without."""
+    if signer is not None:
+        good = signed_by(record, signer)
+        return Finding("signature", good, f"made with the key of {Path(signer).name}" if good else
+                       f"not made with the key of {Path(signer).name}")  # fmt: skip
+    forge = "whoever can write files can forge a certificate"
+    if "signature" in record:
+        return Finding(
+            "signature", True, f"there, not checked: name the public key (--signer); without it {forge}", STATED
+        )
+    return Finding("signature", True, f"none: {forge}; what is only stated rests on whom the file came from", STATED)
 
 
 def private_key(path: str | Path) -> Any:

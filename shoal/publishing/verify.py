@@ -21,7 +21,9 @@ from shoal.model.hierarchy import Hierarchy
 from shoal.model.policy import GENERATED, PLACE, PUBLISH, Policy
 from shoal.model.privacy import KAnonymity
 from shoal.model.record import digest, read_json, source_of
+from shoal.publishing.opening import opened
 from shoal.publishing.recheck import recheck
+from shoal.publishing.signing import signature
 
 PARTS = {"release", "policy", "certificate", "stars", "changed", "loss", "privacy", "groups", "smallest_group"}
 
@@ -233,21 +235,6 @@ def _consistent(record: _Record) -> Finding:
     return Finding("certificate", True, "agrees with itself", CONSISTENT)
 
 
-def _signature(record: Mapping[str, Any], signer: str | Path | None) -> Finding:
-    if signer is not None:
-        from shoal.publishing.signing import signed_by
-
-        good = signed_by(record, signer)
-        return Finding("signature", good, f"made with the key of {Path(signer).name}" if good else
-                       f"not made with the key of {Path(signer).name}")  # fmt: skip
-    forge = "whoever can write files can forge a certificate"
-    if "signature" in record:
-        return Finding(
-            "signature", True, f"there, not checked: name the public key (--signer); without it {forge}", STATED
-        )
-    return Finding("signature", True, f"none: {forge}; what is only stated rests on whom the file came from", STATED)
-
-
 def _own(path: Path, frame: pl.DataFrame, record: _Record) -> tuple[list[Finding], Audit]:
     """What a release shows by itself."""
     policy, said = record.policy, record.said
@@ -356,12 +343,7 @@ def _sources(record: _Record, folder: Path, given: Mapping[str, Any]) -> tuple[d
 
 def _opened(original: Any, record: _Record, separator: str | None, encoding: str | None) -> pl.DataFrame:
     """The original as a frame, its coordinates joined as the release shows them."""
-    from shoal.engines.open import open_table
-
-    table = open_table(original, separator=separator, encoding=encoding)
-    source: pl.DataFrame = (
-        table.polars(table.columns) if hasattr(table, "polars") else table.frame.collect(backend="polars").to_native()
-    )
+    source = opened(original, separator, encoding)
     pair = record.raw["policy"].get("coordinates")
     if isinstance(pair, list) and len(pair) == 2 and all(isinstance(c, str) and c in source.columns for c in pair):
         joined = pl.concat_str([pl.col(c).cast(pl.String) for c in pair], separator=" ").alias(PLACE)
@@ -398,7 +380,7 @@ def verify(
     raw = read_record(beside)
     if raw.get("kind", "table") != "table":
         found, stated = recheck(path, raw, original, separator, encoding)
-        found.append(_signature(raw, signer))
+        found.append(signature(raw, signer))
         return Verdict(holds=all(f.holds for f in found), findings=tuple(found), audit=None, certificate=stated)
     record = _parsed(raw, path.name.lower().endswith((".xlsx", ".xls", ".xlsb")))
     frame = read_release(path, record.separator)
@@ -426,6 +408,6 @@ def verify(
         findings.append(
             Finding("guarantee", True, f"{factor:g} times the least: {record.stated.guarantee.theorem}", STATED)
         )
-    findings.append(_signature(record.raw, signer))
+    findings.append(signature(record.raw, signer))
     done = tuple(findings)
     return Verdict(holds=all(f.holds for f in done), findings=done, audit=audit, certificate=record.stated)
