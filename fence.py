@@ -20,12 +20,12 @@ ROOMS: dict[str, set[str]] = {
     "version.py": set(),
     "model": MODEL,
     "kernels": {"numpy", "numba", "shoal.kernels"},
-    "kernels/gathering": {"numpy", "numba", "shoal.kernels.gathering"},
-    "kernels/intervals": {"numpy", "numba", "shoal.kernels.intervals"},
-    "kernels/labels": {"numpy", "numba", "shoal.kernels.labels"},
-    "kernels/regions": {"numpy", "numba", "shoal.kernels.regions"},
-    "kernels/tables": {"numpy", "numba", "shoal.kernels.tables"},
-    "kernels/tiles": {"numpy", "numba", "shoal.kernels.tiles"},
+    "kernels/gathering": {"numpy", "numba", "shoal.kernels", "shoal.kernels.gathering"},
+    "kernels/intervals": {"numpy", "numba", "shoal.kernels", "shoal.kernels.intervals"},
+    "kernels/labels": {"numpy", "numba", "shoal.kernels", "shoal.kernels.labels"},
+    "kernels/regions": {"numpy", "numba", "shoal.kernels", "shoal.kernels.regions"},
+    "kernels/tables": {"numpy", "numba", "shoal.kernels", "shoal.kernels.tables"},
+    "kernels/tiles": {"numpy", "numba", "shoal.kernels", "shoal.kernels.tiles"},
     "problems/catalogue.py": {"shoal.errors"},
     "problems/interrupts.py": set(),
     "problems/programs.py": {"numpy", "scipy", "highspy"},
@@ -56,12 +56,16 @@ ROOMS: dict[str, set[str]] = {
     "experiments": {"numpy", "matplotlib", "shoal"},
     "pipeline.py": {"numpy", "narwhals", "polars", "shoal"},
     "publishing": {"numpy", "polars", "cryptography", "shoal.errors", "shoal.model", "shoal.engines", "shoal.judge"}
-    | {"shoal.problems", "shoal.report", "shoal.publishing", "shoal.version"},
+    | {"shoal.problems", "shoal.report", "shoal.utility.decode", "shoal.publishing", "shoal.version"},
     "publishing/text.py": MODEL,
     "publishing/centers.py": MODEL,
     "publishing/verify.py": {"polars", "shoal.errors", "shoal.model", "shoal.judge", "shoal.engines"}
-    | {"shoal.publishing.release", "shoal.publishing.signing"},
-    "utility": {"numpy", "polars", "shoal"},
+    | {"shoal.publishing.release", "shoal.publishing.signing", "shoal.publishing.recheck"},
+    "publishing/recheck.py": {"polars", "shoal.errors", "shoal.model", "shoal.judge", "shoal.engines"}
+    | {"shoal.publishing.release", "shoal.publishing.judging", "shoal.publishing.opening"},
+    "publishing/judging.py": {"polars", "numpy", "shoal.errors", "shoal.model", "shoal.judge"},
+    "utility": {"numpy", "polars", "sklearn", "shoal"},
+    "utility/decode.py": {"numpy", "polars", "shoal.errors", "shoal.model", "shoal.engines"},
     "cli": {"numpy", "typer", "rich", "polars", "shoal"},
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -132,6 +133,36 @@ def losses() -> None:
     record("Methods of the literature: hierarchies and ranges", COMMAND, lines, notes)
 
 
+def full_domain() -> None:
+    """One level per column of Adult, k = 5, with a budget of rows starred whole; leaves as in the hierarchy files."""
+    import tables
+
+    tables.DATA = DATA
+    histogram, recoding = tables.adult([])
+    lines = []
+    for share in (0.0, 0.01, 0.02, 0.05, 0.1):
+        started = time.process_time()
+        made = group(histogram, KAnonymity(5), "global_recoding", recoding=recoding, seed=0, max_suppressed=share)
+        seconds = time.process_time() - started
+        facts = made.certificate.details
+        lines.append(
+            {
+                "rows allowed": f"{100 * share:g} %",
+                "starred whole": facts.get("suppressed_rows", 0),
+                "loss": facts["uniform_cost"],
+                "bound": facts["uniform_bound"],
+                "proved": facts["uniform_optimal"],
+                "choices looked at": facts["nodes_looked_at"],
+                "CPU seconds": seconds,
+            }
+        )
+    notes = [
+        "Adult, 30,162 rows, nine columns, k = 5: mean of (leaves under the value - 1) / (leaves - 1), a star 1.",
+        "ARX's optimum with 5 % loses 0.2696 by this measure, in about 5 CPU seconds. Seconds here are CPU time.",
+    ]
+    record("Full-domain recoding with rows starred whole", "python benchmarks/methods.py full_domain", lines, notes)
+
+
 def pairs_and_size() -> None:
     lines = []
     for rows in (5_000, 10_000, 20_000):
@@ -167,11 +198,15 @@ def figures() -> None:
 
 
 if __name__ == "__main__":
+    if sys.argv[1:] == ["full_domain"]:
+        full_domain()
+        sys.exit()
     tiny = Histogram.from_rows(np.arange(40) % 7, np.arange(40) % 2)
     for name in ("hilbert", "three_phase_hilbert", "matching"):
         group(tiny, LDiversity(2), name)  # compile before the clock runs
     group(tiny, KAnonymity(2), "hilbert")
     stars()
     losses()
+    full_domain()
     pairs_and_size()
     figures()

@@ -20,18 +20,19 @@ def main(folder: Path) -> None:
     """Write original, release, certificate and report into ``folder``."""
     source = folder / "survey.csv"
     store(fair_survey(), source)
+    hierarchies = {
+        "age": shoal.Hierarchy.intervals([10, 20]),
+        "yrs_married": shoal.Hierarchy.intervals([5, 10]),
+        "children": "intervals",
+        "educ": shoal.Hierarchy.intervals([4]),
+    }
     release = shoal.anonymize(
         source,
         quasi_identifiers=["age", "yrs_married", "children", "educ", "occupation", "occupation_husb"],
         sensitive=["affairs", "religious"],
         privacy=[shoal.KAnonymity(8), shoal.DistinctLDiversity(2)],
         publish="hierarchy",
-        hierarchies={
-            "age": shoal.Hierarchy.intervals([10, 20]),
-            "yrs_married": shoal.Hierarchy.intervals([5, 10]),
-            "children": "intervals",
-            "educ": shoal.Hierarchy.intervals([4]),
-        },
+        hierarchies=hierarchies,
         effort="fast",
         seed=1974,
     )

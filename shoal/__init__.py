@@ -25,6 +25,8 @@ if TYPE_CHECKING:  # what a type checker and an editor see; ``_WHERE`` finds the
     from shoal.model.hierarchy import Hierarchy as Hierarchy
     from shoal.model.policy import Policy as Policy
     from shoal.model.privacy import AlphaKAnonymity as AlphaKAnonymity
+    from shoal.model.privacy import BetaLikeness as BetaLikeness
+    from shoal.model.privacy import DeltaDisclosure as DeltaDisclosure
     from shoal.model.privacy import DistinctLDiversity as DistinctLDiversity
     from shoal.model.privacy import EntropyLDiversity as EntropyLDiversity
     from shoal.model.privacy import KAnonymity as KAnonymity
@@ -40,8 +42,12 @@ if TYPE_CHECKING:  # what a type checker and an editor see; ``_WHERE`` finds the
     from shoal.problems import regions as regions
     from shoal.problems import tables as tables
     from shoal.problems import tiles as tiles
+    from shoal.publishing.answers import release as release
+    from shoal.publishing.crosswalk import Crosswalk as Crosswalk
     from shoal.publishing.release import Release as Release
     from shoal.publishing.verify import verify as verify
+    from shoal.utility.compare import compare as compare
+    from shoal.utility.decode import decode as decode
     from shoal.utility.explore import explore as explore
 
 _WHERE = {
@@ -57,6 +63,10 @@ _WHERE = {
     "anonymize": "shoal.pipeline:anonymize",
     "audit": "shoal.pipeline:audit",
     "verify": "shoal.publishing.verify:verify",
+    "compare": "shoal.utility.compare:compare",
+    "decode": "shoal.utility.decode:decode",
+    "release": "shoal.publishing.answers:release",
+    "Crosswalk": "shoal.publishing.crosswalk:Crosswalk",
     "explore": "shoal.utility.explore:explore",
     "Policy": "shoal.model.policy:Policy",
     "Hierarchy": "shoal.model.hierarchy:Hierarchy",

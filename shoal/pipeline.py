@@ -6,8 +6,9 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import polars as pl
@@ -15,7 +16,7 @@ import polars as pl
 from shoal.engines.carried import look
 from shoal.engines.expected import Expected
 from shoal.engines.files import kind_of, one_character, separator_of
-from shoal.engines.frames import Counted, Replacement, require
+from shoal.engines.frames import Counted, Replacement, classes, require
 from shoal.engines.oddities import notes
 from shoal.engines.open import open_table
 from shoal.engines.order import Lot
@@ -25,11 +26,13 @@ from shoal.model.audit import Audit
 from shoal.model.loss import View, measures, ncp, stars, suppressed_tuples
 from shoal.model.policy import Policy
 from shoal.model.privacy import requirement
+from shoal.model.settings import ModelSettings, Settings
 from shoal.model.task import Effort, nothing, refuse_infeasible
 from shoal.publishing.clustered import by_centers
 from shoal.publishing.recodings import one_level_per_column, recodings, with_place
 from shoal.publishing.release import Release, audit_table
 from shoal.publishing.text import ColumnText, column_text
+from shoal.publishing.units import judged, models_of, refuse_missing, without_units
 
 
 def anonymize(
@@ -41,14 +44,14 @@ def anonymize(
     encoding: str | None = None,
     secret: bytes | None = None,
     progress: Callable[[str, float | None], None] = nothing,
-    **settings: Any,
+    **settings: Unpack[Settings],
 ) -> Release:
     """A release of a table in which every group of rows meets the privacy models asked for, at little loss.
 
     data      a path (CSV, also .gz; Parquet; Excel), or a pandas / Polars / PyArrow / DuckDB / Spark frame
     policy    a Policy, or the same settings as keyword arguments: quasi_identifiers, sensitive, identifiers,
-              insensitive, k, l, privacy, publish, hierarchies, weights, max_level, method, effort, seed,
-              keep_order; see ``Policy``
+              insensitive, k, l, privacy, publish, hierarchies, weights, max_level, global_recoding, max_suppressed,
+              method, effort, seed, keep_order; see ``Policy``
     engine    for a path: "polars", "duckdb" or "spark"
     separator, encoding  of a CSV; found out when None
     secret    at least 16 bytes that nobody else has and that stand in no output: with them, the same data and policy
@@ -85,7 +88,7 @@ def prepare(
     secret: bytes | None = None,
     target: Path | None = None,
     progress: Callable[[str, float | None], None] = nothing,
-    **settings: Any,
+    **settings: Unpack[Settings],
 ) -> Release:
     """``anonymize`` without the last look; for callers that write the release, which looks at the bytes written.
 
@@ -94,7 +97,8 @@ def prepare(
     from shoal.problems.tables import group
 
     asked = Policy.of(policy, **settings)
-    requirement(asked.privacy, asked.sensitive)
+    models, counts = models_of(asked), (*asked.sensitive, *asked.units)
+    requirement(models, counts)
     Lot.of(secret)  # one that is too short is refused before the work
     seconds: dict[str, float] = {}
     clock = time.perf_counter()
@@ -105,7 +109,7 @@ def prepare(
         seconds[step], clock = now - clock, now
 
     progress("reading", None)
-    roles = [*asked.quasi_identifiers, *asked.sensitive]
+    roles = [*asked.quasi_identifiers, *counts]
     needed = [*roles, *asked.identifiers, *asked.insensitive, *(asked.coordinates or ())]
     table = open_table(data, engine, separator=separator, encoding=encoding, coded=roles, needed=needed)
     require(table.columns, needed)
@@ -117,10 +121,11 @@ def prepare(
     lap("read")
 
     progress("counting", None)
-    counted = table.count(asked.grouped, asked.sensitive)
+    counted = table.count(asked.grouped, counts)
+    refuse_missing(counted, asked)
     texts = [column.texts() for column in counted.quasi]
     _refuse_stars(asked, texts)
-    need = requirement(asked.privacy, asked.sensitive, counted.histogram)
+    need = requirement(models, counts, counted.histogram)
     refuse_infeasible(counted.histogram, need, lambda j, code: counted.sensitive[j].texts()[code] or "missing")
     lap("histogram")
 
@@ -139,6 +144,7 @@ def prepare(
             recoding=recoding,
             effort=Effort.of(asked.effort),
             seed=int(seeds.generate_state(1)[0]),
+            max_suppressed=asked.max_suppressed,
             progress=progress,
         )
         lap("solve")
@@ -150,11 +156,15 @@ def prepare(
         columns = [column_text(*told, published, j, texts[j], labels[j], asked.star) for j in range(len(texts))]
 
     progress("recoding", None)
-    partition = grouping.partition
-    view = View(counted.histogram, partition, recoding, need.smallest, published)
     replacements = [_replace(c, counted, asked) for c, counted in zip(columns, counted.quasi, strict=True)]
     lot = Lot.of(secret, _context(counted, asked))
-    out = table.place(counted, partition, replacements, asked.identifiers, lot, asked.keep_order)
+    merged, replacements = classes(grouping.partition, replacements)
+    dropped = [c for c in asked.identifiers if c not in asked.units]
+    placed = table.place(counted, merged, replacements, dropped, lot, asked.keep_order)
+    out, persons = judged(placed, asked)
+    _, merged = without_units(counted, merged, asked)
+    counted, partition = without_units(counted, grouping.partition, asked)
+    view = View(counted.histogram, partition, recoding, need.smallest, published)
     lap("recode")
     return Release(
         table=out,
@@ -163,19 +173,21 @@ def prepare(
         method=grouping.method,
         attempts=grouping.attempts,
         cost={"stars": stars(view), "suppressed_tuples": suppressed_tuples(view), "ncp": ncp(view)},
-        measure=lambda: measures(counted.histogram, partition, recoding, need.smallest, published),
+        measure=partial(measures, counted.histogram, partition, recoding, need.smallest, published),
         groups=_classes(replacements) if partition.groups else 0,
         rows=counted.histogram.rows,
         carried=carried,
+        persons=persons,
         stars={c.name: int(partition.sizes[c.starred[c.index]].sum()) for c in columns},
         changed={c.name: int(partition.sizes[c.code[c.index] < 0].sum()) for c in columns},
         published={c.name: frozenset(c.texts) for c in columns},
         before=_before(counted),
+        own={c.name: held for c, held in zip(counted.quasi, texts, strict=True)},
         from_path=str(data) if isinstance(data, (str, Path)) else None,
         separator=one_character(separator) or (separator_of(data) if isinstance(data, (str, Path)) else None),
         expected=Expected(
             histogram=counted.histogram,
-            partition=partition,
+            partition=merged,
             columns=replacements,
             texts=[c.texts for c in columns],
             starred=[c.starred for c in columns],
@@ -258,17 +270,21 @@ def audit(
     engine: str | None = None,
     separator: str | None = None,
     encoding: str | None = None,
-    **models: Any,
+    **models: Unpack[ModelSettings],
 ) -> Audit:
     """Levels of every privacy model, risks and class sizes of any table, ours or not.
 
-    models  k=5, l=3, privacy=[...]: what should hold; each becomes a check of the Audit
+    models  k=5, l=3, privacy=[...]: what should hold; each becomes a check of the Audit.  person=, household=: columns
+            whose different values k counts as well
     """
     if not 0 < threshold <= 1:
         raise PolicyError(f"threshold={threshold!r}: a risk is above 0 and at most 1")
-    names = Policy.of(quasi_identifiers=quasi_identifiers, sensitive=sensitive, **({"k": 1} | models))
-    needed = [*names.quasi_identifiers, *names.sensitive]
+    asked = [name for name in models if name not in ("person", "household")]
+    names = Policy.of(
+        quasi_identifiers=quasi_identifiers, sensitive=sensitive, **({"k": 1} | models if not asked else models)
+    )
+    needed = [*names.quasi_identifiers, *names.sensitive, *names.units]
     table = open_table(data, engine, separator=separator, encoding=encoding, needed=needed)
     require(table.columns, needed)
-    found = audit_table(table, names, threshold, names.privacy if models else ())
+    found = audit_table(table, names, threshold, names.privacy if asked else (), names.units)
     return replace(found, notes=notes(table.count(names.quasi_identifiers, names.sensitive)))

@@ -232,8 +232,9 @@ def test_wide_integers_are_not_taken_for_one_another() -> None:
 
 def go(frame: Any, **asked: Any) -> Any:
     asked = {"quasi_identifiers": ["a"], "k": 2, "effort": "fast", "seed": 1} | asked
-    names = frame.column_names if hasattr(frame, "column_names") else list(frame.columns)
-    roles = [*asked["quasi_identifiers"], *asked.get("sensitive", ()), *asked.get("identifiers", ())]
+    names = getattr(frame, "column_names", None) or list(getattr(frame, "columns", ()))
+    told = [asked.get(role, ()) for role in ("quasi_identifiers", "sensitive", "identifiers")]
+    roles = [n for given in told if isinstance(given, (list, tuple)) for n in given]
     known = {"insensitive": [n for n in dict.fromkeys(names) if isinstance(n, str) and n not in roles]}
     return shoal.anonymize(frame, **(known | asked)).table
 

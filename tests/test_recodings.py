@@ -7,6 +7,8 @@ import polars as pl
 import pytest
 
 import shoal
+from shoal.engines.frames import Replacement, classes
+from shoal.model.partition import Partition
 
 
 @pytest.fixture(scope="module")
@@ -25,9 +27,15 @@ def people() -> pl.DataFrame:
     )
 
 
-def test_unordered_and_ordered_columns_are_generalized_without_a_tree(people):
+@pytest.fixture(scope="module")
+def placeless(people: pl.DataFrame) -> pl.DataFrame:
+    """The same without the place, which would single people out."""
+    return people.drop("x", "y")
+
+
+def test_unordered_and_ordered_columns_are_generalized_without_a_tree(placeless):
     release = shoal.anonymize(
-        people,
+        placeless,
         quasi_identifiers=["town", "age"],
         sensitive=["diagnosis"],
         k=4,
@@ -39,7 +47,7 @@ def test_unordered_and_ordered_columns_are_generalized_without_a_tree(people):
     )
     assert release.audit.passes
     stars = shoal.anonymize(
-        people, quasi_identifiers=["town", "age"], sensitive=["diagnosis"], k=4, l=2, effort="fast", seed=1
+        placeless, quasi_identifiers=["town", "age"], sensitive=["diagnosis"], k=4, l=2, effort="fast", seed=1
     )
     assert release.cost["ncp"] < stars.cost["ncp"]
 
@@ -47,6 +55,7 @@ def test_unordered_and_ordered_columns_are_generalized_without_a_tree(people):
 def test_coordinates_become_one_quasi_identifier_published_as_tiles(people, tmp_path):
     source = tmp_path / "people.csv"
     people.write_csv(source)
+    ages = {"age": shoal.Hierarchy.intervals([10, 30])}
     release = shoal.anonymize(
         source,
         quasi_identifiers=["age"],
@@ -55,7 +64,7 @@ def test_coordinates_become_one_quasi_identifier_published_as_tiles(people, tmp_
         k=5,
         l=2,
         publish="hierarchy",
-        hierarchies={"age": shoal.Hierarchy.intervals([10, 30])},
+        hierarchies=ages,
         effort="fast",
         seed=1,
     )
@@ -97,9 +106,11 @@ def test_a_coordinate_that_is_no_number_is_refused_by_its_column(people):
         )
 
 
-def test_intervals_of_words_are_refused_with_a_way_out(people):
+def test_intervals_of_words_are_refused_with_a_way_out(placeless):
     with pytest.raises(shoal.PolicyError, match="labels"):
-        shoal.anonymize(people, quasi_identifiers=["town"], k=5, publish="hierarchy", hierarchies={"town": "intervals"})
+        shoal.anonymize(
+            placeless, quasi_identifiers=["town"], k=5, publish="hierarchy", hierarchies={"town": "intervals"}
+        )
 
 
 def test_coordinates_need_a_hierarchy_to_be_published_in():
@@ -122,9 +133,9 @@ def test_rows_published_as_centers_are_records_of_the_table(people, tmp_path):
     assert shoal.verify(tmp_path / "release.csv", certificate, original=source).holds
 
 
-def test_centers_keep_the_kind_of_a_numeric_column(people):
-    release = shoal.anonymize(people, quasi_identifiers=["age", "town"], k=4, publish="centers", seed=1)
-    assert release.table["age"].dtype == people["age"].dtype
+def test_centers_keep_the_kind_of_a_numeric_column(placeless):
+    release = shoal.anonymize(placeless, quasi_identifiers=["age", "town"], k=4, publish="centers", seed=1)
+    assert release.table["age"].dtype == placeless["age"].dtype
     assert release.audit.k >= 4
 
 
@@ -133,10 +144,10 @@ def test_an_empty_table_has_no_centers(people):
     assert release.table.height == 0
 
 
-def test_global_recoding_publishes_one_level_per_column(people, tmp_path):
+def test_global_recoding_publishes_one_level_per_column(placeless, tmp_path):
     bands = shoal.Hierarchy.intervals([10, 30])
     release = shoal.anonymize(
-        people,
+        placeless,
         quasi_identifiers=["age", "town"],
         k=4,
         publish="hierarchy",
@@ -146,18 +157,18 @@ def test_global_recoding_publishes_one_level_per_column(people, tmp_path):
     )
     assert release.audit.k >= 4
     levels = release.certificate.details["levels"]
-    resolved = bands.resolve([str(a) for a in sorted(set(people["age"]))], "age")
-    known = set(resolved.labels[levels["age"]]) if levels["age"] else {str(a) for a in people["age"]}
+    resolved = bands.resolve([str(a) for a in sorted(set(placeless["age"]))], "age")
+    known = set(resolved.labels[levels["age"]]) if levels["age"] else {str(a) for a in placeless["age"]}
     assert set(release.table["age"].cast(pl.String)) <= known
     assert release.cost["ncp"] == pytest.approx(release.certificate.cost)
     assert release.certificate.lower_bound <= release.certificate.details["uniform_bound"] <= release.certificate.cost
     release.write(tmp_path / "release.csv")
 
 
-def test_a_level_above_the_ceiling_is_never_published(people):
+def test_a_level_above_the_ceiling_is_never_published(placeless):
     with pytest.raises(shoal.InfeasibleError, match="age"):
         shoal.anonymize(
-            people,
+            placeless,
             quasi_identifiers=["age"],
             k=40,
             publish="hierarchy",
@@ -165,3 +176,12 @@ def test_a_level_above_the_ceiling_is_never_published(people):
             max_level={"age": 1},
             method="three_phase",
         )
+
+
+def test_groups_that_are_published_alike_are_one_when_rows_are_placed():
+    partition = Partition.of(np.array([0, 0, 1, 1]), np.array([0, 1, 1, 2]), np.array([3, 4, 2, 5]))
+    columns = [Replacement("a", pl.Series(["x", "y"]), np.array([0, 0, 1]))]
+    columns.append(Replacement("b", pl.Series(["u", "v"]), np.array([1, 1, 1])))
+    merged, made = classes(partition, columns)
+    assert [merged.cell.tolist(), merged.group.tolist(), merged.count.tolist()] == [[0, 1, 1], [0, 0, 1], [7, 2, 5]]
+    assert [c.index.tolist() for c in made] == [[0, 1], [1, 1]]

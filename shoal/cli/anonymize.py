@@ -14,6 +14,8 @@ from shoal.cli.models import with_models
 
 _QUASI = typer.Option(None, "--quasi", help="Quasi-identifiers: columns others may know, separated by commas.")
 _SENSITIVE = typer.Option(None, "--sensitive", help="Sensitive columns, separated by commas.")
+_PERSON = typer.Option(None, "--person", help="Column that names who a row is about: k counts persons; it is left out.")
+_HOUSEHOLD = typer.Option(None, "--household", help="The same for households.")
 _JSON = typer.Option(False, "--json", help="Print one JSON object and nothing else.")
 _SEPARATOR = typer.Option(None, "--separator", help="Field separator of a CSV; found out when not given.")
 _ENCODING = typer.Option(None, "--encoding", help="utf-8 (default) or latin-1.")
@@ -29,10 +31,12 @@ def anonymize(
     quasi: str | None = _QUASI,
     sensitive: str | None = _SENSITIVE,
     identifiers: str | None = typer.Option(None, "--identifiers", help="Columns to leave out."),
+    person: str | None = _PERSON,
+    household: str | None = _HOUSEHOLD,
     insensitive: str | None = typer.Option(
         None, "--insensitive", help="Columns to carry along as they are, though they single people out."
     ),
-    preset: str | None = typer.Option(None, "--preset", help="k3, k5, cms-11 or ema-0.09."),
+    preset: str | None = typer.Option(None, "--preset", help="A rule book: k3, k5, k11, k20, cms-11 or ema-0.09."),
     publish: str | None = typer.Option(None, "--publish", help="stars (default), hierarchy or ranges."),
     coordinates: str | None = typer.Option(None, "--coordinates", help="x,y: two columns published as tiles."),
     hierarchy: list[str] = typer.Option(
@@ -41,6 +45,9 @@ def anonymize(
     weight: list[str] = typer.Option([], "--weight", help="column=factor of its loss; may be repeated."),
     max_level: list[str] = typer.Option([], "--max-level", help="column=highest level; may be repeated."),
     global_recoding: bool = typer.Option(False, "--global-recoding", help="One level per column for all rows."),
+    max_suppressed: float | None = typer.Option(
+        None, "--max-suppressed", help="Share of rows that global recoding may star whole; 0 by default."
+    ),
     output: Path | None = typer.Option(None, "-o", "--output", help="The release; TABLE.release.EXT when not given."),
     certificate: Path | None = typer.Option(None, "--certificate", help="The certificate's file."),
     report: Path | None = typer.Option(None, "--report", help="An HTML report."),
@@ -62,17 +69,18 @@ def anonymize(
 ) -> None:
     """Publish a table so that everyone in it is one of many; write release and certificate."""
     from shoal.engines.order import read_secret
-    from shoal.engines.targets import JSON, PAGE, TABLE, check_outputs, check_place
+    from shoal.engines.targets import JSON, PAGE, TABLE, certificate_path, check_outputs, check_place
     from shoal.errors import InputError
     from shoal.model.policy import Policy
     from shoal.pipeline import prepare
-    from shoal.publishing.release import certificate_path
 
     settings: dict[str, Any] = {
         "quasi_identifiers": listed(quasi),
         "sensitive": listed(sensitive),
         "identifiers": listed(identifiers),
         "insensitive": listed(insensitive),
+        "person": person,
+        "household": household,
         **models,
         "preset": preset,
         "publish": publish,
@@ -81,6 +89,7 @@ def anonymize(
         "weights": pairs(weight, "--weight", float) or None,
         "max_level": pairs(max_level, "--max-level", int) or None,
         "global_recoding": global_recoding or None,
+        "max_suppressed": max_suppressed,
         "method": method,
         "effort": effort,
         "seed": seed,
@@ -134,15 +143,37 @@ def release_lines(facts: dict[str, Any]) -> list[str]:
     lines = [
         f"{facts['rows']:,} rows in {facts['groups']:,} groups, the smallest of {facts['smallest_group']:,}.",
         "reached: " + ", ".join(f"{name} = {_short(value)}" for name, value in facts["privacy"].items()),
+        *(f"at least {fewest:,} different {name} in every group" for name, fewest in facts["persons"].items()),
+        *_rule_book(facts["rule_book"]),
         f"loss: {facts['loss']['stars']:,} stars, {facts['loss']['suppressed_tuples']:,} rows changed, "
         f"NCP {facts['loss']['ncp']:.4f}",
         f"method {facts['method']}: {guarantee(certificate)}",
+        *_full_domain(certificate["details"]),
         f"took {sum(facts['seconds'].values()):.2f} s",
         f"release      {facts['output']}",
         f"certificate  {facts['certificate_file']}",
     ]
     if "report" in facts:
         lines.append(f"report       {facts['report']}")
+    return lines
+
+
+def _rule_book(found: dict[str, Any] | None) -> list[str]:
+    if found is None:
+        return []
+    text = f"rule book {found['name']}: {found['why']} ({found['source']})"
+    return [text, f"  it does not cover {found['does_not_cover']}"]
+
+
+def _full_domain(details: dict[str, Any]) -> list[str]:
+    """What one level per column adds: rows starred whole, and what is proved among recodings of this kind."""
+    lines = []
+    if "suppressed_rows" in details:
+        lines.append(
+            f"starred whole: {details['suppressed_rows']:,} rows, {details['max_suppressed_rows']:,} were allowed"
+        )
+    if "proved" in details:
+        lines.append(f"one level per column: {details['proved']}")
     return lines
 
 
@@ -168,6 +199,8 @@ def audit(
     table: Path = typer.Argument(help="CSV (also .gz), Parquet or Excel file."),
     quasi: str = typer.Option(..., "--quasi", help="Quasi-identifiers, separated by commas."),
     sensitive: str | None = _SENSITIVE,
+    person: str | None = _PERSON,
+    household: str | None = _HOUSEHOLD,
     threshold: float = typer.Option(0.2, "--threshold", help="A record is at risk above this."),
     engine: str | None = _ENGINE,
     separator: str | None = _SEPARATOR,
@@ -178,6 +211,7 @@ def audit(
     """Measure every privacy model and the risks of any table, ours or not; exit 1 where a model given does not hold."""
     from shoal.pipeline import audit as look
 
+    units: Any = {name: c for name, c in (("person", person), ("household", household)) if c is not None}
     found = look(
         table,
         quasi_identifiers=listed(quasi) or [],
@@ -186,6 +220,7 @@ def audit(
         engine=engine,
         separator=separator,
         encoding=encoding,
+        **units,
         **models,
     )
     answer(found.as_dict(), audit_lines(found.as_dict()), as_json)
@@ -200,6 +235,7 @@ def audit_lines(found: dict[str, Any]) -> list[str]:
         f"classes              {found['classes']:,} (smallest {found['smallest_class']:,}, "
         f"mean {found['mean_class']:.1f}, largest {found['largest_class']:,})",
         f"k                    {found['k']:,}",
+        *(f"different {name:<10} {fewest:,} in the class with fewest" for name, fewest in found["persons"].items()),
         f"uniques              {found['uniques']:,}",
         f"prosecutor risk      highest {risk['prosecutor_max']:.3f}, mean {risk['prosecutor_mean']:.3f}",
         f"journalist risk      highest {risk['journalist_max']:.3f} (no population table: the prosecutor's)",
@@ -226,23 +262,25 @@ def _more(found: dict[str, Any]) -> str:
 
 @app.command()
 def verify(
-    release: Path = typer.Argument(help="The released file."),
+    release: Path = typer.Argument(help="The file that was written."),
     certificate: Path = typer.Argument(help="The certificate beside it."),
-    original: Path | None = typer.Option(None, "--original", help="The table it was made from."),
+    original: list[Path] = typer.Option(
+        [], "--original", help="The table it was made from; of regions the areas, then the pairs; repeatable."
+    ),
     separator: str | None = typer.Option(None, "--separator", help="Field separator of an original CSV."),
     encoding: str | None = typer.Option(None, "--encoding", help="utf-8 or latin-1, of an original CSV."),
     hierarchy: list[str] = typer.Option([], "--hierarchy", help="column=file.csv, where it is elsewhere; repeatable."),
     signer: Path | None = typer.Option(None, "--signer", help="Public key whose owner must have signed."),
     as_json: bool = _JSON,
 ) -> None:
-    """Recheck a release against its certificate; with the original, everything."""
+    """Recheck an output of any command against its certificate; with what it was made from, everything."""
     from shoal.publishing.verify import verify as check
 
     with progress() as told:
         verdict = check(
             release,
             certificate,
-            original,
+            (original[0] if len(original) == 1 else original) if original else None,
             separator=separator,
             encoding=encoding,
             hierarchies=pairs(hierarchy, "--hierarchy"),

@@ -6,13 +6,19 @@ import json
 import logging
 import re
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from shoal import Crosswalk
 
 _FLAGS = {
     "quasi_identifiers": "--quasi", "sensitive": "--sensitive", "identifiers": "--identifiers",
-    "insensitive": "--insensitive", "k": "--k", "l": "--l", "t": "--t", "distinct_l": "--distinct-l",
+    "insensitive": "--insensitive", "person": "--person", "household": "--household",
+    "max_suppressed": "--max-suppressed", "k": "--k", "l": "--l", "t": "--t", "distinct_l": "--distinct-l",
     "entropy_l": "--entropy-l", "recursive_cl": "--recursive-cl", "alpha_k": "--alpha-k", "preset": "--preset",
     "publish": "--publish", "coordinates": "--coordinates", "hierarchies": "--hierarchy", "weights": "--weight",
     "max_level": "--max-level", "global_recoding": "--global-recoding", "method": "--method", "effort": "--effort",
@@ -70,6 +76,44 @@ def working(what: str) -> Iterator[None]:
         task = progress.add_task(what, total=None)
         with _compiling(lambda: progress.update(task, description=f"{what}; compiling, once per machine")):
             yield
+
+
+def beside(output: Path | None, certificate: Path | None) -> Path | None:
+    """Where the certificate of an output goes."""
+    from shoal.engines.targets import check_place
+    from shoal.publishing.release import certificate_path
+
+    if output is None or certificate is not None:
+        return certificate
+    check_place(output)
+    return certificate_path(output)
+
+
+def put(made: Crosswalk, output: Path | None, certificate: Path | None) -> dict[str, str | None]:
+    """Write an answer where it was asked for, its certificate beside it; both paths, for the JSON object."""
+    proof = beside(output, certificate)
+    if output is not None:
+        made.write(output, proof)
+    elif proof is not None:
+        made.certify(proof)
+    return {
+        "output": None if output is None else str(output),
+        "certificate_file": None if proof is None else str(proof),
+    }
+
+
+def seconds(begun: float, read: float, solved: float) -> dict[str, float]:
+    """Seconds of reading and solving, and of writing up to now."""
+    spans = {"read": read - begun, "solve": solved - read, "write": time.perf_counter() - solved}
+    return {name: round(value, 4) for name, value in spans.items()}
+
+
+def effort_of(text: str) -> str | float:
+    """--effort: a word, or seconds."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 def listed(text: str | None) -> list[str] | None:

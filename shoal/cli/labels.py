@@ -3,51 +3,34 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
 from shoal.cli.app import app
-from shoal.cli.common import answer, working
+from shoal.cli.common import answer, beside, put, seconds, working
 
 if TYPE_CHECKING:
-    import polars as pl
-
-    from shoal import Certificate
+    from shoal import Crosswalk
 
 
-@dataclass(frozen=True, slots=True)
-class Grouped:
-    """Distinct values, the group of each, and for each group its name and its records."""
-
-    title: str
-    what: str
-    values: list[Any]
-    groups: list[int]
-    shown: list[str]
-    loads: list[int]
-    k: int
-    certificate: Certificate
-
-
-@dataclass(frozen=True, slots=True)
-class Files:
+class Files(NamedTuple):
     """What to write, where asked for."""
 
-    crosswalk: Path | None
-    hierarchy: Path | None
+    output: Path | None
     certificate: Path | None
+    hierarchy: Path | None
     picture: Path | None
 
-    def check(self, read: Iterable[Path | None], force: bool) -> int:
-        """Refuse targets that would do harm; returns the permission bits no output may have."""
+    def check(self, read: Iterable[Path | None], force: bool) -> None:
+        """Refuse targets that would do harm, before any work."""
         from shoal.engines.targets import DRAWING, JSON, TABLE, check_outputs
 
-        wanted = [(self.crosswalk, TABLE), (self.hierarchy, TABLE), (self.certificate, JSON), (self.picture, DRAWING)]
-        return check_outputs(wanted, read, overwrite=force)
+        proof = beside(self.output, self.certificate)
+        wanted = [(self.output, TABLE), (self.hierarchy, TABLE), (proof, JSON), (self.picture, DRAWING)]
+        check_outputs(wanted, read, overwrite=force)
 
 
 INPUT = typer.Argument(..., help="CSV (also .gz), Parquet or Excel.")
@@ -57,7 +40,7 @@ NAMES = typer.Option(None, "--names", help="Your own group names, one per line o
 LEVELS = typer.Option(None, "--levels", help="Further k for a hierarchy, ascending: 50,500.")
 HIERARCHY = typer.Option(None, "--hierarchy", help="Write the groups of k and --levels as an ARX-style hierarchy.")
 OUTPUT = typer.Option(None, "-o", "--output", help="Crosswalk: value, group, group_label, group_count.")
-CERTIFICATE = typer.Option(None, "--certificate", help="Write the certificate as JSON.")
+CERTIFICATE = typer.Option(None, "--certificate", help="Its certificate; beside the crosswalk by default.")
 PICTURE = typer.Option(None, "--picture", help="Draw the groups against k, as SVG.")
 SEPARATOR = typer.Option(None, "--separator", help="Column separator of a CSV, told by default.")
 ENCODING = typer.Option(None, "--encoding", help="Of a CSV: utf-8 (default) or latin-1.")
@@ -90,29 +73,27 @@ def labels(
 ) -> None:
     """Group labels so that each group counts at least k and the largest as little as possible."""
     import shoal
+    from shoal.engines.files import read_table
+    from shoal.publishing.grouped import tally
 
-    begun = time.perf_counter()
-    files = Files(output, hierarchy, certificate, picture)
-    closed = files.check((table, names), force)
-    values, counts = _tally(table, label, count, separator, encoding)
-    read = time.perf_counter()
-    if method == "bicriteria" and (output or hierarchy):
-        raise shoal.PolicyError(
-            "groups of method 'bicriteria' may be below k: not k-anonymous, so no crosswalk or hierarchy is written; "
-            "use --method auto"
-        )
+    clock = [time.perf_counter()]
+    files = Files(output, certificate, hierarchy, picture)
+    files.check((table, names), force)
+    frame = read_table(table, separator=separator, encoding=encoding)
+    values, counts = tally(frame, label, count)
+    clock.append(time.perf_counter())
     with working(f"grouping {len(values):,} labels"):
         found = shoal.labels.cover(counts, k, method, order=order, seed=seed, epsilon=epsilon, time_limit=time_limit)
-    solved = time.perf_counter()
-    shown = _own_names(names, len(found.loads)) or shoal.labels.group_labels(values, found.labels, counts, naming)
+    clock.append(time.perf_counter())
+    made = shoal.release(
+        found, frame, read=(table, names), label=label, count=count, naming=naming, names=_lines_of(names)
+    )
     rows = None
     if hierarchy:
+        if made.refused:
+            raise shoal.PolicyError(made.refused)
         rows = shoal.labels.levels(values, counts, _ks(k, levels), method if method != "exact" else "auto", naming)
-    payload = {"k_anonymous": found.anonymous, "method": method}
-    groups = found.labels.tolist()
-    loads = found.loads.tolist()
-    grouped = Grouped(f"{label} in groups of {k:,}", "labels", values, groups, shown, loads, k, found.certificate)
-    _finish(grouped, payload, (files, closed), rows, (begun, read, solved), as_json)
+    _finish(made, "labels", {"k_anonymous": found.anonymous, "method": method}, files, rows, clock, as_json)
 
 
 @app.command()
@@ -136,95 +117,25 @@ def intervals(
     as_json: bool = AS_JSON,
 ) -> None:
     """Cut ordered values into intervals of at least k records each, at the least possible cost."""
-    import numpy as np
-
     import shoal
+    from shoal.engines.files import read_table
+    from shoal.publishing.grouped import in_order
 
-    begun = time.perf_counter()
-    files = Files(output, hierarchy, certificate, picture)
-    closed = files.check((table, names), force)
-    values, counts = _tally(table, value, count, separator, encoding)
-    if any(v is None for v in values):
-        raise shoal.InputError(
-            f"column {value!r} has missing values, which have no place in an order; fill or drop them"
-        )
-    ordered = _ordered(values, value)
-    rank = np.argsort(ordered, kind="stable")
-    values, counts, ordered = ([column[i] for i in rank.tolist()] for column in (values, counts, ordered))
-    read = time.perf_counter()
+    clock = [time.perf_counter()]
+    files = Files(output, certificate, hierarchy, picture)
+    files.check((table, names), force)
+    frame = read_table(table, separator=separator, encoding=encoding)
+    values, counts, ordered = in_order(frame, value, count)
+    clock.append(time.perf_counter())
     with working(f"cutting {len(values):,} values"):
         found = shoal.intervals.cut(ordered, counts, k, objective)
-    solved = time.perf_counter()
-    shown = _own_names(names, len(found.loads)) or shoal.intervals.interval_labels(found.lows, found.highs)
+    clock.append(time.perf_counter())
+    made = shoal.release(found, frame, read=(table, names), value=value, count=count, names=_lines_of(names))
     rows = None
     if hierarchy:
         rows = shoal.intervals.levels(ordered, counts, _ks(k, levels), objective, [str(v) for v in values])
-    payload = {"k_anonymous": True, "method": f"dynamic program for {objective}", "objective": objective}
-    groups = found.labels.tolist()
-    loads = found.loads.tolist()
-    grouped = Grouped(f"{value} in intervals of {k:,}", "values", values, groups, shown, loads, k, found.certificate)
-    _finish(grouped, payload, (files, closed), rows, (begun, read, solved), as_json)
-
-
-def _tally(
-    table: Path, name: str, count: str | None, separator: str | None, encoding: str | None
-) -> tuple[list[Any], Any]:
-    """Distinct values in order of appearance, and the records of each."""
-    import polars as pl
-
-    from shoal.engines.files import column, integers, read_table
-    from shoal.errors import InputError
-
-    frame = read_table(table, separator=separator, encoding=encoding)
-    values = column(frame, name).alias("value")
-    if count is None:
-        found = values.to_frame().group_by("value", maintain_order=True).len()
-        return found["value"].to_list(), found["len"].cast(pl.Int64).to_numpy()
-    weights = column(frame, count)
-    if weights.dtype == pl.String:
-        weights = weights.str.strip_chars()
-    numbers = weights.cast(pl.Int64, strict=False)
-    exact = not numbers.is_null().any() and not (weights.dtype.is_float() and (weights != numbers).any())
-    if exact and not (numbers < 0).any() and not (numbers > (1 << 62) // max(len(numbers), 1)).any():
-        both = pl.DataFrame({"value": values, "count": numbers})
-        found = both.group_by("value", maintain_order=True).agg(pl.col("count").sum())
-        return found["value"].to_list(), found["count"].to_numpy()
-    sums: dict[Any, int] = {}
-    for value, number in zip(values.to_list(), integers(frame, count), strict=True):
-        if number < 0:
-            raise InputError(f"column {count!r} has a number below 0; a count is at least 0")
-        sums[value] = sums.get(value, 0) + number
-    return list(sums), list(sums.values())
-
-
-def _ordered(values: list[Any], name: str) -> Any:
-    """Text as numbers or dates where all of it is, other text as it stands; InputError where it is only mostly so."""
-    import numpy as np
-
-    from shoal.errors import InputError
-
-    if not all(isinstance(v, str) for v in values):
-        return values
-    readers: list[tuple[str, Callable[[str], Any]]] = [
-        ("numbers", int),
-        ("numbers", float),
-        ("dates", lambda v: np.datetime64(v.strip(), "D")),
-    ]
-    for kind, read in readers:
-        found, odd = [], []
-        for v in values:
-            try:
-                found.append(read(v))
-            except ValueError:
-                odd.append(v)
-        if not odd:
-            return found
-        if read is not int and len(found) > len(odd):
-            raise InputError(
-                f"column {name!r} holds {kind}, and {len(odd):,} of its {len(values):,} different values are none; "
-                "repair them or leave their rows out"
-            )
-    return values
+    payload = {"k_anonymous": True, "method": made.method, "objective": objective}
+    _finish(made, "values", payload, files, rows, clock, as_json)
 
 
 def _ks(k: int, levels: str | None) -> list[int]:
@@ -236,57 +147,47 @@ def _ks(k: int, levels: str | None) -> list[int]:
         raise PolicyError(f"--levels {levels!r} is not a list of whole numbers such as 50,500") from None
 
 
-def _own_names(path: Path | None, groups: int) -> list[str]:
+def _lines_of(path: Path | None) -> list[str] | None:
     from shoal.errors import InputError
 
     if path is None:
-        return []
+        return None
     if not path.exists():
         raise InputError(f"there is no file {str(path)!r}")
-    names = [line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
-    if len(names) < groups or len(set(names[:groups])) < groups:
-        raise InputError(f"{str(path)!r} has {len(set(names))} different names, {groups} groups need one each")
-    return names[:groups]
+    return [line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
 
 
 def _finish(
-    grouped: Grouped,
+    made: Crosswalk,
+    what: str,
     payload: dict[str, Any],
-    to: tuple[Files, int],
+    files: Files,
     rows: Iterable[list[str]] | None,
-    clock: tuple[float, float, float],
+    clock: list[float],
     as_json: bool,
 ) -> None:
     """Write what was asked for and print the answer."""
-    from shoal.cli.bins_picture import as_svg, as_text
-    from shoal.engines.atomic import publish_text
-    from shoal.engines.store import write_table
+    from shoal.engines.atomic import closed_to, publish_text
+    from shoal.report.bins_picture import as_text
 
-    (files, closed), loads, k, proof = to, grouped.loads, grouped.k, grouped.certificate
-    if files.crosswalk:
-        write_table(_crosswalk(grouped), files.crosswalk, closed=closed)
+    wrote = put(made, files.output, files.certificate)
     if rows is not None and files.hierarchy:
-        publish_text(files.hierarchy, _lines(sorted(rows)), closed=closed)
-    if files.certificate:
-        publish_text(files.certificate, proof.to_json() + "\n", closed=closed)
+        publish_text(files.hierarchy, _lines(sorted(rows)), closed=closed_to(made.read))
     if files.picture:
-        bound = int(proof.lower_bound) if proof.unit.startswith("records in") else None
-        publish_text(files.picture, as_svg(loads, k, bound, grouped.title), closed=closed)
-    begun, read, solved = clock
-    seconds = {"read": read - begun, "solve": solved - read, "write": time.perf_counter() - solved}
-    size = f"{len(grouped.values):,} {grouped.what}, {sum(loads):,} records"
+        made.plot(files.picture)
+    proof, facts, loads, k = made.certificate, made.facts, list(made.groups), made.parameters["k"]
     payload = {
-        grouped.what: len(grouped.values),
-        "records": sum(loads),
-        "groups": len(loads),
-        "smallest_group": min(loads),
-        "largest_group": max(loads),
+        what: facts["rows"],
+        "records": facts["records"],
+        "groups": facts["groups"],
+        "smallest_group": facts["smallest_group"],
+        "largest_group": facts["largest_group"],
         "k": k,
         **payload,
         "cost": proof.cost,
         "certificate": proof.as_dict(),
-        "seconds": {name: round(value, 4) for name, value in seconds.items()},
-        "output": str(files.crosswalk) if files.crosswalk else None,
+        "seconds": seconds(*clock),
+        **wrote,
         **({"hierarchy": str(files.hierarchy)} if files.hierarchy else {}),
         **({"picture": str(files.picture)} if files.picture else {}),
     }
@@ -294,34 +195,15 @@ def _finish(
     if proof.ratio is not None and not proof.optimal:
         proved += f", so at most {float(proof.ratio):.6g} times the least"
     lines = [
-        f"{size}, {len(loads):,} groups of {min(loads):,} to {max(loads):,}",
+        f"{facts['rows']:,} {what}, {sum(loads):,} records, {len(loads):,} groups of {min(loads):,} to {max(loads):,}",
         f"cost {proof.cost:,} {proof.unit}: {proved}",
         f"because {proof.bound}",
         *as_text(loads, k),
     ]
     if "warning" in proof.details:
         lines.append(str(proof.details["warning"]))
-    written = (files.crosswalk, files.hierarchy, files.certificate, files.picture)
+    written = (files.output, files.hierarchy, wrote["certificate_file"], files.picture)
     answer(payload, [*lines, *(f"wrote {path}" for path in written if path)], as_json)
-
-
-def _crosswalk(grouped: Grouped) -> pl.DataFrame:
-    """One row per value, by group and value (values of an ordered column come in their order)."""
-    import polars as pl
-
-    loads: list[Any] = grouped.loads
-    if max(loads) >= 1 << 63:
-        loads = [str(load) for load in loads]
-    index = pl.Series("group", grouped.groups, dtype=pl.Int64)
-    frame = pl.DataFrame(
-        {
-            "value": grouped.values,
-            "group": index,
-            "group_label": pl.Series(grouped.shown, dtype=pl.String).gather(index),
-            "group_count": pl.Series(loads).gather(index),
-        }
-    )
-    return frame.sort("group", maintain_order=True) if grouped.what == "values" else frame.sort("group", "value")
 
 
 def _lines(rows: Iterable[list[str]]) -> str:

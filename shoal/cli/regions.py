@@ -5,13 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import typer
 
 from shoal.cli.app import app
+from shoal.cli.common import pairs
+from shoal.errors import PolicyError
 
 if TYPE_CHECKING:
     from shoal.engines.geography import Geography
     from shoal.problems.regions import Regions
+    from shoal.publishing.areas import Asked
 
 
 @app.command()
@@ -72,35 +76,26 @@ def regions(
     ),
     map_to: Path | None = typer.Option(None, "--map", help="Map that opens offline: .html."),
     png: Path | None = typer.Option(None, "--png", help="Picture of the map: .png, .svg or .pdf."),
-    certificate: Path | None = typer.Option(None, "--certificate", help="Write the certificate as JSON."),
+    certificate: Path | None = typer.Option(
+        None, "--certificate", help="Its certificate; beside the crosswalk by default."
+    ),
     force: bool = typer.Option(False, "--force", help="Replace outputs that exist."),
     as_json: bool = typer.Option(False, "--json", help="One JSON object on standard output."),
 ) -> None:
     """Merge neighbouring areas (zip codes, counties) until each region weighs at least k."""
     import time
 
-    import numpy as np
-
-    from shoal.cli.common import answer, listed, working
-    from shoal.engines.atomic import publish_file, publish_text
+    from shoal.cli.common import answer, effort_of, listed, put, seconds, working
+    from shoal.engines.atomic import closed_to
     from shoal.engines.geography import read
-    from shoal.engines.targets import JSON, OUTLINES, PAGE, PICTURE, TABLE, check_outputs
-    from shoal.engines.vector import check_outlines
-    from shoal.errors import PolicyError
-    from shoal.problems.regions import merge, region_names
+    from shoal.problems.regions import merge
+    from shoal.problems.regions.comparing import against_prefixes, light_components
+    from shoal.publishing.answers import release
+    from shoal.publishing.areas import Asked, dissolve
 
-    begun = time.perf_counter()
+    clock = [time.perf_counter()]
     written = (output, dissolved, map_to, png, certificate)
-    forms = (TABLE, OUTLINES, PAGE, PICTURE, JSON)
-    closed = check_outputs(zip(written, forms, strict=True), (areas, edges, shapes), overwrite=force)
-    if dissolved is not None:
-        check_outlines(dissolved)
-    if len(weight) != len(k):
-        raise PolicyError(f"there are {len(k)} of --k for {len(weight)} of --weight; give one for each")
-    if islands not in ("leave", "join"):
-        raise PolicyError.unknown("way to treat islands", islands, ("leave", "join"))
-    if coordinates not in ("auto", "geographic", "projected"):
-        raise PolicyError.unknown("kind of coordinates", coordinates, ("auto", "geographic", "projected"))
+    _check(written, (areas, edges, shapes), force, (weight, k), islands, coordinates)
     given = read(
         areas, edges, id=id, source=source, target=target, shapes=shapes, shape_id=shape_id, unmatched=unmatched,
         tolerance=tolerance,
@@ -108,60 +103,76 @@ def regions(
     degrees = given.geographic() if coordinates == "auto" else coordinates == "geographic"
     if any(p is not None for p in (dissolved, map_to, png)) and not given.shapes:
         raise PolicyError("--dissolved, --map and --png draw polygons; name their file with --shapes")
+    asked = Asked(
+        boundary, soft_boundary, fixed, apart, pairs(at_most, "--at-most", int), listed(sensitive) or (), l,
+        listed(sums) or (), listed(means) or (),
+    )  # fmt: skip
     weights = np.column_stack([given.whole(name) for name in weight])
-    named = listed(sensitive)
-    names_wanted = listed(objective) or ["max"]
-    options: dict[str, Any] = {
-        "objective": names_wanted[0] if len(names_wanted) == 1 else names_wanted,
-        "boundaries": None if boundary is None else given.column(boundary),
-        "sensitive": None if not named else np.column_stack([given.whole(name) for name in named]),
-        "l": l,
-        "coordinates": given.centers() if islands == "join" or "compact" in names_wanted else None,
-        "geographic": degrees,
-        "light": "nearest" if islands == "join" else "leave",
-        "seed": seed,
-        "unit": weight[0],
-        **_asked(given, soft_boundary, at_most, fixed, apart, exclude),
-    }
-    columns = (
-        {name: given.number(name) for name in listed(sums) or []},
-        {name: given.number(name) for name in listed(means) or []},
-        weights[:, 0],
-    )
-    loaded = time.perf_counter()
+    wanted = listed(objective) or ["max"]
+    options = _options(given, asked, wanted, islands, degrees, exclude) | {"seed": seed, "unit": weight[0]}
+    clock.append(time.perf_counter())
     with working(f"merging {len(given.ids):,} areas"):
-        found = merge(given.edges, weights, k, method, effort=_effort(effort), **options)
-    solved = time.perf_counter()
-    called = region_names(given.ids, found.labels)
-    light = _light(given, weights, found, options)
+        found = merge(given.edges, weights, k, method, effort=effort_of(effort), **options)
+    clock.append(time.perf_counter())
+    made = release(
+        found, given, read=(areas, edges, shapes), weight=weight, id=id, objective=wanted[0], geographic=degrees,
+        columns=(source, target), **asked._asdict(),
+    )  # fmt: skip
+    light = light_components(given.ids, given.edges, weights, found, options["boundaries"], options["exclude"])
     rows = []
     if compare_prefix is not None:
-        rows = _compared(given, weights[:, 0], k[0], compare_prefix, found, options, method)
-    title = f"{found.regions:,} regions of at least {k[0]:,} {weight[0]}"
-    note = (
-        f"{len(given.ids):,} areas; heaviest region {found.largest:,}, none below {found.largest_bound:,} possible; "
-        f"at most {found.upper_bound:,} regions exist."
-    )
-    if output is not None:
-        _crosswalk(given, found, output, weight, columns, closed)
+        rows = against_prefixes(given.ids, given.edges, weights[:, 0], compare_prefix, found, options, method)
+    wrote = put(made, output, certificate)
     if dissolved is not None:
-        _dissolve(given, degrees, weight, columns, found, called, dissolved, closed)
-    drawn = [path for path in (map_to, png) if path is not None]
-    if drawn:
-        from shoal.report.maps import draw
+        dissolve(given, found, weight, asked, degrees, dissolved, closed_to(made.read))
+    for path in filter(None, (map_to, png)):
+        made.map(path)
+    facts = {"light_components": light, "comparison": rows, "objective": objective}
+    payload = {**_facts(given, found, degrees), **facts, "seconds": seconds(*clock), **wrote}
+    lines = [
+        f"{made.title} ({found.method})",
+        *given.said,
+        made.note,
+        f"Sum of squares {found.squares / k[0] ** 2:,.1f} k², none below {found.squares_bound / k[0] ** 2:,.1f} k².",
+        *_obeyed(found),
+        *_told(light, k),
+        *_table(rows),
+        *(f"wrote {p}" for p in (*written[:-1], wrote["certificate_file"]) if p is not None),
+    ]
+    answer(payload, lines, as_json)
 
-        label = [str(n) for n in given.columns.get("name", given.ids)]
-        shown = ([given.shapes.get(i, []) for i in given.ids], found.labels, given.ids, weights[:, 0])
-        how: dict[str, Any] = {
-            "regions": called, "areas": label, "k": k[0], "unit": weight[0], "geographic": degrees,
-            "title": title, "note": note,
-        }  # fmt: skip
-        for path in drawn:
-            publish_file(path, lambda to: draw(to, *shown, **how), closed=closed)
-    if certificate is not None:
-        publish_text(certificate, found.certificate.to_json() + "\n", closed=closed)
-    done = time.perf_counter()
-    payload: dict[str, Any] = {
+
+def _check(
+    written: tuple[Path | None, ...],
+    read: tuple[Path | None, ...],
+    force: bool,
+    asked: tuple[list[str], list[int]],
+    islands: str,
+    coordinates: str,
+) -> None:
+    """Refuse targets that would do harm, and words that mean nothing, before any work."""
+    from shoal.cli.common import beside
+    from shoal.engines.targets import JSON, OUTLINES, PAGE, PICTURE, TABLE, check_outputs
+    from shoal.engines.vector import check_outlines
+
+    output, dissolved, map_to, png, certificate = written
+    forms = (TABLE, OUTLINES, PAGE, PICTURE, JSON)
+    places = (output, dissolved, map_to, png, beside(output, certificate))
+    check_outputs(zip(places, forms, strict=True), read, overwrite=force)
+    if dissolved is not None:
+        check_outlines(dissolved)
+    weight, k = asked
+    if len(weight) != len(k):
+        raise PolicyError(f"there are {len(k)} of --k for {len(weight)} of --weight; give one for each")
+    if islands not in ("leave", "join"):
+        raise PolicyError.unknown("way to treat islands", islands, ("leave", "join"))
+    if coordinates not in ("auto", "geographic", "projected"):
+        raise PolicyError.unknown("kind of coordinates", coordinates, ("auto", "geographic", "projected"))
+
+
+def _facts(given: Geography, found: Regions, degrees: bool) -> dict[str, Any]:
+    """The answer in figures."""
+    return {
         "areas": len(given.ids),
         "neighbors": len(given.edges),
         "drawing": given.facts,
@@ -177,63 +188,10 @@ def regions(
         "excess": found.excess,
         "left_out": [given.ids[i] for i in found.left_out],
         "joined": [[given.ids[a], given.ids[b]] for a, b in found.joined.tolist()],
-        "light_components": light,
-        "comparison": rows,
         "cost": found.cost,
         "certificate": found.certificate.as_dict(),
         "method": found.method,
-        "objective": objective,
-        "seconds": {"read": loaded - begun, "solve": solved - loaded, "write": done - solved},
-        "output": None if output is None else str(output),
     }
-    lines = [
-        f"{title} ({found.method})",
-        *given.said,
-        note,
-        f"Sum of squares {found.squares / k[0] ** 2:,.1f} k², none below {found.squares_bound / k[0] ** 2:,.1f} k².",
-        *_obeyed(found),
-        *_told(light, k),
-        *_table(rows),
-        *(f"wrote {p}" for p in written if p is not None),
-    ]
-    answer(payload, lines, as_json)
-
-
-def _effort(text: str) -> str | float:
-    try:
-        return float(text)
-    except ValueError:
-        return text
-
-
-def _light(given: Geography, weights: Any, found: Regions, options: dict[str, Any]) -> list[dict[str, Any]]:
-    """Components (within the boundary) too light to be a region, before any was joined, and what became of them."""
-    import numpy as np
-
-    from shoal.problems.regions.graph import coded, components, graph, without_crossings
-
-    n = len(given.ids)
-    g = graph(given.edges, n)
-    if options["boundaries"] is not None:
-        g = without_crossings(g, coded(options["boundaries"], n, "boundaries"))
-    _, component = components(g)
-    touched = np.zeros(n, np.bool_)
-    touched[found.joined.ravel()] = True
-    asked = options["exclude"] if options["exclude"] is not None else np.zeros(n, np.bool_)
-    out = []
-    for c in np.unique(component[((found.labels < 0) & ~asked) | touched]).tolist():
-        member = np.flatnonzero(component == c)
-        lost = bool((found.labels[member] < 0).all())
-        total = weights[member].sum(axis=0)
-        if lost or (total < np.array(found.k)).any():
-            out.append(
-                {
-                    "areas": [given.ids[i] for i in member],
-                    "weight": total.tolist() if len(total) > 1 else int(total[0]),
-                    "outcome": "left out" if lost else "joined",
-                }
-            )
-    return out
 
 
 def _obeyed(found: Regions) -> list[str]:
@@ -266,64 +224,6 @@ def _told(light: list[dict[str, Any]], k: list[int]) -> list[str]:
     return lines
 
 
-def _compared(
-    given: Geography, weight: Any, k: int, prefix: int, found: Regions, options: dict[str, Any], method: str
-) -> list[dict[str, Any]]:
-    """Truncation, the paper's tree and the answer, side by side."""
-    from shoal.errors import PolicyError
-    from shoal.problems.regions import merge
-    from shoal.problems.regions.graph import coded, graph
-
-    if prefix < 1:
-        raise PolicyError(f"--compare-prefix must be at least 1, not {prefix}")
-    n = len(given.ids)
-    group = coded([i[:prefix] for i in given.ids], n, "prefixes")
-    g = graph(given.edges, n)
-    rows = [_row(f"first {prefix} characters", group, weight, k, group, g)]
-    if method != "tree" and len(found.k) == 1 and found.certificate.details["l"] == 1:
-        tree = merge(given.edges, weight, k, "tree", **options)
-        rows.append(_row("tree", tree.labels, weight, k, group, graph(_with(given.edges, tree), n)))
-    rows.append(_row(method, found.labels, weight, k, group, graph(_with(given.edges, found), n)))
-    return rows
-
-
-def _with(edges: Any, found: Regions) -> Any:
-    import numpy as np
-
-    return np.concatenate([edges, found.joined])
-
-
-def _row(name: str, label: Any, weight: Any, k: int, group: Any, g: Any) -> dict[str, Any]:
-    """Sizes of a grouping.
-
-    An area changed group when it is not of the prefix that most areas of its region have (of several, the one with
-    most people).
-    """
-    import numpy as np
-
-    from shoal.problems.regions.graph import components, without_crossings
-
-    held = label >= 0
-    count = int(label.max()) + 1
-    total = np.bincount(label[held], weights=weight[held], minlength=count).astype(np.int64)
-    both = np.zeros((count, int(group.max()) + 1))
-    np.add.at(both, (label[held], group[held]), 1 + weight[held] / (2.0 * max(int(weight.sum()), 1)))
-    home = both.argmax(axis=1)
-    _, piece = components(without_crossings(g, label))
-    pieces = np.array([len(np.unique(piece[label == r])) for r in range(count)])
-    return {
-        "groups": name,
-        "number": count,
-        "largest": int(total.max()),
-        "smallest": int(total.min()),
-        "below_k": int((total < k).sum()),
-        "areas_below_k": int((total < k)[label[held]].sum()),
-        "not_connected": int((pieces > 1).sum()),
-        "areas_changed": int((home[label[held]] != group[held]).sum()),
-        "areas_left_out": int((~held).sum()),
-    }
-
-
 def _table(rows: list[dict[str, Any]]) -> list[str]:
     """The comparison as lines of text."""
     if not rows:
@@ -342,73 +242,33 @@ def _table(rows: list[dict[str, Any]]) -> list[str]:
     return ["", *lines, ""]
 
 
-def _asked(
-    given: Geography, soft: str | None, at_most: list[str], fixed: str | None, apart: str | None, exclude: str | None
+def _options(
+    given: Geography, asked: Asked, objective: list[str], islands: str, degrees: bool, exclude: str | None
 ) -> dict[str, Any]:
     """What is asked for besides thresholds, as merge takes it."""
-    import numpy as np
-
-    from shoal.cli.common import pairs
-
     n = len(given.ids)
     limits = {}
-    for name, most in pairs(at_most, "--at-most", int).items():
+    for name, most in asked.at_most.items():
         counted = name == "areas" and name not in given.columns
         limits[name] = (np.ones(n, np.int64) if counted else given.whole(name), most)
     out = np.zeros(n, np.bool_)
     out[list(given.outside)] = True
     if exclude is not None:
         out |= np.array([str(v).strip().lower() in ("1", "1.0", "yes", "true") for v in given.column(exclude)])
-    return {
-        "soft_boundaries": None if soft is None else given.column(soft),
-        "at_most": limits or None,
-        "fixed": None if fixed is None else given.column(fixed),
-        "apart": None if apart is None else given.column(apart),
-        "exclude": out if out.any() else None,
+    columns = {
+        "boundaries": asked.boundary,
+        "soft_boundaries": asked.soft_boundary,
+        "fixed": asked.fixed,
+        "apart": asked.apart,
     }
-
-
-def _crosswalk(given: Geography, found: Regions, path: Path, names: list[str], columns: Any, forbidden: int) -> None:
-    import polars as pl
-
-    from shoal.engines.store import write_table
-    from shoal.problems.regions import crosswalk
-
-    write_table(pl.DataFrame(crosswalk(given.ids, found, names, *columns)), path, closed=forbidden)
-
-
-def _dissolve(
-    given: Geography,
-    degrees: bool,
-    names: list[str],
-    columns: Any,
-    found: Regions,
-    called: list[str],
-    path: Path,
-    forbidden: int,
-) -> None:
-    """A MultiPolygon per region with its measures; the areas left out stay out."""
-    import numpy as np
-
-    from shoal.engines.adjacency import available
-    from shoal.engines.outlines import closed, measures
-    from shoal.engines.vector import write_outlines
-    from shoal.problems.regions.result import of_regions
-    from shoal.report.dissolve import dissolve, geojson
-
-    tolerance = float(given.facts.get("tolerance") or 0.0)
-    if degrees and given.facts.get("unit") != "km":
-        tolerance /= 1000  # the file was in metres, its outlines are drawn in degrees
-    outlines, properties = [], []
-    own = of_regions(found, names, *columns)
-    own = {names[0]: own.pop("region_weight"), "areas": own.pop("region_areas"), **own}
-    for r, name in enumerate(called):
-        member = np.flatnonzero(found.labels == r).tolist()
-        shapes = [given.shapes.get(given.ids[i], []) for i in member]
-        shape = closed(shapes, degrees, tolerance) if tolerance else dissolve(shapes)
-        outlines.append(shape)
-        more = measures(shape, degrees) if available() and shape else {}
-        values = {key: column[r] for key, column in own.items()}
-        properties.append({"region": name, **values, "members": [given.ids[i] for i in member], **more})
-    text = geojson(outlines, properties)
-    write_outlines(path, text, degrees, forbidden)
+    return {
+        "objective": objective[0] if len(objective) == 1 else objective,
+        "sensitive": np.column_stack([given.whole(name) for name in asked.sensitive]) if asked.sensitive else None,
+        "l": asked.l,
+        "coordinates": given.centers() if islands == "join" or "compact" in objective else None,
+        "geographic": degrees,
+        "light": "nearest" if islands == "join" else "leave",
+        "at_most": limits or None,
+        "exclude": out if out.any() else None,
+        **{name: None if column is None else given.column(column) for name, column in columns.items()},
+    }

@@ -52,7 +52,9 @@ def tiles(
         None, "--secret", help="File of 16 bytes or more that fixes the row order of --table; fresh by default."
     ),
     map_to: Path | None = typer.Option(None, "--map", help="Map of the tiles: .png, .svg, .pdf or .html."),
-    certificate: Path | None = typer.Option(None, "--certificate", help="Write the certificate as JSON."),
+    certificate: Path | None = typer.Option(
+        None, "--certificate", help="Its certificate; beside the crosswalk by default."
+    ),
     separator: str | None = typer.Option(None, "--separator", help="Column separator of a CSV, told by default."),
     encoding: str | None = typer.Option(None, "--encoding", help="Of a CSV: utf-8 (default) or latin-1."),
     force: bool = typer.Option(False, "--force", help="Replace outputs that exist."),
@@ -63,17 +65,17 @@ def tiles(
 
     import numpy as np
 
-    from shoal.cli.common import answer, working
-    from shoal.engines.atomic import publish_file, publish_text
+    from shoal.cli.common import answer, beside, effort_of, put, seconds, working
     from shoal.engines.files import integers, numbers, read_table
     from shoal.engines.order import shuffled
     from shoal.engines.targets import JSON, MAP, TABLE, TILES, check_outputs
     from shoal.problems.tiles import kind_of, split
+    from shoal.publishing.answers import release
 
     begun = time.perf_counter()
     if coordinates == "auto":
         coordinates = kind_of(x, y)
-    outputs = [(output, TABLE), (tiles_to, TILES), (table, TABLE), (map_to, MAP), (certificate, JSON)]
+    outputs = [(output, TABLE), (tiles_to, TILES), (table, TABLE), (map_to, MAP), (beside(output, certificate), JSON)]
     closed = check_outputs(outputs, [points, secret], overwrite=force)
     frame = read_table(points, separator=separator, encoding=encoding)
     places = np.stack([numbers(frame, x), numbers(frame, y)], axis=1)
@@ -83,26 +85,24 @@ def tiles(
     read = time.perf_counter()
     with working(f"cutting {len(places):,} points"):
         found = split(
-            places, k, weights, method, objective=objective, coordinates=coordinates, effort=_effort(effort), rule=rule
+            places,
+            k,
+            weights,
+            method,
+            objective=objective,
+            coordinates=coordinates,
+            effort=effort_of(effort),
+            rule=rule,
         )
     solved = time.perf_counter()
     facts = found.certificate.details
-    title = f"{len(found):,} tiles of at least {k:,} records"
-    note = (
-        f"Largest {found.cost:,}, no partition below {found.certificate.lower_bound:,}; "
-        f"at most {facts['tiles_at_most']:,} tiles exist."
-    )
+    made = release(found, frame, read=(points, secret), x=x, y=y, weight=weight, codes_left_out=int(coded.sum()))
+    wrote = put(made, output, certificate)
     order = None if keep_order else shuffled(found.labels, secret)
-    _write(found, frame, (x, y), (output, tiles_to, table), order, closed)
+    _write(found, frame, (x, y), (tiles_to, table), order, closed)
     if map_to is not None:
-        from shoal.report.tile_map import draw
-
-        how: dict[str, Any] = {"coordinates": coordinates, "seam": found.seam, "title": title, "note": note}
-        publish_file(map_to, lambda to: draw(to, found.bounds, found.counts, **how), closed=closed)
-    if certificate is not None:
-        publish_text(certificate, found.certificate.to_json() + "\n", closed=closed)
-    done = time.perf_counter()
-    written = [str(p) for p in (output, tiles_to, table, map_to) if p is not None]
+        made.map(map_to)
+    written = [str(p) for p in (output, tiles_to, table, map_to, wrote["certificate_file"]) if p is not None]
     payload: dict[str, Any] = {
         "points": len(places),
         "codes_left_out": int(coded.sum()),
@@ -117,13 +117,13 @@ def tiles(
         "method": found.method,
         "objective": objective,
         "coordinates": coordinates,
-        "seconds": {"read": read - begun, "solve": solved - read, "write": done - solved},
-        "output": None if output is None else str(output),
+        "seconds": seconds(begun, read, solved),
+        **wrote,
     }
     unit = " km" if coordinates == "geographic" else ""
     lines = [
-        f"{title} ({found.method}, coordinates {coordinates})",
-        note,
+        f"{made.title} ({found.method}, coordinates {coordinates})",
+        made.note,
         *([f"{int(coded.sum()):,} rows with codes for coordinates left out"] if coded.any() else []),
         *_hint(places, coordinates),
         f"A record's tile spans {facts['half_perimeter']:.4g}{unit} in width plus height, on average.",
@@ -155,33 +155,24 @@ def _hint(places: Any, coordinates: str) -> list[str]:
     return ["All coordinates may be degrees; if they are, say --coordinates geographic, so that sizes come in km."]
 
 
-def _effort(text: str) -> str | float:
-    try:
-        return float(text)
-    except ValueError:
-        return text
-
-
 def _write(
     found: Tiles,
     frame: pl.DataFrame,
     names: tuple[str, str],
-    paths: tuple[Path | None, Path | None, Path | None],
+    paths: tuple[Path | None, Path | None],
     order: np.ndarray | None,
     closed: int,
 ) -> None:
-    """The crosswalk, the tiles and the table, each where asked for."""
+    """The tiles and the table, each where asked for."""
     import polars as pl
 
     from shoal.engines.atomic import publish_text
     from shoal.engines.store import write_table
+    from shoal.publishing.tiled import tile_frame
 
-    crosswalk, per_tile, table = paths
-    own = _tile_frame(found, names)
+    per_tile, table = paths
+    own = tile_frame(found, names)
     labels = pl.Series("tile", found.labels)
-    if crosswalk is not None:
-        places = frame.select(names).with_columns(labels).unique(maintain_order=True)
-        write_table(places.join(own, on="tile", how="left", maintain_order="left"), crosswalk, closed=closed)
     if per_tile is not None:
         if per_tile.suffix.lower() in (".geojson", ".json"):
             from shoal.report.tile_geojson import geojson
@@ -192,30 +183,6 @@ def _write(
     if table is not None:
         kept = _replaced(frame, own, labels, names)
         write_table(kept if order is None else kept[order], table, closed=closed)
-
-
-def _tile_frame(found: Tiles, names: tuple[str, str]) -> pl.DataFrame:
-    """A row per tile; a missing bound is no bound."""
-    import numpy as np
-    import polars as pl
-
-    x, y = names
-    columns: dict[str, Any] = {"tile": np.arange(len(found))}
-    for i, name in enumerate((f"{x}_low", f"{y}_low", f"{x}_high", f"{y}_high")):
-        side = found.bounds[:, i]
-        columns[name] = pl.Series(np.where(np.isfinite(side), side, np.nan)).fill_nan(None)
-    columns["records"] = found.counts
-    columns[f"{x}_center"], columns[f"{y}_center"] = found.centers.T.round(_decimals(found))
-    return pl.DataFrame(columns)
-
-
-def _decimals(found: Tiles) -> int:
-    """Digits for a center, about a thousandth of the smaller tiles' sides: more would single out the points summed."""
-    import numpy as np
-
-    sides = (found.boxes[:, 2:] - found.boxes[:, :2]) % (360 if found.coordinates == "geographic" else np.inf)
-    typical = np.quantile(sides.max(axis=1), 0.1)
-    return int(np.clip(np.ceil(2 - np.log10(max(typical, 1e-12))), 0, 12))
 
 
 def _replaced(frame: pl.DataFrame, own: pl.DataFrame, labels: pl.Series, names: tuple[str, str]) -> pl.DataFrame:

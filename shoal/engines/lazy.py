@@ -93,6 +93,10 @@ class LazyTable:
         cells = cells.with_columns(pl.col(n).cast(pl.String).cast(pl.Enum(v)) for n, v in levels.items())
         return cells.drop(number), cells[number].cast(pl.Int64).to_numpy()
 
+    def without(self, names: Sequence[str]) -> Any:
+        """The native plan without some columns."""
+        return self.frame.select(*(c for c in self.columns if c not in names)).to_native()
+
     def _collected(self, query: Any, names: Sequence[str]) -> pl.DataFrame:
         """The cells; an engine's own message may quote rows, so none is passed on."""
         kinds = dict(zip(self.columns, map(str, self.native.types), strict=True)) if _is_duckdb(self.native) else {}

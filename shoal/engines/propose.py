@@ -49,7 +49,7 @@ def _column(series: pl.Series, rows: int, l: int) -> Proposal:
     if repeats:
         warnings.append(
             f"{repeats:,} of its values stand in more than one row: if it names a person, people have several rows and "
-            "k counts rows, not people; keep one row of each, or ask for a larger k"
+            f"k counts rows, not people; say person = {_quoted(name)}, and k counts people"
         )
     if role == "quasi-identifier" and rows > 20 and distinct > rows / 2:
         share = 100 * distinct / rows

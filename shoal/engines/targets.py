@@ -91,3 +91,13 @@ def check_place(path: Path) -> None:
         raise InputError(f"there is no folder {str(path.parent)!r} to write {path.name!r} into; make it first")
     if not os.access(real.parent, os.W_OK):
         raise InputError(f"the folder {str(path.parent)!r} cannot be written to")
+
+
+def certificate_path(path: Path) -> Path:
+    """release.csv -> release.certificate.json, beside it."""
+    name = path.name
+    for ending in (".csv.gz", ".tsv.gz", path.suffix):
+        if ending and name.lower().endswith(ending):
+            name = name[: -len(ending)]
+            break
+    return path.with_name(f"{name}.certificate.json")

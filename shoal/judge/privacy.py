@@ -16,6 +16,7 @@ import polars as pl
 
 from shoal.errors import PolicyError
 from shoal.judge.simultaneous import simultaneous
+from shoal.judge.units import fewest
 from shoal.model.audit import Audit, Check, SensitiveLevels
 from shoal.model.notation import NUMBER
 from shoal.model.privacy import (
@@ -41,16 +42,18 @@ def judge(
     sensitive: Sequence[str] = (),
     models: Sequence[Model] = (),
     threshold: float = 0.2,
+    persons: Sequence[str] = (),
 ) -> Audit:
     """Audit a table.
 
     frame      the published table; quasi, sensitive: column names
     models     what should hold; each becomes a Check
     threshold  a record is at risk when 1 / (size of its class) is above it
+    persons    columns that name who a row is about: k is judged on their different values as well
 
     Raises PolicyError for a column that is not there.  O(n log n) for n rows.
     """
-    for name in [*quasi, *sensitive]:
+    for name in [*quasi, *sensitive, *persons]:
         if name not in frame.columns:
             raise PolicyError.unknown("column", name, frame.columns)
     n = frame.height
@@ -59,6 +62,15 @@ def judge(
     tables = {name: _crosstab(group, frame[name]) for name in sensitive}
     levels = {name: _levels(table, sizes, n) for name, table in tables.items()}
     checks = tuple(c for m in models for c in _checks(m, sizes, tables, group, frame, n))
+    people = {name: fewest(frame, quasi, name) for name in persons}
+    checks += tuple(
+        Check(
+            model=m.name, short=m.short, asked={"k": m.k}, column=name, level=found, passes=not n or (found or 0) >= m.k
+        )
+        for name, found in people.items()
+        for m in models
+        if isinstance(m, KAnonymity)
+    )
     distinct_sizes, how_many = np.unique(sizes, return_counts=True)
     smallest = int(sizes.min()) if n else 0
     risk = {
@@ -80,6 +92,7 @@ def judge(
         sensitive=levels,
         sizes={int(s): int(c) for s, c in zip(distinct_sizes, how_many, strict=True)},
         risk=risk,
+        persons={name: found for name, found in people.items() if found is not None},
         checks=checks,
     )
 

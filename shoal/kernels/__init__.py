@@ -19,6 +19,9 @@ from typing import Any
 
 from numba.core import caching, event
 
+# Functions that only kernels call need no way in from Python: a third of their compile time.
+INNER = {"cache": True, "nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
 _LOG = logging.getLogger("shoal.compiling")
 _HERE = Path(__file__).resolve().parent
 _USED = re.compile(r"^\s*(?:from|import)\s+shoal\.kernels\.([\w.]+)", re.MULTILINE)

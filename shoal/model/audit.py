@@ -58,6 +58,7 @@ class Audit:
     sizes  class size -> number of classes
     risk   "prosecutor_max", "prosecutor_mean", "journalist_max", "marketer", "records_at_risk" (share above the
            threshold), "threshold"; without a population table the journalist's risk is bounded by the prosecutor's
+    persons  per column that names persons, the fewest different ones in a class
     notes  sentences on values that look alike and missing ones that count as a value; they show no value
     """
 
@@ -71,6 +72,7 @@ class Audit:
     sensitive: Mapping[str, SensitiveLevels]
     sizes: Mapping[int, int]
     risk: Mapping[str, float]
+    persons: Mapping[str, int] = field(default_factory=dict)
     checks: tuple[Check, ...] = field(default_factory=tuple)
     notes: tuple[str, ...] = ()
 
@@ -78,6 +80,11 @@ class Audit:
     def passes(self) -> bool:
         """Every model asked for holds."""
         return all(c.passes for c in self.checks)
+
+    def _repr_html_(self) -> str:
+        from shoal.model.cards import audit_card
+
+        return audit_card(self.as_dict())
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values only, ready for JSON; None for an infinite level, which JSON cannot hold."""

@@ -109,6 +109,11 @@ class Certificate:
         """Proved optimal: the bound equals the cost."""
         return self.cost == self.lower_bound
 
+    def _repr_html_(self) -> str:
+        from shoal.model.cards import certificate_card
+
+        return certificate_card(self.as_dict())
+
     def as_dict(self) -> dict[str, Any]:
         """Plain values only, ready for JSON."""
         ratio = self.ratio

@@ -244,6 +244,18 @@ class Hierarchy:
         """The value or a star."""
         return cls("stars")
 
+    @property
+    def builder(self) -> str | None:
+        """The text from which ``of`` makes the same hierarchy; None for rows, cuts, or an origin of its own."""
+        if self.kind not in BUILDERS or any(isinstance(s, tuple) for s in self.steps):
+            return None
+        text = self.kind + (":" + ",".join(map(str, self.steps)) if self.steps else "")
+        name, _, levels = text.partition(":")
+        try:
+            return text if Hierarchy._built(name, levels.split(",") if levels else []) == self else None
+        except PolicyError:
+            return None
+
     def resolve(self, values: Sequence[str | None], column: str = "") -> Resolved:
         """Classes and texts for the distinct values of a column.
 

@@ -12,19 +12,15 @@ from typing import Any
 from shoal.errors import PolicyError
 from shoal.model.privacy import KAnonymity, PrivacyModel, by_shorthand, describe, restore
 from shoal.model.record import recipe
+from shoal.model.rule_books import RULE_BOOKS
 from shoal.model.shorthands import SHORTHANDS
 from shoal.model.task import Effort
 
 PUBLISH = ("stars", "hierarchy", "ranges", "centers")
 GENERATED = ("labels", "intervals", "tiles")
 PLACE = "place"
-PRESETS: dict[str, tuple[int, str]] = {
-    "k3": (3, "cell size 3"),
-    "k5": (5, "cell size 5, the rule of most custodians"),
-    "cms-11": (11, "no cell of 1 to 10 (US Centers for Medicare and Medicaid Services)"),
-    "ema-0.09": (12, "risk at most 0.09 (EMA Policy 0070, Health Canada): 1/12 is the first share below it"),
-}
-_SHORTHANDS = (*SHORTHANDS, "preset")
+PRESETS = RULE_BOOKS
+_SHORTHANDS = (*SHORTHANDS, "preset")  # what stands for models
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +32,10 @@ class Policy:
     identifiers        columns that leave the table
     insensitive        columns carried along knowingly; a column without a role is carried too, unless it is a direct
                        identifier or singles people out
+    person, household  the column that names who a row is about, or whose household: k then counts these, and the column
+                       leaves the table
     privacy            models every group must meet
+    preset             the rule book among them, by its name
     publish            "stars", "hierarchy", "ranges" or "centers"
     coordinates        two columns of numbers (x, y) that become one quasi-identifier, ``place``, published as tiles
     hierarchies        per column: a path, rows, a nested dict or a Hierarchy; or "labels" or "intervals", which are
@@ -44,6 +43,8 @@ class Policy:
     weights            per column: factor of its loss, 1 where not given
     max_level          per column: highest hierarchy level that may be published
     global_recoding    one level per column for the whole table (publish="hierarchy")
+    max_suppressed     share of the rows that global recoding may star whole where the rest then loses less; the block
+                       they form meets the models as well
     method, effort     how to search; see the catalogue
     seed               None: fresh randomness; an int: reproducible
     keep_order         keep the input's row order, which is a leak; written on the certificate
@@ -56,13 +57,17 @@ class Policy:
     sensitive: tuple[str, ...] = ()
     identifiers: tuple[str, ...] = ()
     insensitive: tuple[str, ...] = ()
+    person: str | None = None
+    household: str | None = None
     privacy: tuple[PrivacyModel, ...]
+    preset: str | None = None
     publish: str = "stars"
     coordinates: tuple[str, str] | None = None
     hierarchies: Mapping[str, Any] = field(default_factory=dict)
     weights: Mapping[str, float] = field(default_factory=dict)
     max_level: Mapping[str, int] = field(default_factory=dict)
     global_recoding: bool = False
+    max_suppressed: float = 0.0
     method: str = "auto"
     effort: str | float = "balanced"
     seed: int | None = None
@@ -72,6 +77,11 @@ class Policy:
     source: Path | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
+        for name in (self.person, self.household):
+            if name is not None and (not isinstance(name, str) or not name):
+                raise PolicyError(f"{name!r} names no column; person and household are one column each")
+        kept = tuple(n for n in self.identifiers if n not in self.units)
+        object.__setattr__(self, "identifiers", (*kept, *self.units))
         roles = {
             "quasi_identifiers": self.quasi_identifiers,
             "sensitive": self.sensitive,
@@ -136,12 +146,25 @@ class Policy:
             )
         if self.global_recoding and self.publish not in ("hierarchy", "stars"):
             raise PolicyError(f"global_recoding works on levels; it cannot go with publish={self.publish!r}")
+        share = self.max_suppressed
+        if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 <= share <= 1:
+            raise PolicyError(f"max_suppressed={share!r}: a share of the rows, from 0 to 1")
+        if share and not self.global_recoding:
+            raise PolicyError(
+                "max_suppressed is a budget of global_recoding=True (--global-recoding); every other release may star "
+                "any row whole where this loses least, so leave it out"
+            )
         Effort.of(self.effort)
 
     @property
     def grouped(self) -> tuple[str, ...]:
         """The quasi-identifiers as they are published: the coordinates are one of them, ``place``."""
         return self.quasi_identifiers if self.coordinates is None else (*self.quasi_identifiers, PLACE)
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """The columns whose values k counts beside rows: persons, households."""
+        return tuple(n for n in (self.person, self.household) if n is not None)
 
     @property
     def files(self) -> tuple[str | Path, ...]:
@@ -163,6 +186,7 @@ class Policy:
         more = {name: value for name, value in more.items() if value is not None or name == "seed"}
         if isinstance(given, Policy) and ("privacy" in more or any(s in more for s in _SHORTHANDS)):
             base.pop("privacy")
+            base.pop("preset")
         if "seed" in more and more["seed"] is None and "seed" in base:
             more.pop("seed")
         values = {**base, **more}
@@ -212,16 +236,20 @@ class Policy:
             "sensitive": list(self.sensitive),
             "identifiers": list(self.identifiers),
             "insensitive": list(self.insensitive),
+            "person": self.person,
+            "household": self.household,
             "coordinates": None if self.coordinates is None else list(self.coordinates),
             "privacy": [describe(m) for m in self.privacy],
+            "preset": self.preset,
             "publish": self.publish,
             "hierarchies": {
-                name: Path(h).name if isinstance(h, (str, Path)) else type(h).__name__
+                name: Path(h).name if isinstance(h, (str, Path)) else getattr(h, "builder", None) or type(h).__name__
                 for name, h in self.hierarchies.items()
             },
             "weights": dict(self.weights),
             "max_level": dict(self.max_level),
             "global_recoding": self.global_recoding,
+            "max_suppressed": self.max_suppressed,
             "method": self.method,
             "effort": self.effort,
             "seed": self.seed,
@@ -252,16 +280,17 @@ def _models(values: dict[str, Any]) -> tuple[PrivacyModel, ...]:
         if isinstance(item, Mapping):
             models.append(restore(dict(item)))
         elif isinstance(item, str) and item in PRESETS:
-            models.append(KAnonymity(PRESETS[item][0]))
+            models.append(KAnonymity(PRESETS[item].k))
         elif isinstance(item, PrivacyModel):
             models.append(item)
         else:
             raise PolicyError(f"privacy holds {item!r}, which is not a privacy model such as KAnonymity(5)")
-    preset = values.pop("preset", None)
+    preset = values.get("preset")
     if preset is not None:
         if not isinstance(preset, str) or preset not in PRESETS:
             raise PolicyError.unknown("preset", str(preset), PRESETS)
-        models.append(KAnonymity(PRESETS[preset][0]))
+        if KAnonymity(PRESETS[preset].k) not in models:
+            models.append(KAnonymity(PRESETS[preset].k))
     for name in SHORTHANDS:
         value = values.pop(name, None)
         if value is not None:

@@ -56,6 +56,7 @@ class Task:
     """One question on a table: histogram, what every group must meet, how groups are published, how hard to try.
 
     progress(what, share) may be called at any time with a few words and a share 0..1 or None.
+    spare is how many rows may be starred whole beside the groups; only global recoding has such a budget.
     started is the clock reading (time.monotonic) the effort's seconds count from.
     """
 
@@ -66,16 +67,21 @@ class Task:
     seed: int = 0
     progress: Callable[[str, float | None], None] = nothing
     started: float = field(default_factory=time.monotonic)
+    spare: int = 0
 
 
 @dataclass(frozen=True, eq=False)
 class Grouping:
-    """A partition with its certificate, the method's name, and what each method tried got."""
+    """A partition with its certificate, the method's name, and what each method tried got.
+
+    starred  the last group is a block of rows starred whole, at the top of every hierarchy
+    """
 
     partition: Partition
     certificate: Certificate
     method: str
     attempts: tuple[Mapping[str, Any], ...] = ()
+    starred: bool = False
 
 
 @dataclass(frozen=True)

@@ -134,4 +134,6 @@ def one_level_per_column(
     if "levels" not in facts:
         raise PolicyError(f"method {grouping.method!r} does not take one level per column; leave the method out")
     certificate = replace(grouping.certificate, cost=facts["uniform_cost"])
-    return replace(grouping, certificate=certificate), published(histogram, recoding, partition, facts["levels"])
+    return replace(grouping, certificate=certificate), published(
+        histogram, recoding, partition, facts["levels"], grouping.starred
+    )

@@ -17,31 +17,48 @@ import polars as pl
 
 from shoal.engines.carried import Carried
 from shoal.engines.expected import Expected
+from shoal.engines.targets import certificate_path
 from shoal.errors import VerificationError
 from shoal.judge.file import refuse_other
 from shoal.model.audit import Audit, finite
 from shoal.model.certificate import Certificate
+from shoal.model.meaning import Members
 from shoal.model.policy import Policy
 from shoal.model.privacy import PrivacyModel
+from shoal.model.rule_books import RULE_BOOKS
+from shoal.utility.decode import Decoded
 from shoal.version import __version__
 
 
-def audit_table(table: Any, policy: Policy, threshold: float, models: Sequence[PrivacyModel]) -> Audit:
-    """Judge an opened table: only the named columns leave the engine."""
+def audit_table(
+    table: Any, policy: Policy, threshold: float, models: Sequence[PrivacyModel], units: Sequence[str] = ()
+) -> Audit:
+    """Judge an opened table: only the named columns leave the engine; units: those that name persons."""
     from shoal.judge.privacy import judge
 
-    names = [*policy.grouped, *policy.sensitive]
+    names = [*policy.grouped, *policy.sensitive, *units]
     if hasattr(table, "polars"):
         frame = table.polars(names)
     else:
         frame = table.frame.select(names).collect(backend="polars").to_native()
-    return judge(frame, policy.grouped, policy.sensitive, models, threshold)
+    return judge(frame, policy.grouped, policy.sensitive, models, threshold, units)
 
 
-RECORDED = ("groups", "smallest_group", "privacy", "loss", "stars", "changed", "carried", "method")
+RECORDED = (
+    "groups",
+    "smallest_group",
+    "privacy",
+    "loss",
+    "stars",
+    "changed",
+    "carried",
+    "method",
+    "persons",
+    "rule_book",
+)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Release:
     """What may be published, with what it cost.
 
@@ -52,6 +69,8 @@ class Release:
     stars        per quasi-identifier, the number of starred cells; changed: of cells published coarser
     before       privacy of the table as it came
     carried      the columns carried along, and how many rows they single out
+    persons      per column that names persons, the fewest in a class, counted on the placed rows before it left them
+    own          the table's own values per quasi-identifier, in the histogram's order; for counts, never shown
     expected     what must stand in the table, from the partition alone; order: where the row order comes from
     """
 
@@ -73,6 +92,8 @@ class Release:
     expected: Expected = field(repr=False)
     order: str
     carried: Carried = field(default_factory=Carried)
+    persons: Mapping[str, int] = field(default_factory=dict)
+    own: Mapping[str, Sequence[str | None]] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
 
     @cached_property
@@ -167,6 +188,7 @@ class Release:
             temporary.write_text(text + "\n", encoding="utf-8")
 
         publish_together([Piece(path, fill, judge_bytes), Piece(beside, certify)], closed=closed)
+        self.__dict__["written"] = {"file": path.name, "certificate": beside.name, **facts}
         return beside
 
     def _read(self) -> list[str | Path]:
@@ -235,18 +257,48 @@ class Release:
         return {c.name: [t for t in c.texts() if t is not None] for c in self.expected.sensitive if c.ordered}
 
     def report(self, path: str | Path, *, overwrite: bool = True) -> Path:
-        """One self-contained HTML page that opens offline; overwrite=False refuses to replace a file."""
+        """One self-contained HTML page that opens offline; overwrite=False refuses to replace a file.
+
+        After ``write`` it names the file and its SHA-256.  All its figures stand in it as JSON too.
+        """
         from shoal.engines.atomic import publish_text
         from shoal.engines.targets import PAGE, check_outputs
+        from shoal.publishing.figures import figures
         from shoal.report.page import page
 
         path = Path(path)
         closed = check_outputs([(path, PAGE)], self._read(), overwrite=overwrite)
-        text = page(
-            {**self.as_dict(), "loss": dict(self.loss)}, self.audit.as_dict(), self.policy.describe(), dict(self.before)
-        )
-        publish_text(path, text, closed=closed)
+        publish_text(path, page(figures(self)), closed=closed)
         return path
+
+    @cached_property
+    def decoded(self) -> Decoded:
+        """What every cell stands for, from what is published alone."""
+        return Decoded.of(self.table, self.policy, self.stars)
+
+    def numeric(self, columns: Sequence[str] | None = None) -> pl.DataFrame:
+        """Low, high and middle of every cell of the number and date columns; see ``Decoded.numeric``."""
+        return self.decoded.numeric(columns)
+
+    def members(self, column: str) -> list[Members]:
+        """Per row, the values its cell may stand for; see ``Decoded.members``."""
+        return self.decoded.members(column)
+
+    def one_hot(self, columns: Sequence[str] | None = None) -> pl.DataFrame:
+        """A fraction per known value, a row's fractions summing to 1 per column; see ``Decoded.one_hot``."""
+        return self.decoded.one_hot(columns)
+
+    def sample(self, seed: int | None = None) -> pl.DataFrame:
+        """The table with one value drawn for every cell; see ``Decoded.sample``."""
+        return self.decoded.sample(seed)
+
+    def __repr__(self) -> str:
+        return "\n".join(summary(self))
+
+    def _repr_html_(self) -> str:
+        from shoal.model.cards import card
+
+        return card("Release", summary(self)[1:])
 
     def privacy(self) -> dict[str, Any]:
         """Level reached by each model asked for; several sensitive columns: the weakest."""
@@ -272,17 +324,27 @@ class Release:
             "stars": dict(self.stars),
             "changed": dict(self.changed),
             "carried": self.carried.as_dict(),
+            "persons": dict(self.persons),
+            "rule_book": self._rule_book(),
             "certificate": self.certificate.as_dict(),
             "method": self.method,
             "attempts": [dict(a) for a in self.attempts],
             "seconds": {k: round(v, 4) for k, v in self.seconds.items()},
         }
 
+    def _rule_book(self) -> dict[str, Any] | None:
+        """The rule asked for by name, where it comes from and what it leaves to others."""
+        name = self.policy.preset
+        if name is None or max((getattr(m, "k", 0) for m in self.policy.privacy), default=0) < RULE_BOOKS[name].k:
+            return None
+        return {"name": name, **RULE_BOOKS[name].as_dict()}
+
     def record(self, path: Path, facts: Mapping[str, Any]) -> dict[str, Any]:
         """What the certificate file holds."""
         inside = self.as_dict()
         return {
             "format": 1,
+            "kind": "table",
             "made_by": {
                 "shoal": __version__,
                 "python": platform.python_version(),
@@ -311,14 +373,24 @@ class Release:
         return {name: {"sha256": digest(Hierarchy.of(source))} for name, source in given.items()}
 
 
-def certificate_path(path: Path) -> Path:
-    """release.csv -> release.certificate.json, beside it."""
-    name = path.name
-    for ending in (".csv.gz", ".tsv.gz", path.suffix):
-        if ending and name.lower().endswith(ending):
-            name = name[: -len(ending)]
-            break
-    return path.with_name(f"{name}.certificate.json")
+def summary(release: Release) -> list[str]:
+    """Five lines about a release."""
+    from shoal.report.words import certificate_words
+
+    facts = {"certificate": release.certificate.as_dict()}
+    reached = ", ".join(f"{name} = {level:.4g}" for name, level in release.privacy().items() if level is not None)
+    cost = release.cost
+    return [
+        f"Release of {release.rows:,} rows in {release.groups:,} groups, published as {release.policy.publish}",
+        f"reached: {reached}",
+        f"loss: NCP {cost['ncp']:.4g}, {cost['suppressed_tuples']:,} rows changed, {cost['stars']:,} values hidden",
+        f"method {release.method}: {certificate_words(facts)}",
+        "columns: "
+        + ", ".join(release.policy.grouped)
+        + " (recoded); "
+        + (", ".join(release.policy.sensitive) or "none")
+        + " (sensitive)",
+    ]
 
 
 def file_hash(path: str | Path) -> str:

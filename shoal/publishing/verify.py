@@ -19,7 +19,9 @@ from shoal.model.audit import Audit
 from shoal.model.certificate import Certificate
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.policy import GENERATED, PLACE, PUBLISH, Policy
+from shoal.model.privacy import KAnonymity
 from shoal.model.record import digest, read_json, source_of
+from shoal.publishing.recheck import recheck
 
 PARTS = {"release", "policy", "certificate", "stars", "changed", "loss", "privacy", "groups", "smallest_group"}
 
@@ -30,12 +32,12 @@ class Verdict:
 
     holds     every line of ``findings`` holds
     findings  ``Finding``s: (what was checked, whether it holds, a sentence, how that is known)
-    audit     the release judged by its own rows
+    audit     the release of a table judged by its own rows; None for a crosswalk
     """
 
     holds: bool
     findings: tuple[Finding, ...]
-    audit: Audit
+    audit: Audit | None
     certificate: Certificate
 
     def as_dict(self) -> dict[str, Any]:
@@ -43,7 +45,7 @@ class Verdict:
         return {
             "holds": self.holds,
             "findings": [{"check": f.check, "holds": f.holds, "found": f.found, "how": f.how} for f in self.findings],
-            "audit": self.audit.as_dict(),
+            "audit": None if self.audit is None else self.audit.as_dict(),
             "certificate": self.certificate.as_dict(),
         }
 
@@ -71,11 +73,13 @@ def read_record(path: str | Path) -> dict[str, Any]:
     """The certificate file written beside a release; InputError when it is not one."""
     path = Path(path)
     record = read_json(path)
+    if record.get("kind", "table") != "table":
+        return record
     if not set(record) >= PARTS:
         if "certificate" in record or "lower_bound" in record:
             raise InputError(
-                f"{path.name!r} is a certificate, but not one of a release of a table: shoal verify reads those that "
-                "shoal anonymize writes"
+                f"{path.name!r} is a certificate, but not one of a release of a table: it says cost and bound, and not "
+                "of which file"
             )
         raise InputError(f"{path.name!r} is not a certificate file of shoal (no release, policy, stars or certificate)")
     return record
@@ -101,9 +105,13 @@ def _parsed(record: Mapping[str, Any], sheet: bool) -> _Record:
             quasi_identifiers=asked["quasi_identifiers"],
             sensitive=asked["sensitive"],
             identifiers=asked["identifiers"],
+            person=asked.get("person"),
+            household=asked.get("household"),
             privacy=asked["privacy"],
             star=asked["star"],
             weights=asked["weights"],
+            global_recoding=bool(asked.get("global_recoding", False)),
+            max_suppressed=asked.get("max_suppressed", 0.0),
         )
         publish = asked["publish"]
         if publish not in PUBLISH:
@@ -275,6 +283,10 @@ def _own(path: Path, frame: pl.DataFrame, record: _Record) -> tuple[list[Finding
     seen = f"{audit.classes} classes, the smallest of {audit.smallest_class} rows"
     findings.append(Finding("groups", groups, f"{seen}; {record.groups} and {record.smallest} certified"))
     findings += [_levels(record, audit), _consistent(record)]
+    if policy.max_suppressed:
+        findings.append(_suppressed(frame, record))
+    if policy.units:
+        findings.append(_persons(record))
     left = [name for name in policy.identifiers if name in frame.columns]
     findings.append(Finding("identifiers", not left, f"column {left[0]!r} is still there" if left else "gone"))
     others = [c for c in frame.columns if c not in policy.quasi_identifiers and c not in policy.sensitive]
@@ -282,6 +294,36 @@ def _own(path: Path, frame: pl.DataFrame, record: _Record) -> tuple[list[Finding
     listed = ", ".join(map(repr, others)) or "none"
     findings.append(Finding("what was asked", True, f"columns without a promise: {listed}; {asked}", STATED))
     return findings, audit
+
+
+def _persons(record: _Record) -> Finding:
+    """Who stands behind the rows is not in the release; the certificate says what was counted."""
+    found = record.raw.get("persons")
+    asked = max((m.k for m in record.policy.privacy if isinstance(m, KAnonymity)), default=1)
+    told = found if isinstance(found, dict) else {}
+    counts = {n: told.get(n) for n in record.policy.units}
+    good = all(isinstance(x, int) and not isinstance(x, bool) and asked <= x for x in counts.values())
+    good = good or not record.rows
+    named = ", ".join(f"{x} different values of {n!r}" for n, x in counts.items())
+    text = f"{named} in the class with fewest, counted before the column left; {asked} asked"
+    return Finding("persons", good, text, STATED)
+
+
+def _suppressed(frame: pl.DataFrame, record: _Record) -> Finding:
+    """Rows starred whole: as many as certified are there, and the certificate keeps the budget."""
+    said = record.stated.details.get("suppressed_rows", 0)
+    if isinstance(said, bool) or not isinstance(said, int):
+        return Finding("suppressed rows", False, "the certificate names no whole number of rows starred whole")
+    policy = record.policy
+    allowed = int(policy.max_suppressed * record.rows + 1e-9)
+    whole = pl.Series([True]).new_from_index(0, frame.height)
+    for name in policy.quasi_identifiers:
+        column = frame[name]
+        starred = (column.cast(pl.String) == policy.star).fill_null(False)
+        whole = whole & (starred | column.is_null() if record.said.stars[name] else starred)
+    text = f"{int(whole.sum())} rows starred whole, {said} certified, {allowed} allowed"
+    how = RECOMPUTED if int(whole.sum()) == said else CONSISTENT
+    return Finding("suppressed rows", said <= allowed, text, how)
 
 
 def _sources(record: _Record, folder: Path, given: Mapping[str, Any]) -> tuple[dict[str, Any], list[Finding]]:
@@ -333,12 +375,12 @@ def verify(
     signer: str | Path | None = None,
     progress: Callable[[str, float | None], None] = lambda _what, _share: None,
 ) -> Verdict:
-    """Recheck a written release against its certificate file.
+    """Recheck a written release, of a table or of any other problem, against its certificate file.
 
     release      the file published
     certificate  the JSON file beside it
     original     the table it was made from, a path or a frame; with it, every row is matched, and loss, cost and a
-                 bound are recomputed
+                 bound are recomputed.  Of a crosswalk the source or, in a list, the sources
     separator, encoding  of an original that is a CSV; found out when None
     hierarchies  per column its hierarchy, where the file is not beside the certificate
     signer       file of a public key: the certificate must be signed with the private key that belongs to it
@@ -348,7 +390,12 @@ def verify(
     """
     path, beside = Path(release), Path(certificate)
     progress("reading", None)
-    record = _parsed(read_record(beside), path.name.lower().endswith((".xlsx", ".xls", ".xlsb")))
+    raw = read_record(beside)
+    if raw.get("kind", "table") != "table":
+        found, stated = recheck(path, raw, original, separator, encoding)
+        found.append(_signature(raw, signer))
+        return Verdict(holds=all(f.holds for f in found), findings=tuple(found), audit=None, certificate=stated)
+    record = _parsed(raw, path.name.lower().endswith((".xlsx", ".xls", ".xlsb")))
     frame = read_release(path, record.separator)
     absent = [n for n in (*record.policy.quasi_identifiers, *record.policy.sensitive) if n not in frame.columns]
     if absent:

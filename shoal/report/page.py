@@ -2,158 +2,151 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-from shoal.report.pictures import bars, class_sizes
-from shoal.report.words import assumptions, attacks, certificate_words, model_words, promise
+from shoal.model.cards import number
+from shoal.report.pictures import beside, class_sizes
+from shoal.report.style import STYLE
+from shoal.report.words import MEASURES, UNITS, assumptions, attacks, certificate_words, model_words, promise, shown
+from shoal.report.words import theorem_words as explained
 
-_STYLE = """
-:root { color-scheme: light; --ink: #1d2733; --soft: #5b6b7b; --line: #d9e0e6; --accent: #14688a;
-        --good: #1b7f4b; --bad: #b3261e; }
-* { box-sizing: border-box; }
-body { font: 16px/1.55 system-ui, sans-serif; color: var(--ink); background: #fff; margin: 0 auto; max-width: 60rem;
-       padding: 2rem 1.25rem 4rem; }
-h1 { font-size: 1.7rem; margin: 0 0 .25rem; } h2 { font-size: 1.2rem; margin: 2.2rem 0 .6rem; }
-p.lead { font-size: 1.08rem; border-left: 4px solid var(--accent); padding-left: 1rem; }
-table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
-th, td { text-align: left; padding: .35rem .7rem .35rem 0; border-bottom: 1px solid var(--line); vertical-align: top; }
-td.n, th.n { text-align: right; } .soft { color: var(--soft); }
-.good { color: var(--good); } .bad { color: var(--bad); }
-svg { max-width: 100%; height: auto; }
-svg text { font: 12px system-ui, sans-serif; fill: var(--ink); }
-figure { margin: 0; overflow-x: auto; }
-@media print { body { font-size: 11pt; padding: 0; } h2 { break-after: avoid; }
-               figure, table { break-inside: avoid; } }
-"""
+GLOSSARY = {
+    "quasi-identifiers": "columns that others may know about a person, such as age or town; they are made coarser",
+    "sensitive": "columns that nobody should learn about a person; published as they are",
+    "group": "all rows that show the same in the quasi-identifiers",
+    "k-anonymity": "every group has at least k rows",
+    "l-diversity": "in no group do more than one in l rows share a sensitive value",
+    "prosecutor": "somebody who knows that a person is in the table and looks for that person's row",
+    "journalist": "somebody who looks for any person, without knowing who is in the table",
+    "marketer": "somebody who links as many rows as possible; the mean risk counts",
+    "loss": "0 where a value is published as it is, 1 where nothing of it is left",
+    "SHA-256": "a fingerprint of the file's bytes: it changes when any of them does",
+    "lower bound": "what every other release of this kind costs at least, proved for this table",
+}
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[Any]], numeric: int = 1) -> str:
-    """Columns from ``numeric`` on are right-aligned."""
-
-    def cell(tag: str, i: int, value: Any) -> str:
-        shown = value if isinstance(value, _Html) else escape(_number(value))
-        return f"<{tag}{' class=n' if i >= numeric else ''}>{shown}</{tag}>"
-
-    top = "".join(cell("th", i, h) for i, h in enumerate(head))
-    body = "".join("<tr>" + "".join(cell("td", i, v) for i, v in enumerate(row)) + "</tr>" for row in rows)
-    return f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
-
-
-class _Html(str):
+class Html(str):
     """Text that is HTML already."""
 
 
-def _number(value: Any) -> str:
-    if value is None:
-        return "none"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int):
-        return f"{value:,}"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+def term(word: str, shown_as: str | None = None) -> Html:
+    """A word with its meaning on hover."""
+    return Html(f'<abbr title="{escape(GLOSSARY[word])}">{escape(shown_as or word)}</abbr>')
 
 
-def page(
-    release: Mapping[str, Any], audit: Mapping[str, Any], policy: Mapping[str, Any], before: Mapping[str, Any]
-) -> str:
-    """The whole page.
+def table(head: Sequence[str], rows: Sequence[Sequence[Any]], numeric: int = 1, caption: str = "") -> Html:
+    """A table that scrolls by itself where it is wide; columns from ``numeric`` on are right-aligned."""
 
-    release  ``Release.as_dict()``; audit  ``Audit.as_dict()``; policy  ``Policy.describe()``
-    before   rows, classes, smallest_class, uniques and distinct_values of the table as it came
-    """
-    rows = release["rows"]
-    changed = release["changed"]
-    columns = [
-        (name, before["distinct_values"].get(name, 0), changed[name], 100 * changed[name] / rows if rows else 0.0)
-        for name in policy["quasi_identifiers"]
-    ]
-    shown_columns = [(*facts, f"{share:.1f}") for *facts, share in columns]
-    checks = [
-        (
-            c["model"] + (f" of {c['column']}" if c["column"] else ""),
-            model_words(c),
-            c["level"],
-            _Html('<span class="good">holds</span>' if c["passes"] else '<span class="bad">does not hold</span>'),
-        )
-        for c in audit["checks"]
-    ]
-    risk = audit["risk"]
-    sections = [
-        ("What was asked", _asked(policy)),
-        ("What is carried along", _carried(release["carried"], rows)),
-        ("What holds", _table(["model", "meaning", "level reached", ""], checks, 2)),
-        (
-            "Before and after",
-            _table(
-                ["", "before", "after"],
-                [
-                    ("rows", before["rows"], rows),
-                    ("classes of rows alike", before["classes"], audit["classes"]),
-                    ("smallest class", before["smallest_class"], audit["smallest_class"]),
-                    ("people alone in their class", before["uniques"], audit["uniques"]),
-                    (
-                        "highest risk to be found (prosecutor)",
-                        1 / before["smallest_class"] if before["smallest_class"] else 0.0,
-                        risk["prosecutor_max"],
-                    ),
-                    ("mean risk (marketer)", before["classes"] / rows if rows else 0.0, risk["marketer"]),
-                ],
-            )
-            + f'<p class="soft">Records at risk above {risk["threshold"]}: {100 * risk["records_at_risk"]:.2f} %. '
-            "The journalist's risk is bounded by the prosecutor's, as no population table was given.</p>",
-        ),
-        (
-            "What it cost, column by column",
-            _table(["column", "different values before", "cells published coarser", "%"], shown_columns)
-            + f"<figure>{bars([(n, share) for n, _, _, share in columns], '% of cells published coarser')}</figure>"
-            + _table(["measure", "value"], sorted(release["loss"].items())),
-        ),
-        ("The certificate", f"<p>{escape(certificate_words(release))}</p>" + _certificate(release["certificate"])),
-        *([("What to look at", _notes(before["notes"]))] if before.get("notes") else []),
-        ("How large the classes are", f"<figure>{class_sizes(audit['sizes'])}</figure>"),
-        ("Sensitive columns", _sensitive(audit["sensitive"])),
-        ("What was assumed", "<ul>" + "".join(f"<li>{escape(a)}</li>" for a in assumptions(policy)) + "</ul>"),
-        ("What this does not promise", "<ul>" + "".join(f"<li>{escape(a)}</li>" for a in attacks(policy)) + "</ul>"),
-    ]
-    if release["attempts"]:
-        keys = list(release["attempts"][0])
-        table = _table(keys, [[a.get(k) for k in keys] for a in release["attempts"]])
-        sections.insert(5, ("What each method got", table))
-    body = "".join(f"<h2>{escape(title)}</h2>{content}" for title, content in sections)
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1"><title>Release report</title>'
-        f"<style>{_STYLE}</style></head><body><h1>Release report</h1>"
-        f'<p class="soft">{rows:,} rows, {release["groups"]:,} groups, method {escape(release["method"])}</p>'
-        f'<p class="lead">{escape(promise(release, audit))}</p>{body}</body></html>\n'
+    def cell(tag: str, i: int, value: Any) -> str:
+        said = value if isinstance(value, Html) else escape(number(value))
+        scope = ' scope="col"' if tag == "th" else ""
+        return f"<{tag}{scope}{' class=n' if i >= numeric else ''}>{said}</{tag}>"
+
+    top = "".join(cell("th", i, h) for i, h in enumerate(head))
+    body = "".join("<tr>" + "".join(cell("td", i, v) for i, v in enumerate(row)) + "</tr>" for row in rows)
+    named = f"<caption>{escape(caption)}</caption>" if caption else ""
+    first = f"<thead><tr>{top}</tr></thead>" if any(head) else ""
+    return Html(
+        f'<div class="wide" tabindex="0" role="region" aria-label="{escape(caption or head[0] or "table")}">'
+        f"<table>{named}{first}<tbody>{body}</tbody></table></div>"
     )
 
 
-def _notes(notes: Sequence[str]) -> str:
-    return "<ul>" + "".join(f"<li>{escape(note)}</li>" for note in notes) + "</ul>"
+def listed(texts: Sequence[str]) -> str:
+    return "<ul>" + "".join(f"<li>{escape(text)}</li>" for text in texts) + "</ul>"
 
 
-def _asked(policy: Mapping[str, Any]) -> str:
-    rows = [
-        ("quasi-identifiers (others may know them; recoded)", ", ".join(policy["quasi_identifiers"])),
-        ("sensitive (published as they are)", ", ".join(policy["sensitive"]) or "none"),
-        ("identifiers (left out)", ", ".join(policy["identifiers"]) or "none"),
-        ("insensitive (carried along knowingly)", ", ".join(policy["insensitive"]) or "none"),
-        ("published as", policy["publish"]),
-        ("hierarchies", ", ".join(f"{c}: {h}" for c, h in policy["hierarchies"].items()) or "none"),
-        ("seed", "fresh randomness" if policy["seed"] is None else str(policy["seed"])),
-        ("row order", "kept as it came" if policy["keep_order"] else "shuffled"),
+def page(figures: Mapping[str, Any]) -> str:
+    """The whole page.  figures: what ``publishing.figures`` gives; they stand in the page as JSON too."""
+    release = figures["release"]
+    written = figures["written"]
+    name = written["file"] if written else "a table that is not written yet"
+    sections = [
+        ("What was asked", _asked(figures)),
+        ("What was released", _released(figures)),
+        ("Columns carried along untouched", _carried(release["carried"], release["rows"])),
+        ("What holds", _holds(figures)),
+        ("Privacy before and after", _before_after(figures)),
+        ("What it cost, column by column", _columns(figures)),
+        ("How the columns are distributed", _distributions(figures)),
+        ("Rows as they are published", _rows(figures)),
+        ("The certificate", _certificate(figures)),
+        *([("What to look at", listed(figures["before"]["notes"]))] if figures["before"].get("notes") else []),
+        ("What was assumed", listed(assumptions(figures["policy"]))),
+        ("What this does not promise", listed(attacks(figures["policy"]))),
+        ("How to make and check it again", _again(figures)),
+        ("Words", _words()),
     ]
-    return _table(["setting", "value"], rows, 2)
+    body = "".join(f"<section><h2>{escape(title)}</h2>{content}</section>" for title, content in sections)
+    inside = json.dumps(figures, ensure_ascii=False, default=str).replace("<", "\\u003c")
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>Release report: {escape(name)}</title><style>{STYLE}</style></head><body><main>"
+        f'<h1>Release report</h1><p class="soft">{escape(name)}, {release["rows"]:,} rows in '
+        f"{release['groups']:,} groups, {figures['made_at'][:10]}</p>"
+        f'<p class="lead">{escape(promise(figures))}</p>{body}</main>'
+        f'<script type="application/json" id="figures">{inside}</script></body></html>\n'
+    )
+
+
+def _asked(figures: Mapping[str, Any]) -> str:
+    policy = figures["policy"]
+    kinds = {
+        "stars": "values hidden as stars",
+        "hierarchy": "classes of a hierarchy",
+        "centers": "one record a cluster",
+    }
+    rows = [
+        (Html(f"{term('quasi-identifiers')} (made coarser)"), ", ".join(policy["quasi_identifiers"])),
+        (Html(f"{term('sensitive')} (published as they are)"), ", ".join(policy["sensitive"]) or "none"),
+        ("identifiers (left out)", ", ".join(policy["identifiers"]) or "none"),
+        ("privacy", "; ".join(_model(c) for c in figures["audit"]["checks"]) or "nothing"),
+        ("published as", kinds.get(policy["publish"], policy["publish"])),
+        ("search", f"method {policy['method']}, effort {policy['effort']}"),
+        ("seed of the search", "fresh randomness" if policy["seed"] is None else str(policy["seed"])),
+        ("order of the rows", "kept as it came" if policy["keep_order"] else "shuffled"),
+    ]
+    return table(("", ""), rows, 2, "The request")
+
+
+def _model(check: Mapping[str, Any]) -> str:
+    return check["model"] + (f" of {check['column']}" if check["column"] else "") + f": {model_words(check)}"
+
+
+def _released(figures: Mapping[str, Any]) -> str:
+    written, policy, release = figures["written"], figures["policy"], figures["release"]
+    rows: list[tuple[Any, Any]] = [
+        ("file", written["file"] if written else "not written yet"),
+        ("made from", figures["source"] or "a table in memory"),
+        ("date", figures["made_at"].replace("T", " ")),
+        ("rows", release["rows"]),
+    ]
+    if written:
+        rows += [(Html(str(term("SHA-256"))), Html(f"<code>{escape(written['sha256'])}</code>"))]
+        rows += [("bytes", written["bytes"]), ("certificate", written["certificate"])]
+    rows += [("method that won", release["method"].replace("_", " "))]
+    roles = []
+    for column in figures["columns"]:
+        source = policy["hierarchies"].get(column["name"])
+        ceiling = "none" if column["ceiling"] is None else f"level {column['ceiling']}"
+        roles.append((column["name"], "quasi-identifier", source or "none", number(column["weight"]), ceiling))
+    roles += [(name, "sensitive", "", "", "") for name in policy["sensitive"]]
+    roles += [(name, "carried along", "", "", "") for name in release["carried"]["columns"]]
+    roles += [(name, "identifier, left out", "", "", "") for name in policy["identifiers"]]
+    return table(("", ""), rows, 2, "The file") + table(
+        ("column", "role", "hierarchy", "weight", "coarsest allowed"), roles, 3, "Its columns"
+    )
 
 
 def _carried(carried: Mapping[str, Any], rows: int) -> str:
     if not carried["columns"]:
-        return "<p>No column is carried along unchanged.</p>"
+        return "<p>None: every column of the release is a quasi-identifier or sensitive.</p>"
     lines = [
-        (name, "insensitive" if name in carried["insensitive"] else "none", carried["alone"][name])
+        (name, "named insensitive" if name in carried["insensitive"] else "no role named", carried["alone"][name])
         for name in carried["columns"]
     ]
     together = carried["together"]
@@ -163,28 +156,139 @@ def _carried(carried: Mapping[str, Any], rows: int) -> str:
         if together
         else "<p>Together these columns single out nobody: every combination stands in two rows or more.</p>"
     )
-    return said + _table(["column", "role named", "rows whose value no other row holds"], lines, 2)
+    return said + table(("column", "", "rows whose value no other row holds"), lines, 2, "Carried columns")
 
 
-def _certificate(certificate: Mapping[str, Any]) -> str:
-    rows: list[tuple[str, Any]] = [
-        ("cost", f"{_number(certificate['cost'])} {certificate['unit']}"),
-        ("lower bound", f"{_number(certificate['lower_bound'])} {certificate['unit']}"),
-        ("ratio proved for this release", certificate["ratio"]),
-        ("argument for the bound", certificate["bound"]),
-        ("promise of the method", certificate["guarantee"]["theorem"]),
-    ]
-    rows += [(f"detail: {name}", value) for name, value in certificate["details"].items()]
-    return _table(["", ""], rows, 2)
-
-
-def _sensitive(levels: Mapping[str, Mapping[str, Any]]) -> str:
-    if not levels:
-        return (
-            "<p>No sensitive column was named, so nothing is promised about what a group's members have in common.</p>"
+def _holds(figures: Mapping[str, Any]) -> str:
+    checks = [
+        (
+            c["model"] + (f" of {c['column']}" if c["column"] else ""),
+            model_words(c),
+            c["level"],
+            Html('<span class="good">✓ holds</span>' if c["passes"] else '<span class="bad">✗ does not hold</span>'),
         )
-    names = ["l", "distinct_l", "entropy_l", "recursive_c", "alpha", "t_equal", "t_ordered"]
-    rows = [[column, *(found[n] for n in names)] for column, found in levels.items()]
-    return _table(
-        ["column", "l", "distinct l", "entropy l", "recursive c (l = 2)", "alpha", "t equal", "t ordered"], rows
+        for c in figures["audit"]["checks"]
+    ]
+    out = str(table(("model", "meaning", "level reached", ""), checks, 2, "Judged on the published rows"))
+    levels = figures["audit"]["sensitive"]
+    if not levels:
+        return out + "<p>No sensitive column was named, so nothing is promised about what a group has in common.</p>"
+    rows = [
+        [name, found["alpha"], found["distinct_l"], found["entropy_l"], found["t_equal"]]
+        for name, found in levels.items()
+    ]
+    head = ("column", "largest share of a value", "fewest values", "entropy l", "distance t")
+    return out + table(head, rows, 1, "What the groups give away at worst")
+
+
+def _before_after(figures: Mapping[str, Any]) -> str:
+    before, audit = figures["before"], figures["audit"]
+    risk, rows = audit["risk"], figures["release"]["rows"]
+    least = before["smallest_class"]
+    lines = [
+        ("groups of rows alike", before["classes"], audit["classes"]),
+        ("smallest group", least, audit["smallest_class"]),
+        ("people alone in their group", before["uniques"], audit["uniques"]),
+        (Html(f"highest risk to be found ({term('prosecutor')})"), 1 / least if least else 0.0, risk["prosecutor_max"]),
+        (Html(f"mean risk ({term('marketer')})"), before["classes"] / rows if rows else 0.0, risk["marketer"]),
+    ]
+    return (
+        table(("", "before", "after"), lines, 1, "Privacy")
+        + f'<p class="soft">Rows at risk above {risk["threshold"]}: {100 * risk["records_at_risk"]:.2f} %. The risk '
+        f"from a {term('journalist')} is at most the prosecutor's, as no population table was given.</p>"
+        + f"<figure>{class_sizes(audit['sizes'])}</figure>"
     )
+
+
+def _columns(figures: Mapping[str, Any]) -> str:
+    rows = max(figures["release"]["rows"], 1)
+    lines = [
+        (c["name"], c["before"], c["after"], c["changed"], f"{100 * c['changed'] / rows:.1f} %", c["hidden"])
+        for c in figures["columns"]
+    ]
+    head = ("column", "different values before", "after", "values changed", "of rows", "of them hidden")
+    measures = [
+        (*MEASURES.get(name, (name.replace("_", " "), "")), value) for name, value in figures["release"]["loss"].items()
+    ]
+    return table(head, lines, 1, "Columns") + table(("measure", "meaning", "value"), measures, 2, "Loss")
+
+
+def _distributions(figures: Mapping[str, Any]) -> str:
+    step, rows = figures["step"], max(figures["release"]["rows"], 1)
+    said = (
+        f'<p class="soft">Counts before are rounded to multiples of {step}, and fewer than {step} are said as '
+        "that, so that no difference gives away whose value was hidden. A coarser value counts evenly for all it may "
+        "stand for; hidden values are counted apart.</p>"
+    )
+    return said + "".join(
+        f"<figure><h3>{escape(c['name'])}</h3>{_bars(c, step, rows)}</figure>" for c in figures["columns"]
+    )
+
+
+def _bars(column: Mapping[str, Any], step: int, rows: int) -> str:
+    pictured = beside(column["distribution"], column["hidden"], step, rows, column["name"])
+    if column["before_shown"] or not column["changed"]:
+        return pictured
+    return pictured + (
+        f'<p class="soft">Only {column["changed"]:,} values of this column were changed, too few to set the counts '
+        "before beside these without giving them away.</p>"
+    )
+
+
+def _rows(figures: Mapping[str, Any]) -> str:
+    found = figures["shown"]
+    if not found["rows"]:
+        return "<p>No group is large enough to be shown here.</p>"
+    lines = [(*row, n) for row, n in zip(found["rows"], found["groups"], strict=True)]
+    head = (*found["columns"], "rows alike")
+    return (
+        f'<p class="soft">Each from another group of at least {figures["least"]} rows. A sensitive value that fewer '
+        f"than {figures['least']} rows hold is not repeated here; columns carried along are left out.</p>"
+    ) + table(head, lines, len(head) - 1, "Published rows")
+
+
+def _certificate(figures: Mapping[str, Any]) -> str:
+    certificate = figures["release"]["certificate"]
+    bound, theorem, unit = certificate["bound"], certificate["guarantee"]["theorem"], certificate["unit"]
+    rows: list[tuple[Any, Any]] = [
+        ("cost", shown(certificate["cost"], unit)),
+        (term("lower bound"), shown(certificate["lower_bound"], unit)),
+    ]
+    if bound:
+        rows.append(("why nobody can do with less", Html(f"{escape(bound)}. {escape(explained(bound))}")))
+    rows.append(("promise of the method", Html(f"{escape(theorem)}. {escape(explained(theorem))}")))
+    out = f"<p>{escape(certificate_words(figures['release']))}</p>" + table(("", ""), rows, 2, "Cost and proof")
+    bounds = certificate["details"].get("bounds")
+    if isinstance(bounds, Mapping):
+        lines = [
+            (name.replace("_", " "), value, explained(name))
+            for name, value in sorted(bounds.items(), key=lambda b: -b[1] if isinstance(b[1], (int, float)) else 0)
+        ]
+        head = ("argument", f"at least ({UNITS.get(unit, unit)})", "idea")
+        out += table(head, lines, 3, "Every bound that was computed; the highest counts")
+    tried = figures["release"]["attempts"]
+    if tried:
+        lines = [(str(a["method"]).replace("_", " "), a.get("cost"), a.get("seconds")) for a in tried]
+        out += table(("method", UNITS.get(unit, unit), "seconds"), lines, 1, "What each method got")
+    return out
+
+
+def _again(figures: Mapping[str, Any]) -> str:
+    written, made = figures["written"], figures["made_by"]
+    rows = [("shoal", made["shoal"]), ("Python", made["python"]), ("Polars", made["polars"])]
+    rows += [
+        (f"hierarchy of {name}", Html(f"<code>{escape(found['sha256'])}</code>"))
+        for name, found in figures["hierarchies"].items()
+    ]
+    out = str(table(("", ""), rows, 2, "Versions and hashes"))
+    if written:
+        name, beside_it = escape(written["file"]), escape(written["certificate"])
+        out += (
+            f"<p>Check the file: <code>shoal verify {name} {beside_it}</code>. Ask for the same again: "
+            f"<code>shoal anonymize TABLE --policy {beside_it}</code>.</p>"
+        )
+    return out
+
+
+def _words() -> str:
+    return "<dl>" + "".join(f"<dt>{escape(w)}</dt><dd>{escape(m)}</dd>" for w, m in GLOSSARY.items()) + "</dl>"

@@ -4,26 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from html import escape
+from typing import Any
 
 
-def bars(values: Sequence[tuple[str, float]], title: str, top: float = 100.0) -> str:
-    """Horizontal bars, each from 0 to ``top``."""
-    height, left, width = 24, 190, 460
+def beside(bars: Sequence[Mapping[str, Any]], hidden: int, least: int, rows: int, title: str) -> str:
+    """Rows before and after as pairs of bars, with the numbers in words; a before of None is fewer than ``least``."""
+    peak = max([1.0, hidden, *(max(b["before"] or 0, b["after"]) for b in bars)])
+
+    def bar(kind: str, value: float) -> str:
+        return f'<i class="{kind}" style="width:{100 * value / peak:.1f}%"></i>'
+
     lines = []
-    for i, (name, value) in enumerate(values):
-        y = i * height + 20
-        long = width * min(value, top) / top if top else 0
-        shown = name if len(name) <= 26 else name[:25] + "…"
+    told = any(b["before"] is not None for b in bars)
+    for b in bars:
+        before = f"fewer than {least} → " if b["before"] is None else f"about {b['before']:,} → "
+        before = before if told else ""
         lines.append(
-            f'<text x="{left - 8}" y="{y + 14}" text-anchor="end">{escape(shown)}</text>'
-            f'<rect x="{left}" y="{y + 3}" width="{width}" height="{height - 8}" fill="#eef2f5"/>'
-            f'<rect x="{left}" y="{y + 3}" width="{long:.1f}" height="{height - 8}" fill="#14688a"/>'
-            f'<text x="{left + width + 8}" y="{y + 14}">{value:.1f}</text>'
+            f'<span class="name">{escape(b["label"])}</span><span aria-hidden="true">{bar("b", b["before"] or 0)}'
+            f"{bar('a', b['after'])}</span><span>{before}{b['after']:,.0f}</span>"
         )
-    total = len(values) * height + 26
+    if hidden:
+        lines.append(
+            f'<span class="name">hidden</span><span aria-hidden="true">{bar("h", hidden)}</span>'
+            f"<span>{hidden:,} ({100 * hidden / max(rows, 1):.0f} %)</span>"
+        )
+    before = '<i style="background:var(--other)"></i>before &nbsp; ' if told else ""
     return (
-        f'<svg viewBox="0 0 720 {total}" width="720" role="img" aria-label="{escape(title)}">'
-        f'<text x="{left}" y="12">{escape(title)}</text>{"".join(lines)}</svg>'
+        f'<p class="key soft" aria-hidden="true">{before}<i style="background:var(--accent)"></i>after</p>'
+        f'<div class="bars" role="group" aria-label="rows by {escape(title)}, before and after">{"".join(lines)}</div>'
     )
 
 
@@ -53,7 +61,7 @@ def class_sizes(sizes: Mapping[str, int], most: int = 40) -> str:
         middle = x + step * 0.4
         turn = f' transform="rotate(-60 {middle:.1f} 184)" text-anchor="end"' if turned else ' text-anchor="middle"'
         lines.append(
-            f'<rect x="{x:.1f}" y="{170 - tall:.1f}" width="{step * 0.8:.1f}" height="{tall:.1f}" fill="#14688a">'
+            f'<rect x="{x:.1f}" y="{170 - tall:.1f}" width="{step * 0.8:.1f}" height="{tall:.1f}" class="after">'
             f"<title>{n:,} rows in classes of {escape(name)}</title></rect>"
             f'<text x="{middle:.1f}" y="184"{turn}>{escape(name)}</text>'
         )

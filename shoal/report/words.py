@@ -2,29 +2,38 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
 from shoal.model.privacy import MODELS
 
 
-def promise(release: Mapping[str, Any], audit: Mapping[str, Any]) -> str:
-    """The guarantee in one sentence."""
+def promise(figures: Mapping[str, Any]) -> str:
+    """The answer in one paragraph: among how many all hide, what a group gives away, the cost, what is proved."""
+    release, audit = figures["release"], figures["audit"]
     if not release["rows"]:
         return "The table is empty; there is nobody to protect."
     k = audit["smallest_class"]
-    text = f"Everyone in this release looks exactly like at least {k - 1:,} others on the quasi-identifiers"
-    shares = [
-        f"no value of {column} is held by more than {100 * found['alpha']:.1f} % of any group"
-        for column, found in audit["sensitive"].items()
-        if found["alpha"] is not None and found["alpha"] < 1
+    parts = [
+        f"Every row of this release looks exactly like at least {k - 1:,} others in the columns that others may know"
+        if k > 1
+        else "Some rows of this release look like no other"
     ]
-    shares += [
-        f"some group agrees on {column}, so who is known to be in it is known to have that value"
-        for column, found in audit["sensitive"].items()
-        if found["alpha"] is not None and found["alpha"] >= 1
-    ]
-    return text + ("; " + ", and ".join(shares) if shares else "") + "."
+    for column, found in audit["sensitive"].items():
+        if found["alpha"] is None:
+            continue
+        if found["alpha"] < 1:
+            most = math.ceil(1000 * found["alpha"] - 1e-9) / 10  # rounded to the side of the truth
+            parts.append(f"in no group do more than {most:g} % of the rows share a value of {column}")
+        else:
+            parts.append(f"some group agrees on {column}, so who is known to be in it is known to have that value")
+    changed = release["loss"]["suppressed_tuples"]
+    cost = (
+        f"For this {changed:,} of {release['rows']:,} rows were changed and {sum(release['stars'].values()):,} values "
+        "hidden. "
+    )
+    return "; ".join(parts) + ". " + cost + certificate_words(release)
 
 
 def model_words(check: Mapping[str, Any]) -> str:
@@ -35,29 +44,86 @@ def model_words(check: Mapping[str, Any]) -> str:
     )
 
 
+UNITS = {
+    "ncp": "mean loss per value",
+    "stars": "values hidden",
+    "suppressed tuples": "rows changed",
+    "distance": "largest distance from a center",
+}
+
+
+def shown(value: float, unit: str) -> str:
+    """A cost with its unit, in the reader's words."""
+    number = f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
+    named = UNITS.get(unit, unit)
+    return f"{number} {named}" if isinstance(value, int) else f"a {named} of {number}"
+
+
 def certificate_words(release: Mapping[str, Any]) -> str:
     """The certificate in words: what was paid, what nobody can avoid, what follows."""
     c = release["certificate"]
-    unit = {"ncp": "mean loss per cell (NCP)"}.get(c["unit"], c["unit"])
-
-    def shown(value: float) -> str:
-        return f"{value:,}" if isinstance(value, int) else f"{value:.6g}"
-
-    text = f"This release costs {shown(c['cost'])} {unit}. "
+    text = f"It costs {shown(c['cost'], c['unit'])}"
     if c["optimal"]:
-        return text + "No release that keeps the same promises costs less: the lower bound equals the cost."
-    if c["ratio"] is None:
-        text += "No lower bound above zero is known for this table."
-    else:
-        text += (
-            f"Every release that keeps the same promises costs at least {shown(c['lower_bound'])}, "
-            f"so this one costs at most {c['ratio']:.4g} times the least possible."
-        )
+        return text + ", and that is the least possible, proved."
+    if not c["lower_bound"]:
+        return text + "; nothing is proved about how little would do."
+    what = _other(release)
+    text += f"; every release {what} costs at least {shown(c['lower_bound'], c['unit'])}"
+    if what == _OF_THIS_KIND:
+        text += f", so this one costs at most {c['ratio']:.4g} times the least possible, proved"
+    text += "."
     factor, additive = c["guarantee"]["factor"], c["guarantee"]["additive"]
     if factor is not None:
         more = f" plus {additive:g}" if additive else ""
         text += f" Before seeing the table, the method promised at most {factor:g} times the least{more}."
     return text
+
+
+_OF_THIS_KIND = "of this kind that keeps these promises"
+
+
+def _other(release: Mapping[str, Any]) -> str:
+    """Whom the bound speaks of: one level per column is not compared with releases that choose row by row."""
+    if "uniform_cost" in release["certificate"]["details"]:
+        return "that may choose row by row, which this one may not,"
+    return _OF_THIS_KIND
+
+
+THEOREMS = {
+    "tolls": "Each row is given the cheapest group that it could be in, and values too common to fill groups alone pay "
+    "for the rarer ones they need; no release can do with less than these prices add up to.",
+    "cheapest": "Each row is charged the cheapest group that has enough rows for it; no group can cost its rows less.",
+    "program": "The question is relaxed to a linear program, whose least value is computed; no release lies below it.",
+    "dual": "Prices are found under which every possible group costs at least what its rows pay; their sum is a bound.",
+    "Xiao": "Groups are built in three phases, each adding at most a known multiple of what any answer must lose.",
+    "Aggarwal": "Rows are joined into trees of k rows or more along their least differences; then the trees are split.",
+    "matching": "Groups of two or three rows are found as a cheapest matching, known to be the least possible.",
+    "set cover": "Groups are chosen greedily, each time the cheapest per new row: a logarithm from the least.",
+    "heuristic": "No theorem bounds this method in advance; only the bound computed for this very table judges it.",
+    "lattice": "Every way to coarsen the columns is looked at once; rows are charged the least that frees them.",
+    "fewest": "Rows whose combination is too rare must change in every release; counting them bounds the cost.",
+}
+
+
+def theorem_words(text: str) -> str:
+    """What a theorem or an argument says, in a sentence; empty where the text already is one."""
+    return next((said for word, said in THEOREMS.items() if word.lower() in text.lower()), "")
+
+
+MEASURES = {
+    "stars": ("values hidden", "cells at the root of their hierarchy; a full set or range is not counted here"),
+    "suppressed_tuples": ("rows changed", "rows in which at least one value is hidden or coarser"),
+    "ncp": ("loss (NCP)", "mean loss of a published value: 0 is the value itself, 1 is nothing left"),
+    "weighted_ncp": ("weighted loss", "the same, columns counted by their weights"),
+    "precision": ("precision", "one less the mean share of the way to the star"),
+    "discernibility": ("discernibility", "sum over the rows of the size of their group"),
+    "average_class_size": ("mean group", "rows per group"),
+    "normalized_class_size": ("mean group over k", "1 is the least possible"),
+    "largest_class": ("largest group", "rows"),
+    "class_excess": ("group excess", "discernibility beyond groups of k rows"),
+    "non_uniform_entropy": ("information lost", "bits per value"),
+    "kl_divergence": ("divergence (KL)", "how far the released distribution is from the original's, in nats"),
+}
 
 
 def assumptions(policy: Mapping[str, Any]) -> list[str]:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import polars as pl
 
@@ -16,6 +16,7 @@ from shoal.engines.open import open_table
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.model.policy import PUBLISH, Policy
 from shoal.model.privacy import KAnonymity, LDiversity
+from shoal.model.settings import OtherSettings
 from shoal.model.task import nothing
 
 
@@ -118,7 +119,7 @@ def explore(
     encoding: str | None = None,
     progress: Callable[[str, float | None], None] = nothing,
     each: Callable[[Point], None] | None = None,
-    **settings: Any,
+    **settings: Unpack[OtherSettings],
 ) -> Exploration:
     """Loss, groups and risk for every combination of k, l, way to publish and method.
 
@@ -136,21 +137,18 @@ def explore(
     """
     from shoal.pipeline import anonymize
 
-    if not isinstance(policy, Policy) and "effort" not in {**(policy or {}), **settings}:
-        settings["effort"] = "fast"
     ks, ls = _whole("k", k), _whole("l", l)
-    if policy is None or isinstance(policy, Mapping):
-        settings = {**(policy or {}), **settings}
-        policy = None
-        settings.setdefault("k", ks[0])
-    asked = Policy.of(policy, **settings)
+    if isinstance(policy, Policy):
+        asked = Policy.of(policy, **settings)
+    else:
+        asked = Policy.of(None, **{"effort": "fast", "k": ks[0], **(policy or {}), **settings})
     ways = _some("publish", publish, asked.publish, PUBLISH)
     methods = _some("method", method, asked.method, None)
     if max(ls) > 1 and not asked.sensitive:
         raise PolicyError("l above 1 speaks of a sensitive column and none is given; name one")
     others = tuple(m for m in asked.privacy if not isinstance(m, (KAnonymity, LDiversity)))
     table = open_table(data, engine, separator=separator, encoding=encoding)
-    names = [*asked.quasi_identifiers, *(asked.coordinates or ()), *asked.sensitive]
+    names = [*asked.quasi_identifiers, *(asked.coordinates or ()), *asked.sensitive, *asked.units]
     require(table.columns, names)
     frame = table.frame.select(names).to_native()
 

@@ -116,7 +116,7 @@ def bad_places(folder: Path, good: str) -> list[tuple[str, str]]:
         (f"folder{ending}", "is a folder"),
         (f"nowhere/{good}", "make it first"),
         ("x.docx", "is written as"),
-        ("x.gpkg", "is written as"),
+        ("x.zip", "is written as"),
         ("x", "is written as"),
     ]
 

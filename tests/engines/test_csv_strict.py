@@ -262,9 +262,9 @@ def test_excel_names_and_errors(tmp_path: Path) -> None:
 
 
 def test_deep_json_is_refused(tmp_path: Path) -> None:
-    from shoal.engines.shapes import read_features
+    from shoal.engines.vector import read_drawing
 
     for text in ("[" * 50_000, '{"type":"FeatureCollection","features":' + "[" * 50_000, "{", '{"a": 1}'):
         (tmp_path / "a.geojson").write_text(text)
         with pytest.raises(InputError):
-            read_features(tmp_path / "a.geojson")
+            read_drawing(tmp_path / "a.geojson")

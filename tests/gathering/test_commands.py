@@ -118,7 +118,7 @@ def test_the_rows_are_shuffled_unless_told(people, tmp_path):
     ages = []
     for extra in (["--seed", 1], ["--keep-order"], ["--seed", 1]):
         done = run("gather", people, "--columns", "age", "--sensitive", "name", "--r", 5, "--assignments",
-                   tmp_path / "a.csv", *extra)  # fmt: skip
+                   tmp_path / "a.csv", "--force", *extra)  # fmt: skip
         assert done.returncode == 0, done.stderr
         ages.append(pl.read_csv(tmp_path / "a.csv")["name"].to_list())
     assert ages[1] == [f"n{i}" for i in range(200)]
@@ -282,7 +282,7 @@ def visits(tmp_path_factory):
 
 
 def test_a_hierarchy_says_how_far_apart_values_are(visits, tmp_path):
-    base = ("gather", visits / "t.csv", "--columns", "job", "--r", 15, "-o", tmp_path / "c.csv", "--json")
+    base = ("gather", visits / "t.csv", "--columns", "job", "--r", 15, "-o", tmp_path / "c.csv", "--json", "--force")
     done = run(*base, "--hierarchy", f"job={visits / 'jobs.csv'}")
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout)

@@ -244,6 +244,27 @@ def test_the_hierarchies_of_adult_cover_adult():
         well_formed(found, len(values))
 
 
+@pytest.mark.parametrize(
+    ("made", "text"),
+    [
+        (Hierarchy.intervals([5, 10]), "intervals:5,10"),
+        (Hierarchy.intervals([0.5, 2]), "intervals:1/2,2"),
+        (Hierarchy.intervals([5], origin=3), None),
+        (Hierarchy.intervals([[18, 65]]), None),
+        (Hierarchy.prefixes([4, 2]), "prefixes:4,2"),
+        (Hierarchy.prefixes([4, 2], fill=""), None),
+        (Hierarchy.prefixes(), "prefixes"),
+        (Hierarchy.dates(["year"]), "dates:year"),
+        (Hierarchy.stars(), "stars"),
+        (Hierarchy.from_rows([["a", "*"]]), None),
+    ],
+)
+def test_a_builder_is_the_text_that_makes_the_same_hierarchy(made, text):
+    assert made.builder == text
+    if text is not None:
+        assert Hierarchy.of(text) == made
+
+
 def test_a_quote_left_open_in_a_file_shows_no_value(tmp_path):
     """Neither where the file ends inside it nor where another one closes it."""
     path = tmp_path / "h.csv"

@@ -76,7 +76,26 @@ def test_arguments_override_a_policy() -> None:
 
 @pytest.mark.parametrize("preset", PRESETS)
 def test_presets(preset: str) -> None:
-    assert Policy.of(quasi_identifiers=["a"], preset=preset).privacy == (shoal.KAnonymity(PRESETS[preset][0]),)
+    assert Policy.of(quasi_identifiers=["a"], preset=preset).privacy == (shoal.KAnonymity(PRESETS[preset].k),)
+
+
+@pytest.mark.parametrize(
+    ("preset", "k"), [("k3", 3), ("k5", 5), ("k11", 11), ("k20", 20), ("cms-11", 11), ("ema-0.09", 12)]
+)
+def test_a_rule_book_stands_in_the_certificate(preset: str, k: int, tmp_path: Path) -> None:
+    import polars as pl
+
+    asked = {"quasi_identifiers": ["a"], "preset": preset, "seed": 1}
+    release = shoal.anonymize(pl.DataFrame({"a": [i % 3 for i in range(90)]}), **asked)
+    beside = release.write(tmp_path / "out.csv")
+    said = json.loads(beside.read_text())["rule_book"]
+    assert (said["name"], said["k"]) == (preset, k)
+    assert said["source"]
+    assert said["does_not_cover"]
+    assert shoal.verify(tmp_path / "out.csv", beside).holds
+    again = Policy.read(beside)
+    assert (again.preset, again.privacy) == (preset, (shoal.KAnonymity(k),))
+    assert Policy.of(again, k=2).preset is None
 
 
 @pytest.mark.parametrize("text", ["k = ", "\x00", "k = 1\nk = 2"])

@@ -42,7 +42,7 @@ def facts_of(module):
 
 
 @pytest.mark.parametrize(
-    ("where", "method"), [("certify", "hilbert"), ("three_phase", "three_phase"), ("bounds", "cascade")]
+    ("where", "method"), [("certify", "hilbert"), ("papers.three_phase", "three_phase"), ("search.bounds", "cascade")]
 )
 def test_bounds_of_tables(monkeypatch, where, method):
     module = import_module(f"shoal.problems.tables.{where}")

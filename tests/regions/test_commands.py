@@ -100,7 +100,9 @@ def test_dissolved_outlines_are_clean(everything):
 
 def test_certificate_and_maps_are_written(everything):
     out, said = everything
-    assert json.loads((out / "certificate.json").read_text())["cost"] == said["cost"]
+    record = json.loads((out / "certificate.json").read_text())
+    assert (record["kind"], record["certificate"]["cost"]) == ("regions", said["cost"])
+    assert said["certificate_file"] == str(out / "certificate.json")
     assert (out / "map.png").read_bytes().startswith(b"\x89PNG")
     assert "00+2" in (out / "map.html").read_text()
 

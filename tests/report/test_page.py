@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
 import shoal
+from shoal.publishing.figures import round_to
 
 VOID = {"meta", "br", "img", "hr", "link", "input"}
 
@@ -50,14 +55,19 @@ FRAME = pl.DataFrame(
 
 def test_it_opens_offline_and_says_everything(tmp_path: Path) -> None:
     text = page(tmp_path, FRAME, sensitive=["d"], l=2, identifiers=["name"], seed=11)
-    assert not re.search(r"https?://|//[a-z]+\.|src=|@import|url\(|<link|<script", text)
+    assert not re.search(r"https?://|//[a-z]+\.|src=|@import|url\(|<link", text)
+    assert re.findall(r"<script[^>]*>", text) == ['<script type="application/json" id="figures">']
     for wanted in (
         "What was asked",
         "What holds",
-        "Before and after",
+        "What was released",
+        "Columns carried along untouched",
+        "Privacy before and after",
+        "How the columns are distributed",
+        "Rows as they are published",
+        "How to make and check it again",
         "column by column",
         "The certificate",
-        "How large the classes are",
         "What was assumed",
         "attacker",
         "missing value",
@@ -75,10 +85,99 @@ def test_it_opens_offline_and_says_everything(tmp_path: Path) -> None:
     assert "<b>" not in text
 
 
-def test_no_value_of_a_row_is_in_it(tmp_path: Path) -> None:
+def test_no_value_that_a_star_hides_is_in_it(tmp_path: Path) -> None:
     text = page(tmp_path, FRAME, sensitive=["d"], l=2, identifiers=["name"])
-    for value in ("01234", "01299", "01236", "script"):
+    for value in ("01299", "01236", "script>x"):
         assert value not in text
+
+
+@pytest.mark.parametrize("publish", ["stars", "ranges", "hierarchy"])
+def test_planted_markers_stay_out(tmp_path: Path, publish: str) -> None:
+    """Values, sensitive values, identifiers and carried notes of single rows, in a table of plain groups."""
+    n = 60
+    plain = pl.DataFrame(
+        {
+            "age": [30 + i % 3 for i in range(n)],
+            "zip <b>": [f"{1000 + i % 2}" for i in range(n)],
+            "d": ["flu" if i % 5 else "gout" for i in range(n)],
+            "name": [f"soul{i}" for i in range(n)],
+            "note": [f"note{i}" for i in range(n)],
+        }
+    )
+    planted = pl.DataFrame(
+        {"age": [7771, 7773, 7775], "zip <b>": ["MARKZIP1", "MARKZIP2", "MARKZIP3"], "d": ["MARKILL", "flu", "gout"],
+         "name": ["MARKNAME"] * 3, "note": ["MARKNOTE"] * 3}
+    )  # fmt: skip
+    more = {"hierarchies": {"age": "intervals:10", "zip <b>": "stars"}} if publish == "hierarchy" else {}
+    asked = {"quasi_identifiers": ["age", "zip <b>"], "sensitive": ["d"], "insensitive": ["note"], "k": 3, **more}
+    release = shoal.anonymize(
+        pl.concat([plain, planted]), identifiers=["name"], publish=publish, effort="fast", seed=2, **asked
+    )
+    release.write(tmp_path / "r.csv")
+    text = release.report(tmp_path / "r.html").read_text(encoding="utf-8")
+    assert not re.search("MARKNAME|MARKNOTE|MARKILL|soul|note1", text)
+    published = (tmp_path / "r.csv").read_text(encoding="utf-8")
+    for value in ("7771", "7773", "7775", "MARKZIP1", "MARKZIP2", "MARKZIP3"):
+        assert value not in text or value in published  # the ends of a range are published
+    if publish == "stars":
+        assert "777" not in text
+        assert "MARK" not in text
+
+
+def figures_of(text: str) -> dict[str, Any]:
+    found = re.search(r'<script type="application/json" id="figures">(.*)</script>', text, re.DOTALL)
+    assert found is not None
+    return json.loads(found[1])
+
+
+def test_the_figures_are_those_of_the_release_file(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    frame = pl.DataFrame(
+        {"age": rng.integers(20, 60, 400), "town": rng.choice(["Ulm", "Bonn"], 400), "ill": rng.choice(["a", "b"], 400)}
+    )
+    asked = {"quasi_identifiers": ["age", "town"], "sensitive": ["ill"], "k": 4, "effort": "fast", "seed": 1}
+    release = shoal.anonymize(frame, weights={"age": 2}, **asked)
+    beside = release.write(tmp_path / "r.csv")
+    text = release.report(tmp_path / "r.html").read_text(encoding="utf-8")
+    told = figures_of(text)
+    found = pl.read_csv(tmp_path / "r.csv", infer_schema=False)
+    sizes = found.group_by("age", "town").len()["len"]
+    assert told["audit"]["classes"] == told["release"]["groups"] == sizes.len()
+    assert told["audit"]["smallest_class"] == sizes.min() >= 4
+    assert told["written"]["sha256"] == hashlib.sha256((tmp_path / "r.csv").read_bytes()).hexdigest()
+    assert told["written"]["certificate"] == beside.name
+    age, town = told["columns"]
+    assert age["hidden"] == age["changed"] == (found["age"] == "*").sum() > 0
+    assert age["weight"] == 2
+    counts = dict(found["town"].value_counts().iter_rows())
+    assert {b["label"]: b["after"] for b in town["distribution"]} == {k: v for k, v in counts.items() if k != "*"}
+    kept = found["age"].filter(found["age"] != "*").cast(pl.Int64)
+    assert sum(b["after"] for b in age["distribution"]) == pytest.approx(kept.len())
+    for b in age["distribution"]:
+        low, _, high = b["label"].partition(" to ")
+        if low.isdigit():
+            assert b["after"] == kept.is_between(int(low), int(high or low)).sum()
+    for row, n in zip(told["shown"]["rows"], told["shown"]["groups"], strict=True):
+        assert found.filter((pl.col("age") == row[0]) & (pl.col("town") == row[1])).height == n >= 4
+    assert len(told["shown"]["rows"]) == 10
+    for name in ("r.csv", told["written"]["sha256"], "<abbr", "r.certificate.json"):
+        assert name in text
+    assert not re.search(r"suppressed_tuples|\{&#x27;|bound_seconds", text.split("<script")[0])
+
+
+@pytest.mark.parametrize(("n", "step", "expected"), [(4, 5, None), (5, 5, 5), (7, 5, 5), (8, 5, 10), (99, 0, None)])
+def test_counts_of_the_original_are_rounded(n: int, step: int, expected: int | None) -> None:
+    assert round_to(n, step) == expected
+
+
+def test_few_hidden_values_take_the_counts_before_with_them(tmp_path: Path) -> None:
+    """With one group of three hidden, exact or rounded counts before would say what the three were."""
+    frame = pl.DataFrame({"zip <b>": ["a"] * 30 + ["b"] * 30 + ["x", "y", "a"], "age": [1] * 60 + [2] * 3})
+    told = figures_of(page(tmp_path, frame, k=3))
+    column = told["columns"][0]
+    assert 0 < column["changed"] < 12
+    assert not column["before_shown"]
+    assert all(b["before"] is None for b in column["distribution"])
 
 
 @pytest.mark.parametrize("rows", [0, 1])

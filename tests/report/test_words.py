@@ -32,8 +32,16 @@ def test_a_sensitive_column_without_a_model_does_not_silence_the_warning(asked: 
 
 
 def test_a_group_that_agrees_is_said_to() -> None:
-    audit = {"smallest_class": 5, "sensitive": {"hiv": {"alpha": 1.0}, "d": {"alpha": 0.4}}}
-    text = promise({"rows": 10}, audit)
+    audit = {"smallest_class": 5, "sensitive": {"hiv": {"alpha": 1.0}, "d": {"alpha": 0.4004}}}
+    certificate = {"cost": 3, "lower_bound": 2, "unit": "stars", "ratio": 1.5, "optimal": False, "details": {}}
+    certificate["guarantee"] = {"factor": None, "additive": None, "theorem": "none: a heuristic"}
+    release = {"rows": 10, "loss": {"suppressed_tuples": 2}, "stars": {"a": 3}, "certificate": certificate}
+    text = promise({"release": release, "audit": audit})
+    assert "at least 4 others" in text
     assert "100" not in text
     assert "agrees on hiv" in text
-    assert "no value of d is held by more than 40.0 %" in text
+    assert "more than 40.1 % of the rows share a value of d" in text
+    assert "2 of 10 rows were changed and 3 values hidden" in text
+    assert "at most 1.5 times the least possible, proved" in text
+    one_level = certificate | {"details": {"uniform_cost": 3}}
+    assert "times" not in promise({"release": release | {"certificate": one_level}, "audit": audit})

@@ -39,7 +39,7 @@ def test_no_eligible_group_of_any_class_is_dearer_than_its_cost(task):
     sweeper = Sweeper(task, lattice)
     first = sweeper.run(0, np.zeros(0), np.zeros(0, bool), None)
     raised = sweeper.ascend(first, 3, None, 0.0)
-    for prices in (first, raised, sweeper.program()):
+    for prices in (first, raised, sweeper.program(20.0)):
         if prices is not None:
             check_by_enumeration(task, lattice, sweeper.feasible(prices, None))
     if raised is not None:
@@ -137,7 +137,7 @@ def test_the_linear_program_proves_what_the_cheapest_node_cannot():
 
 
 def test_dual_ascent_raises_the_bound_on_a_census_like_table(monkeypatch):
-    monkeypatch.setattr(module, "SMALL", 0)
+    monkeypatch.setattr(module, "SMALL", dict.fromkeys(module.SMALL, 0))
     histogram = census_like(1500, 3, columns=4)
     columns = tuple(ColumnRecoding.stars(size) for size in histogram.quasi_sizes)
     for need in (Requirement(5, (1,), (1,)), Requirement(1, (4,), (1,)), Requirement(3, (1,), (3,))):

@@ -14,6 +14,7 @@ from shoal.model.recoding import Recoding
 from shoal.problems.tables import group
 from shoal.problems.tables.costs import Costs
 from shoal.problems.tables.others import forest
+from shoal.problems.tables.others.nearest import kth, neighbors
 from tests.oracles.exact import in_unit, least_loss, recodings, rows_of
 
 
@@ -37,7 +38,7 @@ def test_at_most_three_k_minus_three_times_the_optimum(data, rows, k):
 def test_trees_have_k_rows_and_weigh_no_more_than_the_bound(rows, k):
     histogram = Histogram.from_rows(np.array(rows))
     costs = Costs.of(histogram, Recoding.stars(histogram))
-    index, distance = forest._neighbours(costs, k)
+    index, distance = neighbors(costs, k)
     edges = forest._grow(costs, k, index, distance)
     label = list(range(costs.types))
     for a, b in edges:
@@ -46,7 +47,7 @@ def test_trees_have_k_rows_and_weigh_no_more_than_the_bound(rows, k):
     assert len({a for a, _ in edges}) == len(edges), "a type chooses one edge"
     assert (np.bincount(np.unique(label, return_inverse=True)[1], weights=costs.count) >= k).all()
     weight = sum(costs.loss([a, b]) for a, b in edges)
-    assert weight <= int(forest._kth(costs, k, index, distance) @ costs.count)
+    assert weight <= int(kth(costs, k, index, distance) @ costs.count)
     groups = forest._cut(costs, k, edges)
     placed = np.zeros(costs.types, int)
     for g in groups:

@@ -225,9 +225,9 @@ def test_round_cuts_are_short():
 
 
 def test_the_earth_is_the_kernels_earth():
-    from shoal.kernels.tiles.cells import selection as tiles_select
+    from shoal.kernels.tiles import selection
 
-    assert tiles_select.KM_PER_DEGREE == KM_PER_DEGREE
+    assert selection.KM_PER_DEGREE == KM_PER_DEGREE
 
 
 # --- geographic coordinates -----------------------------------------------------------------------------------------

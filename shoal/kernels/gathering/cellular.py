@@ -8,10 +8,11 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from shoal.kernels import INNER
 from shoal.kernels.gathering.neighbors import distance
 
 
-@njit(cache=True)
+@njit(**INNER)
 def _sift(key, who, size):
     """The last of a binary heap moves up to its place."""
     i = size - 1
@@ -24,7 +25,7 @@ def _sift(key, who, size):
         i = p
 
 
-@njit(cache=True)
+@njit(**INNER)
 def _sink(key, who, size):
     """The first of a binary heap moves down to its place."""
     i = 0

@@ -7,6 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from shoal.kernels import INNER
+
 
 class Pool(NamedTuple):
     """Clusters as slices of one array, rewritten at its end and packed when that is reached.
@@ -25,7 +27,7 @@ class Pool(NamedTuple):
     tops: np.ndarray
 
 
-@njit(cache=True)
+@njit(**INNER)
 def make_pool(owner, center, r):
     """A pool of the clusters in owner; costs are still 0."""
     n = owner.size
@@ -59,7 +61,7 @@ def make_pool(owner, center, r):
     return Pool(start, size, np.zeros(slots), middle, owner, arena, unused, np.array([end, spare]))
 
 
-@njit(cache=True)
+@njit(**INNER)
 def store(pool, c, rows, chosen, low, high, center, cost):
     """Cluster c becomes rows[chosen[low:high]]; returns c, or -1 where that is nothing."""
     k = high - low

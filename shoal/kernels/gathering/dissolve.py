@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from shoal.kernels import INNER
 from shoal.kernels.gathering.cluster_pool import fill, fresh, make_pool, store
 from shoal.kernels.gathering.pairs import NEVER, order_by, prefixes, price_all, resplit, tabulate
 
 
-@njit(cache=True)
+@njit(**INNER)
 def _subtable(table, group, k, sub):
     """Distances among some of the points of a table."""
     for e in range(k):

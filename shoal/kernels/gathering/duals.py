@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from shoal.kernels import INNER
+
 
 @njit(cache=True, nogil=True)
 def raise_prices(near, far, start, holder, away, r, setup, cap, order, price):
@@ -76,7 +78,7 @@ def raise_prices(near, far, start, holder, away, r, setup, cap, order, price):
     return total
 
 
-@njit(cache=True)
+@njit(**INNER)
 def _next_opening(v, now, ranked, table, r, fixed, share, widest, status, alpha, paying):
     """(time, position) at which the next cluster around v fills its set-up cost if nobody freezes before; inf: none.
 

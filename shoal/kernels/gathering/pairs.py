@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from shoal.kernels import INNER
 from shoal.kernels.gathering.cluster_pool import fill, fresh, make_pool, store
 from shoal.kernels.gathering.neighbors import distance
 
@@ -37,7 +38,7 @@ class Rules(NamedTuple):
     excess: float
 
 
-@njit(cache=True)
+@njit(**INNER)
 def tabulate(coded, rows, k, table):
     """All distances of k rows."""
     for e in range(k):
@@ -46,7 +47,7 @@ def tabulate(coded, rows, k, table):
             table[e, f] = table[f, e] = distance(coded, rows[e], rows[f])
 
 
-@njit(cache=True)
+@njit(**INNER)
 def order_by(key, k, order):
     """0..k-1 by key, equal keys in their order; insertion, for short lists.  O(k^2)."""
     for e in range(k):
@@ -57,7 +58,7 @@ def order_by(key, k, order):
         order[f] = e
 
 
-@njit(cache=True)
+@njit(**INNER)
 def prefixes(table, order, m, reverse, rows, rules, ecc, cost, best):
     """Cost of the first t points of an order, for every t, and the center that gives it.
 
@@ -139,7 +140,7 @@ def resplit(table, k, at_a, at_b, rows, rules, ecc, key, order, left, left_at, r
     return least, cut, first, second, cost_a, cost_b
 
 
-@njit(cache=True, nogil=True)
+@njit(**INNER)
 def price_all(coded, pool, rules, largest, rows, table, ecc, line, left, left_at):
     """Costs and best centers of all clusters; one larger than ``largest`` keeps its center.  Returns the total."""
     total = 0.0

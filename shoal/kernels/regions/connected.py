@@ -6,10 +6,11 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from shoal.kernels import INNER
 from shoal.kernels.regions.spanning import eligible, uniform
 
 
-@njit(cache=True)
+@njit(**INNER)
 def _minimal(indptr, indices, features, need, ways, chosen, size, total):
     """Whether no vertex can go from chosen[:size] and leave a set that is connected and eligible."""
     width = features.shape[1]
@@ -158,7 +159,7 @@ def connected_sets(
     return members[:used], ends[:found], costs[:found], looked
 
 
-@njit(cache=True)
+@njit(**INNER)
 def _room(total, need):
     """How many sets that meet the thresholds the given sums could make at most."""
     most = total[0] // need[0]

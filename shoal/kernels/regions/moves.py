@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from shoal.kernels import INNER
 from shoal.kernels.regions.recombine import BORDER, INERTIA, _spread, _value
 from shoal.kernels.regions.spanning import eligible, uniform
 
 
-@njit(cache=True)
+@njit(**INNER)
 def _joined(indptr, indices, label, start, around, part, mark, stamp, queue):
     """Whether all neighbours of ``around`` that lie in ``part`` are reached from ``start`` inside the part."""
     wanted = 0

@@ -17,6 +17,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from shoal.kernels import INNER
 from shoal.kernels.regions.spanning import eligible, uniform
 from shoal.kernels.regions.tree_workspace import desk, gather, most, random_tree
 
@@ -24,7 +25,7 @@ COUNT, SQUARES, OVER, EXCESS, INERTIA, BORDER = range(6)
 _FEW = 64  # so many cuts at most are tried in pairs
 
 
-@njit(cache=True)
+@njit(**INNER)
 def _value(form, weight, heaviest, scale, target):
     """Value of one part where its weight and heaviest vertex decide."""
     x = weight / scale
@@ -45,7 +46,7 @@ def _spread(m, mx, my, mq):
     return max(0.0, mq - (mx * mx + my * my) / m)
 
 
-@njit(cache=True)
+@njit(**INNER)
 def _least(features, need, ways, geo, d, s, m, q, form, scale, target, limit):
     """The cut of the tree into q = 2 or 3 parts of least value; marks the tops in ``part``, returns it or inf."""
     width = d.sub.shape[1]

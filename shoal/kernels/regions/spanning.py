@@ -9,6 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from shoal.kernels import INNER
+
 _WIDE = 64  # above so many neighbours a vertex is left by its next free edge, not by the one with fewest exits
 
 
@@ -221,7 +223,7 @@ def cut(parent, order, features, need, ways):
     return label
 
 
-@njit(cache=True)
+@njit(**INNER)
 def _find(union, v):
     while union[v] != v:
         union[v] = union[union[v]]
@@ -229,7 +231,7 @@ def _find(union, v):
     return v
 
 
-@njit(cache=True)
+@njit(**INNER)
 def _swap(parent, degree, mark, stamp, u, a, b):
     """Put (a, b) into the tree for a tree edge at u on the path between them; False, unchanged, if u is not on it."""
     x = a

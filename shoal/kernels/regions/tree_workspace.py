@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from shoal.kernels import INNER
 from shoal.kernels.regions.spanning import eligible, uniform
 
 
@@ -39,7 +40,7 @@ class Desk(NamedTuple):
     spare: np.ndarray  # int64[t + s]
 
 
-@njit(cache=True)
+@njit(**INNER)
 def desk(n, m, width, geometric):
     one = np.empty(n + 2, np.int64)
     return Desk(
@@ -84,7 +85,7 @@ def gather(indptr, indices, label, d, i, s, p, q):
     return s
 
 
-@njit(cache=True)
+@njit(**INNER)
 def random_tree(indptr, indices, features, d, s, state):
     """A spanning tree of what is gathered, its edges taken in random order, in preorder from a random root.
 

@@ -7,6 +7,8 @@ import heapq
 import numpy as np
 from numba import njit
 
+from shoal.kernels import INNER
+
 
 @njit(cache=True, nogil=True)
 def phase_one(start, count, l, k, distinct, taken):
@@ -43,7 +45,7 @@ def phase_one(start, count, l, k, distinct, taken):
             taken[x] = count[x] - min(count[x], h)
 
 
-@njit(cache=True)
+@njit(**INNER)
 def _height(left, a, b):
     h = np.int64(0)
     for x in range(a, b):
@@ -52,7 +54,7 @@ def _height(left, a, b):
     return h
 
 
-@njit(cache=True)
+@njit(**INNER)
 def _alive(left, value, a, b, size, h, residue, top, l, k):
     """Whether a type can give rows without raising the residue's height or losing its own eligibility."""
     if size == 0:

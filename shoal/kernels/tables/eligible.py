@@ -9,6 +9,8 @@ number float64[r], whole int64[r]   parameters
 at     int64[r]      where its table begins in ``table``: per value the share in the whole table (EQUAL), the cumulated
                      share (ORDERED), or the least and the largest share (BAND)
 size   int64[s]      values of each column
+
+Where there are none the kernels get None: what only rules need is then not even compiled.
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-INNER = {"cache": True, "nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+from shoal.kernels import INNER
+
 BAND, ENTROPY, RECURSIVE, EQUAL, ORDERED, TUPLES = 0, 1, 2, 3, 4, 5
 CLOSE = 1e-9
 
@@ -33,6 +36,17 @@ class Rules(NamedTuple):
     at: np.ndarray
     table: np.ndarray
     size: np.ndarray
+
+
+@njit(**INNER)
+def widest(rules):
+    """Values of the column that has most, at least 1."""
+    if rules is None:
+        return np.int64(1)
+    most = np.int64(1)
+    for j in range(rules.size.size):
+        most = max(most, rules.size[j])
+    return most
 
 
 @njit(**INNER)
@@ -148,6 +162,8 @@ def group_gap(rules, values, who, many, size, held, seen):
     of each; held int64[widest column], all 0 before and after, seen int64[widest column]
     O(size s) beside what the rules take.
     """
+    if rules is None:
+        return 0.0
     gap = 0.0
     n = np.int64(0)
     for i in range(size):
@@ -180,10 +196,8 @@ def group_gap(rules, values, who, many, size, held, seen):
 @njit(cache=True, nogil=True)
 def good(rules, values, who, many, start):
     """Which groups meet all rules, bool[g]: rows who[start[g] : start[g + 1]] with many of each.  O(rows s)."""
-    widest = 1
-    for j in range(rules.size.size):
-        widest = max(widest, rules.size[j])
-    held, seen = np.zeros(widest, np.int64), np.empty(widest, np.int64)
+    most = widest(rules)
+    held, seen = np.zeros(most, np.int64), np.empty(most, np.int64)
     out = np.empty(start.size - 1, np.bool_)
     for g in range(out.size):
         a, b = start[g], start[g + 1]

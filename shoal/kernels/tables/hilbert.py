@@ -190,7 +190,7 @@ def runs(count, sensitive, k, frequency, distinct, rules, values, out_cell, out_
     held = np.zeros((s, values), np.int64)
     top = np.zeros(s, np.int64)
     different = np.zeros(s, np.int64)
-    ruled = rules.kind.size > 0
+    ruled = rules is not None
     other, seen = np.zeros(values if ruled else 1, np.int64), np.empty(values if ruled else 1, np.int64)
     rows = np.int64(0)
     used = 0

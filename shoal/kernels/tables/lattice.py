@@ -14,10 +14,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from shoal.kernels import INNER
 from shoal.kernels.tables.eligible import BAND, EQUAL, ORDERED, group_gap
-
-# Functions that only kernels call need no way in from Python: a third of their compile time.
-INNER = {"cache": True, "nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
 @njit(**INNER)
@@ -226,7 +224,7 @@ def publish(quasi, up, at, size, levels, exact, sensitive, values, left, k, freq
     held, seen = np.zeros(widest, np.int64), np.empty(widest, np.int64)
     largest = np.empty(frequency[0] if s else 1, np.int64)
     loans = common.size > 0
-    ruled = rules.kind.size > 0
+    ruled = rules is not None
     part, many = np.zeros(widest if ruled else 1, np.int64), np.empty(m if ruled else 1, np.int64)
     smallest = k
     for j in range(s):
@@ -272,7 +270,7 @@ def publish(quasi, up, at, size, levels, exact, sensitive, values, left, k, freq
             if start[x] < 0:
                 continue
             begin, end = end, start[x]
-            if ruled:
+            if rules is not None:
                 if _part(rules, sensitive, order[begin:end], left, k, frequency, distinct, held, seen, many, part):
                     changed = True
                     for i in range(begin, end):

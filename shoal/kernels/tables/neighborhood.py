@@ -16,10 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from shoal.kernels.tables.eligible import BAND, EQUAL, Rules, group_gap
-
-# Functions that only kernels call need no way in from Python: a third of their compile time.
-INNER = {"cache": True, "nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+from shoal.kernels import INNER
+from shoal.kernels.tables.eligible import BAND, EQUAL, Rules, group_gap, widest
 
 LOW = np.int64(0xFFFFFFFF)
 TINY = 1e-10  # of the sums compared
@@ -99,114 +97,6 @@ def prices(slots, state):
     return out
 
 
-@njit(cache=True, nogil=True)
-def insert(slots, leaf, cell, sensitive, frequency, rules, head, following, size, state, order, rows, start, candidate):
-    """Put rows, one by one, where they raise the loss least and no group loses its eligibility.
-
-    leaf int64[m, t] slots of each cell; cell int64[n] of each row; sensitive int32[n, s]; frequency int64[s]
-    rules  the other models, as in ``eligible``
-    head int64[g], following int64[n]   members of a group as a chained list, -1 ends
-    size int64[g], state int64[g, t]    rows of a group and what it publishes; all four are updated
-    order int64[g]  the groups by rising price, those that publish alike next to each other and the small ones first
-    rows int64[r]; candidate int64[..]  row i may go to candidate[start[i] : start[i + 1]], to any if start is empty
-    returns bool[r]: whether a place was found.  O(sum of candidates * t)
-    """
-    done = np.zeros(rows.size, np.bool_)
-    now, price = np.empty(size.size), np.empty(size.size)
-    for g in range(size.size):
-        price[g] = joined(slots, state[g], state[g], np.inf)
-        now[g] = price[g] * size[g]
-    held = np.zeros((frequency.size, size.size), np.uint64)  # a bit for every value there is in a group
-    exact = np.ones(frequency.size, np.bool_)
-    for j in range(frequency.size):
-        if frequency[j] > 1:
-            for g in range(size.size):
-                z = head[g]
-                while z >= 0:
-                    held[j, g] |= np.uint64(1) << np.uint64(sensitive[z, j] & 63)
-                    exact[j] &= sensitive[z, j] < 64
-                    z = following[z]
-            for x in rows:
-                exact[j] &= sensitive[x, j] < 64
-    ruled = rules.kind.size > 0
-    widest, largest = 1, np.int64(1)
-    if ruled:
-        for j in range(rules.size.size):
-            widest = max(widest, rules.size[j])
-        largest = size.sum() + rows.size
-    count, seen = np.zeros(widest, np.int64), np.empty(widest, np.int64)
-    who, many = np.empty(largest, np.int64), np.ones(largest, np.int64)
-    every = start.size == 0
-    tag, tags = np.empty(size.size, np.int64), -1  # of groups that publish alike
-    for y in range(size.size):
-        same = y > 0
-        for t in range(leaf.shape[1]):
-            same = same and state[order[y], t] == state[order[y - 1], t]
-        tags += not same
-        tag[order[y]] = tags
-    for i in range(rows.size):
-        x = rows[i]
-        own = leaf[cell[x]]
-        best, least = -1, np.inf
-        low = 0 if every else start[i]
-        high = size.size if every else start[i + 1]
-        before, new, known = -1, 0.0, 0.0
-        for y in range(low, high):
-            g = order[y] if every else candidate[y]
-            if every and price[g] >= least:  # a row costs at least what the group's rows cost, and that only rises
-                break
-            n = size[g]
-            if n == 0:
-                continue
-            if tag[g] != before or (new > known and (n + 1) * new - now[g] < least):
-                before, known = tag[g], (least + now[g]) / (n + 1)
-                new = joined(slots, state[g], own, known)
-            rise = (n + 1) * new - now[g]
-            if rise >= least:
-                continue
-            fits = True
-            for j in range(frequency.size):
-                if frequency[j] > 1:
-                    same = 1
-                    bit = np.uint64(1) << np.uint64(sensitive[x, j] & 63)
-                    if (held[j, g] & bit) != 0:
-                        same = 2
-                        z = head[g]
-                        if not (exact[j] and 2 * frequency[j] > n + 1):  # else two are too many already
-                            same = 1
-                            while z >= 0:
-                                if sensitive[z, j] == sensitive[x, j]:
-                                    same += 1
-                                z = following[z]
-                    if same * frequency[j] > n + 1:
-                        fits = False
-                        break
-            if fits and ruled:
-                together = 1
-                who[0] = x
-                z = head[g]
-                while z >= 0:
-                    who[together] = z
-                    together += 1
-                    z = following[z]
-                fits = group_gap(rules, sensitive, who, many, together, count, seen) <= 0.0
-            if fits:
-                best, least = g, rise
-        if best >= 0:
-            done[i] = True
-            following[x] = head[best]
-            head[best] = x
-            size[best] += 1
-            for j in range(frequency.size):
-                held[j, best] |= np.uint64(1) << np.uint64(sensitive[x, j] & 63)
-            tags += 1
-            tag[best] = tags
-            for t in range(leaf.shape[1]):
-                state[best, t] = join(slots, t, state[best, t], own[t])
-            now[best] = joined(slots, state[best], state[best], np.inf) * size[best]
-    return done
-
-
 class Near(NamedTuple):
     """A few near groups taken apart, r rows and at most g groups.
 
@@ -230,7 +120,7 @@ class Near(NamedTuple):
     k: np.ndarray
     frequency: np.ndarray
     distinct: np.ndarray
-    rules: Rules
+    rules: Rules | None
     code: np.ndarray
     who: np.ndarray
     many: np.ndarray
@@ -332,12 +222,28 @@ def _fits(near, g, gone, come):
                 kinds += fresh
             if kinds - 1 < u:
                 return False
-    return near.rules.kind.size == 0 or _gap(near, g, gone, come) <= 0.0
+    return _exchanged(near, near.rules, g, gone, come)
 
 
 @njit(**INNER)
-def _gap(near, g, gone, come):
+def _exchanged(near, rules, g, gone, come):
+    """Whether the other models still hold in group g when row gone leaves it and row come joins it."""
+    if rules is None:
+        return True
+    if gone >= 0 and come >= 0:
+        same = True
+        for j in range(near.frequency.size):
+            same = same and near.value[gone, j] == near.value[come, j]
+        if same:  # rows that no model tells apart
+            return True
+    return _gap(near, rules, g, gone, come) <= 0.0
+
+
+@njit(**INNER)
+def _gap(near, rules, g, gone, come):
     """How far group g is from the other models when row gone leaves it (-1: none) and row come joins it (-1: none)."""
+    if rules is None:
+        return 0.0
     n = 0
     for i in range(near.size[g]):
         if near.member[g, i] != gone:
@@ -346,13 +252,14 @@ def _gap(near, g, gone, come):
     if come >= 0:
         near.who[n] = come
         n += 1
-    return group_gap(near.rules, near.code, near.who, near.many, n, near.count, near.seen)
+    return group_gap(rules, near.code, near.who, near.many, n, near.count, near.seen)
 
 
 @njit(**INNER)
-def _too_many(near, g, y, target):
+def _too_many(near, rules, g, y, target):
     """Whether row y brings its value above what a group of target rows may hold under the other models."""
-    rules = near.rules
+    if rules is None:
+        return False
     for i in range(rules.kind.size):
         j = rules.column[i]
         if j < 0:
@@ -380,10 +287,12 @@ def _too_many(near, g, y, target):
 
 
 @njit(**INNER)
-def _complete(slots, near, g, most):
+def _complete(slots, near, rules, g, most):
     """Rows without a group join group g until the other models hold: each time the one that leads nearest to that,
     of equals the cheapest.  False when no row leads nearer, or the group would have more than ``most`` rows."""
-    gap = _gap(near, g, -1, -1)
+    if rules is None:
+        return True
+    gap = _gap(near, rules, g, -1, -1)
     while gap > 0.0:
         if near.size[g] >= most:
             return False
@@ -391,7 +300,7 @@ def _complete(slots, near, g, most):
         for y in range(near.group.size):
             if near.group[y] >= 0:
                 continue
-            found = _gap(near, g, -1, y)
+            found = _gap(near, rules, g, -1, y)
             if found > lowest + 1e-12:
                 continue
             price = joined(slots, near.state[g], near.leaf[y], least if found > lowest - 1e-12 else np.inf)
@@ -452,9 +361,7 @@ def _grow(slots, near, groups, target, random):
                         if near.distinct[j] - kinds >= places:
                             fits = False
                             break
-                if fits and near.rules.kind.size:
-                    fits = not _too_many(near, g, y, target)
-                if fits:
+                if fits and not _too_many(near, near.rules, g, y, target):
                     price = joined(slots, near.state[g], near.leaf[y], least)
                     if price < least:
                         best, least = y, price
@@ -464,8 +371,7 @@ def _grow(slots, near, groups, target, random):
             _put(near, best, g)
             for t in range(near.leaf.shape[1]):
                 near.state[g, t] = join(slots, t, near.state[g, t], near.leaf[best, t])
-        if not stuck and near.rules.kind.size:
-            stuck = not _complete(slots, near, g, 2 * target + 4)
+        stuck = stuck or not _complete(slots, near, near.rules, g, 2 * target + 4)
         size = near.size[g]
         if stuck:
             while near.size[g] > 0:
@@ -496,7 +402,7 @@ def _grow(slots, near, groups, target, random):
                 near.price[best] = joined(slots, near.state[best], near.state[best], np.inf)
                 left -= 1
         if left == waiting:
-            return _pool(slots, near, made) if near.rules.kind.size else -1
+            return _pool(slots, near, near.rules, made)
     return made
 
 
@@ -512,7 +418,7 @@ def _holds(near, g):
             top = max(top, near.held[g, j, x])
         if kinds < near.distinct[j] or top * near.frequency[j] > near.size[g]:
             return False
-    return _gap(near, g, -1, -1) <= 0.0
+    return _gap(near, near.rules, g, -1, -1) <= 0.0
 
 
 @njit(**INNER)
@@ -528,11 +434,13 @@ def _absorb(slots, near, g, into):
 
 
 @njit(**INNER)
-def _pool(slots, near, made):
+def _pool(slots, near, rules, made):
     """Rows without a group join, together, the groups that make them eligible at the least loss; returns the groups.
 
-    Ends at the latest with everything in one group, which is a union of eligible ones.
+    Ends at the latest with everything in one group, which is a union of eligible ones.  Without rules -1 is returned.
     """
+    if rules is None:
+        return -1
     r, pool = near.group.size, made
     near.size[pool] = 0
     for j in range(near.frequency.size):
@@ -559,7 +467,7 @@ def _pool(slots, near, made):
             for i in range(near.size[pool]):
                 near.who[n] = near.member[pool, i]
                 n += 1
-            gap = group_gap(near.rules, near.code, near.who, near.many, n, near.count, near.seen)
+            gap = group_gap(rules, near.code, near.who, near.many, n, near.count, near.seen)
             price = n * joined(slots, near.state[g], near.state[pool], np.inf) - near.size[g] * near.price[g]
             price += 10.0 * n * gap
             if price < least:
@@ -661,9 +569,7 @@ def improve(slots, leaf, cell, first, near_cell, sensitive, group, groups, k, fr
     for g in range(groups):
         if size[g]:
             price[g] = joined(slots, state[g], state[g], np.inf)
-    widest = 1
-    for j in range(rules.size.size):
-        widest = max(widest, rules.size[j])
+    values = widest(rules)
     at_once = 8
     chosen, distance = np.empty(at_once, np.int64), np.empty(at_once)
     who, before = np.empty(most, np.int64), np.empty(most, np.int64)
@@ -673,8 +579,8 @@ def improve(slots, leaf, cell, first, near_cell, sensitive, group, groups, k, fr
         np.empty((parts, most), np.int64), np.zeros(parts, np.int64), np.zeros((parts, s, most), np.int64),
         np.empty((parts, width), np.int64), np.empty(parts), np.empty((most, width), np.int64),
         np.array([k], np.int64), frequency, distinct, rules, np.empty((most, s), np.int64),
-        np.empty(most + 1, np.int64), np.ones(most + 1, np.int64), np.zeros(widest, np.int64),
-        np.empty(widest, np.int64),
+        np.empty(most + 1, np.int64), np.ones(most + 1, np.int64), np.zeros(values, np.int64),
+        np.empty(values, np.int64),
     )  # fmt: skip
     gained = 0.0
     for _ in range(steps):
@@ -768,7 +674,7 @@ def improve(slots, leaf, cell, first, near_cell, sensitive, group, groups, k, fr
         made = -1
         if _draw(random) < 0.9:
             target = need
-            if rules.kind.size:  # the least size leaves some models no freedom
+            if rules is not None:  # the least size leaves some models no freedom
                 target += int(_draw(random) * (need // 2 + 1))
             made = _grow(slots, near, min(r // need, parts), target, random)
         if made < 0:

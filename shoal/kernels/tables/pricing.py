@@ -12,8 +12,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from shoal.kernels import INNER
 
-@njit(cache=True)
+
+@njit(**INNER)
 def _two(code, pair, start, size, a, b):
     total = np.int64(0)
     for j in range(code.shape[1]):
@@ -21,7 +23,7 @@ def _two(code, pair, start, size, a, b):
     return total
 
 
-@njit(cache=True)
+@njit(**INNER)
 def _three(code, pair, start, size, kind, a, b, c):
     total = np.int64(0)
     for j in range(code.shape[1]):
@@ -63,7 +65,7 @@ def nearest(code, count, pair, start, size, m, index, distance):
                 held += 1
 
 
-@njit(cache=True)
+@njit(**INNER)
 def _odd(cut_start, cut_of, member, bonus, a, b, c):
     """Sum of the bonuses of the sets that hold an odd number of a, b, c (c = -1: of a, b)."""
     total = np.int64(0)
@@ -202,7 +204,7 @@ def price(
     return found
 
 
-@njit(cache=True)
+@njit(**INNER)
 def _insert(best, who, held, which, keep, r, b, c):
     n = held[which]
     if n == keep and r >= best[which, keep - 1]:

@@ -12,7 +12,7 @@ import heapq
 import numpy as np
 from numba import njit
 
-from shoal.kernels.tables.eligible import group_gap
+from shoal.kernels.tables.eligible import group_gap, widest
 
 
 @njit(cache=True, nogil=True)
@@ -60,8 +60,7 @@ def eligible_groups(
     for x in range(m):
         for j in range(columns):
             values = max(values, value[x, j] + 1)
-    for j in range(rules.size.size):
-        values = max(values, rules.size[j])
+    values = max(values, widest(rules))
     held, kinds_seen = np.zeros(values, np.int64), np.empty(values, np.int64)
     who = np.arange(m)
     found = 0
@@ -86,7 +85,7 @@ def eligible_groups(
                     if frequency[j] * top > total or seen < distinct[j] or (once and j == 0 and top > 1):
                         good = False
                         break
-            if good and rules.kind.size:
+            if good and rules is not None:
                 held[:] = 0
                 good = group_gap(rules, value, who, g, m, held, kinds_seen) <= 0.0
             if good:

@@ -20,7 +20,8 @@ class Arcs(NamedTuple):
     first int64[v + 1]  the pairs (class, sensitive value) of class c are first[c] .. first[c + 1] - 1, at least one
     cost int64[v]       what a row loses there, in whole units
     scale float64[v]    how far the tolls of a class move compared with others
-    l int64             no value may be more than a share of 1/l of a class
+    l int64, weight int64[p], top int64   of the N rows of a class, n of them of each value, the sum of
+                        z (l n - weight N) is at most top N times the largest z, for any z of at least 0
     most int64          no toll is above it
     """
 
@@ -31,6 +32,8 @@ class Arcs(NamedTuple):
     cost: np.ndarray
     scale: np.ndarray
     l: int
+    weight: np.ndarray
+    top: int
     most: int
 
 
@@ -43,16 +46,19 @@ def walk(arcs, toll, best, trend, share, passes, least_gap, state):
     least_gap float64   the least that steps aim above the best bound
     state float64[3]    in and out: largest bound so far, length of steps, passes since it rose
 
-    Bound: the sum over cells of count * least over their pairs of (cost + l toll - sum of the class's tolls), in whole
-    numbers.  A step of Polyak's rule along the smoothed subgradient, cut after some passes in vain.
+    Bound: the sum over cells of count * least over their pairs of (cost + l toll - the refund of the class), in whole
+    numbers; a refund is the sum of weight * toll, and top times the largest toll.  A step of Polyak's rule along the
+    smoothed subgradient, cut after some passes in vain.
     O(passes * (a + p)) time.
     """
     reduced, held = np.empty(toll.size, np.int64), np.empty(toll.size, np.int64)
     for _ in range(passes):
         for c in range(arcs.cost.size):
-            total = np.int64(0)
+            total, high = np.int64(0), np.int64(0)
             for p in range(arcs.first[c], arcs.first[c + 1]):
-                total += toll[p]
+                total += arcs.weight[p] * toll[p]
+                high = max(high, toll[p])
+            total += arcs.top * high
             for p in range(arcs.first[c], arcs.first[c + 1]):
                 reduced[p] = arcs.cost[c] + arcs.l * toll[p] - total
                 held[p] = 0
@@ -81,8 +87,16 @@ def walk(arcs, toll, best, trend, share, passes, least_gap, state):
                 rows += held[p]
             if state[1] > CALM:
                 share[c] += SHARE * (rows - share[c])
+            highest = -1
+            if arcs.top > 0:  # of equal tolls that of the value which is most above its share
+                highest = arcs.first[c]
+                for p in range(arcs.first[c] + 1, arcs.first[c + 1]):
+                    over = arcs.l * (held[p] - held[highest]) - (arcs.weight[p] - arcs.weight[highest]) * rows
+                    if toll[p] > toll[highest] or (toll[p] == toll[highest] and over > 0):
+                        highest = p
             for p in range(arcs.first[c], arcs.first[c + 1]):
-                trend[p] = (1 - FADE) * (arcs.l * held[p] - rows) + FADE * trend[p]
+                more = arcs.l * held[p] - (arcs.weight[p] + (arcs.top if p == highest else 0)) * rows
+                trend[p] = (1 - FADE) * more + FADE * trend[p]
                 if toll[p] > 0 or trend[p] > 0:
                     length += arcs.scale[c] * trend[p] * trend[p]
         if length == 0.0:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from shoal.kernels import INNER
 from shoal.kernels.tiles.guillotine import MAX, PERIMETER, TILES, guillotine
 from shoal.kernels.tiles.selection import KM_PER_DEGREE
 
 UNDER = 3  # objective of ``settle``: TILES under a ceiling, MAX in the cells that do not keep it
 
 
-@njit(cache=True)
+@njit(**INNER)
 def _scan(c, other, w, order, lo, hi, k, room, cap, lam, weight, sc, so, whole, near, far, best):
     """The best cut along one axis, if better than ``best``: (score, position, weight left), position -1 if none."""
     at = -1
@@ -80,7 +81,7 @@ def _choose(x, y, w, ox, oy, lo, hi, k, room, cap, lam, weight, geographic, near
     return axis, at, left
 
 
-@njit(cache=True)
+@njit(**INNER)
 def _part(ox, oy, lo, hi, axis, at, mark, spare):
     """Split the slice at position ``at`` of the order of ``axis``; the other order is split stably."""
     order, other = (ox, oy) if axis == 0 else (oy, ox)
@@ -108,7 +109,7 @@ def half_perimeter(x, y, ox, oy, lo, hi, geographic):
     return dx + y1 - y0
 
 
-@njit(cache=True)
+@njit(**INNER)
 def _grow(
     x, y, w, ox, oy, k, room, cap, lam, geographic, whole_places, whole_weight, near, far, mark, spare,
     stack, sp, out, m, gaps, cuts, offset,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from shoal.kernels import INNER
 from shoal.kernels.tiles.selection import KM_PER_DEGREE
 
 TILES, MAX, PERIMETER = 0, 1, 2
@@ -41,7 +42,7 @@ def bins(c, w, order, lo, hi, most, total, bin_of, first, last):
     return b + 1
 
 
-@njit(cache=True)
+@njit(**INNER)
 def _size(box, x1, x2, y1, y2, sx, sy):
     """Half perimeter of the points in bins x1..x2, y1..y2."""
     west, south, east, north = np.inf, np.inf, -np.inf, -np.inf

@@ -11,11 +11,13 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from shoal.kernels import INNER
+
 WIDEST, MEDIAN, MONDRIAN, PROPORTIONAL = 0, 1, 2, 3
 KM_PER_DEGREE = 111.1950802335329  # of a great circle on a sphere of radius 6371.0088 km
 
 
-@njit(cache=True)
+@njit(**INNER)
 def _swap(x, y, w, ids, i, j):
     x[i], x[j] = x[j], x[i]
     y[i], y[j] = y[j], y[i]
@@ -23,7 +25,7 @@ def _swap(x, y, w, ids, i, j):
     ids[i], ids[j] = ids[j], ids[i]
 
 
-@njit(cache=True)
+@njit(**INNER)
 def _weighted_select(c, x, y, w, ids, lo, hi, target, seed):
     """Permute [lo, hi) by c into < v, = v, > v, where v is the first value whose cumulated weight reaches target.
 
@@ -63,7 +65,7 @@ def _weighted_select(c, x, y, w, ids, lo, hi, target, seed):
             a = gt
 
 
-@njit(cache=True)
+@njit(**INNER)
 def _nearest_cut(c, x, y, w, ids, lo, hi, total, k, target, rule):
     """The feasible cut on one axis nearest the target weight: position (-1: none) and the coordinates next to it."""
     i, j, below, equal = _weighted_select(c, x, y, w, ids, lo, hi, target, np.int64(hi * 31 + lo))

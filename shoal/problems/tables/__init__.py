@@ -35,6 +35,7 @@ def group(
     recoding: Recoding | None = None,
     effort: str | float | Effort = "balanced",
     seed: int | None = None,
+    max_suppressed: float = 0.0,
     progress: Callable[[str, float | None], None] = nothing,
 ) -> Grouping:
     """Group the rows of a histogram under privacy models.
@@ -45,6 +46,7 @@ def group(
     recoding   how groups are published; plain suppression (stars) when None
     effort     "fast", "balanced", "thorough", or seconds
     seed       None: fresh randomness; an int: reproducible
+    max_suppressed  share of the rows that global recoding may star whole; the block they form meets the models too
 
     Raises InfeasibleError when no partition exists, PolicyError for a model the method cannot enforce.
     """
@@ -55,6 +57,10 @@ def group(
         privacy = requirement(models, histogram.sensitive_names, histogram)
     if seed is None:
         seed = int(np.random.SeedSequence().generate_state(1)[0])
+    if max_suppressed and method != "global_recoding":
+        raise PolicyError(
+            f"max_suppressed is a budget of 'global_recoding'; {method!r} may star any row whole where this loses least"
+        )
     refuse_infeasible(histogram, privacy)
     task = Task(
         histogram=histogram,
@@ -63,6 +69,7 @@ def group(
         effort=Effort.of(effort),
         seed=seed,
         progress=progress,
+        spare=int(max_suppressed * histogram.rows + 1e-9),
     )
     grouping: Grouping = algorithm("tables", method)(task)
     grouping.partition.check(histogram)
@@ -77,7 +84,7 @@ def _refuse_high_levels(task: Task, grouping: Grouping) -> None:
         return
     first = task.recoding.publish(task.histogram, grouping.partition).first
     for j, column in enumerate(columns):
-        if column.kind == "levels" and (first[:, j] > column.ceiling).any():
+        if column.kind == "levels" and (first[: -1 if grouping.starred else None, j] > column.ceiling).any():
             raise PolicyError(
                 f"method {grouping.method!r} needs {task.histogram.quasi_names[j]!r} above level {column.ceiling}; "
                 "raise its max_level, or use the method 'cascade'"

@@ -21,6 +21,7 @@ from shoal.problems.tables.search.neighborhood import STEPS, looks, search, step
 from shoal.problems.tables.search.priced_cascade import guided
 from shoal.problems.tables.search.row_groups import Rows
 from shoal.problems.tables.search.scarce_values import alternate, scarce_start
+from shoal.problems.tables.search.thinning import thinned
 
 SMALL, SMALL_PAIRS = (
     16,
@@ -39,7 +40,12 @@ def auto(task: Task) -> Grouping:
     ``attempts`` has one line {"method", "cost", "seconds"} per method, costs by the task's loss.
     """
     attempts: list[dict[str, Any]] = []
-    rows = Rows.of(task)
+    thin = thinned(task)
+    small = task if thin is None else thin.task
+    rows = Rows.of(small)  # what is searched; bounds are of the whole table
+
+    def whole(group: np.ndarray) -> Partition:
+        return rows.partition(group) if thin is None else thin.back(rows.partition(group))
 
     def told(method: str, partition: Partition, began: float) -> tuple[int, float]:
         order = rank(task, partition)
@@ -50,8 +56,8 @@ def auto(task: Task) -> Grouping:
     three = residues(task)[0]
     first = told("three_phase", three, began)
     began = time.monotonic()
-    group = start(task, rows)
-    plain = rows.partition(group)
+    group = start(small, rows)
+    plain = whole(group)
     order = told("cascade", plain, began)
     method, found = "cascade", [plain]
     if min(first, order) == (0, 0):  # nothing is lost, so nothing is left to search
@@ -62,55 +68,59 @@ def auto(task: Task) -> Grouping:
     deadline = None if task.effort.seconds is None else task.started + task.effort.seconds
     left = None if deadline is None else max(deadline - time.monotonic(), 0.0)
     share = None if left is None else time.monotonic() + (0.3 if left > 3 else 0.2) * left
-    bounds = lower_bounds(task, rows, until=share)
+    bounds = lower_bounds(task, rows if thin is None else Rows.of(task), until=share)
+    cheapest, prices, tolls = bounds.cheapest, bounds.prices, bounds.tolls
+    if thin is not None:
+        cheapest, prices = (None if a is None else a[thin.cells] for a in (cheapest, prices))
+        tolls = None if tolls is None else tolls.of_cells(thin.cells, small.histogram.count)
     proved = _proved(task, left)
     if proved is not None:
         attempts.append({"method": proved.method, "cost": rank(task, proved.partition)[1], "seconds": proved.seconds})
         return replace(proved.grouping, attempts=tuple(attempts))
     long = task.effort.name in ("seconds", "thorough")
     report, near = None, None
-    if bounds.tolls is not None:
+    if tolls is not None:
         began = time.monotonic()
-        filled = flow_start(task, rows, bounds.tolls, None if left is None else began + 0.3 * left)
+        filled = flow_start(small, rows, tolls, None if left is None else began + 0.3 * left)
         if filled is not None:
-            found.append(rows.partition(filled))
+            found.append(whole(filled))
             if told("class program", found[-1], began) < order:
                 group, order, method = filled, rank(task, found[-1]), "class program"
-    common = scarcity(task)
+    common = scarcity(small)
     if task.effort.name != "fast" and common.size:
         began = time.monotonic()
-        led = scarce_start(task, rows, bounds.cheapest, common, None if left is None else began + 0.6 * left)
+        led = scarce_start(small, rows, cheapest, common, None if left is None else began + 0.6 * left)
         if led is not None:
-            found.append(rows.partition(led))
+            found.append(whole(led))
             if told("guided cascade", found[-1], began) < order:
                 group, order, method = led, rank(task, found[-1]), "guided cascade"
-    elif task.effort.name != "fast" and bounds.prices is not None and (left is None or left > 5):
+    elif task.effort.name != "fast" and prices is not None and (left is None or left > 5):
         began = time.monotonic()
         until = None if left is None else began + 0.25 * left
-        led = guided(task, rows, bounds.prices, until)
+        led = guided(small, rows, prices, until)
         if led is not None and not long:
             # No steps to spare for a trial: what the prices led is the better start unless it is clearly dearer.
-            if told("guided cascade", rows.partition(led), began)[1] < CLEARLY * order[1]:
+            if told("guided cascade", whole(led), began)[1] < CLEARLY * order[1]:
                 group = led
         elif led is not None:
-            near = neighbour_graph(rows, task.seed, looks(rows, deadline, steps_of(task)))
-            told("guided cascade", rows.partition(led), began)
+            near = neighbour_graph(rows, task.seed, looks(rows, deadline, steps_of(small)))
+            told("guided cascade", whole(led), began)
             began = time.monotonic()
             tried = []
             for labels in (group, led):
                 if deadline is None:
-                    steps = int(STEPS["thorough"] * TRIAL * task.histogram.rows)
-                    labels, report = search(task, rows, labels, steps=steps, near=near)
+                    steps = int(STEPS["thorough"] * TRIAL * small.histogram.rows)
+                    labels, report = search(small, rows, labels, steps=steps, near=near)
                 else:
                     stop = time.monotonic() + TRIAL * (deadline - began)
-                    labels, report = search(task, rows, labels, deadline=stop, near=near)
-                tried.append((rank(task, rows.partition(labels)), labels))
+                    labels, report = search(small, rows, labels, deadline=stop, near=near)
+                tried.append((rank(task, whole(labels)), labels))
             group = min(tried, key=lambda pair: pair[0])[1]
     if task.effort.name != "fast":
         began = time.monotonic()
         finish = alternate if common.size else search
-        group, report = finish(replace(task, seed=task.seed + 1), rows, group, deadline=deadline, near=near)
-        found.append(rows.partition(group))
+        group, report = finish(replace(small, seed=task.seed + 1), rows, group, deadline=deadline, near=near)
+        found.append(whole(group))
         if told("improve", found[-1], began) < order:
             method = "improve"
     chosen = best(task, rows, *found)

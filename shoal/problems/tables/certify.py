@@ -73,11 +73,15 @@ def good_groups(histogram: Histogram, need: Requirement, cells: np.ndarray, grou
     return of_rows(histogram, need, cells, group, histogram.count[cells], int(group.max(initial=-1)) + 1)
 
 
-def refuse_ceiling(task: Task, partition: Partition, method: str) -> None:
-    """PolicyError when a group would be published above the highest level that its column may take."""
+def refuse_ceiling(task: Task, partition: Partition, method: str, starred: bool = False) -> None:
+    """PolicyError when a group would be published above the highest level that its column may take.
+
+    starred  the last group is a block of rows starred whole, which no level holds back
+    """
     published = task.recoding.publish(task.histogram, partition)
     for j, column in enumerate(task.recoding.columns):
-        above = published.first[:, j] > column.ceiling
+        above = published.first[: -1 if starred else None, j] > column.ceiling
+        above = np.append(above, False) if starred else above
         if column.kind == "levels" and above.any():
             raise PolicyError(
                 f"{method} would publish {int(partition.sizes[above].sum())} rows above level {column.ceiling} of "
@@ -92,26 +96,36 @@ def certified(
     method: str,
     guarantee: Guarantee | None = None,
     details: Mapping[str, Any] | None = None,
+    starred: bool = False,
 ) -> Grouping:
-    """A grouping with its loss in the recoding's unit and the tuple bound turned into that unit.
+    """A grouping with its loss in the recoding's unit and the best bound that the effort allows.
 
-    O(m log m) beside what ``residue`` takes.
+    The tuple bound turned into the recoding's unit, unless one of ``lower_bounds`` proves more.
     """
-    refuse_ceiling(task, partition, method)
+    from shoal.problems.tables.search.bounds import ARGUMENTS, lower_bounds
+    from shoal.problems.tables.search.row_groups import Rows
+
+    refuse_ceiling(task, partition, method, starred)
     facts: dict[str, Any] = {"bound": 0, "argument": "no rows"}
     if task.histogram.cells:
         facts = residue(task.histogram, task.requirement)[1]
     cost = task.recoding.cost(task.histogram, partition)
     argument = ARGUMENT.format(rows=facts["bound"], why=facts["argument"])
+    lower = bound(task, facts["bound"])
+    seconds = task.effort.seconds
+    known = lower_bounds(task, Rows.of(task), until=None if seconds is None else task.started + seconds)
+    if known.best[1] > lower:
+        lower, argument = known.best[1], f"{known.best[0]}: {ARGUMENTS[known.best[0]]}"
     return Grouping(
         partition,
         Certificate(
             cost=cost,
-            lower_bound=tight(bound(task, facts["bound"]), cost, task.recoding.unit, argument),
+            lower_bound=tight(lower, cost, task.recoding.unit, argument),
             unit=task.recoding.unit,
             guarantee=guarantee or Guarantee(),
             bound=argument,
-            details={"fewest_suppressed": facts["bound"], **(details or {})},
+            details={"fewest_suppressed": facts["bound"], "bounds": dict(known.values), **(details or {})},
         ),
         method,
+        starred=starred,
     )

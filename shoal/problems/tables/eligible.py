@@ -11,12 +11,14 @@ KINDS = ("band", "entropy", "recursive", "equal", "ordered", "tuples")  # as num
 
 
 def rules_of(need: Requirement, sizes: tuple[int, ...]):  # type: ignore[no-untyped-def]
-    """The rules of a requirement for the kernels, columns numbered among ``need.sensitive_columns``.
+    """The rules of a requirement for the kernels, columns numbered among ``need.sensitive_columns``; None without any.
 
     sizes  number of codes of every sensitive column of the table
     """
     from shoal.kernels.tables.eligible import Rules
 
+    if not need.rules:
+        return None
     asked = list(need.sensitive_columns)
     measures = [rule.measure for rule in need.rules]
     lengths = [len(m.table) for m in measures]

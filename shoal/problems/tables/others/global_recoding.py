@@ -38,21 +38,27 @@ def global_recoding(task: Task) -> Grouping:
 
     O(m log m) for each node looked at, O(nodes d) for each chain.
     """
-    levels, facts = search(task)
-    partition = Partition.of(np.arange(task.histogram.cells), _label(task, levels), task.histogram.count)
-    return certified(task, partition, "global_recoding", details=facts)
+    levels, block, facts = search(task)
+    label = _label(task, levels)
+    label[block] = task.histogram.cells  # behind every other number
+    partition = Partition.of(np.arange(task.histogram.cells), label, task.histogram.count)
+    return certified(task, partition, "global_recoding", details=facts, starred=bool(block.any()))
 
 
-def published(histogram: Histogram, recoding: Recoding, partition: Partition, levels: Mapping[str, int]) -> Published:
-    """Every group at its column's level, as single-dimensional recoding publishes it."""
+def published(
+    histogram: Histogram, recoding: Recoding, partition: Partition, levels: Mapping[str, int], starred: bool = False
+) -> Published:
+    """Every group at its column's level, as single-dimensional recoding publishes it; a starred block at the top."""
     someone = histogram.quasi[partition.cell[partition.start]]
     first = np.tile(np.array([levels[n] for n in histogram.quasi_names], np.int32), (partition.groups, 1))
-    second = [c.node[first[0, j]][someone[:, j]] for j, c in enumerate(recoding.columns)] if partition.groups else []
+    if starred:
+        first[-1] = [c.levels - 1 for c in recoding.columns]
+    second = [c.node[first[:, j], someone[:, j]] for j, c in enumerate(recoding.columns)] if partition.groups else []
     return Published(first, np.stack(second, axis=1) if second else np.zeros_like(first))
 
 
-def search(task: Task) -> tuple[np.ndarray, dict[str, object]]:
-    """(level of every column, facts for the certificate)."""
+def search(task: Task) -> tuple[np.ndarray, np.ndarray, dict[str, object]]:
+    """(level of every column, cells starred whole bool[m], facts for the certificate)."""
     histogram, recoding = task.histogram, task.recoding
     for name, column in zip(histogram.quasi_names, recoding.columns, strict=True):
         if column.kind != "levels":
@@ -60,9 +66,17 @@ def search(task: Task) -> tuple[np.ndarray, dict[str, object]]:
                 f"global recoding puts every column at one level of a hierarchy, and {name!r} is published as a "
                 f"{column.kind}; give it a hierarchy, or use 'mondrian'"
             )
+    block, top = np.zeros(histogram.cells, bool), np.array([c.ceiling for c in recoding.columns], np.int64)
+    if task.spare and top.size:
+        from shoal.problems.tables.others.outliers import decide
+
+        found = decide(task, LOOKS[task.effort.name], MOST_NODES)
+        facts = _facts(task, found.levels, found.cost, found.bound, found.looked_at)
+        facts["suppressed_rows"] = int(histogram.count[found.block].sum())
+        facts["max_suppressed_rows"] = task.spare
+        return found.levels, found.block, facts
     looks = _Looks(task)
     cost = _costs(task)
-    top = np.array([c.ceiling for c in recoding.columns], np.int64)
     if not looks.eligible(top):
         raise InfeasibleError(
             "even at the highest levels allowed some groups do not meet the privacy models; allow higher levels for "
@@ -77,14 +91,23 @@ def search(task: Task) -> tuple[np.ndarray, dict[str, object]]:
     else:
         best, bound = _descend(looks, cost, top), 0.0
     total = float(sum(cost[j][h] for j, h in enumerate(best)))
+    return best, block, _facts(task, best, total, bound, looks.made)
+
+
+def _facts(task: Task, levels: np.ndarray, total: float, bound: float, looked_at: int) -> dict[str, object]:
+    """What the certificate says of a choice of levels; "proved" stands there only where no choice can lose less."""
+    rows = task.histogram.rows
+    optimal = bound >= total
     facts: dict[str, object] = {
-        "levels": {n: int(h) for n, h in zip(histogram.quasi_names, best, strict=True)},
-        "uniform_cost": _in_unit(task.recoding, total, histogram.rows),
-        "uniform_bound": _in_unit(task.recoding, min(bound, total), histogram.rows),
-        "uniform_optimal": bound >= total,
-        "nodes_looked_at": looks.made,
+        "levels": {n: int(h) for n, h in zip(task.histogram.quasi_names, levels, strict=True)},
+        "uniform_cost": _in_unit(task.recoding, total, rows),
+        "uniform_bound": _in_unit(task.recoding, min(bound, total), rows),
+        "uniform_optimal": optimal,
+        "nodes_looked_at": looked_at,
     }
-    return best, facts
+    if optimal:
+        facts["proved"] = "optimal among full-domain recodings"
+    return facts
 
 
 def _in_unit(recoding: Recoding, total: float, rows: int) -> float:

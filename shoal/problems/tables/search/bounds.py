@@ -26,7 +26,8 @@ PACE = 1e8  # cells a core looks at in a second, at most
 HOPELESS = 1e13  # cells times nodes beyond which no sweep is begun
 PAIRS = {"fast": 4e9, "balanced": 8e9, "thorough": 4e10}  # pairs of cells times columns for the bound by neighbours
 ROUNDS = {"fast": 0, "balanced": 3, "thorough": 8}  # raises of the prices
-SMALL = 60_000  # pairs of cell and node up to which the linear program is solved
+SMALL = {"fast": 10_000, "balanced": 60_000, "thorough": 60_000}  # pairs of cell and node for the linear program
+SOLVE = {"fast": 3.0, "balanced": 20.0, "thorough": 120.0}  # seconds it may take, many times what such tables need
 ARGUMENTS = {
     "nothing": "no loss is below 0",
     "tuples": "suppressed tuples: each has at least one star",
@@ -66,7 +67,7 @@ def lower_bounds(task: Task, rows: Rows, *, until: float | None = None) -> Bound
     """
     began = time.monotonic()
     out = Bounds()
-    if not task.histogram.cells:
+    if not task.histogram.cells or not task.recoding.columns:
         return out
     if task.effort.name == "fast":
         until = began + 0.4
@@ -92,8 +93,10 @@ def lower_bounds(task: Task, rows: Rows, *, until: float | None = None) -> Bound
                     int(task.histogram.count[first > p + 0.5].sum()) for p in range(1, len(task.recoding.columns))
                 )
                 out.values["combined"] = int(tuples) + beyond
-            if lattice.nodes * task.histogram.cells <= SMALL:
-                prices = sweeper.program()
+            if lattice.nodes * task.histogram.cells <= SMALL[effort]:
+                named = task.effort.seconds is None  # then a seed gives the same again, so the clock is far away
+                left = SOLVE[task.effort.name] if named or until is None else until - time.monotonic()
+                prices = sweeper.program(left)
                 fixed = None if prices is None else sweeper.feasible(prices, until)
                 if fixed is not None:
                     out.values["linear program"] = total(task, fixed)
@@ -231,8 +234,8 @@ class Sweeper:
         short = max(0.0, -float(slack.min())) / self.group
         return price - short - 1e-12
 
-    def program(self) -> np.ndarray | None:
-        """Optimal prices by linear programming (HiGHS); None when it fails.
+    def program(self, seconds: float) -> np.ndarray | None:
+        """Optimal prices by linear programming (HiGHS); None when it fails or takes longer.
 
         Largest sum of prices so that in every class K t + sum of z <= K c and price <= t + z, z >= 0: which says that
         the K largest prices sum to at most K c.  One z per cell, or per sensitive value when groups need K values.
@@ -275,14 +278,14 @@ class Sweeper:
                     limit.append(0.0)
                 column = t + 1 + names.size
                 cost_of += [-1.0] + [0.0] * names.size
-        if column > 4 * SMALL:
+        if column > 4 * max(SMALL.values()):
             return None
         objective = np.zeros(column)
         objective[:m] = -h.count
         matrix = csr_array((val, (row, col)), shape=(len(limit), column))
         below = np.array([-np.inf] * m + [-np.inf if c < 0 else 0.0 for c in cost_of])
         limits = Limits(matrix, np.full(len(limit), -np.inf), np.array(limit))
-        found = solve(objective, limits, below, np.full(column, np.inf), whole=False)
+        found = solve(objective, limits, below, np.full(column, np.inf), whole=False, seconds=seconds)
         return found.x[:m] if found.finished and found.x is not None else None
 
 

@@ -21,6 +21,7 @@ from shoal.problems.tables.eligible import rules_of
 from shoal.problems.tables.papers.three_phase import residues
 from shoal.problems.tables.search.certified import certify
 from shoal.problems.tables.search.lattice import ENUMERATED, Lattice
+from shoal.problems.tables.search.quotas import by_quotas
 from shoal.problems.tables.search.row_groups import Rows
 
 BATCH = 256
@@ -44,6 +45,9 @@ def start(task: Task, rows: Rows) -> np.ndarray:
         return np.zeros(0, np.int64)
     cell, group, count = walk(task)
     found = rows.place(rows.cut(rows.spread(cell, group, count)))
+    small = by_quotas(task, rows)
+    if small is not None:
+        found = min((found, rows.place(small)), key=lambda labels: rank(task, rows.partition(labels)))
     easier = task.requirement.stand_in if task.requirement.rules else None
     if easier is None or shortfall(task.histogram, easier) is not None:
         return found

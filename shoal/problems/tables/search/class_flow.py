@@ -48,7 +48,7 @@ def flow_start(task: Task, rows: Rows, tolls: Tolls, until: float | None = None)
 
     Named efforts count rounds; with ``until`` (time.monotonic) no round begins that might pass it.
     """
-    if rows.frequency.size != 1:
+    if rows.frequency.size != 1 or not tolls.program.plain:
         return None
     effort = "thorough" if task.effort.name == "seconds" else task.effort.name
     until = until if task.effort.name == "seconds" else None

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from shoal.kernels.tables.tolls import Arcs
+from shoal.model.privacy.base import CLOSE
 from shoal.model.task import Task
 from shoal.problems.tables.search.lattice import Lattice
 
@@ -27,6 +29,53 @@ FIRST_STEP, LAST_STEP = 0.3, 1e-4
 TEMPER = -0.3  # tolls of a class of r rows move in proportion to r to this power
 
 
+class Chain(NamedTuple):
+    """The lattice of the levels kept, and whether they are all."""
+
+    lattice: Lattice
+    whole: bool
+
+
+class Shares(NamedTuple):
+    """What a model asks of the shares in a class of N rows, n of them of each value of a column.
+
+    For any z of at least 0 the sum of z (l n - weight N) is at most top N times the largest z.
+    Frequency: weights 1, top 0.  A largest share for each value: l the rows of the table, weights those shares of them.
+    t-closeness, equal distance: weights the rows of the values in the table, top t times all rows, for the rows of any
+    set of values exceed their share by at most t N.
+    """
+
+    column: int
+    l: int
+    weight: np.ndarray
+    top: int = 0
+
+    @property
+    def even(self) -> bool:
+        """Whether it is diversity by frequency."""
+        return self.top == 0 and bool((self.weight == 1).all())
+
+
+def shares_of(task: Task) -> Shares | None:
+    """The shares asked of one sensitive column: t-closeness before frequency before ceilings; None where none are."""
+    need, rows = task.requirement, task.histogram.rows
+    close = [rule for rule in need.rules if rule.measure.kind == "equal"]
+    if close:
+        rule = min(close, key=lambda rule: rule.measure.number)
+        top = int(np.ceil((rule.measure.number + 2 * CLOSE) * rows))
+        return Shares(rule.columns[0], rows, np.array(rule.table, np.int64), top) if top < rows else None
+    j = max(need.sensitive_columns, key=lambda j: need.frequency[j], default=None)
+    if j is not None and need.frequency[j] > 1:
+        return Shares(j, need.frequency[j], np.ones(max(task.histogram.sensitive_sizes[j], 1), np.int64))
+    for rule in need.rules:
+        if rule.measure.kind == "band":
+            most = np.array(rule.measure.table, float).reshape(-1, 2)[:, 1]
+            weight = np.ceil(np.minimum(most + 2 * CLOSE, 1.0) * rows).astype(np.int64)
+            if (weight < rows).any():
+                return Shares(rule.columns[0], rows, weight)
+    return None
+
+
 @dataclass(frozen=True, eq=False)
 class Program:
     """Classes that rows may be published as, each with the sensitive values of its rows.
@@ -34,11 +83,13 @@ class Program:
     arcs   what the kernels need
     owner  int64[p] class of each pair (class, value), rising
     loss   float64[v] what a row of each class loses
+    plain  whether it is diversity by frequency on all levels, which a flow can fill
     """
 
     arcs: Arcs
     owner: np.ndarray
     loss: np.ndarray
+    plain: bool = True
 
     @property
     def widest(self) -> np.ndarray:
@@ -54,8 +105,9 @@ class Program:
 
     def reduced(self, toll: np.ndarray) -> np.ndarray:
         """What a row of each pair pays with its tolls, int64[p] in whole units."""
-        first, l = self.arcs.first, self.arcs.l
-        return self.arcs.cost[self.owner] + l * toll - np.add.reduceat(toll, first[:-1])[self.owner]
+        arcs, first = self.arcs, self.arcs.first[:-1]
+        refund = np.add.reduceat(arcs.weight * toll, first) + arcs.top * np.maximum.reduceat(toll, first)
+        return arcs.cost[self.owner] + arcs.l * toll - refund[self.owner]
 
     def bound(self, toll: np.ndarray) -> int:
         """What the tolls prove, in whole units: int64[p] at least 0 and at most ``arcs.most`` are valid, whatever they
@@ -74,8 +126,9 @@ class Program:
             first=np.searchsorted(owner, np.arange(int(kept.sum()) + 1)),
             cost=arcs.cost[kept],
             scale=arcs.scale[kept],
+            weight=arcs.weight[pairs],
         )
-        return Program(small, owner, self.loss[kept]), pairs
+        return Program(small, owner, self.loss[kept], self.plain), pairs
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +140,15 @@ class Tolls:
     proved: int
     share: np.ndarray
 
+    def of_cells(self, cells: np.ndarray, count: np.ndarray) -> Tolls:
+        """The same tolls for some of the cells, int64[m'], with other numbers of rows; what they prove is left out."""
+        arcs, size = self.program.arcs, np.diff(self.program.arcs.start)
+        kept = np.zeros(size.size, bool)
+        kept[cells] = True
+        start = np.concatenate([[0], np.cumsum(size[cells])])
+        few = arcs._replace(start=start, pair=arcs.pair[np.repeat(kept, size)], count=count)
+        return replace(self, program=replace(self.program, arcs=few), proved=0)
+
     def value(self, task: Task) -> float:
         """The bound in the recoding's unit, rounded down; an int, rounded up, where every loss is a whole number."""
         if task.recoding.unit == "stars":
@@ -96,17 +158,36 @@ class Tolls:
 
 
 def column(task: Task) -> int | None:
-    """The sensitive column whose diversity by frequency asks most, None where none does or the program is too large."""
-    need, recoding = task.requirement, task.recoding
-    j = max(need.sensitive_columns, key=lambda j: need.frequency[j], default=None)
-    if j is None or need.frequency[j] < 2 or any(c.kind != "levels" for c in recoding.columns):
+    """The sensitive column whose shares are asked, None where none is or even coarse lattices are too large."""
+    if any(c.kind != "levels" for c in task.recoding.columns) or not task.histogram.cells:
         return None
-    return j if 0 < looked_at(task) <= LARGEST else None
+    asked = shares_of(task)
+    if asked is None:
+        return None
+    lattice, cells = Lattice.of(task.recoding), task.histogram.cells
+    if lattice.nodes * cells <= LARGEST:
+        return asked.column
+    coarse = task.effort.name != "fast" and (2.0 ** len(lattice.up)) * cells <= LARGEST
+    return asked.column if coarse else None
 
 
-def looked_at(task: Task) -> float:
-    """Pairs of cell and lattice node."""
-    return Lattice.of(task.recoding).nodes * task.histogram.cells
+def chain(task: Task) -> Chain:
+    """The levels that the program has: all, or where that is too large those whose absence weakens the bound least."""
+    lattice, cells = Lattice.of(task.recoding), task.histogram.cells
+    kept = [list(range(h)) for h in lattice.heights]
+    means = lattice.mean_loss(task)
+    while float(np.prod([float(len(k)) for k in kept])) * cells > LARGEST:
+        _, j, x = min(
+            ((means[j][k[x] + 1] - means[j][k[x - 1] + 1 if x else 0]) / np.log(len(k) / (len(k) - 1)), j, x)
+            for j, k in enumerate(kept)
+            for x in range(len(k) - 1)
+        )
+        del kept[j][x]
+    up = tuple(u[k] for u, k in zip(lattice.up, kept, strict=True))
+    loss = tuple(
+        lost[[0, *(x + 1 for x in k[:-1])]] for lost, k in zip(lattice.loss, kept, strict=True)
+    )  # a class stands for those of the levels left out below it, and loses what the lowest of them does
+    return Chain(Lattice(up, loss), all(len(k) == h for k, h in zip(kept, lattice.heights, strict=True)))
 
 
 def build(task: Task, j: int) -> Program:
@@ -114,14 +195,17 @@ def build(task: Task, j: int) -> Program:
 
     O(nodes * cells * log(cells)).
     """
-    h, lattice, l = task.histogram, Lattice.of(task.recoding), task.requirement.frequency[j]
+    h, asked = task.histogram, shares_of(task)
+    assert asked is not None
+    lattice, whole_lattice = chain(task)
     kind, someone = h.types
-    value = np.unique(h.sensitive[:, j], return_inverse=True)[1].reshape(-1).astype(np.int64)
-    values = int(value.max()) + 1
+    names, value = np.unique(h.sensitive[:, j], return_inverse=True)
+    value, weight = value.reshape(-1).astype(np.int64), asked.weight[names]
+    values = names.size
     code, rows = h.quasi[someone], np.bincount(kind, weights=h.count).astype(np.int64)
     stride = np.append(np.cumprod(np.array(lattice.heights[:0:-1], np.int64))[::-1], 1)
     sizes = np.empty((int(lattice.nodes), someone.size), np.int32)
-    cells, pairs, owners, losses = [], [], [], []
+    cells, pairs, owners, losses, valued = [], [], [], [], []
     classes = known = 0
     for v, levels in enumerate(np.ndindex(*lattice.heights)):
         key = np.zeros(someone.size, np.int64)
@@ -137,10 +221,13 @@ def build(task: Task, j: int) -> Program:
         inside = np.flatnonzero(new[kind])
         pair, at = np.unique(key[kind[inside]] * values + value[inside], return_inverse=True)
         name, held = np.unique(pair // values, return_counts=True)
-        good = held >= l
+        valued.append(pair % values)
+        reach = np.bincount(np.repeat(np.arange(name.size), held), weights=weight[pair % values], minlength=name.size)
+        good = reach + asked.top >= asked.l
         use = np.repeat(good, held)
         cells.append(inside[use[at.reshape(-1)]])
         pairs.append((np.cumsum(use) - 1 + known)[at.reshape(-1)][use[at.reshape(-1)]].astype(np.int32))
+        valued[-1] = valued[-1][use]
         owners.append(np.repeat(np.arange(int(good.sum())) + classes, held[good]))
         lost_here = np.zeros(int(key.max()) + 1)
         lost_here[key] = loss
@@ -152,10 +239,10 @@ def build(task: Task, j: int) -> Program:
     pair = np.concatenate(pairs)[np.argsort(cell, kind="stable")]
     size = np.bincount(owner[np.concatenate(pairs)], weights=h.count[cell], minlength=classes)
     whole = np.where(lost == np.rint(lost), lost * UNIT, lost * UNIT * (1 - 1e-12))
-    most = min(2**60 // (h.rows * max(values, l)), 2**40)
+    most = min(2**60 // (h.rows * max(int(weight.sum()) + asked.top, asked.l)), 2**40)
     arcs = Arcs(start, pair, h.count, np.searchsorted(owner, np.arange(classes + 1)), np.floor(whole).astype(np.int64),
-                size**TEMPER, l, most)  # fmt: skip
-    return Program(arcs, owner, lost)
+                size**TEMPER, asked.l, weight[np.concatenate(valued)], asked.top, most)  # fmt: skip
+    return Program(arcs, owner, lost, whole_lattice and asked.even)
 
 
 def price(task: Task, *, until: float | None = None) -> Tolls | None:
@@ -164,7 +251,10 @@ def price(task: Task, *, until: float | None = None) -> Tolls | None:
     Named efforts count passes, so that a seed gives the same again; with ``until`` (time.monotonic) the clock decides.
     """
     j, by_name = column(task), task.effort.seconds is None
-    if j is None or (not by_name and until is not None and time.monotonic() + BUILD * looked_at(task) > until):
+    if j is None:
+        return None
+    building = BUILD * chain(task).lattice.nodes * task.histogram.cells
+    if not by_name and until is not None and time.monotonic() + building > until:
         return None
     program = build(task, j)
     if not np.diff(program.arcs.start).all():  # a ceiling leaves rows without any class

@@ -8,7 +8,8 @@ from functools import cached_property
 import numpy as np
 
 from shoal.kernels.tables.eligible import Rules
-from shoal.kernels.tables.neighborhood import Slots, insert, prices
+from shoal.kernels.tables.insertion import Hosts, insert
+from shoal.kernels.tables.neighborhood import Slots, prices
 from shoal.model.histogram import Histogram, mixed_radix
 from shoal.model.partition import Partition
 from shoal.model.privacy import Requirement
@@ -26,7 +27,7 @@ class Rows:
     cell      int64[n]     cell of each row, rising
     leaf      int64[m, t]  slots of each cell
     frequency, distinct    int64[s], of the s sensitive columns of which anything is asked
-    rules     the models that these do not say, for the kernels
+    rules     the models that these do not say, for the kernels; None without any
     sensitive int32[m, s]  codes of each cell in them
     """
 
@@ -39,7 +40,7 @@ class Rows:
     slots: Slots
     leaf: np.ndarray
     need: Requirement
-    rules: Rules
+    rules: Rules | None
 
     @classmethod
     def of(cls, task: Task) -> Rows:
@@ -208,10 +209,10 @@ class Rows:
             begin, candidate = self._near(waiting, member[start], state, size)
             sensitive = np.ascontiguousarray(self.sensitive[self.cell]) if self.frequency.size else self.sensitive[:0]
             head = member[start].copy()
-            order = np.lexsort((size, *state.T, prices(self.slots, state)))
+            hosts = Hosts(head, following, size, state, np.lexsort((size, *state.T, prices(self.slots, state))))
             while waiting.size:
-                done = insert(self.slots, self.leaf, self.cell, sensitive, self.frequency, self.rules, head, following,
-                              size, state, order, waiting, begin, candidate)  # fmt: skip
+                done = insert(self.slots, self.leaf, self.cell, sensitive, self.frequency, self.rules, hosts, waiting,
+                              begin, candidate)  # fmt: skip
                 if begin.size == 0 or done.all():
                     waiting = waiting[~done]
                     break

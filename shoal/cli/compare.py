@@ -1,0 +1,56 @@
+"""``shoal compare``: releases of one table side by side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from shoal.cli.app import app
+from shoal.cli.common import answer, listed, pairs, working
+
+
+@app.command()
+def compare(
+    table: Path = typer.Argument(help="The original: CSV (also .gz), Parquet or Excel file."),
+    releases: list[Path] = typer.Argument(help="Releases of it, of shoal, ARX, sdcMicro, anonypy or others."),
+    quasi: str = typer.Option(..., "--quasi", help="Quasi-identifiers, separated by commas."),
+    sensitive: str | None = typer.Option(None, "--sensitive", help="Sensitive columns, separated by commas."),
+    hierarchy: list[str] = typer.Option([], "--hierarchy", help="column=file.csv, to read its labels; repeatable."),
+    target: str | None = typer.Option(None, "--target", help="Column that a classifier learns (first sensitive one)."),
+    held_out: Path | None = typer.Option(None, "--held-out", help="Rows no release was made from, to judge it on."),
+    separator: str | None = typer.Option(None, "--separator", help="Field separator of every CSV."),
+    seed: int = typer.Option(0, "--seed", help="Of the random queries."),
+    as_json: bool = typer.Option(False, "--json", help="Print one JSON object and nothing else."),
+) -> None:
+    """Hold releases against their original: privacy under three readings, loss, and what can be computed from them."""
+    from shoal.errors import InputError
+    from shoal.utility.compare import compare as held
+
+    for path in (table, *releases, *([held_out] if held_out else [])):
+        if not path.is_file():
+            raise InputError(f"there is no file {str(path)!r} to read")
+    names = [path.name for path in releases]
+    if len(set(names)) < len(names):
+        names = [str(path) for path in releases]
+    with working("comparing"):
+        found = held(
+            table, dict(zip(names, releases, strict=True)), quasi_identifiers=listed(quasi) or [],
+            sensitive=listed(sensitive) or [], hierarchies=pairs(hierarchy, "--hierarchy") or None, target=target,
+            held_out=held_out, separator=separator, seed=seed,
+        )  # fmt: skip
+    answer(found.as_dict(), _lines(found), as_json)
+
+
+def _lines(found: Any) -> list[str]:
+    from shoal.model.cards import number
+
+    table = found.table
+    width = max(len(name) for name in table.columns)
+    lines = [
+        f"{column:<{width}}  " + "  ".join(f"{number(v):>16}" for v in table[column].to_list())
+        for column in table.columns
+        if table[column].null_count() < table.height
+    ]
+    return [*lines, *(f"note: {note}" for note in found.notes)]

@@ -1,0 +1,183 @@
+"""The judge of regions: areas and their regions as they stand on disk, weighed and walked through again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from shoal.errors import VerificationError
+from shoal.judge.crosswalk import Stated, group_sizes, number_of, one_row_each, part, same, spelled, whole
+from shoal.judge.finding import RECOMPUTED, STATED, Finding
+
+NOWHERE = "*"
+
+
+def judge_regions(
+    frame: pl.DataFrame,
+    stated: Stated,
+    form: str,
+    source: pl.DataFrame | None = None,
+    pairs: pl.DataFrame | None = None,
+) -> list[Finding]:
+    """A row per area: its region ("*" for none), the region's weight and areas.
+
+    source  column "area" and the columns named in the certificate: weights, boundary, sensitive counts, ...
+    pairs   neighbors, a row per pair, the names of two areas in the first two columns
+
+    Raises VerificationError for a file that is no such table.  O(n + m) for n areas and m pairs, but for sorting.
+    """
+    asked = stated.parameters
+    areas, region = spelled(part(frame, "area"), form), spelled(part(frame, "region"), form)
+    names, least = list(asked["weight"]), [int(x) for x in asked["k"]]
+    columns = ["region_weight", *(f"region_{name}" for name in names[1:])]
+    inside = np.array([r != NOWHERE for r in region], bool)
+    held = frame.filter(pl.Series(inside))
+    code: dict[Any, int] = {}
+    label = np.array(
+        [code.setdefault(r, len(code)) for r, inner in zip(region, inside, strict=True) if inner], np.int64
+    )
+    sizes = np.bincount(label, minlength=len(code)).tolist()
+    found = [one_row_each(areas, stated.facts, "area")]
+    if not code or any(r is None for r in region):
+        return [*found, Finding("regions", False, "the file has no region, or an area without a word of its own")]
+    told = {name: _one_each(label, whole(held, name)) for name in ("region_areas", *columns)}
+    if any(values is None for values in told.values()):
+        return [*found, Finding("regions", False, "a region has two weights or two numbers of areas")]
+    weights: dict[str, list[int]] = {name: values for name, values in told.items() if values is not None}
+    found.append(Finding("areas", sizes == weights["region_areas"], "as many as stated at each region"
+                 if sizes == weights["region_areas"] else "a region has more or fewer areas than stated"))  # fmt: skip
+    for name, k in zip(columns[1:], least[1:], strict=True):
+        under = sum(w < k for w in weights[name])
+        found.append(Finding(f"k of {name}", not under, f"{under} regions are below {k}"))
+    found += group_sizes(dict(enumerate(weights["region_weight"])), stated.facts, least[0])
+    out = int((~inside).sum())
+    found.append(
+        Finding("left out", out == number_of(stated.facts, "left_out"), f"{out} areas are in no region, as certified")
+    )
+    found.append(_cost(stated, weights["region_weight"], len(label)))
+    if source is None or pairs is None:
+        return [
+            *found,
+            Finding("connected", True, "the areas and their neighbors would tell", STATED),
+            _bound(stated, 0),
+        ]
+    return [*found, *_walked([str(a) for a in areas], region, code, weights, columns, stated, source, pairs)]
+
+
+def _one_each(label: np.ndarray, values: Sequence[int]) -> list[int] | None:
+    """The value of each region, None where one has two."""
+    known: dict[int, int] = {}
+    if any(known.setdefault(g, v) != v for g, v in zip(label.tolist(), values, strict=True)):
+        return None
+    return [known[g] for g in range(len(known))]
+
+
+def _cost(stated: Stated, weights: Sequence[int], areas: int) -> Finding:
+    objective = stated.parameters.get("objective")
+    plain = not any(stated.parameters.get(n) for n in ("fixed", "soft_boundary"))
+    paid: int | None = None
+    if objective == "max":
+        paid = max(weights)
+    elif objective == "sumsq":
+        paid = sum(w * w for w in weights)
+    elif objective == "count" and plain:
+        paid = areas - len(weights)
+    if paid is None:
+        return Finding("cost", True, f"{stated.cost:,} {stated.unit}, by a measure not repeated here", STATED)
+    return Finding("cost", same(paid, stated.cost), f"{paid:,} {stated.unit}, {stated.cost:,} certified")
+
+
+def _bound(stated: Stated, heaviest: int) -> Finding:
+    if heaviest and stated.parameters.get("objective") == "max" and stated.lower_bound <= heaviest:
+        text = f"no heaviest region is below {heaviest:,}; {stated.lower_bound:,} certified"
+        return Finding("bound", True, text, RECOMPUTED)
+    return Finding("bound", True, f"{stated.lower_bound:,} certified, by an argument not repeated here", STATED)
+
+
+def _walked(
+    areas: list[str], region: Sequence[Any], code: Mapping[Any, int], told: Mapping[str, list[int]],
+    columns: Sequence[str], stated: Stated, source: pl.DataFrame, pairs: pl.DataFrame,
+) -> list[Finding]:  # fmt: skip
+    """What only the areas and their neighbors tell: cover, sums, connection, and whatever else was asked for."""
+    asked, m = stated.parameters, len(code)
+    place = {name: i for i, name in enumerate(part(source, "area").cast(pl.String).to_list())}
+    absent, foreign = len(set(place) - set(areas)), len(set(areas) - set(place))
+    if absent or foreign or len(set(areas)) < len(areas):
+        text = f"{absent} areas are in no row, {foreign} rows name none of them"
+        return [Finding("cover", False, text)]
+    label = np.full(len(place), -1, np.int64)
+    for name, r in zip(areas, region, strict=True):
+        label[place[name]] = code.get(r, -1)
+    held = label >= 0
+    found = [Finding("cover", True, "every area has its row, and no other")]
+    heaviest = 0
+    for column, name in zip(columns, asked["weight"], strict=True):
+        own = np.array(whole(source, name), np.int64)
+        sums = _summed(label, own, m)
+        wrong = sum(a != b for a, b in zip(sums.tolist(), told[column], strict=True))
+        text = (
+            f"{wrong} regions weigh another sum than stated" if wrong else "every region's areas add up to its weight"
+        )
+        found.append(Finding(f"weight {name}", not wrong, text))
+        heaviest = heaviest or max(int(asked["k"][0]), int(own[held].max(initial=0)))
+    found.append(_connected(label, place, pairs, asked.get("joined") or []))
+    for what, mixed in (("boundary", True), ("fixed", False), ("apart", None)):
+        if asked.get(what) is not None:
+            found.append(_kept(what, mixed, label, part(source, asked[what]).cast(pl.String).to_list()))
+    if asked.get("sensitive") and asked["l"] > 1:
+        counts = np.stack([_summed(label, np.array(whole(source, n), np.int64), m) for n in asked["sensitive"]], axis=1)
+        over = int((counts.max(axis=1) * asked["l"] > counts.sum(axis=1)).sum())
+        found.append(Finding("l", not over, f"{over} regions hold a value in more than 1/{asked['l']} of the records"))
+    for name, most in dict(asked.get("at_most") or {}).items():
+        counted = name == "areas" and name not in source.columns
+        own = np.ones(len(label), np.int64) if counted else np.array(whole(source, name), np.int64)
+        several = _summed(label, np.ones(len(label), np.int64), m) > 1
+        over = int((_summed(label, own, m)[several] > most).sum()) if not asked.get("fixed") else 0
+        found.append(Finding(f"at most {name}", not over, f"{over} regions of several areas are above {most}"))
+    return [*found, _bound(stated, heaviest)]
+
+
+def _summed(label: np.ndarray, values: np.ndarray, m: int) -> np.ndarray:
+    sums = np.zeros(m, np.int64)
+    np.add.at(sums, label[label >= 0], values[label >= 0])
+    return sums
+
+
+def _connected(label: np.ndarray, place: Mapping[str, int], pairs: pl.DataFrame, joined: Sequence[Any]) -> Finding:
+    """Whether every region hangs together by pairs of neighbors within it."""
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
+
+    first, second = (pairs.to_series(i).cast(pl.String).to_list() for i in (0, 1))
+    try:
+        ends = np.array(
+            [(place[a], place[b]) for a, b in [*zip(first, second, strict=True), *((x[0], x[1]) for x in joined)]],
+            np.int64,
+        ).reshape(-1, 2)
+    except KeyError:
+        raise VerificationError("a pair of neighbors names an area that is none") from None
+    ends = ends[(label[ends[:, 0]] == label[ends[:, 1]]) & (label[ends[:, 0]] >= 0)]
+    n = len(label)
+    links = coo_matrix((np.ones(len(ends), np.int8), (ends[:, 0], ends[:, 1])), shape=(n, n))
+    piece = connected_components(links, directed=False)[1]
+    held = label >= 0
+    pieces = len({*zip(label[held].tolist(), piece[held].tolist(), strict=True)})
+    apart = pieces - len(np.unique(label[held]))
+    said = f"regions are in {apart} pieces too many" if apart else "every region hangs together"
+    return Finding("connected", not apart, said)
+
+
+def _kept(what: str, mixed: bool | None, label: np.ndarray, values: Sequence[Any]) -> Finding:
+    """A boundary that no region crosses (True), areas that stay together (False), or apart (None)."""
+    both = [(g, v) for g, v in zip(label.tolist(), values, strict=True) if g >= 0 and (mixed or v not in (None, ""))]
+    if mixed:
+        wrong = len(set(both)) - len({g for g, _ in both})
+        return Finding(what, not wrong, f"{wrong} crossings of a boundary" if wrong else "no region crosses it")
+    if mixed is None:
+        wrong = len(both) - len(set(both))
+        return Finding(what, not wrong, f"{wrong} areas share a region that should not")
+    wrong = len(set(both)) - len({v for _, v in both})
+    return Finding(what, not wrong, f"{wrong} sets of areas that belong together are torn")

@@ -1,0 +1,271 @@
+"""The judge of crosswalks: values and their groups as they stand on disk, counted again by code of its own.
+
+Every function looks at a table as it was read back and at what its certificate states; with the source, whatever is a
+sum over records is added up again.  A crosswalk's values are the published names of groups, never a message's.
+"""
+
+from __future__ import annotations
+
+import datetime
+import io
+import itertools
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from shoal.errors import VerificationError
+from shoal.judge.finding import CONSISTENT, RECOMPUTED, STATED, Finding
+from shoal.judge.multiset import canonical
+
+SMALL = 300  # so many different values at most, the best cut is found again by trying every one
+
+
+class Stated(NamedTuple):
+    """What a certificate file says of a crosswalk.
+
+    parameters   what was asked for: columns, k, objective, ...
+    facts        rows, groups, smallest and largest group, records
+    cost, lower_bound, unit   as certified
+    """
+
+    parameters: Mapping[str, Any]
+    facts: Mapping[str, Any]
+    cost: float
+    lower_bound: float
+    unit: str
+
+
+def spelled(column: pl.Series, form: str) -> list[str | None]:
+    """Values as the file's form shows them: in a CSV as text, elsewhere without what a type adds."""
+    if form == "csv" and column.dtype != pl.String:
+        if column.dtype == pl.Duration:
+            column = column.dt.to_string("iso")
+        both = pl.DataFrame([column.alias("v"), pl.Series("n", range(len(column)))])
+        column = pl.read_csv(io.BytesIO(both.write_csv().encode()), infer_schema=False)["v"] if len(column) else column
+    return canonical(column, form).to_list()
+
+
+def whole(frame: pl.DataFrame, name: str) -> list[int]:
+    """A column of whole numbers of any length; VerificationError where one is none."""
+    found = []
+    for value in part(frame, name).to_list():
+        try:
+            exact = Fraction(value.strip() if isinstance(value, str) else value)
+            if exact.denominator != 1:
+                raise ValueError
+        except (TypeError, ValueError, OverflowError, ZeroDivisionError):
+            raise VerificationError(f"column {name!r} of the file holds something that is no whole number") from None
+        found.append(exact.numerator)
+    return found
+
+
+def part(frame: pl.DataFrame, name: str) -> pl.Series:
+    """A column; VerificationError without it."""
+    if name not in frame.columns:
+        raise VerificationError(f"the file has no column {name!r}")
+    return frame[name]
+
+
+def same(a: float, b: float) -> bool:
+    """Equal, or apart by no more than sums of floats are."""
+    if isinstance(a, int) and isinstance(b, int):
+        return a == b
+    return math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-9)
+
+
+def number_of(stated: Mapping[str, Any], name: str) -> int:
+    """A whole number of the certificate file; VerificationError where it is none."""
+    value = stated.get(name)
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise VerificationError(f"the certificate file states no whole number for {name!r}")
+    return value
+
+
+def one_row_each(named: Sequence[Any], stated: Mapping[str, Any], what: str) -> Finding:
+    """Nothing stands in two rows, and there are as many rows as certified."""
+    rows = number_of(stated, "rows")
+    twice = len(named) - len(set(named))
+    if twice:
+        return Finding("one row each", False, f"{twice} rows name a {what} that another row names too")
+    return Finding("one row each", len(named) == rows, f"{len(named)} rows, {rows} certified")
+
+
+def group_sizes(groups: Mapping[Any, int], stated: Mapping[str, Any], k: int) -> list[Finding]:
+    """Every group is large enough, and their number and extremes are as certified."""
+    sizes = list(groups.values())
+    if not sizes:
+        return [Finding("k", False, "the file has no group")]
+    under = sum(size < k for size in sizes)
+    expected = tuple(number_of(stated, n) for n in ("groups", "smallest_group", "largest_group"))
+    found = (len(sizes), min(sizes), max(sizes))
+    text = f"{found[0]} groups of {found[1]} to {found[2]}"
+    return [
+        Finding("k", not under, f"{under} groups are below k = {k}" if under else f"no group is below k = {k}"),
+        Finding("groups", found == expected, f"{text}; {expected[0]} of {expected[1]} to {expected[2]} certified"),
+    ]
+
+
+def judge_groups(
+    kind: str, frame: pl.DataFrame, stated: Stated, form: str, source: pl.DataFrame | None = None
+) -> list[Finding]:
+    """Labels or intervals: a row per value, its group, the group's name and its records.
+
+    source  the table whose column was grouped; with it, every group is counted again
+
+    Raises VerificationError for a file that is no such table.  O(n log n) for n values.
+    """
+    asked = stated.parameters
+    k = number_of(asked, "k")
+    values = spelled(part(frame, "value"), form)
+    group, count = whole(frame, "group"), whole(frame, "group_count")
+    name = spelled(part(frame, "group_label"), form)
+    sizes: dict[int, int] = {}
+    names: dict[int, str | None] = {}
+    mixed = 0
+    for g, n, text in zip(group, count, name, strict=True):
+        mixed += sizes.setdefault(g, n) != n or names.setdefault(g, text) != text
+    clear = not mixed and len(set(names.values())) == len(names)
+    found = [
+        one_row_each(values, stated.facts, "value"),
+        Finding("names", clear, "each group has one name and one count" if clear else "a group has two, or shares one"),
+        *group_sizes(sizes, stated.facts, k),
+    ]
+    total, records = sum(sizes.values()), number_of(stated.facts, "records")
+    found.append(Finding("records", total == records, f"{total} records in all groups, {records} certified"))
+    keys = None
+    if kind == "intervals":
+        keys, reading = _in_order(values)
+        order = sorted(range(len(keys)), key=keys.__getitem__)
+        runs = 1 + sum(group[a] != group[b] for a, b in itertools.pairwise(order))
+        found.append(
+            Finding("intervals", runs == len(sizes), f"{len(sizes)} groups in {runs} runs of the values in order")
+        )
+        found.append(_cost_of_cut(stated, sizes, group, keys if reading in ("numbers", "days") else None))
+    else:
+        largest = max(sizes.values(), default=0)
+        found.append(Finding("cost", largest == stated.cost, f"the largest group has {largest}, certified"))
+    if source is None:
+        text = f"{stated.lower_bound:,} certified; the source would tell more"
+        return [*found, Finding("counts", True, "of each value: the source would tell", STATED),
+                Finding("bound", True, text, STATED)]  # fmt: skip
+    held = tally(source, asked, form)
+    return [*found, *_counted(held, values, group, sizes), _bound(kind, stated, held, k, keys, values)]
+
+
+def tally(source: pl.DataFrame, asked: Mapping[str, Any], form: str) -> dict[str | None, int]:
+    """Records of each value of a source's column."""
+    values = spelled(part(source, str(asked.get("column"))), form)
+    if asked.get("count") is None:
+        return dict(Counter(values))
+    found: dict[str | None, int] = {}
+    for value, number in zip(values, whole(source, str(asked["count"])), strict=True):
+        found[value] = found.get(value, 0) + number
+    return found
+
+
+def _counted(
+    held: Mapping[str | None, int], values: Sequence[str | None], group: Sequence[int], sizes: Mapping[int, int]
+) -> list[Finding]:
+    """The source's values are those of the file, and its records add up to what stands at every group."""
+    absent, foreign = len(set(held) - set(values)), len(set(values) - set(held))
+    cover = Finding(
+        "values", not absent and not foreign,
+        f"{absent} values of the source are in no row, {foreign} rows name none of its values"
+        if absent or foreign else "every value of the source has its row, and no other",
+    )  # fmt: skip
+    sums = dict.fromkeys(sizes, 0)
+    for value, g in zip(values, group, strict=True):
+        sums[g] += held.get(value, 0)
+    wrong = sum(sums[g] != sizes[g] for g in sizes)
+    said = f"{wrong} groups count another number than stated" if wrong else "every group counts what is stated"
+    return [cover, Finding("counts", not wrong, said, RECOMPUTED)]
+
+
+def _in_order(values: Sequence[str | None]) -> tuple[list[Any], str]:
+    """Texts as numbers, days or moments where all of them are, else as they stand; and which it was."""
+    if any(v is None for v in values):
+        raise VerificationError("a missing value stands among ordered ones, where it has no place")
+    texts = [str(v) for v in values]
+    readers: list[tuple[str, Any]] = [
+        ("numbers", Fraction),
+        ("days", lambda v: datetime.date.fromisoformat(v.strip()).toordinal()),
+        ("moments", datetime.datetime.fromisoformat),
+    ]
+    for name, read in readers:
+        try:
+            return [read(v) for v in texts], name
+        except (ValueError, ZeroDivisionError):
+            continue
+    return texts, "text"
+
+
+def _cost_of_cut(stated: Stated, sizes: Mapping[int, int], group: Sequence[int], keys: Sequence[Any] | None) -> Finding:
+    objective = stated.parameters.get("objective")
+    paid: float | None = None
+    if objective == "max":
+        paid = max(sizes.values(), default=0)
+    elif objective == "squares":
+        paid = sum(size**2 for size in sizes.values())
+    elif objective == "range" and keys is not None:
+        low: dict[int, Any] = {}
+        high: dict[int, Any] = {}
+        for g, key in zip(group, keys, strict=True):
+            low[g], high[g] = min(low.get(g, key), key), max(high.get(g, key), key)
+        paid = float(sum((high[g] - low[g]) * sizes[g] for g in sizes))
+    if paid is None:
+        return Finding("cost", True, f"{stated.cost:,} {stated.unit}, by a measure of its own", STATED)
+    return Finding("cost", same(paid, stated.cost), f"{paid:,} {stated.unit}, {stated.cost:,} certified")
+
+
+def _bound(
+    kind: str,
+    stated: Stated,
+    held: Mapping[str | None, int],
+    k: int,
+    keys: Sequence[Any] | None,
+    values: Sequence[str | None],
+) -> Finding:
+    """The certified bound against one that is found again."""
+    bound = stated.lower_bound
+    total, most = sum(held.values()), max(held.values(), default=0)
+    if total < k:
+        return Finding("bound", False, "the source has fewer records than k, so that no group exists")
+    objective = stated.parameters.get("objective", "max")
+    if kind == "intervals" and objective in ("max", "squares", "range") and keys is not None and len(keys) <= SMALL:
+        rank = sorted(range(len(keys)), key=keys.__getitem__)
+        if objective != "range" or not isinstance(keys[0], (str, datetime.datetime)):
+            best = _best_cut([keys[i] for i in rank], [held.get(values[i], 0) for i in rank], k, str(objective))
+            holds = bound <= best or same(bound, best)
+            return Finding("bound", holds, f"the best of all cuts costs {best:,}; {bound:,} certified", RECOMPUTED)
+    easy = max(k, most, -(-total // (total // k)))
+    if objective == "max" and bound <= easy:
+        return Finding("bound", True, f"no group's largest is below {easy:,}; {bound:,} certified", RECOMPUTED)
+    return Finding("bound", bound <= stated.cost, f"{bound:,} certified, by an argument not repeated here", STATED)
+
+
+def _best_cut(keys: Sequence[Any], counts: Sequence[int], k: int, objective: str) -> float:
+    """The least cost of all cuts into runs of at least k, by trying every last run.  O(n^2)."""
+    total = [0]
+    for count in counts:
+        total.append(total[-1] + count)
+    best: list[Any] = [0] + [math.inf] * len(keys)
+    for end in range(1, len(keys) + 1):
+        for start in range(end):
+            load = total[end] - total[start]
+            if load < k:
+                break
+            if objective == "max":
+                cost = max(best[start], load)
+            else:
+                own = load**2 if objective == "squares" else (keys[end - 1] - keys[start]) * load
+                cost = best[start] + own
+            best[end] = min(best[end], cost)
+    found = best[-1]
+    return float(found) if isinstance(found, Fraction) else found
+
+
+__all__ = ["CONSISTENT", "Stated", "group_sizes", "judge_groups", "one_row_each", "spelled", "tally", "whole"]

@@ -1,0 +1,183 @@
+"""Rows without a group put into groups, each where it costs least."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from shoal.kernels import INNER
+from shoal.kernels.tables.eligible import group_gap, widest
+from shoal.kernels.tables.neighborhood import join, joined
+
+
+class Hosts(NamedTuple):
+    """Groups that rows may join.
+
+    head int64[g], following int64[n]  members of a group as a chained list, -1 ends
+    size int64[g], state int64[g, t]   rows of a group and what it publishes
+    order int64[g]  the groups by rising price, those that publish alike next to each other and the small ones first
+    """
+
+    head: np.ndarray
+    following: np.ndarray
+    size: np.ndarray
+    state: np.ndarray
+    order: np.ndarray
+
+
+@njit(**INNER)
+def _takes(hosts, sensitive, frequency, rules, held, exact, room, g, x):
+    """Whether group g stays eligible when row x joins it.  O(rows of the group) at worst."""
+    n = hosts.size[g]
+    for j in range(frequency.size):
+        if frequency[j] > 1:
+            same = 1
+            if (held[j, g] & (np.uint64(1) << np.uint64(sensitive[x, j] & 63))) != 0:
+                same = 2
+                if not (exact[j] and 2 * frequency[j] > n + 1):  # else two are too many already
+                    same = 1
+                    z = hosts.head[g]
+                    while z >= 0:
+                        if sensitive[z, j] == sensitive[x, j]:
+                            same += 1
+                        z = hosts.following[z]
+            if same * frequency[j] > n + 1:
+                return False
+    if rules is None:
+        return True
+    count, seen, who, many = room
+    together = 1
+    who[0] = x
+    z = hosts.head[g]
+    while z >= 0:
+        who[together] = z
+        together += 1
+        z = hosts.following[z]
+    return group_gap(rules, sensitive, who, many, together, count, seen) <= 0.0
+
+
+@njit(cache=True, nogil=True)
+def insert(slots, leaf, cell, sensitive, frequency, rules, hosts, rows, start, candidate):
+    """Put rows, one by one, where they raise the loss least and no group loses its eligibility.
+
+    leaf int64[m, t] slots of each cell; cell int64[n] of each row; sensitive int32[n, s]; frequency int64[s]
+    rules  the other models, as in ``eligible``
+    hosts  the groups; all but their order is updated
+    rows int64[r]; candidate int64[..]  row i may go to candidate[start[i] : start[i + 1]], to any if start is empty
+    returns bool[r]: whether a place was found
+
+    Of places that cost the same the first in the order is taken, among candidates the first.  Groups that publish the
+    same tuple are looked at once, the smallest that takes the row; a row like the one before goes with it, while that
+    group takes it, for no other became cheaper.  O(r (runs of groups alike + rows placed before) t), or O(candidates
+    t).
+    """
+    size, state, order = hosts.size, hosts.state, hosts.order
+    done = np.zeros(rows.size, np.bool_)
+    now, price, each = np.empty(size.size), np.empty(size.size), np.empty(size.size)
+    for g in range(size.size):
+        price[g] = joined(slots, state[g], state[g], np.inf)
+        each[g] = price[g]
+        now[g] = price[g] * size[g]
+    held = np.zeros((frequency.size, size.size), np.uint64)  # a bit for every value there is in a group
+    exact = np.ones(frequency.size, np.bool_)
+    for j in range(frequency.size):
+        if frequency[j] > 1:
+            for g in range(size.size):
+                z = hosts.head[g]
+                while z >= 0:
+                    held[j, g] |= np.uint64(1) << np.uint64(sensitive[z, j] & 63)
+                    exact[j] &= sensitive[z, j] < 64
+                    z = hosts.following[z]
+            for x in rows:
+                exact[j] &= sensitive[x, j] < 64
+    most, largest = widest(rules), np.int64(1)
+    if rules is not None:
+        for g in range(size.size):
+            largest += size[g]
+        largest += rows.size
+    room = (np.zeros(most, np.int64), np.empty(most, np.int64), np.empty(largest, np.int64),
+            np.ones(largest, np.int64))  # fmt: skip
+    every = start.size == 0
+    place, end = np.empty(size.size, np.int64), np.empty(size.size, np.int64)
+    shared = np.zeros((frequency.size, size.size), np.uint64)  # values of all groups from here to the run's end
+    last = size.size
+    for y in range(size.size - 1, -1, -1):  # runs of groups that publish alike, each with its end
+        g = order[y]
+        place[g] = y
+        if y + 1 < size.size:
+            for t in range(leaf.shape[1]):
+                if state[g, t] != state[order[y + 1], t]:
+                    last = y + 1
+                    break
+        end[y] = last
+        for j in range(frequency.size):
+            shared[j, y] = held[j, g] if y + 1 == last else held[j, g] & shared[j, y + 1]
+    free = 0
+    while free < size.size and price[order[free]] <= 0.0:
+        free = end[free]
+    moved, joins = np.zeros(size.size, np.bool_), 0
+    joiner = np.empty(min(size.size, rows.size), np.int64)  # the groups that are no longer what they were
+    best = -1
+    for i in range(rows.size):
+        x = rows[i]
+        own = leaf[cell[x]]
+        again = i > 0 and cell[x] == cell[rows[i - 1]]
+        if again and best < 0:
+            continue
+        if not again or not _takes(hosts, sensitive, frequency, rules, held, exact, room, best, x):
+            best, least, at = -1, np.inf, size.size
+            for y in range(joins if every else start[i + 1] - start[i]):
+                g = joiner[y] if every else candidate[start[i] + y]
+                if size[g] == 0 or each[g] > least or (each[g] == least and place[g] >= at):
+                    continue
+                n = size[g]
+                rise = (n + 1) * joined(slots, state[g], own, (least + now[g]) / (n + 1)) - now[g]
+                if (rise < least or (every and rise == least and place[g] < at)) and _takes(
+                    hosts, sensitive, frequency, rules, held, exact, room, g, x
+                ):
+                    best, least, at = g, rise, place[g] if every else np.int64(0)
+            for turn in range(2 if every else 0):  # groups that lose something first: most often one of them is best
+                y, stop = (free, size.size) if turn == 0 else (0, free)
+                while y < stop:
+                    g = order[y]
+                    if price[g] > least or (price[g] == least and y >= at):  # a row costs at least what the group's do
+                        break
+                    if moved[g] or size[g] == 0:
+                        y += 1
+                        continue
+                    n, largest = size[g], size[order[end[y] - 1]]
+                    full = False  # a second row of its value is too many for every group of the run
+                    for j in range(frequency.size):
+                        if exact[j] and 2 * frequency[j] > largest + 1:
+                            full |= (shared[j, y] & (np.uint64(1) << np.uint64(sensitive[x, j] & 63))) != 0
+                    new = np.inf if full else joined(slots, state[g], own, (least + now[g]) / (n + 1))
+                    for z in range(y, end[y]):
+                        g = order[z]
+                        if moved[g] or size[g] == 0:
+                            continue
+                        rise = (size[g] + 1) * new - now[g]
+                        if full or rise > least or (rise == least and z >= at):
+                            break
+                        if _takes(hosts, sensitive, frequency, rules, held, exact, room, g, x):
+                            best, least, at = g, rise, z
+                            break
+                    y = end[y]
+        if best >= 0:
+            done[i] = True
+            hosts.following[x] = hosts.head[best]
+            hosts.head[best] = x
+            size[best] += 1
+            for j in range(frequency.size):
+                held[j, best] |= np.uint64(1) << np.uint64(sensitive[x, j] & 63)
+            if not moved[best]:
+                moved[best] = True
+                if every:
+                    joiner[joins] = best
+                    joins += 1
+            for t in range(leaf.shape[1]):
+                state[best, t] = join(slots, t, state[best, t], own[t])
+            each[best] = joined(slots, state[best], state[best], np.inf)
+            now[best] = each[best] * size[best]
+    return done

@@ -1,0 +1,72 @@
+"""What notebooks show: an answer as a small table of HTML, readable on light and dark pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from typing import Any
+
+
+def card(title: str, lines: Iterable[str]) -> str:
+    """A heading and lines; "name: rest" becomes a row of two cells."""
+    rows = []
+    for line in lines:
+        name, colon, rest = line.partition(": ")
+        rows.append(
+            f'<tr><th style="text-align:left">{escape(name)}</th><td style="text-align:left">{escape(rest)}</td></tr>'
+            if colon
+            else f'<tr><td colspan="2" style="text-align:left">{escape(line)}</td></tr>'
+        )
+    return f'<table><caption style="text-align:left">{escape(title)}</caption><tbody>{"".join(rows)}</tbody></table>'
+
+
+def grid(title: str, head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """A heading over a table with names in its first row and column."""
+    top = "".join(f'<th scope="col" style="text-align:left">{escape(h)}</th>' for h in head)
+    body = "".join(
+        "<tr>" + "".join(f'<td style="text-align:left">{escape(number(v))}</td>' for v in row) + "</tr>" for row in rows
+    )
+    return (
+        f'<table><caption style="text-align:left">{escape(title)}</caption><thead><tr>{top}</tr></thead>'
+        f"<tbody>{body}</tbody></table>"
+    )
+
+
+def number(value: Any) -> str:
+    """A value for people: thousands apart, four digits of what is measured."""
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def certificate_card(certificate: Mapping[str, Any]) -> str:
+    """A certificate in a notebook."""
+    lines = [
+        f"cost: {number(certificate['cost'])} {certificate['unit']}",
+        f"proved least: {number(certificate['lower_bound'])} {certificate['unit']}",
+        f"at most so many times the least: {number(certificate['ratio'])}",
+        f"why nobody can do with less: {certificate['bound'] or 'nothing proved'}",
+        f"promise of the method: {certificate['guarantee']['theorem']}",
+    ]
+    return card("Certificate", lines)
+
+
+def audit_card(audit: Mapping[str, Any]) -> str:
+    """An audit in a notebook: sizes, risks and what was asked."""
+    rows: list[tuple[str, Any]] = [
+        ("rows", audit["rows"]),
+        ("groups of rows alike", audit["classes"]),
+        ("smallest group", audit["smallest_class"]),
+        ("people alone", audit["uniques"]),
+        ("highest risk to be found", audit["risk"]["prosecutor_max"]),
+        ("mean risk to be found", audit["risk"]["marketer"]),
+    ]
+    rows += [
+        (c["model"] + (f" of {c['column']}" if c["column"] else ""), "holds" if c["passes"] else "does not hold")
+        for c in audit["checks"]
+    ]
+    return grid("Audit", ("", ""), rows)

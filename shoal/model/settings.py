@@ -1,0 +1,61 @@
+"""The keywords of a policy for a type checker: a typo or a wrong kind of value is seen before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypedDict
+
+from shoal.model.privacy import PrivacyModel
+
+Names = Sequence[str] | str
+Pair = tuple[float, int] | Sequence[float]
+
+
+class OtherModels(TypedDict, total=False):
+    """Privacy models by keyword beside k and l; see ``shoal.model.shorthands``."""
+
+    privacy: PrivacyModel | Sequence[PrivacyModel | str | Mapping[str, Any]] | str
+    preset: str
+    distinct_l: int
+    entropy_l: float
+    recursive_cl: Pair
+    alpha_k: Pair
+    t: float
+    t_ordered: float
+    beta: float
+    beta_basic: float
+    delta: float
+    simultaneous_l: int
+
+
+class ModelSettings(OtherModels, total=False):
+    """Privacy models by keyword."""
+
+    k: int
+    l: int
+
+
+class OtherSettings(OtherModels, total=False):
+    """The keywords of ``Policy`` that ``explore`` does not vary; its docstring says what they mean."""
+
+    quasi_identifiers: Names
+    sensitive: Names
+    identifiers: Names
+    insensitive: Names
+    coordinates: tuple[str, str] | Sequence[str] | None
+    hierarchies: Mapping[str, Any]
+    weights: Mapping[str, float]
+    max_level: Mapping[str, int]
+    global_recoding: bool
+    effort: str | float
+    seed: int | None
+    keep_order: bool
+    star: str
+    numeric_stars: str
+
+
+class Settings(OtherSettings, ModelSettings, total=False):
+    """Every keyword of ``Policy``."""
+
+    publish: str
+    method: str

@@ -1,0 +1,72 @@
+"""One way out for every problem: an answer and the data it was found for, as something that may be written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+from shoal.errors import InputError, PolicyError
+from shoal.publishing.crosswalk import Crosswalk
+from shoal.publishing.opening import opened
+
+_MAKERS = {
+    "Cover": ("grouped", "labels"),
+    "Cut": ("grouped", "intervals"),
+    "Regions": ("areas", "regions"),
+    "Tiles": ("tiled", "tiles"),
+}
+
+
+def release(
+    answer: Any,
+    data: Any,
+    *,
+    separator: str | None = None,
+    encoding: str | None = None,
+    read: Sequence[str | Path | None] = (),
+    **how: Any,
+) -> Crosswalk:
+    """An answer of a problem as a release: written, verified on its bytes and certified as tables are.
+
+    answer  what ``shoal.labels.cover``, ``shoal.intervals.cut`` ``shoal.regions.merge`` or
+            ``shoal.tiles.split`` returned
+    data    what it was found for: a path, or a pandas, Polars, PyArrow, DuckDB or Spark frame
+    how     labels: label=column, count=column of records (each row is one without it), naming="ends", "largest" or
+            "numbers", or names=[...] of your own; intervals: value=column, count=, names=;
+            regions: weight=column or columns, edges=pairs of row numbers (a Geography has its own), id=column,
+            objective=, and the columns that were asked for: boundary=, fixed=, apart=, sensitive=, l=, ...;
+            tiles: x=column, y=column, weight=column
+    separator, encoding  of data that is a CSV; found out when None
+    read    files that the data came from, which are never written over; a path given as data is one
+
+    Returns a ``Crosswalk``: ``.table``, ``.certificate``, ``.write(path)``, ``.report(path)``, ``.plot(path)``.
+
+    Raises InputError when the answer is none of these data, PolicyError for an answer that may not be published.
+    O(n log n) for n rows.
+
+    >>> import polars as pl
+    >>> import shoal
+    >>> frame = pl.DataFrame({"name": ["Adams", "Baker", "Clark"], "people": [3, 2, 4]})
+    >>> out = shoal.release(shoal.labels.cover(frame["people"], k=4), frame, label="name", count="people")
+    >>> out.facts["smallest_group"]
+    4
+    """
+    kind = type(answer)
+    if kind.__name__ not in _MAKERS or not kind.__module__.startswith("shoal.problems."):
+        raise InputError(
+            f"a {kind.__name__} is no answer of a problem; tables of categories are released by shoal.anonymize"
+        )
+    module, name = _MAKERS[kind.__name__]
+    make = getattr(import_module(f"shoal.publishing.{module}"), name)
+    from_path = [data] if isinstance(data, (str, Path)) else []
+    files = tuple(p for p in (*from_path, *read) if p is not None)
+    if name == "regions":
+        return make(answer, data, files, **how)  # type: ignore[no-any-return]
+    known = [n for n, p in signature(make).parameters.items() if p.kind == p.KEYWORD_ONLY]
+    for given in how:
+        if given not in known:
+            raise PolicyError.unknown(f"argument of a release of {name}", given, known)
+    return make(answer, opened(data, separator, encoding), files, **how)  # type: ignore[no-any-return]

@@ -1,0 +1,187 @@
+"""Regions on their way out: a crosswalk from areas to regions, maps, outlines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from shoal.engines.geography import Geography, geography
+from shoal.engines.targets import MAP
+from shoal.errors import InputError, PolicyError
+from shoal.publishing.crosswalk import Crosswalk, Drawing
+from shoal.publishing.judging import Sources
+from shoal.publishing.opening import opened
+
+
+class Asked(NamedTuple):
+    """What a partition of areas had to keep besides its thresholds: names of columns of the areas.
+
+    at_most  column (or "areas") -> largest sum over a region
+    sums, means  columns added up, or averaged by the first weight, over each region
+    """
+
+    boundary: str | None = None
+    soft_boundary: str | None = None
+    fixed: str | None = None
+    apart: str | None = None
+    at_most: Mapping[str, int] = MappingProxyType({})
+    sensitive: Sequence[str] = ()
+    l: int = 1
+    sums: Sequence[str] = ()
+    means: Sequence[str] = ()
+
+    def columns(self) -> list[str]:
+        """The columns that the judge looks at."""
+        named = (self.boundary, self.soft_boundary, self.fixed, self.apart)
+        return [*(n for n in named if n is not None), *self.at_most, *self.sensitive]
+
+
+def regions(
+    answer: Any,
+    data: Any,
+    read: tuple[str | Path, ...],
+    *,
+    weight: str | Sequence[str],
+    edges: Any = None,
+    id: str | None = None,
+    objective: str = "max",
+    geographic: bool | None = None,
+    columns: tuple[str | None, str | None] = (None, None),
+    **more: Any,
+) -> Crosswalk:
+    """``Regions`` of the areas in a Geography, or of a frame with a row per area and pairs of row numbers."""
+    if unknown := [n for n in more if n not in Asked._fields]:
+        raise PolicyError.unknown("argument of a release of regions", unknown[0], Asked._fields)
+    asked, given = Asked(**more), areas_of(data, edges, id)
+    names = [weight] if isinstance(weight, str) else list(weight)
+    held = answer.labels >= 0
+    own = np.column_stack([given.whole(name) for name in names])
+    sums = np.zeros((answer.regions, len(names)), np.int64)
+    if len(answer.labels) == len(given.ids) and len(names) == len(answer.k):
+        np.add.at(sums, answer.labels[held], own[held])
+    if not np.array_equal(sums, answer.weights.reshape(answer.regions, -1)):
+        raise InputError("the answer does not belong to these areas and weights; hand over what was merged")
+    k = list(answer.k)
+    parameters = {
+        "column": id, "source": columns[0], "target": columns[1],
+        "weight": names, "k": k, "objective": objective, "boundary": asked.boundary,
+        "soft_boundary": asked.soft_boundary, "fixed": asked.fixed, "apart": asked.apart,
+        "at_most": dict(asked.at_most), "sensitive": list(asked.sensitive), "l": asked.l,
+        "joined": [[given.ids[a], given.ids[b]] for a, b in answer.joined.tolist()],
+    }  # fmt: skip
+    first = answer.weights.reshape(answer.regions, -1)[:, 0].tolist()
+    facts = {
+        "rows": len(given.ids), "groups": answer.regions, "smallest_group": min(first), "largest_group": max(first),
+        "left_out": len(answer.left_out), "regions_at_most": answer.upper_bound,
+    }  # fmt: skip
+    title = f"{answer.regions:,} regions of at least {k[0]:,} {names[0]}"
+    note = (
+        f"{len(given.ids):,} areas; heaviest region {answer.largest:,}, none below {answer.largest_bound:,} possible; "
+        f"at most {answer.upper_bound:,} regions exist."
+    )
+    degrees = given.geographic() if geographic is None else geographic
+    return Crosswalk(
+        kind="regions",
+        content=content(given, answer, names, asked),
+        certificate=answer.certificate,
+        method=answer.method,
+        parameters=parameters,
+        facts=facts,
+        sources=sources(given, [*names, *asked.columns()]),
+        read=read,
+        title=title,
+        groups=first,
+        note=note,
+        drawn_map=_map(given, answer, own[:, 0], names[0], degrees, (title, note)) if given.shapes else None,
+    )
+
+
+def areas_of(data: Any, edges: Any, id: str | None) -> Geography:
+    """A Geography as it is; or areas from a frame, their neighbors by row number, int[m, 2]."""
+    if isinstance(data, Geography):
+        return data
+    if edges is None:
+        raise PolicyError("regions of a frame need edges=, the pairs of row numbers that were merged by")
+    frame = opened(data)
+    name = id or ("id" if "id" in frame.columns else frame.columns[0])
+    if name not in frame.columns:
+        raise PolicyError.unknown("column of the areas", name, frame.columns)
+    ids = frame[name].to_list()
+    pairs = np.asarray(edges, np.int64).reshape(-1, 2)
+    if pairs.size and not 0 <= pairs.min() <= pairs.max() < len(ids):
+        raise InputError("the edges name rows that the table does not have")
+    return geography(ids, [(ids[a], ids[b]) for a, b in pairs.tolist()], {c: frame[c].to_list() for c in frame.columns})
+
+
+def sources(given: Geography, names: Sequence[str]) -> Sources:
+    """What the judge counts again: areas with the columns looked at, and pairs of names."""
+    known = {name: given.columns[name] for name in dict.fromkeys(names) if name in given.columns}
+    columns = [pl.Series("area", given.ids, dtype=pl.String)]
+    columns += [pl.Series(n, [None if v is None else str(v) for v in held], dtype=pl.String)
+                if n != "area" else pl.Series(n, given.ids) for n, held in known.items() if n != "area"]  # fmt: skip
+    ids = pl.Series("u", given.ids, dtype=pl.String)
+    return Sources(pl.DataFrame(columns), pl.DataFrame([ids[given.edges[:, 0]], ids[given.edges[:, 1]].alias("v")]))
+
+
+def _extra(given: Geography, names: Sequence[str], asked: Asked) -> tuple[Any, Any, Any]:
+    sums = {name: given.number(name) for name in asked.sums}
+    return sums, {name: given.number(name) for name in asked.means}, given.whole(names[0])
+
+
+def content(given: Geography, answer: Any, names: Sequence[str], asked: Asked) -> pl.DataFrame:
+    """The crosswalk."""
+    from shoal.problems.regions import crosswalk
+
+    return pl.DataFrame(crosswalk(given.ids, answer, names, *_extra(given, names, asked)))
+
+
+def _map(
+    given: Geography, answer: Any, weights: np.ndarray, unit: str, degrees: bool, said: tuple[str, str]
+) -> Drawing:
+    title, note = said
+
+    def fill(path: Path) -> None:
+        from shoal.problems.regions import region_names
+        from shoal.report.maps import draw
+
+        shapes = [given.shapes.get(i, []) for i in given.ids]
+        draw(
+            path, shapes, answer.labels, given.ids, weights, regions=region_names(given.ids, answer.labels),
+            areas=[str(n) for n in given.columns.get("name", given.ids)], k=answer.k[0], unit=unit, geographic=degrees,
+            title=title, note=note,
+        )  # fmt: skip
+
+    return Drawing(form=MAP, fill=fill)
+
+
+def dissolve(
+    given: Geography, answer: Any, names: Sequence[str], asked: Asked, degrees: bool, path: Path, forbidden: int = 0
+) -> None:
+    """A MultiPolygon per region with its measures, by the file's ending; the areas left out stay out."""
+    from shoal.engines.adjacency import available
+    from shoal.engines.outlines import closed, measures
+    from shoal.engines.vector import write_outlines
+    from shoal.problems.regions import region_names
+    from shoal.problems.regions.result import of_regions
+    from shoal.report.dissolve import dissolve, geojson
+
+    tolerance = float(given.facts.get("tolerance") or 0.0)
+    if degrees and given.facts.get("unit") != "km":
+        tolerance /= 1000  # the file was in metres, its outlines are drawn in degrees
+    outlines, properties = [], []
+    own = of_regions(answer, names, *_extra(given, names, asked))
+    own = {names[0]: own.pop("region_weight"), "areas": own.pop("region_areas"), **own}
+    for r, name in enumerate(region_names(given.ids, answer.labels)):
+        member = np.flatnonzero(answer.labels == r).tolist()
+        shapes = [given.shapes.get(given.ids[i], []) for i in member]
+        shape = closed(shapes, degrees, tolerance) if tolerance else dissolve(shapes)
+        outlines.append(shape)
+        more = measures(shape, degrees) if available() and shape else {}
+        values = {key: column[r] for key, column in own.items()}
+        properties.append({"region": name, **values, "members": [given.ids[i] for i in member], **more})
+    write_outlines(path, geojson(outlines, properties), degrees, forbidden)

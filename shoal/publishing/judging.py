@@ -1,0 +1,48 @@
+"""One judge for every kind of crosswalk: what its certificate file says, asked of what stands on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from shoal.judge.areas import judge_regions
+from shoal.judge.crosswalk import Stated, judge_groups
+from shoal.judge.finding import Finding
+from shoal.judge.tiles import judge_tiles
+from shoal.model.certificate import Certificate
+
+KINDS = ("labels", "intervals", "regions", "tiles")
+
+
+class Sources(NamedTuple):
+    """What an answer was made from, as far as it is at hand.
+
+    table  the table grouped: a row per record, value, area or point
+    pairs  of areas: neighbors, two names in a row
+    """
+
+    table: pl.DataFrame | None = None
+    pairs: pl.DataFrame | None = None
+
+
+def form_of(path: Path) -> str:
+    """How a file stores values: "parquet", "excel" or "csv"."""
+    name = path.name.lower()
+    if name.endswith((".parquet", ".pq")):
+        return "parquet"
+    return "excel" if name.endswith((".xlsx", ".xls", ".xlsb")) else "csv"
+
+
+def findings(
+    record: Mapping[str, Any], certificate: Certificate, frame: pl.DataFrame, form: str, sources: Sources
+) -> list[Finding]:
+    """What the judge of a kind finds; VerificationError for a file that is no such table."""
+    stated = Stated(record["parameters"], record["facts"], certificate.cost, certificate.lower_bound, certificate.unit)
+    if record["kind"] == "regions":
+        return judge_regions(frame, stated, form, sources.table, sources.pairs)
+    if record["kind"] == "tiles":
+        return judge_tiles(frame, stated, form, sources.table)
+    return judge_groups(record["kind"], frame, stated, form, sources.table)

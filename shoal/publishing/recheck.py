@@ -1,0 +1,114 @@
+"""Recheck a crosswalk: by itself, and with what it was made from everything that can be counted again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from shoal.errors import CertificateError, InputError, ShoalError
+from shoal.judge.file import read_release, seal
+from shoal.judge.finding import CONSISTENT, STATED, Finding
+from shoal.model.certificate import Certificate
+from shoal.publishing.judging import KINDS, Sources, findings, form_of
+from shoal.publishing.opening import opened
+from shoal.publishing.release import file_hash
+
+
+def recheck(
+    path: Path, record: Mapping[str, Any], source: Any = None, separator: str | None = None, encoding: str | None = None
+) -> tuple[list[Finding], Certificate]:
+    """What is found in an output of a problem, and its certificate.
+
+    source               a path or a frame, or a list of them in the order of the command; None: without
+    separator, encoding  of sources that are CSV files
+
+    Raises InputError for a certificate file that is none.
+    """
+    kind = record.get("kind")
+    if kind not in KINDS:
+        raise InputError(
+            f"the certificate file is of a kind that this version cannot check; it knows {', '.join(KINDS)}"
+        )
+    about, stated = _parts(record)
+    digest = file_hash(path) if path.is_file() else ""
+    frame = read_release(path, record.get("separator"))
+    same = digest == about.get("sha256")
+    said = "the file is the one certified" if same else "the file is not the one certified: changed, or another"
+    found = [Finding("file", same, said)]
+    unchanged = record.get("seal") == seal(record)
+    found.append(
+        Finding(
+            "certificate", unchanged, "agrees with itself" if unchanged else "it was changed after it was written",
+            CONSISTENT,
+        )
+    )  # fmt: skip
+    given = [] if source is None else list(source) if isinstance(source, (list, tuple)) else [source]
+    try:
+        found += findings(record, stated, frame, form_of(path), _opened(given, record, separator, encoding))
+    except ShoalError:
+        raise
+    except (TypeError, KeyError, AttributeError, ValueError, ArithmeticError):
+        raise InputError("the certificate file lacks something, or holds it in a wrong form") from None
+    factor = stated.guarantee.factor
+    if factor is not None:
+        found.append(Finding("guarantee", True, f"{factor:g} times the least: {stated.guarantee.theorem}", STATED))
+    text = "that this is what was asked for rests on the certificate"
+    return [*found, Finding("what was asked", True, text, STATED)], stated
+
+
+def _parts(record: Mapping[str, Any]) -> tuple[Mapping[str, Any], Certificate]:
+    about = record.get("release")
+    if about is None:
+        raise InputError("the certificate file is of an answer that was written nowhere, so there is no file to check")
+    written = record.get("certificate")
+    if not all(isinstance(part, Mapping) for part in (about, record.get("parameters"), record.get("facts"), written)):
+        raise InputError("the certificate file lacks something, or holds it in a wrong form")
+    separator = record.get("separator")
+    if separator is not None and (not isinstance(separator, str) or len(separator) != 1 or not separator.isascii()):
+        raise InputError("the certificate file names a separator that is not one character")
+    try:
+        return about, Certificate.from_dict(written)  # type: ignore[arg-type]
+    except CertificateError as error:
+        raise InputError(f"the certificate file contradicts itself: {error!s}") from None
+
+
+def _opened(given: list[Any], record: Mapping[str, Any], separator: str | None, encoding: str | None) -> Sources:
+    """The sources as the judge takes them."""
+    if not given:
+        return Sources()
+    if record["kind"] == "regions":
+        return _areas(given, record["parameters"])
+    if len(given) > 1:
+        raise InputError("this output was made of one source; name one")
+    return Sources(opened(given[0], separator, encoding))
+
+
+def _areas(given: list[Any], asked: Mapping[str, Any]) -> Sources:
+    """Areas and pairs: files as ``shoal regions`` takes them (polygons in place of pairs too), or two frames."""
+    from shoal.engines.geography import read
+    from shoal.engines.vector import GDAL, JSON
+
+    if len(given) > 2:
+        raise InputError("regions are made of areas and pairs of neighbors; name one file or two")
+    named = asked.get("column")
+    if not all(isinstance(x, (str, Path)) for x in given):
+        if len(given) < 2:
+            raise InputError("regions of a frame are checked with two: the areas, and the pairs of their names")
+        table, pairs = (opened(x) for x in given)
+        name = named or ("id" if "id" in table.columns else table.columns[0])
+        return Sources(table.with_columns(area=table[name].cast(pl.String)), pairs)
+    first, second = given[0], given[1] if len(given) > 1 else None
+    drawn = second is not None and Path(second).suffix.lower() in (*JSON, *GDAL)
+    found = read(
+        first, None if drawn else second, id=named, source=asked.get("source"), target=asked.get("target"),
+        shapes=second if drawn else None, unmatched="leave-out",
+    )  # fmt: skip
+    columns = [pl.Series("area", found.ids, dtype=pl.String)]
+    for name, held in found.columns.items():
+        if name != "area":
+            columns.append(pl.Series(name, [None if v is None else str(v) for v in held], dtype=pl.String))
+    ids = pl.Series("u", found.ids, dtype=pl.String)
+    return Sources(pl.DataFrame(columns), pl.DataFrame([ids[found.edges[:, 0]], ids[found.edges[:, 1]].alias("v")]))

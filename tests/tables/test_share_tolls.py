@@ -1,0 +1,117 @@
+"""Tolls for t-closeness and for largest shares: never above the optimum, on all levels of a lattice or on some."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from shoal.model.histogram import Histogram
+from shoal.model.privacy import KAnonymity, TCloseness, requirement, restore
+from shoal.model.recoding import Recoding
+from shoal.model.task import Task, shortfall
+from shoal.problems.tables.search import class_program
+from shoal.problems.tables.search.bounds import lower_bounds
+from shoal.problems.tables.search.class_flow import flow_start
+from shoal.problems.tables.search.class_program import UNIT, Tolls, build, chain, column, price
+from shoal.problems.tables.search.row_groups import Rows
+from tests.oracles.models import meets
+from tests.oracles.tables import partitions
+from tests.oracles.tables_loss import row_loss
+from tests.tables.drawn import KINDS, census_like, total
+
+MODELS = {
+    "t": lambda pick: ("TCloseness", {"t": float(pick([0.0, 0.1, 0.2, 0.3, 0.4])), "distance": "equal"}),
+    "alpha": lambda pick: ("AlphaKAnonymity", {"alpha": float(pick([0.55, 0.6, 0.67, 0.75])), "k": 1}),
+    "beta": lambda pick: ("BetaLikeness", {"beta": float(pick([0.2, 0.5, 1.0])), "enhanced": False}),
+}
+
+
+def drawn(random: np.random.Generator, name: str) -> tuple[Task, tuple] | None:
+    d, n = int(random.integers(1, 4)), int(random.integers(3, 8))
+    quasi, value = random.integers(0, 4, (n, d)), random.integers(0, int(random.integers(2, 4)), n)
+    found = Histogram.from_rows(quasi, value)
+    wide = Histogram(
+        found.quasi, found.sensitive, found.count, found.quasi_names, found.sensitive_names, (4,) * d, (4,)
+    )
+    asked = MODELS[name](random.choice)
+    need = requirement([restore({"model": asked[0], **asked[1]})], wide.sensitive_names, wide)
+    names = random.choice(["stars", "tree", "tree", "heavy"], d).tolist()
+    recoding = Recoding(tuple(KINDS[kind]() for kind in names), "ncp")
+    return None if shortfall(wide, need) is not None else (Task(wide, need, recoding, seed=1), asked)
+
+
+def least(task: Task, name: str, values: dict) -> float:
+    """The least loss over all partitions whose groups meet the model by its definition."""
+    h = task.histogram
+    cells = np.repeat(np.arange(h.cells), h.count)
+    rows = [(tuple(h.quasi[c].tolist()), tuple(h.sensitive[c].tolist())) for c in cells]
+    table = [r[1] for r in rows]
+    known: dict[tuple[int, ...], float] = {}
+
+    def loss(group: tuple[int, ...]) -> float:
+        if group not in known:
+            held = [rows[i][1] for i in group]
+            good = meets(name, values, held, table)
+            one = row_loss(task.recoding, [rows[i][0] for i in group]) if good else None
+            known[group] = float("inf") if one is None else len(group) * one
+        return known[group]
+
+    return min(sum(loss(tuple(g)) for g in found) for found in partitions(len(rows)))
+
+
+@pytest.mark.parametrize("most", [class_program.LARGEST, 40])
+@pytest.mark.parametrize("name", MODELS)
+def test_no_tolls_prove_more_than_the_optimum(name: str, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(class_program, "LARGEST", most)
+    random = np.random.default_rng(3)
+    tried = tight = 0
+    while tried < 60:
+        found = drawn(random, name)
+        if found is None:
+            continue
+        task, asked = found
+        j = column(task)
+        if j is None:
+            continue
+        best = least(task, *asked)
+        walked = price(task)
+        draws = [walked.toll, 0 * walked.toll, np.full(walked.toll.size, walked.program.arcs.most)]
+        for top in (0.05, 1.0, 30.0):
+            draws.append(random.integers(0, int(top * UNIT), walked.toll.size))
+            draws.append(draws[-1] * (random.random(walked.toll.size) < 0.3))
+            draws.append(walked.toll + (walked.toll * random.random(walked.toll.size) * top).astype(np.int64))
+        for toll in draws:
+            toll = np.minimum(toll, walked.program.arcs.most)
+            proved = walked.program.bound(toll)
+            assert proved <= (best + 1e-6) * UNIT
+            assert total(task, Tolls(walked.program, toll, proved, np.zeros(0)).value(task)) <= best + 1e-9
+        tried += 1
+        tight += total(task, walked.value(task)) >= best * (1 - 1e-3)
+    assert tight > 4
+
+
+def test_levels_left_out_are_stood_for_by_cheaper_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = Histogram.from_rows(np.arange(8).reshape(4, 2) % 4, np.array([0, 1, 0, 1]))
+    task = Task(found, requirement([TCloseness(0.1)], ["s0"], found), Recoding((KINDS["tree"](), KINDS["heavy"]())))
+    every, whole = chain(task)
+    assert whole
+    assert every.heights == (3, 3)
+    monkeypatch.setattr(class_program, "LARGEST", 16)
+    some, whole = chain(task)
+    assert not whole
+    assert some.nodes * found.cells <= 16
+    for j, (full, loss) in enumerate(zip(every.loss, some.loss, strict=True)):
+        assert (some.up[j][-1] == every.up[j][-1]).all()
+        assert (loss[0] == 0).all()  # nothing below the first level kept may cost more than the values themselves
+        assert (loss[-1] <= full[-1]).all()
+
+
+def test_closeness_proves_more_than_its_size_and_number_of_values() -> None:
+    histogram = census_like(1500, 3, columns=4)
+    need = requirement([KAnonymity(5), TCloseness(0.2)], histogram.sensitive_names, histogram)
+    task = Task(histogram, need, Recoding.stars(histogram), seed=1)
+    bounds = lower_bounds(task, Rows.of(task))
+    assert bounds.best[0] == "tolls"
+    assert bounds.values["tolls"] > 1.1 * max(v for name, v in bounds.values.items() if name != "tolls")
+    assert build(task, 0).arcs.top == np.ceil((0.2 + 2e-9) * histogram.rows)
+    assert flow_start(task, Rows.of(task), bounds.tolls) is None  # what fills classes by frequency alone

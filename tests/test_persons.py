@@ -1,0 +1,150 @@
+"""Several rows per person: k counts persons, and the column that names them leaves the table."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import defaultdict
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import shoal
+from shoal.cli import main
+from shoal.errors import InfeasibleError, InputError, PolicyError
+
+ROWS = st.lists(
+    st.tuples(st.integers(0, 2), st.integers(0, 1), st.sampled_from("uvw"), st.integers(0, 5)), min_size=1, max_size=14
+)
+
+
+def frame(rows):
+    """quasi-identifiers a and b, a diagnosis, the person, and a carried tag that says which row it is."""
+    return pl.DataFrame([(*r, i) for i, r in enumerate(rows)], schema=["a", "b", "s", "person", "tag"], orient="row")
+
+
+def persons_by_class(table, release):
+    """Set of persons of every published class, rows found again by their tag."""
+    who = dict(table.select("tag", "person").iter_rows())
+    found = defaultdict(set)
+    for a, b, tag in release.select("a", "b", "tag").iter_rows():
+        found[a, b].add(who[tag])
+    return found
+
+
+ASKED = {"quasi_identifiers": ["a", "b"], "sensitive": ["s"], "insensitive": ["tag"], "person": "person", "seed": 1}
+
+
+@settings(deadline=None, max_examples=40)
+@given(rows=ROWS, k=st.integers(1, 4), u=st.integers(1, 2), effort=st.sampled_from(["fast", "balanced"]))
+def test_every_class_has_k_persons(rows, k, u, effort):
+    table = frame(rows)
+    people, values = len({r[3] for r in rows}), len({r[2] for r in rows})
+    if people < k or values < u:
+        with pytest.raises(InfeasibleError):
+            shoal.anonymize(table, **ASKED, k=k, distinct_l=u, effort=effort)
+        return
+    release = shoal.anonymize(table, **ASKED, k=k, distinct_l=u, effort=effort)
+    assert "person" not in release.table.columns
+    classes = persons_by_class(table, release.table)
+    assert min(map(len, classes.values())) == release.persons["person"] >= k
+    assert release.audit.k >= k
+    assert release.table["s"].sort().to_list() == table["s"].sort().to_list()
+    assert release.loss["stars"] == (release.table.select("a", "b").null_count().sum_horizontal().item())
+
+
+@settings(deadline=None, max_examples=40)
+@given(rows=ROWS, k=st.integers(1, 3))
+def test_audit_counts_persons(rows, k):
+    table = frame(rows)
+    found = defaultdict(set)
+    for a, b, _, person in rows:
+        found[a, b].add(person)
+    fewest = min(map(len, found.values()))
+    audit = shoal.audit(table, quasi_identifiers=["a", "b"], person="person", k=k)
+    assert audit.persons == {"person": fewest}
+    assert [c.passes for c in audit.checks if c.column == "person"] == [fewest >= k]
+    plain = shoal.audit(table, quasi_identifiers=["a", "b"], person="person")
+    assert plain.persons == {"person": fewest}
+    assert not plain.checks
+
+
+def patients():
+    """Thirty patients of one ward and year, three of whom come again and again."""
+    rows = [(i % 3, 40 + i % 5, f"p{i}") for i in range(30)] + [(i % 3, 44 + i, f"p{i}") for i in range(3)] * 6
+    return pl.DataFrame(rows, schema=["ward", "age", "patient_id"], orient="row")
+
+
+@pytest.mark.parametrize("kind", ["polars", "pandas", "arrow", "duckdb"])
+def test_every_kind_of_frame(kind):
+    table = patients()
+    if kind == "duckdb":
+        duckdb = pytest.importorskip("duckdb")
+        given = duckdb.from_arrow(table.to_arrow())
+    else:
+        given = {"polars": table, "pandas": table.to_pandas(), "arrow": table.to_arrow()}[kind]
+    rows = shoal.anonymize(given, quasi_identifiers=["ward", "age"], identifiers=["patient_id"], k=4, seed=1)
+    people = shoal.anonymize(given, quasi_identifiers=["ward", "age"], person="patient_id", k=4, seed=1)
+    assert type(people.table) is type(rows.table)
+    assert people.persons["patient_id"] >= 4
+    assert people.certificate.cost > rows.certificate.cost  # six rows of one patient are no group of four
+    assert "patient_id" not in list(people.table.columns)
+
+
+def says(monkeypatch, *words):
+    """Exit status of a command."""
+    monkeypatch.setattr(sys, "argv", ["shoal", *map(str, words)])
+    with pytest.raises(SystemExit) as left:
+        main()
+    return left.value.code or 0
+
+
+def test_certificate_verify_and_flags(tmp_path, capsys, monkeypatch):
+    path = tmp_path / "patients.csv"
+    patients().with_columns(pl.col("patient_id").str.slice(0, 2).alias("home")).write_csv(path)
+    flags = ["--quasi", "ward,age", "--person", "patient_id", "--household", "home", "--k", "4", "--json"]
+    assert says(monkeypatch, "anonymize", path, *flags, "-o", tmp_path / "out.csv") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert set(told["persons"]) == {"patient_id", "home"}
+    assert min(told["persons"].values()) >= 4
+    assert pl.read_csv(tmp_path / "out.csv").columns == ["ward", "age"]
+    beside = tmp_path / "out.certificate.json"
+    for original in (None, path):
+        verdict = shoal.verify(tmp_path / "out.csv", beside, original)
+        assert verdict.holds, [f for f in verdict.findings if not f.holds]
+    again = shoal.Policy.read(beside)
+    assert (again.person, again.household) == ("patient_id", "home")
+    from shoal.judge.file import seal
+
+    record = json.loads(beside.read_text())
+    record["persons"]["home"] = 2
+    record["seal"] = seal(record)
+    beside.write_text(json.dumps(record))
+    assert [f.check for f in shoal.verify(tmp_path / "out.csv", beside).findings if not f.holds] == ["persons"]
+    assert says(monkeypatch, "audit", path, "--quasi", "ward,age", "--person", "patient_id", "--k", "2") == 1
+    assert "different patient_id 1 in the class with fewest" in capsys.readouterr().out
+
+
+def test_what_cannot_be_counted_is_refused():
+    table = patients()
+    asked = {"quasi_identifiers": ["ward"], "person": "patient_id"}
+    with pytest.raises(InputError, match="does not name a person in every row"):
+        shoal.anonymize(
+            table.with_columns(pl.when(pl.col("age") > 43).then("patient_id").alias("patient_id")), **asked, k=2
+        )
+    with pytest.raises(PolicyError, match="a person with many rows would count often"):
+        shoal.anonymize(table, **asked, sensitive=["age"], l=2)
+    with pytest.raises(PolicyError, match="one role"):
+        shoal.anonymize(table, quasi_identifiers=["patient_id"], person="patient_id", k=2)
+    with pytest.raises(InfeasibleError, match="patient_id has 30 different values"):
+        shoal.anonymize(table, **asked, k=31)
+
+
+def test_init_proposes_the_person(tmp_path):
+    from shoal.engines.propose import propose, write_policy
+
+    patients().write_csv(tmp_path / "patients.csv")
+    found = propose(tmp_path / "patients.csv")
+    assert 'say person = "patient_id"' in write_policy("patients.csv", found, k=5, l=2)

@@ -1,0 +1,206 @@
+"""Comparing: cells of other tools are read right, and every figure is one that can be counted by hand."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import sys
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import shoal
+from shoal.cli import main
+from shoal.utility.compare import wildcard_k
+from shoal.utility.foreign import domain_of, spread
+
+
+def members(text, values, **more):
+    domain = domain_of(values)
+    found = spread([text], domain, **more)
+    return [v for i, v in enumerate(domain.values) if found.share(i, i + 1)[0] > 0]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("[20, 25[", ["20", "24"]),  # ARX
+        ("[20, 25]", ["20", "24", "25"]),  # shoal
+        ("]20, 30]", ["24", "25", "30"]),
+        ("20-25", ["20", "24", "25"]),  # anonypy, and intervals of shoal
+        ("20 .. 25", ["20", "24", "25"]),
+        ("<24", ["9", "20"]),
+        (">=25", ["25", "30"]),
+        ("24.0", ["24"]),
+        ("2*", ["20", "24", "25"]),  # ARX masks
+        ("{9, 30}", ["9", "30"]),
+        ("9,30", ["9", "30"]),
+        ("*", ["9", "20", "24", "25", "30"]),
+        (None, ["9", "20", "24", "25", "30"]),  # sdcMicro
+    ],
+)
+def test_cells_of_numbers(text, expected):
+    assert members(text, ["30", "9", "20", "24", "25"]) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a,b", ["a", "b"]),
+        ("{a, c}", ["a", "c"]),
+        ('{a, "x, y"}', ["a", "x, y"]),
+        ("x, y", ["x, y"]),
+        ("**", ["a", "b", "c", "x, y", None]),
+        (None, [None]),
+    ],
+)
+def test_cells_of_names(text, expected):
+    assert members(text, ["a", "b", "c", "x, y", None]) == expected
+
+
+def test_labels_need_their_hierarchy_and_what_is_unknown_is_a_star():
+    domain = domain_of(["a", "b", "c"])
+    assert spread(["north"], domain).unknown == 1
+    assert spread(["north"], domain).wild.all()
+    assert members("north", ["a", "b", "c"], hierarchy={"north": ["a", "b"], "south": ["c"]}) == ["a", "b"]
+
+
+@given(st.lists(st.tuples(*[st.integers(0, 2)] * 3), min_size=1, max_size=9), st.data())
+@settings(max_examples=60, deadline=None)
+def test_k_by_wildcards_is_that_of_every_pair(rows, data):
+    wild = np.array(data.draw(st.lists(st.tuples(*[st.booleans()] * 3), min_size=len(rows), max_size=len(rows))))
+    cells = np.array(rows)
+
+    def alike(i, j):
+        return all(wild[i][c] or wild[j][c] or cells[i][c] == cells[j][c] for c in range(3))
+
+    n = range(len(rows))
+    assert wildcard_k(cells, wild) == min(sum(alike(i, j) for j in n) for i in n)
+
+
+@pytest.fixture(scope="module")
+def people():
+    rng = np.random.default_rng(2)
+    age = rng.integers(20, 60, 600)
+    return pl.DataFrame(
+        {
+            "age": age,
+            "hours": age // 2 + rng.integers(0, 20, 600),
+            "town": rng.choice(["Ulm", "Bonn", "Kiel"], 600),
+            "ill": np.where(age + rng.integers(-8, 8, 600) > 40, "gout", "flu"),
+        }
+    )
+
+
+QUASI = ["age", "hours", "town"]
+
+
+def compared(people, releases, **more):
+    return shoal.compare(people, releases, quasi_identifiers=QUASI, sensitive=["ill"], **more).as_dict()["releases"]
+
+
+def test_the_original_against_itself_and_against_nothing(people):
+    empty = people.with_columns(pl.lit("*").alias(n) for n in QUASI)
+    found = compared(
+        people, {"same": people, "stars": empty, "missing": empty.with_columns(pl.lit(None).alias("town"))}
+    )
+    same, stars = found["same"], found["stars"]
+    assert (same["loss"]["ncp"], same["utility"]["query_error"]["p90"]) == (0, 0)
+    assert same["utility"]["marginal_distance"]["mean"] == same["utility"]["correlation_change"] == 0
+    assert same["privacy"]["strict"]["k"] == people.group_by(QUASI).len()["len"].min()
+    assert stars["loss"]["ncp"] == stars["loss"]["hidden"] == 1
+    assert stars["privacy"]["strict"]["k"] == stars["privacy"]["wildcard"]["k"] == 600
+    assert stars["privacy"]["without_suppressed"] == {"k": None, "rows_left_out": 600}
+    age = people["age"].value_counts()
+    share = 0.5 * (age["count"] / 600 - 1 / age.height).abs().sum()
+    assert stars["utility"]["marginal_distance"]["columns"]["age"] == pytest.approx(share + 0)
+    whole = np.corrcoef(people["age"], people["hours"])[0, 1]
+    assert stars["utility"]["correlation_change"] == pytest.approx(abs(whole))
+    assert found["missing"]["loss"] == stars["loss"]
+
+
+def test_one_query_error_by_hand():
+    original = pl.DataFrame({"a": [0, 1] * 20, "b": ["x"] * 40})
+    release = pl.DataFrame({"a": ["[0, 1]"] * 20 + ["0"] * 20, "b": ["x"] * 40})
+    found = shoal.compare(original, {"r": release}, quasi_identifiers=["a", "b"]).as_dict()["releases"]["r"]
+    # any query is a = 0 or a = 1: 20 truly, 30 and 10 in the release; both are wrong by a half
+    assert found["utility"]["query_error"]["median"] == pytest.approx(0.5)
+    assert found["utility"]["marginal_distance"]["columns"] == {"a": pytest.approx(0.25), "b": 0}
+    assert found["loss"]["columns"] == {"a": 0.5, "b": 0}
+
+
+def test_shoal_and_other_tools_side_by_side(people, tmp_path):
+    ours = shoal.anonymize(
+        people, quasi_identifiers=QUASI, sensitive=["ill"], k=5, publish="ranges", effort="fast", seed=1
+    )
+    tens = (people["age"] // 10 * 10).cast(pl.String)
+    arx = people.with_columns(
+        (pl.lit("[") + tens + ", " + (people["age"] // 10 * 10 + 10).cast(pl.String) + "[").alias("age"),
+        pl.lit("*").alias("hours"),
+    )
+    sdc = people.with_columns(pl.when(pl.int_range(600) % 3 == 0).then(None).otherwise(pl.col("hours")).alias("hours"))
+    found = shoal.compare(
+        people, {"ours": ours, "arx": arx, "sdc": sdc}, quasi_identifiers=QUASI, sensitive=["ill"], seed=3
+    )
+    facts = found.as_dict()["releases"]
+    assert facts["ours"]["privacy"]["strict"]["k"] >= 5
+    assert facts["ours"]["loss"]["ncp"] == pytest.approx(ours.cost["ncp"])
+    assert facts["arx"]["loss"]["columns"]["hours"] == 1
+    assert 0.15 < facts["arx"]["loss"]["columns"]["age"] < 0.3
+    assert facts["sdc"]["privacy"]["wildcard"]["k"] >= facts["sdc"]["privacy"]["strict"]["k"]
+    assert facts["sdc"]["loss"]["hidden"] == pytest.approx(200 / 600 / 3)
+    assert not any("not understood" in note for note in found.notes)
+    assert found.table.height == 3
+    assert found._repr_html_().startswith("<table>")
+    assert set(json.loads(json.dumps(found.as_dict()))["releases"]["arx"]) == {"privacy", "loss", "utility"}
+
+
+def test_the_command_gives_the_same(people, tmp_path, monkeypatch, capsys):
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["shoal", *arguments])
+        with pytest.raises(SystemExit) as left:
+            main()
+        return left.value.code, capsys.readouterr()
+
+    people.write_csv(tmp_path / "t.csv")
+    people.with_columns(pl.lit("*").alias("hours")).write_csv(tmp_path / "a.csv")
+    quasi = ("--quasi", ",".join(QUASI), "--sensitive", "ill")
+    _, result = run("compare", str(tmp_path / "t.csv"), str(tmp_path / "a.csv"), *quasi, "--json")
+    found = json.loads(result.out)["releases"]["a.csv"]
+    assert found["loss"] == compared(people, {"a": people.with_columns(pl.lit("*").alias("hours"))})["a"]["loss"]
+    status, said = run("compare", str(tmp_path / "t.csv"), str(tmp_path / "b.csv"), *quasi)
+    assert status == 2
+    assert "b.csv" in said.err
+    assert "query error, median" in run("compare", str(tmp_path / "t.csv"), str(tmp_path / "a.csv"), *quasi)[1].out
+
+
+def test_wrong_requests_say_what_is_wrong(people):
+    with pytest.raises(shoal.PolicyError, match="no release"):
+        shoal.compare(people, {}, quasi_identifiers=QUASI)
+    with pytest.raises(shoal.ShoalError, match="tow"):
+        shoal.compare(people, {"a": people}, quasi_identifiers=["tow"])
+    with pytest.raises(shoal.InputError, match="more rows"):
+        shoal.compare(people.head(9), {"a": people}, quasi_identifiers=QUASI)
+
+
+def test_a_classifier_learns_from_the_release_or_the_lack_is_said(people):
+    hidden = people.with_columns(pl.lit("*").alias(n) for n in QUASI)
+    held = people.sample(200, seed=1)
+    found = shoal.compare(
+        people, {"same": people, "stars": hidden}, quasi_identifiers=QUASI, sensitive=["ill"], held_out=held
+    )
+    try:
+        import sklearn  # noqa: F401
+    except ModuleNotFoundError:
+        assert any("shoal[learn]" in note for note in found.notes)
+        assert all(r["utility"]["classifier"] is None for r in found.releases.values())
+        return
+    same, stars = (found.releases[n]["utility"]["classifier"] for n in ("same", "stars"))
+    assert same["accuracy"] > 0.85
+    assert same["auc"] > 0.9
+    assert stars["accuracy"] == pytest.approx(stars["majority"])
+    assert stars["auc"] == pytest.approx(0.5)
+    assert list(itertools.islice(found.notes, 1)) == []

@@ -1,0 +1,174 @@
+"""Decoding: from the release alone, every cell's members hold the value that stood there."""
+
+from __future__ import annotations
+
+import datetime
+import pickle
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import shoal
+from shoal.model.meaning import Members, meanings, span
+
+QUASI = ["age", "wage", "town", "zip", "born"]
+TREE = {"n": ["a, b", "c"], "s": ["*x", "{d}", '"e"']}
+HIERARCHIES = {
+    "age": "intervals:5,10,20",
+    "wage": "intervals:0.5,5",
+    "town": TREE,
+    "zip": "prefixes:4,3,1",
+    "born": "dates:month,quarter,year,decade",
+}
+
+
+@pytest.fixture(scope="module")
+def people():
+    rng = np.random.default_rng(5)
+    n = 240
+    return pl.DataFrame(
+        {
+            "age": rng.choice([17, 21, 22, 34, 36, 59], n),
+            "wage": rng.choice([-0.5, 1.25, 3.5, 7.0, 9.75], n),
+            "town": rng.choice(["a, b", "c", "*x", "{d}", '"e"'], n),
+            "zip": rng.choice(["01234", "01239", "01999", "52000"], n),
+            "born": [
+                datetime.date(1960, 1, 1) + datetime.timedelta(days=int(d)) for d in rng.choice([0, 9, 40, 4000], n)
+            ],
+            "ill": rng.choice(["flu", "gout"], n),
+        }
+    ).with_columns(pl.when(pl.int_range(n) % 7 == 0).then(None).otherwise(pl.col("town")).alias("town"))
+
+
+def released(people, publish, **more):
+    return shoal.anonymize(
+        people, quasi_identifiers=QUASI, sensitive=["ill"], k=3, publish=publish, keep_order=True, effort="fast",
+        seed=1, **({"hierarchies": HIERARCHIES} if publish == "hierarchy" else {}), **more,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("publish", ["stars", "hierarchy", "ranges"])
+def test_members_hold_the_value_that_stood_there(people, publish, tmp_path):
+    release = released(people, publish, method="mondrian" if publish == "ranges" else "auto")
+    release.write(tmp_path / "r.csv")
+    filed = shoal.decode(tmp_path / "r.csv", hierarchies=HIERARCHIES if publish == "hierarchy" else None)
+    narrower = 0
+    for name in QUASI:
+        for decoded in (release, filed):
+            cells = decoded.members(name)
+            assert all(v in m for v, m in zip(people[name].to_list(), cells, strict=True)), name
+            narrower += sum(not m.everything for m in cells)
+    assert narrower > 100
+    ends = release.numeric()
+    assert set(ends.columns) >= {"age_low", "age_high", "age_mid", "wage_mid", "born_low"}
+    for name in ("age", "wage", "born"):
+        cell = pl.Series([not m.everything for m in release.members(name)])
+        truth, low, high = (s.filter(cell) for s in (people[name], ends[f"{name}_low"], ends[f"{name}_high"]))
+        assert ((low <= truth) & (truth <= high)).all(), name
+        assert ends[f"{name}_mid"].null_count() == (~cell).sum()
+
+
+@pytest.mark.parametrize("publish", ["stars", "hierarchy", "ranges"])
+def test_fractions_sum_to_one_and_draws_are_members(people, publish):
+    release = released(people, publish)
+    shares = release.one_hot(QUASI)
+    for name in QUASI:
+        mine = shares.select([c for c in shares.columns if c.startswith(f"{name}=")]).to_numpy()
+        assert np.allclose(mine.sum(axis=1), 1)
+        assert mine.min() >= 0
+    assert not any(c.startswith("age=") for c in release.one_hot().columns)
+    drawn = release.sample(3)
+    assert drawn.equals(release.sample(3))
+    assert drawn.columns == release.table.columns
+    for name in QUASI:
+        assert all(v in m for v, m in zip(drawn[name].to_list(), release.members(name), strict=True)), name
+    assert drawn["ill"].equals(release.table["ill"])
+    assert not drawn.equals(release.sample(4)) or publish == "ranges"
+
+
+def test_a_cell_of_three_gives_a_third_to_each():
+    cells = meanings(["{a, b, c}", "a", "*", None], "ranges")
+    assert cells[0].named == {"a", "b", "c"}
+    assert [m.everything for m in cells] == [False, False, True, False]
+    assert None in cells[3]
+    frame = pl.DataFrame({"t": ["a", "b", "c", "d"] * 2, "u": ["x"] * 6 + ["y"] * 2})
+    release = shoal.anonymize(
+        frame, quasi_identifiers=["t", "u"], k=6, publish="ranges", keep_order=True, seed=1, max_level={}
+    )
+    assert release.one_hot().select(pl.sum_horizontal("^t=.*$")).to_series().to_list() == pytest.approx([1.0] * 8)
+
+
+@given(st.integers(-50, 50), st.integers(1, 20))
+@settings(max_examples=40, deadline=None)
+def test_spans_of_hierarchies_hold_their_whole_numbers(x, width):
+    resolved = shoal.Hierarchy.intervals([width]).resolve([str(x)], "c")
+    found = span(resolved.labels[1][0])
+    low = x // width * width
+    assert found is not None
+    assert [v for v in range(x - 45, x + 45) if v in found] == list(range(low, low + width))
+
+
+def test_what_is_not_understood_may_be_anything():
+    assert all(m.everything for m in meanings(["A .. B and 3 more", "x"], "hierarchy", "labels"))
+    assert meanings(["{broken"], "ranges")[0].everything
+    assert "2020-05-09" in meanings(["2020-Q2"], "hierarchy", "dates:month,quarter")[0]
+    assert "2020-07-01" not in meanings(["2020-Q2"], "hierarchy", "dates:month,quarter")[0]
+    assert "2020-05" in meanings(["2020-Q2"], "hierarchy", "dates:month,quarter")[0]
+    assert "01239" in meanings(["0123*"], "hierarchy", "prefixes:4")[0]
+    assert "012399" not in meanings(["0123*"], "hierarchy", "prefixes:4")[0]
+    assert 21 in Members(low=20, high=25, ruler="number")
+
+
+def test_starred_numbers_and_booleans_in_frames():
+    frame = pl.DataFrame({"age": [1, 1, 2, 3, None, None], "old": [True, True, False, True, False, True]})
+    release = shoal.anonymize(frame, quasi_identifiers=["age", "old"], k=2, keep_order=True, seed=1)
+    for name in frame.columns:
+        assert all(v in m for v, m in zip(frame[name], release.members(name), strict=True))
+    assert release.sample(1)["old"].dtype == pl.Boolean
+
+
+def test_centers_and_other_columns_are_refused(people):
+    with pytest.raises(shoal.PolicyError, match="centers"):
+        shoal.anonymize(
+            people.select("age", "ill"), quasi_identifiers=["age"], insensitive=["ill"], k=3, publish="centers"
+        ).numeric()
+    release = released(people, "stars")
+    with pytest.raises(shoal.PolicyError, match="ill"):
+        release.members("ill")
+    with pytest.raises(shoal.PolicyError, match="town"):
+        release.numeric(["town"])
+
+
+def test_a_release_in_a_notebook(people):
+    release = released(people, "ranges")
+    assert len(repr(release).splitlines()) == 5
+    for shown in (release, release.certificate, release.audit):
+        assert shown._repr_html_().startswith("<table>")
+        assert "proof" not in shown._repr_html_()
+    again = pickle.loads(pickle.dumps(release))
+    assert again.table.equals(release.table)
+    assert again.loss == release.loss
+    again.check()
+
+
+@pytest.mark.parametrize("kind", ["pandas", "pyarrow", "duckdb"])
+def test_other_frames_are_decoded_too(people, kind):
+    import duckdb
+
+    data = {
+        "pandas": people.to_pandas,
+        "pyarrow": people.to_arrow,
+        "duckdb": lambda: duckdb.from_arrow(people.to_arrow()),
+    }
+    if kind == "duckdb":
+        release = shoal.anonymize(
+            data[kind](), quasi_identifiers=QUASI, sensitive=["ill"], k=3, publish="ranges", effort="fast", seed=1
+        )
+    else:
+        release = released(data[kind](), "ranges")
+        assert all(v in m for v, m in zip(people["age"].to_list(), release.members("age"), strict=True))
+    assert release.numeric().height == 240
+    assert np.allclose(release.one_hot(["zip"]).to_numpy().sum(axis=1), 1)
