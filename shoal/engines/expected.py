@@ -29,6 +29,17 @@ class Expected:
     starred: Sequence[np.ndarray]
     sensitive: Sequence[Coded]
 
+    def typed(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """A published table in which a column of missing values alone has the type that its own values had.
+
+        A frame of objects keeps none for what is starred whole, and how a star is written depends on it.
+        """
+        return frame.with_columns(
+            frame[c.name].cast(c.values.dtype)
+            for c in self.columns
+            if frame.height and frame[c.name].null_count() == frame.height
+        )
+
     def counts(self, *, text: Collection[str] = (), blank: Collection[str] = ()) -> tuple[pl.DataFrame, np.ndarray]:
         """One line per triple of the partition, and its rows.
 

@@ -68,7 +68,7 @@ class Geography:
                 found[i] = int(number)
             except (TypeError, ValueError, OverflowError):
                 raise InputError(
-                    f"column {name!r} of area {self.ids[i]!r} is {value!r}, not a whole number; fill it in or round it"
+                    f"column {name!r} of area {self.ids[i]!r} is not a whole number; fill it in or round it"
                 ) from None
         return found
 
@@ -81,7 +81,7 @@ class Geography:
             except (TypeError, ValueError):
                 found[i] = np.nan
             if not np.isfinite(found[i]):
-                raise InputError(f"column {name!r} of area {self.ids[i]!r} is {value!r}, not a number; fill it in")
+                raise InputError(f"column {name!r} of area {self.ids[i]!r} is not a number; fill it in")
         return found
 
     def centers(self) -> np.ndarray | None:

@@ -16,6 +16,8 @@ from shoal.errors import InputError, PolicyError
 
 Shape = list[list[np.ndarray]]
 
+_FARTHEST = 1e15  # farther than any map reaches in any unit; the squares of larger numbers overflow
+
 
 def features(held: Any, name: str = "the input") -> list[tuple[dict[str, Any], Shape]]:
     """(properties, shape) of every feature of parsed GeoJSON or TopoJSON, in order; a feature's own id becomes a
@@ -32,7 +34,8 @@ def features(held: Any, name: str = "the input") -> list[tuple[dict[str, Any], S
             return _topology(held)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError, OverflowError):
         raise InputError(
-            f"{name} breaks the rules of {kind}; a ring, an arc or a feature is not what it should be"
+            f"{name} breaks the rules of {kind}; a ring, an arc or a feature is not what it should be, or a coordinate "
+            f"is beyond {_FARTHEST:g}"
         ) from None
     raise InputError(f"{name} holds {kind or 'something'}, neither a FeatureCollection nor a Topology")
 
@@ -58,7 +61,7 @@ def _shape(geometry: Mapping[str, Any] | None) -> Shape:
 
 def _ring(points: Any) -> np.ndarray:
     ring = np.asarray(points, dtype=np.float64).reshape(-1, 2)
-    if not np.isfinite(ring).all():
+    if not (np.abs(ring) <= _FARTHEST).all():
         raise ValueError
     return ring[:-1] if len(ring) > 1 and (ring[0] == ring[-1]).all() else ring
 

@@ -6,7 +6,7 @@ import contextlib
 import datetime
 import gzip
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -103,6 +103,19 @@ def refuse_for_excel(path: str | Path, frame: pl.DataFrame, recoded: Collection[
         raise InputError(
             "a row is, or may come to be, without any value, which a sheet cannot show; write CSV or Parquet"
         )
+
+
+def refuse_both(held: Mapping[str, Sequence[str | None]]) -> None:
+    """InputError for a column with empty texts beside missing values: in a file of text one value, in the table two.
+
+    held  per column that is judged, its values as text
+    """
+    for name, values in held.items():
+        if "" in values and None in values:
+            raise InputError(
+                f"column {name!r} has empty texts beside missing values, which CSV and Excel cannot tell apart; "
+                "write Parquet, or make both one"
+            )
 
 
 def _too_long(texts: pl.Series) -> bool:

@@ -70,6 +70,8 @@ def areas_of(found: Drawing, key: Callable[[Sequence[str]], str], name: str) -> 
     """Features put together by the property that names an area, chosen by ``key`` among those there are."""
     if not found.properties:
         raise InputError(f"{name} holds no features")
+    if not found.properties[0]:
+        raise InputError(f"the first feature of {name} has no property, so no area has a name; give each an id")
     id = key(list(found.properties[0]))
     own = by_id(list(zip(found.properties, found.own, strict=True)), id)
     seen = by_id(list(zip(found.properties, found.drawn, strict=True)), id)

@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from shoal.errors import InputError
-from shoal.judge.values import pair, shown
+from shoal.judge.values import has_both, pair, shown, with_empty
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.notation import NUMBER, RangeOf, SetOf, parse
 
@@ -109,7 +109,7 @@ class Reading:
 class _Values:
     """The distinct values of an original column, in order."""
 
-    def __init__(self, column: pl.Series, like: pl.Series, how: Reading) -> None:
+    def __init__(self, column: pl.Series, like: pl.Series, how: Reading, apart: bool) -> None:
         if how.kind == "ranges" and like.dtype == pl.String:  # a value by itself may stand in quotes
             read = [_parsed(t) if t else t for t in like.to_list()]
             like = pl.Series([r if isinstance(r, str) else t for r, t in zip(read, like.to_list(), strict=True)],
@@ -118,8 +118,9 @@ class _Values:
             column = column.cast(pl.String)
         if column.dtype.is_float():
             column = column.fill_nan(None)
-        if column.dtype == pl.String:
-            column = column.set(column == "", None) if len(column) else column
+        empty = bool((column == "").any()) if column.dtype == pl.String else False
+        if empty and not apart:
+            column = column.set(column == "", None)
         found = column.unique().drop_nulls()
         lies = _line(found)
         order = np.argsort(lies[0], kind="stable") if lies is not None else found.arg_sort().to_numpy()
@@ -127,13 +128,15 @@ class _Values:
         self.missing = column.null_count() > 0
         self.position: np.ndarray | None = None if lies is None else lies[0][order]
         self.zero = 0.0 if lies is None else lies[1]
-        self.texts = [*shown(found), *([None] if self.missing else [])]
+        self.texts = [*shown(found), *(["" if empty and not apart else None] if self.missing else [])]
         if self.position is not None and self.missing:
             line = self.position
             far = line[-1] + max(line[-1] - line[0], 1.0, abs(line[-1]) * 1e-9)
             self.position = np.append(line, far)
         self.size = len(self.texts)
         plain, tokens = pair(found, like, how.sheet)
+        if apart:
+            plain, tokens = with_empty(found, plain), with_empty(like, tokens)
         number = {text: i for i, text in enumerate(plain.to_list())}
         if len(number) < len(found):  # a form in which two values are one tells too little
             number = {text: i for i, text in enumerate(shown(found))}
@@ -145,15 +148,19 @@ class _Values:
 
 
 def column(before: pl.Series, after: pl.Series, how: Reading) -> Column:
-    """Decode one quasi-identifier.  O(rows + tokens + the members of all sets and classes)."""
+    """Decode one quasi-identifier.  O(rows + tokens + the members of all sets and classes).
+
+    An empty text is a missing value unless the original has both in one column.
+    """
     if isinstance(after.dtype, (pl.Categorical, pl.Enum)):
         after = after.cast(pl.String)
     if after.dtype.is_float():
         after = after.fill_nan(None)
-    if after.dtype == pl.String and len(after):
+    apart = has_both(before)
+    if after.dtype == pl.String and len(after) and not apart:
         after = after.set(after == "", None)
     tokens = after.unique(maintain_order=True)
-    values = _Values(before, tokens, how)
+    values = _Values(before, tokens, how, apart)
     place = pl.Series(np.arange(len(tokens)))
     present = tokens.is_not_null()
     row = after.replace_strict(tokens.filter(present), place.filter(present), default=None, return_dtype=pl.Int64)
@@ -246,9 +253,10 @@ class _Decoder:
         return (0, -1, inside, [(inside.size - 1) / size]) if inside.size else None
 
     def _code(self, text: str | None) -> int:
-        if not text:  # an empty text is a missing value
+        known = -1 if text is None else self.values.by_text.get(text, -1)
+        if not text and known < 0:  # an empty text is a missing value
             return self.values.size - 1 if self.values.missing else -1
-        return self.values.by_text.get(text, -1)
+        return known
 
     def _ends(self, found: RangeOf) -> tuple[float, float] | None:
         line = self.values.position
@@ -373,7 +381,7 @@ def _tile(raw: str, values: _Values) -> np.ndarray | None:
         (x0, x1), (y0, y1) = spans
     except ValueError:
         return None
-    places = np.array([[float(v) for v in t.split(" ")] for t in values.texts if t is not None])
+    places = np.array([[float(v) for v in t.split(" ")] for t in values.texts if t])
     if not places.size:
         return None
     x, y = places[:, 0], places[:, 1]

@@ -90,6 +90,17 @@ def shown(values: pl.Series) -> list[str | None]:
     return _flat(values).cast(pl.String, strict=False).to_list()
 
 
+def has_both(column: pl.Series) -> bool:
+    """Whether a column of text has empty texts beside missing values; elsewhere the two are one."""
+    text = column.dtype == pl.String or isinstance(column.dtype, pl.Categorical)
+    return text and column.null_count() > 0 and bool((column.cast(pl.String) == "").any())
+
+
+def with_empty(raw: pl.Series, formed: pl.Series) -> pl.Series:
+    """Empty texts as they stood before a form made them missing."""
+    return formed.set((raw == "").fill_null(False), "") if raw.dtype == pl.String and len(raw) else formed
+
+
 def _flat(column: pl.Series) -> pl.Series:
     """Categories as text; lists, structures, bytes and objects as Python writes them."""
     kind = column.dtype

@@ -148,7 +148,7 @@ class Hierarchy:
         while width > 1 and all(row[width - 1] == STAR for row in rows):
             width -= 1
         kept = tuple(tuple(row[:width]) for row in rows)
-        _nested(list(zip(*kept, strict=True)), where)
+        _nested(list(zip(*kept, strict=True)), where, rows=where != "the tree")
         return cls("rows", rows=kept)
 
     @classmethod
@@ -269,7 +269,7 @@ class Hierarchy:
             raise PolicyError(f"the values of column {column!r} are not distinct")
         levels = [present, *self._levels(present, column)]
         where = f"the hierarchy of {column!r}"
-        _nested(levels, where)
+        _nested(levels, where, rows=False)
         node, labels = [], []
         for level in levels:
             text = iter(level)
@@ -320,16 +320,18 @@ class Hierarchy:
         return _span(step[at - 1], step[at], whole) if at < len(step) else f">={_text(step[-1])}"
 
 
-def _nested(levels: Sequence[Sequence[str]], where: str) -> None:
-    """Every text of one level lies under one text of the next."""
+def _nested(levels: Sequence[Sequence[str]], where: str, rows: bool = True) -> None:
+    """Every text of one level lies under one text of the next; rows: whether these are rows a user can look up."""
     for number, (low, high) in enumerate(pairwise(levels)):
-        parent: dict[str, str] = {}
-        for a, b in zip(low, high, strict=True):
-            if parent.setdefault(a, b) != b:
-                below = repr(a) if number else "a value"  # which few rows of a table may share
+        parent: dict[str, tuple[str, int]] = {}
+        for row, (a, b) in enumerate(zip(low, high, strict=True), 1):
+            above, first = parent.setdefault(a, (b, row))
+            if above != b:  # a class may be called like a value of the table, so rows are named instead
+                below = "one class" if number else "one value"
                 raise PolicyError(
-                    f"{where} is not nested: {below} at level {number} lies in both {parent[a]!r} and {b!r} "
-                    f"at level {number + 1}; give the two different names, or one class above"
+                    f"{where} is not nested: {below} at level {number} lies in two classes at level {number + 1}"
+                    f"{f', see rows {first} and {row}' if rows else ''}; give the two different names, or one class "
+                    "above"
                 )
 
 

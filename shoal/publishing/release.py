@@ -207,7 +207,7 @@ class Release:
         from shoal.engines.columns import starred_text
         from shoal.engines.files import kind_of
         from shoal.engines.open import open_table
-        from shoal.engines.store import text_in_excel
+        from shoal.engines.store import refuse_both, text_in_excel
 
         frame = open_table(self.table)
         content = (
@@ -215,7 +215,10 @@ class Release:
             if hasattr(frame, "polars")
             else frame.frame.collect(backend="polars").to_native()
         )
+        content = self.expected.typed(content)
         kind = kind_of(path)
+        if kind != "parquet":
+            refuse_both({**self.own, **{c.name: c.texts() for c in self.expected.sensitive}})
         if kind == "csv":
             told, shown = starred_text(content, self.stars, self.published, self.policy.star, self.policy.sensitive)
             return told, shown, content.columns

@@ -61,16 +61,13 @@ TYPES: dict[str, Any] = {
     "moment": pl.Datetime("us"),
     "time": pl.Time,
 }
-SHEET = ["text", "digits", "truth", "integer", "float", "boolean", "category", "date"]
+SHEET = ["text", "blank", "digits", "truth", "integer", "float", "boolean", "category", "date"]
 
 
 def series(rng: random.Random, name: str, kind: str, n: int, gaps: bool) -> pl.Series:
-    """A column of a kind, with missing values or without; empty texts stand in columns without missing values only.
-
-    For the judge both are one value, for the maker two: it turns down a genuine set that holds both.
-    """
+    """A column of a kind, with missing values or without."""
     values = [rng.choice(POOLS[kind]) for _ in range(n)]
-    if gaps and kind != "blank":
+    if gaps:
         values = [None if rng.random() < 0.2 else v for v in values]
     found = pl.Series(name, values, dtype=TYPES.get(kind, pl.String))
     return found.cast(pl.Categorical) if kind == "category" else found
@@ -115,8 +112,7 @@ def asked(rng: random.Random, frame: pl.DataFrame, publish: str) -> tuple[dict[s
     hierarchies = None
     if publish == "hierarchy":
         texts = frame[quasi[0]].cast(pl.String).drop_nulls().unique().to_list()
-        texts = [] if "" in texts else sorted(texts)  # as above: the judge has missing values under the root
-        rows = [[t, "low" if t < "2" else "high"] for t in texts]
+        rows = [[t, "low" if t < "2" else "high"] for t in sorted(texts)]
         hierarchies = {quasi[0]: rng.choice([rows or "stars", "labels", "prefixes:2,1", "stars"])}
     if publish == "ranges" and rng.random() < 0.5:
         settings["weights"] = {quasi[1]: 5.0}

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import shoal
+from shoal.engines import geography
+from shoal.model.hierarchy import Hierarchy
 from tests.fuzz import inputs
 
 
@@ -21,3 +26,51 @@ def test_the_marker_would_be_seen() -> None:
 
     with pytest.raises(AssertionError):
         inputs.outcome(tells)
+
+
+def mapped(path: Path, properties: list[dict[str, Any]], far: float = 1.0) -> geography.Geography:
+    """Two triangles of a GeoJSON file, the second ``far`` away."""
+    rings = [[[0, 0], [1, 0], [0, 1], [0, 0]], [[1, 0], [far, 1], [0, 1], [1, 0]]]
+    held = [
+        {"type": "Feature", "properties": p, "geometry": {"type": "Polygon", "coordinates": [ring]}}
+        for p, ring in zip(properties, rings, strict=True)
+    ]
+    path.write_text(json.dumps({"type": "FeatureCollection", "features": held}))
+    return geography.read(path)
+
+
+@pytest.mark.parametrize("far", [1e308, -1e308, 1e200, 1e20])
+def test_coordinates_beyond_every_map_are_refused(tmp_path: Path, far: float) -> None:
+    named: list[dict[str, Any]] = [{"id": "a"}, {"id": "b"}]
+    assert mapped(tmp_path / "m.geojson", named, 1e15).ids == ("a", "b")
+    with pytest.raises(shoal.InputError, match="a coordinate is beyond 1e"):
+        mapped(tmp_path / "m.geojson", named, far)
+
+
+def test_areas_without_any_property_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(shoal.InputError, match=r"the first feature of m\.geojson has no property"):
+        mapped(tmp_path / "m.geojson", [{}, {"id": "b"}])
+
+
+@pytest.mark.parametrize("reader", ["whole", "number"])
+def test_a_property_that_is_no_number_is_not_shown(tmp_path: Path, reader: str) -> None:
+    found = mapped(tmp_path / "m.geojson", [{"id": "a", "n": 1}, {"id": "b", "n": {"note": inputs.MARKER}}])
+    with pytest.raises(shoal.InputError, match="column 'n' of area 'b' is not a") as told:
+        getattr(found, reader)("n")
+    assert inputs.MARKER not in str(told.value)
+
+
+def test_levels_that_are_not_nested_are_told_by_row(tmp_path: Path) -> None:
+    """A class may be called like a value of the table."""
+    value = f"{inputs.MARKER}4"
+    rows = [["a", "low", "any"], ["b", "high", "any"], ["c", "low", value]]
+    path = tmp_path / "h.csv"
+    path.write_text("".join(";".join(row) + "\n" for row in rows))
+    for source in (rows, path):
+        with pytest.raises(shoal.PolicyError, match=r"at level 1 lies in two .* level 2, see rows 1 and 3") as told:
+            Hierarchy.of(source)
+        assert not any(word in str(told.value) for word in (value, "'low'", "'any'"))
+    with pytest.raises(shoal.PolicyError, match="not nested") as told:
+        Hierarchy.tree({"any": {value: {"low": ["a"]}, "other": {"low": ["c"]}}})
+    assert value not in str(told.value)
+    assert "rows" not in str(told.value)

@@ -177,7 +177,10 @@ def test_a_value_that_is_not_covered_is_refused_by_its_column_alone(make, values
     ("make", "says"),
     [
         (lambda: Hierarchy.from_rows([["a", "X"], ["a", "Y"]]), "one value in rows 1 and 2"),
-        (lambda: Hierarchy.from_rows([["a", "X", "M"], ["b", "X", "N"]]), "'X' at level 1 lies in both 'M' and 'N'"),
+        (
+            lambda: Hierarchy.from_rows([["a", "X", "M"], ["b", "X", "N"]]),
+            "one class at level 1 lies in two classes at level 2, see rows 1 and 2",
+        ),
         (lambda: Hierarchy.from_rows([["a", "X"], ["b"]]), "1 in row 2"),
         (lambda: Hierarchy.from_rows([]), "empty"),
         (lambda: Hierarchy.from_rows(["ab"]), "sequence"),
