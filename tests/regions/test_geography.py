@@ -100,7 +100,7 @@ def test_refusals_say_what_was_found(tmp_path):
     with pytest.raises(InputError, match="no areas"):
         geo.geography([], [])
     found = geo.geography(["a", "b"], [], {"w": ["3", "x"]})
-    with pytest.raises(InputError, match="column 'w' of area 'b' is 'x'"):
+    with pytest.raises(InputError, match="column 'w' of area 'b' is not a whole number"):
         found.whole("w")
     with pytest.raises(PolicyError, match="not a column of the areas"):
         found.whole("v")
