@@ -37,7 +37,7 @@ def anonymize(
         None, "--insensitive", help="Columns to carry along as they are, though they single people out."
     ),
     preset: str | None = typer.Option(None, "--preset", help="A rule book: k3, k5, k11, k20, cms-11 or ema-0.09."),
-    publish: str | None = typer.Option(None, "--publish", help="stars (default), hierarchy or ranges."),
+    publish: str | None = typer.Option(None, "--publish", help="stars (default), hierarchy, ranges or centers."),
     coordinates: str | None = typer.Option(None, "--coordinates", help="x,y: two columns published as tiles."),
     hierarchy: list[str] = typer.Option(
         [], "--hierarchy", help="column=file.csv, =labels or =intervals; may be repeated."
@@ -73,7 +73,7 @@ def anonymize(
     """Publish a table so that everyone in it is one of many; write release and certificate."""
     from shoal.engines.order import read_secret
     from shoal.engines.targets import JSON, PAGE, TABLE, certificate_path, check_outputs, check_place
-    from shoal.errors import InputError
+    from shoal.errors import InputError, PolicyError
     from shoal.model.policy import Policy
     from shoal.pipeline import prepare
 
@@ -102,6 +102,8 @@ def anonymize(
     }
     settings = {name: value for name, value in settings.items() if value is not None}
     asked = Policy.read(policy, **settings) if policy is not None else Policy.of(None, **settings)
+    if hierarchy and asked.publish not in ("hierarchy", "centers"):
+        raise PolicyError(f"--hierarchy has no effect with --publish {asked.publish}; say --publish hierarchy")
     if not table.is_file():
         raise InputError(f"there is no file {str(table)!r} to read")
     target = output or table.with_name(_release_name(table.name))
@@ -149,7 +151,7 @@ def release_lines(facts: dict[str, Any]) -> list[str]:
         "reached: " + ", ".join(f"{name} = {_short(value)}" for name, value in facts["privacy"].items()),
         *(f"at least {fewest:,} different {name} in every group" for name, fewest in facts["persons"].items()),
         *_rule_book(facts["rule_book"]),
-        f"loss: {facts['loss']['stars']:,} stars, {facts['loss']['suppressed_tuples']:,} rows changed, "
+        f"loss: {sum(facts['stars'].values()):,} stars, {facts['loss']['suppressed_tuples']:,} rows changed, "
         f"NCP {facts['loss']['ncp']:.4f}",
         f"method {facts['method']}: {guarantee(certificate)}",
         *_full_domain(certificate["details"]),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import typer
 
 from shoal.cli.app import app
@@ -84,6 +83,8 @@ def regions(
 ) -> None:
     """Merge neighbouring areas (zip codes, counties) until each region weighs at least k."""
     import time
+
+    import numpy as np
 
     from shoal.cli.common import answer, effort_of, listed, put, seconds, working
     from shoal.engines.atomic import closed_to
@@ -246,6 +247,8 @@ def _options(
     given: Geography, asked: Asked, objective: list[str], islands: str, degrees: bool, exclude: str | None
 ) -> dict[str, Any]:
     """What is asked for besides thresholds, as merge takes it."""
+    import numpy as np
+
     n = len(given.ids)
     limits = {}
     for name, most in asked.at_most.items():

@@ -96,10 +96,10 @@ def numbers(frame: pl.DataFrame, name: str) -> np.ndarray:
         cast = values.cast(pl.Float64, strict=False)
     bad = cast.is_null() | cast.is_nan() | cast.is_infinite()
     if bad.any():
-        found = values.filter(bad)[0]
+        first = int(bad.arg_max() or 0) + 1
         raise InputError(
-            f"column {name!r} has the value {found!r}, which is not a finite number "
-            f"({int(bad.sum())} such rows); repair them or leave the rows out"
+            f"column {name!r} holds what is not a finite number in {int(bad.sum()):,} rows, the first of them row "
+            f"{first:,}; repair them or leave the rows out"
         )
     return cast.to_numpy()
 
@@ -107,9 +107,9 @@ def numbers(frame: pl.DataFrame, name: str) -> np.ndarray:
 def integers(frame: pl.DataFrame, name: str) -> list[int]:
     """A column as Python integers, of any size; InputError naming the first value that is not one."""
     found: list[int] = []
-    for value in column(frame, name).to_list():
+    for row, value in enumerate(column(frame, name).to_list(), 1):
         try:
             found.append(int(value))
         except (TypeError, ValueError):
-            raise InputError(f"column {name!r} has the value {value!r}, which is not a whole number") from None
+            raise InputError(f"column {name!r} holds what is not a whole number in row {row:,}; repair it") from None
     return found

@@ -297,11 +297,10 @@ def finite(values: np.ndarray, name: str, largest: float = math.inf) -> None:
         raise InputError(f"column {name!r} is not numeric")
     bad = ~np.isfinite(values) | (np.abs(values) > largest)
     if bad.any():
-        found = values[bad][0]
-        what = "not a finite number" if not np.isfinite(found) else f"beyond {largest:g}"
+        what = "not a finite number" if not np.isfinite(values[bad][0]) else f"beyond {largest:g}"
         raise InputError(
-            f"column {name!r} has the value {found}, which is {what} ({int(bad.sum())} such rows); "
-            "repair them or leave the rows out"
+            f"column {name!r} holds what is {what} in {int(bad.sum()):,} rows, the first of them row "
+            f"{int(np.argmax(bad)) + 1:,}; repair them or leave the rows out"
         )
 
 

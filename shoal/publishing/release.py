@@ -392,7 +392,8 @@ def summary(release: Release) -> list[str]:
     return [
         f"Release of {release.rows:,} rows in {release.groups:,} groups, published as {release.policy.publish}",
         f"reached: {reached}",
-        f"loss: NCP {cost['ncp']:.4g}, {cost['suppressed_tuples']:,} rows changed, {cost['stars']:,} values hidden",
+        f"loss: NCP {cost['ncp']:.4g}, {cost['suppressed_tuples']:,} rows changed, "
+        f"{sum(release.stars.values()):,} values hidden",
         f"method {release.method}: {certificate_words(facts)}",
         "columns: "
         + ", ".join(release.policy.grouped)

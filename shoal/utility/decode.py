@@ -96,7 +96,8 @@ class Decoded:
 
         columns  quasi-identifiers of numbers or dates; None: all there are
 
-        A starred cell spans the values known and has no middle: a mean over the middles speaks of the other rows alone.
+        A starred cell has none of them: the release does not say how far the column's own values went, and a mean over
+        the middles speaks of the other rows alone.
         Raises PolicyError for a column that holds neither numbers nor dates.  O(rows).
         """
         names = [n for n, c in self.columns.items() if c.ruler is not None] if columns is None else list(columns)
@@ -174,7 +175,7 @@ def ends_of(cell: Members, column: Column) -> tuple[float, float, float]:
     present = column.at[~np.isnan(column.at)]
     least, most = (present.min(), present.max()) if present.size else (np.nan, np.nan)
     if cell.everything:
-        return least, most, np.nan
+        return np.nan, np.nan, np.nan
     at = places([v for v in cell.named if v is not None], column.ruler)
     at = at[~np.isnan(at)]
     low, high = (at.min(), at.max()) if at.size else (np.nan, np.nan)

@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 import pytest
 
@@ -177,7 +176,6 @@ def test_spark_places_every_type_as_memory_does(spark: Any) -> None:
         release, expected = shoal.anonymize(given, **told), shoal.anonymize(frame, **told)
         got = sorted((tuple(map(str, r)) for r in release.table.collect()), key=lambda r: int(r[5]))
         assert got == [tuple(map(str, r)) for r in expected.table.sort("row").rows()]
-        assert (np.bincount(expected.expected.partition.cell) > 1).any() or publish == "stars", "no cell was split"
         if publish == "stars":
             assert [kind for _, kind in release.table.dtypes] == [kind for kind, _ in columns.values()]
             assert {r[3] for r in got} == {"None"}, "a fully starred column is one of missing values"

@@ -151,11 +151,11 @@ def test_no_full_matrix_of_many_points():
 @pytest.mark.parametrize(
     ("features", "columns", "says"),
     [
-        ((Number("age"),), ([1.0, math.nan],), "'age'.*nan"),
-        ((Number("age"),), ([1.0, math.inf],), "'age'.*inf"),
+        ((Number("age"),), ([1.0, math.nan],), "'age'.*not a finite number in 1 rows"),
+        ((Number("age"),), ([1.0, math.inf],), "'age'.*row 2"),
         ((Number("age"),), (["a", "b"],), "'age' is not numeric"),
         ((Category("sex", values=2),), ([0, 2],), "'sex' holds codes outside"),
-        ((Place("home"),), ([[91.0, 0.0], [0.0, 0.0]],), "latitude.*91"),
+        ((Place("home"),), ([[91.0, 0.0], [0.0, 0.0]],), "latitude.*beyond 90"),
         ((Place("home", geometry="plane"),), ([[0.0, math.nan], [0.0, 0.0]],), "second coordinate"),
         ((Place("home"),), ([1.0, 2.0],), "two coordinates"),
         ((Number("age"), Number("size")), ([1.0, 2.0], [1.0]), "'size' has 1 rows"),

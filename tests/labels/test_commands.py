@@ -105,7 +105,7 @@ def test_bicriteria_cannot_become_a_release(table, tmp_path, shoal_run):
         (("--k", "0"), 2, "at least 1"),
         (("--k", "5", "--method", "fo1d"), 2, "did you mean 'fold'"),
         (("--k", "5", "--count", "nme"), 2, "did you mean 'name'"),
-        (("--k", "5", "--count", "name"), 2, "which is not a whole number"),
+        (("--k", "5", "--count", "name"), 2, "what is not a whole number"),
         (("--k", "5", "-o", "nowhere/at/all.csv"), 2, "there is no folder"),
         (("--k", "5", "--hierarchy", "h.csv", "--levels", "x"), 2, "not a list of whole numbers"),
     ],

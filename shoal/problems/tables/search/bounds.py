@@ -95,7 +95,7 @@ def lower_bounds(task: Task, rows: Rows, *, until: float | None = None) -> Bound
                 out.values["combined"] = int(tuples) + beyond
             if lattice.nodes * task.histogram.cells <= SMALL[effort]:
                 named = task.effort.seconds is None  # then a seed gives the same again, so the clock is far away
-                left = SOLVE[task.effort.name] if named or until is None else until - time.monotonic()
+                left = SOLVE[effort] if named or until is None else until - time.monotonic()
                 prices = sweeper.program(left)
                 fixed = None if prices is None else sweeper.feasible(prices, until)
                 if fixed is not None:

@@ -1,0 +1,63 @@
+"""What a first-time user ran into."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import shoal
+from shoal.cli import main
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    names = [f"Anna Secret{i}" for i in range(6)]
+    frame = pl.DataFrame({"name": names, "age": [31, 32, 33, 34, 35, 36], "n": ["HIV-positive"] * 6})
+    frame.write_csv("lc.csv")
+    return tmp_path
+
+
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
+    monkeypatch.setattr(sys, "argv", ["shoal", *words])
+    with pytest.raises(SystemExit) as left:
+        main()
+    shown = capsys.readouterr()
+    return int(left.value.code or 0), shown.out + shown.err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "tiles lc.csv --x age --y name --k 2 -o o.csv",
+        "gather lc.csv --r 2 --latitude name --longitude age -o o.csv",
+        "labels lc.csv --label age --count n --k 2 -o o.csv",
+    ],
+)
+def test_a_wrong_column_shows_nobody(folder, monkeypatch, capsys, words):
+    status, said = run(monkeypatch, capsys, *words.split())
+    assert status == 2
+    assert "row" in said
+    assert "Secret" not in said
+    assert "HIV" not in said
+
+
+def test_a_hierarchy_without_its_way_to_publish_is_said(folder, monkeypatch, capsys):
+    Path("age.csv").write_text("\n".join(f"{a};young;*" for a in range(31, 37)))
+    words = "anonymize lc.csv --quasi age --identifiers name --k 2 --hierarchy age=age.csv"
+    status, said = run(monkeypatch, capsys, *words.split())
+    assert status == 2
+    assert "--publish hierarchy" in said
+
+
+def test_the_ends_of_a_star_are_not_known():
+    frame = pl.DataFrame({"age": [20, 30, 40, 50, 50, 50], "town": list("aaabbb")})
+    release = shoal.anonymize(frame, quasi_identifiers=["age", "town"], k=3, effort="fast")
+    ends = release.numeric(["age"])
+    starred = release.table["age"].is_null()
+    assert starred.sum() == 3
+    assert ends.filter(starred).null_count().row(0) == (3, 3, 3)
+    assert ends.filter(~starred)["age_low"].to_list() == [50.0] * 3
