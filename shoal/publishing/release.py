@@ -70,7 +70,8 @@ class Release:
     before       privacy of the table as it came
     carried      the columns carried along, and how many rows they single out
     persons      per column that names persons, the fewest in a class, counted on the placed rows before it left them
-    own          the table's own values per quasi-identifier, in the histogram's order; for counts, never shown
+    own          the table's own values per quasi-identifier, in the histogram's order; for counts, never shown.  A
+                 pickled release holds them and is as private as the original: only what ``write`` makes may leave
     expected     what must stand in the table, from the partition alone; order: where the row order comes from
     """
 
