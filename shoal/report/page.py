@@ -56,6 +56,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[Any]], numeric: int = 1, 
 
 
 def listed(texts: Sequence[str]) -> str:
+    """Sentences as an HTML list, escaped."""
     return "<ul>" + "".join(f"<li>{escape(text)}</li>" for text in texts) + "</ul>"
 
 

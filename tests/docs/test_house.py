@@ -22,6 +22,7 @@ def test_a_step_is_there(step):
     found = import_module(module)
     for name in path.split("."):
         found = getattr(found, name)
+    assert found is not None
 
 
 def test_every_room_is_told():
