@@ -213,7 +213,7 @@ def gather(
 
 
 def check(n: int, r: int, epsilon: float, most: int | None, centers: str, method: str, problem: str) -> None:
-    """PolicyError for parameters that contradict themselves or each other, naming the one."""
+    """PolicyError for parameters that contradict each other, InfeasibleError where n points cannot meet them."""
     if isinstance(r, bool) or int(r) != r or r < 1:
         raise PolicyError(f"r={r!r}: a cluster has a whole number of points, at least 1")
     if not 0 <= epsilon < 1:
