@@ -154,7 +154,7 @@ def test_the_screen_reports_islands_and_the_table(folder):
 def test_polygons_alone_and_several_thresholds(folder):
     done = run(folder / "map.geojson", "--weight", "population", "--weight", "population", "--k", 9, "--k", 4, "--json")
     assert done.returncode == 2
-    assert "area '11' is None" in json.loads(done.stdout)["error"]
+    assert "area '11' is not a whole number" in json.loads(done.stdout)["error"]
     nodes = folder / "nodes.csv"
     done = run(
         nodes,
