@@ -31,8 +31,8 @@ def limited(places: Places, k: int, objective: str, method: str, rule: str, aske
         unfit = alone(places, k, asked.max_width)
         if unfit.any() and not asked.leave_out:
             raise InfeasibleError(
-                f"{int(places.weight[unfit].sum()):,} records have fewer than k = {k:,} within max_width of them, so no "
-                "such tile holds them; raise max_width, lower k, or leave them out with sparse='leave-out'"
+                f"{int(places.weight[unfit].sum()):,} records have fewer than k = {k:,} within max_width of them, so "
+                "no such tile holds them; raise max_width, lower k, or leave them out with sparse='leave-out'"
             )
         if unfit.any():
             keep = np.flatnonzero(~unfit)
@@ -111,8 +111,8 @@ def _cut(places: Places, k: int, objective: str, method: str, rule: str, asked: 
     assert best is not None
     if (best[0][0] and not asked.leave_out) or ((best[1].labels < 0).any() and not asked.leave_out):
         raise InfeasibleError(
-            f"method {method!r} found no tiles within max_width for {int(best[0][0]):,} records, which is no proof that "
-            "there are none; raise max_width, lower k, or leave them out with sparse='leave-out'"
+            f"method {method!r} found no tiles within max_width for {int(best[0][0]):,} records, which is no proof "
+            "that there are none; raise max_width, lower k, or leave them out with sparse='leave-out'"
         )
     return best[1]
 

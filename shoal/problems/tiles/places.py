@@ -25,7 +25,8 @@ class Places:
     west        float       least longitude in the user's own range: -180 or 0
     side        int64[p]    side of the boundary of each place, numbered from 0; None: there is no boundary
     grid        Fraction    step of the lines that cuts keep to, and x, y are the low corners of its squares; None: none
-    own         float64[n, 2]  the points themselves where places are squares of a grid; None: they are the places
+    own         float64[n, 3]  the points themselves and their weights where places are squares of a grid; None: they
+                are the places
     held        values that each place holds in the columns that tiles are judged by; None: by weight alone
     """
 
@@ -97,7 +98,7 @@ def as_places(
     step, own = None, None
     if grid is not None:
         step = grid_of(grid, geographic)
-        x, y, own = _squares(x, y, step, geographic)
+        x, y, own = _squares(x, y, w, step, geographic)
     if geographic and n:
         x, seam, west = _unwrapped(x, y, step)
     if own is not None:  # a point turns with its square
@@ -209,9 +210,9 @@ def index_of(values: np.ndarray, step: Fraction) -> np.ndarray:
     return found
 
 
-def _squares(x: np.ndarray, y: np.ndarray, step: Fraction, geographic: bool) -> tuple[np.ndarray, ...]:
+def _squares(x: np.ndarray, y: np.ndarray, w: np.ndarray, step: Fraction, geographic: bool) -> tuple[np.ndarray, ...]:
     """Low corners of the points' squares, and the points."""
-    own = np.stack([x, y], axis=1)
+    own = np.stack([x, y, w], axis=1)
     if geographic and x.size:
         _in_range(x, y)
     return lines_of(index_of(x, step), step), lines_of(index_of(y, step), step), own

@@ -195,8 +195,8 @@ def finish(
     else:
         own = labels[places.inverse]
         boxes = boxes_around(own, places.own[:, 0], places.own[:, 1], weight.size)
-        (x, y), own, mass = places.own[own >= 0].T, own[own >= 0], np.ones(int((own >= 0).sum()))
-    share = np.maximum(mass, 1).astype(np.float64)  # a center exists even where all weigh nothing
+        (x, y, mass), own = places.own[own >= 0].T, own[own >= 0]
+    share = mass.astype(np.float64)
     total = np.bincount(own, weights=share, minlength=weight.size)
     centers = np.stack([np.bincount(own, weights=share * c, minlength=weight.size) / total for c in (x, y)], axis=1)
     if asked.extent == "data":
