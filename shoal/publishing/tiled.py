@@ -152,7 +152,8 @@ def _companions(
     def table(path: Path) -> None:
         secret, keep = order
         held = np.flatnonzero(answer.labels >= 0)
-        made = replaced(frame[held].drop(gone), own, pl.Series("tile", answer.labels[held]), names)
+        bare = tile_frame(answer, names)  # the boundary stands in the table already
+        made = replaced(frame[held].drop(gone), bare, pl.Series("tile", answer.labels[held]), names)
         store(made if keep else made[shuffled(answer.labels[held], secret)], path)
 
     return {
@@ -164,8 +165,8 @@ def _companions(
 
 def replaced(frame: pl.DataFrame, own: pl.DataFrame, labels: pl.Series, names: tuple[str, str]) -> pl.DataFrame:
     """The table without its coordinates, with its tile's number, bounds and center in their place."""
-    added = [c for c in own.columns if c not in ("records", "persons", "households") and c not in frame.columns]
-    taken = sorted(set(own.columns[:5]) & (set(frame.columns) - set(names)) | {"tile"} & set(frame.columns))
+    added = [c for c in own.columns if c not in ("records", "persons", "households")]
+    taken = sorted(set(added) & (set(frame.columns) - set(names)))
     if taken:
         raise InputError(f"the table already has a column {taken[0]!r}, which the tiles would add; rename it")
     at = min(frame.columns.index(n) for n in names)

@@ -85,10 +85,9 @@ def test_every_setting_is_obeyed_and_the_bounds_hold(method, r):
     limited = r["l"] or r["distinct_l"] or r["units"] or r["width"]
     try:
         tiles = asked(r, method)
-    except PolicyError as error:
+    except PolicyError:
         assert method == "proportional"
         assert limited
-        assert "proportional" in str(error)
         return
     except InfeasibleError as error:
         said = str(error)
