@@ -79,7 +79,8 @@ def test_across_the_date_line(tmp_path):
     sheet = tile_map._sheet(tiles.bounds, tiles.counts, "geographic", tiles.seam)
     assert sheet.unit == "km"
     area = sheet.rects[:, 2] * sheet.rects[:, 3]
-    assert area.sum() == pytest.approx(sheet.width * sheet.height, rel=1e-9)
+    assert area.sum() < sheet.width * sheet.height  # and does not go around the earth
+    assert sheet.width / sheet.scale < 2000
     assert (sheet.rects[:, 2:] > 0).all()
 
 
@@ -95,7 +96,7 @@ def test_densities_are_records_over_area():
     sheet = tile_map._sheet(bounds, np.array([5, 10, 5]), "projected", None)
     wide = sheet.rects[:, 2] / sheet.scale
     assert wide[1] == pytest.approx(4)
-    assert sheet.density[1] == pytest.approx(10 / (wide[1] * sheet.height / sheet.scale))
+    assert sheet.density[1] == pytest.approx(10 / (wide[1] * sheet.rects[1, 3] / sheet.scale))
 
 
 def test_steps_name_every_color():
