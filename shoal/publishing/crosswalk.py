@@ -124,7 +124,7 @@ class Crosswalk:
 
         pieces = [piece(p, name, self.companions[name].fill) for name, p in more.items()]
         if path is None:
-            self._refuse_unless(self._found(None, self.content, "parquet"))
+            refuse_unless(self._found(None, self.content, "parquet"))
         else:
             pieces.insert(0, piece(Path(path), None, lambda temporary: store(self.content, temporary)))
         publish_together([*pieces, Piece(beside, certify)], closed=closed)
@@ -141,22 +141,12 @@ class Crosswalk:
             said = self._found(part, path, "")
         else:
             said = self._found(part, read_release(path, usual_separator(path)), form_of(path))
-        return self._refuse_unless(said)
+        return refuse_unless(said)
 
     def _found(self, part: str | None, held: Any, form: str) -> list[Finding]:
         record = {"kind": self.kind, "parameters": self.parameters, "facts": self.facts}
         plain = json.loads(json.dumps(record, default=str))
         return findings(plain, self.certificate, held, form, self.sources, part)
-
-    @staticmethod
-    def _refuse_unless(said: list[Finding]) -> list[Finding]:
-        for found in said:
-            if not found.holds:
-                raise VerificationError(
-                    f"what would leave is not what was decided ({found.check}: {found.found}); nothing was published. "
-                    "This is a defect of shoal: please report it"
-                )
-        return said
 
     def record(
         self, about: Mapping[str, Any] | None, separator: str | None, also: Sequence[Mapping[str, Any]] = ()
@@ -214,3 +204,14 @@ class Crosswalk:
 
 def _plain(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else str(value)
+
+
+def refuse_unless(said: list[Finding]) -> list[Finding]:
+    """What a judge found, where all of it holds; VerificationError otherwise."""
+    for found in said:
+        if not found.holds:
+            raise VerificationError(
+                f"what would leave is not what was decided ({found.check}: {found.found}); nothing was published. "
+                "This is a defect of shoal: please report it"
+            )
+    return said
