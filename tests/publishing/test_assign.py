@@ -10,6 +10,7 @@ import pytest
 
 import shoal
 from shoal.errors import InputError, PolicyError, VerificationError
+from shoal.publishing.judging import findings
 
 
 def tiles_of(folder, **how):
@@ -110,3 +111,19 @@ def test_labels_and_regions(tmp_path):
     assert got.groups == [own["04"], own["01"], None]
     assert got.alone == len(set(got.groups) - {None})
     json.dumps(got.as_dict())
+
+
+def test_a_group_with_exactly_k_new_records_is_not_alone():
+    frame = pl.DataFrame({"age": [1, 2, 5, 20, 21, 29]})
+    made = shoal.release(shoal.intervals.cut(frame["age"].to_list(), None, 3), frame, value="age")
+    got = shoal.assign(made, pl.DataFrame({"age": [1, 2, 4, 20, 29]}))
+    assert (got.alone, got.rows_alone) == (1, 2)
+
+
+def test_the_judge_finds_a_center_that_is_no_mean(tmp_path):
+    frame, _, out = tiles_of(tmp_path)
+    moved = out.content.with_columns(lat_center=pl.col("lat_center") + 0.1)
+    record = {"kind": "tiles", "parameters": out.parameters, "facts": out.facts}
+    for content, says in ((out.content, set()), (moved, {"centers"})):
+        found = findings(record, out.certificate, content, "parquet", out.sources)
+        assert {f.check for f in found if not f.holds} == says
