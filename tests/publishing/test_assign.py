@@ -121,7 +121,7 @@ def test_a_group_with_exactly_k_new_records_is_not_alone():
 
 
 def test_the_judge_finds_a_center_that_is_no_mean(tmp_path):
-    frame, _, out = tiles_of(tmp_path)
+    _, _, out = tiles_of(tmp_path)
     moved = out.content.with_columns(lat_center=pl.col("lat_center") + 0.1)
     record = {"kind": "tiles", "parameters": out.parameters, "facts": out.facts}
     for content, says in ((out.content, set()), (moved, {"centers"})):
