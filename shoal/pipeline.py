@@ -30,6 +30,7 @@ from shoal.model.settings import ModelSettings, Settings
 from shoal.model.task import Effort, nothing, refuse_infeasible
 from shoal.publishing.average import within
 from shoal.publishing.clustered import by_centers
+from shoal.publishing.exposed import Exposed, exposed
 from shoal.publishing.recodings import one_level_per_column, recodings, with_place
 from shoal.publishing.release import Release, audit_table
 from shoal.publishing.text import ColumnText, column_text
@@ -51,8 +52,8 @@ def anonymize(
 
     data      a path (CSV, also .gz; Parquet; Excel), or a pandas / Polars / PyArrow / DuckDB / Spark frame
     policy    a Policy, or the same settings as keyword arguments: quasi_identifiers, sensitive, identifiers,
-              insensitive, k, l, privacy, publish, hierarchies, weights, max_level, global_recoding, max_suppressed,
-              method, effort, seed, keep_order; see ``Policy``
+              insensitive, k, l, privacy, publish, hierarchies, weights, max_level, range_step, global_recoding,
+              max_suppressed, method, effort, seed, keep_order; see ``Policy``
     engine    for a path: "polars", "duckdb" or "spark"
     separator, encoding  of a CSV; found out when None
     secret    at least 16 bytes that nobody else has and that stand in no output: with them, the same data and policy
@@ -184,6 +185,9 @@ def prepare(
         rows=counted.histogram.rows,
         carried=carried,
         persons=persons,
+        exposed=exposed(counted.histogram, merged, recoding, asked.range_step)
+        if asked.publish == "ranges"
+        else Exposed({}, None),
         stars={c.name: int(partition.sizes[c.starred[c.index]].sum()) for c in columns},
         changed={c.name: int(partition.sizes[c.code[c.index] < 0].sum()) for c in columns},
         published={c.name: frozenset(c.texts) for c in columns},

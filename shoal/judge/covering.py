@@ -16,6 +16,7 @@ import numpy as np
 import polars as pl
 
 from shoal.errors import InputError
+from shoal.judge.grid import above
 from shoal.judge.values import has_both, pair, shown, with_empty
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.notation import NUMBER, RangeOf, SetOf, parse
@@ -97,6 +98,7 @@ class Reading:
     star       text of a suppressed value; blank: a missing value may stand for one
     hierarchy  of the column, "labels", "intervals" or "tiles" where it was generated, None where there is none
     sheet      the release is an Excel sheet
+    step       of the grid to which ranges are widened, or None
     """
 
     kind: str
@@ -104,6 +106,7 @@ class Reading:
     blank: bool
     hierarchy: Hierarchy | str | None = None
     sheet: bool = False
+    step: float | str | None = None
 
 
 class _Values:
@@ -244,7 +247,10 @@ class _Decoder:
             ends = self._ends(found)
             if ends is None or self.values.position is None:
                 return None
-            inside = np.flatnonzero((self.values.position >= ends[0]) & (self.values.position <= ends[1]))
+            within = (self.values.position >= ends[0]) & (self.values.position <= ends[1])
+            if self.values.missing:
+                within[-1] = found.high is None
+            inside = np.flatnonzero(within)
             low, high = (int(inside[0]), int(inside[-1])) if inside.size else (0, -1)
             return low, high, none, [min((ends[1] - ends[0]) / self.span, 1.0)]
         if not isinstance(found, SetOf):
@@ -264,10 +270,23 @@ class _Decoder:
         for text in (found.low, found.high):
             at = self._code(text)
             number = _as_number(text) if at < 0 and text is not None else None
+            if at < 0 and number is None and text is not None and self.how.step is not None:
+                number = _as_day(text)
             if line is None or (at < 0 and number is None):
                 return None
             ends.append(float(line[at]) if number is None else number - self.values.zero)
+        if found.high is None:  # beyond every end of another range
+            ends[1] = max(ends[1], self._beyond)
         return (ends[0], ends[1]) if ends[0] <= ends[1] else None
+
+    @cached_property
+    def _beyond(self) -> float:
+        """The highest end that a range without a missing value can have."""
+        known = self.values.size - self.values.missing
+        highest = self.values.texts[known - 1] if known and self.values.position is not None else None
+        if self.how.step is None or highest is None:
+            return -math.inf
+        return above(highest, self.how.step) - self.values.zero
 
     def done(self, name: str, before: np.ndarray, after: np.ndarray) -> Column:
         """All tokens read."""

@@ -16,14 +16,15 @@ from shoal.model.partition import Partition
 from shoal.model.policy import GENERATED, PLACE, Policy
 from shoal.model.recoding import ColumnRecoding, Published, Recoding
 from shoal.model.task import Grouping
+from shoal.publishing.grid import grid
 
-Labels = Sequence[Sequence[str]] | None
+Labels = Sequence[Sequence[str | None]] | None
 
 
 def recodings(
     asked: Policy, counted: Counted, texts: list[list[str | None]], smallest: int
 ) -> tuple[Recoding, list[Labels]]:
-    """One ColumnRecoding per quasi-identifier, and the labels of its levels from 1 on.
+    """One ColumnRecoding per quasi-identifier, and the labels of its levels from 1 on, or of a range's ends.
 
     texts     per column, the text of every code
     smallest  the least rows a group can have; generated levels hold at least this many rows, then 4, 16, ... times that
@@ -46,13 +47,21 @@ def recodings(
             columns.append(ColumnRecoding.tree(found.node, weight, ceiling))
             labels.append(found.labels[1:])
             continue
-        labels.append(None)
         if asked.publish == "ranges":
-            position = column.positions()
+            position, ends = column.positions(), None
+            step = asked.range_step.get(column.name)
+            if step is None:
+                labels.append(None)
+            else:
+                ends, names = grid(column, position, step)
+                labels.append([names])
             columns.append(
-                ColumnRecoding.set(column.size, weight) if position is None else ColumnRecoding.range(position, weight)
+                ColumnRecoding.set(column.size, weight)
+                if position is None
+                else ColumnRecoding.range(position, weight, ends)
             )
         else:
+            labels.append(None)
             plain = ColumnRecoding.stars(column.size, weight)
             columns.append(plain if ceiling is None else replace(plain, ceiling=min(ceiling, 1)))
     stars_only = asked.publish == "stars" and not asked.weights

@@ -208,6 +208,7 @@ def _request(asked: Policy, models: tuple[Any, ...], way: str, method: str) -> P
         identifiers=(),
         hierarchies=asked.hierarchies if levels else {},
         max_level=asked.max_level if levels else {},
+        range_step=asked.range_step if way == "ranges" else {},
         global_recoding=asked.global_recoding and way in ("hierarchy", "stars"),
     )
 

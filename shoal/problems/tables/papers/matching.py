@@ -129,8 +129,7 @@ def pair_losses(recoding: Recoding, a: np.ndarray, b: np.ndarray, scale: int | N
                 apart = column.node[level][x][:, None] != column.node[level][y]
                 part = np.where(apart, column.loss[level + 1][x][:, None], part)
         elif column.kind == "range":
-            place = column.position / column.span
-            part = np.abs(place[x][:, None] - place[y])
+            part = column.width(np.minimum(x[:, None], y), np.maximum(x[:, None], y))
         else:
             part = (x[:, None] != y) / max(column.size - 1, 1)
         part *= column.weight

@@ -299,6 +299,7 @@ def neighbours(task: Task, rows: Rows, until: float | None) -> np.ndarray | None
     h, need = task.histogram, task.requirement
     parts, at, kind, width, code = [], [], [], [], []
     place = 0
+    alone = np.zeros(h.cells)
     for j, column in enumerate(task.recoding.columns):
         values, small = np.unique(h.quasi[:, j], return_inverse=True)
         small = small.reshape(-1)
@@ -306,8 +307,14 @@ def neighbours(task: Task, rows: Rows, until: float | None) -> np.ndarray | None
         at.append(place)
         kind.append(0)
         if column.kind == "range":
-            kind[-1] = 1
-            flat = column.position[values] * (column.weight / column.span)
+            pure = column.pure
+            if pure.any() and n <= 2000:  # what two codes lose together, beyond what each loses by itself
+                low, high = np.minimum(values[:, None], values), np.maximum(values[:, None], values)
+                flat = (column.width(low, high) - pure[values][:, None]).reshape(-1) * column.weight
+                alone += (pure * column.weight)[h.quasi[:, j]]
+            else:
+                kind[-1] = 1
+                flat = column.position[values] * (column.weight / column.span)
         elif column.kind == "set" or n > 2000:
             # one price for every pair of different values; for large trees the least loss of any node above a leaf
             kind[-1] = 2
@@ -350,4 +357,4 @@ def neighbours(task: Task, rows: Rows, until: float | None) -> np.ndarray | None
     task.progress("bound", None)
     back = np.zeros(h.cells)
     back[order] = out  # cells not reached keep the bound 0
-    return back
+    return back + alone
