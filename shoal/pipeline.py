@@ -187,7 +187,7 @@ def prepare(
         persons=persons,
         exposed=exposed(counted.histogram, merged, recoding, asked.range_step)
         if asked.publish == "ranges"
-        else Exposed({}, None),
+        else Exposed(),
         stars={c.name: int(partition.sizes[c.starred[c.index]].sum()) for c in columns},
         changed={c.name: int(partition.sizes[c.code[c.index] < 0].sum()) for c in columns},
         published={c.name: frozenset(c.texts) for c in columns},

@@ -192,8 +192,7 @@ def _exposed(found: dict[str, Any]) -> list[str]:
     if not found["groups"]:
         return []
     return [
-        f"{100 * found['groups']:.1f} % of the groups show a value that only one of their rows holds "
-        "(see --range-step)"
+        f"{100 * found['groups']:.1f} % of the groups show a value that only one of their rows holds (see --range-step)"
     ]
 
 

@@ -22,7 +22,8 @@ _FLAGS = {
     "k": "--k", "l": "--l", "t": "--t", "distinct_l": "--distinct-l",
     "entropy_l": "--entropy-l", "recursive_cl": "--recursive-cl", "alpha_k": "--alpha-k", "preset": "--preset",
     "publish": "--publish", "coordinates": "--coordinates", "hierarchies": "--hierarchy", "weights": "--weight",
-    "max_level": "--max-level", "range_step": "--range-step", "global_recoding": "--global-recoding", "method": "--method", "effort": "--effort",
+    "max_level": "--max-level", "range_step": "--range-step", "global_recoding": "--global-recoding",
+    "method": "--method", "effort": "--effort",
     "seed": "--seed", "keep_order": "--keep-order", "star": "--star", "separator": "--separator",
     "encoding": "--encoding", "engine": "--engine", "threshold": "--threshold", "overwrite": "--force",
 }  # fmt: skip

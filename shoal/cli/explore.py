@@ -48,7 +48,6 @@ def explore(
     settings: dict[str, Any] = {
         "quasi_identifiers": listed(quasi), "sensitive": listed(sensitive), "effort": effort, "seed": seed,
         "hierarchies": pairs(hierarchy, "--hierarchy") or None,
-        "range_step": pairs(range_step, "--range-step", step_of) or None,
         "publish": "hierarchy" if ways and "hierarchy" in ways else None,
     }  # fmt: skip
     settings = {name: value for name, value in settings.items() if value is not None}
@@ -61,7 +60,8 @@ def explore(
         with progress() as told:
             found = look(
                 table, asked, k=ks, l=ls, publish=ways, method=listed(method), engine=engine,
-                separator=separator, encoding=encoding, progress=told, each=seen.append,
+                range_step=pairs(range_step, "--range-step", step_of), separator=separator, encoding=encoding,
+                progress=told, each=seen.append,
             )  # fmt: skip
     except KeyboardInterrupt:
         if output is not None and seen:

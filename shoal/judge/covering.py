@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from shoal.errors import InputError
-from shoal.judge.grid import above
+from shoal.judge.grid import above, moment
 from shoal.judge.values import has_both, pair, shown, with_empty
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.notation import NUMBER, RangeOf, SetOf, parse
@@ -131,6 +131,8 @@ class _Values:
         self.missing = column.null_count() > 0
         self.position: np.ndarray | None = None if lies is None else lies[0][order]
         self.zero = 0.0 if lies is None else lies[1]
+        unit = getattr(found.dtype, "time_unit", None)
+        self.day = 1.0 if unit is None else 86400e3 * {"ms": 1, "us": 1e3, "ns": 1e6}[unit]
         self.texts = [*shown(found), *(["" if empty and not apart else None] if self.missing else [])]
         if self.position is not None and self.missing:
             line = self.position
@@ -271,7 +273,7 @@ class _Decoder:
             at = self._code(text)
             number = _as_number(text) if at < 0 and text is not None else None
             if at < 0 and number is None and text is not None and self.how.step is not None:
-                number = _as_day(text)
+                number = moment(text, self.values.day)
             if line is None or (at < 0 and number is None):
                 return None
             ends.append(float(line[at]) if number is None else number - self.values.zero)
@@ -286,7 +288,7 @@ class _Decoder:
         highest = self.values.texts[known - 1] if known and self.values.position is not None else None
         if self.how.step is None or highest is None:
             return -math.inf
-        return above(highest, self.how.step) - self.values.zero
+        return above(highest, self.how.step, self.values.day) - self.values.zero
 
     def done(self, name: str, before: np.ndarray, after: np.ndarray) -> Column:
         """All tokens read."""

@@ -34,20 +34,31 @@ def on_grid(text: str, step: float | str) -> bool:
     if re.search(NUMBER, text):
         return not isinstance(step, str) and Fraction(text) % Fraction(str(step)) == 0
     try:
-        day = datetime.date.fromisoformat(text)
+        at = datetime.datetime.fromisoformat(text)
     except ValueError:
         return False
+    if at.time() != datetime.time():
+        return False
     if isinstance(step, str):
-        return day.day == 1 and (step == "month" or day.month == 1)
-    return (day.toordinal() - 719163) % int(step) == 0
+        return at.day == 1 and (step == "month" or at.month == 1)
+    return (at.toordinal() - 719163) % int(step) == 0
 
 
-def above(text: str, step: float | str) -> float:
-    """The first place of the grid not below a number or a date: the number, or days since 1970."""
+def above(text: str, step: float | str, day: float) -> float:
+    """The first place of the grid not below a number or a moment; day: as in ``moment``."""
     if re.search(NUMBER, text):
         whole = Fraction(str(step))
         return float(Fraction(text) + -Fraction(text) % whole)
-    day = datetime.date.fromisoformat(text)
-    while not on_grid(day.isoformat(), step):
-        day += datetime.timedelta(days=1)
-    return float(day.toordinal() - 719163)
+    at = datetime.datetime.fromisoformat(text)
+    while not on_grid(at.isoformat(), step):
+        at = datetime.datetime.combine(at.date() + datetime.timedelta(days=1), datetime.time())
+    return (at.toordinal() - 719163) * day
+
+
+def moment(text: str, day: float) -> float | None:
+    """Where a date or a moment lies since 1970, a day being ``day`` long; None for another text."""
+    try:
+        since = datetime.datetime.fromisoformat(text) - datetime.datetime(1970, 1, 1)
+    except (ValueError, TypeError):
+        return None
+    return since / datetime.timedelta(days=1) * day

@@ -174,9 +174,12 @@ class Policy:
             good = step in PERIODS if isinstance(step, str) else not isinstance(step, bool) and isinstance(step, Real)
             if not good or (not isinstance(step, str) and not 0 < step < float("inf")):
                 raise PolicyError(
-                    f"range_step[{name!r}] = {step!r}: a step is a number above 0, for dates of days, or 'month' or 'year'"
+                    f"range_step[{name!r}] = {step!r}: a step is a number above 0, for dates of days, "
+                    "or 'month' or 'year'"
                 )
-        plain = {n: s if isinstance(s, str) else int(s) if s == int(s) else float(s) for n, s in self.range_step.items()}
+        plain = {
+            n: s if isinstance(s, str) else int(s) if s == int(s) else float(s) for n, s in self.range_step.items()
+        }
         object.__setattr__(self, "range_step", plain)
         if self.range_step and self.publish != "ranges":
             raise PolicyError(f"range_step widens ranges; it cannot go with publish={self.publish!r}")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import NamedTuple
+from collections.abc import Collection, Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,8 +16,12 @@ from shoal.model.recoding import Recoding
 class Exposed(NamedTuple):
     """Shares of the groups, from 0 to 1: per column of ranges or sets, and of those that any such column exposes."""
 
-    columns: dict[str, float]
-    groups: float | None
+    columns: Mapping[str, float] = MappingProxyType({})
+    groups: float | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {"columns": dict(self.columns), "groups": self.groups}
 
 
 def exposed(histogram: Histogram, partition: Partition, recoding: Recoding, widened: Collection[str]) -> Exposed:

@@ -7,10 +7,11 @@ first days of months or years.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from decimal import Decimal, localcontext
 from fractions import Fraction
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -20,6 +21,7 @@ from shoal.errors import PolicyError
 from shoal.model.recoding import Grid
 
 _EPOCH = datetime.date(1970, 1, 1)
+_DAY = {unit: 86_400 * 10**digits for unit, digits in (("ms", 3), ("us", 6), ("ns", 9))}
 
 
 class _Ruler(NamedTuple):
@@ -41,6 +43,7 @@ def grid(column: Coded, position: np.ndarray | None, step: float | str) -> tuple
     """
     ruler = _ruler(column, position, step)
     texts = [t for t in column.texts() if t is not None]
+    assert position is not None
     try:
         low, high = [ruler.below(t) for t in texts], [ruler.above(t) for t in texts]
         marks = sorted({*low, *high})
@@ -48,7 +51,6 @@ def grid(column: Coded, position: np.ndarray | None, step: float | str) -> tuple
         ends = np.array([ruler.place(mark) for mark in marks], np.float64)
     except OverflowError:
         raise _no(column.name, step, "the dates around its values cannot be written") from None
-    assert position is not None
     number = {mark: i for i, mark in enumerate(marks)}
     for code, (a, b) in enumerate(zip(low, high, strict=True)):
         if a == b:  # a value on the grid is written and lies as it always does
@@ -67,29 +69,31 @@ def _ruler(column: Coded, position: np.ndarray | None, step: float | str) -> _Ru
     present = column.values.drop_nulls()
     kind = present.dtype
     number = not column.ordered and (kind.is_numeric() or (kind == pl.String and as_numbers(present) is not None))
-    day = not column.ordered and (kind == pl.Date or (kind == pl.String and not number))
+    moment = isinstance(kind, pl.Datetime) and kind.time_zone is None
+    day = not column.ordered and (kind == pl.Date or moment or (kind == pl.String and not number))
     if position is None or not (number or day):
-        what = "moments or times" if kind.is_temporal() else "values that are neither numbers nor dates"
+        what = "times or zoned moments" if kind.is_temporal() else "values that are neither numbers nor dates"
         raise _no(column.name, step, f"the column holds {what}; leave the step out, or turn them into numbers or dates")
+    zero = 0
+    if kind.is_integer() or moment:  # positions of wide whole numbers are counted from the lowest
+        whole = present.to_physical().to_list()
+        zero = min(whole) if max(map(abs, whole)) > 2**53 else 0
     if number and isinstance(step, str):
         raise _no(column.name, step, "the column holds numbers; give a number")
     if number:
-        return _of_numbers(kind, column.texts(), Fraction(str(step)))
+        return _of_numbers(kind, zero, Fraction(str(step)))
     if not isinstance(step, str) and step != int(step):
         raise _no(column.name, step, "the column holds dates; give a whole number of days, 'month' or 'year'")
-    return _of_months({"month": 1, "year": 12}[step]) if isinstance(step, str) else _of_days(int(step))
+    a_day, clock = (_DAY[kind.time_unit], " 00:00:00") if isinstance(kind, pl.Datetime) else (1, "")
+    first = partial(_month, {"month": 1, "year": 12}[step]) if isinstance(step, str) else partial(_day, int(step))
+    return _of_days(first, a_day, zero, clock)
 
 
 def _no(name: str, step: float | str, why: str) -> PolicyError:
     return PolicyError(f"range_step[{name!r}] = {step!r}: {why}")
 
 
-def _of_numbers(kind: pl.DataType, texts: Sequence[str | None], step: Fraction) -> _Ruler:
-    zero = Fraction(0)
-    if kind.is_integer():  # positions of wide whole numbers are counted from the lowest
-        whole = [int(t) for t in texts if t is not None]
-        zero = Fraction(min(whole)) if max(map(abs, whole)) > 2**53 else zero
-
+def _of_numbers(kind: pl.DataType, zero: int, step: Fraction) -> _Ruler:
     def text(mark: int) -> str:
         end = mark * step
         if kind.is_float():
@@ -107,32 +111,32 @@ def _of_numbers(kind: pl.DataType, texts: Sequence[str | None], step: Fraction) 
     )
 
 
-def _of_days(step: int) -> _Ruler:
-    def since(text: str) -> int:
-        return (datetime.date.fromisoformat(text) - _EPOCH).days
+def _of_days(first: Callable[[int | datetime.date], Any], a_day: int, zero: int, clock: str) -> _Ruler:
+    """first  of a mark, the day it is; of a day, the last mark not after it.  a_day: its length on the line."""
+
+    def above(text: str) -> int:
+        moment = datetime.datetime.fromisoformat(text)
+        mark = int(first(moment.date()))
+        return mark + (datetime.datetime.combine(first(mark), datetime.time()) < moment)
 
     return _Ruler(
-        below=lambda t: since(t) // step,
-        above=lambda t: -(-since(t) // step),
-        place=lambda mark: float(mark * step),
-        text=lambda mark: (_EPOCH + datetime.timedelta(mark * step)).isoformat(),
+        below=lambda t: int(first(datetime.datetime.fromisoformat(t).date())),
+        above=above,
+        place=lambda mark: float((first(mark) - _EPOCH).days * a_day - zero),
+        text=lambda mark: f"{first(mark).isoformat()}{clock}",
     )
 
 
-def _of_months(months: int) -> _Ruler:
-    def below(text: str) -> int:
-        day = datetime.date.fromisoformat(text)
-        return (12 * day.year + day.month - 1) // months
+def _day(step: int, at: int | datetime.date) -> int | datetime.date:
+    if isinstance(at, datetime.date):
+        return (at - _EPOCH).days // step
+    return _EPOCH + datetime.timedelta(at * step)
 
-    def first(mark: int) -> datetime.date:
-        year, month = divmod(mark * months, 12)
-        if year > datetime.MAXYEAR:
-            raise OverflowError
-        return datetime.date(year, month + 1, 1)
 
-    return _Ruler(
-        below=below,
-        above=lambda t: below(t) + (first(below(t)) != datetime.date.fromisoformat(t)),
-        place=lambda mark: float((first(mark) - _EPOCH).days),
-        text=lambda mark: first(mark).isoformat(),
-    )
+def _month(months: int, at: int | datetime.date) -> int | datetime.date:
+    if isinstance(at, datetime.date):
+        return (12 * at.year + at.month - 1) // months
+    year, month = divmod(at * months, 12)
+    if year > datetime.MAXYEAR:
+        raise OverflowError
+    return datetime.date(year, month + 1, 1)

@@ -26,8 +26,8 @@ from shoal.model.meaning import Members
 from shoal.model.policy import Policy
 from shoal.model.privacy import PrivacyModel
 from shoal.model.rule_books import RULE_BOOKS
-from shoal.utility.decode import Decoded
 from shoal.publishing.exposed import Exposed
+from shoal.utility.decode import Decoded
 from shoal.version import __version__
 
 
@@ -97,7 +97,7 @@ class Release:
     order: str
     carried: Carried = field(default_factory=Carried)
     persons: Mapping[str, int] = field(default_factory=dict)
-    exposed: Exposed = Exposed({}, None)
+    exposed: Exposed = field(default_factory=Exposed)
     own: Mapping[str, Sequence[str | None]] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
 
@@ -114,7 +114,7 @@ class Release:
         return self._with_exposed(found)
 
     def _with_exposed(self, audit: Audit) -> Audit:
-        return replace(audit, exposed=self.exposed.columns, exposed_classes=self.exposed.groups)
+        return replace(audit, exposed=dict(self.exposed.columns), exposed_classes=self.exposed.groups)
 
     @cached_property
     def loss(self) -> Mapping[str, float]:
@@ -342,7 +342,7 @@ class Release:
             "changed": dict(self.changed),
             "carried": self.carried.as_dict(),
             "persons": dict(self.persons),
-            "exposed": self.exposed._asdict(),
+            "exposed": self.exposed.as_dict(),
             "rule_book": self._rule_book(),
             "certificate": self.certificate.as_dict(),
             "method": self.method,
