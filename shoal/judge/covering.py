@@ -18,7 +18,7 @@ import polars as pl
 from shoal.errors import InputError
 from shoal.judge.grid import above, moment
 from shoal.judge.values import has_both, pair, shown, with_empty
-from shoal.model.hierarchy import Hierarchy
+from shoal.model.hierarchy import Hierarchy, Resolved
 from shoal.model.notation import NUMBER, RangeOf, SetOf, parse
 
 LARGEST_TABLE = 1 << 24
@@ -38,7 +38,7 @@ class Column:
     coarse  bool[tokens]   the text can be read as a label, a range or a set
     least, most          float64[tokens]: loss between 0 and 1; they differ where a text can be read in two ways
     position             float64[values] on a line, None where the column has none
-    node                 int32[h, values] of a hierarchy, or None
+    node                 int32[h, values] of a hierarchy, or None; loss float64[h, values] at its levels
     how     "recomputed", or "checked for consistency" where a text tells less than what it stands for
     """
 
@@ -57,6 +57,7 @@ class Column:
     most: np.ndarray
     position: np.ndarray | None
     node: np.ndarray | None
+    loss: np.ndarray
     how: str
 
     @cached_property
@@ -186,6 +187,7 @@ class _Decoder:
         self.keys: list[np.ndarray] = []
         self.facts: list[tuple[int, bool, bool, bool, float, float]] = []  # same, star, blank, coarse, losses
         self.node: np.ndarray | None = None
+        self.loss = np.zeros((0, values.size))
         self.labels: dict[str, list[tuple[int, int]]] = {}
         self.certain = True
         self.span = 1.0
@@ -194,6 +196,7 @@ class _Decoder:
         if isinstance(how.hierarchy, Hierarchy):
             found = how.hierarchy.resolve(values.texts, "")
             self.node = found.node
+            self.loss = _level_losses(how.hierarchy, [t for t in values.texts if t], found)
             for level in range(1, found.node.shape[0]):
                 for number, text in enumerate(found.labels[level]):
                     if text:
@@ -234,7 +237,7 @@ class _Decoder:
         if self.node is not None:
             classes = self.labels.get(raw, [])
             parts = [np.flatnonzero(self.node[level] == number) for level, number in classes]
-            losses = [(p.size - 1) / size for p in parts]
+            losses = [float(self.loss[level][p[0]]) for (level, _), p in zip(classes, parts, strict=True)]
             return (0, -1, np.unique(np.concatenate(parts)), losses) if parts else None
         if self.how.kind == "hierarchy" and isinstance(self.how.hierarchy, str):
             self.certain = False
@@ -309,8 +312,27 @@ class _Decoder:
             most=np.array(most, float),
             position=self.values.position,
             node=self.node,
+            loss=self.loss,
             how="recomputed" if self.certain else "checked for consistency",
         )
+
+
+def _level_losses(hierarchy: Hierarchy, present: list[str], found: Resolved) -> np.ndarray:
+    """float64[h, values]: (leaves under the class - 1) / (leaves - 1); leaves are rows of the hierarchy, or values."""
+    node, labels = found.node, found.labels
+    height, size = node.shape
+    out = np.zeros((height, size))
+    whole = len(hierarchy.rows) if hierarchy.rows else len(present)
+    out[-1] = 1.0
+    for level in range(1, height - 1):
+        below: dict[str, int] = {}
+        for text in [row[level] for row in hierarchy.rows] if hierarchy.rows else []:
+            below[text] = below.get(text, 0) + 1
+        for number, text in enumerate(labels[level]):
+            inside = node[level] == number
+            leaves = below.get(text, 1) if hierarchy.rows else max(int(inside.sum()), 1)
+            out[level][inside] = (leaves - 1) / max(whole - 1, 1)
+    return out
 
 
 def _parsed(raw: str) -> str | SetOf | RangeOf | None:

@@ -107,8 +107,8 @@ def ncp(view: View) -> float:
     """Normalized certainty penalty, mean over rows and columns, unweighted.
 
     Hierarchy: (leaves under the class - 1) / (leaves - 1); set: (values - 1) / (values of the column - 1); range:
-    (high - low) / (max - min), at most 1.  Leaves are the values that occur in the table.  A star is 1, a value as it
-    is 0.
+    (high - low) / (max - min), at most 1.  Leaves are those of the hierarchy as it was given, for generated ones the
+    values that occur; a missing value is none.  A star is 1, a value as it is 0.
     """
     plain = Recoding(tuple(replace(c, weight=1.0) for c in view.recoding.columns))
     return view.mean(plain.losses(view.histogram, view.partition, view.published))

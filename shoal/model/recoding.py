@@ -43,6 +43,7 @@ class ColumnRecoding:
     ceiling   highest level that may be published (h - 1 unless the user forbids more)
     ends      float64[e]        range: the places at which a published range may end, rising; the positions themselves
                                 unless ranges are widened to a grid
+    leaves    levels: how many leaves the hierarchy has; 0 without one
     low, high int32[size]       range: the ends published for a code by itself, as indices, around its position
     """
 
@@ -56,6 +57,7 @@ class ColumnRecoding:
     ends: np.ndarray = field(default_factory=lambda: np.zeros(0))
     low: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))
     high: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))
+    leaves: int = 0
 
     @property
     def levels(self) -> int:
@@ -93,8 +95,13 @@ class ColumnRecoding:
         return cls("levels", size, node, loss, np.zeros(0), weight, 1)
 
     @classmethod
-    def tree(cls, node: np.ndarray, weight: float = 1.0, ceiling: int | None = None) -> ColumnRecoding:
-        """A hierarchy, node int[h, size] as above; loss is NCP: (leaves under the class - 1) / (leaves - 1)."""
+    def tree(
+        cls, node: np.ndarray, weight: float = 1.0, ceiling: int | None = None, leaves: np.ndarray | None = None
+    ) -> ColumnRecoding:
+        """A hierarchy, node int[h, size] as above; loss is NCP: (leaves under the class - 1) / (leaves - 1).
+
+        leaves  int[h, size]  of the class of each code, as the hierarchy was given, its root last; None: the codes
+        """
         node = np.ascontiguousarray(node, dtype=np.int32)
         h, size = node.shape
         for low, high in pairwise(node):
@@ -104,11 +111,14 @@ class ColumnRecoding:
                 raise PolicyError(
                     "a hierarchy's levels are not nested: one class lies in two classes of the next level"
                 )
-        loss = np.zeros((h, size))
-        for i in range(h):
-            leaves = np.bincount(node[i], minlength=1)[node[i]] if size else np.zeros(0)
-            loss[i] = (leaves - 1) / max(size - 1, 1)
-        return cls("levels", size, node, loss, np.zeros(0), weight, h - 1 if ceiling is None else min(ceiling, h - 1))
+        if leaves is None:
+            leaves = np.array([np.bincount(level, minlength=1)[level] if size else level for level in node])
+        total = int(leaves[-1].max(initial=1))
+        loss = (leaves - 1) / max(total - 1, 1)
+        if h > 1 and size and (node[-1] == node[-1][0]).all():  # a star is a star, also over a single leaf
+            loss[-1] = 1.0
+        top = h - 1 if ceiling is None else min(ceiling, h - 1)
+        return cls("levels", size, node, loss.astype(np.float64), np.zeros(0), weight, top, leaves=total)
 
     @classmethod
     def set(cls, size: int, weight: float = 1.0) -> ColumnRecoding:

@@ -44,7 +44,7 @@ def recodings(
                 ).astype(np.int64)
                 source = _generate(source, column, values, held, smallest, asked.coordinates)
             found = Hierarchy.of(source).resolve(values, column.name)
-            columns.append(ColumnRecoding.tree(found.node, weight, ceiling))
+            columns.append(ColumnRecoding.tree(found.node, weight, ceiling, found.leaves))
             labels.append(found.labels[1:])
             continue
         if asked.publish == "ranges":

@@ -19,6 +19,8 @@ from hypothesis import strategies as st
 import shoal
 from shoal.cli import main
 from shoal.errors import PolicyError
+from shoal.judge.covering import Reading
+from shoal.judge.covering import column as covering
 from tests.oracles.tables import partitions
 
 METHODS = [
@@ -311,6 +313,23 @@ def test_sets_show_single_values_too():
     made = shoal.anonymize(frame, quasi_identifiers=["town"], k=3, publish="ranges")
     held = [[g.count(t) for t in set(g)] for g in ([] if made.groups == 1 else [["Ulm", "Ulm", "Bonn"], ["Köln"] * 2])]
     assert made.audit.exposed["town"] == (0.5 if held else 0.0)
+
+
+def test_a_full_set_is_a_star_and_shows_nobody():
+    frame = pl.DataFrame({"town": ["Ulm", "Bonn", "Trier"]})
+    made = shoal.anonymize(frame, quasi_identifiers=["town"], k=3, publish="ranges")
+    assert set(made.table["town"]) == {"*"}
+    assert made.audit.exposed == {"town": 0.0}
+
+
+def test_the_judge_does_not_take_a_missing_value_for_one_in_a_wide_range():
+    before = pl.Series("a", [1, None, 3])
+    after = pl.Series("a", ["[0, 100]", "[0, missing]", "[0, 100]"])
+    found = covering(before, after, Reading("ranges", "*", False, step=100))
+    token = {text: int(i) for text, i in zip(after, found.after, strict=True)}
+    missing = int(found.before[1])
+    held = {text: bool(found.covered(i)[missing]) for text, i in token.items()}
+    assert held == {"[0, 100]": False, "[0, missing]": True}
 
 
 def test_a_widened_release_is_decoded():
