@@ -124,9 +124,12 @@ def prepare(
 
     progress("counting", None)
     counted = table.count(asked.grouped, counts)
+    if not counted.histogram.rows:
+        name = repr(Path(data).name) if isinstance(data, (str, Path)) else "the table"
+        raise InputError(f"{name} has a header and no rows, so there is nothing to publish")
     refuse_missing(counted, asked)
     texts = [column.texts() for column in counted.quasi]
-    _refuse_stars(asked, texts)
+    _refuse_stars(asked, {c.name: c.texts() for c in (*counted.quasi, *counted.sensitive)})
     need = requirement(models, counts, counted.histogram)
     refuse_infeasible(counted.histogram, need, lambda j, code: counted.sensitive[j].texts()[code] or "missing")
     lap("histogram")
@@ -222,8 +225,8 @@ def _method(asked: Policy) -> str:
     return "global_recoding" if asked.global_recoding and asked.method == "auto" else asked.method
 
 
-def _refuse_stars(asked: Policy, texts: list[list[str | None]]) -> None:
-    for name, values in zip(asked.grouped, texts, strict=True):
+def _refuse_stars(asked: Policy, texts: Mapping[str, list[str | None]]) -> None:
+    for name, values in texts.items():
         if asked.star in values:
             raise InputError(
                 f"column {name!r} holds the value {asked.star!r}, which is how a suppressed value is written; "

@@ -202,13 +202,15 @@ def _short(value: Any) -> str:
 
 def guarantee(certificate: dict[str, Any]) -> str:
     """A certificate in one sentence."""
+    from shoal.model.cards import times
+
     unit, cost, bound = certificate["unit"], certificate["cost"], certificate["lower_bound"]
     shown = f"{_short(cost)} {unit}"
     if certificate["optimal"]:
         return f"{shown}, proved optimal: no valid release has less"
     if certificate["ratio"] is None:
         return f"{shown}; no lower bound above 0 is known for this table"
-    within = f"this is within {certificate['ratio']:.3f} times the least"
+    within = f"this is {'within ' if certificate['ratio'] > 1 + 1e-9 else ''}{times(certificate['ratio'])}"
     return f"{shown}; every valid release has at least {_short(bound)}, so {within}"
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.errors import PolicyError
+from shoal.model.hierarchy import Hierarchy
 from shoal.model.privacy import KAnonymity, PrivacyModel, by_shorthand, describe, restore
 from shoal.model.record import recipe
 from shoal.model.rule_books import RULE_BOOKS
@@ -138,6 +139,12 @@ class Policy:
             for name in given:
                 if name not in self.grouped:
                     raise PolicyError.unknown(f"quasi-identifier ({what})", name, self.grouped)
+        for name, source in self.hierarchies.items():
+            if isinstance(source, (bytes, bytearray)) or not isinstance(source, (Hierarchy, Path, Mapping, Sequence)):
+                raise PolicyError(
+                    f"hierarchies[{name!r}] is of type {type(source).__name__}; give the path of a file, rows, a "
+                    "nested mapping, a Hierarchy or its builder, or 'labels' or 'intervals'"
+                )
         for name, weight in self.weights.items():
             if isinstance(weight, bool) or not isinstance(weight, (int, float)) or not 0 < weight < float("inf"):
                 raise PolicyError(f"weights[{name!r}] = {weight!r}: a weight is a positive number")

@@ -38,12 +38,15 @@ def recodings(
             from shoal.model.hierarchy import Hierarchy
 
             source = asked.hierarchies[column.name]
-            if isinstance(source, str) and source in GENERATED:
+            given = not (isinstance(source, str) and source in GENERATED)  # how high others grow follows from the table
+            if not given:
                 held = np.bincount(
                     counted.histogram.quasi[:, j], weights=counted.histogram.count, minlength=column.size
                 ).astype(np.int64)
                 source = _generate(source, column, values, held, smallest, asked.coordinates)
             found = Hierarchy.of(source).resolve(values, column.name)
+            if given:
+                _refuse_above(column.name, ceiling, found.node.shape[0] - 1)
             columns.append(ColumnRecoding.tree(found.node, weight, ceiling, found.leaves))
             labels.append(found.labels[1:])
             continue
@@ -62,10 +65,19 @@ def recodings(
             )
         else:
             labels.append(None)
+            _refuse_above(column.name, ceiling, 1)
             plain = ColumnRecoding.stars(column.size, weight)
             columns.append(plain if ceiling is None else replace(plain, ceiling=min(ceiling, 1)))
     stars_only = asked.publish == "stars" and not asked.weights
     return Recoding(tuple(columns), "stars" if stars_only else "ncp"), labels
+
+
+def _refuse_above(name: str, ceiling: int | None, height: int) -> None:
+    if ceiling is not None and ceiling > height:
+        raise PolicyError(
+            f"max_level[{name!r}] = {ceiling}: the column is published at levels 0 to {height}, where {height} is the "
+            "star"
+        )
 
 
 def _generate(

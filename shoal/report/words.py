@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from shoal.model.cards import times
 from shoal.model.privacy import MODELS
 
 
@@ -70,7 +71,7 @@ def certificate_words(release: Mapping[str, Any]) -> str:
     what = _other(release)
     text += f"; every release {what} costs at least {shown(c['lower_bound'], c['unit'])}"
     if what == _OF_THIS_KIND:
-        text += f", so this one costs at most {c['ratio']:.4g} times the least possible, proved"
+        text += f", so this one costs at most {times(c['ratio'])} possible, proved"
     text += "."
     factor, additive = c["guarantee"]["factor"], c["guarantee"]["additive"]
     if factor is not None:

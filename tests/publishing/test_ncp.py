@@ -166,3 +166,10 @@ def test_compare_gives_the_release_s_own_figure(publish, step, tmp_path):
             assert found == pytest.approx(made.cost["ncp"], abs=1e-9)
         else:  # from a frame alone a starred number is a missing one
             assert found <= made.cost["ncp"] + 1e-9
+
+
+def test_a_star_over_a_single_leaf_costs_one():
+    frame = pl.DataFrame({"a": ["x", None]})
+    made = shoal.anonymize(frame, quasi_identifiers=["a"], k=2, publish="hierarchy", hierarchies={"a": [["x", "*"]]})
+    assert made.table["a"].to_list() == ["*", "*"]
+    assert made.cost["ncp"] == 1

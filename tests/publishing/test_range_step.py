@@ -385,3 +385,9 @@ def test_on_the_command_line_and_in_a_policy_file(tmp_path, capsys, monkeypatch)
     assert (
         run(["explore", *asked[:3], "--k", "3", "--publish", "stars,ranges", "--range-step", "age=20", "--json"]) == 0
     )
+
+
+def test_a_value_on_the_grid_is_written_as_it_was():
+    frame = pl.DataFrame({"a": ["20.0", "20.0", "22", "23"]})
+    made = shoal.anonymize(frame, quasi_identifiers=["a"], k=2, publish="ranges", range_step={"a": 5})
+    assert sorted(made.table["a"]) == ["20.0", "20.0", "[20.0, 25]", "[20.0, 25]"]
