@@ -166,8 +166,10 @@ def prepare(
         columns = [column_text(*told, published, j, texts[j], labels[j], asked.star) for j in range(len(texts))]
 
     progress("recoding", None)
-    replacements = [_replace(c, counted, asked) for c, counted in zip(columns, counted.quasi, strict=True)]
+    apart = target is not None and kind_of(target) == "csv"
+    replacements = [_replace(c, counted, asked, apart) for c, counted in zip(columns, counted.quasi, strict=True)]
     lot = Lot.of(secret, _context(counted, asked))
+    blurred = _blurred(columns, replacements)
     merged, replacements = classes(grouping.partition, replacements)
     dropped = [c for c in asked.identifiers if c not in asked.units]
     placed = table.place(counted, merged, replacements, dropped, lot, asked.keep_order)
@@ -188,6 +190,7 @@ def prepare(
         rows=counted.histogram.rows,
         carried=carried,
         persons=persons,
+        notes=blurred,
         exposed=exposed(counted.histogram, merged, recoding, asked.range_step)
         if asked.publish == "ranges"
         else Exposed(),
@@ -234,18 +237,37 @@ def _refuse_stars(asked: Policy, texts: Mapping[str, list[str | None]]) -> None:
             )
 
 
-def _replace(column: ColumnText, coded: Any, asked: Policy) -> Replacement:
-    """The new values of a column: its own type where every published value is its own or missing, text otherwise."""
+def _replace(column: ColumnText, coded: Any, asked: Policy, apart: bool) -> Replacement:
+    """The new values of a column: its own type where every published value is its own or missing, else text.
+
+    apart  where stars stand beside missing values, keep them apart: as text
+    """
     own = coded.values.dtype
     numeric = not (own == pl.String or isinstance(own, (pl.Categorical, pl.Enum)))
     coarser = (column.shows < 0) & ~column.starred
-    if numeric and not coarser.any() and (asked.numeric_stars == "null" or not column.starred.any()):
+    null = asked.numeric_stars == "null" and not (apart and _both(column))
+    if numeric and not coarser.any() and (null or not column.starred.any()):
         empty = coded.values.clear().extend_constant(None, 1)
         pool = pl.concat([coded.values, empty])
         values = pool.gather(np.where(column.shows < 0, len(coded.values), column.shows))
     else:
         values = pl.Series(column.name, column.texts, dtype=pl.String)
     return Replacement(column.name, values, column.index)
+
+
+def _both(column: ColumnText) -> bool:
+    """Whether stars stand beside missing values that are published as they are."""
+    return bool(column.starred.any()) and any(t is None for t in column.texts)
+
+
+def _blurred(columns: Sequence[ColumnText], replacements: Sequence[Replacement]) -> tuple[str, ...]:
+    """A sentence for each column in which a star and a missing value are one."""
+    return tuple(
+        f"column {c.name!r}: stars and missing values are both published as missing, so nobody can tell them apart, "
+        "and a CSV has empty fields for both; numeric_stars='text' writes stars"
+        for c, r in zip(columns, replacements, strict=True)
+        if r.values.dtype != pl.String and not r.values.dtype.is_nested() and _both(c)
+    )
 
 
 def _classes(replacements: list[Replacement]) -> int:

@@ -133,10 +133,8 @@ def anonymize(
     facts = {**release.as_dict(), "output": str(target), "certificate_file": str(beside)}
     if report is not None:
         facts["report"] = str(report)
-    warning = release.carried.warning
-    answer(
-        facts | ({"warnings": [warning]} if warning else {}), [*release_lines(facts), *filter(None, [warning])], as_json
-    )
+    warnings = [w for w in (release.carried.warning, *release.notes) if w]
+    answer(facts | ({"warnings": warnings} if warnings else {}), [*release_lines(facts), *warnings], as_json)
 
 
 def _release_name(name: str) -> str:

@@ -48,8 +48,7 @@ def times(ratio: float) -> str:
     """ "1.024 times the least", rounded up so that it stays true; what differs by rounding alone is the least."""
     if ratio <= 1 + 1e-9:
         return "the least, up to rounding"
-    digits = 3 if ratio < 1000 else 0
-    return f"{math.ceil(ratio * 10**digits - 1e-9) / 10**digits:.{digits}f} times the least"
+    return f"{math.ceil(ratio * 1000 - 1e-9) / 1000:.7g} times the least"
 
 
 def certificate_card(certificate: Mapping[str, Any]) -> str:

@@ -73,6 +73,7 @@ class Release:
     carried      the columns carried along, and how many rows they single out
     persons      per column that names persons, the fewest in a class, counted on the placed rows before it left them
     exposed      shares of the groups that show a value which only one of their rows holds
+    notes        sentences on what the published table cannot tell
     own          the table's own values per quasi-identifier, in the histogram's order; for counts, never shown.  A
                  pickled release holds them and is as private as the original: only what ``write`` makes may leave
     expected     what must stand in the table, from the partition alone; order: where the row order comes from
@@ -98,6 +99,7 @@ class Release:
     carried: Carried = field(default_factory=Carried)
     persons: Mapping[str, int] = field(default_factory=dict)
     exposed: Exposed = field(default_factory=Exposed)
+    notes: tuple[str, ...] = ()
     own: Mapping[str, Sequence[str | None]] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
 
@@ -114,7 +116,7 @@ class Release:
         return self._with_exposed(found)
 
     def _with_exposed(self, audit: Audit) -> Audit:
-        return replace(audit, exposed=dict(self.exposed.columns), exposed_classes=self.exposed.groups)
+        return replace(audit, exposed=dict(self.exposed.columns), exposed_classes=self.exposed.groups, notes=self.notes)
 
     @cached_property
     def loss(self) -> Mapping[str, float]:

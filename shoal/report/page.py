@@ -65,6 +65,7 @@ def page(figures: Mapping[str, Any]) -> str:
     release = figures["release"]
     written = figures["written"]
     name = written["file"] if written else "a table that is not written yet"
+    notes = [*figures["before"].get("notes", ()), *figures["audit"]["notes"]]
     sections = [
         ("What was asked", _asked(figures)),
         ("What was released", _released(figures)),
@@ -75,7 +76,7 @@ def page(figures: Mapping[str, Any]) -> str:
         ("How the columns are distributed", _distributions(figures)),
         ("Rows as they are published", _rows(figures)),
         ("The certificate", _certificate(figures)),
-        *([("What to look at", listed(figures["before"]["notes"]))] if figures["before"].get("notes") else []),
+        *([("What to look at", listed(notes))] if notes else []),
         ("What was assumed", listed(assumptions(figures["policy"]))),
         ("What this does not promise", listed(attacks(figures["policy"], figures["audit"]["exposed_classes"]))),
         ("How to make and check it again", _again(figures)),
