@@ -24,7 +24,8 @@ _FLAGS = {
     "publish": "--publish", "coordinates": "--coordinates", "hierarchies": "--hierarchy", "weights": "--weight",
     "boundary": "--boundary", "max_width": "--max-width", "grid": "--grid", "extent": "--extent",
     "center": "--center", "sparse": "--sparse",
-    "max_level": "--max-level", "global_recoding": "--global-recoding", "method": "--method", "effort": "--effort",
+    "max_level": "--max-level", "range_step": "--range-step", "global_recoding": "--global-recoding",
+    "method": "--method", "effort": "--effort",
     "seed": "--seed", "keep_order": "--keep-order", "star": "--star", "separator": "--separator",
     "encoding": "--encoding", "engine": "--engine", "threshold": "--threshold", "overwrite": "--force",
 }  # fmt: skip
@@ -147,6 +148,13 @@ def pairs(given: Iterable[str], option: str, convert: Callable[[str], Any] = str
         except ValueError:
             raise PolicyError(f"{option} {text!r}: {value!r} is not a number") from None
     return out
+
+
+def step_of(text: str) -> float | str:
+    """--range-step: a number, or a word for dates."""
+    from shoal.model.policy import PERIODS
+
+    return text if text in PERIODS else float(text)
 
 
 def refuse_unmet(holds: bool) -> None:
