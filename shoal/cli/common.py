@@ -89,11 +89,13 @@ def beside(output: Path | None, certificate: Path | None) -> Path | None:
     return certificate_path(output)
 
 
-def put(made: Crosswalk, output: Path | None, certificate: Path | None) -> dict[str, str | None]:
+def put(
+    made: Crosswalk, output: Path | None, certificate: Path | None, assignments: Path | None = None
+) -> dict[str, str | None]:
     """Write an answer where it was asked for, its certificate beside it; both paths, for the JSON object."""
-    proof = beside(output, certificate)
-    if output is not None:
-        made.write(output, proof)
+    proof = beside(output or assignments, certificate)
+    if output is not None or assignments is not None:
+        made.write(output, proof, assignments=assignments)
     elif proof is not None:
         made.certify(proof)
     return {

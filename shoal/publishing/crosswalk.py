@@ -8,13 +8,13 @@ import platform
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 
 from shoal.engines.atomic import Piece, publish_file, publish_text, publish_together
 from shoal.engines.store import store, usual_separator
-from shoal.engines.targets import JSON, PAGE, TABLE, Form, certificate_path, check_outputs, check_place
+from shoal.engines.targets import JSON, PAGE, TABLE, Form, Wanted, certificate_path, check_outputs, check_place
 from shoal.errors import PolicyError, VerificationError
 from shoal.judge.file import read_release, seal
 from shoal.judge.finding import Finding
@@ -33,6 +33,16 @@ class Drawing:
     fill: Callable[[Path], object]
 
 
+class Rows(NamedTuple):
+    """A row per record, its group in place of its values.
+
+    order  where the order of the rows comes from: a secret, or "as in the table"
+    """
+
+    table: pl.DataFrame
+    order: str
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Crosswalk:
     """An answer that may be published, with what it cost.
@@ -44,7 +54,10 @@ class Crosswalk:
     sources      what it was made from, for the judge, who counts it again
     read         the files among them, which are never written over
     title, note, groups   for the report: a heading, a line below it, and the size of every group
-    picture, drawn_map   how it is drawn, where it can be
+    picture, drawn_map, outlines   how it is drawn, where it can be
+    rows         of clusters: a row per record, its cluster's center in place of its values
+    warnings     what whoever publishes it should know
+    native       makes the kind of frame that came in
     refused      why it may not be written; empty where it may
     """
 
@@ -62,51 +75,85 @@ class Crosswalk:
     groups: Sequence[int] = field(default=(), repr=False)
     picture: Drawing | None = field(default=None, repr=False)
     drawn_map: Drawing | None = field(default=None, repr=False)
+    outlines: Drawing | None = field(default=None, repr=False)
+    rows: Rows | None = field(default=None, repr=False)
+    warnings: tuple[str, ...] = ()
+    native: Callable[[pl.DataFrame], Any] = field(default=lambda frame: frame, repr=False)
 
     @property
-    def table(self) -> pl.DataFrame:
+    def table(self) -> Any:
         """What is written."""
-        return self.content
+        return self.native(self.content)
+
+    @property
+    def assignments(self) -> Any:
+        """A row per record: its group, and nothing that is not published; PolicyError where there are none.
+
+        In an order that only a secret tells, unless the release was asked to keep it.
+        """
+        return self.native(self._rows().table)
+
+    def _rows(self) -> Rows:
+        if self.rows is None:
+            raise PolicyError(f"there are no assignments of {self.kind} apart from the crosswalk itself")
+        return self.rows
 
     def write(
         self,
-        path: str | Path,
+        path: str | Path | None,
         certificate: str | Path | None = None,
         *,
+        assignments: str | Path | None = None,
         overwrite: bool = True,
         sign: str | Path | None = None,
     ) -> Path:
         """Write the crosswalk by the file's ending, verified on the bytes written, and its certificate beside it.
 
-        path         CSV (also .gz), Parquet or Excel
+        path         CSV (also .gz), Parquet or Excel; None: the assignments alone
         certificate  a JSON file; OUTPUT.certificate.json when None
+        assignments  of clusters: a table with a row per record as well, under the same certificate
         overwrite    False: refuse to replace files that exist
         sign         file of a private key, see ``shoal keygen``
 
-        Both files appear under their names only after the judge has read the crosswalk back and counted it again from
-        its source; raises VerificationError otherwise, and then what was there before is still there.  Returns the
+        The files appear under their names only after the judge has read them back and counted them again from their
+        source; raises VerificationError otherwise, and then what was there before is still there.  Returns the
         certificate's path.
         """
         if self.refused:
             raise PolicyError(self.refused)
-        path = Path(path)
-        check_place(path)
-        beside = certificate_path(path) if certificate is None else Path(certificate)
-        closed = check_outputs([(path, TABLE), (beside, JSON)], [*self.read, sign], overwrite=overwrite)
+        first = path if path is not None else assignments
+        if first is None:
+            raise PolicyError("there is nothing to write; name a file")
+        check_place(Path(first))
+        beside = certificate_path(Path(first)) if certificate is None else Path(certificate)
+        wanted: list[Wanted] = [(path, TABLE), (assignments, TABLE), (beside, JSON)]
+        closed = check_outputs(wanted, [*self.read, sign], overwrite=overwrite)
         if sign is not None:
             signing.private_key(sign)  # refused before any work
-        about: dict[str, Any] = {"file": path.name}
+        about: dict[str, Any] = {}
+        pieces = []
+        if path is not None:
+            about["file"] = Path(path).name
+            pieces.append(self._piece(Path(path), self.content, about))
+        if assignments is not None:
+            rows, also = self._rows(), about.setdefault("assignments", {"file": Path(assignments).name})
+            also.update(order=rows.order, separator=usual_separator(assignments))
+            pieces.append(self._piece(Path(assignments), rows.table, also))
+
+        def certify(temporary: Path) -> None:
+            temporary.write_text(self._text(about, usual_separator(first), sign), encoding="utf-8")
+
+        publish_together([*pieces, Piece(beside, certify)], closed=closed)
+        return beside
+
+    def _piece(self, path: Path, table: pl.DataFrame, about: dict[str, Any]) -> Piece:
+        """One table, judged as it stands on disk."""
 
         def judge_bytes(temporary: Path) -> None:
             self.judge(temporary)
-            about.update(rows=self.content.height, sha256=file_hash(temporary), bytes=temporary.stat().st_size)
+            about.update(rows=table.height, sha256=file_hash(temporary), bytes=temporary.stat().st_size)
 
-        def certify(temporary: Path) -> None:
-            temporary.write_text(self._text(about, usual_separator(path), sign), encoding="utf-8")
-
-        pieces = [Piece(path, lambda temporary: store(self.content, temporary), judge_bytes), Piece(beside, certify)]
-        publish_together(pieces, closed=closed)
-        return beside
+        return Piece(path, lambda temporary: store(table, temporary), judge_bytes)
 
     def certify(self, path: str | Path, *, overwrite: bool = True) -> None:
         """Write the certificate alone, of an answer that is written nowhere."""
@@ -156,7 +203,9 @@ class Crosswalk:
         path = Path(path)
         closed = check_outputs([(path, PAGE)], self.read, overwrite=overwrite)
         held = {"kind": self.kind, "method": self.method, "parameters": self.parameters, "facts": self.facts}
-        publish_text(path, page(self.title, held, self.certificate.as_dict(), list(self.groups)), closed=closed)
+        publish_text(
+            path, page(self.title, held, self.certificate.as_dict(), list(self.groups), self.warnings), closed=closed
+        )
         return path
 
     def plot(self, path: str | Path, *, overwrite: bool = True) -> Path:
@@ -166,6 +215,10 @@ class Crosswalk:
     def map(self, path: str | Path, *, overwrite: bool = True) -> Path:
         """A map; PolicyError where there is nothing to draw on one."""
         return self._draw(self.drawn_map, path, "map", overwrite)
+
+    def geojson(self, path: str | Path, *, overwrite: bool = True) -> Path:
+        """The groups as GeoJSON; PolicyError where they have no places, or places that are no degrees."""
+        return self._draw(self.outlines, path, "GeoJSON", overwrite)
 
     def _draw(self, drawing: Drawing | None, path: str | Path, what: str, overwrite: bool) -> Path:
         if drawing is None:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import polars as pl
 
 from shoal.judge.areas import judge_regions
+from shoal.judge.clusters import judge_clusters
 from shoal.judge.crosswalk import Stated, judge_groups
 from shoal.judge.finding import Finding
 from shoal.judge.tiles import judge_tiles
 from shoal.model.certificate import Certificate
 
-KINDS = ("labels", "intervals", "regions", "tiles")
+KINDS = ("labels", "intervals", "regions", "tiles", "gather", "cellular")
 
 
 class Sources(NamedTuple):
@@ -22,10 +24,13 @@ class Sources(NamedTuple):
 
     table  the table grouped: a row per record, value, area or point
     pairs  of areas: neighbors, two names in a row
+    trees, places  of clusters: hierarchies, and tables of coordinates, by column
     """
 
     table: pl.DataFrame | None = None
     pairs: pl.DataFrame | None = None
+    trees: Mapping[str, Any] = MappingProxyType({})
+    places: Mapping[str, Any] = MappingProxyType({})
 
 
 def form_of(path: Path) -> str:
@@ -40,9 +45,14 @@ def findings(
     record: Mapping[str, Any], certificate: Certificate, frame: pl.DataFrame, form: str, sources: Sources
 ) -> list[Finding]:
     """What the judge of a kind finds; VerificationError for a file that is no such table."""
-    stated = Stated(record["parameters"], record["facts"], certificate.cost, certificate.lower_bound, certificate.unit)
+    stated = Stated(
+        record["parameters"], record["facts"], certificate.cost, certificate.lower_bound, certificate.unit,
+        certificate.details, record["kind"],
+    )  # fmt: skip
     if record["kind"] == "regions":
         return judge_regions(frame, stated, form, sources.table, sources.pairs)
     if record["kind"] == "tiles":
         return judge_tiles(frame, stated, form, sources.table)
+    if record["kind"] in ("gather", "cellular"):
+        return judge_clusters(frame, stated, form, sources.table, (sources.trees, sources.places))
     return judge_groups(record["kind"], frame, stated, form, sources.table)

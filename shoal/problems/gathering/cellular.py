@@ -14,7 +14,7 @@ from shoal.model.certificate import Certificate, Guarantee
 from shoal.model.certificate import tight as agreed
 from shoal.model.metric import Metric
 from shoal.problems.gathering import exact, prices, search
-from shoal.problems.gathering.diverse import Diversity, repair
+from shoal.problems.gathering.diverse import Diversity, conditions, repair
 from shoal.problems.gathering.gather import check
 from shoal.problems.gathering.local import Clusters
 from shoal.problems.gathering.result import Gathering
@@ -236,7 +236,13 @@ def cellular(
         bound, why = prices.bound(answer.price, 0), "the dual of the primal-dual method"
     if answer.bound > bound and _cap_met(problem, answer.clusters):  # the program knows no answer that breaks the cap
         bound, why = answer.bound, "integer program"
-    return _result(ask, answer, name, bound, why, {"r": least, "sum_of_tau": start, "effort": effort})
+    found = _result(ask, answer, name, bound, why, {"r": least, "sum_of_tau": start, "effort": effort})
+    alike = not setup.size or bool((setup == setup[0]).all())
+    details = {
+        "problem": "cellular", "r": asked, "epsilon": float(epsilon), "max_diameter": max_diameter,
+        "setup_cost": (float(setup[0]) if setup.size else 0.0) if alike else "per record", **conditions(diversity),
+    }  # fmt: skip
+    return replace(found, details=details)
 
 
 def _diverse(ask: Ask, method: str) -> tuple[str, Answer]:

@@ -15,7 +15,7 @@ from shoal.model.certificate import Certificate, Guarantee, tight
 from shoal.model.metric import Metric
 from shoal.problems.catalogue import CATALOGUE
 from shoal.problems.gathering import anywhere, exact
-from shoal.problems.gathering.diverse import Diversity, cores, repair, settle
+from shoal.problems.gathering.diverse import Diversity, conditions, cores, repair, settle
 from shoal.problems.gathering.local import Clusters, Lists, disjoint, local, quantile
 from shoal.problems.gathering.outliers import COARSE, FINE, peeling, rounds
 from shoal.problems.gathering.result import Gathering
@@ -179,6 +179,19 @@ def gather(
     if not at_points and space.coordinates is None:
         raise PolicyError("centers='anywhere' needs plain numbers and the Euclidean metric; use centers='points'")
     diversity = Diversity.of(space.n, sensitive, l, distinct_l, eligible)
+    found = _gathered(space, r, epsilon, max_clusters, method, at_points, improve, diversity, seconds)
+    details = {
+        "problem": "gather", "r": int(r), "epsilon": float(epsilon), "max_clusters": max_clusters,
+        **conditions(diversity),
+    }  # fmt: skip
+    return replace(found, details=details)
+
+
+def _gathered(
+    space: Space, r: int, epsilon: float, max_clusters: int | None, method: str, at_points: bool, improve: bool,
+    diversity: Diversity | None, seconds: float,
+) -> Gathering:  # fmt: skip
+    """The answer to a request that was checked."""
     asked = r
     if diversity is not None:
         r = max(r, diversity.smallest)
