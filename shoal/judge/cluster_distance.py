@@ -36,6 +36,7 @@ def features_of(asked: Mapping[str, Any]) -> list[Feature]:
         kind, columns = told["kind"], tuple(map(str, told["columns"]))
         scale, weight = (float(told.get(n, 1.0)) for n in ("scale", "weight"))
         fine = kind in KINDS and len(columns) == 1 + (kind == "place") and scale > 0 and weight >= 0
+        fine = fine and ("place" not in kind or told.get("geometry") in ("plane", "great-circle"))
         levels = told.get("levels", 1)
         if not fine or isinstance(levels, bool) or not isinstance(levels, int) or levels < 1:
             raise VerificationError("the certificate file states a feature that cannot be")

@@ -19,7 +19,7 @@ import polars as pl
 from shoal.errors import VerificationError
 from shoal.judge.cluster_cover import Clusters, covered
 from shoal.judge.cluster_distance import Feature, features_of, measured, numbers_of
-from shoal.judge.crosswalk import Stated, number_of, part, same, spelled, whole
+from shoal.judge.crosswalk import Stated, number_of, part, spelled, whole
 from shoal.judge.finding import CONSISTENT, STATED, Finding
 
 OVER = 1.1 * (1 + 1e-9)  # a radius of two digits, rounded up, is less than this many times what it was
@@ -44,6 +44,8 @@ def judge_clusters(
     """
     asked, facts = stated.parameters, stated.facts
     features = features_of(asked)
+    if asked.get("center") not in ("record", "mean", "medoid"):
+        raise VerificationError("the certificate file states a kind of center that is none")
     found: list[Finding] = []
     if "records" in frame.columns:
         numbers = whole(frame, "cluster")
@@ -59,6 +61,8 @@ def judge_clusters(
     found += _values(clusters, asked)
     found.append(_words(clusters, features, asked))
     found += [_cost(clusters, stated), _agreed(clusters, stated)]
+    text = "scales, weights and names of its features rest on the certificate"
+    found.append(Finding("distance asked for", True, text, STATED))
     for name, what in (("eligible", "a condition of the caller's own"), ("max_diameter", "the largest diameter")):
         if asked.get(name):
             found.append(Finding(name.replace("_", " "), True, f"{what} rests on the certificate", STATED))
@@ -203,6 +207,8 @@ def _values(clusters: Clusters, asked: Mapping[str, Any]) -> list[Finding]:
     found = []
     sizes = clusters.records.tolist()
     ls, distinct = ([int(x) for x in asked[n]] for n in ("l", "distinct_l"))
+    if min([1, *ls, *distinct]) < 1:
+        raise VerificationError("the certificate file asks for fewer than one value")
     for name, l, least in zip(asked["sensitive"], ls, distinct, strict=True):
         counts = clusters.held[name]
         odd = sum(sum(c.values()) != n for c, n in zip(counts, sizes, strict=True))
@@ -229,6 +235,11 @@ def _words(clusters: Clusters, features: Sequence[Feature], asked: Mapping[str, 
     return Finding("radius", not odd, text, CONSISTENT)
 
 
+def same(a: float, b: float) -> bool:
+    """Equal, or apart by no more than sums of floats are: also where all distances are tiny."""
+    return math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-12)
+
+
 def _cost(clusters: Clusters, stated: Stated) -> Finding:
     """The cost again, where the centers published are those that were paid for."""
     asked, facts = stated.parameters, stated.facts
@@ -246,9 +257,11 @@ def _cost(clusters: Clusters, stated: Stated) -> Finding:
         paid += float(setup) * len(clusters.records)  # type: ignore[arg-type]
     if stated.unit != units:
         return Finding("cost", False, f"counted in {stated.unit!r}, where the distance is in {unit!r}")
-    if asked["center"] != "record" or number_of(facts, "centers_replaced"):
-        text = f"{stated.cost:.9g} {units}, of centers that are records and not published"
-        return Finding("cost", True, text, STATED)
+    replaced, m = number_of(facts, "centers_replaced"), len(clusters.records)
+    if asked["center"] != "record" or replaced:
+        fits = 0 < replaced <= m if asked["center"] == "record" else replaced == m
+        text = f"{stated.cost:.9g} {units}, of centers that are records, {replaced} of them not published"
+        return Finding("cost", fits, text, STATED)
     return Finding("cost", same(paid, stated.cost), f"{paid:.9g} {units}, {stated.cost:.9g} certified")
 
 
