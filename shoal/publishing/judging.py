@@ -7,6 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+import numpy as np
 import polars as pl
 
 from shoal.judge.areas import judge_regions
@@ -54,5 +55,6 @@ def findings(
     if record["kind"] == "tiles":
         return judge_tiles(frame, stated, form, sources.table)
     if record["kind"] in ("gather", "cellular"):
-        return judge_clusters(frame, stated, form, sources.table, (sources.trees, sources.places))
+        with np.errstate(all="ignore"):  # of numbers that no table can have: what is not finite does not hold
+            return judge_clusters(frame, stated, form, sources.table, (sources.trees, sources.places))
     return judge_groups(record["kind"], frame, stated, form, sources.table)

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -25,6 +25,7 @@ from shoal.errors import InputError, PolicyError, VerificationError
 from shoal.judge.cluster_distance import features_of
 from shoal.judge.clusters import judge_clusters, spreads
 from shoal.judge.crosswalk import Stated
+from shoal.judge.file import seal
 from shoal.model.metric import Category, Metric, Number, Place
 from shoal.publishing.centers import Center, multiset, radius_words
 from tests.fuzz import clusters as fuzz
@@ -87,6 +88,7 @@ CENTERS: list[tuple[Tamper, str]] = [
     (lent, "records by d"),
     (put("x", 1, 10.5), "centers"),
     (put("distance", 1, lambda d: d / 2), "radius"),
+    (put("distance", 1, lambda d: d * 1.2), "radius"),
     (lambda f: put("radius", 1, "within 0.5 in x")(put("distance", 1, 0.5)(f)), "records by d"),
     (lambda f: put("radius", 0, "within 9 in x")(put("distance", 0, 8.5)(f)), "cost"),
 ]  # fmt: skip
@@ -182,60 +184,143 @@ def test_genuine_ones_drawn_at_random_verify_and_bent_ones_do_not(tmp_path: Path
     assert came["verified"] > 6
 
 
-Claim = tuple[float, int, float]  # center, records, distance
+class Claim(NamedTuple):
+    """What is said of a cluster: center, reach along each axis and over both, values."""
+
+    center: tuple[int, int]
+    reach: tuple[float, float]
+    distance: float
+    held: dict[str, int]
+
+    def takes(self, point: tuple[int, int, str]) -> bool:
+        """Whether it may hold a point."""
+        away = [abs(a - b) for a, b in zip(self.center, point[:2], strict=True)]
+        return away[0] <= self.reach[0] and away[1] <= self.reach[1] and math.hypot(*away) <= self.distance + 1e-9
 
 
-def exhaustive(points: list[tuple[int, str]], claims: list[Claim], held: list[dict[str, int]]) -> bool:
+def exhaustive(points: list[tuple[int, int, str]], claims: list[Claim]) -> bool:
     """Whether some way to deal the points out, or leave them out, fills every cluster as claimed."""
     for way in itertools.product(range(-1, len(claims)), repeat=len(points)):
-        for c, (center, records, distance) in enumerate(claims):
-            mine = [p for p, to in zip(points, way, strict=True) if to == c]
-            if len(mine) != records or any(abs(x - center) > distance for x, _ in mine):
-                break
-            if Counter(v for _, v in mine) != Counter(held[c]):
-                break
-        else:
+        mine = [[p for p, to in zip(points, way, strict=True) if to == c] for c in range(len(claims))]
+        if all(Counter(v for *_, v in own) == Counter(claim.held) and all(map(claim.takes, own))
+               for own, claim in zip(mine, claims, strict=True)):  # fmt: skip
             return True
     return False
+
+
+def judged(points: list[tuple[int, int, str]], claims: list[Claim]) -> dict[str, Any]:
+    """What the judge finds in a file of these claims, with the points at hand."""
+    sides = (Number("x"), Number("y"))
+    told = [radius_words([Center(f, np.zeros(1), np.array([r])) for f, r in zip(sides, c.reach, strict=True)], 0)
+            for c in claims]  # fmt: skip
+    sizes = [sum(c.held.values()) for c in claims]
+    frame = pl.DataFrame({
+        "cluster": range(len(claims)), "x": [c.center[0] for c in claims], "y": [c.center[1] for c in claims],
+        "records": sizes, "radius": told, "distance": [c.distance for c in claims],
+        "d": [multiset(c.held) for c in claims],
+    })  # fmt: skip
+    features = [{"columns": [n], "name": n, "kind": "number", "scale": 1.0, "weight": 1.0, "unit": ""} for n in "xy"]
+    asked = {"r": 1, "epsilon": 0.99, "features": features, "norm": "euclidean", "unit": "units", "center": "medoid",
+             "sensitive": ["d"], "l": [1], "distinct_l": [1]}  # fmt: skip
+    facts = {"rows": len(claims), "points": len(points), "records": sum(sizes), "left_out": len(points) - sum(sizes),
+             "may_be_left_out": math.floor(0.99 * len(points) + 1e-9), "groups": len(claims),
+             "smallest_group": min(sizes), "largest_group": max(sizes), "radius": max(frame["distance"]),
+             "centers_replaced": len(claims)}  # fmt: skip
+    table = pl.DataFrame(points, schema=["x", "y", "d"], orient="row")
+    said = judge_clusters(frame, Stated(asked, facts, 9.0, 0.0, "units", {}, "gather"), "csv", table)
+    return {f.check: f for f in said}
 
 
 @settings(max_examples=80, deadline=None)
 @given(st.data())
 def test_dealing_out_agrees_with_every_way_there_is(data: st.DataObject) -> None:
-    """Claims that overlap, that hold too many, or that hold values of records elsewhere."""
-    points = data.draw(st.lists(st.tuples(st.integers(0, 5), st.sampled_from("ab")), min_size=2, max_size=6))
+    """Claims that overlap, that hold too many, that reach too little, or that hold values of records elsewhere."""
+    place = st.integers(0, 4)
+    points = data.draw(st.lists(st.tuples(place, place, st.sampled_from("ab")), min_size=2, max_size=6))
     deal = data.draw(st.lists(st.integers(-1, 2), min_size=len(points), max_size=len(points)))
-    claims, held = [], []
+    claims = []
     for c in sorted(set(deal) - {-1}):
         mine = [p for p, to in zip(points, deal, strict=True) if to == c]
-        center = data.draw(st.sampled_from([x for x, _ in points]))
-        far = float(max(abs(x - center) for x, _ in mine)) - data.draw(st.sampled_from([0.0, 0.0, 1.0]))
-        claims.append((float(center), len(mine), max(far, 0.0)))
-        held.append(dict(Counter(v for _, v in mine)))
+        center = data.draw(st.sampled_from([p[:2] for p in points]))
+        short = data.draw(st.sampled_from([(0, 0, 0), (0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)]))
+        reach = [float(max(abs(p[i] - center[i]) for p in mine)) - short[i] for i in (0, 1)]
+        far = max(math.dist(p[:2], center) for p in mine) - short[2]
+        held = dict(Counter(v for *_, v in mine))
+        claims.append(Claim(center, (max(reach[0], 0.0), max(reach[1], 0.0)), max(far, 0.0), held))
     if not claims:
         return
     if data.draw(st.booleans()):
-        held.reverse()
-        claims = [(x, sum(h.values()), d) for (x, _, d), h in zip(claims, held, strict=True)]
-    told = [radius_words([Center(Number("x"), np.zeros(1), np.array([d]))], 0) for _, _, d in claims]
-    frame = pl.DataFrame({
-        "cluster": range(len(claims)), "x": [c[0] for c in claims], "records": [c[1] for c in claims], "radius": told,
-        "distance": [c[2] for c in claims], "d": [multiset(h) for h in held],
-    })  # fmt: skip
-    table = pl.DataFrame(points, schema=["x", "d"], orient="row")
-    total = int(frame["records"].sum())
-    feature = {"columns": ["x"], "name": "x", "kind": "number", "scale": 1.0, "weight": 1.0, "unit": ""}
-    asked = {"r": 1, "epsilon": 0.99, "features": [feature], "norm": "euclidean", "unit": "units", "center": "medoid",
-             "sensitive": ["d"], "l": [1], "distinct_l": [1]}  # fmt: skip
-    facts = {"rows": len(claims), "points": len(points), "records": total, "left_out": len(points) - total,
-             "may_be_left_out": math.floor(0.99 * len(points) + 1e-9), "groups": len(claims),
-             "smallest_group": min(frame["records"]), "largest_group": max(frame["records"]),
-             "radius": max(frame["distance"]), "centers_replaced": len(claims)}  # fmt: skip
-    said = {
-        f.check: f for f in judge_clusters(frame, Stated(asked, facts, 9.0, 0.0, "units", {}, "gather"), "csv", table)
-    }
+        claims = [c._replace(held=h) for c, h in zip(claims, [x.held for x in reversed(claims)], strict=True)]
+    said = judged(points, claims)
     assert said["records by d"].how == "recomputed"
-    assert said["records by d"].holds is exhaustive(points, claims, held)
+    assert said["records by d"].holds is exhaustive(points, claims)
+
+
+def test_each_radius_is_looked_at_by_itself() -> None:
+    """A record within the distance and beyond one column's radius, and the other way round."""
+    points = [(0, 0, "a"), (3, 0, "a"), (3, 3, "a")]
+    for i, reach, distance, holds in ((1, (3.0, 3.0), 3.0, True), (1, (2.0, 3.0), 3.0, False),
+                                      (2, (3.0, 3.0), 4.0, False), (2, (3.0, 3.0), 4.3, True)):  # fmt: skip
+        mine = [points[0], points[i]]
+        assert judged(mine, [Claim((0, 0), reach, distance, {"a": 2})])["records by d"].holds is holds
+
+
+def bent_record(made: shoal.Crosswalk, folder: Path, **changes: Any) -> dict[str, bool]:
+    """What holds of a file without its source, after the statements named "part.name" were changed."""
+    record = made.write(folder / "b.csv")
+    facts = json.loads(record.read_text())
+    for name, value in changes.items():
+        part, _, own = name.partition("__")
+        facts[part][own] = value
+    facts["seal"] = seal(facts)
+    record.write_text(json.dumps(facts))
+    return {f.check: f.holds for f in shoal.verify(folder / "b.csv", record).findings}
+
+
+def test_each_statement_is_looked_at_by_itself(tmp_path: Path) -> None:
+    made = made_of("gather")
+    cost = made.certificate.cost
+    for check, changes in (
+        ("records", {"facts__points": 13}),
+        ("records", {"facts__points": 13, "facts__left_out": 2}),
+        ("records", {"facts__may_be_left_out": 2}),
+        ("max clusters", {"parameters__max_clusters": 2}),
+        ("cost", {"certificate__cost": cost + 1}),
+        ("cost", {"certificate__cost": cost * (1 + 1e-6)}),
+        ("ratio", {"certificate__ratio": 1.5}),
+        ("ratio", {"certificate__optimal": not made.certificate.optimal}),
+    ):
+        assert bent_record(made, tmp_path)[check if check != "max clusters" else "cost"]
+        assert not bent_record(made, tmp_path, **changes)[check], changes
+    found = shoal.gathering.gather(np.array(X)[:, None], r=3, max_clusters=3)
+    assert bent_record(shoal.release(found, FRAME, columns=["x"]), tmp_path)["max clusters"]
+    mean = made_of("gather", "mean")
+    assert bent_record(mean, tmp_path)["cost"]
+    assert not bent_record(mean, tmp_path, facts__centers_replaced=1)["cost"]
+    dear = shoal.gathering.cellular(np.array(X)[:, None], r=3, setup_costs=0.5)
+    out = shoal.release(dear, FRAME, columns=["x"])
+    assert dear.clusters > 1
+    assert bent_record(out, tmp_path)["cost"]
+    assert not bent_record(out, tmp_path, parameters__setup_cost=0.25)["cost"]
+
+
+def test_a_table_with_a_record_more_is_another(tmp_path: Path) -> None:
+    made = made_of("gather")
+    beside = made.write(tmp_path / "c.csv")
+    more = pl.concat([FRAME, FRAME[-1:]])
+    assert [f.check for f in shoal.verify(tmp_path / "c.csv", beside, more).findings if not f.holds] == ["counts"]
+
+
+def test_a_bound_beyond_what_is_found_again_is_stated_only(tmp_path: Path) -> None:
+    """Lemma 1 by hand: every point of a line lies in a ball of three."""
+    found = shoal.gathering.gather(np.array(X)[:, None], r=3)
+    rho = [sorted(abs(x - y) for y in X)[2] for x in X]
+    bound = max(min(max(abs(x - y), rho[j]) for j, y in enumerate(X)) for x in X)
+    for low, how in ((bound, "recomputed"), (bound * (1 + 1e-6), "stated"), (bound / 2, "recomputed")):
+        told = replace(found, certificate=replace(found.certificate, lower_bound=min(low, found.cost)))
+        beside = shoal.release(told, FRAME, columns=["x"]).write(tmp_path / "c.csv")
+        verdict = shoal.verify(tmp_path / "c.csv", beside, FRAME)
+        assert {f.check: f.how for f in verdict.findings}["bound"] == (how if low <= found.cost else "recomputed")
 
 
 @settings(max_examples=60, deadline=None)
@@ -244,7 +329,8 @@ def test_words_are_read_back(away: list[float], level: int) -> None:
     """By a grammar that shares nothing with what writes them."""
     levels = np.array([[0, 0], [0, 0], [1, 0]])
     features = [Number("age", unit="years"), Number("since, and", unit="years"), Number("seen", date=True),
-                Place("place"), Number("pay"), Category("a; b (c)", values=2), Category("job", values=3, levels=levels)]  # fmt: skip
+                Place("place"), Number("pay"), Category("a; b (c)", values=2),
+                Category("job", values=3, levels=levels)]  # fmt: skip
     spread = [*away, float(level > 0), float(level)]
     words = radius_words([Center(f, np.zeros(1), np.array([s])) for f, s in zip(features, spread, strict=True)], 0)
     stated = [{"columns": [f.name] * (1 + isinstance(f, Place)), "name": f.name, "unit": getattr(f, "unit", ""),
