@@ -45,65 +45,87 @@ def clusters(
     secret: bytes | None = None,
 ) -> Crosswalk:
     """A ``Gathering`` of the records in a frame, a row each."""
-    asked = dict(answer.details)
     names = [sensitive] if isinstance(sensitive, str) else list(sensitive)
     trees = {name: Hierarchy.of(tree) for name, tree in (hierarchies or {}).items()}
-    told = _told(answer, frame, columns, place, names, Asked(hierarchies=trees, coordinates=coordinates or {}))
-    distinct_names([*told.columns, *(told.place or ()), *names])
-    for name in (*told.columns, *(told.place or ()), *names):
-        column(frame, name)
-    if len(asked["l"]) > len(names):
-        raise PolicyError(
-            f"the answer keeps a condition on {len(asked['l'])} columns of sensitive values; name them with sensitive="
-        )
+    tables = {name: opened(table) for name, table in (coordinates or {}).items()}
+    told = _told(answer, frame, columns, place, names, Asked(hierarchies=trees, coordinates=tables))
+    _check(answer, frame, told, names)
     features = _belongs(answer, frame, told)
-    if any(features.codes) and center == "mean":
+    if tables and center == "mean":
         raise PolicyError("the mean of places is no code; publish center='record' or 'medoid'")
     held = {name: _plain_texts(frame, name) for name in names}
     texts_of = {name: own.to_list() for name, own in held.items()}
     form = publish(answer.labels, answer.center_rows, features.metric, features.values, texts_of, center)
     form, labels = _in_order(form, answer.labels, features)
     content = _content(form, features, frame)
-    kept = np.flatnonzero(labels >= 0)
-    rows = pl.concat(
-        [content.drop("records", *names)[labels[kept]], pl.DataFrame([pl.Series(n, t)[kept] for n, t in held.items()])],
-        how="horizontal",
-    )
-    order = None if keep_order else Lot.of(secret, np.ascontiguousarray(labels, "<i8").tobytes())
-    parameters = {
-        **asked,
-        "columns": list(told.columns), "place": None if told.place is None else list(told.place),
-        "features": [_described(f, n, bool(c)) for f, n, c in
-                     zip(features.metric.features, features.names, features.codes, strict=True)],
-        "norm": features.metric.norm, "unit": features.metric.unit,
+    parameters = _parameters(answer, told, features, names) | {
         "hierarchies": {n: {"source": _source(hierarchies, n), "sha256": digest(tree)} for n, tree in trees.items()},
-        "sensitive": names, "l": [*asked["l"], *[1] * (len(names) - len(asked["l"]))],
-        "distinct_l": [*asked["distinct_l"], *[1] * (len(names) - len(asked["distinct_l"]))], "center": center,
-    }  # fmt: skip
-    facts = _facts(answer, form, center)
-    title = f"{answer.clusters:,} clusters of at least {asked['r']:,} records"
-    note = _note(answer, features.metric.unit)
-    tables = {name: opened(table) for name, table in (coordinates or {}).items()}
+        "center": center,
+    }
+    title, note = f"{answer.clusters:,} clusters of at least {answer.details['r']:,} records", _note(answer)
     needed = list(dict.fromkeys([*told.columns, *(told.place or ()), *names]))
     return Crosswalk(
-        kind=asked["problem"],
+        kind=answer.details["problem"],
         content=content,
         certificate=answer.certificate,
         method=answer.method,
         parameters=parameters,
-        facts=facts,
+        facts=_facts(answer, form, center),
         sources=Sources(frame.select(needed), trees=trees, places=tables),
         read=read,
         title=title,
         note=note,
         warnings=(REAL,) if center == "record" and answer.clusters else (),
         groups=form.records.tolist(),
-        rows=Rows(rows if order is None else rows[permutation(rows.height, order.order)],
-                  "as in the table" if order is None else order.words),
+        rows=_rows(labels, content.drop("records", *names), held, keep_order, secret),
         picture=_picture(form, features, title, note),
         drawn_map=_map(form, title, note),
-        outlines=_outlines(form, content, names),
-    )  # fmt: skip
+        outlines=_outlines(form, content),
+    )
+
+
+def _check(answer: Any, frame: pl.DataFrame, told: Asked, sensitive: Sequence[str]) -> None:
+    """Every column is there, once, and as many sensitive ones as the answer's conditions speak of."""
+    names = [*told.columns, *(told.place or ()), *sensitive]
+    distinct_names(names)
+    for name in names:
+        column(frame, name)
+    wanted = len(answer.details["l"])
+    if wanted > len(sensitive):
+        raise PolicyError(
+            f"the answer keeps a condition on {wanted} columns of sensitive values; name them with sensitive="
+        )
+
+
+def _parameters(answer: Any, told: Asked, features: Features, sensitive: Sequence[str]) -> dict[str, Any]:
+    """What was asked for, and how the judge measures it again."""
+    asked = dict(answer.details)
+    described = zip(features.metric.features, features.names, features.codes, strict=True)
+    rest = [1] * (len(sensitive) - len(asked["l"]))
+    return {
+        **asked,
+        "columns": list(told.columns),
+        "place": None if told.place is None else list(told.place),
+        "features": [_described(feature, names, bool(codes)) for feature, names, codes in described],
+        "norm": features.metric.norm,
+        "unit": features.metric.unit,
+        "sensitive": list(sensitive),
+        "l": [*asked["l"], *rest],
+        "distinct_l": [*asked["distinct_l"], *rest],
+    }
+
+
+def _rows(
+    labels: np.ndarray, lines: pl.DataFrame, held: Mapping[str, pl.Series], keep_order: bool, secret: bytes | None
+) -> Rows:
+    """A row per record that is kept: its cluster's line and its own sensitive values; nothing else of it."""
+    kept = np.flatnonzero(labels >= 0)
+    own = pl.DataFrame([pl.Series(name, texts)[kept] for name, texts in held.items()])
+    rows = pl.concat([lines[labels[kept]], own], how="horizontal")
+    if keep_order:
+        return Rows(rows, "as in the table")
+    lot = Lot.of(secret, np.ascontiguousarray(labels, "<i8").tobytes())
+    return Rows(rows[permutation(rows.height, lot.order)], lot.words)
 
 
 def _told(
@@ -248,7 +270,8 @@ def _facts(answer: Any, form: Published, center: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _note(answer: Any, unit: str) -> str:
+def _note(answer: Any) -> str:
+    unit = answer.metric.unit
     proof = answer.certificate
     low = f"no answer below {proof.lower_bound:.4g}"
     if proof.unit == unit:
@@ -285,7 +308,7 @@ def _map(form: Published, title: str, note: str) -> Drawing | None:
     return Drawing(form=MAP, fill=fill)
 
 
-def _outlines(form: Published, content: pl.DataFrame, sensitive: Sequence[str]) -> Drawing | None:
+def _outlines(form: Published, content: pl.DataFrame) -> Drawing | None:
     place = _place_of(form)
     if place is None:
         return None
