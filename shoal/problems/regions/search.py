@@ -21,8 +21,11 @@ _NO_CAP = 2**62
 _POOLED = 1_000  # areas: above it there is one run and no pool
 _RUNS = 2
 _SNAPSHOTS = 30
-_SHARE = {"max": 0.2, "count": 0.5, "sumsq": 0.3, "excess": 0.3, "compact": 0.3}
-_HEAT = {"max": (0.3, 1e-3), "count": (10.0, 0.1), "sumsq": (0.6, 0.006), "excess": (1.0, 0.01), "compact": (1.0, 0.01)}
+_SHARE = {"max": 0.2, "count": 0.5, "sumsq": 0.3, "excess": 0.3, "compact": 0.3, "similar": 0.3}
+_HEAT = {
+    "max": (0.3, 1e-3), "count": (10.0, 0.1), "sumsq": (0.6, 0.006), "excess": (1.0, 0.01), "compact": (1.0, 0.01),
+    "similar": (1.0, 0.01),
+}  # fmt: skip
 
 
 def search(task: Task, bound: CountBound, pool: Pool | None = None) -> Found:
@@ -84,7 +87,7 @@ def _improved(
     cap = _NO_CAP
     shares = sum(_SHARE[name] for name in chain)
     # many regions first: they lower squares and excess further than the search alone finds
-    warm = chain[0] in ("sumsq", "excess")
+    warm = chain[0] in ("sumsq", "excess") and task.regions is None
     for i, name in enumerate(("count", *chain) if warm else chain):
         before = label.copy()
         seconds = None if clock.end is None else max(0.0, clock.left) * _SHARE[name] / max(shares, _SHARE[name])
@@ -143,21 +146,23 @@ def _run(
         "max": kernel.OVER,
         "excess": kernel.EXCESS,
         "compact": kernel.INERTIA if len(task.geo) else kernel.BORDER,
+        "similar": kernel.INERTIA,
     }
     form = forms[name]
     scale = float(task.k)
     hot, cold = (3.0, 0.3) if name == "count" and task.n <= _POOLED else _HEAT[name]
     if form == kernel.INERTIA:
-        scale = max(one(task, label, "compact") / (int(label.max()) + 1), 1e-300)
+        scale = max(one(task, label, name) / (int(label.max()) + 1), 1e-300)
     label = label.copy()
 
     g = task.graph
-    geo = task.geo if form == kernel.INERTIA else np.zeros((0, 4))
+    geo = task.moments(name) if form == kernel.INERTIA else np.zeros((0, 4))
+    enough = task.regions or bound.value
     common = (g.indptr, g.indices, task.features, task.need, task.ways, geo)
 
     def go(steps: int, begin: float, end: float) -> None:
         heat = (hot * (cold / hot) ** begin, hot * (cold / hot) ** end)
-        kernel.recombine(*common, label, form, scale, target, cap, bound.value, steps, *heat, task.state)
+        kernel.recombine(*common, label, form, scale, target, cap, enough, steps, *heat, task.state)
 
     def polished(steps: int) -> np.ndarray:
         if name in ("count", "excess"):
