@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
@@ -227,6 +227,23 @@ class LazyTable:
             return self.native.sparkSession.createDataFrame(arrow)
         found = self.native.query(f"{self.own}view", "select * from arrow")
         return found.set_alias(f"__shoal_{secrets.token_hex(8)}")
+
+
+class Stored(NamedTuple):
+    """A DuckDB relation by its rows: its connection is of one process alone."""
+
+    rows: Any
+
+    def relation(self) -> Any:
+        """The rows again, on a connection of their own."""
+        import duckdb
+
+        return duckdb.connect().from_arrow(self.rows)
+
+
+def stored(table: Any) -> Any:
+    """A frame as something that can be pickled."""
+    return Stored(table.to_arrow_table()) if _is_duckdb(table) else table
 
 
 def _refuse_alike(native: Any) -> None:
