@@ -263,6 +263,9 @@ def test_each_radius_is_looked_at_by_itself() -> None:
                                       (2, (3.0, 3.0), 4.0, False), (2, (3.0, 3.0), 4.3, True)):  # fmt: skip
         mine = [points[0], points[i]]
         assert judged(mine, [Claim((0, 0), reach, distance, {"a": 2})])["records by d"].holds is holds
+    for distance, holds in ((3.2, True), (4.0, False)):  # nobody is 4 away, though the columns' radii allow it
+        mine = [points[0], points[1], (0, 3, "a")]
+        assert judged(mine, [Claim((0, 0), (3.0, 3.0), distance, {"a": 3})])["distance"].holds is holds
     cross = [(0, 0, "a"), (3, 0, "a"), (0, 3, "a")]  # whichever column is looked at first, the other one counts too
     assert not judged(cross, [Claim((0, 0), (2.0, 2.0), 3.0, {"a": 2})])["records by d"].holds
 
