@@ -103,6 +103,18 @@ class Release:
     own: Mapping[str, Sequence[str | None]] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """A relation of DuckDB goes by its rows, since no connection leaves its process."""
+        from shoal.engines.lazy import stored
+
+        return {**self.__dict__, "table": stored(self.table)}
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        from shoal.engines.lazy import Stored
+
+        table = state["table"]
+        self.__dict__.update(state, table=table.relation() if isinstance(table, Stored) else table)
+
     @cached_property
     def audit(self) -> Audit:
         """The published table judged by code that shares nothing with what made it."""

@@ -371,7 +371,8 @@ def verify(
     release      the file published
     certificate  the JSON file beside it
     original     the table it was made from, a path or a frame; with it, every row is matched, and loss, cost and a
-                 bound are recomputed.  Of a crosswalk the source or, in a list, the sources
+                 bound are recomputed.  Of a crosswalk the source or, in a list, the sources: of clusters the table,
+                 then the coordinates of its codes
     separator, encoding  of an original that is a CSV; found out when None
     hierarchies  per column its hierarchy, where the file is not beside the certificate
     signer       file of a public key: the certificate must be signed with the private key that belongs to it
@@ -383,7 +384,7 @@ def verify(
     progress("reading", None)
     raw = read_record(beside)
     if raw.get("kind", "table") != "table":
-        found, stated = recheck(path, raw, original, separator, encoding)
+        found, stated = recheck(path, raw, original, separator, encoding, (hierarchies or {}, beside.parent))
         found.append(signature(raw, signer))
         return Verdict(holds=all(f.holds for f in found), findings=tuple(found), audit=None, certificate=stated)
     record = _parsed(raw, path.name.lower().endswith((".xlsx", ".xls", ".xlsb")))
