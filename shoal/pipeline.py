@@ -22,6 +22,7 @@ from shoal.engines.open import open_table
 from shoal.engines.order import Lot
 from shoal.engines.store import refuse_for_excel, refuse_sheet
 from shoal.errors import InputError, PolicyError
+from shoal.judge.population import beside, foreign, outside
 from shoal.model.audit import Audit
 from shoal.model.loss import View, measures, ncp, stars, suppressed_tuples
 from shoal.model.policy import Policy
@@ -30,7 +31,9 @@ from shoal.model.settings import ModelSettings, Settings
 from shoal.model.task import Effort, nothing, refuse_infeasible
 from shoal.publishing.average import within
 from shoal.publishing.clustered import by_centers
-from shoal.publishing.recodings import one_level_per_column, recodings, with_place
+from shoal.publishing.opening import read_census, with_place
+from shoal.publishing.population import certified, refuse_uncovered, study
+from shoal.publishing.recodings import one_level_per_column, recodings
 from shoal.publishing.release import Release, audit_table
 from shoal.publishing.text import ColumnText, column_text
 from shoal.publishing.units import judged, models_of, refuse_missing, without_units
@@ -98,8 +101,9 @@ def prepare(
     from shoal.problems.tables import group
 
     asked = Policy.of(policy, **settings)
-    models, counts = models_of(asked), (*asked.sensitive, *asked.units)
-    requirement(models, counts)
+    models, counts = models_of(asked), (*asked.sensitive, *asked.beside)
+    spoken = (*asked.sensitive, *asked.units)
+    requirement(models, spoken)
     Lot.of(secret)  # one that is too short is refused before the work
     seconds: dict[str, float] = {}
     clock = time.perf_counter()
@@ -119,6 +123,9 @@ def prepare(
         _refuse_target(table, asked, target)
     if asked.coordinates is not None:
         table = with_place(table, asked.coordinates)
+    census = None
+    if asked.population is not None:
+        census = read_census(asked.population, asked.grouped, asked.coordinates, engine)
     lap("read")
 
     progress("counting", None)
@@ -126,8 +133,11 @@ def prepare(
     refuse_missing(counted, asked)
     texts = [column.texts() for column in counted.quasi]
     _refuse_stars(asked, texts)
-    need = requirement(models, counts, counted.histogram)
+    need = requirement(models, spoken, counted.histogram)
     refuse_infeasible(counted.histogram, need, lambda j, code: counted.sensitive[j].texts()[code] or "missing")
+    told = study(asked, counted, need, census)
+    if census is None:
+        refuse_infeasible(told.histogram, told.need)
     lap("histogram")
 
     progress("solving", None)
@@ -141,9 +151,9 @@ def prepare(
         grouping = within(
             asked.max_average_risk,
             counted.histogram.rows,
-            need,
+            told.need if told.strict else told.all_rows(),
             lambda asks: group(
-                counted.histogram,
+                told.histogram,
                 asks,
                 _method(asked),
                 recoding=recoding,
@@ -153,26 +163,27 @@ def prepare(
                 progress=progress,
             ),
         )
+        grouping = certified(grouping, told, counted.histogram, recoding, asked)
         lap("solve")
-        told = (counted.histogram, grouping.partition, recoding)
+        made = (counted.histogram, grouping.partition, recoding)
         if asked.global_recoding:
-            grouping, published = one_level_per_column(grouping, *told)
+            grouping, published = one_level_per_column(grouping, *made)
         else:
-            published = recoding.publish(*told[:2])
-        columns = [column_text(*told, published, j, texts[j], labels[j], asked.star) for j in range(len(texts))]
+            published = recoding.publish(*made[:2])
+        columns = [column_text(*made, published, j, texts[j], labels[j], asked.star) for j in range(len(texts))]
 
     progress("recoding", None)
     replacements = [_replace(c, counted, asked) for c, counted in zip(columns, counted.quasi, strict=True)]
     lot = Lot.of(secret, _context(counted, asked))
     merged, replacements = classes(grouping.partition, replacements)
-    dropped = [c for c in asked.identifiers if c not in asked.units]
+    dropped = [c for c in asked.identifiers if c not in asked.beside]
     placed = table.place(counted, merged, replacements, dropped, lot, asked.keep_order)
-    out, persons = judged(placed, asked)
+    out, persons, people = judged(placed, asked)
     _, merged = without_units(counted, merged, asked)
     counted, partition = without_units(counted, grouping.partition, asked)
     view = View(counted.histogram, partition, recoding, need.smallest, published)
     lap("recode")
-    return Release(
+    release = Release(
         table=out,
         policy=asked,
         certificate=grouping.certificate,
@@ -184,6 +195,8 @@ def prepare(
         rows=counted.histogram.rows,
         carried=carried,
         persons=persons,
+        census=census,
+        people=people,
         stars={c.name: int(partition.sizes[c.starred[c.index]].sum()) for c in columns},
         changed={c.name: int(partition.sizes[c.code[c.index] < 0].sum()) for c in columns},
         published={c.name: frozenset(c.texts) for c in columns},
@@ -202,6 +215,9 @@ def prepare(
         order="kept" if asked.keep_order else lot.words,
         seconds=seconds,
     )
+    if not told.strict:
+        refuse_uncovered(release.audit)
+    return release
 
 
 def _refuse_target(table: Any, asked: Policy, target: Path) -> None:
@@ -274,6 +290,9 @@ def audit(
     sensitive: Sequence[str] = (),
     person: str | None = None,
     household: str | None = None,
+    population: Any = None,
+    population_weights: str | None = None,
+    hierarchies: Mapping[str, Any] | None = None,
     threshold: float = 0.2,
     engine: str | None = None,
     separator: str | None = None,
@@ -283,6 +302,11 @@ def audit(
     """Levels of every privacy model, risks and class sizes of any table, ours or not.
 
     person, household  columns that name who a row is about: their different values are counted, and k is judged on them
+    population         the table the rows were drawn from: what every class covers of it is counted, for k-map,
+                       delta-presence and the journalist's risk; population_weights: the column that says instead how
+                       many people a row stands for
+    hierarchies        per column the hierarchy its values are classes of; without one a published value is itself, a
+                       star, or a range or set as this package writes them
     models             k=5, l=3, privacy=[...]: what should hold; each becomes a check of the Audit
     """
     if not 0 < threshold <= 1:
@@ -292,10 +316,19 @@ def audit(
         sensitive=sensitive,
         person=person,
         household=household,
+        population=population,
+        population_weights=population_weights,
         **({"k": 1} | models),
     )
-    needed = [*names.quasi_identifiers, *names.sensitive, *names.units]
+    needed = [*names.quasi_identifiers, *names.sensitive, *names.beside]
     table = open_table(data, engine, separator=separator, encoding=encoding, needed=needed)
     require(table.columns, needed)
-    found = audit_table(table, names, threshold, names.privacy if models else (), names.units)
+    census = None if population is None else read_census(population, names.quasi_identifiers, engine=engine)
+    asked = names.privacy if models else ()
+
+    def beyond(frame: pl.DataFrame, judged: Audit) -> Audit:
+        people = outside(frame, names, census, foreign(names.star, hierarchies or {}), None)
+        return judged if people is None else beside(judged, people, asked)
+
+    found = audit_table(table, names, threshold, asked, names.units, beyond)
     return replace(found, notes=notes(table.count(names.quasi_identifiers, names.sensitive)))

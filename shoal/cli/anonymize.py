@@ -16,6 +16,8 @@ _QUASI = typer.Option(None, "--quasi", help="Quasi-identifiers: columns others m
 _SENSITIVE = typer.Option(None, "--sensitive", help="Sensitive columns, separated by commas.")
 _PERSON = typer.Option(None, "--person", help="Column that names who a row is about: k counts persons; it is left out.")
 _HOUSEHOLD = typer.Option(None, "--household", help="The same for households.")
+_POPULATION = typer.Option(None, "--population", help="Table the rows were drawn from, for --k-map and --presence.")
+_WEIGHTS = typer.Option(None, "--population-weights", help="Column: how many people a row of a sample stands for.")
 _JSON = typer.Option(False, "--json", help="Print one JSON object and nothing else.")
 _SEPARATOR = typer.Option(None, "--separator", help="Field separator of a CSV; found out when not given.")
 _ENCODING = typer.Option(None, "--encoding", help="utf-8 (default) or latin-1.")
@@ -33,6 +35,8 @@ def anonymize(
     identifiers: str | None = typer.Option(None, "--identifiers", help="Columns to leave out."),
     person: str | None = _PERSON,
     household: str | None = _HOUSEHOLD,
+    population: Path | None = _POPULATION,
+    population_weights: str | None = _WEIGHTS,
     insensitive: str | None = typer.Option(
         None, "--insensitive", help="Columns to carry along as they are, though they single people out."
     ),
@@ -84,6 +88,8 @@ def anonymize(
         "insensitive": listed(insensitive),
         "person": person,
         "household": household,
+        "population": population,
+        "population_weights": population_weights,
         **models,
         "preset": preset,
         "publish": publish,
@@ -150,6 +156,7 @@ def release_lines(facts: dict[str, Any]) -> list[str]:
         f"{facts['rows']:,} rows in {facts['groups']:,} groups, the smallest of {facts['smallest_group']:,}.",
         "reached: " + ", ".join(f"{name} = {_short(value)}" for name, value in facts["privacy"].items()),
         *(f"at least {fewest:,} different {name} in every group" for name, fewest in facts["persons"].items()),
+        *_people(facts["population"]),
         *_rule_book(facts["rule_book"]),
         f"loss: {sum(facts['stars'].values()):,} stars, {facts['loss']['suppressed_tuples']:,} rows changed, "
         f"NCP {facts['loss']['ncp']:.4f}",
@@ -162,6 +169,12 @@ def release_lines(facts: dict[str, Any]) -> list[str]:
     if "report" in facts:
         lines.append(f"report       {facts['report']}")
     return lines
+
+
+def _people(found: dict[str, Any] | None) -> list[str]:
+    if found is None:
+        return []
+    return [f"every group fits at least {found['k_map']:,} of {found['rows']:,} people of the population"]
 
 
 def _rule_book(found: dict[str, Any] | None) -> list[str]:
@@ -207,6 +220,9 @@ def audit(
     sensitive: str | None = _SENSITIVE,
     person: str | None = _PERSON,
     household: str | None = _HOUSEHOLD,
+    population: Path | None = _POPULATION,
+    population_weights: str | None = _WEIGHTS,
+    hierarchy: list[str] = typer.Option([], "--hierarchy", help="column=file.csv by which it was recoded; repeatable."),
     threshold: float = typer.Option(0.2, "--threshold", help="A record is at risk above this."),
     engine: str | None = _ENGINE,
     separator: str | None = _SEPARATOR,
@@ -227,6 +243,9 @@ def audit(
         encoding=encoding,
         person=person,
         household=household,
+        population=population,
+        population_weights=population_weights,
+        hierarchies=pairs(hierarchy, "--hierarchy") or None,
         **models,
     )
     answer(found.as_dict(), audit_lines(found.as_dict()), as_json)
@@ -244,10 +263,11 @@ def audit_lines(found: dict[str, Any]) -> list[str]:
         *(f"different {name:<10} {fewest:,} in the class with fewest" for name, fewest in found["persons"].items()),
         f"uniques              {found['uniques']:,}",
         f"prosecutor risk      highest {risk['prosecutor_max']:.3f}, mean {risk['prosecutor_mean']:.3f}",
-        f"journalist risk      highest {risk['journalist_max']:.3f} (no population table: the prosecutor's)",
+        _journalist(risk),
         f"marketer risk        {risk['marketer']:.3f}",
         f"records at risk      {100 * risk['records_at_risk']:.1f} % above {risk['threshold']}",
     ]
+    lines += _population(found["population"])
     for name, levels in found["sensitive"].items():
         shown = ", ".join(f"{key} {_short(value)}" for key, value in levels.items() if value is not None)
         lines.append(f"{name:<20} {shown}")
@@ -259,6 +279,25 @@ def audit_lines(found: dict[str, Any]) -> list[str]:
         verdict = "holds" if check["passes"] else "DOES NOT HOLD"
         lines.append(f"{check['model']}{where} {dict(check['asked'])}: {verdict}, level {_short(check['level'])}")
     return lines
+
+
+def _journalist(risk: dict[str, Any]) -> str:
+    if "journalist_mean" not in risk:
+        return f"journalist risk      highest {risk['journalist_max']:.3f} (no population table: the prosecutor's)"
+    return (
+        f"journalist risk      highest {risk['journalist_max']:.3g}, mean {risk['journalist_mean']:.3g}, "
+        f"{100 * risk['journalist_at_risk']:.1f} % above {risk['threshold']}"
+    )
+
+
+def _population(found: dict[str, Any] | None) -> list[str]:
+    if found is None:
+        return []
+    least, most = found["presence"]
+    return [
+        f"population           {found['rows']:,} people ({found['from']}), at least {found['k_map']:,} fit a class; "
+        f"rows per person {least:.3g} to {most:.3g}"
+    ]
 
 
 def _more(found: dict[str, Any]) -> str:
@@ -276,6 +315,7 @@ def verify(
     separator: str | None = typer.Option(None, "--separator", help="Field separator of an original CSV."),
     encoding: str | None = typer.Option(None, "--encoding", help="utf-8 or latin-1, of an original CSV."),
     hierarchy: list[str] = typer.Option([], "--hierarchy", help="column=file.csv, where it is elsewhere; repeatable."),
+    population: Path | None = typer.Option(None, "--population", help="The population it was measured by."),
     signer: Path | None = typer.Option(None, "--signer", help="Public key whose owner must have signed."),
     as_json: bool = _JSON,
 ) -> None:
@@ -290,6 +330,7 @@ def verify(
             separator=separator,
             encoding=encoding,
             hierarchies=pairs(hierarchy, "--hierarchy"),
+            population=population,
             signer=signer,
             progress=told,
         )

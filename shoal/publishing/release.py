@@ -20,6 +20,7 @@ from shoal.engines.expected import Expected
 from shoal.engines.targets import certificate_path
 from shoal.errors import VerificationError
 from shoal.judge.file import refuse_other
+from shoal.judge.population import Census, Covered, beside, outside, reading_of
 from shoal.model.audit import Audit, finite
 from shoal.model.certificate import Certificate
 from shoal.model.meaning import Members
@@ -31,17 +32,24 @@ from shoal.version import __version__
 
 
 def audit_table(
-    table: Any, policy: Policy, threshold: float, models: Sequence[PrivacyModel], units: Sequence[str] = ()
+    table: Any,
+    policy: Policy,
+    threshold: float,
+    models: Sequence[PrivacyModel],
+    units: Sequence[str] = (),
+    outside: Callable[[pl.DataFrame, Audit], Audit] | None = None,
 ) -> Audit:
     """Judge an opened table: only the named columns leave the engine; units: those that name persons."""
     from shoal.judge.privacy import judge
 
     names = [*policy.grouped, *policy.sensitive, *units]
+    names += [n for n in policy.weighed if n in table.columns]
     if hasattr(table, "polars"):
         frame = table.polars(names)
     else:
         frame = table.frame.select(names).collect(backend="polars").to_native()
-    return judge(frame, policy.grouped, policy.sensitive, models, threshold, units)
+    audit = judge(frame, policy.grouped, policy.sensitive, models, threshold, units)
+    return audit if outside is None else outside(frame, audit)
 
 
 RECORDED = (
@@ -54,6 +62,7 @@ RECORDED = (
     "carried",
     "method",
     "persons",
+    "population",
     "rule_book",
 )
 
@@ -70,6 +79,7 @@ class Release:
     before       privacy of the table as it came
     carried      the columns carried along, and how many rows they single out
     persons      per column that names persons, the fewest in a class, counted on the placed rows before it left them
+    census       the population, people what its weights say of each class, where they were given; never shown
     own          the table's own values per quasi-identifier, in the histogram's order; for counts, never shown.  A
                  pickled release holds them and is as private as the original: only what ``write`` makes may leave
     expected     what must stand in the table, from the partition alone; order: where the row order comes from
@@ -94,6 +104,8 @@ class Release:
     order: str
     carried: Carried = field(default_factory=Carried)
     persons: Mapping[str, int] = field(default_factory=dict)
+    census: Census | None = field(default=None, repr=False)
+    people: Covered | None = field(default=None, repr=False)
     own: Mapping[str, Sequence[str | None]] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
 
@@ -104,7 +116,7 @@ class Release:
 
         clock = time.perf_counter()
         opened = open_table(self.table)
-        found = audit_table(opened, self.policy, 0.2, self.policy.privacy)
+        found = audit_table(opened, self.policy, 0.2, self.policy.privacy, outside=self._outside())
         refuse_other(self.expected.counts(), opened.counts([*self.policy.grouped, *self.policy.sensitive]))
         self.seconds["verify"] = time.perf_counter() - clock
         return found
@@ -113,6 +125,16 @@ class Release:
     def loss(self) -> Mapping[str, float]:
         """Every loss measure by its name; computed when first asked for."""
         return {**self.measure(), **self.cost}
+
+    def _outside(self, blanks: Sequence[str] = (), sheet: bool = False) -> Callable[[pl.DataFrame, Audit], Audit]:
+        """What adds to an audit what the population tells of the table as it is published, or as it was written."""
+        read = reading_of(self.policy, self.policy.publish, self.policy.hierarchies, self.stars, blanks, sheet)
+
+        def add(frame: pl.DataFrame, audit: Audit) -> Audit:
+            found = outside(frame, self.policy, self.census, read, self.people)
+            return audit if found is None else beside(audit, found, self.policy.privacy)
+
+        return add
 
     def check(self) -> None:
         """VerificationError unless the published table meets every model asked for, and is what was decided.
@@ -246,6 +268,7 @@ class Release:
         self, path: Path, separator: str, stars: Mapping[str, int], text: Collection[str]
     ) -> tuple[Audit, str, int]:
         """Read the bytes again: privacy, stars, and that every published tuple stands there as often as decided."""
+        from shoal.engines.files import kind_of
         from shoal.judge.file import judge_release
 
         blank = [name for name, count in self.stars.items() if count != stars[name]]
@@ -259,6 +282,7 @@ class Release:
             expected=self.expected.counts(text=text, blank=blank),
             orders=self.orders,
             separator=separator,
+            outside=self._outside(blank, kind_of(path) == "excel"),
         )
 
     @property
@@ -335,6 +359,7 @@ class Release:
             "changed": dict(self.changed),
             "carried": self.carried.as_dict(),
             "persons": dict(self.persons),
+            "population": None if self.audit.population is None else dict(self.audit.population),
             "rule_book": self._rule_book(),
             "certificate": self.certificate.as_dict(),
             "method": self.method,
@@ -345,7 +370,8 @@ class Release:
     def _rule_book(self) -> dict[str, Any] | None:
         """The rule asked for by name, where it comes from and what it leaves to others."""
         name = self.policy.preset
-        if name is None or max((getattr(m, "k", 0) for m in self.policy.privacy), default=0) < RULE_BOOKS[name].k:
+        rows = [getattr(m, "k", 0) for m in self.policy.privacy if m.speaks != "population"]
+        if name is None or max(rows, default=0) < RULE_BOOKS[name].k:
             return None
         return {"name": name, **RULE_BOOKS[name].as_dict()}
 

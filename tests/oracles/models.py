@@ -72,6 +72,40 @@ def meets(name: str, parameters: dict[str, Any], group: Rows, table: Rows, colum
     )
 
 
+def published(group: Rows) -> tuple[int | None, ...]:
+    """What rows of quasi-identifiers show in one group: common values, None for a star."""
+    return tuple(values[0] if len(set(values)) == 1 else None for values in zip(*group, strict=True))
+
+
+def fits(shown: tuple[int | None, ...], population: Rows) -> int:
+    """Rows of a population for which what is shown may stand."""
+    return sum(all(v is None or v == x for v, x in zip(shown, person, strict=True)) for person in population)
+
+
+def meets_population(name: str, parameters: dict[str, Any], rows: int, people: int) -> bool:
+    """Whether a class of so many rows that fits so many people meets a model of the population."""
+    if name == "KMap":
+        return people >= parameters["k"]
+    assert name == "DeltaPresence"
+    return _decimal(parameters["low"]) <= Fraction(rows, people) <= _decimal(parameters["high"])
+
+
+def least_beside(quasi: Rows, population: Rows, name: str, parameters: dict[str, Any], k: int) -> int | None:
+    """Fewest stars over all partitions whose classes have k rows and meet a model of the population; None for none.
+
+    Groups that show the same are one class.
+    """
+    best = None
+    for found in partitions(len(quasi)):
+        classes: Counter[tuple[int | None, ...]] = Counter()
+        for group in found:
+            classes[published([quasi[i] for i in group])] += len(group)
+        if all(n >= k and meets_population(name, parameters, n, fits(c, population)) for c, n in classes.items()):
+            stars = sum(n * sum(v is None for v in c) for c, n in classes.items())
+            best = stars if best is None else min(best, stars)
+    return best
+
+
 def least_stars(quasi: Rows, sensitive: Rows, asked: Sequence[tuple[str, dict[str, Any], int]]) -> int | None:
     """Fewest stars over all partitions of the rows into groups that meet every model; None when there is none."""
     best = None

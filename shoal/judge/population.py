@@ -1,0 +1,216 @@
+"""A table beside the population that its rows were drawn from: what every class covers there, and the risk from it.
+
+Shares no code with the solvers.  A class covers a row of the population when each of its published values may stand
+for that row's value (``shoal.judge.covering``).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from shoal.errors import InputError, PolicyError
+from shoal.judge.covering import Column, Reading, column
+from shoal.model.audit import Audit, Check
+from shoal.model.hierarchy import Hierarchy
+from shoal.model.policy import GENERATED, Policy
+from shoal.model.privacy import DeltaPresence, KMap, Model
+
+Reader = Callable[[str, pl.Series], Reading]
+_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Census:
+    """A population: its distinct tuples over the quasi-identifiers, and int64 rows of each."""
+
+    tuples: pl.DataFrame
+    rows: np.ndarray
+
+    @property
+    def size(self) -> int:
+        """Number of people."""
+        return int(self.rows.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Covered:
+    """The classes of a table: int64 rows of each, and the people of the population it covers, or stands for.
+
+    size  of the population; estimated: people are sums of weights
+    """
+
+    rows: np.ndarray
+    people: np.ndarray
+    size: float
+    estimated: bool = True
+
+
+def covered(frame: pl.DataFrame, quasi: Sequence[str], census: Census, reading: Reader) -> Covered:
+    """What every class of a published table covers of a population.
+
+    frame    the table as published; reading(name, values) says how a column was published
+    Raises InputError for a published value that is no value of the population and no coarser form of one.
+    O(sum over prefixes of classes of the people they cover), at most classes times distinct tuples of the population.
+    """
+    plain = [c.cast(pl.String) if isinstance(c.dtype, (pl.Categorical, pl.Enum)) else c for c in frame[list(quasi)]]
+    short = pl.DataFrame([c.alias(f"c{i}") for i, c in enumerate(plain)])
+    held = short.group_by(short.columns, maintain_order=True).len("n")
+    columns = []
+    for i, name in enumerate(quasi):
+        try:
+            found = column(census.tuples[name], held[f"c{i}"], reading(name, held[f"c{i}"]))
+        except PolicyError:
+            raise InputError(
+                f"the hierarchy of {name!r} lacks a value of the population; add the population's values to it"
+            ) from None
+        empty = (found.low > found.high) & ~np.isin(np.arange(found.low.size), found.keys // max(found.values, 1))
+        if empty.any():
+            raise InputError(
+                f"column {name!r} has a value that is no value of the population and no coarser form of one"
+            )
+        columns.append(found)
+    people = np.zeros(held.height, np.int64)
+    _count(columns, 0, np.arange(held.height), np.arange(census.rows.size), census.rows, people)
+    return Covered(held["n"].to_numpy().astype(np.int64), people, census.size, False)
+
+
+def _count(
+    columns: list[Column], depth: int, classes: np.ndarray, inside: np.ndarray, rows: np.ndarray, out: np.ndarray
+) -> None:
+    """Add up rows of the population covered by classes that agree in the columns before ``depth``."""
+    if depth == len(columns):
+        out[classes] = rows[inside].sum()
+        return
+    here = columns[depth]
+    token = here.after[classes]
+    order = np.argsort(token, kind="stable")
+    start = np.flatnonzero(np.diff(token[order], prepend=-1))
+    for part in np.split(classes[order], start[1:]):
+        if part.size:
+            fits = here.covered(int(here.after[part[0]]))
+            _count(columns, depth + 1, part, inside[fits[here.before[inside]]], rows, out)
+
+
+def weighed(frame: pl.DataFrame, quasi: Sequence[str], weights: str, often: np.ndarray | None = None) -> Covered:
+    """The classes of a sample, each with the sum of its rows' weights rounded down.
+
+    often  int64 by line of the frame, where a line stands for several rows
+    Raises InputError for a weight that is missing, no number, or below 0.
+    """
+    column = numbers(frame[weights], weights)
+    many = pl.Series(np.ones(frame.height, np.int64) if often is None else often)
+    short = pl.DataFrame(
+        [*(frame[name].alias(f"c{i}") for i, name in enumerate(quasi)), many.alias("n"), (column * many).alias("w")]
+    )
+    held = short.group_by(short.columns[:-2]).agg(pl.col("n").sum(), pl.col("w").sum())
+    people = np.floor(held["w"].to_numpy() + _TOLERANCE * np.maximum(held["w"].to_numpy(), 1))
+    return Covered(held["n"].to_numpy().astype(np.int64), people.astype(np.int64), float((column * many).sum()))
+
+
+def numbers(column: pl.Series, name: str) -> pl.Series:
+    """A column of weights as float64; InputError unless each is a finite number from 0."""
+    if isinstance(column.dtype, (pl.Categorical, pl.Enum)):
+        column = column.cast(pl.String)
+    try:
+        found = column.cast(pl.Float64, strict=False)
+    except pl.exceptions.PolarsError:
+        found = pl.Series([None], dtype=pl.Float64)
+    if found.null_count() or not found.is_finite().all():
+        raise InputError(f"column {name!r} has a weight that is missing or no number; every row needs one")
+    if len(found) and float(found.min()) < 0:  # type: ignore[arg-type]
+        raise InputError(f"column {name!r} has a negative weight; a weight says how many people a row stands for")
+    return found
+
+
+def reading_of(
+    asked: Policy,
+    publish: str,
+    hierarchies: Mapping[str, Any],
+    stars: Mapping[str, int],
+    blanks: Collection[str],
+    sheet: bool = False,
+) -> Reader:
+    """How each column of a release was published, for the judge.
+
+    blanks  columns of text in which a star stands as a blank
+    """
+
+    def read(name: str, values: pl.Series) -> Reading:
+        source = hierarchies.get(name) if publish == "hierarchy" else None
+        known = source if source is None or (isinstance(source, str) and source in GENERATED) else Hierarchy.of(source)
+        empty = values.dtype != pl.String or name in blanks or values.null_count() == len(values)
+        return Reading(publish, asked.star, bool(stars.get(name)) and empty, known, sheet)
+
+    return read
+
+
+def foreign(star: str, hierarchies: Mapping[str, Any]) -> Reader:
+    """How the columns of any table may have been published: classes of a hierarchy, else values, ranges and sets."""
+
+    def read(name: str, values: pl.Series) -> Reading:
+        if name in hierarchies:
+            return Reading("hierarchy", star, False, Hierarchy.of(hierarchies[name]))
+        return Reading("ranges", star, False)
+
+    return read
+
+
+def outside(
+    frame: pl.DataFrame, asked: Policy, census: Census | None, read: Reader, people: Covered | None
+) -> Covered | None:
+    """What the classes of a table cover, or stand for; None where there is nothing to count by.
+
+    people  as counted before the weights left the table
+    """
+    if census is not None:
+        return covered(frame, asked.grouped, census, read)
+    if asked.weighed and asked.weighed[0] in frame.columns:
+        return weighed(frame, asked.grouped, asked.weighed[0])
+    return people
+
+
+def beside(audit: Audit, found: Covered, models: Sequence[Model]) -> Audit:
+    """The audit with what a population tells: its risks from outside, and a Check for k-map and delta-presence."""
+    checks = tuple(_check(m, found) for m in models if m.speaks == "population")
+    n = int(found.rows.sum())
+    if not n:
+        return replace(audit, checks=audit.checks + checks)
+    people = np.maximum(found.people, 1)
+    risk = dict(audit.risk)
+    risk["journalist_max"] = float(1 / people.min())
+    risk["journalist_mean"] = float((found.rows / people).sum() / n)
+    threshold = risk["threshold"]
+    risk["journalist_at_risk"] = float(found.rows[people * threshold < 1 - _TOLERANCE].sum() / n)
+    share = found.rows / people
+    told: dict[str, Any] = {
+        "from": "weights" if found.estimated else "table",
+        "rows": int(found.size + 1e-6),
+        "k_map": int(found.people.min()),
+        "presence": [float(share.min()), float(share.max())],
+        "unique": int((found.people <= 1).sum()),
+    }
+    return replace(audit, checks=audit.checks + checks, risk=risk, population=told)
+
+
+def _check(model: Model, found: Covered) -> Check:
+    assert isinstance(model, (KMap, DeltaPresence))
+    asked: dict[str, Any] = {"k": model.k} if isinstance(model, KMap) else {"low": model.low, "high": model.high}
+    level: float | None = None
+    passes = True
+    if found.rows.size and isinstance(model, KMap):
+        level = int(found.people.min())
+        passes = level >= model.k
+    elif found.rows.size and isinstance(model, DeltaPresence):
+        share = found.rows / np.maximum(found.people, 1)
+        least, level = float(share.min()), float(share.max())
+        passes = model.low - _TOLERANCE <= least and level <= model.high + _TOLERANCE
+        if level <= model.high + _TOLERANCE and not passes:
+            level = least  # the end that fails
+    assert level is None or math.isfinite(level)
+    return Check(model=model.name, short=model.short, asked=asked, column=None, level=level, passes=passes)
