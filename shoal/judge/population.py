@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import polars as pl
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
 from shoal.errors import InputError, PolicyError
 from shoal.judge.covering import Column, Reading, column
@@ -23,6 +26,7 @@ from shoal.model.privacy import DeltaPresence, KMap, Model
 
 Reader = Callable[[str, pl.Series], Reading]
 _TOLERANCE = 1e-9
+EDGES = 20_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,12 +47,15 @@ class Covered:
     """The classes of a table: int64 rows of each, and the people of the population it covers, or stands for.
 
     size  of the population; estimated: people are sums of weights
+    held  int64 rows of each tuple of the population; fits: pairs of classes and the tuples that all of them cover
     """
 
     rows: np.ndarray
     people: np.ndarray
     size: float
     estimated: bool = True
+    held: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
+    fits: Sequence[tuple[np.ndarray, np.ndarray]] = ()
 
 
 def covered(frame: pl.DataFrame, quasi: Sequence[str], census: Census, reading: Reader) -> Covered:
@@ -75,17 +82,24 @@ def covered(frame: pl.DataFrame, quasi: Sequence[str], census: Census, reading: 
                 f"column {name!r} has a value that is no value of the population and no coarser form of one"
             )
         columns.append(found)
+    fits: list[tuple[np.ndarray, np.ndarray]] = []
+    _fit(columns, 0, np.arange(held.height), np.arange(census.rows.size), fits)
     people = np.zeros(held.height, np.int64)
-    _count(columns, 0, np.arange(held.height), np.arange(census.rows.size), census.rows, people)
-    return Covered(held["n"].to_numpy().astype(np.int64), people, census.size, False)
+    for classes, inside in fits:
+        people[classes] = census.rows[inside].sum()
+    return Covered(held["n"].to_numpy().astype(np.int64), people, census.size, False, census.rows, fits)
 
 
-def _count(
-    columns: list[Column], depth: int, classes: np.ndarray, inside: np.ndarray, rows: np.ndarray, out: np.ndarray
+def _fit(
+    columns: list[Column],
+    depth: int,
+    classes: np.ndarray,
+    inside: np.ndarray,
+    out: list[tuple[np.ndarray, np.ndarray]],
 ) -> None:
-    """Add up rows of the population covered by classes that agree in the columns before ``depth``."""
-    if depth == len(columns):
-        out[classes] = rows[inside].sum()
+    """Tuples of the population covered by classes that agree in the columns before ``depth``."""
+    if depth == len(columns) or not classes.size:
+        out.append((classes, inside))
         return
     here = columns[depth]
     token = here.after[classes]
@@ -94,7 +108,53 @@ def _count(
     for part in np.split(classes[order], start[1:]):
         if part.size:
             fits = here.covered(int(here.after[part[0]]))
-            _count(columns, depth + 1, part, inside[fits[here.before[inside]]], rows, out)
+            _fit(columns, depth + 1, part, inside[fits[here.before[inside]]], out)
+
+
+def presence(found: Covered) -> float:
+    """The least share such that people can be shared out to the classes that cover them, nobody twice.
+
+    That is the largest rows(S) / people(S) over sets S of classes, people(S) those that any of them covers (Hall).
+    Where no two classes cover the same people, the largest over single classes.  Otherwise each step finds a set that
+    breaks the share so far by a maximum flow and takes its share (Dinkelbach 1967); the shares rise, so it ends.
+    Raises InputError beyond ``EDGES`` pairs of class and tuple.
+    """
+    at = np.concatenate([inside for _, inside in found.fits])
+    level = int(np.argmax(found.rows / np.maximum(found.people, 1)))
+    share = Fraction(int(found.rows[level]), max(int(found.people[level]), 1))
+    if np.unique(at).size == at.size:
+        return float(share)
+    pairs = sum(classes.size * inside.size for classes, inside in found.fits)
+    if pairs > EDGES:
+        raise InputError(
+            "too many classes cover the same people for delta-presence to be judged; publish one level per column "
+            "(global_recoding), whose classes cover different people"
+        )
+    one = np.concatenate([np.repeat(classes, inside.size) for classes, inside in found.fits])
+    other = np.concatenate([np.tile(inside, classes.size) for classes, inside in found.fits])
+    c, p = found.rows.size, found.held.size
+    source, sink = c + p, c + p + 1
+    while True:
+        # rows / people <= share, in whole numbers: a class sends rows * b, a tuple takes held * a, for share a / b
+        supply, room = found.rows * share.denominator, found.held * share.numerator
+        if int(supply.sum()) >= 2**31 or int(room.sum()) >= 2**31:
+            raise InputError("the population is too large for delta-presence of classes that cover the same people")
+        start = np.concatenate([np.full(c, source), one, np.arange(c, c + p)])
+        end = np.concatenate([np.arange(c), c + other, np.full(p, sink)])
+        most = np.concatenate([supply, supply[one], room]).astype(np.int32)
+        graph = csr_matrix((most, (start, end)), shape=(c + p + 2, c + p + 2))
+        flow = maximum_flow(graph, source, sink)
+        if flow.flow_value == int(supply.sum()):
+            return float(share)
+        left = graph - flow.flow
+        left.data = np.maximum(left.data, 0)
+        left.eliminate_zeros()
+        reached = breadth_first_order(left, source, return_predecessors=False)
+        inside = np.zeros(c + p + 2, bool)
+        inside[reached] = True
+        people = np.zeros(p, bool)
+        people[other[inside[one]]] = True
+        share = Fraction(int(found.rows[inside[:c]].sum()), int(found.held[people].sum()))
 
 
 def weighed(frame: pl.DataFrame, quasi: Sequence[str], weights: str, often: np.ndarray | None = None) -> Covered:
@@ -207,8 +267,7 @@ def _check(model: Model, found: Covered) -> Check:
         level = int(found.people.min())
         passes = level >= model.k
     elif found.rows.size and isinstance(model, DeltaPresence):
-        share = found.rows / np.maximum(found.people, 1)
-        least, level = float(share.min()), float(share.max())
+        least, level = float((found.rows / np.maximum(found.people, 1)).min()), presence(found)
         passes = model.low - _TOLERANCE <= least and level <= model.high + _TOLERANCE
         if level <= model.high + _TOLERANCE and not passes:
             level = least  # the end that fails

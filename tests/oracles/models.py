@@ -82,12 +82,20 @@ def fits(shown: tuple[int | None, ...], population: Rows) -> int:
     return sum(all(v is None or v == x for v, x in zip(shown, person, strict=True)) for person in population)
 
 
-def meets_population(name: str, parameters: dict[str, Any], rows: int, people: int) -> bool:
-    """Whether a class of so many rows that fits so many people meets a model of the population."""
+def meets_population(name: str, parameters: dict[str, Any], classes: dict[Any, int], population: Rows) -> bool:
+    """Whether classes, what each shows with its rows, meet a model of the population.
+
+    Delta-presence: no set of classes has more rows than the share ``high`` of the people that any of them fits.
+    """
     if name == "KMap":
-        return people >= parameters["k"]
+        return all(fits(shown, population) >= parameters["k"] for shown in classes)
     assert name == "DeltaPresence"
-    return _decimal(parameters["low"]) <= Fraction(rows, people) <= _decimal(parameters["high"])
+    for size in range(1, len(classes) + 1):
+        for some in combinations(classes, size):
+            people = sum(any(fits(shown, [person]) for shown in some) for person in population)
+            if Fraction(sum(classes[c] for c in some), people) > _decimal(parameters["high"]):
+                return False
+    return all(Fraction(n, fits(c, population)) >= _decimal(parameters["low"]) for c, n in classes.items())
 
 
 def least_beside(quasi: Rows, population: Rows, name: str, parameters: dict[str, Any], k: int) -> int | None:
@@ -96,11 +104,17 @@ def least_beside(quasi: Rows, population: Rows, name: str, parameters: dict[str,
     Groups that show the same are one class.
     """
     best = None
+    known: dict[Any, bool] = {}
     for found in partitions(len(quasi)):
         classes: Counter[tuple[int | None, ...]] = Counter()
         for group in found:
             classes[published([quasi[i] for i in group])] += len(group)
-        if all(n >= k and meets_population(name, parameters, n, fits(c, population)) for c, n in classes.items()):
+        if min(classes.values()) >= k:
+            key = frozenset(classes.items())
+            if key not in known:
+                known[key] = meets_population(name, parameters, classes, population)
+            if not known[key]:
+                continue
             stars = sum(n * sum(v is None for v in c) for c, n in classes.items())
             best = stars if best is None else min(best, stars)
     return best

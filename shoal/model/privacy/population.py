@@ -46,7 +46,12 @@ class KMap(Model):
 
 @dataclass(frozen=True)
 class DeltaPresence(Model):
-    """A group's rows are a share from low to high of the rows of the population that it covers."""
+    """A group's rows are a share from low to high of the rows of the population that it covers.
+
+    Where groups cover the same people, as they do in local recoding, nobody is counted twice towards ``high``: the
+    people can be shared out so that every group has rows / high of those it covers.  For groups that cover different
+    people, as those of global recoding do, that is the definition as it stands.
+    """
 
     low: float
     high: float
@@ -70,8 +75,8 @@ class DeltaPresence(Model):
     def monotone(self) -> str:  # type: ignore[override]
         if not self.low:
             return (
-                "monotone as it is enforced: every row is charged with its part of the population of its tuple, and "
-                "sums of the charges add up in a union"
+                "monotone: what was shared out to both parts is covered by their union and is as many people as its "
+                "rows need"
             )
         return (
             "not monotone above low = 0: a union covers rows of the population between its parts, of which neither "
@@ -79,7 +84,7 @@ class DeltaPresence(Model):
         )
 
     def words(self) -> str:
-        return f"a group is a share from {self.low} to {self.high} of the rows of the population that it fits"
+        return f"a group is a share from {self.low} to {self.high} of the people that it fits, none counted twice"
 
     def level(self, counts: np.ndarray, table: np.ndarray) -> float:
         return float(counts[0] / max(counts[1], 1))
