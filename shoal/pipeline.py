@@ -27,8 +27,9 @@ from shoal.model.audit import Audit
 from shoal.model.loss import View, measures, ncp, stars, suppressed_tuples
 from shoal.model.policy import Policy
 from shoal.model.privacy import requirement
+from shoal.model.recoding import Published
 from shoal.model.settings import ModelSettings, Settings
-from shoal.model.task import Effort, nothing, refuse_infeasible
+from shoal.model.task import Effort, Grouping, nothing, refuse_infeasible
 from shoal.publishing.average import within
 from shoal.publishing.clustered import by_centers
 from shoal.publishing.opening import read_census, with_place
@@ -148,29 +149,37 @@ def prepare(
         lap("solve")
     else:
         recoding, labels = recodings(asked, counted, texts, need.smallest)
-        grouping = within(
-            asked.max_average_risk,
-            counted.histogram.rows,
-            told.need if told.strict else told.all_rows(),
-            lambda asks: group(
-                told.histogram,
-                asks,
-                _method(asked),
-                recoding=recoding,
-                effort=Effort.of(asked.effort),
-                seed=int(seeds.generate_state(1)[0]),
-                max_suppressed=asked.max_suppressed,
-                progress=progress,
+
+        def told_as(found: Grouping) -> tuple[Grouping, Published, list[ColumnText]]:
+            made = (counted.histogram, found.partition, recoding)
+            if asked.global_recoding:
+                found, shows = one_level_per_column(found, *made)
+            else:
+                shows = recoding.publish(*made[:2])
+            texted = [column_text(*made, shows, j, texts[j], labels[j], asked.star) for j in range(len(texts))]
+            return found, shows, texted
+
+        grouping = told.solve(
+            lambda wants: within(
+                asked.max_average_risk,
+                counted.histogram.rows,
+                wants,
+                lambda asks: group(
+                    told.histogram,
+                    asks,
+                    _method(asked),
+                    recoding=recoding,
+                    effort=Effort.of(asked.effort),
+                    seed=int(seeds.generate_state(1)[0]),
+                    max_suppressed=asked.max_suppressed,
+                    progress=progress,
+                ),
             ),
+            lambda found: told.holds(asked, told_as(found)[2], found.partition.sizes),
         )
         grouping = certified(grouping, told, counted.histogram, recoding, asked)
         lap("solve")
-        made = (counted.histogram, grouping.partition, recoding)
-        if asked.global_recoding:
-            grouping, published = one_level_per_column(grouping, *made)
-        else:
-            published = recoding.publish(*made[:2])
-        columns = [column_text(*made, published, j, texts[j], labels[j], asked.star) for j in range(len(texts))]
+        grouping, published, columns = told_as(grouping)
 
     progress("recoding", None)
     replacements = [_replace(c, counted, asked) for c, counted in zip(columns, counted.quasi, strict=True)]

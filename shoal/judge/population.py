@@ -58,24 +58,31 @@ class Covered:
     fits: Sequence[tuple[np.ndarray, np.ndarray]] = ()
 
 
-def covered(frame: pl.DataFrame, quasi: Sequence[str], census: Census, reading: Reader) -> Covered:
+def lacks(name: str) -> InputError:
+    """The refusal of a hierarchy that does not say what a value of the population is."""
+    return InputError(f"the hierarchy of {name!r} lacks a value of the population; add the population's values to it")
+
+
+def covered(
+    frame: pl.DataFrame, quasi: Sequence[str], census: Census, reading: Reader, often: np.ndarray | None = None
+) -> Covered:
     """What every class of a published table covers of a population.
 
     frame    the table as published; reading(name, values) says how a column was published
+    often    int64 by line of the frame, where a line stands for several rows
     Raises InputError for a published value that is no value of the population and no coarser form of one.
     O(sum over prefixes of classes of the people they cover), at most classes times distinct tuples of the population.
     """
     plain = [c.cast(pl.String) if isinstance(c.dtype, (pl.Categorical, pl.Enum)) else c for c in frame[list(quasi)]]
-    short = pl.DataFrame([c.alias(f"c{i}") for i, c in enumerate(plain)])
-    held = short.group_by(short.columns, maintain_order=True).len("n")
+    many = pl.Series("n", np.ones(frame.height, np.int64) if often is None else often)
+    short = pl.DataFrame([*(c.alias(f"c{i}") for i, c in enumerate(plain)), many])
+    held = short.group_by(short.columns[:-1], maintain_order=True).agg(pl.col("n").sum())
     columns = []
     for i, name in enumerate(quasi):
         try:
             found = column(census.tuples[name], held[f"c{i}"], reading(name, held[f"c{i}"]))
         except PolicyError:
-            raise InputError(
-                f"the hierarchy of {name!r} lacks a value of the population; add the population's values to it"
-            ) from None
+            raise lacks(name) from None
         empty = (found.low > found.high) & ~np.isin(np.arange(found.low.size), found.keys // max(found.values, 1))
         if empty.any():
             raise InputError(
@@ -237,7 +244,7 @@ def outside(
 
 def beside(audit: Audit, found: Covered, models: Sequence[Model]) -> Audit:
     """The audit with what a population tells: its risks from outside, and a Check for k-map and delta-presence."""
-    checks = tuple(_check(m, found) for m in models if m.speaks == "population")
+    checks = tuple(check_of(m, found) for m in models if m.speaks == "population")
     n = int(found.rows.sum())
     if not n:
         return replace(audit, checks=audit.checks + checks)
@@ -258,7 +265,8 @@ def beside(audit: Audit, found: Covered, models: Sequence[Model]) -> Audit:
     return replace(audit, checks=audit.checks + checks, risk=risk, population=told)
 
 
-def _check(model: Model, found: Covered) -> Check:
+def check_of(model: Model, found: Covered) -> Check:
+    """Whether all classes together meet a model of the population."""
     assert isinstance(model, (KMap, DeltaPresence))
     asked: dict[str, Any] = {"k": model.k} if isinstance(model, KMap) else {"low": model.low, "high": model.high}
     level: float | None = None

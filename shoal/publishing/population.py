@@ -10,16 +10,17 @@ lies in publishes a coarser form of its tuple, which covers enough people.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
+import polars as pl
 
 from shoal.engines.codes import encode
 from shoal.engines.frames import Counted
-from shoal.errors import InfeasibleError, InputError
-from shoal.judge.population import Census, numbers
+from shoal.errors import InfeasibleError, InputError, PolicyError
+from shoal.judge.population import Census, check_of, covered, lacks, numbers, reading_of
 from shoal.model.audit import Audit
 from shoal.model.certificate import Guarantee, tight
 from shoal.model.histogram import Histogram, mixed_radix
@@ -28,6 +29,7 @@ from shoal.model.privacy import Charge, DeltaPresence, KMap, Model, Requirement,
 from shoal.model.privacy.requirement import refuse_unenforced
 from shoal.model.recoding import Recoding
 from shoal.model.task import Effort, Grouping, Task
+from shoal.publishing.text import ColumnText
 
 LOOKS = 3e8  # nodes of the lattice times tuples of the population that the bound may look at
 ARGUMENT = "population: per row the cheapest coarser form of its tuple that covers enough people"
@@ -63,9 +65,29 @@ class Study:
         h, new = self.histogram, self.need.rules[len(self.free.rules) :]
         return not h.rows or all(rule.holds(h.sensitive, h.count) for rule in new)
 
-    def all_rows(self) -> Requirement:
-        """One group of all rows."""
-        return replace(self.free, k=max(self.histogram.rows, 1))
+    def solve(self, one: Callable[[Requirement], Grouping], holds: Callable[[Grouping], bool]) -> Grouping:
+        """A grouping by what the search asks; where not even the whole table meets that, by larger and larger groups.
+
+        one    solves for a requirement; holds whether what the grouping publishes covers enough people
+        The last try is one group of all rows, which covers most.  O(log rows) searches.
+        """
+        if self.strict:
+            return one(self.need)
+        k = 2 * max(self.free.smallest, 1)
+        while k < self.histogram.rows:
+            found = one(replace(self.free, k=k))
+            if holds(found):
+                return found
+            k *= 2
+        return one(replace(self.free, k=max(self.histogram.rows, 1)))
+
+    def holds(self, asked: Policy, columns: Sequence[ColumnText], sizes: np.ndarray) -> bool:
+        """Whether groups of int64 sizes that publish some texts cover enough people of the population."""
+        assert self.census is not None
+        shown = {c.name: pl.Series(c.texts, dtype=pl.String).gather(c.index) for c in columns}
+        read = reading_of(asked, asked.publish, asked.hierarchies, {}, ())
+        found = covered(pl.DataFrame(shown), asked.grouped, self.census, read, sizes)
+        return all(check_of(m, found).passes for m in asked.privacy if m.speaks == "population")
 
 
 def study(asked: Policy, counted: Counted, need: Requirement, census: Census | None) -> Study:
@@ -171,7 +193,7 @@ def certified(found: Grouping, told: Study, histogram: Histogram, recoding: Reco
     details = {n: v for n, v in found.certificate.details.items() if n not in ("proved", "bounds", "search")}
     lower, argument = free.lower_bound, f"without the population: {free.bound}"
     # one group of all rows is not known to be feasible before the judge has counted
-    prices = _cheapest(told, histogram, recoding, asked) if told.strict else None
+    prices = _cheapest(told, histogram, recoding, asked) if told.strict or found.partition.groups > 1 else None
     if prices is not None:
         own = total(task, prices)
         details["bounds"] = {**dict(free.details.get("bounds", {})), "population": own}
@@ -250,7 +272,10 @@ def _nodes(told: Study, recoding: Recoding, asked: Policy) -> list[np.ndarray] |
             return None
         from shoal.model.hierarchy import Hierarchy
 
-        node = Hierarchy.of(source).resolve(values, name).node.astype(np.int64)
+        try:
+            node = Hierarchy.of(source).resolve(values, name).node.astype(np.int64)
+        except PolicyError:
+            raise lacks(name) from None
         if node.shape[0] != column.levels:
             return None
         out.append(node)
