@@ -20,14 +20,16 @@ from shoal.engines.frames import Counted, Replacement, classes, require
 from shoal.engines.oddities import notes
 from shoal.engines.open import open_table
 from shoal.engines.order import Lot
+from shoal.engines.safe_harbor import harbored
 from shoal.engines.store import refuse_for_excel, refuse_sheet
 from shoal.errors import InputError, PolicyError
-from shoal.judge.population import beside, foreign, outside
+from shoal.judge.population import beside, foreign, outside, sized
 from shoal.model.audit import Audit
 from shoal.model.loss import View, measures, ncp, stars, suppressed_tuples
 from shoal.model.policy import Policy
 from shoal.model.privacy import requirement
 from shoal.model.recoding import Published
+from shoal.model.safe_harbor import NAME
 from shoal.model.settings import ModelSettings, Settings
 from shoal.model.task import Effort, Grouping, nothing, refuse_infeasible
 from shoal.publishing.average import within
@@ -119,6 +121,10 @@ def prepare(
     needed = [*roles, *asked.identifiers, *asked.insensitive, *(asked.coordinates or ())]
     table = open_table(data, engine, separator=separator, encoding=encoding, coded=roles, needed=needed)
     require(table.columns, needed)
+    harbor = None
+    if asked.preset == NAME:
+        stays = [c for c in table.columns if c not in (*asked.identifiers, *asked.units)]
+        table, harbor = harbored(table, stays, asked.insensitive)
     carried = look(table, asked)
     if target is not None:
         _refuse_target(table, asked, target)
@@ -206,6 +212,7 @@ def prepare(
         persons=persons,
         census=census,
         people=people,
+        harbor=harbor,
         stars={c.name: int(partition.sizes[c.starred[c.index]].sum()) for c in columns},
         changed={c.name: int(partition.sizes[c.code[c.index] < 0].sum()) for c in columns},
         published={c.name: frozenset(c.texts) for c in columns},
@@ -301,6 +308,7 @@ def audit(
     household: str | None = None,
     population: Any = None,
     population_weights: str | None = None,
+    population_size: int | None = None,
     hierarchies: Mapping[str, Any] | None = None,
     threshold: float = 0.2,
     engine: str | None = None,
@@ -313,7 +321,7 @@ def audit(
     person, household  columns that name who a row is about: their different values are counted, and k is judged on them
     population         the table the rows were drawn from: what every class covers of it is counted, for k-map,
                        delta-presence and the journalist's risk; population_weights: the column that says instead how
-                       many people a row stands for
+                       many people a row stands for; population_size: how many people there are, where no more is known
     hierarchies        per column the hierarchy its values are classes of; without one a published value is itself, a
                        star, or a range or set as this package writes them
     models             k=5, l=3, privacy=[...]: what should hold; each becomes a check of the Audit
@@ -340,4 +348,6 @@ def audit(
         return judged if people is None else beside(judged, people, asked)
 
     found = audit_table(table, names, threshold, asked, names.units, beyond)
+    if population_size is not None and found.population is None:
+        found = sized(found, population_size)
     return replace(found, notes=notes(table.count(names.quasi_identifiers, names.sensitive)))

@@ -40,7 +40,9 @@ def anonymize(
     insensitive: str | None = typer.Option(
         None, "--insensitive", help="Columns to carry along as they are, though they single people out."
     ),
-    preset: str | None = typer.Option(None, "--preset", help="A rule book: k3, k5, k11, k20, cms-11 or ema-0.09."),
+    preset: str | None = typer.Option(
+        None, "--preset", help="A rule book: k3, k5, k11, k20, cms-11, ema-0.09, hipaa-safe-harbor."
+    ),
     publish: str | None = typer.Option(None, "--publish", help="stars (default), hierarchy, ranges or centers."),
     coordinates: str | None = typer.Option(None, "--coordinates", help="x,y: two columns published as tiles."),
     hierarchy: list[str] = typer.Option(
@@ -222,6 +224,7 @@ def audit(
     household: str | None = _HOUSEHOLD,
     population: Path | None = _POPULATION,
     population_weights: str | None = _WEIGHTS,
+    population_size: int | None = typer.Option(None, "--population-size", help="How many people there are at all."),
     hierarchy: list[str] = typer.Option([], "--hierarchy", help="column=file.csv by which it was recoded; repeatable."),
     threshold: float = typer.Option(0.2, "--threshold", help="A record is at risk above this."),
     engine: str | None = _ENGINE,
@@ -245,6 +248,7 @@ def audit(
         household=household,
         population=population,
         population_weights=population_weights,
+        population_size=population_size,
         hierarchies=pairs(hierarchy, "--hierarchy") or None,
         **models,
     )
@@ -284,19 +288,28 @@ def audit_lines(found: dict[str, Any]) -> list[str]:
 def _journalist(risk: dict[str, Any]) -> str:
     if "journalist_mean" not in risk:
         return f"journalist risk      highest {risk['journalist_max']:.3f} (no population table: the prosecutor's)"
-    return (
+    out = (
         f"journalist risk      highest {risk['journalist_max']:.3g}, mean {risk['journalist_mean']:.3g}, "
         f"{100 * risk['journalist_at_risk']:.1f} % above {risk['threshold']}"
     )
+    if "individual_max" in risk:
+        out += f"; individual risk by weights at most {risk['individual_max']:.3g}, mean {risk['individual_mean']:.3g}"
+    return out
 
 
 def _population(found: dict[str, Any] | None) -> list[str]:
     if found is None:
         return []
+    told = found["uniques"]
+    shown = ", ".join(f"{n} {told[n]:,.0f}" for n in ("zayatz", "snb", "pitman") if told[n] is not None)
+    alone = f"population uniques   about {told['dankar']:,.0f} of {found['rows']:,} people ({told['rule']}; {shown})"
+    if "k_map" not in found:
+        return [alone]
     least, most = found["presence"]
     return [
+        alone,
         f"population           {found['rows']:,} people ({found['from']}), at least {found['k_map']:,} fit a class; "
-        f"rows per person {least:.3g} to {most:.3g}"
+        f"rows per person {least:.3g} to {most:.3g}",
     ]
 
 

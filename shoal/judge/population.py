@@ -19,6 +19,7 @@ from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
 from shoal.errors import InputError, PolicyError
 from shoal.judge.covering import Column, Reading, column
+from shoal.judge.uniqueness import individual, uniques
 from shoal.model.audit import Audit, Check
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.policy import GENERATED, Policy
@@ -255,14 +256,30 @@ def beside(audit: Audit, found: Covered, models: Sequence[Model]) -> Audit:
     threshold = risk["threshold"]
     risk["journalist_at_risk"] = float(found.rows[people * threshold < 1 - _TOLERANCE].sum() / n)
     share = found.rows / people
+    if found.estimated:
+        each = individual(found.rows, found.people)
+        risk["individual_max"] = float(each.max())
+        risk["individual_mean"] = float((each * found.rows).sum() / n)
     told: dict[str, Any] = {
         "from": "weights" if found.estimated else "table",
         "rows": int(found.size + 1e-6),
         "k_map": int(found.people.min()),
         "presence": [float(share.min()), float(share.max())],
         "unique": int((found.people <= 1).sum()),
+        "uniques": uniques(audit.sizes, int(found.size + 1e-6))._asdict(),
     }
     return replace(audit, checks=audit.checks + checks, risk=risk, population=told)
+
+
+def sized(audit: Audit, people: int) -> Audit:
+    """The audit with the population uniques estimated from its size alone.
+
+    Raises PolicyError for a population smaller than the table.
+    """
+    if isinstance(people, bool) or not isinstance(people, int) or people < max(audit.rows, 1):
+        raise PolicyError(f"population_size={people!r}: a whole number, at least the {audit.rows} rows of the table")
+    told = {"from": "size", "rows": people, "uniques": uniques(audit.sizes, people)._asdict()}
+    return replace(audit, population=told)
 
 
 def check_of(model: Model, found: Covered) -> Check:

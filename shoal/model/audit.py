@@ -58,9 +58,11 @@ class Audit:
     sizes  class size -> number of classes
     risk   "prosecutor_max", "prosecutor_mean", "journalist_max", "marketer", "records_at_risk" (share above the
            threshold), "threshold"; without a population table the journalist's risk is bounded by the prosecutor's,
-           with one "journalist_mean" and "journalist_at_risk" are there too
-    population  beside a population: "from" ("table" or "weights"), "rows" of it, "k_map" (the fewest people a class
-           covers), "presence" (least and largest share of a class in them), "unique" (classes that cover at most one)
+           with one "journalist_mean" and "journalist_at_risk" are there too, with weights "individual_max" and
+           "individual_mean"
+    population  beside a population: "from" ("table", "weights" or "size"), "rows" of it, "uniques" (people alone in it,
+           estimated four ways); but from its size alone also "k_map" (the fewest people a class covers), "presence"
+           (least and largest share of a class in them), "unique" (classes that cover at most one)
     persons  per column that names persons, the fewest different ones in a class
     notes  sentences on values that look alike and missing ones that count as a value; they show no value
     """

@@ -21,12 +21,14 @@ from shoal.engines.targets import certificate_path
 from shoal.errors import VerificationError
 from shoal.judge.file import refuse_other
 from shoal.judge.population import Census, Covered, beside, outside, reading_of
+from shoal.judge.safe_harbor import breach
 from shoal.model.audit import Audit, finite
 from shoal.model.certificate import Certificate
 from shoal.model.meaning import Members
 from shoal.model.policy import Policy
 from shoal.model.privacy import PrivacyModel
 from shoal.model.rule_books import RULE_BOOKS
+from shoal.model.safe_harbor import Harbor
 from shoal.utility.decode import Decoded
 from shoal.version import __version__
 
@@ -64,6 +66,7 @@ RECORDED = (
     "persons",
     "population",
     "rule_book",
+    "safe_harbor",
 )
 
 
@@ -80,6 +83,7 @@ class Release:
     carried      the columns carried along, and how many rows they single out
     persons      per column that names persons, the fewest in a class, counted on the placed rows before it left them
     census       the population, people what its weights say of each class, where they were given; never shown
+    harbor       what the Safe Harbor did to which columns, where it was asked for
     own          the table's own values per quasi-identifier, in the histogram's order; for counts, never shown.  A
                  pickled release holds them and is as private as the original: only what ``write`` makes may leave
     expected     what must stand in the table, from the partition alone; order: where the row order comes from
@@ -106,6 +110,7 @@ class Release:
     persons: Mapping[str, int] = field(default_factory=dict)
     census: Census | None = field(default=None, repr=False)
     people: Covered | None = field(default=None, repr=False)
+    harbor: Harbor | None = None
     own: Mapping[str, Sequence[str | None]] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
 
@@ -131,6 +136,9 @@ class Release:
         read = reading_of(self.policy, self.policy.publish, self.policy.hierarchies, self.stars, blanks, sheet)
 
         def add(frame: pl.DataFrame, audit: Audit) -> Audit:
+            wrong = None if self.harbor is None else breach(frame, self.harbor)
+            if wrong is not None:
+                raise VerificationError(f"{wrong}; nothing was published. This is a defect of shoal: please report it")
             found = outside(frame, self.policy, self.census, read, self.people)
             return audit if found is None else beside(audit, found, self.policy.privacy)
 
@@ -361,6 +369,7 @@ class Release:
             "persons": dict(self.persons),
             "population": None if self.audit.population is None else dict(self.audit.population),
             "rule_book": self._rule_book(),
+            "safe_harbor": None if self.harbor is None else self.harbor.as_dict(),
             "certificate": self.certificate.as_dict(),
             "method": self.method,
             "attempts": [dict(a) for a in self.attempts],

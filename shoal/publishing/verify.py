@@ -11,17 +11,20 @@ from typing import Any
 
 import polars as pl
 
+from shoal.engines.safe_harbor import recoded
 from shoal.errors import CertificateError, InputError, PolicyError, VerificationError
 from shoal.judge.file import judge_release, read_release, seal
 from shoal.judge.finding import CONSISTENT, RECOMPUTED, STATED, Finding
 from shoal.judge.original import Stated, compare
 from shoal.judge.population import beside, outside, reading_of
+from shoal.judge.safe_harbor import breach
 from shoal.model.audit import Audit
 from shoal.model.certificate import Certificate
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.policy import GENERATED, PLACE, PUBLISH, Policy
 from shoal.model.privacy import KAnonymity, KMap
 from shoal.model.record import digest, read_json, source_of
+from shoal.model.safe_harbor import RULES, Harbor
 from shoal.publishing.opening import opened, read_census
 from shoal.publishing.recheck import recheck
 from shoal.publishing.signing import signature
@@ -71,6 +74,7 @@ class _Record:
     separator: str | None
     orders: Mapping[str, list[str]]  # of sensitive columns with an order of their own
     hierarchies: Mapping[str, tuple[str, str | None]]  # column -> name of its source, hash
+    harbor: Harbor | None
 
 
 def read_record(path: str | Path) -> dict[str, Any]:
@@ -162,6 +166,7 @@ def _parsed(record: Mapping[str, Any], sheet: bool) -> _Record:
             separator=separator,
             orders={c: _texts(order) for c, order in dict(record.get("orders") or {}).items() if c in policy.sensitive},
             hierarchies=named,
+            harbor=_harbor(record.get("safe_harbor")),
         )
     except (InputError, CertificateError):
         raise
@@ -169,6 +174,15 @@ def _parsed(record: Mapping[str, Any], sheet: bool) -> _Record:
         raise InputError(f"the certificate file holds a policy that cannot be: {error!s}") from None
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, IndexError):
         raise InputError("the certificate file lacks something, or holds it in a wrong form") from None
+
+
+def _harbor(told: Any) -> Harbor | None:
+    if told is None:
+        return None
+    columns = {str(name): str(rule) for name, rule in dict(told["columns"]).items()}
+    if not set(columns.values()) <= set(RULES):
+        raise TypeError
+    return Harbor(columns, _count(told["born"]))
 
 
 def _texts(value: Any) -> list[str]:
@@ -290,6 +304,10 @@ def _own(path: Path, frame: pl.DataFrame, record: _Record, outer: _Outer) -> tup
         findings.append(_persons(record))
     if policy.population is not None or policy.weighed:
         findings.append(_population(record, audit))
+    if record.harbor is not None:
+        wrong = breach(frame, record.harbor)
+        text = wrong or f"{', '.join(record.harbor.columns) or 'no column'} shown as the rule lets them stand"
+        findings.append(Finding("safe harbor", wrong is None, text))
     left = [name for name in policy.identifiers if name in frame.columns]
     findings.append(Finding("identifiers", not left, f"column {left[0]!r} is still there" if left else "gone"))
     others = [c for c in frame.columns if c not in policy.quasi_identifiers and c not in policy.sensitive]
@@ -370,6 +388,9 @@ def _sources(record: _Record, folder: Path, given: Mapping[str, Any]) -> tuple[d
 def _opened(original: Any, record: _Record, separator: str | None, encoding: str | None) -> pl.DataFrame:
     """The original as a frame, its coordinates joined as the release shows them."""
     source = opened(original, separator, encoding)
+    if record.harbor is not None:
+        rules = {n: rule for n, rule in record.harbor.columns.items() if n in source.columns}
+        source = source.with_columns(recoded(source[n], rule, record.harbor.born) for n, rule in rules.items())
     pair = record.raw["policy"].get("coordinates")
     if isinstance(pair, list) and len(pair) == 2 and all(isinstance(c, str) and c in source.columns for c in pair):
         joined = pl.concat_str([pl.col(c).cast(pl.String) for c in pair], separator=" ").alias(PLACE)
