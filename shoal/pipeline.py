@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from shoal.engines.carried import look
+from shoal.engines.dangerous import Danger, dangerous
 from shoal.engines.expected import Expected
 from shoal.engines.files import kind_of, one_character, separator_of
 from shoal.engines.frames import Counted, Replacement, classes, require
@@ -296,7 +297,15 @@ def _before(counted: Counted) -> dict[str, Any]:
         "uniques": int((sizes == 1).sum()),
         "distinct_values": {c.name: c.size for c in [*counted.quasi, *counted.sensitive]},
         "notes": list(notes(counted)),
+        "dangerous": [d.as_dict() for d in _dangerous(counted)],
     }
+
+
+def _dangerous(counted: Counted) -> list[Danger]:
+    """What the quasi-identifiers single out together, from the table as it came."""
+    of_type, first = counted.histogram.types
+    held = np.bincount(of_type, weights=counted.histogram.count, minlength=first.size).astype(np.int64)
+    return dangerous(list(counted.histogram.quasi[first].T), [c.name for c in counted.quasi], held)
 
 
 def audit(
