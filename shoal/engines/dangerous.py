@@ -14,6 +14,7 @@ import numpy as np
 LARGEST = 12  # columns of which all triples are looked at; beyond, triples grow from the pairs that separate most
 KEPT = 5  # sets of each size that are named
 DENSE = 1 << 24
+NEAR = 1 << 17  # keys that are counted in a table rather than sorted
 
 
 class Danger(NamedTuple):
@@ -48,13 +49,16 @@ def dangerous(codes: Sequence[np.ndarray], names: Sequence[str], count: np.ndarr
     dense = [_dense(np.asarray(c, np.int64)) for c in codes]
     known: dict[tuple[int, ...], np.ndarray] = {(j,): c for j, c in enumerate(dense)}
 
-    def joined(some: tuple[int, ...]) -> np.ndarray:
+    def mixed(some: tuple[int, ...]) -> np.ndarray:
         left = known[some[:-1]] if some[:-1] in known else joined(some[:-1])
         last = known[some[-1:]]
-        return _dense(left * (int(last.max(initial=0)) + 1) + last)
+        return left * (int(last.max(initial=0)) + 1) + last
 
-    def told(some: tuple[int, ...], group: np.ndarray) -> Danger:
-        held = np.bincount(group, weights=many)
+    def joined(some: tuple[int, ...]) -> np.ndarray:
+        return known[some] if some in known else _dense(mixed(some))
+
+    def told(some: tuple[int, ...]) -> Danger:
+        held = _held(known[some] if some in known else mixed(some), many if count is not None else None)
         pairs = n * (n - 1) / 2
         alike = float((held * (held - 1)).sum() / 2)
         named = tuple(names[j] for j in sorted(some))
@@ -64,36 +68,48 @@ def dangerous(codes: Sequence[np.ndarray], names: Sequence[str], count: np.ndarr
         return sorted(found, key=lambda f: (-f[1].separation, -f[1].distinction, f[0]))[:most]
 
     d = len(dense)
-    single = worst([((j,), told((j,), c)) for j, c in enumerate(dense)], d)
-    two: list[tuple[tuple[int, ...], Danger]] = [(some, told(some, joined(some))) for some in combinations(range(d), 2)]
+    single = worst([((j,), told((j,))) for j in range(d)], d)
+    two: list[tuple[tuple[int, ...], Danger]] = [(some, told(some)) for some in combinations(range(d), 2)]
     near = {some for some, _ in (two if d <= LARGEST else worst(two, LARGEST))}
     three: list[tuple[tuple[int, ...], Danger]] = []
     for first in sorted(near):
         known[first] = joined(first)
         rest = range(first[1] + 1, d) if d <= LARGEST else (j for j in range(d) if j not in first)
-        three += [((*first, j), told((*first, j), joined((*first, j)))) for j in rest]
+        three += [((*first, j), told((*first, j))) for j in rest]
         del known[first]
     out = [f[1] for f in single + worst(two, KEPT)]
     seen: dict[tuple[str, ...], Danger] = {}
     for _, danger in worst(three, KEPT * 3):
         seen.setdefault(danger.columns, danger)
     out += list(seen.values())[:KEPT]
-    return out + _grown(worst(three, 1), d, joined, told)
+    return out + _grown(worst(three, 1), d, told)
 
 
-def _grown(start: list[Any], d: int, joined: Any, told: Any) -> list[Danger]:
+def _grown(start: list[Any], d: int, told: Any) -> list[Danger]:
     """The worst triple with a column more at a time, as long as that separates more; its last state."""
     if not start:
         return []
     some, best = start[0]
     grew = False
     while len(some) < d and best.separation < 1:
-        tries = [((*some, j), told((*some, j), joined((*some, j)))) for j in range(d) if j not in some]
+        tries = [((*some, j), told((*some, j))) for j in range(d) if j not in some]
         wider, found = max(tries, key=lambda f: (f[1].separation, f[1].distinction))
         if found.separation <= best.separation:
             break
         some, best, grew = wider, found, True
     return [best] if grew else []
+
+
+def _held(key: np.ndarray, many: np.ndarray | None) -> np.ndarray:
+    """int64: rows of each different key."""
+    span = int(key.max(initial=0)) + 1
+    if span <= max(NEAR, key.size // 8) or many is not None:
+        group = key if span <= max(NEAR, key.size // 8) else _dense(key)
+        rows = np.bincount(group, weights=many).astype(np.int64)
+        return rows[rows > 0]
+    ordered = np.sort(key)
+    ends = np.flatnonzero(ordered[1:] != ordered[:-1])
+    return np.diff(ends, prepend=-1, append=key.size - 1)
 
 
 def _dense(key: np.ndarray) -> np.ndarray:
