@@ -25,6 +25,7 @@ from shoal.engines.safe_harbor import harbored
 from shoal.engines.store import refuse_for_excel, refuse_sheet
 from shoal.errors import InputError, PolicyError
 from shoal.judge.population import beside, foreign, outside, sized
+from shoal.judge.wildcards import wildcards
 from shoal.model.audit import Audit
 from shoal.model.loss import View, measures, ncp, stars, suppressed_tuples
 from shoal.model.policy import Policy
@@ -319,6 +320,7 @@ def audit(
     population_weights: str | None = None,
     population_size: int | None = None,
     hierarchies: Mapping[str, Any] | None = None,
+    missing: str = "category",
     threshold: float = 0.2,
     engine: str | None = None,
     separator: str | None = None,
@@ -333,10 +335,14 @@ def audit(
                        many people a row stands for; population_size: how many people there are, where no more is known
     hierarchies        per column the hierarchy its values are classes of; without one a published value is itself, a
                        star, or a range or set as this package writes them
+    missing            "category": a missing value is a value of its own; "wildcard": beside that, ``wildcards`` of the
+                       Audit has the risks with missing values and stars alike to every value
     models             k=5, l=3, privacy=[...]: what should hold; each becomes a check of the Audit
     """
     if not 0 < threshold <= 1:
         raise PolicyError(f"threshold={threshold!r}: a risk is above 0 and at most 1")
+    if missing not in ("category", "wildcard"):
+        raise PolicyError.unknown("reading of missing values", str(missing), ("category", "wildcard"))
     names = Policy.of(
         quasi_identifiers=quasi_identifiers,
         sensitive=sensitive,
@@ -353,6 +359,8 @@ def audit(
     asked = names.privacy if models else ()
 
     def beyond(frame: pl.DataFrame, judged: Audit) -> Audit:
+        if missing == "wildcard":
+            judged = replace(judged, wildcards=wildcards(frame, names.quasi_identifiers, threshold, names.star))
         people = outside(frame, names, census, foreign(names.star, hierarchies or {}), None)
         return judged if people is None else beside(judged, people, asked)
 

@@ -226,6 +226,7 @@ def audit(
     population_weights: str | None = _WEIGHTS,
     population_size: int | None = typer.Option(None, "--population-size", help="How many people there are at all."),
     hierarchy: list[str] = typer.Option([], "--hierarchy", help="column=file.csv by which it was recoded; repeatable."),
+    missing: str = typer.Option("category", "--missing", help="wildcard: show that reading of blanks too."),
     threshold: float = typer.Option(0.2, "--threshold", help="A record is at risk above this."),
     engine: str | None = _ENGINE,
     separator: str | None = _SEPARATOR,
@@ -249,6 +250,7 @@ def audit(
         population=population,
         population_weights=population_weights,
         population_size=population_size,
+        missing=missing,
         hierarchies=pairs(hierarchy, "--hierarchy") or None,
         **models,
     )
@@ -272,6 +274,12 @@ def audit_lines(found: dict[str, Any]) -> list[str]:
         f"records at risk      {100 * risk['records_at_risk']:.1f} % above {risk['threshold']}",
     ]
     lines += _population(found["population"])
+    if found["wildcards"] is not None:
+        other = found["wildcards"]
+        lines.append(
+            f"as wildcards         k {other['k']:,}, uniques {other['uniques']:,}, prosecutor risk highest "
+            f"{other['prosecutor_max']:.3f}, mean {other['prosecutor_mean']:.3f}"
+        )
     for name, levels in found["sensitive"].items():
         shown = ", ".join(f"{key} {_short(value)}" for key, value in levels.items() if value is not None)
         lines.append(f"{name:<20} {shown}")

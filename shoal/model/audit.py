@@ -64,6 +64,7 @@ class Audit:
            estimated four ways); but from its size alone also "k_map" (the fewest people a class covers), "presence"
            (least and largest share of a class in them), "unique" (classes that cover at most one)
     persons  per column that names persons, the fewest different ones in a class
+    wildcards  where asked for, the risks with missing values and stars alike to every value, as other tools count
     notes  sentences on values that look alike and missing ones that count as a value; they show no value
     """
 
@@ -79,6 +80,7 @@ class Audit:
     risk: Mapping[str, float]
     persons: Mapping[str, int] = field(default_factory=dict)
     population: Mapping[str, Any] | None = None
+    wildcards: Mapping[str, float] | None = None
     checks: tuple[Check, ...] = field(default_factory=tuple)
     notes: tuple[str, ...] = ()
 
