@@ -296,6 +296,8 @@ def _own(path: Path, frame: pl.DataFrame, record: _Record, outer: _Outer) -> tup
     findings += [_levels(record, audit), _consistent(record)]
     if policy.max_suppressed:
         findings.append(_suppressed(frame, record))
+    if said.publish == "ranges":
+        findings.append(_coarser(frame, record))
     limit = policy.max_average_risk
     if limit is not None:
         mean = audit.risk["prosecutor_mean"]
@@ -343,6 +345,20 @@ def _population(record: _Record, audit: Audit) -> Finding:
     good = not record.rows or (type(least) is int and type(people) is int and asked <= least <= people)
     source = "the column of weights, which left" if record.policy.weighed else "the population, which is not at hand"
     return Finding("population", good, f"every group fits at least {least} of {people} people, by {source}", STATED)
+
+
+def _coarser(frame: pl.DataFrame, record: _Record) -> Finding:
+    """Sets, ranges and stars of every column of text: where values by themselves are quoted, these tell themselves."""
+    for name in record.policy.quasi_identifiers:
+        column = frame[name].cast(pl.String) if isinstance(frame[name].dtype, pl.Categorical) else frame[name]
+        if column.dtype != pl.String or name in record.said.blanks:
+            continue
+        joined = column.str.starts_with("[") | column.str.starts_with("{") | (column == record.policy.star)
+        found = int(joined.fill_null(False).sum())
+        if found != record.said.changed[name]:
+            text = f"column {name!r} has {found} sets, ranges and stars, {record.said.changed[name]} were certified"
+            return Finding("coarser values", False, text)
+    return Finding("coarser values", True, "sets, ranges and stars of every column of text, as certified")
 
 
 def _suppressed(frame: pl.DataFrame, record: _Record) -> Finding:
