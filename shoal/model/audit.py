@@ -65,6 +65,9 @@ class Audit:
            (least and largest share of a class in them), "unique" (classes that cover at most one)
     persons  per column that names persons, the fewest different ones in a class
     wildcards  where asked for, the risks with missing values and stars alike to every value, as other tools count
+    exposed  per column published as ranges or sets, the share of the classes that show a value which only one of their
+           rows holds; exposed_classes: the share that any such column exposes.  A release knows it of itself; of
+           another table it cannot be seen, and is None
     notes  sentences on values that look alike and missing ones that count as a value; they show no value
     """
 
@@ -83,6 +86,8 @@ class Audit:
     wildcards: Mapping[str, float] | None = None
     checks: tuple[Check, ...] = field(default_factory=tuple)
     notes: tuple[str, ...] = ()
+    exposed: Mapping[str, float] = field(default_factory=dict)
+    exposed_classes: float | None = None
 
     @property
     def passes(self) -> bool:

@@ -228,7 +228,7 @@ def _cheapest(told: Study, histogram: Histogram, recoding: Recoding, asked: Poli
     of_type, first = histogram.types
     mine = histogram.quasi[first].astype(np.int64)
     if nodes is None or math.prod(n.shape[0] for n in nodes) * (told.census.rows.size + first.size) > LOOKS:
-        if asked.global_recoding or (nodes is None and asked.publish == "hierarchy"):
+        if asked.global_recoding or asked.range_step or (nodes is None and asked.publish == "hierarchy"):
             return None
         from shoal.problems.tables.certify import least_steps
 

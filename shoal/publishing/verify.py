@@ -15,6 +15,7 @@ from shoal.engines.safe_harbor import recoded
 from shoal.errors import CertificateError, InputError, PolicyError, VerificationError
 from shoal.judge.file import judge_release, read_release, seal
 from shoal.judge.finding import CONSISTENT, RECOMPUTED, STATED, Finding
+from shoal.judge.grid import range_steps
 from shoal.judge.original import Stated, compare
 from shoal.judge.population import beside, outside, reading_of
 from shoal.judge.safe_harbor import breach
@@ -122,6 +123,7 @@ def _parsed(record: Mapping[str, Any], sheet: bool) -> _Record:
             privacy=asked["privacy"],
             star=asked["star"],
             weights=asked["weights"],
+            **({"publish": "ranges", "range_step": asked["range_step"]} if asked.get("range_step") else {}),
             global_recoding=bool(asked.get("global_recoding", False)),
             max_suppressed=asked.get("max_suppressed", 0.0),
         )
@@ -294,6 +296,8 @@ def _own(path: Path, frame: pl.DataFrame, record: _Record, outer: _Outer) -> tup
     seen = f"{audit.classes} classes, the smallest of {audit.smallest_class} rows"
     findings.append(Finding("groups", groups, f"{seen}; {record.groups} and {record.smallest} certified"))
     findings += [_levels(record, audit), _consistent(record)]
+    if policy.range_step:
+        findings.append(range_steps(frame, policy.range_step))
     if policy.max_suppressed:
         findings.append(_suppressed(frame, record))
     if said.publish == "ranges":
