@@ -32,9 +32,15 @@ def recheck(
         raise InputError(
             f"the certificate file is of a kind that this version cannot check; it knows {', '.join(KINDS)}"
         )
-    about, stated = _parts(record)
     digest = file_hash(path) if path.is_file() else ""
-    frame = read_release(path, record.get("separator"))
+    about, stated = _parts(record, path.name, digest)
+    part = about.get("part")
+    if part == "outlines":
+        if not path.is_file():
+            raise InputError(f"there is no release {str(path)!r}")
+        held: Any = path
+    else:
+        held = read_release(path, record.get("separator"))
     same = digest == about.get("sha256")
     said = "the file is the one certified" if same else "the file is not the one certified: changed, or another"
     found = [Finding("file", same, said)]
@@ -47,7 +53,8 @@ def recheck(
     )  # fmt: skip
     given = [] if source is None else list(source) if isinstance(source, (list, tuple)) else [source]
     try:
-        found += findings(record, stated, frame, form_of(path), _opened(given, record, separator, encoding))
+        sources = _opened(given, record, separator, encoding)
+        found += findings(record, stated, held, form_of(path), sources, part)
     except ShoalError:
         raise
     except (TypeError, KeyError, AttributeError, ValueError, ArithmeticError):
@@ -59,8 +66,12 @@ def recheck(
     return [*found, Finding("what was asked", True, text, STATED)], stated
 
 
-def _parts(record: Mapping[str, Any]) -> tuple[Mapping[str, Any], Certificate]:
-    about = record.get("release")
+def _parts(record: Mapping[str, Any], name: str, digest: str) -> tuple[Mapping[str, Any], Certificate]:
+    """What is stated of the file with this hash, or else with this name, and the certificate."""
+    also = record.get("also", [])
+    known = [a for a in (record.get("release"), *(also if isinstance(also, list) else [])) if isinstance(a, Mapping)]
+    of_hash = [a for a in known if a.get("sha256") == digest]
+    about = next(iter([*of_hash, *(a for a in known if a.get("file") == name), *known]), record.get("release"))
     if about is None:
         raise InputError("the certificate file is of an answer that was written nowhere, so there is no file to check")
     written = record.get("certificate")
