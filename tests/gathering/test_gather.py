@@ -138,16 +138,16 @@ def test_diverse_clusters(points, r, l, distinct, seed, share):
     n = len(points)
     codes = np.random.default_rng(seed).integers(0, 3, n)
     ask = {"sensitive": codes, "l": l, "distinct_l": distinct, "epsilon": share}
-    if n < max(r, l, distinct) or not diverse(codes, np.arange(n), l, distinct):
+    out = math.floor(share * n + 1e-9)
+    best = gather_optimum(points, r, left_out=out, allowed=lambda inside: diverse(codes, inside, l, distinct))
+    if best == math.inf:
         with pytest.raises(InfeasibleError):
             shoal.gathering.gather(points, r, **ask)
         return
-    out = math.floor(share * n + 1e-9)
     g = shoal.gathering.gather(points, r, **ask)
     check(g, points, r, out)
     for c in range(g.clusters):
         assert diverse(codes, np.flatnonzero(g.labels == c), l, distinct)
-    best = gather_optimum(points, r, left_out=out, allowed=lambda inside: diverse(codes, inside, l, distinct))
     assert g.certificate.lower_bound <= best + 1e-9 <= g.cost + 2e-9
     if g.certificate.guarantee.factor is not None:
         assert g.cost <= g.certificate.guarantee.factor * best + 1e-9
