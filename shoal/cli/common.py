@@ -22,7 +22,8 @@ _FLAGS = {
     "k": "--k", "l": "--l", "t": "--t", "distinct_l": "--distinct-l",
     "entropy_l": "--entropy-l", "recursive_cl": "--recursive-cl", "alpha_k": "--alpha-k", "preset": "--preset",
     "publish": "--publish", "coordinates": "--coordinates", "hierarchies": "--hierarchy", "weights": "--weight",
-    "max_level": "--max-level", "global_recoding": "--global-recoding", "method": "--method", "effort": "--effort",
+    "max_level": "--max-level", "range_step": "--range-step", "global_recoding": "--global-recoding",
+    "method": "--method", "effort": "--effort",
     "seed": "--seed", "keep_order": "--keep-order", "star": "--star", "separator": "--separator",
     "encoding": "--encoding", "engine": "--engine", "threshold": "--threshold", "overwrite": "--force",
 }  # fmt: skip
@@ -139,6 +140,13 @@ def pairs(given: Iterable[str], option: str, convert: Callable[[str], Any] = str
         except ValueError:
             raise PolicyError(f"{option} {text!r}: {value!r} is not a number") from None
     return out
+
+
+def step_of(text: str) -> float | str:
+    """--range-step: a number, or a word for dates."""
+    from shoal.model.policy import PERIODS
+
+    return text if text in PERIODS else float(text)
 
 
 def refuse_unmet(holds: bool) -> None:

@@ -146,6 +146,11 @@ def intervals(
     if hierarchy:
         rows = shoal.intervals.levels(ordered, counts, _ks(k, levels), objective, [str(v) for v in values])
     payload = {"k_anonymous": True, "method": made.method, "objective": objective}
+    if len(ordered) and isinstance(ordered[0], str):
+        payload["warnings"] = [
+            f"column {value!r} holds text that is neither numbers nor dates: it was cut in the order of its "
+            "characters; shoal labels groups values without an order"
+        ]
     _finish(made, "values", payload, files, rows, clock, as_json)
 
 
@@ -211,6 +216,7 @@ def _finish(
         f"because {proof.bound}",
         *as_text(loads, k),
     ]
+    lines += [f"warning: {text}" for text in payload.get("warnings", [])]
     if "warning" in proof.details:
         lines.append(str(proof.details["warning"]))
     written = (files.output, files.hierarchy, wrote["certificate_file"], files.picture)

@@ -14,6 +14,7 @@ import polars as pl
 from shoal.errors import CertificateError, InputError, PolicyError, VerificationError
 from shoal.judge.file import judge_release, read_release, seal
 from shoal.judge.finding import CONSISTENT, RECOMPUTED, STATED, Finding
+from shoal.judge.grid import range_steps
 from shoal.judge.original import Stated, compare
 from shoal.model.audit import Audit
 from shoal.model.certificate import Certificate
@@ -113,6 +114,7 @@ def _parsed(record: Mapping[str, Any], sheet: bool) -> _Record:
             privacy=asked["privacy"],
             star=asked["star"],
             weights=asked["weights"],
+            **({"publish": "ranges", "range_step": asked["range_step"]} if asked.get("range_step") else {}),
             global_recoding=bool(asked.get("global_recoding", False)),
             max_suppressed=asked.get("max_suppressed", 0.0),
         )
@@ -271,6 +273,8 @@ def _own(path: Path, frame: pl.DataFrame, record: _Record) -> tuple[list[Finding
     seen = f"{audit.classes} classes, the smallest of {audit.smallest_class} rows"
     findings.append(Finding("groups", groups, f"{seen}; {record.groups} and {record.smallest} certified"))
     findings += [_levels(record, audit), _consistent(record)]
+    if policy.range_step:
+        findings.append(range_steps(frame, policy.range_step))
     if policy.max_suppressed:
         findings.append(_suppressed(frame, record))
     limit = policy.max_average_risk

@@ -13,7 +13,7 @@ from scipy.optimize import linear_sum_assignment
 from shoal.errors import PolicyError
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import DistinctLDiversity, KAnonymity, LDiversity, Requirement
-from shoal.model.recoding import ColumnRecoding, Recoding
+from shoal.model.recoding import ColumnRecoding, Grid, Recoding
 from shoal.problems.tables import group
 from shoal.problems.tables.papers import matching
 from shoal.problems.tables.papers.matching import pair_losses
@@ -68,11 +68,17 @@ def test_pair_losses_are_what_the_recoding_charges():
     columns = (
         ColumnRecoding.tree(np.stack([np.arange(6), np.arange(6) // 2, np.zeros(6, int)]), weight=2.0),
         ColumnRecoding.range(np.array([0.0, 1, 5, 7])),
+        ColumnRecoding.range(
+            np.array([0.0, 1, 5, 7]), 0.4, Grid(np.array([-2.0, 3, 8]), np.array([0, 0, 1, 1]), np.array([1, 1, 2, 2]))
+        ),
         ColumnRecoding.set(5),
         ColumnRecoding.stars(3, weight=0.5),
     )
     codes = np.stack([rng.integers(0, c.size, 8) for c in columns], axis=1)
     loss = pair_losses(Recoding(columns), codes[:4], codes[4:])
+    whole = matching.whole_losses(Recoding(columns))
+    assert whole.exact
+    assert pair_losses(Recoding(columns), codes[:4], codes[4:], whole) / whole.scale == pytest.approx(loss)
     from shoal.model.partition import Partition
 
     for i in range(4):

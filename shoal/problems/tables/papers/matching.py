@@ -131,8 +131,8 @@ class Whole(NamedTuple):
     """Losses as whole numbers, in units of 1 / scale.
 
     exact    whether they are the losses; otherwise every pair's loss is rounded, by half a unit in each column
-    columns  int64 per column: levels [h, size], range [size] (positions), set [1] (any two values); floats, the losses
-             themselves, where they are not exact
+    columns  int64 per column: levels [h, size], range [3, size] (lower ends, upper ends, the most there is to lose),
+             set [1] (any two values); floats, the losses themselves, where they are not exact
     most     no pair loses more
     """
 
@@ -158,7 +158,7 @@ def whole_losses(recoding: Recoding, most: int = WIDE) -> Whole:
             tables = []
             for column, found in zip(recoding.columns, known, strict=True):
                 table = np.array([int(f * scale) for f in found], np.int64)
-                tables.append(table.reshape(column.loss.shape) if column.kind == "levels" else table)
+                tables.append(table.reshape(_floats(column).shape))
             return Whole(scale, True, tuple(tables), top)
     heaviest = max(sum(c.weight for c in recoding.columns), 1e-9)
     scale = max(int(NARROW / heaviest), 1)
@@ -170,7 +170,8 @@ def _floats(column: ColumnRecoding) -> np.ndarray:
     if column.kind == "levels":
         return column.loss * column.weight
     if column.kind == "range":
-        return (column.position - column.position[:1]) / column.span * column.weight
+        ends = (column.ends - column.ends[column.low[:1]]) / column.span * column.weight
+        return np.stack([ends[column.low], ends[column.high], np.full(column.size, column.weight)])
     return np.array([column.weight / max(column.size - 1, 1)])
 
 
@@ -184,9 +185,11 @@ def _fractions(column: ColumnRecoding) -> list[Fraction] | None:
     if column.kind == "set":
         return [weight / max(column.size - 1, 1)]
     if column.kind == "range":
-        at = [Fraction(repr(float(x))) for x in column.position]
-        span = at[-1] - at[0] if column.size > 1 else Fraction(1)
-        out = [(x - at[0]) / span * weight for x in at]
+        at = [Fraction(repr(float(x))) for x in column.position[[0, -1]]]
+        span = at[1] - at[0] if column.size > 1 else Fraction(1)
+        read = [Fraction(repr(float(x))) / span * weight for x in column.ends]
+        low, high = column.low.tolist(), column.high.tolist()
+        out = [*(read[i] - read[low[0]] for i in [*low, *high]), *[weight] * column.size]
     else:
         values, inverse = np.unique(column.loss, return_inverse=True)
         read = [_read(float(v)) * weight for v in values]
@@ -215,7 +218,7 @@ def pair_losses(recoding: Recoding, a: np.ndarray, b: np.ndarray, whole: Whole |
                 apart = column.node[level][x][:, None] != column.node[level][y]
                 part = np.where(apart, table[level + 1][x][:, None], part)
         elif column.kind == "range":
-            part = np.abs(table[x][:, None] - table[y])
+            part = np.minimum(table[1][np.maximum(x[:, None], y)] - table[0][np.minimum(x[:, None], y)], table[2, 0])
         else:
             part = (x[:, None] != y) * table[0]
         out += part if whole is None or whole.exact else np.rint(part * whole.scale).astype(np.int64)
