@@ -90,6 +90,7 @@ def _areas(given: list[Any], asked: Mapping[str, Any]) -> Sources:
     """Areas and pairs: files as ``shoal regions`` takes them (polygons in place of pairs too), or two frames."""
     from shoal.engines.geography import read
     from shoal.engines.vector import GDAL, JSON
+    from shoal.publishing.area_tables import tables
 
     if len(given) > 2:
         raise InputError("regions are made of areas and pairs of neighbors; name one file or two")
@@ -106,9 +107,4 @@ def _areas(given: list[Any], asked: Mapping[str, Any]) -> Sources:
         first, None if drawn else second, id=named, source=asked.get("source"), target=asked.get("target"),
         shapes=second if drawn else None, unmatched="leave-out",
     )  # fmt: skip
-    columns = [pl.Series("area", found.ids, dtype=pl.String)]
-    for name, held in found.columns.items():
-        if name != "area":
-            columns.append(pl.Series(name, [None if v is None else str(v) for v in held], dtype=pl.String))
-    ids = pl.Series("u", found.ids, dtype=pl.String)
-    return Sources(pl.DataFrame(columns), pl.DataFrame([ids[found.edges[:, 0]], ids[found.edges[:, 1]].alias("v")]))
+    return Sources(*tables(found, list(found.columns)))
