@@ -22,9 +22,9 @@ from shoal.problems.tables.search.cascade import rank
 from shoal.problems.tables.search.certified import Told
 from shoal.problems.tables.search.near_graph import deal, neighbour_graph
 from shoal.problems.tables.search.neighborhood import looks, search, steps_of
-from shoal.problems.tables.search.row_groups import Rows
+from shoal.problems.tables.search.row_groups import FORBIDDEN, Rows
 
-BLOCK = 20_000  # rows settled together
+BLOCK = 40_000  # rows settled together
 ARCS = 12_000_000  # pairs of cell and class in a block, at most
 LOOKS = 2_000_000_000  # pairs of cell and class looked at, at most
 HEAT = (0.006, 0.0006)  # first and last, by the dearest class
@@ -32,7 +32,8 @@ PRICE = (1.25, 7.5)  # first and last of a row beyond t, by the dearest class
 LAST = 1e5  # price of the last sweeps
 TURNS = 12  # steps of heat and price, and after them a third as many of the last
 SWEEPS = 300.0  # moves for each row
-ROUNDS = {"balanced": 2, "thorough": 8}
+ROUNDS = {"balanced": 3, "thorough": 12}
+SHARE = 0.1  # seconds of search per second of settling, as long as settling helps; then as many
 
 
 def close_rule(task: Task) -> tuple[np.ndarray, float] | None:
@@ -46,10 +47,11 @@ def close_rule(task: Task) -> tuple[np.ndarray, float] | None:
     return np.array(nearest.table), nearest.number
 
 
-def settled(task: Task, rows: Rows, group: np.ndarray, turn: int, sweeps: float) -> np.ndarray:
+def settled(task: Task, rows: Rows, group: np.ndarray, turn: int, sweeps: float, hot: float = 1.0) -> np.ndarray:
     """A group for every row after one round of settling, int64[n]; it may be dearer than the one given.
 
-    sweeps  moves tried for each row in all; turn seeds the random numbers.  O(cells classes t + n sweeps values).
+    sweeps  moves tried for each row in all; hot: how hot, by the usual; turn seeds the random numbers
+    O(cells classes t + n sweeps values).
     """
     rule = close_rule(task)
     assert rule is not None
@@ -59,7 +61,7 @@ def settled(task: Task, rows: Rows, group: np.ndarray, turn: int, sweeps: float)
     stop = flag()
 
     def one(i: int) -> np.ndarray | None:
-        return None if stop.is_set() else _block(rows, blocks[i], group[blocks[i]], rule, sweeps, numbers[i])
+        return None if stop.is_set() else _block(rows, blocks[i], group[blocks[i]], rule, (sweeps, hot), numbers[i])
 
     with ThreadPoolExecutor(min(os.cpu_count() or 1, len(blocks))) as pool:
         found = list(pool.map(one, range(len(blocks))))
@@ -74,9 +76,17 @@ def settled(task: Task, rows: Rows, group: np.ndarray, turn: int, sweeps: float)
 
 
 def _block(
-    rows: Rows, block: np.ndarray, group: np.ndarray, rule: tuple[np.ndarray, float], sweeps: float, seed: np.uint64
+    rows: Rows,
+    block: np.ndarray,
+    group: np.ndarray,
+    rule: tuple[np.ndarray, float],
+    pace: tuple[float, float],
+    seed: np.uint64,
 ) -> np.ndarray | None:
-    """Class of every row of a block after settling; None where there are too many pairs of cell and class."""
+    """Class of every row of a block after settling; None where there are too many pairs of cell and class.
+
+    pace  sweeps and how hot, as in ``settled``
+    """
     from shoal.kernels.tables.settling import Classes, covering, settle
     from shoal.kernels.tables.slots import prices
 
@@ -106,11 +116,11 @@ def _block(
     held = np.bincount(classes.pair[at], minlength=owner.size).astype(np.int64)
     size = np.bincount(owner, weights=held, minlength=v).astype(np.int64)
     random = np.array([seed | np.uint64(1)], np.uint64)
-    dearest = float(classes.loss.max(initial=0.0)) or 1.0
-    moves = max(1, int(block.size * sweeps / (TURNS * 4 / 3)))
+    dearest = float(classes.loss[classes.loss < FORBIDDEN].max(initial=0.0)) or 1.0
+    moves = max(1, int(block.size * pace[0] / (TURNS * 4 / 3)))
     for i in range(TURNS + TURNS // 3):
         part = min(i / (TURNS - 1), 1.0)
-        heat = HEAT[0] * (HEAT[1] / HEAT[0]) ** part if i < TURNS else 0.0
+        heat = pace[1] * HEAT[0] * (HEAT[1] / HEAT[0]) ** part if i < TURNS else 0.0
         price = PRICE[0] * (PRICE[1] / PRICE[0]) ** part if i < TURNS else LAST
         settle(classes, cell, at, held, size, heat * dearest, price * dearest, moves, random)
     return np.asarray(owner[classes.pair[at]])
@@ -134,8 +144,8 @@ def approach(
 ) -> tuple[np.ndarray, Told]:
     """Settle, search, and again; the cheapest grouping met, as ``search`` returns it.
 
-    Counted in steps the rounds are always the same; against the clock a round of settling takes about as long as one
-    of searching.
+    Counted in steps the rounds are always the same; against the clock searching gets a tenth of the time, more where
+    settling no longer helps.
     """
     told = Told(stopped="steps" if deadline is None else "seconds")
     if steps is None:
@@ -147,20 +157,27 @@ def approach(
         return rank(task, rows.partition(labels)), labels
 
     best = weighed(group)
-    rounds, spent = ROUNDS.get(task.effort.name, 1), 0.0
+    rounds, heat, spent, wait = ROUNDS.get(task.effort.name, 1), 1.0, 0.0, 0.0
     while told.rounds < rounds if deadline is None else time.monotonic() < deadline:
         began = time.monotonic()
         if deadline is None or began + spent < deadline:
             task.progress("settling", None if deadline else told.rounds / rounds)
-            best = min(best, weighed(settled(task, rows, best[1], told.rounds, SWEEPS)), key=lambda pair: pair[0])
+            made = weighed(settled(task, rows, best[1], told.rounds, SWEEPS, heat))
             spent = 1.2 * (time.monotonic() - began)
+            gained = made[0] < best[0]
+            wait = SHARE * spent if gained else spent
+            if not gained:  # what is near the best that can be had, heat leads away from
+                heat /= 2
+            best = min(best, made, key=lambda pair: pair[0])
+        else:
+            wait = np.inf
         if near is None:
-            near = neighbour_graph(rows, task.seed, looks(rows, deadline, steps))
+            near = neighbour_graph(rows, task.seed, SHARE * looks(rows, deadline, steps))
         other = replace(task, seed=task.seed + told.rounds)
         if deadline is None:
-            group, searched = search(other, rows, best[1], steps=max(steps // rounds, 1), near=near)
+            group, searched = search(other, rows, best[1], steps=-(-steps // rounds), near=near)
         else:
-            group, searched = search(other, rows, best[1], deadline=min(deadline, time.monotonic() + spent), near=near)
+            group, searched = search(other, rows, best[1], deadline=min(deadline, time.monotonic() + wait), near=near)
         best = min(best, weighed(group), key=lambda pair: pair[0])
         told.steps, told.rounds = told.steps + searched.steps, told.rounds + 1
     return best[1], told
