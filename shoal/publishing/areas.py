@@ -13,8 +13,9 @@ import polars as pl
 from shoal.engines.geography import Geography, geography
 from shoal.engines.targets import MAP
 from shoal.errors import InputError, PolicyError
+from shoal.judge.nested import judge_regions_drawn
 from shoal.publishing.area_tables import tables
-from shoal.publishing.crosswalk import Crosswalk, Drawing
+from shoal.publishing.crosswalk import Crosswalk, Drawing, refuse_unless
 from shoal.publishing.judging import Sources
 from shoal.publishing.opening import opened
 
@@ -163,7 +164,7 @@ def dissolve(
     """A MultiPolygon per region with its measures, by the file's ending; the areas left out stay out."""
     from shoal.engines.adjacency import available
     from shoal.engines.outlines import closed, measures
-    from shoal.engines.vector import write_outlines
+    from shoal.engines.vector import read_drawing, write_outlines
     from shoal.problems.regions import region_names
     from shoal.problems.regions.result import of_regions
     from shoal.report.dissolve import dissolve, geojson
@@ -182,4 +183,10 @@ def dissolve(
         more = measures(shape, degrees) if available() and shape else {}
         values = {key: column[r] for key, column in own.items()}
         properties.append({"region": name, **values, "members": [given.ids[i] for i in member], **more})
-    write_outlines(path, geojson(outlines, properties), degrees, forbidden)
+    weights = {str(held["region"]): int(held[names[0]]) for held in properties}
+
+    def judge(made: Path) -> None:
+        read = [{"region": held.get("Name"), **held} for held in read_drawing(made).properties]  # KML has its own name
+        refuse_unless(judge_regions_drawn(read, weights, names[0]))
+
+    write_outlines(path, geojson(outlines, properties), degrees, forbidden, judge)
