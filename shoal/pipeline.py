@@ -165,7 +165,7 @@ def prepare(
         def told_as(found: Grouping) -> tuple[Grouping, Published, list[ColumnText]]:
             made = (counted.histogram, found.partition, recoding)
             if asked.global_recoding:
-                found, shows = one_level_per_column(found, *made)
+                found, shows = one_level_per_column(found, *made, texts, labels)
             else:
                 shows = recoding.publish(*made[:2])
             texted = [column_text(*made, shows, j, texts[j], labels[j], asked.star) for j in range(len(texts))]

@@ -109,6 +109,8 @@ def pitman(size: np.ndarray, many: np.ndarray, people: int) -> float | None:
         return None
 
     def unlikely(x: np.ndarray) -> float:
+        if np.abs(x).max() > 30:  # alpha is 0 or 1, or theta without end
+            return math.inf
         alpha = 1 / (1 + math.exp(-x[0]))
         theta = math.exp(x[1]) - alpha
         joined = u * math.log(alpha) + gammaln(theta / alpha + u) - gammaln(theta / alpha + 1) - math.log(alpha)

@@ -135,9 +135,17 @@ def _place(text: str, column: str) -> tuple[float, float]:
 
 
 def one_level_per_column(
-    grouping: Grouping, histogram: Histogram, partition: Partition, recoding: Recoding
+    grouping: Grouping,
+    histogram: Histogram,
+    partition: Partition,
+    recoding: Recoding,
+    texts: Sequence[Sequence[str | None]],
+    labels: Sequence[Labels],
 ) -> tuple[Grouping, Published]:
     """A global recoding as it is published, its certificate counting what that costs.
+
+    texts   per column, the text of every code
+    labels  as from ``recodings``
 
     The bound stays that of all releases; ``uniform_bound`` among the details is that of one level per column.
     """
@@ -147,6 +155,21 @@ def one_level_per_column(
     if "levels" not in facts:
         raise PolicyError(f"method {grouping.method!r} does not take one level per column; leave the method out")
     certificate = replace(grouping.certificate, cost=facts["uniform_cost"])
-    return replace(grouping, certificate=certificate), published(
-        histogram, recoding, partition, facts["levels"], grouping.starred
-    )
+    shows = published(histogram, recoding, partition, facts["levels"], grouping.starred)
+    return replace(grouping, certificate=certificate), _as_they_are(shows, recoding, texts, labels)
+
+
+def _as_they_are(
+    shows: Published, recoding: Recoding, texts: Sequence[Sequence[str | None]], labels: Sequence[Labels]
+) -> Published:
+    """A class of one value that is called like the value publishes the value: nobody can tell a level by the text."""
+    first, second = shows.first.copy(), shows.second.copy()
+    for j, (column, own, named) in enumerate(zip(recoding.columns, texts, labels, strict=True)):
+        for level in range(1, column.levels if named is not None else 0):
+            node, called = column.node[level], named[level - 1] if named is not None else ()
+            alone = np.bincount(node, minlength=len(called)) == 1
+            for code in np.flatnonzero(alone[node] & (column.loss[level] == 0)).tolist():
+                if called[node[code]] == own[code]:
+                    here = (shows.first[:, j] == level) & (shows.second[:, j] == node[code])
+                    first[here, j], second[here, j] = 0, code
+    return Published(first, second)

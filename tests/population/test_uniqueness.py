@@ -114,3 +114,13 @@ def test_audit_tells_them(tmp_path) -> None:
     assert weighed.risk["individual_mean"] <= weighed.risk["individual_max"]
     with pytest.raises(shoal.PolicyError, match="population_size"):
         shoal.audit(sample, **known, population_size=10)
+
+
+def test_few_rows_at_the_ends_of_the_models_are_no_error() -> None:
+    """Where the likeliest alpha is 0 or 1 the search for it runs off, and must not end in an overflow."""
+    for sizes in ({9: 1, 5: 1, 1: 1, 4: 1}, {3: 1, 1: 1, 2: 1}, {2: 3, 1: 1}, {1: 2, 9: 3}, {1: 1, 2: 2, 5: 4}):
+        rows = sum(size * many for size, many in sizes.items())
+        for people in (rows + 1, rows + 100, rows + 10**6):
+            found = uniques(sizes, people)
+            assert 0 <= found.dankar <= people
+            assert all(x is None or 0 <= x <= people for x in (found.zayatz, found.snb, found.pitman))
