@@ -9,8 +9,13 @@ its own: the answer's certificate does not speak of it.
 
 from __future__ import annotations
 
+import bisect
+import datetime
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
+from numbers import Number
 from pathlib import Path
 from typing import Any
 
@@ -185,7 +190,10 @@ def _column(kind: str, asked: Mapping[str, Any], frame: pl.DataFrame) -> str:
 
 
 def _texts(column: pl.Series) -> list[str | None]:
-    return [None if v is None else str(v).strip() for v in spelled(column, "csv")]
+    """Values as a CSV shows them; an empty text and a missing value stay two."""
+    if column.dtype in (pl.String, pl.Categorical, pl.Enum):
+        return column.cast(pl.String).to_list()
+    return [None if v is None else str(v) for v in spelled(column, "csv")]
 
 
 def _regions(content: pl.DataFrame) -> dict[Any, Any]:
@@ -195,7 +203,26 @@ def _regions(content: pl.DataFrame) -> dict[Any, Any]:
 
 
 def _known(own: Mapping[Any, Any], column: pl.Series) -> list[Any]:
-    return [own.get(value) for value in _texts(column)]
+    """What each value has: by itself, or by what it stands for where that names one group.
+
+    Blanks around a text say nothing, nor does an empty one; a number is the same in every type.
+    """
+    number = column.dtype.is_numeric()
+    loose: dict[Any, set[Any]] = {}
+    for value, group in own.items():
+        loose.setdefault(_plain(value, number), set()).add(group)
+    out = []
+    for value in _texts(column):
+        near = loose.get(_plain(value, number), set())
+        out.append(own[value] if value in own else next(iter(near)) if len(near) == 1 else None)
+    return out
+
+
+def _plain(text: str | None, number: bool) -> Any:
+    bare = (text or "").strip() or None
+    if number and bare is not None and re.fullmatch(r"-?(0|[1-9]\d*)(\.\d+)?", bare):
+        return Fraction(bare)
+    return bare
 
 
 def _valued(content: pl.DataFrame, column: pl.Series, kind: str, name: str) -> list[Any]:
@@ -205,22 +232,34 @@ def _valued(content: pl.DataFrame, column: pl.Series, kind: str, name: str) -> l
     found = _known(own, column)
     if kind != "intervals" or content["value"].null_count() or not content.height:
         return found
-    new = column.drop_nulls().unique().to_frame(name)
-    text = content["value"].cast(pl.String) if new[name].dtype == pl.String else content["value"]
-    both = in_order(pl.DataFrame({name: text}), name)[2], in_order(new, name)
-    old, (values, _, keys) = both
-    rank = {v: i for i, v in enumerate(_texts(content["value"]))}
-    ordered = in_order(pl.DataFrame({name: text}), name)[0]
-    names = [labels[rank[v]] for v in _texts(pl.Series([str(v) for v in ordered]))]
-    try:
-        at = np.searchsorted(np.asarray(old), np.asarray(keys), side="right") - 1
-    except TypeError:
-        return found
-    between = {}
-    for value, i, key in zip(values, at.tolist(), keys, strict=True):
+    values, _, keys = in_order(content.select(pl.col("value").alias(name)), name)
+    old = [_key(k, keys[0]) for k in keys]
+    names = [own[v] for v in _texts(pl.Series(values, dtype=content["value"].dtype))]
+    between: dict[Any, Any] = {}
+    for value in column.unique().to_list():
+        key = _key(value, keys[0])
+        i = -1 if key is None else bisect.bisect_right(old, key) - 1
         inside = i >= 0 and (old[i] == key or (i + 1 < len(old) and names[i] == names[i + 1]))
         between[value] = names[i] if inside else None
-    return [between.get(v) if v is not None else None for v in column.to_list()]
+    return [between.get(v) if g is None else g for v, g in zip(column.to_list(), found, strict=True)]
+
+
+def _key(value: Any, like: Any) -> Any:
+    """Where a value lies in the order of another: among numbers, moments or texts; None where it has no place there."""
+    text = value.strip() if isinstance(value, str) else value
+    try:
+        if isinstance(like, (np.datetime64, datetime.date)):
+            moment = isinstance(value, (str, np.datetime64, datetime.date))
+            return np.datetime64(text, "us") if moment and text else None
+        if isinstance(like, str):
+            return value if isinstance(value, str) else None
+        if isinstance(value, bool) and not isinstance(like, bool):
+            return None
+        if isinstance(like, Number):
+            return Fraction(text)  # exact, so that every type of number compares with every other
+        return value if type(value) is type(like) else None
+    except (TypeError, ValueError, OverflowError, ZeroDivisionError):
+        return None
 
 
 def _tiles(

@@ -3,8 +3,9 @@
 What a group publishes covers rows of the population, and how many depends on how it is published.  The search asks for
 something stricter that it can ask quickly: the population of the group's own different tuples (k-map), or the part of
 it that falls to the group's rows (delta-presence).  Where not even the whole table meets that, one group of all rows
-covers most, and decides.  The judge counts what is covered; so does the lower bound, row by row: whatever group a row
-lies in publishes a coarser form of its tuple, which covers enough people.
+covers most: that decides about k-map, not about delta-presence, where few rows may cover much.  The judge counts what is
+covered; so does the lower bound, row by row: whatever group a row lies in publishes a coarser form of its tuple, which
+covers enough people.
 """
 
 from __future__ import annotations
@@ -292,6 +293,7 @@ def refuse_uncovered(audit: Audit) -> None:
             )
         if not check.passes and check.short == DeltaPresence.short:
             raise InfeasibleError(
-                f"all rows in one group are the share {check.level:.6g} of the population that they cover, so no table "
-                f"with presence at most {check.asked['high']} exists; ask for {check.level:.6g} at the least"
+                f"no table with presence at most {check.asked['high']} was found: all rows in one group are the share "
+                f"{check.level:.6g} of the population that they cover, and whether smaller groups whose values overlap "
+                f"could do is not known; ask for {check.level:.6g} at the least"
             )

@@ -16,7 +16,7 @@ from shoal.engines.open import open_table
 from shoal.errors import InputError, PolicyError
 from shoal.model.cards import grid, number
 from shoal.model.policy import GENERATED
-from shoal.utility.foreign import Domain, Spread, domain_of, spread
+from shoal.utility.foreign import ORDER, Domain, Spread, domain_of, spread
 
 READINGS = {
     "strict": "a star and a missing value are values of their own: rows are alike where they show the same",
@@ -131,17 +131,20 @@ def compare(
     asked = Asked(tuple(quasi_identifiers), tuple(sensitive), target or next(iter(sensitive), None), seed)
     if not asked.quasi:
         raise PolicyError("no quasi-identifier is named; say quasi_identifiers=[...] (the columns others may know)")
+    read_by = {n: h for n, h in (hierarchies or {}).items() if not (isinstance(h, str) and h in GENERATED)}
     names = [*asked.quasi, *asked.sensitive, *([target] if target and target not in sensitive else [])]
     table = _open(original, names, separator)
     texts = [as_text(table[n]) for n in asked.quasi]
-    domains = [domain_of(t.unique().to_list()) for t in texts]
+    domains = [domain_of(t.unique().to_list(), _order(table[n].dtype)) for n, t in zip(asked.quasi, texts, strict=True)]
     codes = [_coded(t, d.values) for t, d in zip(texts, domains, strict=True)]
     queries = _queries(domains, codes, seed)
     found: dict[str, Any] = {}
     notes: list[str] = []
     for name, given in releases.items():
-        read = _read(given, names, domains, asked, hierarchies or {}, separator)
+        read = _read(given, names, domains, asked, read_by, separator)
         lost = sum(s.unknown for s in read.spreads)
+        if not hasattr(given, "stars"):
+            notes += [_blurred(name, c) for c in asked.quasi if 0 < table[c].null_count() < read.frame[c].null_count()]
         if lost:
             notes.append(f"{name}: {lost} different cells are not understood and count as stars; hand over hierarchies")
         if read.frame.height > table.height:
@@ -165,6 +168,17 @@ def compare(
     return Comparison(found, table.height, tuple(notes))
 
 
+def _order(kind: pl.DataType) -> list[str] | None:
+    return kind.categories.to_list() if isinstance(kind, pl.Enum) else None
+
+
+def _blurred(name: str, column: str) -> str:
+    return (
+        f"{name}: column {column!r} has more missing values than the original; those that are stars count as values, "
+        "so hand over the release itself, or one made with numeric_stars='text'"
+    )
+
+
 def _open(data: Any, names: Sequence[str], separator: str | None) -> pl.DataFrame:
     opened = open_table(data, separator=separator, needed=names)
     require(opened.columns, names)
@@ -185,6 +199,7 @@ def _read(
     separator: str | None,
 ) -> Read:  # fmt: skip
     own: Mapping[str, Any] = {}
+    stars: Mapping[str, int] = getattr(given, "stars", {})
     if hasattr(given, "policy") and hasattr(given, "table"):
         held = given.policy.hierarchies.items()
         own = {n: h for n, h in held if not isinstance(h, str) or h not in GENERATED}
@@ -194,7 +209,11 @@ def _read(
     for name, domain in zip(asked.quasi, domains, strict=True):
         texts = as_text(frame[name])
         distinct = texts.unique(maintain_order=True).to_list()
-        spreads.append(spread(distinct, domain, {**own, **hierarchies}.get(name)))
+        found = spread(distinct, domain, {**own, **hierarchies}.get(name))
+        blank = frame[name].null_count()
+        if blank and stars.get(name) and None in domain.number and frame[name].dtype != pl.String:
+            found.told[distinct.index(None)] = min(stars[name] / blank, 1.0)  # stars and missing values look alike
+        spreads.append(found)
         cells.append(_coded(texts, distinct))
     return Read(frame, spreads, cells)
 
@@ -313,7 +332,7 @@ def _marginals(read: Read, domains: Sequence[Domain], codes: Sequence[np.ndarray
 
 def _correlation(read: Read, domains: Sequence[Domain], codes: Sequence[np.ndarray]) -> float | None:
     """Mean absolute change of Pearson's correlation over pairs of number columns; None with fewer than two."""
-    numeric = [j for j, d in enumerate(domains) if d.at is not None and np.nanstd(d.at) > 0]
+    numeric = [j for j, d in enumerate(domains) if d.at is not None and d.ruler != ORDER and np.nanstd(d.at) > 0]
     changes = []
     for a, b in itertools.combinations(numeric, 2):
         before = _pearson(*(_filled(domains[j].at)[codes[j]] for j in (a, b)))

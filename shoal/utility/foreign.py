@@ -21,6 +21,7 @@ _INTERVAL = re.compile(r"([\[\]\(])\s*(-?[\d.e+]+)\s*[,;]\s*(-?[\d.e+]+)\s*([\[\
 _DASH = re.compile(r"(-?[\d.]+) ?(?:-|\.\.) ?(-?[\d.]+)\Z")
 _END = re.compile(r"(<=?|>=?)\s*(-?[\d.]+)\Z")
 STARS = ("*", "NULL", "NA", "?")
+ORDER = "order"  # the ruler of a column whose values have an order of their own
 
 
 class Domain(NamedTuple):
@@ -33,6 +34,12 @@ class Domain(NamedTuple):
     ruler: str | None
     at: np.ndarray | None
     number: dict[str | None, int]
+
+    def place(self, text: str) -> float | None:
+        """Where a value, or what is written like one, lies on the line; None where it does not."""
+        if self.ruler != ORDER or self.at is None:
+            return place(text, self.ruler)
+        return float(self.at[self.number[text]]) if text in self.number else None
 
 
 class Spread(NamedTuple):
@@ -88,12 +95,20 @@ class Spread(NamedTuple):
         return np.where(self.wild, 1.0, np.where(np.isnan(self.told), span, self.told))
 
 
-def domain_of(texts: Sequence[str | None]) -> Domain:
-    """The domain of a column from its distinct values."""
+def domain_of(texts: Sequence[str | None], order: Sequence[str] | None = None) -> Domain:
+    """The domain of a column from its distinct values.
+
+    order  of the values of a column that has one of its own
+    """
     present = [t for t in texts if t is not None]
+    if order is not None:
+        rank = {t: i for i, t in enumerate(t for t in order if t in set(present))}
+        values = (*rank, *([None] if len(present) < len(texts) else []))
+        line = np.array([np.nan if v is None else rank[v] for v in values], float)
+        return Domain(values, ORDER, line, {v: i for i, v in enumerate(values)})
     ruler = next((r for r in ("number", "date") if present and all(place(t, r) is not None for t in present)), None)
     key: Any = (lambda t: place(t, ruler)) if ruler else None
-    values: tuple[str | None, ...] = (*sorted(present, key=key), *([None] if len(present) < len(texts) else []))
+    values = (*sorted(present, key=key), *([None] if len(present) < len(texts) else []))
     at = places(values, ruler) if ruler else None
     return Domain(values, ruler, at, {v: i for i, v in enumerate(values)})
 
@@ -136,7 +151,7 @@ def _numbers(text: str, domain: Domain) -> list[tuple[int, int]] | None:
         return None
     at = domain.at[~np.isnan(domain.at)]
     low, high, left, right = -np.inf, np.inf, True, True  # both ends belong
-    alone = place(text, domain.ruler)
+    alone = domain.place(text)
     if found := _INTERVAL.match(text):
         low, high, left, right = float(found[2]), float(found[3]), found[1] == "[", found[4] == "]"
     elif found := _DASH.match(text):
@@ -150,7 +165,7 @@ def _numbers(text: str, domain: Domain) -> list[tuple[int, int]] | None:
         ends = _parsed(text)
         if not isinstance(ends, RangeOf) or ends.low is None:
             return None
-        first, last = place(ends.low, domain.ruler), None if ends.high is None else place(ends.high, domain.ruler)
+        first, last = domain.place(ends.low), None if ends.high is None else domain.place(ends.high)
         if first is None or (last is None and ends.high is not None):
             return None
         stop = len(domain.values) if last is None else int(np.searchsorted(at, last, "right"))
@@ -214,12 +229,12 @@ def _told(text: str, domain: Domain) -> float:
         return np.nan
     least, most = float(present.min()), float(present.max())
     beyond = most + max(most - least, 1.0, abs(most) * 1e-9)  # where a missing value lies
-    low = place(found.low, domain.ruler)
-    high = beyond if found.high is None else place(found.high, domain.ruler)
+    low = domain.place(found.low)
+    high = beyond if found.high is None else domain.place(found.high)
     if low is None or high is None:
         return np.nan
     span = (beyond if present.size < domain.at.size else most) - least
-    return min((high - low) / span, 1.0) if span else 0.0
+    return min((high - low) / (span or 1.0), 1.0)  # a line of one value is 1 long, as for the maker
 
 
 def _labels(hierarchy: Any, domain: Domain) -> tuple[dict[str, list[int]], dict[str, float]]:

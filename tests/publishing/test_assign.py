@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import date, datetime
 
 import numpy as np
 import polars as pl
@@ -127,3 +128,45 @@ def test_the_judge_finds_a_center_that_is_no_mean(tmp_path):
     for content, says in ((out.content, set()), (moved, {"centers"})):
         found = findings(record, out.certificate, content, "parquet", out.sources)
         assert {f.check for f in found if not f.holds} == says
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ([1, 2, 5, 20, 21, 29], ["x", "y", "15", "z", "4", " 25 "], [None, None, None, None, 0, 1]),
+        ([1, 2, 5, 20, 21, 29], [2.5, 6.0, float("nan"), None, 29.0], [0, None, None, None, 1]),
+        ([1, 2, 5, 20, 21, 29], [True, False], [None, None]),
+        (["1", "2", "5", "20", "21", "29"], [4, 20, 30], [0, 1, None]),
+        ([date(2020, 1, d) for d in (1, 2, 5, 20, 21, 29)],
+         [datetime(2020, 1, 3, 5), datetime(2020, 1, 29), datetime(2020, 1, 29, 1), None], [0, 1, None, None]),
+        ([date(2020, 1, d) for d in (1, 2, 5, 20, 21, 29)], ["2020-01-03", "no", "2020-01-21 04:00:00"], [0, None, 1]),
+        (list("abcmno"), ["bb", "d", "n"], [0, None, 1]),
+    ],
+)  # fmt: skip
+def test_a_value_of_another_type_lies_where_it_means(tmp_path, old, new, expected):
+    frame = pl.DataFrame({"v": old})
+    values = [int(v) for v in old] if old[0] == "1" else old
+    made = shoal.release(shoal.intervals.cut(values, None, 3), frame, value="v")
+    made.write(tmp_path / "v.csv")
+    ends = [made.content["group_label"][0], made.content["group_label"][-1]]
+    for answer in (made, tmp_path / "v.csv"):
+        got = shoal.assign(answer, pl.DataFrame({"v": new})).groups
+        assert got == [None if e is None else ends[e] for e in expected]
+
+
+def test_labels_that_differ_by_a_blank_or_a_type(tmp_path):
+    names = ["a", " a", None, "", "q"]
+    frame = pl.DataFrame({"v": names, "n": [9, 8, 7, 6, 5]})
+    made = shoal.release(shoal.labels.cover(frame["n"], 5), frame, label="v", count="n")
+    own = dict(made.content.select("value", "group_label").rows())
+    assert shoal.assign(made, frame).groups == [own[v] for v in names]
+    made.write(tmp_path / "v.parquet")
+    assert shoal.assign(tmp_path / "v.parquet", frame).groups == [own[v] for v in names]
+    assert shoal.assign(made, pl.DataFrame({"v": ["q ", "a "]})).groups[0] == own["q"]
+    frame = pl.DataFrame({"v": [1, 2, 3, 10], "n": [5, 5, 5, 5]})
+    made = shoal.release(shoal.labels.cover(frame["n"], 10), frame, label="v", count="n")
+    made.write(tmp_path / "v.csv")
+    own = dict(made.content.select("value", "group_label").rows())
+    for answer in (made, tmp_path / "v.csv"):
+        assert shoal.assign(answer, pl.DataFrame({"v": [1.0, 10.0, None, 2.5]})).groups == [own[1], own[10], None, None]
+        assert shoal.assign(answer, pl.DataFrame({"v": ["01", "3"]})).groups == [None, own[3]]
