@@ -4,8 +4,8 @@ What a group publishes covers rows of the population, and how many depends on ho
 something stricter that it can ask quickly: the population of the group's own different tuples (k-map), or the part of
 it that falls to the group's rows (delta-presence).  Where not even the whole table meets that, one group of all rows
 covers most: that decides about k-map, not about delta-presence, where few rows may cover much.  The judge counts what
-is covered; so does the lower bound, row by row: whatever group a row lies in publishes a coarser form of its tuple, which
-covers enough people.
+is covered; so does the lower bound, row by row: whatever group a row lies in publishes a coarser form of its tuple,
+which covers enough people.
 """
 
 from __future__ import annotations
