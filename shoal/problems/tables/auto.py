@@ -11,6 +11,7 @@ import numpy as np
 from shoal.errors import PolicyError
 from shoal.model.partition import Partition
 from shoal.model.task import Effort, Grouping, Task
+from shoal.problems.tables.exact.small import SEARCHED, decidable, decide
 from shoal.problems.tables.papers.three_phase import residues
 from shoal.problems.tables.search.bounds import Bounds, lower_bounds
 from shoal.problems.tables.search.cascade import best, rank, scarcity, start
@@ -35,7 +36,8 @@ TRIAL = 0.06  # share of the seconds left that each of two starts is searched be
 def auto(task: Task) -> Grouping:
     """Three-phase, cascade, price-guided cascade and search, as far as the effort reaches; the best by the task's loss.
 
-    A table small enough is solved exactly instead, unless the effort is "fast".
+    A table small enough is solved exactly instead, unless the effort is "fast"; one of some hundred cells is decided by
+    an integer program where that ends in time (``exact.small``).
 
     ``attempts`` has one line {"method", "cost", "seconds"} per method, costs by the task's loss.
     """
@@ -116,6 +118,9 @@ def auto(task: Task) -> Grouping:
                     labels, report = search(small, rows, labels, deadline=stop, near=near)
                 tried.append((rank(task, whole(labels)), labels))
             group = min(tried, key=lambda pair: pair[0])[1]
+    decided = decidable(task)
+    if decided and deadline is not None:  # what is left of the seconds goes to the proof
+        deadline = time.monotonic() + SEARCHED * max(deadline - time.monotonic(), 0.0)
     if task.effort.name != "fast":
         began = time.monotonic()
         finish = alternate if common.size else search
@@ -126,7 +131,17 @@ def auto(task: Task) -> Grouping:
     chosen = best(task, rows, *found)
     if rank(task, chosen) == rank(task, three) and rank(task, three) < min(rank(task, p) for p in found):
         method = "three_phase"
-    made = certify(task, chosen, method, bounds, report)
+    told_of = None
+    if decided:
+        began = time.monotonic()
+        proof = decide(task, chosen)
+        if proof.partition is not chosen and (proof.stopped is None or long):
+            # Where the clock ended it, a partition of a named effort stays what the seed says.
+            chosen, method = proof.partition, "optimal"
+            told("optimal", chosen, began)
+        bounds.values["integer program"] = proof.bound
+        told_of = {"stopped": proof.stopped, "seconds": round(time.monotonic() - began, 3)}
+    made = certify(task, chosen, method, bounds, report, told_of)
     return replace(made, attempts=tuple(attempts))
 
 

@@ -36,6 +36,7 @@ ARGUMENTS = {
     "linear program": "row prices that no eligible group of any lattice class exceeds, from the linear program's dual",
     "combined": "suppressed tuples, plus for every p >= 1 the rows that need more than p stars",
     "tolls": "rows at their cheapest classes, where common values pay to enter a class and scarce ones are paid",
+    "integer program": "no assignment of rows to closed patterns, each eligible as a whole, costs less",
     "neighbours": "per row what it loses together with its nearest rows, as many as the least group needs",
 }
 

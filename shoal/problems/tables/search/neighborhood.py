@@ -25,6 +25,7 @@ from shoal.problems.tables.search.row_groups import Rows
 BLOCK = 4000  # rows searched together
 MOST = 90  # rows taken apart at once
 STEPS = {"fast": 0.0, "balanced": 0.3, "thorough": 12.0}  # neighbourhoods tried per row
+FEW = 1500  # and at least, with ten per row, of a small table
 SLICE = 150  # neighbourhoods between two looks at the clock
 ROUND = 1500  # neighbourhoods per block before the table is dealt anew
 CAP = {"fast": 0, "balanced": 40_000, "thorough": 4_000_000}
@@ -46,7 +47,9 @@ def improve(task: Task) -> Grouping:
 
 def steps_of(task: Task) -> int:
     """Neighbourhoods that the effort allows; 0 for one in seconds."""
-    return min(int(STEPS.get(task.effort.name, 0) * task.histogram.rows), CAP.get(task.effort.name, 0))
+    rows, name = task.histogram.rows, task.effort.name
+    few = min(10 * rows, FEW) if name == "balanced" else 0  # a small table can afford more for each row
+    return min(max(int(STEPS.get(name, 0) * rows), few), CAP.get(name, 0))
 
 
 def looks(rows: Rows, deadline: float | None, steps: int) -> float:
