@@ -81,6 +81,9 @@ def test_no_prices_prove_more_than_the_optimum_and_none_drop_a_place_that_an_opt
             value, spare = counted(model, price)
             assert value <= best + 1e-9
             sharp += value > 0.3 * best > 0
+            line = model.owner >= 0
+            swung = np.where(line, best_price - 5.0 * (random.random(line.size) < 0.3), best_price + 5.0)
+            assert counted(model, swung)[0] <= best + 1e-9
             pattern, place = paid(places, kinds.count, task.requirement.smallest, spare)
             assert (value + pattern[places.pattern[used]] <= best + 1e-9).all()
             assert (value + place[used] <= best + 1e-9).all()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,7 +12,9 @@ import numpy as np
 from shoal.errors import PolicyError
 from shoal.model.partition import Partition
 from shoal.model.task import Effort, Grouping, Task
-from shoal.problems.tables.exact.small import SEARCHED, decidable, decide
+from shoal.problems.tables.costs import WIDEST
+from shoal.problems.tables.exact.small import CELLS, SEARCHED, decidable, decide
+from shoal.problems.tables.others.pattern_cover import pattern_cover
 from shoal.problems.tables.papers.three_phase import residues
 from shoal.problems.tables.search.bounds import Bounds, lower_bounds
 from shoal.problems.tables.search.cascade import best, rank, scarcity, start
@@ -30,6 +33,10 @@ SMALL, SMALL_PAIRS = (
 )  # distinct tuples up to which an exact method is tried, for any model and for k = 2 alone
 PROOF = 10.0  # seconds it may take, many times what tables of this size need
 CLEARLY = 1.02
+TWICE = 5_000  # rows up to which "balanced" searches from the cascade as well as from a better start
+LARGE = 8  # from this k on a cover by published rows may be the better start
+COVER = {"fast": 1e6, "balanced": 2e7, "thorough": 1e8}  # nodes times cells times columns it may look at
+COVER_PACE = 4e6  # and in a second, at least
 TRIAL = 0.06  # share of the seconds left that each of two starts is searched before the better one is kept
 
 
@@ -58,7 +65,7 @@ def auto(task: Task) -> Grouping:
     three = residues(task)[0]
     first = told("three_phase", three, began)
     began = time.monotonic()
-    group = start(small, rows)
+    first_group = group = start(small, rows)
     plain = whole(group)
     order = told("cascade", plain, began)
     method, found = "cascade", [plain]
@@ -88,6 +95,12 @@ def auto(task: Task) -> Grouping:
             found.append(whole(filled))
             if told("class program", found[-1], began) < order:
                 group, order, method = filled, rank(task, found[-1]), "class program"
+    if covers(small, left):
+        began = time.monotonic()
+        led = labels_of(rows, pattern_cover(small).partition)
+        found.append(whole(led))
+        if told("pattern_cover", found[-1], began) < order:
+            group, order, method = led, rank(task, found[-1]), "pattern_cover"
     common = scarcity(small)
     if task.effort.name != "fast" and common.size:
         began = time.monotonic()
@@ -121,7 +134,14 @@ def auto(task: Task) -> Grouping:
     decided = decidable(task)
     if decided and deadline is not None:  # what is left of the seconds goes to the proof
         deadline = time.monotonic() + SEARCHED * max(deadline - time.monotonic(), 0.0)
-    if task.effort.name != "fast":
+    twice = task.effort.name == "balanced" and small.histogram.rows <= TWICE
+    if twice:  # what "improve" does, so that it is never the better choice
+        began = time.monotonic()
+        again, report = search(small, rows, first_group)
+        found.append(whole(again))
+        if told("improve", found[-1], began) < order:
+            order, method = rank(task, found[-1]), "improve"
+    if task.effort.name != "fast" and not (twice and group is first_group and not common.size):
         began = time.monotonic()
         finish = alternate if common.size else search
         group, report = finish(replace(small, seed=task.seed + 1), rows, group, deadline=deadline, near=near)
@@ -143,6 +163,17 @@ def auto(task: Task) -> Grouping:
         told_of = {"stopped": proof.stopped, "seconds": round(time.monotonic() - began, 3)}
     made = certify(task, chosen, method, bounds, report, told_of)
     return replace(made, attempts=tuple(attempts))
+
+
+def covers(task: Task, left: float | None) -> bool:
+    """Whether a cover by published rows is worth a start: large k alone, and a lattice soon looked through."""
+    columns, need, cells = task.recoding.columns, task.requirement, task.histogram.cells
+    if need.sensitive_columns or need.rules or need.k < LARGE or cells <= CELLS:
+        return False
+    if any(c.kind != "levels" or c.ceiling < c.levels - 1 or c.size > WIDEST for c in columns):
+        return False
+    work = COVER_PACE * 0.2 * left if left is not None else COVER[task.effort.name]
+    return math.prod(c.levels for c in columns) * cells * len(columns) <= work
 
 
 @dataclass(frozen=True, eq=False)
