@@ -40,7 +40,7 @@ def test_groups_of_large_k_are_searched():
     assert told.steps >= 90
     assert_eligible(task, rows.partition(found))
     assert rank(task, rows.partition(found)) < rank(task, rows.partition(group_of))
-    with mock.patch.object(neighborhood, "most_of", lambda need: neighborhood.MOST):  # groups above it are left alone
+    with mock.patch.object(neighborhood, "most_of", return_value=neighborhood.MOST):  # groups above it are left alone
         idle, _ = neighborhood.search(task, rows, group_of, steps=90)
     assert rank(task, rows.partition(idle)) == rank(task, rows.partition(group_of))
 

@@ -97,10 +97,10 @@ def auto(task: Task) -> Grouping:
                 group, order, method = filled, rank(task, found[-1]), "class program"
     if covers(small, left):
         began = time.monotonic()
-        led = labels_of(rows, pattern_cover(small).partition)
-        found.append(whole(led))
+        covered = labels_of(rows, pattern_cover(small).partition)
+        found.append(whole(covered))
         if told("pattern_cover", found[-1], began) < order:
-            group, order, method = led, rank(task, found[-1]), "pattern_cover"
+            group, order, method = covered, rank(task, found[-1]), "pattern_cover"
     common = scarcity(small)
     if task.effort.name != "fast" and common.size:
         began = time.monotonic()

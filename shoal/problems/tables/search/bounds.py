@@ -25,6 +25,8 @@ LOOKS = {"fast": 3e7, "balanced": 3e8, "thorough": 4e9}  # cells that one sweep 
 PACE = 1e8  # cells a core looks at in a second, at most
 HOPELESS = 1e13  # cells times nodes beyond which no sweep is begun
 PAIRS = {"fast": 4e9, "balanced": 8e9, "thorough": 4e10}  # pairs of cells times columns for the bound by neighbours
+BOXED, NEAREST, BOXES = 400, 48, 300  # cells from which boxes are tried; cells near to each; nodes of its search
+BOX_PACE = 1.5e8  # pairs of cells times columns in a second and core, at least
 ROUNDS = {"fast": 0, "balanced": 3, "thorough": 8}  # raises of the prices
 SMALL = {"fast": 10_000, "balanced": 60_000, "thorough": 60_000}  # pairs of cell and node for the linear program
 SOLVE = {"fast": 3.0, "balanced": 20.0, "thorough": 120.0}  # seconds it may take, many times what such tables need
@@ -37,6 +39,7 @@ ARGUMENTS = {
     "combined": "suppressed tuples, plus for every p >= 1 the rows that need more than p stars",
     "tolls": "rows at their cheapest classes, where common values pay to enter a class and scarce ones are paid",
     "integer program": "no assignment of rows to closed patterns, each eligible as a whole, costs less",
+    "boxes": "per row the cheapest box of sets, ranges and nodes that holds it and as many rows as a group needs",
     "neighbours": "per row what it loses together with its nearest rows, as many as the least group needs",
 }
 
@@ -112,9 +115,13 @@ def lower_bounds(task: Task, rows: Rows, *, until: float | None = None) -> Bound
                     out.prices = raised
                     out.values["dual ascent"] = total(task, raised)
     if out.prices is None and task.histogram.cells**2 * len(task.recoding.columns) <= PAIRS[effort]:
-        found = neighbours(task, rows, until)
+        boxed = effort != "fast" and task.histogram.cells > BOXED
+        if boxed and until is not None:
+            pairs = task.histogram.cells**2 * len(task.recoding.columns) / (os.cpu_count() or 1)
+            boxed = time.monotonic() + pairs / BOX_PACE < until
+        found = neighbours(task, rows, until, boxed)
         if found is not None:
-            out.values["neighbours"] = total(task, found)
+            out.values["boxes" if boxed else "neighbours"] = total(task, found)
     out.tolls = price(task, until=until)
     if out.tolls is not None:
         out.values["tolls"] = out.tolls.value(task)
@@ -292,8 +299,12 @@ class Sweeper:
         return found.x[:m] if found.finished and found.x is not None else None
 
 
-def neighbours(task: Task, rows: Rows, until: float | None) -> np.ndarray | None:
-    """Per cell, what a row of it loses at least together with its nearest rows, float64[m]; None when time ran out."""
+def neighbours(task: Task, rows: Rows, until: float | None, boxed: bool = False) -> np.ndarray | None:
+    """Per cell, what a row of it loses at least together with its nearest rows, float64[m]; None when time ran out.
+
+    boxed  the cheapest box that holds enough of them, instead of the pair with the last of them
+    """
+    from shoal.kernels.tables.boxes import boxes
     from shoal.kernels.tables.lattice import nearest
     from shoal.problems.tables.search.row_groups import ancestors, tree
 
@@ -333,6 +344,9 @@ def neighbours(task: Task, rows: Rows, until: float | None) -> np.ndarray | None
             value = np.unique(h.sensitive[:, j], return_inverse=True)[1].reshape(-1).astype(np.int64)
     order = np.lexsort(np.stack(code[::-1])) if code else np.arange(h.cells)
     table = np.stack(code, axis=1).astype(np.int32)[order]
+    losses, place_of, shape, widths = np.concatenate(parts), np.array(at), np.array(kind), np.array(width)
+    sets = np.array([c.kind == "set" for c in task.recoding.columns])
+    count, values_of = h.count[order], value[order]
     out = np.zeros(h.cells)
     workers = os.cpu_count() or 1
     step, stop = max(1, h.cells // (workers * 40)), flag()
@@ -340,8 +354,12 @@ def neighbours(task: Task, rows: Rows, until: float | None) -> np.ndarray | None
     def one(first: int) -> bool:
         if stop.is_set() or (until is not None and time.monotonic() > until):
             return False
-        nearest(np.concatenate(parts), np.array(at), np.array(kind), np.array(width), table, first,
-                min(first + step, h.cells), h.count[order], value[order], kinds, need.smallest, out)  # fmt: skip
+        last = min(first + step, h.cells)
+        if boxed:
+            boxes(losses, place_of, shape, sets, widths, table, first, last, count, values_of, kinds, need.smallest,
+                  max(NEAREST, 2 * need.smallest), BOXES, out)  # fmt: skip
+        else:
+            nearest(losses, place_of, shape, widths, table, first, last, count, values_of, kinds, need.smallest, out)
         return True
 
     with ThreadPoolExecutor(workers) as pool:
