@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import combinations, product
-from unittest import mock
 
 import numpy as np
 import pytest
@@ -189,11 +188,9 @@ def cheapest_boxes(task: Task) -> np.ndarray:
 @given(task=tasks(most=8, sensitive=(1, 2)), near=strategies.integers(1, 8), nodes=strategies.integers(1, 40))
 def test_every_row_has_its_cheapest_box_and_a_cut_search_never_more(task, near, nodes):
     expected = cheapest_boxes(task)
-    with mock.patch.multiple(module, NEAREST=8, BOXES=10_000):
-        found = neighbours(task, Rows.of(task), None, True)
+    found = neighbours(task, Rows.of(task), None, (8, 10_000))
     np.testing.assert_allclose(found, expected, atol=1e-9)
-    with mock.patch.multiple(module, NEAREST=near, BOXES=nodes):
-        cut = neighbours(task, Rows.of(task), None, True)
+    cut = neighbours(task, Rows.of(task), None, (near, nodes))
     assert (cut <= expected + 1e-9).all()
     assert (cut >= 0).all()
     plain = neighbours(task, Rows.of(task), None)
@@ -214,3 +211,6 @@ def test_boxes_of_sets_and_ranges_prove_more_than_pairs():
     near = module.total(task, neighbours(task, Rows.of(task), None))
     assert found.best[0] == "boxes"
     assert found.best[1] > 1.15 * near
+    assert module.box_search(task, "fast", None) is None
+    assert module.box_search(task, "thorough", None) == module.BOXES[0]
+    assert module.box_search(task, "thorough", 0.0) is None

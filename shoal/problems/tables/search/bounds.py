@@ -25,8 +25,9 @@ LOOKS = {"fast": 3e7, "balanced": 3e8, "thorough": 4e9}  # cells that one sweep 
 PACE = 1e8  # cells a core looks at in a second, at most
 HOPELESS = 1e13  # cells times nodes beyond which no sweep is begun
 PAIRS = {"fast": 4e9, "balanced": 8e9, "thorough": 4e10}  # pairs of cells times columns for the bound by neighbours
-BOXED, NEAREST, BOXES = 400, 48, 300  # cells from which boxes are tried; cells near to each; nodes of its search
-BOX_PACE = 1.5e8  # pairs of cells times columns in a second and core, at least
+BOXED = 400  # cells above which boxes are tried
+BOXES = ((48, 300), (24, 60))  # cells near to each, nodes of its search: thorough, others
+BOX_PACE = 1e8  # cells times columns that it looks at in a second and core, at least
 ROUNDS = {"fast": 0, "balanced": 3, "thorough": 8}  # raises of the prices
 SMALL = {"fast": 10_000, "balanced": 60_000, "thorough": 60_000}  # pairs of cell and node for the linear program
 SOLVE = {"fast": 3.0, "balanced": 20.0, "thorough": 120.0}  # seconds it may take, many times what such tables need
@@ -115,13 +116,10 @@ def lower_bounds(task: Task, rows: Rows, *, until: float | None = None) -> Bound
                     out.prices = raised
                     out.values["dual ascent"] = total(task, raised)
     if out.prices is None and task.histogram.cells**2 * len(task.recoding.columns) <= PAIRS[effort]:
-        boxed = effort != "fast" and task.histogram.cells > BOXED
-        if boxed and until is not None:
-            pairs = task.histogram.cells**2 * len(task.recoding.columns) / (os.cpu_count() or 1)
-            boxed = time.monotonic() + pairs / BOX_PACE < until
+        boxed = box_search(task, effort, until)
         found = neighbours(task, rows, until, boxed)
         if found is not None:
-            out.values["boxes" if boxed else "neighbours"] = total(task, found)
+            out.values["boxes" if boxed is not None else "neighbours"] = total(task, found)
     out.tolls = price(task, until=until)
     if out.tolls is not None:
         out.values["tolls"] = out.tolls.value(task)
@@ -299,10 +297,23 @@ class Sweeper:
         return found.x[:m] if found.finished and found.x is not None else None
 
 
-def neighbours(task: Task, rows: Rows, until: float | None, boxed: bool = False) -> np.ndarray | None:
+def box_search(task: Task, effort: str, until: float | None) -> tuple[int, int] | None:
+    """Near cells and nodes for each cell's cheapest box that the effort allows; None for pairs alone."""
+    cells, d = task.histogram.cells, len(task.recoding.columns)
+    if effort == "fast" or cells <= BOXED:
+        return None
+    for near, nodes in BOXES if effort == "thorough" else BOXES[1:]:
+        work = cells * d * (cells + nodes * near)
+        if until is None or time.monotonic() + work / (BOX_PACE * (os.cpu_count() or 1)) < until:
+            return near, nodes
+    return None
+
+
+def neighbours(task: Task, rows: Rows, until: float | None, boxed: tuple[int, int] | None = None) -> np.ndarray | None:
     """Per cell, what a row of it loses at least together with its nearest rows, float64[m]; None when time ran out.
 
-    boxed  the cheapest box that holds enough of them, instead of the pair with the last of them
+    boxed  near cells and nodes of the search for the cheapest box that holds enough of them, instead of the pair with
+           the last of them
     """
     from shoal.kernels.tables.boxes import boxes
     from shoal.kernels.tables.lattice import nearest
@@ -355,9 +366,9 @@ def neighbours(task: Task, rows: Rows, until: float | None, boxed: bool = False)
         if stop.is_set() or (until is not None and time.monotonic() > until):
             return False
         last = min(first + step, h.cells)
-        if boxed:
+        if boxed is not None:
             boxes(losses, place_of, shape, sets, widths, table, first, last, count, values_of, kinds, need.smallest,
-                  max(NEAREST, 2 * need.smallest), BOXES, out)  # fmt: skip
+                  max(boxed[0], 2 * need.smallest), boxed[1], out)  # fmt: skip
         else:
             nearest(losses, place_of, shape, widths, table, first, last, count, values_of, kinds, need.smallest, out)
         return True
