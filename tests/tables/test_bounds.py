@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given, settings, strategies
 
 from shoal.model.histogram import Histogram
-from shoal.model.privacy import Requirement
+from shoal.model.privacy import KAnonymity, Requirement
 from shoal.model.recoding import ColumnRecoding, Recoding
 from shoal.model.task import Effort, Task
+from shoal.problems.tables import group
 from shoal.problems.tables.search import bounds as module
 from shoal.problems.tables.search.bounds import Sweeper, lower_bounds, neighbours
 from shoal.problems.tables.search.lattice import Lattice
@@ -19,7 +20,7 @@ from shoal.problems.tables.search.row_groups import Rows
 from tests.oracles.exact import group_loss
 from tests.oracles.tables import eligible
 from tests.oracles.tables_loss import least_loss
-from tests.tables.drawn import TREE, census_like, tasks, total
+from tests.tables.drawn import TREE, census_like, halved, tasks, total
 
 
 @settings(deadline=None, max_examples=200)
@@ -214,3 +215,12 @@ def test_boxes_of_sets_and_ranges_prove_more_than_pairs():
     assert module.box_search(task, "fast", None) is None
     assert module.box_search(task, "thorough", None) == module.BOXES[0]
     assert module.box_search(task, "thorough", 0.0) is None
+
+
+@pytest.mark.parametrize("effort", ["fast", 1.0])
+def test_quick_answers_say_something_of_their_distance(effort):
+    table = census_like(1500, 7, columns=4)
+    recoding = Recoding(tuple(halved(s) for s in table.quasi_sizes), "ncp")
+    quick = group(table, KAnonymity(5), recoding=recoding, effort=effort, seed=1).certificate
+    assert quick.ratio <= 1.5
+    assert quick.lower_bound > 1.15 * quick.details["bounds"]["cheapest node"]

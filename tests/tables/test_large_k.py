@@ -4,27 +4,18 @@ from __future__ import annotations
 
 from unittest import mock
 
-import numpy as np
 import pytest
 
 from shoal.errors import PolicyError
 from shoal.model.privacy import Requirement
-from shoal.model.recoding import ColumnRecoding, Recoding
+from shoal.model.recoding import Recoding
 from shoal.model.task import Effort, Task
 from shoal.problems.catalogue import CATALOGUE
 from shoal.problems.tables import auto, group
 from shoal.problems.tables.search import neighborhood
 from shoal.problems.tables.search.cascade import rank, start
 from shoal.problems.tables.search.row_groups import Rows
-from tests.tables.drawn import assert_eligible, census_like
-
-
-def halved(size: int) -> ColumnRecoding:
-    """Neighbours joined two by two."""
-    levels = [np.arange(size)]
-    while levels[-1].max() > 0:
-        levels.append(levels[-1] // 2)
-    return ColumnRecoding.tree(np.stack(levels))
+from tests.tables.drawn import assert_eligible, census_like, halved
 
 
 def large(k: int, rows: int = 700) -> Task:

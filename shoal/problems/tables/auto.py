@@ -76,7 +76,7 @@ def auto(task: Task) -> Grouping:
         return replace(made, attempts=tuple(attempts))
     deadline = None if task.effort.seconds is None else task.started + task.effort.seconds
     left = None if deadline is None else max(deadline - time.monotonic(), 0.0)
-    share = None if left is None else time.monotonic() + (0.3 if left > 3 else 0.2) * left
+    share = None if left is None else time.monotonic() + (0.3 if left > 3 else 0.6) * left
     bounds = lower_bounds(task, rows if thin is None else Rows.of(task), until=share)
     cheapest, prices, tolls = bounds.cheapest, bounds.prices, bounds.tolls
     if thin is not None:

@@ -21,14 +21,15 @@ from shoal.problems.tables.search.class_program import Tolls, price, sees_closen
 from shoal.problems.tables.search.lattice import Lattice
 from shoal.problems.tables.search.row_groups import Rows
 
-LOOKS = {"fast": 3e7, "balanced": 3e8, "thorough": 4e9}  # cells that one sweep over the lattice may look at
+QUICK = 3.0  # seconds that "fast" has for its bounds, at most
+LOOKS = {"fast": 3e8, "balanced": 3e8, "thorough": 4e9}  # cells that one sweep over the lattice may look at
 PACE = 1e8  # cells a core looks at in a second, at most
 HOPELESS = 1e13  # cells times nodes beyond which no sweep is begun
 PAIRS = {"fast": 4e9, "balanced": 8e9, "thorough": 4e10}  # pairs of cells times columns for the bound by neighbours
 BOXED = 400  # cells above which boxes are tried
 BOXES = ((48, 300), (24, 60))  # cells near to each, nodes of its search: thorough, others
 BOX_PACE = 1e8  # cells times columns that it looks at in a second and core, at least
-ROUNDS = {"fast": 0, "balanced": 3, "thorough": 8}  # raises of the prices
+ROUNDS = {"fast": 3, "balanced": 3, "thorough": 8}  # raises of the prices
 SMALL = {"fast": 10_000, "balanced": 60_000, "thorough": 60_000}  # pairs of cell and node for the linear program
 SOLVE = {"fast": 3.0, "balanced": 20.0, "thorough": 120.0}  # seconds it may take, many times what such tables need
 ARGUMENTS = {
@@ -75,7 +76,7 @@ def lower_bounds(task: Task, rows: Rows, *, until: float | None = None) -> Bound
     if not task.histogram.cells or not task.recoding.columns:
         return out
     if task.effort.name == "fast":
-        until = began + 0.4
+        until = began + QUICK
     effort = "thorough" if task.effort.name == "seconds" else task.effort.name
     lattice = Lattice.of(task.recoding)
     stars = task.recoding.unit == "stars"
