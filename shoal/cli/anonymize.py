@@ -9,13 +9,15 @@ from typing import Any
 import typer
 
 from shoal.cli.app import app
-from shoal.cli.common import answer, listed, pairs, progress, refuse_unmet
+from shoal.cli.common import answer, listed, pairs, progress, refuse_unmet, step_of
 from shoal.cli.models import with_models
 
 _QUASI = typer.Option(None, "--quasi", help="Quasi-identifiers: columns others may know, separated by commas.")
 _SENSITIVE = typer.Option(None, "--sensitive", help="Sensitive columns, separated by commas.")
 _PERSON = typer.Option(None, "--person", help="Column that names who a row is about: k counts persons; it is left out.")
 _HOUSEHOLD = typer.Option(None, "--household", help="The same for households.")
+_POPULATION = typer.Option(None, "--population", help="Table the rows were drawn from, for --k-map and --presence.")
+_WEIGHTS = typer.Option(None, "--population-weights", help="Column: how many people a row of a sample stands for.")
 _JSON = typer.Option(False, "--json", help="Print one JSON object and nothing else.")
 _SEPARATOR = typer.Option(None, "--separator", help="Field separator of a CSV; found out when not given.")
 _ENCODING = typer.Option(None, "--encoding", help="utf-8 (default) or latin-1.")
@@ -33,10 +35,14 @@ def anonymize(
     identifiers: str | None = typer.Option(None, "--identifiers", help="Columns to leave out."),
     person: str | None = _PERSON,
     household: str | None = _HOUSEHOLD,
+    population: Path | None = _POPULATION,
+    population_weights: str | None = _WEIGHTS,
     insensitive: str | None = typer.Option(
         None, "--insensitive", help="Columns to carry along as they are, though they single people out."
     ),
-    preset: str | None = typer.Option(None, "--preset", help="A rule book: k3, k5, k11, k20, cms-11 or ema-0.09."),
+    preset: str | None = typer.Option(
+        None, "--preset", help="A rule book: k3, k5, k11, k20, cms-11, ema-0.09, hipaa-safe-harbor."
+    ),
     publish: str | None = typer.Option(None, "--publish", help="stars (default), hierarchy, ranges or centers."),
     coordinates: str | None = typer.Option(None, "--coordinates", help="x,y: two columns published as tiles."),
     hierarchy: list[str] = typer.Option(
@@ -44,6 +50,9 @@ def anonymize(
     ),
     weight: list[str] = typer.Option([], "--weight", help="column=factor of its loss; may be repeated."),
     max_level: list[str] = typer.Option([], "--max-level", help="column=highest level; may be repeated."),
+    range_step: list[str] = typer.Option(
+        [], "--range-step", help="column=step (dates: days, month or year) at which ranges end; may be repeated."
+    ),
     global_recoding: bool = typer.Option(False, "--global-recoding", help="One level per column for all rows."),
     max_average_risk: float | None = typer.Option(
         None, "--max-average-risk", help="Highest mean over the rows of 1 / (size of its class)."
@@ -84,6 +93,8 @@ def anonymize(
         "insensitive": listed(insensitive),
         "person": person,
         "household": household,
+        "population": population,
+        "population_weights": population_weights,
         **models,
         "preset": preset,
         "publish": publish,
@@ -91,6 +102,7 @@ def anonymize(
         "hierarchies": pairs(hierarchy, "--hierarchy") or None,
         "weights": pairs(weight, "--weight", float) or None,
         "max_level": pairs(max_level, "--max-level", int) or None,
+        "range_step": pairs(range_step, "--range-step", step_of) or None,
         "global_recoding": global_recoding or None,
         "max_suppressed": max_suppressed,
         "max_average_risk": max_average_risk,
@@ -129,10 +141,8 @@ def anonymize(
     facts = {**release.as_dict(), "output": str(target), "certificate_file": str(beside)}
     if report is not None:
         facts["report"] = str(report)
-    warning = release.carried.warning
-    answer(
-        facts | ({"warnings": [warning]} if warning else {}), [*release_lines(facts), *filter(None, [warning])], as_json
-    )
+    warnings = [w for w in (release.carried.warning, *release.notes) if w]
+    answer(facts | ({"warnings": warnings} if warnings else {}), [*release_lines(facts), *warnings], as_json)
 
 
 def _release_name(name: str) -> str:
@@ -150,11 +160,13 @@ def release_lines(facts: dict[str, Any]) -> list[str]:
         f"{facts['rows']:,} rows in {facts['groups']:,} groups, the smallest of {facts['smallest_group']:,}.",
         "reached: " + ", ".join(f"{name} = {_short(value)}" for name, value in facts["privacy"].items()),
         *(f"at least {fewest:,} different {name} in every group" for name, fewest in facts["persons"].items()),
+        *_people(facts["population"]),
         *_rule_book(facts["rule_book"]),
         f"loss: {sum(facts['stars'].values()):,} stars, {facts['loss']['suppressed_tuples']:,} rows changed, "
         f"NCP {facts['loss']['ncp']:.4f}",
         f"method {facts['method']}: {guarantee(certificate)}",
         *_full_domain(certificate["details"]),
+        *_exposed(facts["exposed"]),
         f"took {sum(facts['seconds'].values()):.2f} s",
         f"release      {facts['output']}",
         f"certificate  {facts['certificate_file']}",
@@ -162,6 +174,12 @@ def release_lines(facts: dict[str, Any]) -> list[str]:
     if "report" in facts:
         lines.append(f"report       {facts['report']}")
     return lines
+
+
+def _people(found: dict[str, Any] | None) -> list[str]:
+    if found is None:
+        return []
+    return [f"every group fits at least {found['k_map']:,} of {found['rows']:,} people of the population"]
 
 
 def _rule_book(found: dict[str, Any] | None) -> list[str]:
@@ -183,19 +201,29 @@ def _full_domain(details: dict[str, Any]) -> list[str]:
     return lines
 
 
+def _exposed(found: dict[str, Any]) -> list[str]:
+    if not found["groups"]:
+        return []
+    return [
+        f"{100 * found['groups']:.1f} % of the groups show a value that only one of their rows holds (see --range-step)"
+    ]
+
+
 def _short(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def guarantee(certificate: dict[str, Any]) -> str:
     """A certificate in one sentence."""
+    from shoal.model.cards import times
+
     unit, cost, bound = certificate["unit"], certificate["cost"], certificate["lower_bound"]
     shown = f"{_short(cost)} {unit}"
     if certificate["optimal"]:
         return f"{shown}, proved optimal: no valid release has less"
     if certificate["ratio"] is None:
         return f"{shown}; no lower bound above 0 is known for this table"
-    within = f"this is within {certificate['ratio']:.3f} times the least"
+    within = f"this is {'within ' if certificate['ratio'] > 1 + 1e-9 else ''}{times(certificate['ratio'])}"
     return f"{shown}; every valid release has at least {_short(bound)}, so {within}"
 
 
@@ -207,6 +235,11 @@ def audit(
     sensitive: str | None = _SENSITIVE,
     person: str | None = _PERSON,
     household: str | None = _HOUSEHOLD,
+    population: Path | None = _POPULATION,
+    population_weights: str | None = _WEIGHTS,
+    population_size: int | None = typer.Option(None, "--population-size", help="How many people there are at all."),
+    hierarchy: list[str] = typer.Option([], "--hierarchy", help="column=file.csv by which it was recoded; repeatable."),
+    missing: str = typer.Option("category", "--missing", help="wildcard: show that reading of blanks too."),
     threshold: float = typer.Option(0.2, "--threshold", help="A record is at risk above this."),
     engine: str | None = _ENGINE,
     separator: str | None = _SEPARATOR,
@@ -227,6 +260,11 @@ def audit(
         encoding=encoding,
         person=person,
         household=household,
+        population=population,
+        population_weights=population_weights,
+        population_size=population_size,
+        missing=missing,
+        hierarchies=pairs(hierarchy, "--hierarchy") or None,
         **models,
     )
     answer(found.as_dict(), audit_lines(found.as_dict()), as_json)
@@ -244,10 +282,17 @@ def audit_lines(found: dict[str, Any]) -> list[str]:
         *(f"different {name:<10} {fewest:,} in the class with fewest" for name, fewest in found["persons"].items()),
         f"uniques              {found['uniques']:,}",
         f"prosecutor risk      highest {risk['prosecutor_max']:.3f}, mean {risk['prosecutor_mean']:.3f}",
-        f"journalist risk      highest {risk['journalist_max']:.3f} (no population table: the prosecutor's)",
+        _journalist(risk),
         f"marketer risk        {risk['marketer']:.3f}",
         f"records at risk      {100 * risk['records_at_risk']:.1f} % above {risk['threshold']}",
     ]
+    lines += _population(found["population"])
+    if found["wildcards"] is not None:
+        other = found["wildcards"]
+        lines.append(
+            f"as wildcards         k {other['k']:,}, uniques {other['uniques']:,}, prosecutor risk highest "
+            f"{other['prosecutor_max']:.3f}, mean {other['prosecutor_mean']:.3f}"
+        )
     for name, levels in found["sensitive"].items():
         shown = ", ".join(f"{key} {_short(value)}" for key, value in levels.items() if value is not None)
         lines.append(f"{name:<20} {shown}")
@@ -259,6 +304,34 @@ def audit_lines(found: dict[str, Any]) -> list[str]:
         verdict = "holds" if check["passes"] else "DOES NOT HOLD"
         lines.append(f"{check['model']}{where} {dict(check['asked'])}: {verdict}, level {_short(check['level'])}")
     return lines
+
+
+def _journalist(risk: dict[str, Any]) -> str:
+    if "journalist_mean" not in risk:
+        return f"journalist risk      highest {risk['journalist_max']:.3f} (no population table: the prosecutor's)"
+    out = (
+        f"journalist risk      highest {risk['journalist_max']:.3g}, mean {risk['journalist_mean']:.3g}, "
+        f"{100 * risk['journalist_at_risk']:.1f} % above {risk['threshold']}"
+    )
+    if "individual_max" in risk:
+        out += f"; individual risk by weights at most {risk['individual_max']:.3g}, mean {risk['individual_mean']:.3g}"
+    return out
+
+
+def _population(found: dict[str, Any] | None) -> list[str]:
+    if found is None:
+        return []
+    told = found["uniques"]
+    shown = ", ".join(f"{n} {told[n]:,.0f}" for n in ("zayatz", "snb", "pitman") if told[n] is not None)
+    alone = f"population uniques   about {told['dankar']:,.0f} of {found['rows']:,} people ({told['rule']}; {shown})"
+    if "k_map" not in found:
+        return [alone]
+    least, most = found["presence"]
+    return [
+        alone,
+        f"population           {found['rows']:,} people ({found['from']}), at least {found['k_map']:,} fit a class; "
+        f"rows per person {least:.3g} to {most:.3g}",
+    ]
 
 
 def _more(found: dict[str, Any]) -> str:
@@ -276,6 +349,7 @@ def verify(
     separator: str | None = typer.Option(None, "--separator", help="Field separator of an original CSV."),
     encoding: str | None = typer.Option(None, "--encoding", help="utf-8 or latin-1, of an original CSV."),
     hierarchy: list[str] = typer.Option([], "--hierarchy", help="column=file.csv, where it is elsewhere; repeatable."),
+    population: Path | None = typer.Option(None, "--population", help="The population it was measured by."),
     signer: Path | None = typer.Option(None, "--signer", help="Public key whose owner must have signed."),
     as_json: bool = _JSON,
 ) -> None:
@@ -290,6 +364,7 @@ def verify(
             separator=separator,
             encoding=encoding,
             hierarchies=pairs(hierarchy, "--hierarchy"),
+            population=population,
             signer=signer,
             progress=told,
         )

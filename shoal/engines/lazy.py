@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
@@ -142,9 +142,9 @@ class LazyTable:
             by = [f"{self.own}place", *floats]
             number = nw.col(by[0]).cum_count().over(*keys, order_by=by).cast(nw.Int64).alias(ordinal)
             frame = frame.with_columns(number)
-        frame = frame.join(nw.from_native(self._bring(usual)), on=keys, how="left")
+        frame = frame.join(nw.from_native(self.bring(usual)), on=keys, how="left")
         if extra.height:
-            side = nw.from_native(self._bring(extra)).rename({group: special})
+            side = nw.from_native(self.bring(extra)).rename({group: special})
             frame = frame.join(side, on=[*keys, ordinal], how="left")
             frame = frame.with_columns(nw.coalesce(nw.col(special), nw.col(group)).alias(group))
         frame = self._publish(frame, replacements).sort(f"{self.own}order")
@@ -171,7 +171,7 @@ class LazyTable:
     def _hashed(self, lot: Lot) -> Any:
         """The native frame with two keyed hashes of every row; the keys are columns, so that no plan prints them."""
         salts = {f"{self.own}salt_{word}": [key.hex()] for word, key in (("place", lot.place), ("order", lot.order))}
-        salted = self.frame.join(nw.from_native(self._bring(pl.DataFrame(salts))), how="cross").to_native()
+        salted = self.frame.join(nw.from_native(self.bring(pl.DataFrame(salts))), how="cross").to_native()
         payload = payload_sql(self.kinds, spark=self.spark)
         made = {}
         for word in ("place", "order"):
@@ -206,7 +206,7 @@ class LazyTable:
 
     def _as_keys(self, values: pl.Series) -> pl.Series:
         """Distinct values as the engine itself writes them, so that the join finds them again."""
-        frame = nw.from_native(self._bring(pl.DataFrame({"i": np.arange(len(values)), "v": values})))
+        frame = nw.from_native(self.bring(pl.DataFrame({"i": np.arange(len(values)), "v": values})))
         shown = _key("v", frame.collect_schema()["v"])
         out = frame.select("i", shown.alias("v")).collect(backend="polars").to_native()
         return out.sort("i")["v"]
@@ -216,17 +216,34 @@ class LazyTable:
         groups = replacements[0].index.size if replacements else 0
         number = f"{self.own}group"
         new = {f"{self.own}new_{i}": r.values.gather(r.index) for i, r in enumerate(replacements)}
-        side = nw.from_native(self._bring(pl.DataFrame({number: np.arange(groups, dtype=np.int64)} | new)))
+        side = nw.from_native(self.bring(pl.DataFrame({number: np.arange(groups, dtype=np.int64)} | new)))
         frame = frame.join(side, on=number, how="left")
         return frame.with_columns(nw.col(f"{self.own}new_{i}").alias(r.name) for i, r in enumerate(replacements))
 
-    def _bring(self, frame: pl.DataFrame) -> Any:
+    def bring(self, frame: pl.DataFrame) -> Any:
         """A small Polars frame into the engine, on the connection or session of the table itself."""
         arrow = frame.to_arrow(compat_level=pl.CompatLevel.oldest())
         if self.spark:
             return self.native.sparkSession.createDataFrame(arrow)
         found = self.native.query(f"{self.own}view", "select * from arrow")
         return found.set_alias(f"__shoal_{secrets.token_hex(8)}")
+
+
+class Stored(NamedTuple):
+    """A DuckDB relation by its rows: its connection is of one process alone."""
+
+    rows: Any
+
+    def relation(self) -> Any:
+        """The rows again, on a connection of their own."""
+        import duckdb
+
+        return duckdb.connect().from_arrow(self.rows)
+
+
+def stored(table: Any) -> Any:
+    """A frame as something that can be pickled."""
+    return Stored(table.to_arrow_table()) if _is_duckdb(table) else table
 
 
 def _refuse_alike(native: Any) -> None:

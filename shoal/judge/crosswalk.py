@@ -13,6 +13,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -30,6 +31,7 @@ class Stated(NamedTuple):
     parameters   what was asked for: columns, k, objective, ...
     facts        rows, groups, smallest and largest group, records
     cost, lower_bound, unit   as certified
+    details      of the certificate;  kind: of the crosswalk
     """
 
     parameters: Mapping[str, Any]
@@ -37,6 +39,8 @@ class Stated(NamedTuple):
     cost: float
     lower_bound: float
     unit: str
+    details: Mapping[str, Any] = MappingProxyType({})
+    kind: str = ""
 
 
 def spelled(column: pl.Series, form: str) -> list[str | None]:

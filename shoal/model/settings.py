@@ -26,6 +26,8 @@ class OtherModels(TypedDict, total=False):
     beta_basic: float
     delta: float
     simultaneous_l: int
+    k_map: int
+    presence: tuple[float, float] | Sequence[float]
 
 
 class ModelSettings(OtherModels, total=False):
@@ -44,10 +46,13 @@ class OtherSettings(OtherModels, total=False):
     insensitive: Names
     person: str | None
     household: str | None
+    population: Any
+    population_weights: str | None
     coordinates: tuple[str, str] | Sequence[str] | None
     hierarchies: Mapping[str, Any]
     weights: Mapping[str, float]
     max_level: Mapping[str, int]
+    range_step: Mapping[str, float | str]
     global_recoding: bool
     max_suppressed: float
     max_average_risk: float | None

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from shoal.model.cards import times
 from shoal.model.privacy import MODELS
 
 
@@ -20,6 +21,13 @@ def promise(figures: Mapping[str, Any]) -> str:
         if k > 1
         else "Some rows of this release look like no other"
     ]
+    people = audit.get("population")
+    if people is not None:
+        source = "by its weights" if people["from"] == "weights" else "counted"
+        parts.append(
+            f"what every group shows fits at least {people['k_map']:,} of the {people['rows']:,} people of the "
+            f"population, {source}"
+        )
     for column, found in audit["sensitive"].items():
         if found["alpha"] is None:
             continue
@@ -70,7 +78,7 @@ def certificate_words(release: Mapping[str, Any]) -> str:
     what = _other(release)
     text += f"; every release {what} costs at least {shown(c['lower_bound'], c['unit'])}"
     if what == _OF_THIS_KIND:
-        text += f", so this one costs at most {c['ratio']:.4g} times the least possible, proved"
+        text += f", so this one costs at most {times(c['ratio'])} possible, proved"
     text += "."
     factor, additive = c["guarantee"]["factor"], c["guarantee"]["additive"]
     if factor is not None:
@@ -140,7 +148,23 @@ def assumptions(policy: Mapping[str, Any]) -> list[str]:
         "Which of several equal rows went into which group was chosen at random.",
         "The rows stand in the order of the input." if policy["keep_order"] else "The rows were shuffled.",
         _who(policy),
+        *_outside(policy),
     ]
+
+
+def _outside(policy: Mapping[str, Any]) -> list[str]:
+    """What a model of the population rests on."""
+    asked = {m["model"] for m in policy["privacy"]}
+    out = []
+    if "KMap" in asked:
+        out.append(
+            "k-map counts people of the population: it protects from who does not know that a person is in the table. "
+            "From who knows, only k does."
+        )
+    if asked & {"KMap", "DeltaPresence"}:
+        source = "the weights are right" if policy.get("population_weights") else "the population is whole"
+        out.append(f"That {source} rests on whoever handed it over.")
+    return out
 
 
 def _who(policy: Mapping[str, Any]) -> str:
@@ -151,8 +175,24 @@ def _who(policy: Mapping[str, Any]) -> str:
     return "One row is one person. Where a person has several rows, name the column that says so (person)."
 
 
-def attacks(policy: Mapping[str, Any]) -> list[str]:
-    """What such a release cannot promise, by the attack's name."""
+def _ends(policy: Mapping[str, Any], exposed: float) -> str:
+    """What the ends of ranges and the members of sets tell."""
+    steps = policy.get("range_step") or {}
+    said = f"{100 * exposed:.1f} % of the groups show a value that only one of their rows holds"
+    grid = (
+        f" {', '.join(steps)} {'ends' if len(steps) == 1 else 'each ends'} on a grid and shows none." if steps else ""
+    )
+    return (
+        f"Ends of ranges: a range goes from the least to the greatest value of its group, and a set names them all; "
+        f"{said}. range_step (--range-step) widens ranges to round ends.{grid}"
+    )
+
+
+def attacks(policy: Mapping[str, Any], exposed: float | None = None) -> list[str]:
+    """What such a release cannot promise, by the attack's name.
+
+    exposed  share of the groups that show a value which only one of their rows holds; None where no form shows one
+    """
     out = [
         "Composition: two releases about the same people, made apart, can be intersected (Ganta, Kasiviswanathan, "
         "Smith 2008). Publish once, or publish the same release again.",
@@ -165,6 +205,8 @@ def attacks(policy: Mapping[str, Any]) -> list[str]:
         out.insert(
             2, "Downcoding: minimal recodings along a hierarchy can be partly undone from statistics (Cohen 2022)."
         )
+    if exposed is not None:
+        out.insert(2, _ends(policy, exposed))
     bare = _unguarded(policy)
     if not policy["sensitive"]:
         out.insert(0, "Homogeneity: no sensitive column was named, so a group may agree on something private.")
@@ -181,6 +223,8 @@ def _unguarded(policy: Mapping[str, Any]) -> list[str]:
     """Sensitive columns that no model speaks of, or only one that every group meets."""
     weak: list[dict[str, Any]] = [
         {"model": "KAnonymity"},
+        {"model": "KMap"},
+        {"model": "DeltaPresence"},
         {"l": 1},
         {"l": 1.0},
         {"alpha": 1},

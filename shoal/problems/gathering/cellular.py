@@ -14,9 +14,9 @@ from shoal.model.certificate import Certificate, Guarantee
 from shoal.model.certificate import tight as agreed
 from shoal.model.metric import Metric
 from shoal.problems.gathering import exact, prices, search
-from shoal.problems.gathering.diverse import Diversity, repair
-from shoal.problems.gathering.gather import check
+from shoal.problems.gathering.diverse import Diversity, conditions, repair
 from shoal.problems.gathering.local import Clusters
+from shoal.problems.gathering.request import check
 from shoal.problems.gathering.result import Gathering
 from shoal.problems.gathering.search import Problem
 from shoal.problems.gathering.space import space_of
@@ -205,8 +205,17 @@ def cellular(
     improve         False: the method's own clusters, without the search after it
     sensitive, l, distinct_l, eligible  as in ``gather``
 
-    Raises as ``gather`` does.  "search" takes O(n r^2) time as a rule and O(n r) space; "tight", "procedure_one" and
-    "three_step" hold all distances, for at most 8,000 points.
+    seed            of the search; the same seed, the same answer
+    seconds         time for the exact method
+
+    Returns a ``Gathering`` as ``gather`` does; its cost counts points times the metric's unit.  Raises as ``gather``
+    does.  "search" takes O(n r^2) time as a rule and O(n r) space; "tight", "procedure_one" and "three_step" hold all
+    distances, O(n^2 log n) time and O(n^2) space, for at most 8,000 points.  Source: Aggarwal et al. 2006, section 3;
+    docs/gathering.md proves the factors.
+
+    >>> found = cellular([[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]], r=3, seed=1)
+    >>> found.sizes.tolist(), found.cost, found.certificate.optimal
+    ([3, 3], 6.0, True)
     """
     if r is None and setup_costs is None:
         raise PolicyError("give r, the least size of a cluster, or setup_costs, or both")
@@ -236,7 +245,13 @@ def cellular(
         bound, why = prices.bound(answer.price, 0), "the dual of the primal-dual method"
     if answer.bound > bound and _cap_met(problem, answer.clusters):  # the program knows no answer that breaks the cap
         bound, why = answer.bound, "integer program"
-    return _result(ask, answer, name, bound, why, {"r": least, "sum_of_tau": start, "effort": effort})
+    found = _result(ask, answer, name, bound, why, {"r": least, "sum_of_tau": start, "effort": effort})
+    alike = not setup.size or bool((setup == setup[0]).all())
+    details = {
+        "problem": "cellular", "r": asked, "epsilon": float(epsilon), "max_diameter": max_diameter,
+        "setup_cost": (float(setup[0]) if setup.size else 0.0) if alike else "per record", **conditions(diversity),
+    }  # fmt: skip
+    return replace(found, details=details)
 
 
 def _diverse(ask: Ask, method: str) -> tuple[str, Answer]:
