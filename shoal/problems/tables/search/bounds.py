@@ -308,6 +308,7 @@ def box_search(task: Task, effort: str, until: float | None) -> tuple[int, int] 
     if effort == "fast" or cells <= BOXED:
         return None
     for near, nodes in BOXES if effort == "thorough" else BOXES[1:]:
+        near = max(near, 2 * task.requirement.smallest)
         work = cells * d * (cells + nodes * near)
         if until is None or time.monotonic() + work / (BOX_PACE * (os.cpu_count() or 1)) < until:
             return near, nodes
@@ -380,7 +381,7 @@ def neighbours(task: Task, rows: Rows, until: float | None, boxed: tuple[int, in
         last = min(first + step, h.cells)
         if boxed is not None:
             boxes(losses, place_of, shape, sets, widths, table, first, last, count, values_of, kinds, need.smallest,
-                  max(boxed[0], 2 * need.smallest), boxed[1], out)  # fmt: skip
+                  *boxed, out)  # fmt: skip
         else:
             nearest(losses, place_of, shape, widths, table, first, last, count, values_of, kinds, need.smallest, out)
         return True
