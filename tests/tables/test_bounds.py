@@ -217,10 +217,9 @@ def test_boxes_of_sets_and_ranges_prove_more_than_pairs():
     assert module.box_search(task, "thorough", 0.0) is None
 
 
-@pytest.mark.parametrize("effort", ["fast", 1.0])
-def test_quick_answers_say_something_of_their_distance(effort):
+def test_quick_answers_say_something_of_their_distance():
     table = census_like(1500, 7, columns=4)
     recoding = Recoding(tuple(halved(s) for s in table.quasi_sizes), "ncp")
-    quick = group(table, KAnonymity(5), recoding=recoding, effort=effort, seed=1).certificate
+    quick = group(table, KAnonymity(5), recoding=recoding, effort="fast", seed=1).certificate
     assert quick.ratio <= 1.5
     assert quick.lower_bound > 1.15 * quick.details["bounds"]["cheapest node"]
