@@ -33,15 +33,14 @@ from shoal.version import __version__
 def audit_table(
     table: Any, policy: Policy, threshold: float, models: Sequence[PrivacyModel], units: Sequence[str] = ()
 ) -> Audit:
-    """Judge an opened table: only the named columns leave the engine; units: those that name persons."""
+    """Judge an opened table: of an engine's only cells and counts come back; units: columns that name persons."""
     from shoal.judge.privacy import judge
 
     names = [*policy.grouped, *policy.sensitive, *units]
     if hasattr(table, "polars"):
-        frame = table.polars(names)
-    else:
-        frame = table.frame.select(names).collect(backend="polars").to_native()
-    return judge(frame, policy.grouped, policy.sensitive, models, threshold, units)
+        return judge(table.polars(names), policy.grouped, policy.sensitive, models, threshold, units)
+    cells, counts = table.counts(names)
+    return judge(cells, policy.grouped, policy.sensitive, models, threshold, units, counts)
 
 
 RECORDED = (
