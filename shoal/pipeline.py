@@ -20,6 +20,7 @@ from shoal.engines.frames import Counted, Replacement, classes, require
 from shoal.engines.oddities import notes
 from shoal.engines.open import open_table
 from shoal.engines.order import Lot
+from shoal.engines.scope import Scope
 from shoal.engines.store import refuse_for_excel, refuse_sheet
 from shoal.errors import InputError, PolicyError
 from shoal.model.audit import Audit
@@ -44,17 +45,31 @@ def anonymize(
     separator: str | None = None,
     encoding: str | None = None,
     secret: bytes | None = None,
+    memory: str | None = None,
+    threads: int | None = None,
+    temporary: str | Path | None = None,
+    glob: bool = False,
+    table: str | None = None,
+    query: str | None = None,
+    master: str | None = None,
     progress: Callable[[str, float | None], None] = nothing,
     **settings: Unpack[Settings],
 ) -> Release:
     """A release of a table in which every group of rows meets the privacy models asked for, at little loss.
 
-    data      a path (CSV, also .gz; Parquet; Excel), or a pandas / Polars / PyArrow / DuckDB / Spark frame
+    data      a path (CSV, also .gz; Parquet; Excel), or a pandas / Polars / PyArrow / DuckDB / Spark frame; a folder
+              or a list of Parquet or CSV files, also with columns in the names of folders (key=value), or a DuckDB or
+              SQLite file
     policy    a Policy, or the same settings as keyword arguments: quasi_identifiers, sensitive, identifiers,
               insensitive, k, l, privacy, publish, hierarchies, weights, max_level, global_recoding, max_suppressed,
               method, effort, seed, keep_order; see ``Policy``
-    engine    for a path: "polars", "duckdb" or "spark"
+    engine    for a path: "polars", "duckdb" or "spark"; DuckDB for what is more than one file
     separator, encoding  of a CSV; found out when None
+    memory, threads, temporary  of DuckDB: how much it holds, such as "2GB", before it spills to disk; how many threads
+              it runs; the folder it spills into
+    glob      the path is a pattern: ``*``, ``?``, ``[...]`` and ``**``
+    table, query  what of a DuckDB or SQLite file; a query over files names them ``data``
+    master    of Spark, such as "local[2]"
     secret    at least 16 bytes that nobody else has and that stand in no output: with them, the same data and policy
               give the same release again, on every engine the same multiset of rows.  None: fresh randomness.
               ``seed`` fixes the search alone
@@ -72,6 +87,7 @@ def anonymize(
         separator=separator,
         encoding=encoding,
         secret=secret,
+        scope=Scope(memory, threads, temporary, glob, table, query, master),
         progress=progress,
         **settings,
     )
@@ -87,12 +103,14 @@ def prepare(
     separator: str | None = None,
     encoding: str | None = None,
     secret: bytes | None = None,
+    scope: Scope | None = None,
     target: Path | None = None,
     progress: Callable[[str, float | None], None] = nothing,
     **settings: Unpack[Settings],
 ) -> Release:
     """``anonymize`` without the last look; for callers that write the release, which looks at the bytes written.
 
+    scope   what an engine may use, and what of the source it reads
     target  where it will be written: what its format cannot hold is refused before the work
     """
     from shoal.problems.tables import group
@@ -112,7 +130,7 @@ def prepare(
     progress("reading", None)
     roles = [*asked.quasi_identifiers, *counts]
     needed = [*roles, *asked.identifiers, *asked.insensitive, *(asked.coordinates or ())]
-    table = open_table(data, engine, separator=separator, encoding=encoding, coded=roles, needed=needed)
+    table = open_table(data, engine, separator=separator, encoding=encoding, coded=roles, needed=needed, scope=scope)
     require(table.columns, needed)
     carried = look(table, asked)
     if target is not None:
@@ -189,8 +207,10 @@ def prepare(
         published={c.name: frozenset(c.texts) for c in columns},
         before=_before(counted),
         own={c.name: held for c, held in zip(counted.quasi, texts, strict=True)},
-        from_path=str(data) if isinstance(data, (str, Path)) else None,
-        separator=one_character(separator) or (separator_of(data) if isinstance(data, (str, Path)) else None),
+        from_path=_path(data),
+        separator=one_character(separator) or _separator(table, data),
+        parts=getattr(table, "parts", None),
+        dealt=lot.order if _nothing_carried(table, asked) else None,
         expected=Expected(
             histogram=counted.histogram,
             partition=merged,
@@ -202,6 +222,26 @@ def prepare(
         order="kept" if asked.keep_order else lot.words,
         seconds=seconds,
     )
+
+
+def _path(data: Any) -> str | None:
+    """What stands in the report as the source: a path, or of several the first."""
+    if isinstance(data, (list, tuple)) and data and isinstance(data[0], (str, Path)):
+        return str(data[0])
+    return str(data) if isinstance(data, (str, Path)) else None
+
+
+def _separator(table: Any, data: Any) -> str | None:
+    found: str | None = getattr(table, "separator", None)
+    if found is None and isinstance(data, (str, Path)) and not hasattr(table, "parts"):
+        return separator_of(data)
+    return found
+
+
+def _nothing_carried(table: Any, asked: Policy) -> bool:
+    """Whether an engine's table publishes judged columns alone, so that its rows follow from the partition."""
+    judged = {*asked.grouped, *asked.sensitive, *asked.identifiers, *asked.units}
+    return not hasattr(table, "polars") and set(table.columns) <= judged
 
 
 def _refuse_target(table: Any, asked: Policy, target: Path) -> None:
@@ -278,12 +318,20 @@ def audit(
     engine: str | None = None,
     separator: str | None = None,
     encoding: str | None = None,
+    memory: str | None = None,
+    threads: int | None = None,
+    temporary: str | Path | None = None,
+    glob: bool = False,
+    table: str | None = None,
+    query: str | None = None,
+    master: str | None = None,
     **models: Unpack[ModelSettings],
 ) -> Audit:
     """Levels of every privacy model, risks and class sizes of any table, ours or not.
 
     person, household  columns that name who a row is about: their different values are counted, and k is judged on them
     models             k=5, l=3, privacy=[...]: what should hold; each becomes a check of the Audit
+    memory, threads, temporary, glob, table, query, master  as in ``anonymize``: a folder is counted where it stands
     """
     if not 0 < threshold <= 1:
         raise PolicyError(f"threshold={threshold!r}: a risk is above 0 and at most 1")
@@ -295,7 +343,8 @@ def audit(
         **({"k": 1} | models),
     )
     needed = [*names.quasi_identifiers, *names.sensitive, *names.units]
-    table = open_table(data, engine, separator=separator, encoding=encoding, needed=needed)
-    require(table.columns, needed)
-    found = audit_table(table, names, threshold, names.privacy if models else (), names.units)
-    return replace(found, notes=notes(table.count(names.quasi_identifiers, names.sensitive)))
+    scope = Scope(memory, threads, temporary, glob, table, query, master)
+    opened = open_table(data, engine, separator=separator, encoding=encoding, needed=needed, scope=scope)
+    require(opened.columns, needed)
+    found = audit_table(opened, names, threshold, names.privacy if models else (), names.units)
+    return replace(found, notes=notes(opened.count(names.quasi_identifiers, names.sensitive)))

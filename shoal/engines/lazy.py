@@ -19,6 +19,7 @@ import polars as pl
 from shoal.engines.codes import cannot_group, encode
 from shoal.engines.frames import Counted, Replacement, _count, mixed_radix_columns, require, shares
 from shoal.engines.order import Lot, payload_sql
+from shoal.engines.parts import Parts
 from shoal.errors import InputError, ShoalError
 from shoal.model.histogram import Histogram
 from shoal.model.partition import Partition
@@ -32,13 +33,23 @@ class LazyTable:
     """A table held by DuckDB or Spark.
 
     source   name of the file it is read from; records: how many rows a second parser found there
+    parts    the files it is read from; separator: of CSV files
     """
 
-    def __init__(self, native: Any, *, source: str | None = None, records: int | None = None) -> None:
+    def __init__(
+        self,
+        native: Any,
+        *,
+        source: str | None = None,
+        records: int | None = None,
+        parts: Parts | None = None,
+        separator: str | None = None,
+    ) -> None:
         _refuse_alike(native)
         self.native = native
         self.source, self.records = source, records
-        self.spark = not _is_duckdb(native)
+        self.parts, self.separator = parts, separator
+        self.spark = not is_duckdb(native)
         if self.spark and int(native.sparkSession.version.split(".")[0]) < 4:
             raise InputError(
                 f"Spark {native.sparkSession.version} loses the types of small tables; use Spark 4: "
@@ -99,7 +110,7 @@ class LazyTable:
 
     def _collected(self, query: Any, names: Sequence[str]) -> pl.DataFrame:
         """The cells; an engine's own message may quote rows, so none is passed on."""
-        kinds = dict(zip(self.columns, map(str, self.native.types), strict=True)) if _is_duckdb(self.native) else {}
+        kinds = dict(zip(self.columns, map(str, self.native.types), strict=True)) if is_duckdb(self.native) else {}
         for name in names:
             if kinds.get(name) in _OPAQUE:
                 raise cannot_group(name, kinds[name])
@@ -257,7 +268,7 @@ def _refuse_alike(native: Any) -> None:
         seen.add(name.casefold())
 
 
-def _is_duckdb(native: Any) -> bool:
+def is_duckdb(native: Any) -> bool:
     return type(native).__module__.startswith(("duckdb", "_duckdb"))
 
 

@@ -9,7 +9,7 @@ import platform
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ import polars as pl
 
 from shoal.engines.carried import Carried
 from shoal.engines.expected import Expected
+from shoal.engines.parts import Parts
 from shoal.engines.targets import certificate_path
 from shoal.errors import VerificationError
 from shoal.judge.file import refuse_other
@@ -26,6 +27,7 @@ from shoal.model.meaning import Members
 from shoal.model.policy import Policy
 from shoal.model.privacy import PrivacyModel
 from shoal.model.rule_books import RULE_BOOKS
+from shoal.model.task import nothing
 from shoal.utility.decode import Decoded
 from shoal.version import __version__
 
@@ -72,6 +74,8 @@ class Release:
     own          the table's own values per quasi-identifier, in the histogram's order; for counts, never shown.  A
                  pickled release holds them and is as private as the original: only what ``write`` makes may leave
     expected     what must stand in the table, from the partition alone; order: where the row order comes from
+    parts        the files it was read from, where DuckDB or Spark read them
+    dealt        where an engine's table carries nothing along: the key by which ``expected`` deals its rows out
     """
 
     table: Any
@@ -94,6 +98,8 @@ class Release:
     carried: Carried = field(default_factory=Carried)
     persons: Mapping[str, int] = field(default_factory=dict)
     own: Mapping[str, Sequence[str | None]] = field(default_factory=dict)
+    parts: Parts | None = None
+    dealt: bytes | None = field(default=None, repr=False)
     seconds: dict[str, float] = field(default_factory=dict)
 
     @cached_property
@@ -144,13 +150,19 @@ class Release:
         *,
         sign: str | Path | None = None,
         overwrite: bool = True,
+        parts: str | None = None,
+        progress: Callable[[str, float | None], None] = nothing,
     ) -> Path:
         """Write the table by the file's ending, verified on the bytes written, and its certificate beside it.
 
-        path         CSV (also .gz), Parquet or Excel
+        path         CSV (also .gz), Parquet or Excel; of a DuckDB or Spark table also a folder, for parts with a
+                     manifest that holds the hash of each
         certificate  a JSON file; RELEASE.certificate.json when None
         sign         file of a private key, see ``shoal keygen``; its owner vouches for the whole certificate
         overwrite    False: refuse to replace files that exist
+        parts        "parquet" or "csv": write a folder of such files; None: what the path's ending says, and where it
+                     has none the kind of file that was read
+        progress     called with (what is being done, share done or None)
 
         Both files appear under their names only after the judge has read the table back; raises VerificationError
         otherwise, and then what was there before is still there.  Returns the certificate's path.
@@ -158,10 +170,12 @@ class Release:
         from shoal.engines.atomic import Piece, publish_together
         from shoal.engines.store import store
         from shoal.engines.targets import JSON, TABLE, check_outputs, check_place
-        from shoal.judge.file import seal
         from shoal.publishing import signing
+        from shoal.publishing.partwise import is_partwise, write_partwise
 
         path = Path(path)
+        if is_partwise(self, path, parts):
+            return write_partwise(self, path, certificate, sign=sign, overwrite=overwrite, parts=parts, tell=progress)
         check_place(path)
         beside = certificate_path(path) if certificate is None else Path(certificate)
         closed = check_outputs([(path, TABLE), (beside, JSON)], [*self._read(), sign], overwrite=overwrite)
@@ -169,9 +183,7 @@ class Release:
             signing.private_key(sign)  # refused before any work
         clock = time.perf_counter()
         content, shown, text = self._content(path)
-        facts: dict[str, Any] = {}
-        if shown != dict(self.stars):
-            facts["starred_as_missing"] = [name for name, count in self.stars.items() if count != shown[name]]
+        facts = self.shown_facts(shown)
 
         def fill(temporary: Path) -> None:
             nonlocal clock
@@ -185,22 +197,32 @@ class Release:
             self.__dict__["audit"] = audit
             self.seconds["verify"] = time.perf_counter() - clock
 
-        def certify(temporary: Path) -> None:
-            record = json.loads(json.dumps(self.record(path, facts), default=str))
-            record["seal"] = seal(record)
-            if sign is not None:
-                record = signing.sign(record, sign)
-            text = json.dumps(record, indent=2, ensure_ascii=False)
-            temporary.write_text(text + "\n", encoding="utf-8")
-
+        certify = partial(self.certify, path, facts, sign)
         publish_together([Piece(path, fill, judge_bytes), Piece(beside, certify)], closed=closed)
         self.__dict__["written"] = {"file": path.name, "certificate": beside.name, **facts}
         return beside
 
+    def shown_facts(self, shown: Mapping[str, int]) -> dict[str, Any]:
+        """The columns whose stars stand as missing values; shown: the stars each column shows."""
+        hidden = [name for name, count in self.stars.items() if count != shown[name]]
+        return {"starred_as_missing": hidden} if hidden else {}
+
+    def certify(self, path: Path, facts: Mapping[str, Any], sign: str | Path | None, temporary: Path) -> None:
+        """Write the certificate file of a release that stands at ``path``."""
+        from shoal.judge.file import seal
+        from shoal.publishing import signing
+
+        record = json.loads(json.dumps(self.record(path, facts), default=str))
+        record["seal"] = seal(record)
+        if sign is not None:
+            record = signing.sign(record, sign)
+        text = json.dumps(record, indent=2, ensure_ascii=False)
+        temporary.write_text(text + "\n", encoding="utf-8")
+
     def _read(self) -> list[str | Path]:
         """Every file the release was made from."""
-        given = (self.from_path, *self.policy.files)
-        return [p for p in given if p is not None]
+        parts = () if self.parts is None else (source.path for source in self.parts.sources)
+        return [p for p in (self.from_path, *parts, *self.policy.files) if p is not None]
 
     def _content(self, path: Path) -> tuple[pl.DataFrame, dict[str, int], Collection[str]]:
         """The table as the file can hold it, the stars each quasi-identifier then shows, and what stands as text."""
