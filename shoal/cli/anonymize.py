@@ -34,7 +34,7 @@ _TABLES = typer.Argument(help="CSV (also .gz), Parquet or Excel file; folder, se
 @app.command()
 @with_models
 def anonymize(
-    tables: list[Path] = _TABLES,
+    tables: list[str] = _TABLES,
     policy: Path | None = typer.Option(None, "--policy", help="A TOML file with the same settings, or a certificate."),
     quasi: str | None = _QUASI,
     sensitive: str | None = _SENSITIVE,
@@ -126,9 +126,10 @@ def anonymize(
     if hierarchy and asked.publish not in ("hierarchy", "centers"):
         raise PolicyError(f"--hierarchy has no effect with --publish {asked.publish}; say --publish hierarchy")
     data = source_of(tables, glob)
-    target = output or _beside_table(tables, glob)
+    target = output or _beside_table(data, glob)
     beside = certificate or certificate_path(target)
-    read = [*(tables if not glob else []), policy, sign, secret, *asked.files]
+    here = [x for x in (data if isinstance(data, list) else [data]) if isinstance(x, Path) and not glob]
+    read = [*here, policy, sign, secret, *asked.files]
     scope = Scope(memory, threads, temporary, glob, table, query, master)
     folder = is_folder(target, parts, engine_of(data, engine, scope) != "polars")
     check_target(target, beside, [(report, PAGE)], read, overwrite=force, folder=folder)
@@ -157,28 +158,30 @@ def anonymize(
     )
 
 
-def source_of(tables: list[Path], glob: bool) -> Any:
+def source_of(tables: list[str], glob: bool) -> Any:
     """What was named on the command line: a path, or several; InputError for a name that nothing has."""
+    from shoal.engines.source import is_remote
     from shoal.errors import InputError
 
     for path in tables if not glob else ():
-        if not path.is_file() and not path.is_dir():
-            raise InputError(f"there is no file {str(path)!r} to read")
+        if not (is_remote(path) or Path(path).is_file() or Path(path).is_dir()):
+            raise InputError(f"there is no file {path!r} to read")
     if glob and len(tables) > 1:
         raise InputError("--glob takes one pattern; put it in quotes, so that the shell leaves it alone")
-    return tables[0] if len(tables) == 1 else tables
+    found = [path if is_remote(path) else Path(path) for path in tables]
+    return found[0] if len(found) == 1 else found
 
 
-def _beside_table(tables: list[Path], glob: bool) -> Path:
+def _beside_table(data: Any, glob: bool) -> Path:
     """Where a release goes that was given no name."""
     from shoal.errors import PolicyError
 
-    if glob or len(tables) > 1:
-        raise PolicyError("of several files: say with -o where the release goes")
-    if tables[0].is_dir():
-        whole = tables[0].resolve()
+    if glob or not isinstance(data, Path):
+        raise PolicyError("of several files, or of a place elsewhere: say with -o where the release goes")
+    if data.is_dir():
+        whole = data.resolve()
         return whole.with_name(f"{whole.name}.release")
-    return tables[0].with_name(_release_name(tables[0].name))
+    return data.with_name(_release_name(data.name))
 
 
 def _release_name(name: str) -> str:
@@ -248,7 +251,7 @@ def guarantee(certificate: dict[str, Any]) -> str:
 @app.command()
 @with_models
 def audit(
-    tables: list[Path] = _TABLES,
+    tables: list[str] = _TABLES,
     quasi: str = typer.Option(..., "--quasi", help="Quasi-identifiers, separated by commas."),
     sensitive: str | None = _SENSITIVE,
     person: str | None = _PERSON,

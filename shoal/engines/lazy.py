@@ -195,11 +195,9 @@ class LazyTable:
             for word, start in (("place", 1), ("order", 1 + _DIGITS))
         }
         native = salted.to_native()
-        if self.spark:
-            from pyspark.sql import functions
-
-            native = native.withColumn(digest, functions.expr(f"sha2({text}, 256)"))
-            return nw.from_native(native.withColumns({n: functions.expr(half) for n, half in halves.items()}))
+        if self.spark:  # expressions as text, which classic and Connect sessions both take
+            native = native.selectExpr("*", f"sha2({text}, 256) as {digest}")
+            return nw.from_native(native.selectExpr("*", *(f"{half} as {n}" for n, half in halves.items())))
         native = native.project(f"*, sha256({text}) as {digest}")
         return nw.from_native(native.project("*, " + ", ".join(f"{half} as {n}" for n, half in halves.items())))
 
@@ -268,7 +266,13 @@ def _refuse_alike(native: Any) -> None:
         seen.add(name.casefold())
 
 
+def is_spark(native: Any) -> bool:
+    """Whether a frame is one of Spark's."""
+    return type(native).__module__.startswith("pyspark")
+
+
 def is_duckdb(native: Any) -> bool:
+    """Whether a frame is a relation of DuckDB."""
     return type(native).__module__.startswith(("duckdb", "_duckdb"))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from shoal.engines.frames import FrameTable
 from shoal.engines.parts import is_several
 from shoal.engines.scope import Scope
-from shoal.engines.source import database_kind
+from shoal.engines.source import database_kind, is_remote
 from shoal.errors import InputError, PolicyError
 
 ENGINES = ("polars", "duckdb", "spark")
@@ -84,6 +84,13 @@ def _opened(
     from shoal.engines.files import read_table
     from shoal.engines.source import kind_of
 
+    if is_remote(path):
+        from shoal.engines.lazy import LazyTable
+        from shoal.engines.spark import read_remote
+
+        if engine != "spark":
+            raise InputError(f"{path!r} is no place on this machine; read it with engine='spark'")
+        return LazyTable(read_remote(path, scope), source=path)
     if engine == "polars":
         text = kind_of(path) == "csv"
         frame = read_table(path, separator=separator, encoding=encoding, coded=coded)
@@ -108,7 +115,7 @@ def _require(table: Any, path: Any, separator: str | None, needed: Sequence[str]
     absent = [name for name in needed if name not in table.columns]
     if not absent:
         return
-    single = isinstance(path, (str, Path)) and Path(path).is_file()
+    single = isinstance(path, (str, Path)) and not is_remote(path) and Path(path).is_file()
     used = one_character(separator) or (separator_of(path) if single and database_kind(path) is None else None)
     other = None if used is None or not single else other_separator(locate(path), used, needed)
     refusal = PolicyError.unknown("column", absent[0], table.columns)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import re
 import stat
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, cast
@@ -94,3 +95,8 @@ def database_kind(path: Any) -> str | None:
     if head[8:12] == b"DUCK":
         return "duckdb"
     return "sqlite" if head == b"SQLite format 3\0" else None
+
+
+def is_remote(path: Any) -> bool:
+    """Whether a path is a place that only Spark knows, such as s3a://bucket/table."""
+    return isinstance(path, str) and re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", path) is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from pathlib import Path
 from typing import Any
 
 from shoal.engines.checked import Checked
@@ -66,3 +67,32 @@ def read_parts(checked: Checked, scope: Scope) -> Any:
         maxCharsPerColumn=-1,
         maxColumns=max(20_480, len(checked.names) + 1),
     )
+
+
+def read_remote(path: str, scope: Scope) -> Any:
+    """Parquet anywhere Spark reads it: s3a://, hdfs://, gs://; its parts are Spark's own matter.
+
+    Raises InputError for what is no Parquet there: the bytes of a CSV can be checked only where this process sees them.
+    """
+    running = session(scope)
+    try:
+        return running.read.parquet(path)
+    except Exception as error:
+        raise InputError(
+            f"Spark cannot read {path!r} as Parquet ({type(error).__name__}); a CSV elsewhere is made Parquet first"
+        ) from None
+
+
+def write_parts(native: Any, folder: Path) -> list[Path]:
+    """The parts that executors wrote into a folder this process sees, in their order; always one, empty if need be.
+
+    An executor that is lost or a task tried twice leaves nothing: Spark names what a task wrote when it is committed.
+    """
+    try:
+        native.write.mode("overwrite").parquet(folder.absolute().as_uri())
+    except Exception as error:  # its own message may quote rows
+        raise InputError(f"Spark could not write the release ({type(error).__name__}); see its own log") from None
+    found = sorted(p for p in folder.rglob("*.parquet") if not p.name.startswith("."))
+    if not found:
+        raise InputError("executors wrote where this process cannot look; name a folder that all of them share")
+    return found

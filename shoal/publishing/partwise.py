@@ -7,6 +7,7 @@ gets a manifest with the hash of each part; the folder appears under its name in
 from __future__ import annotations
 
 import json
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -15,12 +16,13 @@ from typing import Any
 
 import polars as pl
 
-from shoal.engines.atomic import Piece, publish_together
+from shoal.engines.atomic import Piece, folder_beside, publish_together
 from shoal.engines.columns import starred_text
 from shoal.engines.files import kind_of
-from shoal.engines.lazy import is_duckdb
+from shoal.engines.lazy import is_duckdb, is_spark
 from shoal.engines.parts import MANIFEST, ending_of, is_table_name
 from shoal.engines.partwise import PART_ROWS, slices, write_folder, write_single
+from shoal.engines.spark import write_parts
 from shoal.engines.store import refuse_both
 from shoal.engines.targets import JSON, TABLE, certificate_path, check_folder, check_outputs, check_place
 from shoal.errors import InputError, PolicyError
@@ -34,7 +36,7 @@ Tell = Callable[[str, float | None], None]
 
 def is_partwise(release: Any, path: Path, parts: str | None) -> bool:
     """Whether a release is written slice by slice; PolicyError for parts of a table in memory."""
-    large = is_duckdb(release.table)
+    large = is_duckdb(release.table) or is_spark(release.table)
     return (is_folder(path, parts, large) or kind_of(path) != "excel") if large else is_folder(path, parts, large)
 
 
@@ -95,20 +97,20 @@ def write_partwise(
     rows: dict[str, int] = {}
     clock = time.perf_counter()
 
-    def frames() -> Iterator[pl.DataFrame]:
+    def frames(room: Path) -> Iterator[pl.DataFrame]:
         def told(done: int) -> None:
             tell("writing", min(done / max(release.rows, 1), 1.0))
 
-        for frame in rows_of(release, told):
+        for frame in rows_of(release, room, told):
             yield as_text_table(release, frame) if text else frame
 
     def fill(temporary: Path) -> None:
         nonlocal clock
         tell("writing", 0.0)
         if folder:
-            rows.update(write_folder(frames(), temporary, ending, separator))
+            rows.update(write_folder(frames(temporary), temporary, ending, separator))
         else:
-            write_single(frames(), temporary, separator)
+            write_single(frames(temporary.parent), temporary, separator)
         release.seconds["write"] = time.perf_counter() - clock
         clock = time.perf_counter()
 
@@ -130,16 +132,35 @@ def write_partwise(
     return beside
 
 
-def rows_of(release: Any, told: Callable[[int], None]) -> Iterator[pl.DataFrame]:
-    """The rows of a release in slices: read from the engine, or dealt out where nothing is carried along."""
-    if release.dealt is None:
+def rows_of(release: Any, room: Path, told: Callable[[int], None]) -> Iterator[pl.DataFrame]:
+    """The rows of a release in slices: read from the engine, or dealt out where nothing is carried along.
+
+    room  a folder in which Spark's executors can leave their parts for as long as it takes
+    """
+    if release.dealt is None and not is_spark(release.table):
         yield from slices(release.table, told)
         return
     done = 0
-    for frame in release.expected.deal(list(release.table.columns), release.dealt, PART_ROWS):
+    frames = _of_spark(release.table, room) if release.dealt is None else _dealt(release)
+    for frame in frames:
         yield frame
         done += frame.height
         told(done)
+
+
+def _dealt(release: Any) -> Iterator[pl.DataFrame]:
+    return release.expected.deal(list(release.table.columns), release.dealt, PART_ROWS)  # type: ignore[no-any-return]
+
+
+def _of_spark(native: Any, room: Path) -> Iterator[pl.DataFrame]:
+    """Parts written by executors, each taken away once it has been read."""
+    staging = folder_beside(room / "staging")
+    try:
+        for part in write_parts(native, staging):
+            yield pl.read_parquet(part, glob=False, hive_partitioning=False)
+            part.unlink()
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
 
 
 def shown_stars(release: Any, text: bool) -> dict[str, int]:
