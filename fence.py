@@ -62,7 +62,9 @@ ROOMS: dict[str, set[str]] = {
     "publishing/verify.py": {"polars", "shoal.errors", "shoal.model", "shoal.judge", "shoal.engines"}
     | {"shoal.publishing.release", "shoal.publishing.signing", "shoal.publishing.recheck", "shoal.publishing.opening"},
     "publishing/recheck.py": {"polars", "shoal.errors", "shoal.model", "shoal.judge", "shoal.engines"}
-    | {"shoal.publishing.release", "shoal.publishing.judging", "shoal.publishing.opening"},
+    | {"shoal.publishing.release", "shoal.publishing.judging", "shoal.publishing.opening"}
+    | {"shoal.publishing.area_tables"},
+    "publishing/area_tables.py": {"polars", "shoal.engines", "shoal.judge"},
     "publishing/judging.py": {"polars", "numpy", "shoal.errors", "shoal.model", "shoal.judge"},
     "utility": {"numpy", "polars", "sklearn", "shoal"},
     "utility/decode.py": {"numpy", "polars", "shoal.errors", "shoal.model", "shoal.engines"},

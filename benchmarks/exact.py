@@ -18,6 +18,7 @@ import numpy as np
 from record import record
 
 from shoal.errors import PolicyError
+from shoal.model.hierarchy import Hierarchy
 from shoal.model.histogram import Histogram
 from shoal.model.partition import Partition
 from shoal.model.privacy import KAnonymity, LDiversity, Requirement
@@ -60,10 +61,8 @@ def adult_trees(columns: tuple[str, ...], values: list[list[str]]) -> Recoding:
     trees = []
     for name, here in zip(columns, values, strict=True):
         (path,) = (DATA / "adult" / "hierarchies").glob(f"*hierarchy_{name}.csv")
-        lines = [line.split(";") for line in path.read_text(encoding="utf-8").splitlines() if line]
-        known = {line[0]: line for line in lines}
-        levels = np.array([known[value] for value in here]).T
-        trees.append(ColumnRecoding.tree(np.stack([np.unique(row, return_inverse=True)[1] for row in levels])))
+        found = Hierarchy.from_csv(path).resolve(here, name)
+        trees.append(ColumnRecoding.tree(found.node, leaves=found.leaves))
     return Recoding(tuple(trees), "ncp")
 
 

@@ -38,7 +38,7 @@ def adult(sensitive: Sequence[str], leave: Sequence[str] = (), form: str = "leve
         codes.append([number[v] for v in frame[name].to_list()])
         if form == "levels":
             found = Hierarchy.of(DATA / f"adult/hierarchies/adult_hierarchy_{name}.csv").resolve(values, name)
-            columns.append(ColumnRecoding.tree(found.node))
+            columns.append(ColumnRecoding.tree(found.node, leaves=found.leaves))
         elif name == "age":
             columns.append(ColumnRecoding.range(np.array([float(v) for v in values])))
         else:

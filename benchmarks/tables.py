@@ -14,6 +14,7 @@ from record import record
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from shoal.model.hierarchy import Hierarchy
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import Requirement
 from shoal.model.recoding import ColumnRecoding, Recoding
@@ -36,16 +37,10 @@ def codes(values: list[str]) -> tuple[np.ndarray, list[str]]:
     return np.array([place[v] for v in values]), distinct
 
 
-def hierarchy(path: Path, distinct: list[str], everything: bool = True) -> ColumnRecoding:
-    """An ARX hierarchy; its loss counts all leaves of the file."""
-    with path.open(encoding="utf-8") as stream:
-        lines = {line[0]: line for line in csv.reader(stream, delimiter=";")}
-    extra = [v for v in lines if v not in set(distinct)] if everything else []
-    values = [*distinct, *extra]
-    depth = len(lines[values[0]])
-    node = np.stack([codes([lines[v][level] for v in values])[0] for level in range(depth)])
-    node[0] = np.arange(len(values))
-    return ColumnRecoding.tree(node)
+def hierarchy(path: Path, distinct: list[str]) -> ColumnRecoding:
+    """An ARX hierarchy over the values of a column."""
+    found = Hierarchy.from_csv(path).resolve(distinct)
+    return ColumnRecoding.tree(found.node, leaves=found.leaves)
 
 
 def histogram(table: dict[str, list[str]], quasi: list[str], sensitive: list[str]) -> tuple[Histogram, list[list[str]]]:
@@ -78,11 +73,7 @@ def adult(sensitive: list[str]) -> tuple[Histogram, Recoding]:
     for name, distinct in zip(quasi, values, strict=True):
         column = hierarchy(DATA / "adult" / "hierarchies" / f"adult_hierarchy_{name}.csv", distinct)
         columns.append(column)
-    wide = Histogram(
-        found.quasi, found.sensitive, found.count, found.quasi_names, found.sensitive_names,
-        tuple(c.size for c in columns), found.sensitive_sizes,
-    )  # fmt: skip
-    return wide, Recoding(tuple(columns))
+    return found, Recoding(tuple(columns))
 
 
 def adult_sets(sensitive: list[str]) -> tuple[Histogram, Recoding]:
@@ -119,9 +110,7 @@ def credit_card() -> tuple[Histogram, Recoding]:
     for name, distinct in zip(quasi, values, strict=True):
         path = DATA / "arx_creditcard" / "hierarchies" / f"creditcard_int_hierarchy_{name}.csv"
         columns.append(hierarchy(path, distinct) if path.exists() else ColumnRecoding.stars(len(distinct)))
-    sizes = tuple(c.size for c in columns)
-    wide = Histogram(found.quasi, found.sensitive, found.count, found.quasi_names, (), sizes, ())
-    return wide, Recoding(tuple(columns))
+    return found, Recoding(tuple(columns))
 
 
 def census_like(n: int, seed: int = 0, sizes: tuple[int, ...] = (79, 2, 9, 6, 56, 17, 9)) -> tuple[Histogram, Recoding]:

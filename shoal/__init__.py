@@ -43,6 +43,7 @@ if TYPE_CHECKING:  # what a type checker and an editor see; ``_WHERE`` finds the
     from shoal.problems import tables as tables
     from shoal.problems import tiles as tiles
     from shoal.publishing.answers import release as release
+    from shoal.publishing.assigned import assign as assign
     from shoal.publishing.crosswalk import Crosswalk as Crosswalk
     from shoal.publishing.release import Release as Release
     from shoal.publishing.verify import verify as verify
@@ -66,6 +67,7 @@ _WHERE = {
     "compare": "shoal.utility.compare:compare",
     "decode": "shoal.utility.decode:decode",
     "release": "shoal.publishing.answers:release",
+    "assign": "shoal.publishing.assigned:assign",
     "Crosswalk": "shoal.publishing.crosswalk:Crosswalk",
     "explore": "shoal.utility.explore:explore",
     "Policy": "shoal.model.policy:Policy",

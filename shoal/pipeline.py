@@ -31,6 +31,7 @@ from shoal.model.settings import ModelSettings, Settings
 from shoal.model.task import Effort, nothing, refuse_infeasible
 from shoal.publishing.average import within
 from shoal.publishing.clustered import by_centers
+from shoal.publishing.exposed import Exposed, exposed
 from shoal.publishing.recodings import one_level_per_column, recodings, with_place
 from shoal.publishing.release import Release, audit_table
 from shoal.publishing.text import ColumnText, column_text
@@ -61,8 +62,8 @@ def anonymize(
               or a list of Parquet or CSV files, also with columns in the names of folders (key=value), or a DuckDB or
               SQLite file
     policy    a Policy, or the same settings as keyword arguments: quasi_identifiers, sensitive, identifiers,
-              insensitive, k, l, privacy, publish, hierarchies, weights, max_level, global_recoding, max_suppressed,
-              method, effort, seed, keep_order; see ``Policy``
+              insensitive, k, l, privacy, publish, hierarchies, weights, max_level, range_step, global_recoding,
+              max_suppressed, method, effort, seed, keep_order; see ``Policy``
     engine    for a path: "polars", "duckdb" or "spark"; DuckDB for what is more than one file
     separator, encoding  of a CSV; found out when None
     memory, threads, temporary  of DuckDB: how much it holds, such as "2GB", before it spills to disk; how many threads
@@ -141,9 +142,12 @@ def prepare(
 
     progress("counting", None)
     counted = table.count(asked.grouped, counts)
+    if not counted.histogram.rows:
+        name = repr(Path(data).name) if isinstance(data, (str, Path)) else "the table"
+        raise InputError(f"{name} has a header and no rows, so there is nothing to publish")
     refuse_missing(counted, asked)
     texts = [column.texts() for column in counted.quasi]
-    _refuse_stars(asked, texts)
+    _refuse_stars(asked, {c.name: c.texts() for c in (*counted.quasi, *counted.sensitive)})
     need = requirement(models, counts, counted.histogram)
     refuse_infeasible(counted.histogram, need, lambda j, code: counted.sensitive[j].texts()[code] or "missing")
     lap("histogram")
@@ -180,8 +184,10 @@ def prepare(
         columns = [column_text(*told, published, j, texts[j], labels[j], asked.star) for j in range(len(texts))]
 
     progress("recoding", None)
-    replacements = [_replace(c, counted, asked) for c, counted in zip(columns, counted.quasi, strict=True)]
+    apart = target is not None and kind_of(target) == "csv"
+    replacements = [_replace(c, counted, asked, apart) for c, counted in zip(columns, counted.quasi, strict=True)]
     lot = Lot.of(secret, _context(counted, asked))
+    blurred = _blurred(columns, replacements)
     merged, replacements = classes(grouping.partition, replacements)
     dropped = [c for c in asked.identifiers if c not in asked.units]
     placed = table.place(counted, merged, replacements, dropped, lot, asked.keep_order)
@@ -202,6 +208,10 @@ def prepare(
         rows=counted.histogram.rows,
         carried=carried,
         persons=persons,
+        notes=blurred,
+        exposed=exposed(counted.histogram, merged, recoding, asked.range_step)
+        if asked.publish == "ranges"
+        else Exposed(),
         stars={c.name: int(partition.sizes[c.starred[c.index]].sum()) for c in columns},
         changed={c.name: int(partition.sizes[c.code[c.index] < 0].sum()) for c in columns},
         published={c.name: frozenset(c.texts) for c in columns},
@@ -258,8 +268,8 @@ def _method(asked: Policy) -> str:
     return "global_recoding" if asked.global_recoding and asked.method == "auto" else asked.method
 
 
-def _refuse_stars(asked: Policy, texts: list[list[str | None]]) -> None:
-    for name, values in zip(asked.grouped, texts, strict=True):
+def _refuse_stars(asked: Policy, texts: Mapping[str, list[str | None]]) -> None:
+    for name, values in texts.items():
         if asked.star in values:
             raise InputError(
                 f"column {name!r} holds the value {asked.star!r}, which is how a suppressed value is written; "
@@ -267,18 +277,37 @@ def _refuse_stars(asked: Policy, texts: list[list[str | None]]) -> None:
             )
 
 
-def _replace(column: ColumnText, coded: Any, asked: Policy) -> Replacement:
-    """The new values of a column: its own type where every published value is its own or missing, text otherwise."""
+def _replace(column: ColumnText, coded: Any, asked: Policy, apart: bool) -> Replacement:
+    """The new values of a column: its own type where every published value is its own or missing, else text.
+
+    apart  where stars stand beside missing values, keep them apart: as text
+    """
     own = coded.values.dtype
     numeric = not (own == pl.String or isinstance(own, (pl.Categorical, pl.Enum)))
     coarser = (column.shows < 0) & ~column.starred
-    if numeric and not coarser.any() and (asked.numeric_stars == "null" or not column.starred.any()):
+    null = asked.numeric_stars == "null" and not (apart and _both(column))
+    if numeric and not coarser.any() and (null or not column.starred.any()):
         empty = coded.values.clear().extend_constant(None, 1)
         pool = pl.concat([coded.values, empty])
         values = pool.gather(np.where(column.shows < 0, len(coded.values), column.shows))
     else:
         values = pl.Series(column.name, column.texts, dtype=pl.String)
     return Replacement(column.name, values, column.index)
+
+
+def _both(column: ColumnText) -> bool:
+    """Whether stars stand beside missing values that are published as they are."""
+    return bool(column.starred.any()) and any(t is None for t in column.texts)
+
+
+def _blurred(columns: Sequence[ColumnText], replacements: Sequence[Replacement]) -> tuple[str, ...]:
+    """A sentence for each column in which a star and a missing value are one."""
+    return tuple(
+        f"column {c.name!r}: stars and missing values are both published as missing, so nobody can tell them apart, "
+        "and a CSV has empty fields for both; numeric_stars='text' writes stars"
+        for c, r in zip(columns, replacements, strict=True)
+        if r.values.dtype != pl.String and not r.values.dtype.is_nested() and _both(c)
+    )
 
 
 def _classes(replacements: list[Replacement]) -> int:

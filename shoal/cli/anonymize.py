@@ -9,7 +9,7 @@ from typing import Any
 import typer
 
 from shoal.cli.app import app
-from shoal.cli.common import answer, listed, pairs, progress, refuse_unmet
+from shoal.cli.common import answer, listed, pairs, progress, refuse_unmet, step_of
 from shoal.cli.models import with_models
 
 _QUASI = typer.Option(None, "--quasi", help="Quasi-identifiers: columns others may know, separated by commas.")
@@ -52,6 +52,9 @@ def anonymize(
     ),
     weight: list[str] = typer.Option([], "--weight", help="column=factor of its loss; may be repeated."),
     max_level: list[str] = typer.Option([], "--max-level", help="column=highest level; may be repeated."),
+    range_step: list[str] = typer.Option(
+        [], "--range-step", help="column=step (dates: days, month or year) at which ranges end; may be repeated."
+    ),
     global_recoding: bool = typer.Option(False, "--global-recoding", help="One level per column for all rows."),
     max_average_risk: float | None = typer.Option(
         None, "--max-average-risk", help="Highest mean over the rows of 1 / (size of its class)."
@@ -112,6 +115,7 @@ def anonymize(
         "hierarchies": pairs(hierarchy, "--hierarchy") or None,
         "weights": pairs(weight, "--weight", float) or None,
         "max_level": pairs(max_level, "--max-level", int) or None,
+        "range_step": pairs(range_step, "--range-step", step_of) or None,
         "global_recoding": global_recoding or None,
         "max_suppressed": max_suppressed,
         "max_average_risk": max_average_risk,
@@ -132,6 +136,7 @@ def anonymize(
     read = [*here, policy, sign, secret, *asked.files]
     scope = Scope(memory, threads, temporary, glob, table, query, master)
     folder = is_folder(target, parts, engine_of(data, engine, scope) != "polars")
+    aim = target if not folder else None if parts is None else target / f"part.{parts}"
     check_target(target, beside, [(report, PAGE)], read, overwrite=force, folder=folder)
     with progress() as told:
         release = prepare(
@@ -142,7 +147,7 @@ def anonymize(
             encoding=encoding,
             secret=None if secret is None else read_secret(secret),
             scope=scope,
-            target=target,
+            target=aim,
             progress=told,
         )
         told("writing and reading back", None)
@@ -152,10 +157,8 @@ def anonymize(
     facts = {**release.as_dict(), "output": str(target), "certificate_file": str(beside)}
     if report is not None:
         facts["report"] = str(report)
-    warning = release.carried.warning
-    answer(
-        facts | ({"warnings": [warning]} if warning else {}), [*release_lines(facts), *filter(None, [warning])], as_json
-    )
+    warnings = [w for w in (release.carried.warning, *release.notes) if w]
+    answer(facts | ({"warnings": warnings} if warnings else {}), [*release_lines(facts), *warnings], as_json)
 
 
 def source_of(tables: list[str], glob: bool) -> Any:
@@ -204,6 +207,7 @@ def release_lines(facts: dict[str, Any]) -> list[str]:
         f"NCP {facts['loss']['ncp']:.4f}",
         f"method {facts['method']}: {guarantee(certificate)}",
         *_full_domain(certificate["details"]),
+        *_exposed(facts["exposed"]),
         f"took {sum(facts['seconds'].values()):.2f} s",
         f"release      {facts['output']}",
         f"certificate  {facts['certificate_file']}",
@@ -232,19 +236,29 @@ def _full_domain(details: dict[str, Any]) -> list[str]:
     return lines
 
 
+def _exposed(found: dict[str, Any]) -> list[str]:
+    if not found["groups"]:
+        return []
+    return [
+        f"{100 * found['groups']:.1f} % of the groups show a value that only one of their rows holds (see --range-step)"
+    ]
+
+
 def _short(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def guarantee(certificate: dict[str, Any]) -> str:
     """A certificate in one sentence."""
+    from shoal.model.cards import times
+
     unit, cost, bound = certificate["unit"], certificate["cost"], certificate["lower_bound"]
     shown = f"{_short(cost)} {unit}"
     if certificate["optimal"]:
         return f"{shown}, proved optimal: no valid release has less"
     if certificate["ratio"] is None:
         return f"{shown}; no lower bound above 0 is known for this table"
-    within = f"this is within {certificate['ratio']:.3f} times the least"
+    within = f"this is {'within ' if certificate['ratio'] > 1 + 1e-9 else ''}{times(certificate['ratio'])}"
     return f"{shown}; every valid release has at least {_short(bound)}, so {within}"
 
 

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from shoal.cli import anonymize, compare, explore, gather, init, labels, regions, reproduce, tiles
+from shoal.cli import anonymize, assign, compare, explore, gather, init, labels, regions, reproduce, tiles
 
-__all__ = ["anonymize", "compare", "explore", "gather", "init", "labels", "regions", "reproduce", "tiles"]
+__all__ = ["anonymize", "assign", "compare", "explore", "gather", "init", "labels", "regions", "reproduce", "tiles"]

@@ -22,7 +22,10 @@ _FLAGS = {
     "k": "--k", "l": "--l", "t": "--t", "distinct_l": "--distinct-l",
     "entropy_l": "--entropy-l", "recursive_cl": "--recursive-cl", "alpha_k": "--alpha-k", "preset": "--preset",
     "publish": "--publish", "coordinates": "--coordinates", "hierarchies": "--hierarchy", "weights": "--weight",
-    "max_level": "--max-level", "global_recoding": "--global-recoding", "method": "--method", "effort": "--effort",
+    "boundary": "--boundary", "max_width": "--max-width", "grid": "--grid", "extent": "--extent",
+    "center": "--center", "sparse": "--sparse",
+    "max_level": "--max-level", "range_step": "--range-step", "global_recoding": "--global-recoding",
+    "method": "--method", "effort": "--effort",
     "seed": "--seed", "keep_order": "--keep-order", "star": "--star", "separator": "--separator",
     "encoding": "--encoding", "engine": "--engine", "memory": "--memory", "threads": "--threads",
     "temporary": "--temporary", "glob": "--glob", "table": "--table", "query": "--query", "master": "--master",
@@ -91,11 +94,17 @@ def beside(output: Path | None, certificate: Path | None) -> Path | None:
     return certificate_path(output)
 
 
-def put(made: Crosswalk, output: Path | None, certificate: Path | None) -> dict[str, str | None]:
-    """Write an answer where it was asked for, its certificate beside it; both paths, for the JSON object."""
-    proof = beside(output, certificate)
-    if output is not None:
-        made.write(output, proof)
+def put(
+    made: Crosswalk, output: Path | None, certificate: Path | None, also: Mapping[str, Path] | None = None
+) -> dict[str, str | None]:
+    """Write an answer where it was asked for, its certificate beside it; both paths, for the JSON object.
+
+    also  name of a companion -> its path
+    """
+    more = also or {}
+    proof = beside(next((p for p in (output, *more.values()) if p is not None), None), certificate)
+    if output is not None or more:
+        made.write(output, proof, also=more)
     elif proof is not None:
         made.certify(proof)
     return {
@@ -141,6 +150,13 @@ def pairs(given: Iterable[str], option: str, convert: Callable[[str], Any] = str
         except ValueError:
             raise PolicyError(f"{option} {text!r}: {value!r} is not a number") from None
     return out
+
+
+def step_of(text: str) -> float | str:
+    """--range-step: a number, or a word for dates."""
+    from shoal.model.policy import PERIODS
+
+    return text if text in PERIODS else float(text)
 
 
 def refuse_unmet(holds: bool) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import typer
 
 from shoal.cli.app import app
-from shoal.cli.common import answer, listed, pairs, progress
+from shoal.cli.common import answer, listed, pairs, progress, step_of
 
 
 @app.command()
@@ -25,6 +25,7 @@ def explore(
     hierarchy: list[str] = typer.Option([], "--hierarchy", help="column=file.csv; may be repeated."),
     effort: str | None = typer.Option(None, "--effort", help="fast (default), balanced, thorough, or seconds a point."),
     seed: int | None = typer.Option(None, "--seed", help="Makes the searches reproducible."),
+    range_step: list[str] = typer.Option([], "--range-step", help="column=step at which ranges end; may be repeated."),
     output: Path | None = typer.Option(None, "-o", "--output", help="An HTML page with the picture and the table."),
     engine: str | None = typer.Option(None, "--engine", help="polars (default), duckdb or spark."),
     separator: str | None = typer.Option(None, "--separator", help="Field separator of a CSV."),
@@ -59,7 +60,8 @@ def explore(
         with progress() as told:
             found = look(
                 table, asked, k=ks, l=ls, publish=ways, method=listed(method), engine=engine,
-                separator=separator, encoding=encoding, progress=told, each=seen.append,
+                range_step=pairs(range_step, "--range-step", step_of), separator=separator, encoding=encoding,
+                progress=told, each=seen.append,
             )  # fmt: skip
     except KeyboardInterrupt:
         if output is not None and seen:

@@ -285,10 +285,12 @@ def _run(
         "seconds": {"read": read - begun, "solve": solved - read, "write": done - solved},
         "output": None if output is None else str(output),
     }
+    from shoal.model.cards import times
+
     ratio = found.certificate.ratio
     lines = [
         f"{title} ({found.method})",
-        note + ("" if ratio is None else f"; at most {float(ratio):.3f} times the least possible"),
+        note + ("" if ratio is None else f"; at most {times(float(ratio))} possible"),
         f"{found.left_out:,} of {frame.height:,} records left out" if found.left_out else "nobody left out",
         *features.metric.describe(),
         *(f"wrote {p}" for p in paths if p is not None),

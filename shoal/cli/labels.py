@@ -93,7 +93,8 @@ def labels(
         if made.refused:
             raise shoal.PolicyError(made.refused)
         rows = shoal.labels.levels(values, counts, _ks(k, levels), method if method != "exact" else "auto", naming)
-    _finish(made, "labels", {"k_anonymous": found.anonymous, "method": method}, files, rows, clock, as_json)
+    tree = None if rows is None else (rows, _held(values, counts))
+    _finish(made, "labels", {"k_anonymous": found.anonymous, "method": method}, files, tree, clock, as_json)
 
 
 @app.command()
@@ -135,7 +136,13 @@ def intervals(
     if hierarchy:
         rows = shoal.intervals.levels(ordered, counts, _ks(k, levels), objective, [str(v) for v in values])
     payload = {"k_anonymous": True, "method": made.method, "objective": objective}
-    _finish(made, "values", payload, files, rows, clock, as_json)
+    if len(ordered) and isinstance(ordered[0], str):
+        payload["warnings"] = [
+            f"column {value!r} holds text that is neither numbers nor dates: it was cut in the order of its "
+            "characters; shoal labels groups values without an order"
+        ]
+    tree = None if rows is None else (rows, _held(values, counts))
+    _finish(made, "values", payload, files, tree, clock, as_json)
 
 
 def _ks(k: int, levels: str | None) -> list[int]:
@@ -162,17 +169,19 @@ def _finish(
     what: str,
     payload: dict[str, Any],
     files: Files,
-    rows: Iterable[list[str]] | None,
+    tree: tuple[Iterable[list[str]], dict[str, int]] | None,
     clock: list[float],
     as_json: bool,
 ) -> None:
-    """Write what was asked for and print the answer."""
-    from shoal.engines.atomic import closed_to, publish_text
+    """Write what was asked for and print the answer.
+
+    tree  rows of the hierarchy and the records of each value, for its judge
+    """
     from shoal.report.bins_picture import as_text
 
     wrote = put(made, files.output, files.certificate)
-    if rows is not None and files.hierarchy:
-        publish_text(files.hierarchy, _lines(sorted(rows)), closed=closed_to(made.read))
+    if tree is not None and files.hierarchy:
+        _hierarchy(made, files.hierarchy, *tree)
     if files.picture:
         made.plot(files.picture)
     proof, facts, loads, k = made.certificate, made.facts, list(made.groups), made.parameters["k"]
@@ -200,10 +209,29 @@ def _finish(
         f"because {proof.bound}",
         *as_text(loads, k),
     ]
+    lines += [f"warning: {text}" for text in payload.get("warnings", [])]
     if "warning" in proof.details:
         lines.append(str(proof.details["warning"]))
     written = (files.output, files.hierarchy, wrote["certificate_file"], files.picture)
     answer(payload, [*lines, *(f"wrote {path}" for path in written if path)], as_json)
+
+
+def _held(values: Iterable[Any], counts: Iterable[Any]) -> dict[str, int]:
+    """Records of each value, by its text."""
+    return {"" if v is None else str(v): int(n) for v, n in zip(values, counts, strict=True)}
+
+
+def _hierarchy(made: Crosswalk, path: Path, rows: Iterable[list[str]], counts: dict[str, int]) -> None:
+    """The hierarchy, judged on its bytes before it gets its name."""
+    from shoal.engines.atomic import closed_to, publish_file
+    from shoal.judge.nested import judge_hierarchy
+    from shoal.publishing.crosswalk import refuse_unless
+
+    text, k = _lines(sorted(rows)), int(made.parameters["k"])
+    publish_file(
+        path, lambda temporary: temporary.write_text(text, encoding="utf-8", newline=""),
+        lambda temporary: refuse_unless(judge_hierarchy(temporary, counts, k)), closed=closed_to(made.read),
+    )  # fmt: skip
 
 
 def _lines(rows: Iterable[list[str]]) -> str:

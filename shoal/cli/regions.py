@@ -38,6 +38,13 @@ def regions(
     fixed: str | None = typer.Option(None, "--fixed", help="Column: areas with the same value stay together."),
     apart: str | None = typer.Option(None, "--apart", help="Column: areas with the same value share no region."),
     exclude: str | None = typer.Option(None, "--exclude", help="Column: areas where it says yes, true or 1 stay out."),
+    similar: str | None = typer.Option(
+        None, "--similar", help="Columns of numbers that a region's areas should be alike in, with commas between."
+    ),
+    number: int | None = typer.Option(None, "--regions", help="Exactly so many regions, not as many as can be."),
+    max_diameter: float | None = typer.Option(
+        None, "--max-diameter", help="Largest distance between centers of areas in a region: km, or the plane's units."
+    ),
     sums: str | None = typer.Option(None, "--sum", help="Columns summed over each region, with commas between."),
     means: str | None = typer.Option(
         None, "--mean", help="Columns averaged over each region by the first weight, with commas between."
@@ -47,8 +54,10 @@ def regions(
     ),
     l: int = typer.Option(1, "--l", help="In each region no sensitive value has more than 1/l of the records."),
     method: str = typer.Option("auto", "--method", help="auto, tree, search or exact."),
-    objective: str = typer.Option(
-        "max", "--objective", help="max, count, sumsq, excess or compact; or several in your order: max,count,compact."
+    objective: str | None = typer.Option(
+        None,
+        "--objective",
+        help="max (default), count, sumsq, excess, compact, similar; or several in your order: max,count,compact.",
     ),
     islands: str = typer.Option(
         "leave", "--islands", help="Components too light alone: leave them out, or join each to the nearest."
@@ -106,18 +115,18 @@ def regions(
         raise PolicyError("--dissolved, --map and --png draw polygons; name their file with --shapes")
     asked = Asked(
         boundary, soft_boundary, fixed, apart, pairs(at_most, "--at-most", int), listed(sensitive) or (), l,
-        listed(sums) or (), listed(means) or (),
+        listed(similar) or (), number, max_diameter, listed(sums) or (), listed(means) or (),
     )  # fmt: skip
     weights = np.column_stack([given.whole(name) for name in weight])
-    wanted = listed(objective) or ["max"]
+    wanted = listed(objective) or ["similar" if asked.similar else "max"]
     options = _options(given, asked, wanted, islands, degrees, exclude) | {"seed": seed, "unit": weight[0]}
     clock.append(time.perf_counter())
     with working(f"merging {len(given.ids):,} areas"):
         found = merge(given.edges, weights, k, method, effort=effort_of(effort), **options)
     clock.append(time.perf_counter())
     made = release(
-        found, given, read=(areas, edges, shapes), weight=weight, id=id, objective=wanted[0], geographic=degrees,
-        columns=(source, target), **asked._asdict(),
+        found, given, read=(areas, edges, shapes), weight=weight, id=id, geographic=degrees,
+        objective=found.certificate.details["objective"][0], columns=(source, target), **asked._asdict(),
     )  # fmt: skip
     light = light_components(given.ids, given.edges, weights, found, options["boundaries"], options["exclude"])
     rows = []
@@ -128,7 +137,7 @@ def regions(
         dissolve(given, found, weight, asked, degrees, dissolved, closed_to(made.read))
     for path in filter(None, (map_to, png)):
         made.map(path)
-    facts = {"light_components": light, "comparison": rows, "objective": objective}
+    facts = {"light_components": light, "comparison": rows, "objective": ",".join(wanted)}
     payload = {**_facts(given, found, degrees), **facts, "seconds": seconds(*clock), **wrote}
     lines = [
         f"{made.title} ({found.method})",
@@ -199,12 +208,13 @@ def _obeyed(found: Regions) -> list[str]:
     """What exclusions, maxima and soft boundaries came to."""
     facts = found.certificate.details
     said = {
-        "excluded": "{} areas excluded",
-        "left_out_by_maxima": "{} areas are in no region, for none can take them under the maxima",
-        "above_a_maximum_alone": "{} areas are above a maximum by themselves, and left alone",
-        "regions_across_soft_boundaries": "{} regions mix areas of different sides of the soft boundary",
+        "excluded": "{:,} areas excluded",
+        "left_out_by_maxima": "{:,} areas are in no region, for none can take them under the maxima",
+        "above_a_maximum_alone": "{:,} areas are above a maximum by themselves, and left alone",
+        "variance_inside": "{:.1%} of the variance of the columns to be alike in is inside regions",
+        "regions_across_soft_boundaries": "{:,} regions mix areas of different sides of the soft boundary",
     }
-    return [text.format(f"{facts[name]:,}") for name, text in said.items() if facts.get(name) is not None]
+    return [text.format(facts[name]) for name, text in said.items() if facts.get(name) is not None]
 
 
 def _told(light: list[dict[str, Any]], k: list[int]) -> list[str]:
@@ -264,11 +274,15 @@ def _options(
         "fixed": asked.fixed,
         "apart": asked.apart,
     }
+    placed = islands == "join" or "compact" in objective or asked.max_diameter is not None
     return {
+        "similar": np.column_stack([given.number(name) for name in asked.similar]) if asked.similar else None,
+        "regions": asked.regions,
+        "max_diameter": asked.max_diameter,
         "objective": objective[0] if len(objective) == 1 else objective,
         "sensitive": np.column_stack([given.whole(name) for name in asked.sensitive]) if asked.sensitive else None,
         "l": asked.l,
-        "coordinates": given.centers() if islands == "join" or "compact" in objective else None,
+        "coordinates": given.centers() if placed else None,
         "geographic": degrees,
         "light": "nearest" if islands == "join" else "leave",
         "at_most": limits or None,

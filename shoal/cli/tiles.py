@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
 from shoal.cli.app import app
-
-if TYPE_CHECKING:
-    import numpy as np
-    import polars as pl
-
-    from shoal.problems.tiles import Tiles
 
 
 @app.command()
@@ -35,6 +29,21 @@ def tiles(
     drop_codes: bool = typer.Option(
         False, "--drop-codes", help="Leave out rows whose coordinates are codes: 0 and 0, 77.7777, 999.9999."
     ),
+    boundary: str | None = typer.Option(None, "--boundary", help="Column, a state say: no tile mixes its values."),
+    sensitive: str | None = typer.Option(None, "--sensitive", help="Column that every tile is diverse in; with --l."),
+    least: float | None = typer.Option(None, "--l", help="At most 1/l of a tile's records share a sensitive value."),
+    distinct_l: int | None = typer.Option(None, "--distinct-l", help="Least different sensitive values of a tile."),
+    person: str | None = typer.Option(None, "--person", help="Column that names persons: k counts these."),
+    household: str | None = typer.Option(None, "--household", help="Column that names households: k counts these."),
+    max_width: float | None = typer.Option(
+        None, "--max-width", help="Longest side of a tile: km for degrees, else units of the coordinates."
+    ),
+    grid: float | None = typer.Option(None, "--grid", help="Sides lie at multiples of this, in the coordinates' unit."),
+    extent: str | None = typer.Option(
+        None, "--extent", help="plane: tiles cover it, some without end; data: cut off at their points."
+    ),
+    center: str = typer.Option("mean", "--center", help="mean of a tile's points, or draw: a random place in it."),
+    sparse: str = typer.Option("refuse", "--sparse", help="Records that fit no tile: refuse, or leave-out."),
     rule: str = typer.Option("widest", "--rule", help="Cut rule of kd_tree: widest, median or least_waste."),
     effort: str = typer.Option("balanced", "--effort", help="fast, balanced, thorough or seconds."),
     output: Path | None = typer.Option(None, "-o", "--output", help="Crosswalk: a row per place, with its tile."),
@@ -46,7 +55,7 @@ def tiles(
     ),
     keep_order: bool = typer.Option(False, "--keep-order", help="Leave the rows of --table in order."),
     seed: int | None = typer.Option(
-        None, "--seed", help="Taken as everywhere; cutting draws nothing, rows never by it."
+        None, "--seed", help="Of --center draw; cutting draws nothing, and rows never by it."
     ),
     secret: Path | None = typer.Option(
         None, "--secret", help="File of 16 bytes or more that fixes the row order of --table; fresh by default."
@@ -65,9 +74,8 @@ def tiles(
 
     import numpy as np
 
-    from shoal.cli.common import answer, beside, effort_of, put, seconds, working
-    from shoal.engines.files import integers, numbers, read_table
-    from shoal.engines.order import shuffled
+    from shoal.cli.common import answer, effort_of, put, seconds, working
+    from shoal.engines.files import column, integers, numbers, read_table
     from shoal.engines.targets import JSON, MAP, TABLE, TILES, check_outputs
     from shoal.problems.tiles import kind_of, split
     from shoal.publishing.answers import release
@@ -75,13 +83,15 @@ def tiles(
     begun = time.perf_counter()
     if coordinates == "auto":
         coordinates = kind_of(x, y)
-    outputs = [(output, TABLE), (tiles_to, TILES), (table, TABLE), (map_to, MAP), (beside(output, certificate), JSON)]
-    closed = check_outputs(outputs, [points, secret], overwrite=force)
+    proof = _proof((output, table, tiles_to), certificate)
+    outputs = [(output, TABLE), (tiles_to, TILES), (table, TABLE), (map_to, MAP), (proof, JSON)]
+    check_outputs(outputs, [points, secret], overwrite=force)
     frame = read_table(points, separator=separator, encoding=encoding)
     places = np.stack([numbers(frame, x), numbers(frame, y)], axis=1)
     coded = _codes(places, coordinates == "geographic", drop_codes)
     frame, places = frame.filter(~coded), places[~coded]
     weights = None if weight is None else np.array(integers(frame, weight))
+    columns = {"boundary": boundary, "sensitive": sensitive, "person": person, "household": household}
     read = time.perf_counter()
     with working(f"cutting {len(places):,} points"):
         found = split(
@@ -93,13 +103,24 @@ def tiles(
             coordinates=coordinates,
             effort=effort_of(effort),
             rule=rule,
+            **{name: None if given is None else column(frame, given).to_list() for name, given in columns.items()},
+            l=least,
+            distinct_l=distinct_l,
+            max_width=max_width,
+            grid=grid,
+            extent=extent,
+            center=center,
+            sparse=sparse,
+            seed=seed,
         )
     solved = time.perf_counter()
     facts = found.certificate.details
-    made = release(found, frame, read=(points, secret), x=x, y=y, weight=weight, codes_left_out=int(coded.sum()))
-    wrote = put(made, output, certificate)
-    order = None if keep_order else shuffled(found.labels, secret)
-    _write(found, frame, (x, y), (tiles_to, table), order, closed)
+    made = release(
+        found, frame, read=(points, secret), x=x, y=y, weight=weight, codes_left_out=int(coded.sum()), secret=secret,
+        keep_order=keep_order, **columns,
+    )  # fmt: skip
+    also = {"table": table, _kind(tiles_to): tiles_to}
+    wrote = put(made, output, certificate, {name: path for name, path in also.items() if path is not None})
     if map_to is not None:
         made.map(map_to)
     written = [str(p) for p in (output, tiles_to, table, map_to, wrote["certificate_file"]) if p is not None]
@@ -107,6 +128,7 @@ def tiles(
         "points": len(places),
         "codes_left_out": int(coded.sum()),
         "records": int(found.counts.sum()),
+        "rows_left_out": made.facts["rows_left_out"],
         "tiles": len(found),
         "tiles_at_most": facts["tiles_at_most"],
         "smallest": int(found.counts.min()),
@@ -117,6 +139,7 @@ def tiles(
         "method": found.method,
         "objective": objective,
         "coordinates": coordinates,
+        "asked": {n: v for n, v in made.parameters.items() if v is not None},
         "seconds": seconds(begun, read, solved),
         **wrote,
     }
@@ -155,48 +178,13 @@ def _hint(places: Any, coordinates: str) -> list[str]:
     return ["All coordinates may be degrees; if they are, say --coordinates geographic, so that sizes come in km."]
 
 
-def _write(
-    found: Tiles,
-    frame: pl.DataFrame,
-    names: tuple[str, str],
-    paths: tuple[Path | None, Path | None],
-    order: np.ndarray | None,
-    closed: int,
-) -> None:
-    """The tiles and the table, each where asked for."""
-    import polars as pl
+def _proof(outputs: tuple[Path | None, ...], certificate: Path | None) -> Path | None:
+    """Where the certificate goes: beside the first output unless it is named."""
+    from shoal.cli.common import beside
 
-    from shoal.engines.atomic import publish_text
-    from shoal.engines.store import write_table
-    from shoal.publishing.tiled import tile_frame
-
-    per_tile, table = paths
-    own = tile_frame(found, names)
-    labels = pl.Series("tile", found.labels)
-    if per_tile is not None:
-        if per_tile.suffix.lower() in (".geojson", ".json"):
-            from shoal.report.tile_geojson import geojson
-
-            publish_text(per_tile, geojson(found.bounds, own.to_dicts(), found.coordinates), closed=closed)
-        else:
-            write_table(own, per_tile, closed=closed)
-    if table is not None:
-        kept = _replaced(frame, own, labels, names)
-        write_table(kept if order is None else kept[order], table, closed=closed)
+    return beside(next((p for p in outputs if p is not None), None), certificate)
 
 
-def _replaced(frame: pl.DataFrame, own: pl.DataFrame, labels: pl.Series, names: tuple[str, str]) -> pl.DataFrame:
-    """The table without its coordinates, with its tile's number, bounds and center in their place."""
-    import polars as pl
-
-    from shoal.errors import InputError
-
-    added = [c for c in own.columns if c != "records"]
-    taken = sorted(set(added) & (set(frame.columns) - set(names)))
-    if taken:
-        raise InputError(f"the table already has a column {taken[0]!r}, which --table would add; rename it")
-    at = min(frame.columns.index(n) for n in names)
-    recoded = pl.DataFrame([labels]).join(own.select(added), on="tile", how="left", maintain_order="left")
-    left = [c for c in frame.columns[:at] if c not in names]
-    right = [c for c in frame.columns[at:] if c not in names]
-    return pl.concat([frame.select(left), recoded, frame.select(right)], how="horizontal")
+def _kind(path: Path | None) -> str:
+    """Which companion a file of --tiles is."""
+    return "outlines" if path is not None and path.suffix.lower() in (".geojson", ".json") else "tiles"

@@ -133,5 +133,6 @@ def write_policy(file: str, found: Sequence[Proposal], *, k: int, l: int) -> str
         off = "# " if blocked else ""
         why = "; a sensitive column above is too unequal for it" if blocked else ""
         lines.append(f"{off}l = {l}  # at most 1/{l} of a group share a sensitive value{why}")
-    lines += ['publish = "stars"  # or "hierarchy" with [hierarchies], or "ranges"', 'effort = "balanced"', ""]
+    ways = 'or "hierarchy" with [hierarchies], or "ranges" (range_step = {age = 5} rounds their ends)'
+    lines += [f'publish = "stars"  # {ways}', 'effort = "balanced"', ""]
     return "\n".join(lines)

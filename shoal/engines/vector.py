@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from shoal.engines.atomic import publish_text
+from shoal.engines.atomic import publish_file
 from shoal.engines.matching import spelled
 from shoal.engines.shapes import Shape, by_id, features
 from shoal.engines.source import locate
@@ -196,21 +196,26 @@ def check_outlines(path: str | Path) -> Path:
     return path
 
 
-def write_outlines(path: Path, text: str, degrees: bool, closed: int = 0) -> None:
+def write_outlines(
+    path: Path, text: str, degrees: bool, closed: int = 0, judge: Callable[[Path], object] | None = None
+) -> None:
     """A GeoJSON text in the format of the path's ending, whole or not at all.
 
     degrees  whether coordinates are longitude and latitude; a plane without a system has none in the file either
     closed   permission bits that no output may have
+    judge    what may refuse the bytes written
 
     A shapefile is several files beside each other, its names are cut to ten characters.
     """
     driver = _WRITTEN[check_outlines(path).suffix.lower()]
     if not driver:
-        publish_text(path, text, closed=closed)
+        publish_file(path, lambda made: made.write_text(text, encoding="utf-8", newline=""), judge, closed=closed)
         return
     with tempfile.TemporaryDirectory(prefix=".shoal-", dir=path.parent) as folder:
         made = Path(folder) / path.name
         _by_gdal(made, text, degrees, driver)
+        if judge is not None:
+            judge(made)
         for file in sorted(Path(folder).iterdir(), key=lambda f: f == made):  # the file that is opened comes last
             os.chmod(file, os.stat(file).st_mode & ~closed)
             os.replace(file, path.parent / file.name)

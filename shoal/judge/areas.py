@@ -13,6 +13,7 @@ from shoal.judge.crosswalk import Stated, group_sizes, number_of, one_row_each, 
 from shoal.judge.finding import RECOMPUTED, STATED, Finding
 
 NOWHERE = "*"
+CENTERS = ("center (x)", "center (y)")  # columns of the areas that distances are measured by
 
 
 def judge_regions(
@@ -57,6 +58,8 @@ def judge_regions(
     found.append(
         Finding("left out", out == number_of(stated.facts, "left_out"), f"{out} areas are in no region, as certified")
     )
+    if asked.get("regions") is not None:
+        found.append(Finding("regions", len(code) == asked["regions"], f"{len(code)} of {asked['regions']} asked for"))
     found.append(_cost(stated, weights["region_weight"], len(label)))
     if source is None or pairs is None:
         return [
@@ -137,7 +140,59 @@ def _walked(
         several = _summed(label, np.ones(len(label), np.int64), m) > 1
         over = int((_summed(label, own, m)[several] > most).sum()) if not asked.get("fixed") else 0
         found.append(Finding(f"at most {name}", not over, f"{over} regions of several areas are above {most}"))
+    if asked.get("max_diameter") is not None:
+        found.append(_diameter(label, source, float(asked["max_diameter"]), bool(asked.get("geographic"))))
+    if asked.get("similar"):
+        own = np.array(whole(source, asked["weight"][0]), np.int64)
+        columns_ = [_numbers(source, name) for name in asked["similar"]]
+        found.append(_alike(label, own, np.stack(columns_, axis=1), stated.facts.get("variance_inside")))
     return [*found, _bound(stated, heaviest)]
+
+
+def _numbers(source: pl.DataFrame, name: str) -> np.ndarray:
+    try:
+        return np.array([float(v) for v in part(source, name).to_list()])
+    except (TypeError, ValueError):
+        raise VerificationError(f"column {name!r} of the areas holds something that is no number") from None
+
+
+def _diameter(label: np.ndarray, source: pl.DataFrame, most: float, degrees: bool) -> Finding:
+    """Great circles (haversine, km) or straight lines between the centers of every two areas of a region."""
+    if CENTERS[0] not in source.columns:
+        return Finding("max diameter", True, "the areas' centers would tell", STATED)
+    x, y = (source[name].to_numpy() for name in CENTERS)
+    over = 0
+    for r in range(int(label.max()) + 1):
+        at = np.flatnonzero(label == r)
+        a, b = x[at], y[at]
+        if degrees:
+            a, b = np.radians(a), np.radians(b)
+            half = (
+                np.sin((b[:, None] - b) / 2) ** 2 + np.cos(b)[:, None] * np.cos(b) * np.sin((a[:, None] - a) / 2) ** 2
+            )
+            far = 2 * 6371.0088 * np.arcsin(np.sqrt(np.minimum(half, 1.0)))
+        else:
+            far = np.hypot(a[:, None] - a, b[:, None] - b)
+        over += bool(far.max() > most * (1 + 1e-9))
+    return Finding("max diameter", not over, f"{over} regions are wider than {most:g}")
+
+
+def _alike(label: np.ndarray, weight: np.ndarray, columns: np.ndarray, stated: Any) -> Finding:
+    """The share of the columns' variance, weighted, that is inside regions; the columns on one scale."""
+    mass = np.maximum(weight, max(1.0, float(weight.mean())) * 1e-6)
+    spread = np.sqrt(np.average((columns - np.average(columns, axis=0, weights=mass)) ** 2, axis=0, weights=mass))
+    scaled = columns / np.where(spread > 0, spread, 1.0)
+    held = np.flatnonzero(label >= 0)
+
+    def about(at: np.ndarray) -> float:
+        own = scaled[at] - np.average(scaled[at], axis=0, weights=mass[at])
+        return float((mass[at][:, None] * own**2).sum())
+
+    whole_, parts = about(held), sum(about(np.flatnonzero(label == r)) for r in range(int(label.max()) + 1))
+    share = parts / whole_ if whole_ > 0 else 0.0
+    told = isinstance(stated, (int, float)) and abs(share - stated) <= 1e-9 + 1e-6 * share
+    said = "as certified" if told else "another share is certified"
+    return Finding("variance inside", told, f"{share:.4f} of the variance is inside regions, {said}")
 
 
 def _summed(label: np.ndarray, values: np.ndarray, m: int) -> np.ndarray:

@@ -16,8 +16,9 @@ import numpy as np
 import polars as pl
 
 from shoal.errors import InputError
+from shoal.judge.grid import above, moment
 from shoal.judge.values import has_both, pair, shown, with_empty
-from shoal.model.hierarchy import Hierarchy
+from shoal.model.hierarchy import Hierarchy, Resolved
 from shoal.model.notation import NUMBER, RangeOf, SetOf, parse
 
 LARGEST_TABLE = 1 << 24
@@ -37,7 +38,7 @@ class Column:
     coarse  bool[tokens]   the text can be read as a label, a range or a set
     least, most          float64[tokens]: loss between 0 and 1; they differ where a text can be read in two ways
     position             float64[values] on a line, None where the column has none
-    node                 int32[h, values] of a hierarchy, or None
+    node                 int32[h, values] of a hierarchy, or None; loss float64[h, values] at its levels
     how     "recomputed", or "checked for consistency" where a text tells less than what it stands for
     """
 
@@ -56,6 +57,7 @@ class Column:
     most: np.ndarray
     position: np.ndarray | None
     node: np.ndarray | None
+    loss: np.ndarray
     how: str
 
     @cached_property
@@ -97,6 +99,7 @@ class Reading:
     star       text of a suppressed value; blank: a missing value may stand for one
     hierarchy  of the column, "labels", "intervals" or "tiles" where it was generated, None where there is none
     sheet      the release is an Excel sheet
+    step       of the grid to which ranges are widened, or None
     """
 
     kind: str
@@ -104,6 +107,7 @@ class Reading:
     blank: bool
     hierarchy: Hierarchy | str | None = None
     sheet: bool = False
+    step: float | str | None = None
 
 
 class _Values:
@@ -128,6 +132,8 @@ class _Values:
         self.missing = column.null_count() > 0
         self.position: np.ndarray | None = None if lies is None else lies[0][order]
         self.zero = 0.0 if lies is None else lies[1]
+        unit = getattr(found.dtype, "time_unit", None)
+        self.day = 1.0 if unit is None else 86400e3 * {"ms": 1, "us": 1e3, "ns": 1e6}[unit]
         self.texts = [*shown(found), *(["" if empty and not apart else None] if self.missing else [])]
         if self.position is not None and self.missing:
             line = self.position
@@ -181,6 +187,7 @@ class _Decoder:
         self.keys: list[np.ndarray] = []
         self.facts: list[tuple[int, bool, bool, bool, float, float]] = []  # same, star, blank, coarse, losses
         self.node: np.ndarray | None = None
+        self.loss = np.zeros((0, values.size))
         self.labels: dict[str, list[tuple[int, int]]] = {}
         self.certain = True
         self.span = 1.0
@@ -189,6 +196,7 @@ class _Decoder:
         if isinstance(how.hierarchy, Hierarchy):
             found = how.hierarchy.resolve(values.texts, "")
             self.node = found.node
+            self.loss = _level_losses(how.hierarchy, [t for t in values.texts if t], found)
             for level in range(1, found.node.shape[0]):
                 for number, text in enumerate(found.labels[level]):
                     if text:
@@ -229,7 +237,7 @@ class _Decoder:
         if self.node is not None:
             classes = self.labels.get(raw, [])
             parts = [np.flatnonzero(self.node[level] == number) for level, number in classes]
-            losses = [(p.size - 1) / size for p in parts]
+            losses = [float(self.loss[level][p[0]]) for (level, _), p in zip(classes, parts, strict=True)]
             return (0, -1, np.unique(np.concatenate(parts)), losses) if parts else None
         if self.how.kind == "hierarchy" and isinstance(self.how.hierarchy, str):
             self.certain = False
@@ -244,7 +252,10 @@ class _Decoder:
             ends = self._ends(found)
             if ends is None or self.values.position is None:
                 return None
-            inside = np.flatnonzero((self.values.position >= ends[0]) & (self.values.position <= ends[1]))
+            within = (self.values.position >= ends[0]) & (self.values.position <= ends[1])
+            if self.values.missing:
+                within[-1] = found.high is None
+            inside = np.flatnonzero(within)
             low, high = (int(inside[0]), int(inside[-1])) if inside.size else (0, -1)
             return low, high, none, [min((ends[1] - ends[0]) / self.span, 1.0)]
         if not isinstance(found, SetOf):
@@ -264,10 +275,23 @@ class _Decoder:
         for text in (found.low, found.high):
             at = self._code(text)
             number = _as_number(text) if at < 0 and text is not None else None
+            if at < 0 and number is None and text is not None and self.how.step is not None:
+                number = moment(text, self.values.day)
             if line is None or (at < 0 and number is None):
                 return None
             ends.append(float(line[at]) if number is None else number - self.values.zero)
+        if found.high is None:  # beyond every end of another range
+            ends[1] = max(ends[1], self._beyond)
         return (ends[0], ends[1]) if ends[0] <= ends[1] else None
+
+    @cached_property
+    def _beyond(self) -> float:
+        """The highest end that a range without a missing value can have."""
+        known = self.values.size - self.values.missing
+        highest = self.values.texts[known - 1] if known and self.values.position is not None else None
+        if self.how.step is None or highest is None:
+            return -math.inf
+        return above(highest, self.how.step, self.values.day) - self.values.zero
 
     def done(self, name: str, before: np.ndarray, after: np.ndarray) -> Column:
         """All tokens read."""
@@ -288,8 +312,27 @@ class _Decoder:
             most=np.array(most, float),
             position=self.values.position,
             node=self.node,
+            loss=self.loss,
             how="recomputed" if self.certain else "checked for consistency",
         )
+
+
+def _level_losses(hierarchy: Hierarchy, present: list[str], found: Resolved) -> np.ndarray:
+    """float64[h, values]: (leaves under the class - 1) / (leaves - 1); leaves are rows of the hierarchy, or values."""
+    node, labels = found.node, found.labels
+    height, size = node.shape
+    out = np.zeros((height, size))
+    whole = len(hierarchy.rows) if hierarchy.rows else len(present)
+    out[-1] = 1.0
+    for level in range(1, height - 1):
+        below: dict[str, int] = {}
+        for text in [row[level] for row in hierarchy.rows] if hierarchy.rows else []:
+            below[text] = below.get(text, 0) + 1
+        for number, text in enumerate(labels[level]):
+            inside = node[level] == number
+            leaves = below.get(text, 1) if hierarchy.rows else max(int(inside.sum()), 1)
+            out[level][inside] = (leaves - 1) / max(whole - 1, 1)
+    return out
 
 
 def _parsed(raw: str) -> str | SetOf | RangeOf | None:

@@ -109,7 +109,8 @@ def _column(before: pl.Series, after: pl.Series, said: Stated, hierarchy: Hierar
     name = before.name
     empty = after.dtype != pl.String or name in said.blanks or after.null_count() == len(after)
     blank = said.publish != "centers" and bool(said.stars.get(name)) and empty
-    return column(before, after, Reading(said.publish, said.policy.star, blank, hierarchy, said.sheet))
+    step = said.policy.range_step.get(name)
+    return column(before, after, Reading(said.publish, said.policy.star, blank, hierarchy, said.sheet, step))
 
 
 def _match(

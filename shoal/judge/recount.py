@@ -94,9 +94,8 @@ def _ladder(column: Column, code: np.ndarray, weight: float) -> list[tuple[np.nd
     if column.node is None:
         return [(code, np.zeros(code.size)), (np.zeros(code.size, np.int64), np.full(code.size, weight))]
     out = []
-    for level in column.node:
-        leaves = np.bincount(level)[level]
-        out.append((level[code].astype(np.int64), weight * ((leaves - 1) / max(column.values - 1, 1))[code]))
+    for level, loss in zip(column.node, column.loss, strict=True):
+        out.append((level[code].astype(np.int64), weight * loss[code]))
     return out
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -13,51 +16,177 @@ from shoal.errors import VerificationError
 from shoal.judge.crosswalk import Stated, group_sizes, number_of, one_row_each, part, spelled, whole
 from shoal.judge.finding import RECOMPUTED, STATED, Finding
 
-PAIRWISE = 5000  # so many tiles at most, every two are compared
+KM_PER_DEGREE = 111.1950802335329  # of a great circle on a sphere of radius 6371.0088 km
+UNITS = (("person", "persons"), ("household", "households"))
+HOLDS, BROKEN = True, False
+
+
+class Laid(NamedTuple):
+    """The tiles of a file: number, records, persons or households, value of the boundary, and rectangle of each.
+
+    boxes  float64[m, 4], infinite where there is no side;  west, width  float64[m] of degrees, within one turn
+    """
+
+    number: dict[int, int]
+    sizes: dict[int, int]
+    units: dict[str, dict[int, int]]
+    sides: list[Any]
+    boxes: np.ndarray
+    west: np.ndarray
+    width: np.ndarray
+    around: bool
 
 
 def judge_tiles(frame: pl.DataFrame, stated: Stated, form: str, source: pl.DataFrame | None = None) -> list[Finding]:
     """A row per place: its tile, the tile's bounds (missing where it has none) and records.
 
-    source  the table of points; with it, every tile's records are counted again
+    source  the table of points; with it, every tile's records, persons and sensitive values are counted again
 
-    Raises VerificationError for a file that is no such table.  O(n log n + m^2) for n places and m tiles.
+    Raises VerificationError for a file that is no such table.  O(n log n) for n places, and for m tiles the pairs that
+    lie at one height.
     """
     asked = stated.parameters
-    x, y, k = str(asked["x"]), str(asked["y"]), number_of(asked, "k")
-    places = [*zip(spelled(part(frame, x), form), spelled(part(frame, y), form), strict=True)]
-    points = np.stack([_numbers(frame, x), _numbers(frame, y)], axis=1)
-    tile, records = whole(frame, "tile"), whole(frame, "records")
-    sides = np.stack([_numbers(frame, f"{name}_{end}") for end in ("low", "high") for name in (x, y)], axis=1)
-    sizes: dict[int, int] = {}
-    bounds: dict[int, tuple[float, ...]] = {}
-    mixed = 0
-    for t, n, box in zip(tile, records, sides.tolist(), strict=True):
-        box = tuple(math.copysign(math.inf, i - 1.5) if math.isnan(v) else v for i, v in enumerate(box))
-        mixed += sizes.setdefault(t, n) != n or bounds.setdefault(t, box) != box
-    found = [
-        one_row_each(places, stated.facts, "place"),
-        Finding("tiles", not mixed, "a tile has two bounds or counts" if mixed else "each tile has one box, one count"),
-        *group_sizes(sizes, stated.facts, k),
-    ]
-    number = {t: i for i, t in enumerate(bounds)}
-    boxes = np.array(list(bounds.values()), np.float64).reshape(-1, 4)
-    around = asked.get("coordinates") == "geographic"
-    low, width = _spans(boxes, around, bool((points[:, 0] > 180).any()))
-    own = np.array([number[t] for t in tile], np.int64)
-    away = (points[:, 0] - low[own]) % 360 if around else points[:, 0] - low[own]
-    inside = (away >= 0) & (away < width[own]) | np.isinf(low[own])
-    if not around:
-        inside = (points[:, 0] >= boxes[own, 0]) & (points[:, 0] < boxes[own, 2])
-    inside &= (points[:, 1] >= boxes[own, 1]) & (points[:, 1] < boxes[own, 3])
-    out = int((~inside).sum())
-    found.append(Finding("inside", not out, f"{out} places lie outside their tile" if out else "all lie in their tile"))
-    found.append(_disjoint(boxes, low, width, around))
-    largest = max(sizes.values(), default=0)
+    names = [str(asked[n]) for n in ("x", "y", "boundary") if asked.get(n) is not None]
+    places = [*zip(*(spelled(part(frame, name), form) for name in names), strict=True)]
+    points = np.stack([_numbers(frame, name) for name in names[:2]], axis=1)
+    laid, found = _laid(frame, stated, form, east=bool((points[:, 0] > 180).any()))
+    tile = whole(frame, "tile")
+    found = [one_row_each(places, stated.facts, "place"), *found, _inside(points, tile, laid)]
+    found += _settings(laid, stated)
+    largest = max(laid.sizes.values(), default=0)
     found.append(Finding("cost", largest == stated.cost, f"the largest tile has {largest}, {stated.cost:,} certified"))
     if source is None:
-        return [*found, Finding("counts", True, "of each tile: the points would tell", STATED), _bound(stated, 0)]
-    return [*found, *_counted(dict(zip(places, tile, strict=True)), sizes, stated, form, source)]
+        return [*found, Finding("counts", HOLDS, "of each tile: the points would tell", STATED), _bound(stated, 0)]
+    return [*found, *_counted(dict(zip(places, tile, strict=True)), laid, frame, stated, form, source)]
+
+
+def judge_tile_rows(frame: pl.DataFrame, stated: Stated, form: str) -> list[Finding]:
+    """A row per tile: bounds, records, center.  VerificationError for a file that is no such table."""
+    tile = whole(frame, "tile")
+    laid, found = _laid(frame, stated, form)
+    twice = len(tile) - len(set(tile))
+    found.insert(0, Finding("one row each", not twice, f"{len(tile)} tiles in {len(tile)} rows, {twice} of them twice"))
+    total, records = sum(laid.sizes.values()), number_of(stated.facts, "records")
+    found.append(Finding("records", total == records, f"{total} records in all tiles, {records} certified"))
+    return [*found, *_settings(laid, stated)]
+
+
+def judge_outlines(path: Path, stated: Stated) -> list[Finding]:
+    """Tiles as polygons: what they say, and that they lie where they say."""
+    try:
+        features = json.loads(path.read_text(encoding="utf-8"))["features"]
+        frame = pl.DataFrame([f["properties"] for f in features], infer_schema_length=None)
+        shapes = [f["geometry"] for f in features]
+        rings = [[p[0] for p in (g["coordinates"] if g["type"] == "MultiPolygon" else [g["coordinates"]])]
+                 for g in shapes]  # fmt: skip
+        areas = [sum(abs(_area(ring)) for ring in own) for own in rings]
+        heights = [(min(p[1] for r in own for p in r), max(p[1] for r in own for p in r)) for own in rings]
+    except (ValueError, KeyError, TypeError, IndexError, pl.exceptions.PolarsError):
+        raise VerificationError("the file holds no polygons of tiles") from None
+    found = judge_tile_rows(frame, stated, "parquet")
+    laid, _ = _laid(frame, stated, "parquet")
+    off = 0
+    for i, area, (low, high) in zip(whole(frame, "tile"), areas, heights, strict=True):
+        at = laid.number[i]
+        south, north = max(laid.boxes[at, 1], -90.0), min(laid.boxes[at, 3], 90.0)
+        turn = 360.0 if np.isinf(laid.boxes[at, [0, 2]]).all() else laid.width[at]
+        off += not (low == south and high == north and math.isclose(area, turn * (north - south), rel_tol=1e-6))
+    said = f"{off} polygons are not the rectangles stated" if off else "every polygon is the rectangle stated"
+    return [*found, Finding("outlines", not off, said)]
+
+
+def judge_tile_table(frame: pl.DataFrame, stated: Stated, form: str) -> list[Finding]:
+    """The records with their tiles in place of coordinates: what anyone who gets them can count."""
+    asked, k = stated.parameters, number_of(stated.parameters, "k")
+    gone = [str(asked[n]) for n in ("x", "y", "person", "household") if asked.get(n) is not None]
+    left = [name for name in gone if name in frame.columns]
+    said = f"column {left[0]!r} should have left the table" if left else "coordinates and persons have left the table"
+    tile = whole(frame, "tile")
+    weight = asked.get("weight")
+    counts = [1] * len(tile) if weight is None else whole(frame, str(weight))
+    sums: dict[int, int] = {}
+    for t, n in zip(tile, counts, strict=True):
+        sums[t] = sums.get(t, 0) + n
+    rows = number_of(stated.facts, "points") - stated.facts.get("rows_left_out", 0)
+    laid, found = _laid(frame.with_columns(pl.Series("records", [sums[t] for t in tile])), stated, form)
+    found += [
+        Finding("columns", not left, said),
+        Finding("rows", len(tile) == rows, f"{len(tile)} rows, {rows} certified"),
+        *_settings(laid, stated),
+    ]
+    if asked.get("sensitive") is not None:
+        found += _diverse(tile, counts, spelled(part(frame, str(asked["sensitive"])), form), stated)
+    for column, _ in UNITS:
+        if asked.get(column) is not None:
+            found.append(Finding(column, HOLDS, f"at least {k} in each tile: the points would tell", STATED))
+    return found
+
+
+def _laid(frame: pl.DataFrame, stated: Stated, form: str, east: bool = False) -> tuple[Laid, list[Finding]]:
+    """The tiles of a file in which each row names one, and whether it says the same of a tile in every row."""
+    asked, k = stated.parameters, number_of(stated.parameters, "k")
+    x, y = str(asked["x"]), str(asked["y"])
+    tile, records = whole(frame, "tile"), whole(frame, "records")
+    sides = np.stack([_numbers(frame, f"{name}_{end}") for end in ("low", "high") for name in (x, y)], axis=1)
+    boundary = asked.get("boundary")
+    own = [None] * len(tile) if boundary is None else spelled(part(frame, str(boundary)), form)
+    counted = [name for column, name in UNITS if asked.get(column) is not None and name in frame.columns]
+    extra = [*zip(*(whole(frame, name) for name in counted), strict=True)] or [()] * len(tile)
+    said: dict[int, tuple[Any, ...]] = {}
+    mixed = 0
+    for t, n, box, side, more in zip(tile, records, sides.tolist(), own, extra, strict=True):
+        box = tuple(math.copysign(math.inf, i - 1.5) if math.isnan(v) else v for i, v in enumerate(box))
+        this = (n, side, box, more)
+        mixed += said.setdefault(t, this) != this
+    boxes = np.array([box for _, _, box, _ in said.values()], np.float64).reshape(-1, 4)
+    around = asked.get("coordinates") == "geographic"
+    west, width = _spans(boxes, around, east or bool((boxes[np.isfinite(boxes)] > 180).any()))
+    sizes = {t: n for t, (n, _, _, _) in said.items()}
+    units = {name: {t: more[i] for t, (*_, more) in said.items()} for i, name in enumerate(counted)}
+    number = {t: i for i, t in enumerate(said)}
+    laid = Laid(number, sizes, units, [s for _, s, _, _ in said.values()], boxes, west, width, around)
+    text = "a tile has two bounds, counts or sides" if mixed else "each tile has one box, one count"
+    found = [Finding("tiles", not mixed, text), *group_sizes(sizes, stated.facts, k)]
+    for name, held in units.items():
+        under = sum(n < k for n in held.values())
+        found.append(Finding(name, not under, f"{under} tiles have fewer than {k} {name}" if under
+                             else f"no tile has fewer than {k} {name}"))  # fmt: skip
+    return laid, [*found, _disjoint(laid)]
+
+
+def _settings(laid: Laid, stated: Stated) -> list[Finding]:
+    """Ends, grid and widest side, as far as they were asked for."""
+    asked, found = stated.parameters, []
+    ends = np.isfinite(laid.boxes)
+    if asked.get("extent") == "data":
+        found.append(Finding("extent", bool(ends.all()), f"{int((~ends).sum())} sides without an end"))
+    if asked.get("grid") is not None:
+        step = Fraction(repr(float(asked["grid"])))
+        lines = np.unique(laid.boxes[ends]).tolist()
+        off = sum(float(round(Fraction(v) / step) * step) != v for v in lines)
+        found.append(Finding("grid", not off, f"{off} of {len(lines)} lines are not on the grid"))
+    if asked.get("max_width") is not None:
+        wide, tall = laid.width, laid.boxes[:, 3] - laid.boxes[:, 1]
+        if laid.around:
+            south, north = laid.boxes[:, 1], laid.boxes[:, 3]
+            flat = np.where((south <= 0) & (north >= 0), 0.0, np.minimum(np.abs(south), np.abs(north)))
+            wide, tall = KM_PER_DEGREE * wide * np.cos(np.deg2rad(flat)), KM_PER_DEGREE * tall
+        limit = float(asked["max_width"]) * (1 + 1e-9)
+        over = int((~(np.maximum(wide, tall) <= limit)).sum())
+        found.append(Finding("width", not over, f"{over} tiles are longer than {asked['max_width']:g}"))
+    return found
+
+
+def _inside(points: np.ndarray, tile: Sequence[int], laid: Laid) -> Finding:
+    own = np.array([laid.number[t] for t in tile], np.int64)
+    box, low = laid.boxes[own], laid.west[own]
+    if laid.around:
+        inside = ((points[:, 0] - low) % 360 < laid.width[own]) | np.isinf(low)
+    else:
+        inside = (points[:, 0] >= box[:, 0]) & (points[:, 0] < box[:, 2])
+    inside &= (points[:, 1] >= box[:, 1]) & (points[:, 1] < box[:, 3])
+    out = int((~inside).sum())
+    return Finding("inside", not out, f"{out} places lie outside their tile" if out else "all lie in their tile")
 
 
 def _numbers(frame: pl.DataFrame, name: str) -> np.ndarray:
@@ -80,20 +209,30 @@ def _spans(boxes: np.ndarray, around: bool, east: bool) -> tuple[np.ndarray, np.
     return low, np.where(width == 0, 360.0, width)
 
 
-def _disjoint(boxes: np.ndarray, low: np.ndarray, width: np.ndarray, around: bool) -> Finding:
-    """No two tiles share more than a side."""
-    if len(boxes) > PAIRWISE:
-        return Finding("disjoint", True, f"{len(boxes)} tiles are too many to compare every two", STATED)
-    over = 0
-    for i in range(len(boxes) - 1):
-        rest = slice(i + 1, None)
-        tall = (boxes[i, 1] < boxes[rest, 3]) & (boxes[rest, 1] < boxes[i, 3])
-        if around:
-            wide = ((low[rest] - low[i]) % 360 < width[i]) | ((low[i] - low[rest]) % 360 < width[rest])
-        else:
-            wide = (boxes[i, 0] < boxes[rest, 2]) & (boxes[rest, 0] < boxes[i, 2])
-        over += int((tall & wide).sum())
-    return Finding("disjoint", not over, f"{over} pairs of tiles overlap" if over else "no two tiles overlap")
+def _disjoint(laid: Laid) -> Finding:
+    """No two tiles of one side of the boundary share more than a side: each against those that begin below its end."""
+    boxes, low, width, over = laid.boxes, laid.west, laid.width, 0
+    groups: dict[Any, list[int]] = {}
+    for i, side in enumerate(laid.sides):
+        groups.setdefault(side, []).append(i)
+    for own in groups.values():
+        order = np.array(own)[np.argsort(boxes[own, 1], kind="stable")]
+        last = np.searchsorted(boxes[order, 1], boxes[order, 3], side="left")
+        for i, end in enumerate(last.tolist()):
+            rest, at = order[i + 1 : end], order[i]
+            if laid.around:
+                wide = ((low[rest] - low[at]) % 360 < width[at]) | ((low[at] - low[rest]) % 360 < width[rest])
+            else:
+                wide = (boxes[at, 0] < boxes[rest, 2]) & (boxes[rest, 0] < boxes[at, 2])
+            over += int(wide.sum())
+    beside = "" if len(groups) < 2 else " of one side of the boundary"
+    return Finding("disjoint", not over, f"{over} pairs of tiles{beside} overlap" if over
+                   else f"no two tiles{beside} overlap")  # fmt: skip
+
+
+def _area(ring: Sequence[Sequence[float]]) -> float:
+    x, y = np.array(ring, np.float64).T
+    return float((x[:-1] * y[1:] - x[1:] * y[:-1]).sum()) / 2
 
 
 def _bound(stated: Stated, easy: int) -> Finding:
@@ -103,29 +242,96 @@ def _bound(stated: Stated, easy: int) -> Finding:
     return Finding("bound", True, f"{stated.lower_bound:,} certified, by an argument not repeated here", STATED)
 
 
+def _diverse(tile: Sequence[Any], counts: Sequence[int], values: Sequence[Any], stated: Stated) -> list[Finding]:
+    """Different sensitive values of each tile, and their frequency, counted again."""
+    held: dict[Any, dict[Any, int]] = {}
+    for t, n, value in zip(tile, counts, values, strict=True):
+        if n:
+            own = held.setdefault(t, {})
+            own[value] = own.get(value, 0) + n
+    found = []
+    if (l := stated.parameters.get("l")) is not None:
+        over = sum(max(own.values()) * l > sum(own.values()) * (1 + 1e-12) for own in held.values())
+        found.append(Finding("l", not over, f"{over} tiles have a value in more than 1/{l:g} of their records"))
+    if (d := stated.parameters.get("distinct_l")) is not None:
+        few = sum(len(own) < d for own in held.values())
+        found.append(Finding("distinct l", not few, f"{few} tiles have fewer than {d} different values"))
+    return found
+
+
 def _counted(
-    tiles: Mapping[Any, int], sizes: Mapping[int, int], stated: Stated, form: str, source: pl.DataFrame
+    tiles: Mapping[Any, int], laid: Laid, frame: pl.DataFrame, stated: Stated, form: str, source: pl.DataFrame
 ) -> list[Finding]:
-    """The source's places are those of the file but for codes left out, and its records fill the tiles as stated."""
-    asked = stated.parameters
-    x, y = (spelled(part(source, str(asked[name])), form) for name in ("x", "y"))
-    weights = [1] * len(x) if asked.get("weight") is None else whole(source, str(asked["weight"]))
+    """The source's places are those of the file but for rows left out, and its records fill the tiles as stated."""
+    asked, sizes = stated.parameters, laid.sizes
+    names = [str(asked[n]) for n in ("x", "y", "boundary") if asked.get(n) is not None]
+    places = [*zip(*(spelled(part(source, name), form) for name in names), strict=True)]
+    weights = [1] * len(places) if asked.get("weight") is None else whole(source, str(asked["weight"]))
     held: dict[Any, int] = {}
-    sums, absent = dict.fromkeys(sizes, 0), 0
-    for place, weight in zip(zip(x, y, strict=True), weights, strict=True):
-        if place not in tiles:
-            absent += 1
-            continue
-        held[place] = held.get(place, 0) + weight
-        sums[tiles[place]] += weight
-    foreign, out = len(set(tiles) - set(held)), number_of(stated.facts, "codes_left_out")
+    sums, own = dict.fromkeys(sizes, 0), [tiles.get(place) for place in places]
+    for place, t, weight in zip(places, own, weights, strict=True):
+        if t is not None:
+            held[place] = held.get(place, 0) + weight
+            sums[t] += weight
+    absent, foreign = own.count(None), len(set(tiles) - set(held))
+    out, sparse = number_of(stated.facts, "codes_left_out"), stated.facts.get("rows_left_out", 0)
     text = f"{absent} rows of the source are nowhere, {out} certified as codes; {foreign} rows name none of its places"
+    if sparse:
+        text += f"; {sparse} certified as fitting no tile"
     wrong = sum(sums[t] != sizes[t] for t in sizes)
     said = f"{wrong} tiles hold another number than stated" if wrong else "every tile holds what is stated"
     total, k = sum(held.values()), number_of(asked, "k")
     easy = max(k, max(held.values(), default=0), -(-total // (total // k))) if total >= k else 0
-    return [
-        Finding("cover", absent in (0, out) and not foreign, text),
+    found = [
+        Finding("cover", absent in (sparse, out + sparse) and not foreign, text),
         Finding("counts", not wrong, said),
-        _bound(stated, easy),
+        _bound(stated, k if sparse else easy),
     ]
+    inside = [i for i, t in enumerate(own) if t is not None]
+    if asked.get("sensitive") is not None:
+        values = spelled(part(source, str(asked["sensitive"])), form)
+        found += _diverse([own[i] for i in inside], [weights[i] for i in inside], [values[i] for i in inside], stated)
+    for column, name in UNITS:
+        if asked.get(column) is not None:
+            found.append(_units(own, spelled(part(source, str(asked[column])), form), laid.units.get(name, {}), name))
+    if asked.get("center") == "mean":
+        found.append(_means(source, frame, own, weights, laid, stated))
+    return found
+
+
+def _units(own: Sequence[Any], who: Sequence[Any], said: Mapping[int, int], name: str) -> Finding:
+    different: dict[int, set[Any]] = {t: set() for t in said}
+    for t, person in zip(own, who, strict=True):
+        if t is not None:
+            different.setdefault(t, set()).add(person)
+    wrong = sum(said.get(t) != len(held) for t, held in different.items())
+    return Finding(f"{name} counted", not wrong, f"{wrong} tiles hold another number of {name} than stated")
+
+
+def _means(
+    source: pl.DataFrame, frame: pl.DataFrame, own: Sequence[Any], weights: Sequence[int], laid: Laid, stated: Stated
+) -> Finding:
+    """Every center is the mean of its tile's points, but for its rounding."""
+    x, y = str(stated.parameters["x"]), str(stated.parameters["y"])
+    digits = stated.facts.get("center_decimals")
+    if not isinstance(digits, int):
+        return Finding("centers", HOLDS, "as stated", STATED)
+    inside = np.array([i for i, t in enumerate(own) if t is not None], np.int64)
+    at = np.array([laid.number[own[i]] for i in inside], np.int64)
+    w, m = np.array(weights, np.float64)[inside], len(laid.sizes)
+    total = np.bincount(at, weights=w, minlength=m)
+    row = {t: i for i, t in enumerate(whole(frame, "tile"))}
+    rows = np.array([row[t] for t in laid.number], np.int64)
+    off = np.zeros(m, np.bool_)
+    for axis, name in enumerate((x, y)):
+        c = _numbers(source, name)[inside]
+        center = _numbers(frame, f"{name}_center")[rows]
+        apart = c - center[at]
+        if laid.around and axis == 0:
+            seam = stated.parameters.get("seam")
+            start = float(seam) if seam is not None else 0.0 if (c > 180).any() else -180.0
+            apart = (c - start) % 360 - (center[at] - start) % 360
+        mean = np.bincount(at, weights=w * apart, minlength=m) / total
+        off |= np.abs(mean) > 0.51 * 10.0**-digits + 1e-9 * max(1.0, float(np.abs(c).max(initial=0)))
+    said = f"{int(off.sum())} centers are not the mean of their points"
+    return Finding("centers", not off.any(), said)

@@ -59,6 +59,9 @@ class Audit:
     risk   "prosecutor_max", "prosecutor_mean", "journalist_max", "marketer", "records_at_risk" (share above the
            threshold), "threshold"; without a population table the journalist's risk is bounded by the prosecutor's
     persons  per column that names persons, the fewest different ones in a class
+    exposed  per column published as ranges or sets, the share of the classes that show a value which only one of their
+           rows holds; exposed_classes: the share that any such column exposes.  A release knows it of itself; of
+           another table it cannot be seen, and is None
     notes  sentences on values that look alike and missing ones that count as a value; they show no value
     """
 
@@ -75,6 +78,8 @@ class Audit:
     persons: Mapping[str, int] = field(default_factory=dict)
     checks: tuple[Check, ...] = field(default_factory=tuple)
     notes: tuple[str, ...] = ()
+    exposed: Mapping[str, float] = field(default_factory=dict)
+    exposed_classes: float | None = None
 
     @property
     def passes(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
@@ -41,6 +42,13 @@ def number(value: Any) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def times(ratio: float) -> str:
+    """ "1.024 times the least", rounded up so that it stays true; what differs by rounding alone is the least."""
+    if ratio <= 1 + 1e-9:
+        return "the least, up to rounding"
+    return f"{math.ceil(ratio * 1000 - 1e-9) / 1000:.7g} times the least"
 
 
 def certificate_card(certificate: Mapping[str, Any]) -> str:

@@ -9,6 +9,7 @@ import csv
 import io
 import re
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -40,10 +41,13 @@ class Resolved:
     node    int32[h, size]  the class of every value at every level; node[0] is the values themselves, the last level
             is one class, every class lies in one class of the next level
     labels  labels[level][class] is the text published; the root's is ``*``, a missing value's is empty
+    leaves  int64[h, size]  leaves under the class of every value at every level: of rows all that they list, whether or
+            not they occur, else the values given.  A missing value is none; by itself it counts as one
     """
 
     node: np.ndarray
     labels: tuple[tuple[str, ...], ...]
+    leaves: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -279,7 +283,18 @@ class Hierarchy:
             labels.append(tuple(name or "" for name in number))
         node.append(np.zeros(len(values), np.int64))
         labels.append((STAR,))
-        return Resolved(np.stack(node).astype(np.int32), tuple(labels))
+        return Resolved(np.stack(node).astype(np.int32), tuple(labels), self._leaves(levels, values))
+
+    def _leaves(self, levels: Sequence[Sequence[str]], values: Sequence[str | None]) -> np.ndarray:
+        """``Resolved.leaves`` for the texts of the present values at every level but the root."""
+        given = list(zip(*self.rows, strict=True)) if self.kind == "rows" else levels
+        out = []
+        for level, whole in zip(levels, given, strict=True):
+            under = Counter(whole)
+            text = iter(level)
+            out.append([1 if v is None else under[next(text)] for v in values])
+        out.append([len(given[0])] * len(values))
+        return np.array(out, np.int64).reshape(len(out), len(values))
 
     def _levels(self, values: list[str], column: str) -> list[list[str]]:
         """Texts of every value at levels 1 .. h - 2, the root left out."""

@@ -48,7 +48,7 @@ class View:
                 out[:, j] = _set_numbers(*self.sets(j), self.partition.groups)
             else:
                 first, second = self.published.first[:, j], self.published.second[:, j]
-                out[:, j] = first.astype(np.int64) * max(column.size, 1) + second
+                out[:, j] = first.astype(np.int64) * max(column.size, column.ends.size, 1) + second
         return out
 
     @cached_property
@@ -107,7 +107,8 @@ def ncp(view: View) -> float:
     """Normalized certainty penalty, mean over rows and columns, unweighted.
 
     Hierarchy: (leaves under the class - 1) / (leaves - 1); set: (values - 1) / (values of the column - 1); range:
-    (high - low) / (max - min).  Leaves are the values that occur in the table.  A star is 1, a value as it is 0.
+    (high - low) / (max - min), at most 1.  Leaves are those of the hierarchy as it was given, for generated ones the
+    values that occur; a missing value is none.  A star is 1, a value as it is 0.
     """
     plain = Recoding(tuple(replace(c, weight=1.0) for c in view.recoding.columns))
     return view.mean(plain.losses(view.histogram, view.partition, view.published))
@@ -168,7 +169,8 @@ def non_uniform_entropy(view: View) -> float:
                 inside[here] = np.bincount(column.node[level], weights=held)[second[here]]
         elif column.kind == "range":
             upto = np.concatenate([[0.0], np.cumsum(held)])
-            inside = np.asarray(upto[second + 1] - upto[first])
+            low, high = column.inside(first, second)
+            inside = np.asarray(upto[high + 1] - upto[low])
         else:
             group, value = view.sets(j)
             inside = np.bincount(group, weights=held[value], minlength=first.size)
@@ -276,7 +278,8 @@ class _Boxes:
                     here = first[:, j] == level
                     out[here] *= np.bincount(column.node[level])[second[here, j]] if here.any() else 1
             elif column.kind == "range":
-                out *= second[:, j] - first[:, j] + 1
+                low, high = column.inside(first[:, j], second[:, j])
+                out *= high - low + 1
             else:
                 out *= first[:, j]
         return out
@@ -353,7 +356,8 @@ class _Boxes:
         member = np.zeros((max(column.size, 1), -(-box.size // 64) * 64), bool)
         if column.kind == "range":
             code = np.arange(column.size)[:, None]
-            member[:, : box.size] = (first <= code) & (code <= second)
+            low, high = column.inside(first, second)
+            member[:, : box.size] = (low <= code) & (code <= high)
         elif column.kind == "set":
             groups, code = self._sets[j]
             start = np.searchsorted(groups, np.arange(self.view.partition.groups + 1))

@@ -5,11 +5,12 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from numbers import Integral
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
 from shoal.errors import PolicyError
+from shoal.model.hierarchy import Hierarchy
 from shoal.model.privacy import KAnonymity, PrivacyModel, by_shorthand, describe, restore
 from shoal.model.record import recipe
 from shoal.model.rule_books import RULE_BOOKS
@@ -18,6 +19,7 @@ from shoal.model.task import Effort
 
 PUBLISH = ("stars", "hierarchy", "ranges", "centers")
 GENERATED = ("labels", "intervals", "tiles")
+PERIODS = ("month", "year")  # steps of dates beside numbers of days
 PLACE = "place"
 PRESETS = RULE_BOOKS
 _SHORTHANDS = (*SHORTHANDS, "preset")  # what stands for models
@@ -42,6 +44,8 @@ class Policy:
                        generated from the table's counts
     weights            per column: factor of its loss, 1 where not given
     max_level          per column: highest hierarchy level that may be published
+    range_step         per column of numbers or dates: published ranges end at multiples of this, widened outwards
+                       (publish="ranges"); of dates a number of days, "month" or "year"
     global_recoding    one level per column for the whole table (publish="hierarchy")
     max_suppressed     share of the rows that global recoding may star whole where the rest then loses less; the block
                        they form meets the models as well
@@ -67,6 +71,7 @@ class Policy:
     hierarchies: Mapping[str, Any] = field(default_factory=dict)
     weights: Mapping[str, float] = field(default_factory=dict)
     max_level: Mapping[str, int] = field(default_factory=dict)
+    range_step: Mapping[str, float | str] = field(default_factory=dict)
     global_recoding: bool = False
     max_suppressed: float = 0.0
     max_average_risk: float | None = None
@@ -127,12 +132,19 @@ class Policy:
             ("hierarchies", self.hierarchies),
             ("weights", self.weights),
             ("max_level", self.max_level),
+            ("range_step", self.range_step),
         ):
             if not isinstance(given, Mapping):
                 raise PolicyError(f"{what}={given!r}: give a mapping from column to value")
             for name in given:
                 if name not in self.grouped:
                     raise PolicyError.unknown(f"quasi-identifier ({what})", name, self.grouped)
+        for name, source in self.hierarchies.items():
+            if isinstance(source, (bytes, bytearray)) or not isinstance(source, (Hierarchy, Path, Mapping, Sequence)):
+                raise PolicyError(
+                    f"hierarchies[{name!r}] is of type {type(source).__name__}; give the path of a file, rows, a "
+                    "nested mapping, a Hierarchy or its builder, or 'labels' or 'intervals'"
+                )
         for name, weight in self.weights.items():
             if isinstance(weight, bool) or not isinstance(weight, (int, float)) or not 0 < weight < float("inf"):
                 raise PolicyError(f"weights[{name!r}] = {weight!r}: a weight is a positive number")
@@ -141,6 +153,7 @@ class Policy:
                 raise PolicyError(
                     f"max_level[{name!r}] = {level!r}: a level is a whole number from 0, the value itself"
                 )
+        self._check_steps()
         if self.publish == "hierarchy" and not self.hierarchies:
             raise PolicyError(
                 "publish='hierarchy' needs hierarchies={column: ...} for at least one quasi-identifier; "
@@ -162,6 +175,23 @@ class Policy:
                 "any row whole where this loses least, so leave it out"
             )
         Effort.of(self.effort)
+
+    def _check_steps(self) -> None:
+        for name, step in self.range_step.items():
+            good = step in PERIODS if isinstance(step, str) else not isinstance(step, bool) and isinstance(step, Real)
+            if not good or (not isinstance(step, str) and not 0 < step < float("inf")):
+                raise PolicyError(
+                    f"range_step[{name!r}] = {step!r}: a step is a number above 0, for dates of days, "
+                    "or 'month' or 'year'"
+                )
+        plain = {
+            n: s if isinstance(s, str) else int(s) if s == int(s) else float(s) for n, s in self.range_step.items()
+        }
+        object.__setattr__(self, "range_step", plain)
+        if self.range_step and self.publish != "ranges":
+            raise PolicyError(f"range_step widens ranges; it cannot go with publish={self.publish!r}")
+        if self.publish == "ranges" and self.max_level:
+            raise PolicyError("max_level counts levels of a hierarchy, and ranges have none; range_step widens ranges")
 
     @property
     def grouped(self) -> tuple[str, ...]:
@@ -255,6 +285,7 @@ class Policy:
             },
             "weights": dict(self.weights),
             "max_level": dict(self.max_level),
+            "range_step": dict(self.range_step),
             "global_recoding": self.global_recoding,
             "max_suppressed": self.max_suppressed,
             "max_average_risk": self.max_average_risk,

@@ -48,6 +48,7 @@ class OtherSettings(OtherModels, total=False):
     hierarchies: Mapping[str, Any]
     weights: Mapping[str, float]
     max_level: Mapping[str, int]
+    range_step: Mapping[str, float | str]
     global_recoding: bool
     max_suppressed: float
     max_average_risk: float | None

@@ -13,7 +13,9 @@ import polars as pl
 from shoal.engines.geography import Geography, geography
 from shoal.engines.targets import MAP
 from shoal.errors import InputError, PolicyError
-from shoal.publishing.crosswalk import Crosswalk, Drawing
+from shoal.judge.nested import judge_regions_drawn
+from shoal.publishing.area_tables import tables
+from shoal.publishing.crosswalk import Crosswalk, Drawing, refuse_unless
 from shoal.publishing.judging import Sources
 from shoal.publishing.opening import opened
 
@@ -22,6 +24,8 @@ class Asked(NamedTuple):
     """What a partition of areas had to keep besides its thresholds: names of columns of the areas.
 
     at_most  column (or "areas") -> largest sum over a region
+    similar  columns of numbers that the areas of a region are alike in
+    regions  so many and no other number;  max_diameter  largest distance between centers of areas, km or plane units
     sums, means  columns added up, or averaged by the first weight, over each region
     """
 
@@ -32,13 +36,16 @@ class Asked(NamedTuple):
     at_most: Mapping[str, int] = MappingProxyType({})
     sensitive: Sequence[str] = ()
     l: int = 1
+    similar: Sequence[str] = ()
+    regions: int | None = None
+    max_diameter: float | None = None
     sums: Sequence[str] = ()
     means: Sequence[str] = ()
 
     def columns(self) -> list[str]:
         """The columns that the judge looks at."""
         named = (self.boundary, self.soft_boundary, self.fixed, self.apart)
-        return [*(n for n in named if n is not None), *self.at_most, *self.sensitive]
+        return [*(n for n in named if n is not None), *self.at_most, *self.sensitive, *self.similar]
 
 
 def regions(
@@ -66,25 +73,27 @@ def regions(
         np.add.at(sums, answer.labels[held], own[held])
     if not np.array_equal(sums, answer.weights.reshape(answer.regions, -1)):
         raise InputError("the answer does not belong to these areas and weights; hand over what was merged")
-    k = list(answer.k)
+    k, degrees = list(answer.k), given.geographic() if geographic is None else geographic
     parameters = {
         "column": id, "source": columns[0], "target": columns[1],
         "weight": names, "k": k, "objective": objective, "boundary": asked.boundary,
         "soft_boundary": asked.soft_boundary, "fixed": asked.fixed, "apart": asked.apart,
         "at_most": dict(asked.at_most), "sensitive": list(asked.sensitive), "l": asked.l,
+        "similar": list(asked.similar), "regions": asked.regions, "max_diameter": asked.max_diameter,
+        "geographic": degrees,
         "joined": [[given.ids[a], given.ids[b]] for a, b in answer.joined.tolist()],
     }  # fmt: skip
     first = answer.weights.reshape(answer.regions, -1)[:, 0].tolist()
     facts = {
         "rows": len(given.ids), "groups": answer.regions, "smallest_group": min(first), "largest_group": max(first),
         "left_out": len(answer.left_out), "regions_at_most": answer.upper_bound,
+        "variance_inside": answer.certificate.details.get("variance_inside"),
     }  # fmt: skip
     title = f"{answer.regions:,} regions of at least {k[0]:,} {names[0]}"
     note = (
         f"{len(given.ids):,} areas; heaviest region {answer.largest:,}, none below {answer.largest_bound:,} possible; "
         f"at most {answer.upper_bound:,} regions exist."
     )
-    degrees = given.geographic() if geographic is None else geographic
     return Crosswalk(
         kind="regions",
         content=content(given, answer, names, asked),
@@ -92,7 +101,7 @@ def regions(
         method=answer.method,
         parameters=parameters,
         facts=facts,
-        sources=sources(given, [*names, *asked.columns()]),
+        sources=Sources(*tables(given, [*names, *asked.columns()])),
         read=read,
         title=title,
         groups=first,
@@ -116,16 +125,6 @@ def areas_of(data: Any, edges: Any, id: str | None) -> Geography:
     if pairs.size and not 0 <= pairs.min() <= pairs.max() < len(ids):
         raise InputError("the edges name rows that the table does not have")
     return geography(ids, [(ids[a], ids[b]) for a, b in pairs.tolist()], {c: frame[c].to_list() for c in frame.columns})
-
-
-def sources(given: Geography, names: Sequence[str]) -> Sources:
-    """What the judge counts again: areas with the columns looked at, and pairs of names."""
-    known = {name: given.columns[name] for name in dict.fromkeys(names) if name in given.columns}
-    columns = [pl.Series("area", given.ids, dtype=pl.String)]
-    columns += [pl.Series(n, [None if v is None else str(v) for v in held], dtype=pl.String)
-                if n != "area" else pl.Series(n, given.ids) for n, held in known.items() if n != "area"]  # fmt: skip
-    ids = pl.Series("u", given.ids, dtype=pl.String)
-    return Sources(pl.DataFrame(columns), pl.DataFrame([ids[given.edges[:, 0]], ids[given.edges[:, 1]].alias("v")]))
 
 
 def _extra(given: Geography, names: Sequence[str], asked: Asked) -> tuple[Any, Any, Any]:
@@ -165,7 +164,7 @@ def dissolve(
     """A MultiPolygon per region with its measures, by the file's ending; the areas left out stay out."""
     from shoal.engines.adjacency import available
     from shoal.engines.outlines import closed, measures
-    from shoal.engines.vector import write_outlines
+    from shoal.engines.vector import read_drawing, write_outlines
     from shoal.problems.regions import region_names
     from shoal.problems.regions.result import of_regions
     from shoal.report.dissolve import dissolve, geojson
@@ -184,4 +183,10 @@ def dissolve(
         more = measures(shape, degrees) if available() and shape else {}
         values = {key: column[r] for key, column in own.items()}
         properties.append({"region": name, **values, "members": [given.ids[i] for i in member], **more})
-    write_outlines(path, geojson(outlines, properties), degrees, forbidden)
+    weights = {str(held["region"]): int(held[names[0]]) for held in properties}
+
+    def judge(made: Path) -> None:
+        read = [{"region": held.get("Name"), **held} for held in read_drawing(made).properties]  # KML has its own name
+        refuse_unless(judge_regions_drawn(read, weights, names[0]))
+
+    write_outlines(path, geojson(outlines, properties), degrees, forbidden, judge)

@@ -45,6 +45,7 @@ class Crosswalk:
     read         the files among them, which are never written over
     title, note, groups   for the report: a heading, a line below it, and the size of every group
     picture, drawn_map   how it is drawn, where it can be
+    companions   what can be written beside it, by name: of tiles "tiles", "outlines" and "table"
     refused      why it may not be written; empty where it may
     """
 
@@ -62,6 +63,7 @@ class Crosswalk:
     groups: Sequence[int] = field(default=(), repr=False)
     picture: Drawing | None = field(default=None, repr=False)
     drawn_map: Drawing | None = field(default=None, repr=False)
+    companions: Mapping[str, Drawing] = field(default_factory=dict, repr=False)
 
     @property
     def table(self) -> pl.DataFrame:
@@ -70,42 +72,62 @@ class Crosswalk:
 
     def write(
         self,
-        path: str | Path,
+        path: str | Path | None,
         certificate: str | Path | None = None,
         *,
+        also: Mapping[str, str | Path] | None = None,
         overwrite: bool = True,
         sign: str | Path | None = None,
     ) -> Path:
         """Write the crosswalk by the file's ending, verified on the bytes written, and its certificate beside it.
 
-        path         CSV (also .gz), Parquet or Excel
+        path         CSV (also .gz), Parquet or Excel; None: only what is named in ``also``
         certificate  a JSON file; OUTPUT.certificate.json when None
+        also         name of a companion -> its path, judged and certified with the crosswalk
         overwrite    False: refuse to replace files that exist
         sign         file of a private key, see ``shoal keygen``
 
-        Both files appear under their names only after the judge has read the crosswalk back and counted it again from
-        its source; raises VerificationError otherwise, and then what was there before is still there.  Returns the
+        All files appear under their names only after the judge has read them back and counted them again from their
+        source; raises VerificationError otherwise, and then what was there before is still there.  Returns the
         certificate's path.
         """
         if self.refused:
             raise PolicyError(self.refused)
-        path = Path(path)
-        check_place(path)
-        beside = certificate_path(path) if certificate is None else Path(certificate)
-        closed = check_outputs([(path, TABLE), (beside, JSON)], [*self.read, sign], overwrite=overwrite)
+        more = {name: Path(p) for name, p in (also or {}).items()}
+        for name in more:
+            if name not in self.companions:
+                raise PolicyError.unknown(f"companion of {self.kind}", name, self.companions)
+        first = next((Path(p) for p in (path, *more.values()) if p is not None), None)
+        if first is None:
+            raise PolicyError("there is nothing to write; name a path")
+        check_place(first)
+        beside = certificate_path(first) if certificate is None else Path(certificate)
+        wanted = [(path, TABLE), *((p, self.companions[n].form) for n, p in more.items()), (beside, JSON)]
+        closed = check_outputs(wanted, [*self.read, sign], overwrite=overwrite)
         if sign is not None:
             signing.private_key(sign)  # refused before any work
-        about: dict[str, Any] = {"file": path.name}
+        abouts: list[dict[str, Any]] = []
 
-        def judge_bytes(temporary: Path) -> None:
-            self.judge(temporary)
-            about.update(rows=self.content.height, sha256=file_hash(temporary), bytes=temporary.stat().st_size)
+        def piece(place: Path, part: str | None, fill: Callable[[Path], object]) -> Piece:
+            def judge_bytes(temporary: Path) -> None:
+                self.judge(temporary, part)
+                about = {} if part is None else {"part": part}
+                size = {"sha256": file_hash(temporary), "bytes": temporary.stat().st_size}
+                abouts.append({**about, "file": place.name, **size})
+
+            return Piece(place, fill, judge_bytes)
 
         def certify(temporary: Path) -> None:
-            temporary.write_text(self._text(about, usual_separator(path), sign), encoding="utf-8")
+            main = next(({**a, "rows": self.content.height} for a in abouts if "part" not in a), None)
+            rest = [a for a in abouts if "part" in a]
+            temporary.write_text(self._text(main, usual_separator(first), sign, rest), encoding="utf-8")
 
-        pieces = [Piece(path, lambda temporary: store(self.content, temporary), judge_bytes), Piece(beside, certify)]
-        publish_together(pieces, closed=closed)
+        pieces = [piece(p, name, self.companions[name].fill) for name, p in more.items()]
+        if path is None:
+            refuse_unless(self._found(None, self.content, "parquet"))
+        else:
+            pieces.insert(0, piece(Path(path), None, lambda temporary: store(self.content, temporary)))
+        publish_together([*pieces, Piece(beside, certify)], closed=closed)
         return beside
 
     def certify(self, path: str | Path, *, overwrite: bool = True) -> None:
@@ -113,21 +135,22 @@ class Crosswalk:
         closed = check_outputs([(path, JSON)], self.read, overwrite=overwrite)
         publish_text(path, self._text(None, None, None), closed=closed)
 
-    def judge(self, path: Path) -> list[Finding]:
-        """What the judge finds in a file; VerificationError unless all of it holds."""
-        frame = read_release(path, usual_separator(path))
-        record = {"kind": self.kind, "parameters": self.parameters, "facts": self.facts}
-        said = findings(json.loads(json.dumps(record, default=str)), self.certificate, frame, form_of(path),
-                        self.sources)  # fmt: skip
-        for found in said:
-            if not found.holds:
-                raise VerificationError(
-                    f"what would leave is not what was decided ({found.check}: {found.found}); nothing was published. "
-                    "This is a defect of shoal: please report it"
-                )
-        return said
+    def judge(self, path: Path, part: str | None = None) -> list[Finding]:
+        """What the judge finds in a file, the crosswalk or a companion; VerificationError unless all of it holds."""
+        if part == "outlines":
+            said = self._found(part, path, "")
+        else:
+            said = self._found(part, read_release(path, usual_separator(path)), form_of(path))
+        return refuse_unless(said)
 
-    def record(self, about: Mapping[str, Any] | None, separator: str | None) -> dict[str, Any]:
+    def _found(self, part: str | None, held: Any, form: str) -> list[Finding]:
+        record = {"kind": self.kind, "parameters": self.parameters, "facts": self.facts}
+        plain = json.loads(json.dumps(record, default=str))
+        return findings(plain, self.certificate, held, form, self.sources, part)
+
+    def record(
+        self, about: Mapping[str, Any] | None, separator: str | None, also: Sequence[Mapping[str, Any]] = ()
+    ) -> dict[str, Any]:
         """What the certificate file holds."""
         return {
             "format": 1,
@@ -135,6 +158,7 @@ class Crosswalk:
             "made_by": {"shoal": __version__, "python": platform.python_version(), "polars": pl.__version__},
             "made_at": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
             "release": about,
+            **({"also": list(also)} if also else {}),
             "parameters": dict(self.parameters),
             "facts": dict(self.facts),
             "method": self.method,
@@ -142,8 +166,11 @@ class Crosswalk:
             "certificate": self.certificate.as_dict(),
         }
 
-    def _text(self, about: Mapping[str, Any] | None, separator: str | None, sign: str | Path | None) -> str:
-        record = json.loads(json.dumps(self.record(about, separator), default=_plain))
+    def _text(
+        self, about: Mapping[str, Any] | None, separator: str | None, sign: str | Path | None,
+        also: Sequence[Mapping[str, Any]] = (),
+    ) -> str:  # fmt: skip
+        record = json.loads(json.dumps(self.record(about, separator, also), default=_plain))
         record["seal"] = seal(record)
         if sign is not None:
             record = signing.sign(record, sign)
@@ -177,3 +204,14 @@ class Crosswalk:
 
 def _plain(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else str(value)
+
+
+def refuse_unless(said: list[Finding]) -> list[Finding]:
+    """What a judge found, where all of it holds; VerificationError otherwise."""
+    for found in said:
+        if not found.holds:
+            raise VerificationError(
+                f"what would leave is not what was decided ({found.check}: {found.found}); nothing was published. "
+                "This is a defect of shoal: please report it"
+            )
+    return said

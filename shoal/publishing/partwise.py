@@ -196,7 +196,7 @@ def judge_written(release: Any, path: Path, form: str, separator: str, shown: di
     )
     audit = judge_held(held, asked, form)
     release._accept(audit)
-    release.__dict__["audit"] = audit
+    release.__dict__["audit"] = release._with_exposed(audit)
 
 
 def write_manifest(folder: Path, rows: dict[str, int]) -> int:

@@ -32,9 +32,15 @@ def recheck(
         raise InputError(
             f"the certificate file is of a kind that this version cannot check; it knows {', '.join(KINDS)}"
         )
-    about, stated = _parts(record)
     digest = file_hash(path) if path.is_file() else ""
-    frame = read_release(path, record.get("separator"))
+    about, stated = _parts(record, path.name, digest)
+    part = about.get("part")
+    if part == "outlines":
+        if not path.is_file():
+            raise InputError(f"there is no release {str(path)!r}")
+        held: Any = path
+    else:
+        held = read_release(path, record.get("separator"))
     same = digest == about.get("sha256")
     said = "the file is the one certified" if same else "the file is not the one certified: changed, or another"
     found = [Finding("file", same, said)]
@@ -47,7 +53,8 @@ def recheck(
     )  # fmt: skip
     given = [] if source is None else list(source) if isinstance(source, (list, tuple)) else [source]
     try:
-        found += findings(record, stated, frame, form_of(path), _opened(given, record, separator, encoding))
+        sources = _opened(given, record, separator, encoding)
+        found += findings(record, stated, held, form_of(path), sources, part)
     except ShoalError:
         raise
     except (TypeError, KeyError, AttributeError, ValueError, ArithmeticError):
@@ -59,8 +66,12 @@ def recheck(
     return [*found, Finding("what was asked", True, text, STATED)], stated
 
 
-def _parts(record: Mapping[str, Any]) -> tuple[Mapping[str, Any], Certificate]:
-    about = record.get("release")
+def _parts(record: Mapping[str, Any], name: str, digest: str) -> tuple[Mapping[str, Any], Certificate]:
+    """What is stated of the file with this hash, or else with this name, and the certificate."""
+    also = record.get("also", [])
+    known = [a for a in (record.get("release"), *(also if isinstance(also, list) else [])) if isinstance(a, Mapping)]
+    of_hash = [a for a in known if a.get("sha256") == digest]
+    about = next(iter([*of_hash, *(a for a in known if a.get("file") == name), *known]), record.get("release"))
     if about is None:
         raise InputError("the certificate file is of an answer that was written nowhere, so there is no file to check")
     written = record.get("certificate")
@@ -90,6 +101,7 @@ def _areas(given: list[Any], asked: Mapping[str, Any]) -> Sources:
     """Areas and pairs: files as ``shoal regions`` takes them (polygons in place of pairs too), or two frames."""
     from shoal.engines.geography import read
     from shoal.engines.vector import GDAL, JSON
+    from shoal.publishing.area_tables import tables
 
     if len(given) > 2:
         raise InputError("regions are made of areas and pairs of neighbors; name one file or two")
@@ -106,9 +118,4 @@ def _areas(given: list[Any], asked: Mapping[str, Any]) -> Sources:
         first, None if drawn else second, id=named, source=asked.get("source"), target=asked.get("target"),
         shapes=second if drawn else None, unmatched="leave-out",
     )  # fmt: skip
-    columns = [pl.Series("area", found.ids, dtype=pl.String)]
-    for name, held in found.columns.items():
-        if name != "area":
-            columns.append(pl.Series(name, [None if v is None else str(v) for v in held], dtype=pl.String))
-    ids = pl.Series("u", found.ids, dtype=pl.String)
-    return Sources(pl.DataFrame(columns), pl.DataFrame([ids[found.edges[:, 0]], ids[found.edges[:, 1]].alias("v")]))
+    return Sources(*tables(found, list(found.columns)))

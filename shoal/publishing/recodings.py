@@ -16,14 +16,15 @@ from shoal.model.partition import Partition
 from shoal.model.policy import GENERATED, PLACE, Policy
 from shoal.model.recoding import ColumnRecoding, Published, Recoding
 from shoal.model.task import Grouping
+from shoal.publishing.grid import grid
 
-Labels = Sequence[Sequence[str]] | None
+Labels = Sequence[Sequence[str | None]] | None
 
 
 def recodings(
     asked: Policy, counted: Counted, texts: list[list[str | None]], smallest: int
 ) -> tuple[Recoding, list[Labels]]:
-    """One ColumnRecoding per quasi-identifier, and the labels of its levels from 1 on.
+    """One ColumnRecoding per quasi-identifier, and the labels of its levels from 1 on, or of a range's ends.
 
     texts     per column, the text of every code
     smallest  the least rows a group can have; generated levels hold at least this many rows, then 4, 16, ... times that
@@ -37,26 +38,46 @@ def recodings(
             from shoal.model.hierarchy import Hierarchy
 
             source = asked.hierarchies[column.name]
-            if isinstance(source, str) and source in GENERATED:
+            given = not (isinstance(source, str) and source in GENERATED)  # how high others grow follows from the table
+            if not given:
                 held = np.bincount(
                     counted.histogram.quasi[:, j], weights=counted.histogram.count, minlength=column.size
                 ).astype(np.int64)
                 source = _generate(source, column, values, held, smallest, asked.coordinates)
             found = Hierarchy.of(source).resolve(values, column.name)
-            columns.append(ColumnRecoding.tree(found.node, weight, ceiling))
+            if given:
+                _refuse_above(column.name, ceiling, found.node.shape[0] - 1)
+            columns.append(ColumnRecoding.tree(found.node, weight, ceiling, found.leaves))
             labels.append(found.labels[1:])
             continue
-        labels.append(None)
         if asked.publish == "ranges":
-            position = column.positions()
+            position, ends = column.positions(), None
+            step = asked.range_step.get(column.name)
+            if step is None:
+                labels.append(None)
+            else:
+                ends, names = grid(column, position, step)
+                labels.append([names])
             columns.append(
-                ColumnRecoding.set(column.size, weight) if position is None else ColumnRecoding.range(position, weight)
+                ColumnRecoding.set(column.size, weight)
+                if position is None
+                else ColumnRecoding.range(position, weight, ends)
             )
         else:
+            labels.append(None)
+            _refuse_above(column.name, ceiling, 1)
             plain = ColumnRecoding.stars(column.size, weight)
             columns.append(plain if ceiling is None else replace(plain, ceiling=min(ceiling, 1)))
     stars_only = asked.publish == "stars" and not asked.weights
     return Recoding(tuple(columns), "stars" if stars_only else "ncp"), labels
+
+
+def _refuse_above(name: str, ceiling: int | None, height: int) -> None:
+    if ceiling is not None and ceiling > height:
+        raise PolicyError(
+            f"max_level[{name!r}] = {ceiling}: the column is published at levels 0 to {height}, where {height} is the "
+            "star"
+        )
 
 
 def _generate(

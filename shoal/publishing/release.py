@@ -8,7 +8,7 @@ import json
 import platform
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from shoal.model.policy import Policy
 from shoal.model.privacy import PrivacyModel
 from shoal.model.rule_books import RULE_BOOKS
 from shoal.model.task import nothing
+from shoal.publishing.exposed import Exposed
 from shoal.utility.decode import Decoded
 from shoal.version import __version__
 
@@ -55,6 +56,7 @@ RECORDED = (
     "carried",
     "method",
     "persons",
+    "exposed",
     "rule_book",
 )
 
@@ -71,6 +73,8 @@ class Release:
     before       privacy of the table as it came
     carried      the columns carried along, and how many rows they single out
     persons      per column that names persons, the fewest in a class, counted on the placed rows before it left them
+    exposed      shares of the groups that show a value which only one of their rows holds
+    notes        sentences on what the published table cannot tell
     own          the table's own values per quasi-identifier, in the histogram's order; for counts, never shown.  A
                  pickled release holds them and is as private as the original: only what ``write`` makes may leave
     expected     what must stand in the table, from the partition alone; order: where the row order comes from
@@ -97,6 +101,8 @@ class Release:
     order: str
     carried: Carried = field(default_factory=Carried)
     persons: Mapping[str, int] = field(default_factory=dict)
+    exposed: Exposed = field(default_factory=Exposed)
+    notes: tuple[str, ...] = ()
     own: Mapping[str, Sequence[str | None]] = field(default_factory=dict)
     parts: Parts | None = None
     dealt: bytes | None = field(default=None, repr=False)
@@ -112,7 +118,10 @@ class Release:
         found = audit_table(opened, self.policy, 0.2, self.policy.privacy)
         refuse_other(self.expected.counts(), opened.counts([*self.policy.grouped, *self.policy.sensitive]))
         self.seconds["verify"] = time.perf_counter() - clock
-        return found
+        return self._with_exposed(found)
+
+    def _with_exposed(self, audit: Audit) -> Audit:
+        return replace(audit, exposed=dict(self.exposed.columns), exposed_classes=self.exposed.groups, notes=self.notes)
 
     @cached_property
     def loss(self) -> Mapping[str, float]:
@@ -194,7 +203,7 @@ class Release:
         def judge_bytes(temporary: Path) -> None:
             audit, facts["sha256"], facts["bytes"] = self._judge_file(temporary, self._separator(path), shown, text)
             self._accept(audit)
-            self.__dict__["audit"] = audit
+            self.__dict__["audit"] = self._with_exposed(audit)
             self.seconds["verify"] = time.perf_counter() - clock
 
         certify = partial(self.certify, path, facts, sign)
@@ -356,6 +365,7 @@ class Release:
             "changed": dict(self.changed),
             "carried": self.carried.as_dict(),
             "persons": dict(self.persons),
+            "exposed": self.exposed.as_dict(),
             "rule_book": self._rule_book(),
             "certificate": self.certificate.as_dict(),
             "method": self.method,

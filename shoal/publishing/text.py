@@ -39,13 +39,14 @@ def column_text(
     published: Published,
     j: int,
     values: Sequence[str | None],
-    labels: Sequence[Sequence[str]] | None = None,
+    labels: Sequence[Sequence[str | None]] | None = None,
     star: str = "*",
 ) -> ColumnText:
     """Texts of column j.
 
     values  text of each code, None for a missing value
-    labels  per level from 1 on: text of each class (index 0 is level 1); None for plain suppression
+    labels  per level from 1 on: text of each class (index 0 is level 1); of a range widened to a grid one line, the
+            texts of its ends; None for plain suppression and other ranges
     """
     column = recoding.columns[j]
     first, second = published.first[:, j].astype(np.int64), published.second[:, j].astype(np.int64)
@@ -57,7 +58,9 @@ def column_text(
     if column.kind == "set":
         index, texts, plain = _sets(histogram, partition, j, size, values, star)
     else:
-        width = size if column.kind == "range" else max(size, int(second.max(initial=0)) + 1)
+        width = max(size, int(second.max(initial=0)) + 1)
+        ends: Sequence[str | None] = values if labels is None or column.kind != "range" else labels[0]
+        at_end = {int(a): code for code, (a, b) in enumerate(zip(column.low, column.high, strict=True)) if a == b}
         distinct, inverse = np.unique(first * width + second, return_inverse=True)
         index = inverse.reshape(-1)
         for pair in distinct.tolist():
@@ -67,8 +70,8 @@ def column_text(
                 texts.append(star if a and text == "*" else text)
                 plain.append(b if a == 0 else -1)
             else:
-                texts.append(single(values[a]) if a == b else range_text(values[a], values[b]))
-                plain.append(a if a == b else -1)
+                texts.append(single(ends[a]) if a == b else range_text(ends[a], ends[b]))
+                plain.append(at_end[a] if a == b else -1)
     code = np.array(plain, np.int64)
     starred = np.array([t == star and c < 0 for t, c in zip(texts, plain, strict=True)], bool)
     return ColumnText(name, texts, index.astype(np.int64), code, starred, code)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,10 @@ import numpy as np
 import polars as pl
 
 from shoal.engines.files import integers, numbers
-from shoal.engines.targets import MAP
-from shoal.errors import InputError
+from shoal.engines.order import shuffled
+from shoal.engines.store import store
+from shoal.engines.targets import MAP, TABLE, TILES
+from shoal.errors import InputError, PolicyError
 from shoal.publishing.crosswalk import Crosswalk, Drawing
 from shoal.publishing.judging import Sources
 
@@ -23,62 +26,167 @@ def tiles(
     x: str,
     y: str,
     weight: str | None = None,
+    boundary: str | None = None,
+    sensitive: str | None = None,
+    person: str | None = None,
+    household: str | None = None,
     codes_left_out: int = 0,
+    secret: str | Path | bytes | None = None,
+    keep_order: bool = False,
 ) -> Crosswalk:
     """``Tiles`` of the points in two columns, a row each."""
-    own = tile_frame(answer, (x, y))
+    columns = {"boundary": boundary, "sensitive": sensitive, "person": person, "household": household}
+    _refuse_other_columns(answer, columns)
     points = np.stack([numbers(frame, x), numbers(frame, y)], axis=1)
     counts = [1] * len(points) if weight is None else integers(frame, weight)
-    sums = np.zeros(len(answer), np.int64)
+    sums, held = np.zeros(len(answer), np.int64), answer.labels >= 0
     if len(points) == len(answer.labels):
-        np.add.at(sums, answer.labels, counts)
+        np.add.at(sums, answer.labels[held], np.asarray(counts)[held])
     if not np.array_equal(sums, answer.counts):
         raise InputError("the answer does not belong to these points; hand over the table that was cut, row by row")
-    places = frame.select(x, y).with_columns(pl.Series("tile", answer.labels)).unique(maintain_order=True)
+    if boundary is not None and not _of_these_sides(answer, frame[boundary].to_list()):
+        raise InputError(f"the answer's tiles mix values of column {boundary!r}; hand over the column that was cut by")
+    own = tile_frame(answer, (x, y), boundary)
+    kept = [n for n in (x, y, boundary) if n is not None]
+    labels = pl.Series("tile", answer.labels)
+    places = frame.select(kept).with_columns(labels).filter(pl.col("tile") >= 0).unique(maintain_order=True)
+    asked = answer.asked
     parameters = {
         "x": x, "y": y, "weight": weight, "k": answer.k, "objective": answer.objective,
-        "coordinates": answer.coordinates, "seam": answer.seam,
+        "coordinates": answer.coordinates, "seam": answer.seam, **columns, "l": asked.l, "distinct_l": asked.distinct_l,
+        "max_width": asked.max_width, "grid": answer.grid, "extent": asked.extent, "center": asked.center,
+        "sparse": "leave-out" if asked.leave_out else "refuse",
     }  # fmt: skip
     facts = {
         "rows": places.height, "points": len(points), "records": int(sums.sum()), "groups": len(answer),
         "smallest_group": int(sums.min()), "largest_group": int(sums.max()), "codes_left_out": codes_left_out,
+        "rows_left_out": int((~held).sum()), "center_decimals": _decimals(answer),
     }  # fmt: skip
-    title = f"{len(answer):,} tiles of at least {answer.k:,} records"
-    note = (
-        f"Largest {answer.cost:,}, no partition below {answer.certificate.lower_bound:,}; "
-        f"at most {answer.certificate.details['tiles_at_most']:,} tiles exist."
+    title = f"{len(answer):,} tiles of at least {answer.k:,} {' and '.join(asked.units) or 'records'}"
+    return Crosswalk(
+        kind="tiles",
+        content=places.join(own.drop(boundary or []), on="tile", how="left", maintain_order="left"),
+        certificate=answer.certificate,
+        method=answer.method,
+        parameters=parameters,
+        facts=facts,
+        sources=Sources(frame.select(list(dict.fromkeys(n for n in (*kept, weight, *columns.values()) if n)))),
+        read=read,
+        title=title,
+        note=_note(answer, facts),
+        groups=sums.tolist(),
+        drawn_map=_drawing(answer, title, _note(answer, facts)),
+        companions=_companions(answer, frame, own, (x, y), [c for c in (person, household) if c], (secret, keep_order)),
     )
 
+
+def _note(answer: Any, facts: Mapping[str, Any]) -> str:
+    """A line below the title: size, bound, and what was kept to."""
+    asked, bound = answer.asked, answer.certificate.details["tiles_at_most"]
+    said = [
+        f"Largest {answer.cost:,}, no partition below {answer.certificate.lower_bound:,}; "
+        f"at most {bound:,} tiles exist."
+    ]
+    if answer.boundary is not None:
+        said.append("No tile mixes values of the boundary; tiles of different values may lie over each other.")
+    if asked.l is not None:
+        said.append(f"No sensitive value is in more than 1/{asked.l:g} of a tile's records.")
+    if asked.distinct_l is not None:
+        said.append(f"Each tile has at least {asked.distinct_l} different sensitive values.")
+    if asked.max_width is not None:
+        unit = " km" if answer.coordinates == "geographic" else ""
+        said.append(f"No side is longer than {asked.max_width:g}{unit}.")
+    if facts["rows_left_out"]:
+        said.append(f"{facts['rows_left_out']:,} rows fit no tile and are left out.")
+    return " ".join(said)
+
+
+def _refuse_other_columns(answer: Any, columns: Mapping[str, str | None]) -> None:
+    """PolicyError where the answer was found for columns that are not named, or the other way round."""
+    asked = answer.asked
+    needed = {
+        "boundary": answer.boundary is not None,
+        "sensitive": asked.l is not None or asked.distinct_l is not None,
+        "person": "persons" in asked.units,
+        "household": "households" in asked.units,
+    }
+    for name, wanted in needed.items():
+        if wanted and columns[name] is None:
+            raise PolicyError(f"the tiles were cut with {name}=; name its column, so that it can be judged")
+        if not wanted and columns[name] is not None:
+            raise PolicyError(f"the tiles were cut without {name}=; cut them with it, or leave it out here")
+
+
+def _of_these_sides(answer: Any, sides: list[Any]) -> bool:
+    """Has every row the value of its tile's boundary?"""
+    return all(
+        t < 0 or s == answer.boundary[t] or (answer.boundary[t] is None and (s is None or s != s))
+        for t, s in zip(answer.labels.tolist(), sides, strict=True)
+    )
+
+
+def _drawing(answer: Any, title: str, note: str) -> Drawing:
     def fill(path: Path) -> None:
         from shoal.report.tile_map import draw
 
         how: dict[str, Any] = {"coordinates": answer.coordinates, "seam": answer.seam, "title": title, "note": note}
         draw(path, answer.bounds, answer.counts, **how)
 
-    return Crosswalk(
-        kind="tiles",
-        content=places.join(own, on="tile", how="left", maintain_order="left"),
-        certificate=answer.certificate,
-        method=answer.method,
-        parameters=parameters,
-        facts=facts,
-        sources=Sources(frame.select(list(dict.fromkeys(n for n in (x, y, weight) if n is not None)))),
-        read=read,
-        title=title,
-        note=note,
-        groups=sums.tolist(),
-        drawn_map=Drawing(form=MAP, fill=fill),
-    )
+    return Drawing(form=MAP, fill=fill)
 
 
-def tile_frame(found: Any, names: tuple[str, str]) -> pl.DataFrame:
+def _companions(
+    answer: Any, frame: pl.DataFrame, own: pl.DataFrame, names: tuple[str, str], gone: list[str],
+    order: tuple[Any, bool],
+) -> dict[str, Drawing]:  # fmt: skip
+    """The row per tile, its polygons, and the table: what can be written beside the crosswalk."""
+
+    def rows(path: Path) -> None:
+        store(own, path)
+
+    def outlines(path: Path) -> None:
+        from shoal.report.tile_geojson import geojson
+
+        path.write_text(geojson(answer.bounds, own.to_dicts(), answer.coordinates), encoding="utf-8")
+
+    def table(path: Path) -> None:
+        secret, keep = order
+        held = np.flatnonzero(answer.labels >= 0)
+        bare = tile_frame(answer, names)  # the boundary stands in the table already
+        made = replaced(frame[held].drop(gone), bare, pl.Series("tile", answer.labels[held]), names)
+        store(made if keep else made[shuffled(answer.labels[held], secret)], path)
+
+    return {
+        "tiles": Drawing(form=TABLE, fill=rows),
+        "outlines": Drawing(form=TILES, fill=outlines),
+        "table": Drawing(form=TABLE, fill=table),
+    }
+
+
+def replaced(frame: pl.DataFrame, own: pl.DataFrame, labels: pl.Series, names: tuple[str, str]) -> pl.DataFrame:
+    """The table without its coordinates, with its tile's number, bounds and center in their place."""
+    added = [c for c in own.columns if c not in ("records", "persons", "households")]
+    taken = sorted(set(added) & (set(frame.columns) - set(names)))
+    if taken:
+        raise InputError(f"the table already has a column {taken[0]!r}, which the tiles would add; rename it")
+    at = min(frame.columns.index(n) for n in names)
+    recoded = pl.DataFrame([labels]).join(own.select(added), on="tile", how="left", maintain_order="left")
+    left = [c for c in frame.columns[:at] if c not in names]
+    right = [c for c in frame.columns[at:] if c not in names]
+    return pl.concat([frame.select(left), recoded, frame.select(right)], how="horizontal")
+
+
+def tile_frame(found: Any, names: tuple[str, str], boundary: str | None = None) -> pl.DataFrame:
     """A row per tile; a missing bound is no bound."""
     x, y = names
     columns: dict[str, Any] = {"tile": np.arange(len(found))}
+    if boundary is not None:
+        columns[boundary] = pl.Series(found.boundary, strict=False)
     for i, name in enumerate((f"{x}_low", f"{y}_low", f"{x}_high", f"{y}_high")):
         side = found.bounds[:, i]
         columns[name] = pl.Series(np.where(np.isfinite(side), side, np.nan)).fill_nan(None)
     columns["records"] = found.counts
+    columns.update(found.units)
     columns[f"{x}_center"], columns[f"{y}_center"] = found.centers.T.round(_decimals(found))
     return pl.DataFrame(columns)
 

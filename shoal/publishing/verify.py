@@ -14,6 +14,7 @@ import polars as pl
 from shoal.errors import CertificateError, InputError, PolicyError, VerificationError
 from shoal.judge.file import seal
 from shoal.judge.finding import CONSISTENT, RECOMPUTED, STATED, Finding
+from shoal.judge.grid import range_steps
 from shoal.judge.original import Stated, compare
 from shoal.judge.parts import Asked, Held, count_release, digest_of, judge_held, read_rows
 from shoal.model.audit import Audit
@@ -114,6 +115,7 @@ def _parsed(record: Mapping[str, Any], sheet: bool) -> _Record:
             privacy=asked["privacy"],
             star=asked["star"],
             weights=asked["weights"],
+            **({"publish": "ranges", "range_step": asked["range_step"]} if asked.get("range_step") else {}),
             global_recoding=bool(asked.get("global_recoding", False)),
             max_suppressed=asked.get("max_suppressed", 0.0),
         )
@@ -273,6 +275,8 @@ def _own(path: Path, held: Held, record: _Record) -> tuple[list[Finding], Audit]
     seen = f"{audit.classes} classes, the smallest of {audit.smallest_class} rows"
     findings.append(Finding("groups", groups, f"{seen}; {record.groups} and {record.smallest} certified"))
     findings += [_levels(record, audit), _consistent(record)]
+    if policy.range_step:
+        findings.append(range_steps(held.cells, policy.range_step))
     if policy.max_suppressed:
         findings.append(_suppressed(held, record))
     limit = policy.max_average_risk

@@ -262,34 +262,20 @@ def page(
     note: str,
 ) -> str:
     """The map as one HTML file without any link."""
-    held = labels.tolist()
-    paths = []
-    for i, shape in enumerate(sheet.areas):
-        outline = _path(shape)
-        if not outline:
-            continue
-        r = held[i]
-        kind = "o" if r < 0 else f"c{sheet.color[r]} s{sheet.shade[r]}"
-        name = areas[i] if areas[i] == ids[i] or ids[i] in areas[i] else f"{ids[i]} {areas[i]}"
-        tip = f"{name}: {'left out' if r < 0 else 'region ' + regions[r]}"
-        paths.append(f'<path class="{kind}" data-i="{i}" d="{outline}"><title>{escape(tip)}</title></path>')
-    lines = "".join(f'<path d="{_path(shape)}"/>' for shape in sheet.outlines)
-    count = len(regions)
     inside = labels >= 0
-    total = np.bincount(labels[inside], weights=weights[inside], minlength=count).astype(np.int64)
+    count = len(regions)
     legend = "".join(
         f'<li><i style="background:{c}"></i>{escape(s)}</li>' for c, s in zip(SHADES, _classes(), strict=True)
     )
-    left = "" if inside.all() else f'<li><i style="background:{OUT}"></i>left out</li>'
     styles = [f".c{i}{{fill:{c}}}" for i, c in enumerate(COLORS)]
     styles += [f".byweight .s{i}{{fill:{c}}}" for i, c in enumerate(SHADES)]
     data = {
         "ids": list(ids),
         "names": list(areas),
-        "region": held,
+        "region": labels.tolist(),
         "weights": weights.tolist(),
         "regions": list(regions),
-        "total": total.tolist(),
+        "total": np.bincount(labels[inside], weights=weights[inside], minlength=count).astype(np.int64).tolist(),
         "size": np.bincount(labels[inside], minlength=count).tolist(),
         "k": k,
         "unit": unit,
@@ -306,14 +292,30 @@ def page(
         "width": f"{sheet.width:.6g}",
         "height": f"{sheet.height:.6g}",
         "styles": "\n  ".join([*styles, f".o{{fill:{OUT}}}"]),
-        "areas": "\n".join(paths),
-        "lines": lines,
+        "areas": "\n".join(_drawn(sheet, labels, ids, areas, regions)),
+        "lines": "".join(f'<path d="{_path(shape)}"/>' for shape in sheet.outlines),
         "legend": legend,
-        "left": left,
+        "left": "" if inside.all() else f'<li><i style="background:{OUT}"></i>left out</li>',
         "data": json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c"),
     }.items():
         text = text.replace(f"@@{name}@@", value)
     return text
+
+
+def _drawn(
+    sheet: _Sheet, labels: np.ndarray, ids: Sequence[str], areas: Sequence[str], regions: Sequence[str]
+) -> list[str]:
+    """A path for every area that has an outline, with its name and region to hover over."""
+    paths = []
+    for i, (shape, r) in enumerate(zip(sheet.areas, labels.tolist(), strict=True)):
+        outline = _path(shape)
+        if not outline:
+            continue
+        kind = "o" if r < 0 else f"c{sheet.color[r]} s{sheet.shade[r]}"
+        name = areas[i] if areas[i] == ids[i] or ids[i] in areas[i] else f"{ids[i]} {areas[i]}"
+        tip = f"{name}: {'left out' if r < 0 else 'region ' + regions[r]}"
+        paths.append(f'<path class="{kind}" data-i="{i}" d="{outline}"><title>{escape(tip)}</title></path>')
+    return paths
 
 
 TEMPLATE = Path(__file__).with_name("maps.html")

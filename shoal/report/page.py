@@ -65,6 +65,7 @@ def page(figures: Mapping[str, Any]) -> str:
     release = figures["release"]
     written = figures["written"]
     name = written["file"] if written else "a table that is not written yet"
+    notes = [*figures["before"].get("notes", ()), *figures["audit"]["notes"]]
     sections = [
         ("What was asked", _asked(figures)),
         ("What was released", _released(figures)),
@@ -75,9 +76,9 @@ def page(figures: Mapping[str, Any]) -> str:
         ("How the columns are distributed", _distributions(figures)),
         ("Rows as they are published", _rows(figures)),
         ("The certificate", _certificate(figures)),
-        *([("What to look at", listed(figures["before"]["notes"]))] if figures["before"].get("notes") else []),
+        *([("What to look at", listed(notes))] if notes else []),
         ("What was assumed", listed(assumptions(figures["policy"]))),
-        ("What this does not promise", listed(attacks(figures["policy"]))),
+        ("What this does not promise", listed(attacks(figures["policy"], figures["audit"]["exposed_classes"]))),
         ("How to make and check it again", _again(figures)),
         ("Words", _words()),
     ]
@@ -171,6 +172,7 @@ def _holds(figures: Mapping[str, Any]) -> str:
         for c in figures["audit"]["checks"]
     ]
     out = str(table(("model", "meaning", "level reached", ""), checks, 2, "Judged on the published rows"))
+    out += _shown_alone(figures["audit"])
     levels = figures["audit"]["sensitive"]
     if not levels:
         return out + "<p>No sensitive column was named, so nothing is promised about what a group has in common.</p>"
@@ -180,6 +182,14 @@ def _holds(figures: Mapping[str, Any]) -> str:
     ]
     head = ("column", "largest share of a value", "fewest values", "entropy l", "distance t")
     return out + table(head, rows, 1, "What the groups give away at worst")
+
+
+def _shown_alone(audit: Mapping[str, Any]) -> str:
+    """How many groups show a value that one of their rows holds, column by column."""
+    if audit["exposed_classes"] is None:
+        return ""
+    rows = [(name, f"{100 * share:.1f} %") for name, share in audit["exposed"].items()]
+    return table(("column", "of the groups show a value of one row"), rows, 1, "Ends of ranges and members of sets")
 
 
 def _before_after(figures: Mapping[str, Any]) -> str:

@@ -47,14 +47,14 @@ def _sheet(
     if seam is not None:
         b = _unwrapped(b, seam)
         inner = inner if inner is None else _unwrapped(inner, seam)
+    b = _ended(b)
     low, high, most_low, most_high = np.empty(2), np.empty(2), np.empty(2), np.empty(2)
     for axis in (0, 1):
         sides = b[:, [axis, axis + 2]]
-        finite = sides[np.isfinite(sides)]
-        low[axis], high[axis] = (finite.min(), finite.max()) if finite.size else (0.0, 1.0)
-        most_low[axis], most_high[axis] = np.quantile(finite, [0.01, 0.99]) if finite.size else (0.0, 1.0)
+        low[axis], high[axis] = sides.min(), sides.max()
+        most_low[axis], most_high[axis] = np.quantile(sides, [0.01, 0.99])
     span = np.where(high > low, high - low, np.maximum(np.abs(high), 1.0) * 0.1)
-    low, high = low - 0.04 * span, high + 0.04 * span  # outer tiles have no end: they are drawn up to the frame
+    low, high = low - 0.02 * span, high + 0.02 * span
     wide = 0.12 * np.maximum(most_high - most_low, 0.02 * span)
     far = most_high - most_low > 0.5 * span  # nothing to gain by leaving the outskirts away
     most_low, most_high = np.where(far, low, most_low), np.where(far, high, most_high)
@@ -87,6 +87,26 @@ def _sheet(
         focus=tuple(drawn(np.concatenate([most_low, most_high])[None])[0].tolist()),
         boxes=None if inner is None else filled,
     )
+
+
+def _ended(b: np.ndarray) -> np.ndarray:
+    """Bounds with an end for every side: a tile without one is drawn as far as it is long, or tiles mostly are.
+
+    Drawn up to the frame it would be a streak that says nothing: how far its records reach is not published.
+    """
+    b = b.copy()
+    for axis in (0, 1):
+        low, high, other = b[:, axis], b[:, axis + 2], b[:, 3 - axis] - b[:, 1 - axis]
+        lines = np.concatenate([low[np.isfinite(low)], high[np.isfinite(high)]])
+        first, last = (lines.min(), lines.max()) if lines.size else (0.0, 1.0)
+        own = (high - low)[np.isfinite(low) & np.isfinite(high)]
+        usual = float(np.median(own)) if own.size else max((last - first) / 4, abs(last) * 0.05, 1e-9)
+        reach = np.clip(np.where(np.isfinite(other), other, usual), usual, 4 * usual)
+        both = np.isinf(low) & np.isinf(high)
+        low[both], high[both] = first - usual, last + usual
+        b[:, axis] = np.where(np.isinf(low), high - reach, low)
+        b[:, axis + 2] = np.where(np.isinf(high), low + reach, high)
+    return b
 
 
 def _unwrapped(b: np.ndarray, seam: float) -> np.ndarray:
@@ -153,9 +173,12 @@ def draw(
                                         tile people are, so it is for one's own eyes
     title, note                         one line above the map, one below
 
-    Pictures show the part with most of the tiles; the HTML file opens there and zooms out to all of it.
+    Pictures show the part with most of the tiles; the HTML file opens there and zooms out to all of it.  Tiles without
+    an end are drawn about as long as others, and a line below the map says so.
     """
     path = Path(path)
+    if not np.isfinite(bounds).all():
+        note = f"{note} Outer tiles go on beyond what is drawn.".strip()
     sheet = _sheet(bounds, counts, coordinates, seam, boxes)
     ending = path.suffix.lower()
     if ending in (".html", ".htm"):

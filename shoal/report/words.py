@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from shoal.model.cards import times
 from shoal.model.privacy import MODELS
 
 
@@ -70,7 +71,7 @@ def certificate_words(release: Mapping[str, Any]) -> str:
     what = _other(release)
     text += f"; every release {what} costs at least {shown(c['lower_bound'], c['unit'])}"
     if what == _OF_THIS_KIND:
-        text += f", so this one costs at most {c['ratio']:.4g} times the least possible, proved"
+        text += f", so this one costs at most {times(c['ratio'])} possible, proved"
     text += "."
     factor, additive = c["guarantee"]["factor"], c["guarantee"]["additive"]
     if factor is not None:
@@ -151,8 +152,24 @@ def _who(policy: Mapping[str, Any]) -> str:
     return "One row is one person. Where a person has several rows, name the column that says so (person)."
 
 
-def attacks(policy: Mapping[str, Any]) -> list[str]:
-    """What such a release cannot promise, by the attack's name."""
+def _ends(policy: Mapping[str, Any], exposed: float) -> str:
+    """What the ends of ranges and the members of sets tell."""
+    steps = policy.get("range_step") or {}
+    said = f"{100 * exposed:.1f} % of the groups show a value that only one of their rows holds"
+    grid = (
+        f" {', '.join(steps)} {'ends' if len(steps) == 1 else 'each ends'} on a grid and shows none." if steps else ""
+    )
+    return (
+        f"Ends of ranges: a range goes from the least to the greatest value of its group, and a set names them all; "
+        f"{said}. range_step (--range-step) widens ranges to round ends.{grid}"
+    )
+
+
+def attacks(policy: Mapping[str, Any], exposed: float | None = None) -> list[str]:
+    """What such a release cannot promise, by the attack's name.
+
+    exposed  share of the groups that show a value which only one of their rows holds; None where no form shows one
+    """
     out = [
         "Composition: two releases about the same people, made apart, can be intersected (Ganta, Kasiviswanathan, "
         "Smith 2008). Publish once, or publish the same release again.",
@@ -165,6 +182,8 @@ def attacks(policy: Mapping[str, Any]) -> list[str]:
         out.insert(
             2, "Downcoding: minimal recodings along a hierarchy can be partly undone from statistics (Cohen 2022)."
         )
+    if exposed is not None:
+        out.insert(2, _ends(policy, exposed))
     bare = _unguarded(policy)
     if not policy["sensitive"]:
         out.insert(0, "Homogeneity: no sensitive column was named, so a group may agree on something private.")

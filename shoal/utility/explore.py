@@ -138,11 +138,15 @@ def explore(
     from shoal.pipeline import anonymize
 
     ks, ls = _whole("k", k), _whole("l", l)
+    steps = settings.pop("range_step", None)
     if isinstance(policy, Policy):
         asked = Policy.of(policy, **settings)
     else:
         asked = Policy.of(None, **{"effort": "fast", "k": ks[0], **(policy or {}), **settings})
     ways = _some("publish", publish, asked.publish, PUBLISH)
+    if steps and "ranges" not in ways:
+        raise PolicyError(f"range_step widens ranges; it cannot go with publish={', '.join(ways)!r}")
+    steps = asked.range_step if steps is None else steps
     methods = _some("method", method, asked.method, None)
     if max(ls) > 1 and not asked.sensitive:
         raise PolicyError("l above 1 speaks of a sensitive column and none is given; name one")
@@ -158,7 +162,7 @@ def explore(
     for i, (way, how, want_l, want_k) in enumerate(grid):
         progress(f"k = {want_k}, l = {want_l}, {way}", i / len(grid))
         models = (KAnonymity(want_k), *((LDiversity(want_l),) if want_l > 1 else ()), *others)
-        request = _request(asked, models, way, how)
+        request = _request(asked, models, way, how, steps)
         clock = time.perf_counter()
         try:
             release = anonymize(frame, request)
@@ -197,8 +201,8 @@ def with_frontier(points: Sequence[Point]) -> tuple[Point, ...]:
     return tuple(replace(p, frontier=p.loss is not None and not any(beats(q, p) for q in real)) for p in points)
 
 
-def _request(asked: Policy, models: tuple[Any, ...], way: str, method: str) -> Policy:
-    """The policy of one point: hierarchies and ceilings only where they are published."""
+def _request(asked: Policy, models: tuple[Any, ...], way: str, method: str, steps: Mapping[str, float | str]) -> Policy:
+    """The policy of one point: hierarchies, ceilings and steps only where they are published."""
     levels = way == "hierarchy"
     return replace(
         asked,
@@ -208,6 +212,7 @@ def _request(asked: Policy, models: tuple[Any, ...], way: str, method: str) -> P
         identifiers=(),
         hierarchies=asked.hierarchies if levels else {},
         max_level=asked.max_level if levels else {},
+        range_step=steps if way == "ranges" else {},
         global_recoding=asked.global_recoding and way in ("hierarchy", "stars"),
     )
 

@@ -42,6 +42,7 @@ class Spread(NamedTuple):
     size               int64[cells] values each stands for
     wild               bool[cells]  a star, or a missing value where the original has none
     unknown            cells that no notation explains; they are counted as stars
+    told  float64[cells]  loss of those that say it themselves: labels of a hierarchy, ranges, sets; or NaN
     """
 
     cell: np.ndarray
@@ -50,6 +51,7 @@ class Spread(NamedTuple):
     size: np.ndarray
     wild: np.ndarray
     unknown: int
+    told: np.ndarray
 
     def share(self, low: int, high: int) -> np.ndarray:
         """float64[cells]: the share of each cell's values that lie in domain[low:high]."""
@@ -71,15 +73,19 @@ class Spread(NamedTuple):
         return np.bincount(self.cell, weights=upto[self.stop] - upto[self.start], minlength=self.size.size) / self.size
 
     def loss(self, domain: Domain) -> np.ndarray:
-        """float64[cells]: 0 for one value, 1 for all: the span of numbers, else (values - 1) / (all values - 1)."""
+        """float64[cells]: 0 for a value, 1 for a star; a label, a set or a range of shoal's notation as NCP counts it.
+
+        In other notations the span of numbers, else (values - 1) / (all values - 1).
+        """
         if domain.at is None or np.isnan(domain.at).all():
-            return (self.size - 1) / max(len(domain.values) - 1, 1)
+            held = (self.size - 1) / max(len(domain.values) - 1, 1)
+            return np.where(self.wild, 1.0, np.where(np.isnan(self.told), held, self.told))
         at = np.where(np.isnan(domain.at), np.nanmax(domain.at), domain.at)
         low, high = np.full(self.size.size, np.inf), np.full(self.size.size, -np.inf)
         np.minimum.at(low, self.cell, at[self.start])
         np.maximum.at(high, self.cell, at[self.stop - 1])
         span = (high - low) / max(float(at.max() - at.min()), 1e-300)
-        return np.where(self.wild, 1.0, span)
+        return np.where(self.wild, 1.0, np.where(np.isnan(self.told), span, self.told))
 
 
 def domain_of(texts: Sequence[str | None]) -> Domain:
@@ -94,7 +100,8 @@ def domain_of(texts: Sequence[str | None]) -> Domain:
 
 def spread(texts: Sequence[str | None], domain: Domain, hierarchy: Any = None) -> Spread:
     """What distinct cells stand for.  O(texts values) for masks, O(texts log values) for all else."""
-    below = _labels(hierarchy, domain)
+    below, paid = _labels(hierarchy, domain)
+    told = np.array([np.nan if t is None else paid[t] if t in paid else _told(t, domain) for t in texts])
     runs: list[tuple[int, int, int]] = []
     wild = np.zeros(len(texts), bool)
     unknown = 0
@@ -107,7 +114,7 @@ def spread(texts: Sequence[str | None], domain: Domain, hierarchy: Any = None) -
         runs += [(i, a, b) for a, b in found]
     cell, start, stop = np.array(runs, np.int64).reshape(-1, 3).T
     size = np.bincount(cell, weights=stop - start, minlength=len(texts)).astype(np.int64)
-    return Spread(cell, start, stop, np.maximum(size, 1), wild, unknown)
+    return Spread(cell, start, stop, np.maximum(size, 1), wild, unknown, told)
 
 
 def _starred(text: str | None, domain: Domain) -> bool:
@@ -193,14 +200,38 @@ def _joined(codes: Sequence[int]) -> list[tuple[int, int]]:
     return out
 
 
-def _labels(hierarchy: Any, domain: Domain) -> dict[str, list[int]]:
-    """Label of a hierarchy -> codes below it."""
+def _told(text: str, domain: Domain) -> float:
+    """Loss of a value, of a set by its members, of a range by its ends; NaN for other texts."""
+    if text in domain.number:
+        return 0.0
+    found = _parsed(text)
+    if isinstance(found, SetOf):
+        return (len(found.values) - 1) / max(len(domain.values) - 1, 1)
+    if not isinstance(found, RangeOf) or domain.at is None or found.low is None:
+        return np.nan
+    present = domain.at[~np.isnan(domain.at)]
+    if not present.size:
+        return np.nan
+    least, most = float(present.min()), float(present.max())
+    beyond = most + max(most - least, 1.0, abs(most) * 1e-9)  # where a missing value lies
+    low = place(found.low, domain.ruler)
+    high = beyond if found.high is None else place(found.high, domain.ruler)
+    if low is None or high is None:
+        return np.nan
+    span = (beyond if present.size < domain.at.size else most) - least
+    return min((high - low) / span, 1.0) if span else 0.0
+
+
+def _labels(hierarchy: Any, domain: Domain) -> tuple[dict[str, list[int]], dict[str, float]]:
+    """Label of a hierarchy -> codes below it, and its loss."""
     if hierarchy is None:
-        return {}
+        return {}, {}
     present = [v for v in domain.values if v is not None]
     resolved = Hierarchy.of(hierarchy).resolve(present)
     out: dict[str, list[int]] = {}
-    for level, labels in zip(resolved.node[1:-1], resolved.labels[1:-1], strict=True):
+    paid = dict.fromkeys(present, 0.0)
+    for level, labels, leaves in zip(resolved.node[1:-1], resolved.labels[1:-1], resolved.leaves[1:-1], strict=True):
         for i, node in enumerate(level.tolist()):
             out.setdefault(labels[node], []).append(domain.number[present[i]])
-    return out
+            paid.setdefault(labels[node], float(leaves[i] - 1) / max(int(resolved.leaves[-1, 0]) - 1, 1))
+    return out, paid

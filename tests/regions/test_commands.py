@@ -280,3 +280,74 @@ def test_ids_without_a_partner_are_refused_until_left_out(folder, tmp_path):
     assert "00" in said["left_out"]
     assert said["drawing"]["areas_without_polygon"] == {"count": 1, "first": ["00"]}
     assert said["drawing"]["isolated"] == {"count": 2, "first": ["11", "14"]}
+
+
+@pytest.fixture(scope="module")
+def towns(folder):
+    """The strip with an age for every area: young, old, young in turns of two."""
+    rows = [f"0{x},3,{20 if x // 2 % 2 else 60},{x + 0.5},0.5" for x in range(8)]
+    path = folder / "towns.csv"
+    path.write_text("\n".join(["id,people,age,x,y", *rows]) + "\n")
+    return path
+
+
+def test_a_number_of_regions_of_like_areas_that_are_not_wide(folder, towns, tmp_path):
+    common = (towns, folder / "edges.csv", "--weight", "people", "--k", 3, "--seed", 1, "--json")
+    alike = run(*common, "--similar", "age", "--regions", 4, "-o", tmp_path / "a.csv")
+    assert alike.returncode == 0, alike.stderr
+    said = json.loads(alike.stdout)
+    assert said["regions"] == 4
+    with (tmp_path / "a.csv").open() as file:
+        assert [row["region"] for row in csv.DictReader(file)] == [f"0{x // 2 * 2}+1" for x in range(8)]
+    check = [sys.executable, "-m", "shoal", "verify", tmp_path / "a.csv", said["certificate_file"], "--json"]
+    both = [*check, "--original", towns, "--original", folder / "edges.csv"]
+    done = subprocess.run([*map(str, both)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "0.0000 of the variance is inside regions" in done.stdout
+    narrow = run(*common, "--max-diameter", 1.2, "--coordinates", "projected", "-o", tmp_path / "b.csv")
+    assert narrow.returncode == 0, narrow.stderr
+    assert max(int(row["region_areas"]) for row in csv.DictReader((tmp_path / "b.csv").open())) <= 2
+    refused = run(*common, "--max-diameter", 1.2, "--regions", 2)
+    assert refused.returncode == 2
+    assert "regions goes with none of" in refused.stderr
+    few = run(*common, "--regions", 9)
+    assert few.returncode == 3
+    assert "at most 8 regions reach the thresholds" in few.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "text"),
+    [("regions", 3, "of 3 asked for"), ("max_diameter", 0.5, "wider than 0.5"), ("similar", None, "another share")],
+)
+def test_the_judge_sees_a_bent_request(folder, towns, tmp_path, name, value, text):
+    """A certificate that states another number, a smaller diameter or another variance is found out."""
+    import polars as pl
+
+    from shoal.judge.areas import judge_regions
+    from shoal.judge.crosswalk import Stated
+
+    asked = {"similar": ("--similar", "age"), "regions": ("--regions", 2), "max_diameter": ("--max-diameter", 3)}[name]
+    made = run(towns, folder / "edges.csv", "--weight", "people", "--k", 6, *asked, "--coordinates", "projected",
+               "--seed", 1, "-o", tmp_path / "c.csv", "--json")  # fmt: skip
+    assert made.returncode == 0, made.stderr
+    record = json.loads(Path(json.loads(made.stdout)["certificate_file"]).read_text())
+    stated = record["certificate"]
+    frame = pl.read_csv(tmp_path / "c.csv", infer_schema=False)
+    source = pl.read_csv(towns, infer_schema=False).rename({"id": "area"})
+    source = source.with_columns(
+        pl.col("x").cast(float).alias("center (x)"), pl.col("y").cast(float).alias("center (y)")
+    )
+    pairs = pl.read_csv(folder / "edges.csv", infer_schema=False)
+
+    def judged(parameters, facts):
+        known = Stated(parameters, facts, stated["cost"], stated["lower_bound"], stated["unit"])
+        return [f for f in judge_regions(frame, known, "csv", source, pairs) if not f.holds]
+
+    assert not judged(record["parameters"], record["facts"])
+    parameters, facts = dict(record["parameters"]), dict(record["facts"])
+    if name == "similar":
+        facts["variance_inside"] = (facts["variance_inside"] or 0) + 0.01
+    else:
+        parameters[name] = value
+    wrong = judged(parameters, facts)
+    assert any(text in f.found for f in wrong), wrong

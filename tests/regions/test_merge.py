@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -325,3 +327,5 @@ def test_the_best_halves_of_two_partitions_are_put_together():
     assert pool.partition(task, other, ("count",)) is other
     pool.add(np.zeros(10, np.int64))  # the most compact, but one region
     assert pool.partition(task, other, ("count", "compact")).max() == 3
+    pool.add(np.arange(10) // 5)
+    assert pool.partition(replace(task, regions=2), np.arange(10) // 5, ("sumsq",)).max() == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import combinations
+from math import dist
 
 import numpy as np
 import pytest
@@ -56,7 +57,11 @@ def asked(draw):
         "fixed": draw(st.none() | st.sampled_from(edges)),
         "at_most": draw(st.none() | st.integers(2, 14)),
         "areas": draw(st.none() | st.integers(2, 5)),
-        "objective": draw(st.sampled_from(["count", "max", "sumsq"])),
+        "objective": draw(st.sampled_from(["count", "max", "sumsq", "similar"])),
+        "places": draw(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=n, max_size=n)),
+        "widest": draw(st.none() | st.sampled_from([1.0, 1.5, 2.9])),
+        "regions": draw(st.none() | st.integers(1, 4)),
+        "values": draw(st.lists(st.integers(0, 5), min_size=n, max_size=n)),
         "method": draw(st.sampled_from(["exact", "auto", "search"])),
     }  # fmt: skip
 
@@ -66,7 +71,11 @@ def rules(case):
     n, w = case["n"], [row[0] for row in case["weights"]]
     options = {"objective": case["objective"], "exclude": case["exclude"], "boundaries": case["boundaries"]}
     options |= {"apart": case["apart"]}
-    pair = case["fixed"]
+    pair = case["fixed"] if case["widest"] is None else None
+    if case["objective"] == "similar":
+        options["similar"] = case["values"]
+    if case["widest"] is not None:
+        options |= {"max_diameter": case["widest"], "coordinates": case["places"], "geographic": False}
     if pair and case["exclude"] and any(case["exclude"][v] for v in pair):
         pair = None
     if pair and case["boundaries"] and case["boundaries"][pair[0]] != case["boundaries"][pair[1]]:
@@ -78,6 +87,8 @@ def rules(case):
     if case["areas"]:
         most["areas"] = ([1] * n, case["areas"])
     options["at_most"] = most or None
+    if case["widest"] is None and not most and case["apart"] is None:
+        options["regions"] = case["regions"]
 
     def allowed(r):
         if case["exclude"] and any(case["exclude"][v] for v in r):
@@ -88,6 +99,9 @@ def rules(case):
             return False
         if len(r) == 1 or (pair and set(r) == set(pair)):
             return True
+        if case["widest"] is not None and any(dist(case["places"][a], case["places"][b]) > case["widest"]
+                                              for a, b in combinations(r, 2)):  # fmt: skip
+            return False
         if case["apart"] and any(sum(case["apart"][v] == a for v in r) > 1 for a in "uv"):
             return False
         return all(sum(values[v] for v in r) <= limit for values, limit in most.values())
@@ -100,8 +114,20 @@ def rank(case, regions):
     w = [row[0] for row in case["weights"]]
     held = set().union(*regions)
     sums = [sum(w[v] for v in r) for r in regions]
-    last = {"count": -len(regions), "max": max(sums, default=0), "sumsq": sum(s * s for s in sums)}[case["objective"]]
+    each = {"count": -len(regions), "max": max(sums, default=0), "sumsq": sum(s * s for s in sums)}
+    last = (
+        each[case["objective"]] if case["objective"] != "similar" else (-len(regions), round(spread(case, regions), 9))
+    )
     return sum(w) - sum(w[v] for v in held), case["n"] - len(held), last
+
+
+def spread(case, regions):
+    """Weighted squares about the means of the regions, in units of the deviation of all areas."""
+    x = np.array(case["values"], float)
+    w = np.array([max(row[0], max(1, np.mean([r[0] for r in case["weights"]])) * 1e-6) for row in case["weights"]])
+    about = lambda at: float((w[at] * (x[at] - np.average(x[at], weights=w[at])) ** 2).sum())  # noqa: E731
+    whole = about(np.arange(case["n"])) / w.sum()
+    return sum(about(sorted(r)) for r in regions) / whole if whole > 0 else 0.0
 
 
 @settings(max_examples=60, deadline=None)
@@ -111,16 +137,26 @@ def test_options_mixed_against_every_choice(case):
     every = [c for c in choices(case["n"], case["edges"], case["weights"], case["ks"], allowed) if c]
     k = case["ks"] if len(case["ks"]) > 1 else case["ks"][0]
     weights = case["weights"] if len(case["ks"]) > 1 else [row[0] for row in case["weights"]]
+    number = options.get("regions")
+    if number is not None:  # of all that can be placed, and no other number
+        placed = min((rank(case, c)[:2] for c in every), default=None)
+        every = [c for c in every if rank(case, c)[:2] == placed and len(c) == number]
     try:
         found = merge(case["edges"], weights, k, case["method"], seed=1, effort="fast", **options)
-    except InfeasibleError:
-        assert not every
+    except InfeasibleError as refusal:
+        missed = number is not None and case["method"] == "search" and "were found" in str(refusal)
+        assert missed or not every
         return
     regions = [set(np.flatnonzero(found.labels == r).tolist()) for r in range(found.regions)]
     assert all(meets(tuple(r), case["weights"], case["ks"]) and connected(r, case["edges"]) for r in regions)
     assert all(allowed(tuple(sorted(r))) for r in regions)
     assert found.sizes.tolist() == [len(r) for r in regions]
     assert found.upper_bound >= max(len(c) for c in every)
+    assert number is None or found.regions == number
+    if case["objective"] == "similar" and len(set(case["values"])) > 1 and (found.labels >= 0).all():
+        share = found.certificate.details["variance_inside"]
+        whole = spread(case, [set(range(case["n"]))])
+        assert share == pytest.approx(spread(case, regions) / whole, abs=1e-9)
     best = min(rank(case, c) for c in every)
     own = rank(case, regions)
     assert own >= best
@@ -129,9 +165,8 @@ def test_options_mixed_against_every_choice(case):
     assert found.largest_bound <= heaviest
     assert found.squares_bound <= min(sum(sum(case["weights"][v][0] for v in r) ** 2 for r in c) for c in alike)
     if case["method"] != "search":
-        assert (
-            own == best if options["at_most"] or options["apart"] or case["method"] == "exact" else own[:2] == best[:2]
-        )
+        limited = options["at_most"] or options["apart"] or case["widest"] is not None
+        assert own == best if limited or case["method"] == "exact" else own[:2] == best[:2]
 
 
 def test_an_area_above_the_maximum_is_alone():

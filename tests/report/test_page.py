@@ -182,11 +182,10 @@ def test_few_hidden_values_take_the_counts_before_with_them(tmp_path: Path) -> N
     assert all(b["before"] is None for b in column["distribution"])
 
 
-@pytest.mark.parametrize("rows", [0, 1])
-def test_tiny_tables_have_a_report(tmp_path: Path, rows: int) -> None:
-    text = page(tmp_path, FRAME.head(rows), insensitive=["d", "name"], k=1)
+def test_tiny_tables_have_a_report(tmp_path: Path) -> None:
+    text = page(tmp_path, FRAME.head(1), insensitive=["d", "name"], k=1)
     assert "Release report" in text
-    assert ("empty" in text) == (rows == 0)
+    assert "empty" not in text
 
 
 def test_many_sizes_and_columns_still_fit(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 from shoal.kernels import INNER
-from shoal.kernels.regions.recombine import BORDER, INERTIA, _spread, _value
+from shoal.kernels.regions.recombine import BORDER, INERTIA, _value, spread
 from shoal.kernels.regions.spanning import eligible, uniform
 
 
@@ -48,19 +48,19 @@ def shift(indptr, indices, features, need, ways, geo, label, form, scale, target
     for v in range(n):
         count = max(count, label[v] + 1)
     sums = np.zeros((count, width), np.int64)
-    moments = np.zeros((count, 4))
+    wide = geo.shape[1]
+    moments = np.zeros((count, wide))
     for v in range(n):
         for f in range(width):
             sums[label[v], f] += features[v, f]
         if form == INERTIA:
-            for f in range(4):
+            for f in range(wide):
                 moments[label[v], f] += geo[v, f]
     mark = np.zeros(n, np.int64)
     queue = np.empty(n, np.int64)
     less = np.empty(width, np.int64)
     more = np.empty(width, np.int64)
-    a = np.zeros(4)
-    b = np.zeros(4)
+    a, b, nothing = np.zeros(wide), np.zeros(wide), np.zeros(wide)
     stamp = 0
     temperature = hot
     for step in range(steps):
@@ -106,13 +106,12 @@ def shift(indptr, indices, features, need, ways, geo, label, form, scale, target
                 if x >= 0:
                     label[x] = q if turn else p
         elif form == INERTIA:
-            delta = -_spread(moments[p, 0], moments[p, 1], moments[p, 2], moments[p, 3])
-            delta -= _spread(moments[q, 0], moments[q, 1], moments[q, 2], moments[q, 3])
-            for f in range(4):
+            delta = -spread(moments[p], nothing, nothing) - spread(moments[q], nothing, nothing)
+            for f in range(wide):
                 gone = geo[v, f] - (geo[x, f] if x >= 0 else 0.0)
                 a[f] = moments[p, f] - gone
                 b[f] = moments[q, f] + gone
-            delta = (delta + _spread(a[0], a[1], a[2], a[3]) + _spread(b[0], b[1], b[2], b[3])) / scale
+            delta = (delta + spread(a, nothing, nothing) + spread(b, nothing, nothing)) / scale
         else:
             delta = _value(form, less[0], 0, scale, target) + _value(form, more[0], 0, scale, target)
             delta -= _value(form, sums[p, 0], 0, scale, target) + _value(form, sums[q, 0], 0, scale, target)
@@ -142,6 +141,6 @@ def shift(indptr, indices, features, need, ways, geo, label, form, scale, target
             sums[p, f] = less[f]
             sums[q, f] = more[f]
         if form == INERTIA:
-            for f in range(4):
+            for f in range(wide):
                 moments[p, f] = a[f]
                 moments[q, f] = b[f]

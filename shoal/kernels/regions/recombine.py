@@ -8,7 +8,7 @@ What a search lowers is one of six forms, summed over the parts (``scale`` is k,
     SQUARES  1  (weight / scale)^2
     OVER     2  ((weight - target) / scale)^2 where that is positive, and a little of SQUARES
     EXCESS   3  (weight / max(scale, heaviest vertex))^8
-    INERTIA  4  sum of mass * squared distance from the part's center, / scale
+    INERTIA  4  sum of mass * squared distance from the part's center, / scale, in places or in any other columns
     BORDER   5  edges between parts
 """
 
@@ -38,18 +38,27 @@ def _value(form, weight, heaviest, scale, target):
     return x * x
 
 
-@njit(cache=True)
-def _spread(m, mx, my, mq):
-    """Moment of inertia about the center from the sums of mass, mass x, mass y, mass (x^2 + y^2)."""
+@njit(**INNER)
+def spread(of, less, more_less):
+    """Moment of inertia about the center, from the moments of a set less those of two subsets of it.
+
+    of, less, more_less  float64[c + 2]  sums of mass, mass times each of c columns, mass times their squares
+    """
+    last = of.size - 1
+    m = of[0] - less[0] - more_less[0]
     if m <= 0.0:
         return 0.0
-    return max(0.0, mq - (mx * mx + my * my) / m)
+    found = of[last] - less[last] - more_less[last]
+    for f in range(1, last):
+        x = of[f] - less[f] - more_less[f]
+        found -= x * x / m
+    return max(0.0, found)
 
 
 @njit(**INNER)
 def _least(features, need, ways, geo, d, s, m, q, form, scale, target, limit):
     """The cut of the tree into q = 2 or 3 parts of least value; marks the tops in ``part``, returns it or inf."""
-    width = d.sub.shape[1]
+    width, wide = d.sub.shape[1], d.mass.shape[1]
     spare = d.spare
     few = 0
     for i in range(1, s):
@@ -89,13 +98,14 @@ def _least(features, need, ways, geo, d, s, m, q, form, scale, target, limit):
             d.cross[d.up[i]] += d.cross[i]
     if form == INERTIA:
         for i in range(s):
-            for f in range(4):
+            for f in range(wide):
                 d.mass[i, f] = geo[d.node[d.at[i]], f]
         for i in range(s - 1, 0, -1):
-            for f in range(4):
+            for f in range(wide):
                 d.mass[d.up[i], f] += d.mass[i, f]
     total = d.sub[0, 0]
-    all_of = d.mass[0] if form == INERTIA else np.zeros(4)
+    nothing = np.zeros(wide)
+    all_of = d.mass[0] if form == INERTIA else nothing
     if q == 2:
         for c in range(few):
             i = d.heads[c]
@@ -107,9 +117,7 @@ def _least(features, need, ways, geo, d, s, m, q, form, scale, target, limit):
                 value = float(d.cross[i])
             elif form == INERTIA:
                 g = d.mass[i]
-                value = _spread(g[0], g[1], g[2], g[3])
-                value += _spread(all_of[0] - g[0], all_of[1] - g[1], all_of[2] - g[2], all_of[3] - g[3])
-                value /= scale
+                value = (spread(g, nothing, nothing) + spread(all_of, g, nothing)) / scale
             elif form == EXCESS:
                 inside = 0
                 for j in range(i, i + d.size[i]):
@@ -137,14 +145,11 @@ def _least(features, need, ways, geo, d, s, m, q, form, scale, target, limit):
                 if form == INERTIA:
                     g = d.mass[i]
                     h = d.mass[j]
-                    value = _spread(h[0], h[1], h[2], h[3])
-                    x = g if nested else all_of
-                    y = h if nested else g + h
-                    value += _spread(x[0] - y[0], x[1] - y[1], x[2] - y[2], x[3] - y[3])
+                    value = spread(h, nothing, nothing)
                     if nested:
-                        value += _spread(all_of[0] - g[0], all_of[1] - g[1], all_of[2] - g[2], all_of[3] - g[3])
+                        value += spread(g, h, nothing) + spread(all_of, g, nothing)
                     else:
-                        value += _spread(g[0], g[1], g[2], g[3])
+                        value += spread(g, nothing, nothing) + spread(all_of, g, h)
                     value /= scale
                 else:
                     value = _value(form, spare[0], 0, scale, target)
@@ -172,11 +177,12 @@ def recombine(
     indptr, indices  the graph
     features   int64[n, t + s]  weights (the first is the one valued), then counts of sensitive values
     need       int64[t]    thresholds;  ways int64: l of l-diversity, 1 asks nothing
-    geo        float64[n or 0, 4]  mass, mass x, mass y, mass (x^2 + y^2); used by INERTIA
+    geo        float64[n or 0, c + 2]  mass, mass times each of c columns, mass times the sum of their squares; used
+               by INERTIA
     label      int64[n]    0..q-1, every part connected and eligible; changed in place and stays so
     form       int64       what to lower, as above;  scale, target float64
     cap        int64       no part is made heavier than this, or than the heaviest it replaces
-    enough     int64       COUNT stops at so many parts (OVER stops when no part is over the target)
+    enough     int64       no form makes more parts than this (COUNT stops there, OVER when no part is over the target)
     steps      int64;  hot, cold float64: temperature at the first and the last step
     state      uint64[1]   randomness, advanced
     returns    int64       number of parts, never less than before
@@ -184,7 +190,7 @@ def recombine(
     A step takes time linear in the parts merged, and at most 64^2 more where three are cut by value.
     """
     n = features.shape[0]
-    d = desk(n, indices.shape[0] // 2, features.shape[1], form == INERTIA)
+    d = desk(n, indices.shape[0] // 2, features.shape[1], n if form == INERTIA else 0, geo.shape[1])
     count = 0
     for v in range(n):
         count = max(count, label[v] + 1)
@@ -197,7 +203,8 @@ def recombine(
     for p in range(count):
         over += weight[p] > target
     ids = np.empty(3, np.int64)
-    sums = np.empty((3, 4))
+    wide = geo.shape[1]
+    sums, nothing = np.empty((3, wide)), np.zeros(wide)
     temperature = hot
     for step in range(steps):
         if (form == COUNT and count >= enough) or (form == OVER and over == 0):
@@ -238,19 +245,21 @@ def recombine(
             for e in range(m):
                 old += label[d.node[d.tail[e]]] != label[d.node[d.head[e]]]
         elif form == INERTIA:
-            sums[:] = 0.0
+            for j in range(3):
+                for f in range(wide):
+                    sums[j, f] = 0.0
             for i in range(s):
                 j = 0
                 while ids[j] != label[d.node[i]]:
                     j += 1
-                for f in range(4):
+                for f in range(wide):
                     sums[j, f] += geo[d.node[i], f]
             old = 0.0
             for j in range(q):
-                old += _spread(sums[j, 0], sums[j, 1], sums[j, 2], sums[j, 3]) / scale
+                old += spread(sums[j], nothing, nothing) / scale
         g = most(d, s, need, ways)
         new = np.inf
-        if form != COUNT and g <= q:
+        if form != COUNT and (g <= q or count + g - q > enough):
             g = q
             new = _least(features, need, ways, geo, d, s, m, q, form, scale, target, limit)
         take = g > q or (g == q and (form == COUNT or new <= old))

@@ -29,7 +29,7 @@ class Desk(NamedTuple):
     size: np.ndarray  # int64[n] position -> vertices in its subtree
     sub: np.ndarray  # int64[n, t + s] position -> sums over its subtree
     rest: np.ndarray  # int64[n, t + s] position -> sums over what is not cut off below it
-    mass: np.ndarray  # float64[n, 4] position -> geometric sums over its subtree
+    mass: np.ndarray  # float64[n, c + 2] position -> geometric sums over its subtree
     part: np.ndarray  # int64[n] position -> new part; while cutting, its top
     cross: np.ndarray  # int64[n] position -> edges that leave its subtree
     ahead: np.ndarray  # int64[n + 2] heaviest vertex at positions before this one
@@ -41,7 +41,7 @@ class Desk(NamedTuple):
 
 
 @njit(**INNER)
-def desk(n, m, width, geometric):
+def desk(n, m, width, places, wide):
     one = np.empty(n + 2, np.int64)
     return Desk(
         np.full(n, -1, np.int64),
@@ -58,7 +58,7 @@ def desk(n, m, width, geometric):
         one.copy(),
         np.empty((n, width), np.int64),
         np.empty((n, width), np.int64),
-        np.empty((n if geometric else 0, 4)),
+        np.empty((places, wide)),
         one.copy(),
         one.copy(),
         one.copy(),

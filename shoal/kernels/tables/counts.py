@@ -3,11 +3,29 @@
 from __future__ import annotations
 
 import heapq
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
 from shoal.kernels import INNER
+
+
+class Table(NamedTuple):
+    """Types and residue while rows move, in pillars: the rows of one type that share a sensitive value.
+
+    start    int64[t + 1]   pillars of type i are start[i] .. start[i+1]-1
+    value    int64[m]       sensitive value of each pillar
+    left     int64[m]       rows that it still has
+    size     int64[t]       rows that each type still has
+    residue  int64[values]  rows of each value in the residue
+    """
+
+    start: np.ndarray
+    value: np.ndarray
+    left: np.ndarray
+    size: np.ndarray
+    residue: np.ndarray
 
 
 @njit(cache=True, nogil=True)
@@ -45,31 +63,6 @@ def phase_one(start, count, l, k, distinct, taken):
             taken[x] = count[x] - min(count[x], h)
 
 
-@njit(**INNER)
-def _height(left, a, b):
-    h = np.int64(0)
-    for x in range(a, b):
-        if left[x] > h:
-            h = left[x]
-    return h
-
-
-@njit(**INNER)
-def _alive(left, value, a, b, size, h, residue, top, l, k):
-    """Whether a type can give rows without raising the residue's height or losing its own eligibility."""
-    if size == 0:
-        return False
-    if size > l * h:  # fat: gives one row, of any value but a pillar of the residue
-        return size - 1 >= k
-    pillars = np.int64(0)
-    for x in range(a, b):
-        if left[x] == h:
-            pillars += 1
-            if residue[value[x]] == top:
-                return False
-    return size - pillars >= k or size == pillars
-
-
 @njit(cache=True, nogil=True)
 def later_phases(start, value, count, taken, values, l, k):
     """Phases two and three.
@@ -80,38 +73,50 @@ def later_phases(start, value, count, taken, values, l, k):
     returns (phase reached 1, 2 or 3; True when the residue has at least max(l h, k) rows)
 
     Invariants: (1) every type stays eligible or empty; (2) phase two never raises the residue's height;
-    (3) rows move to the residue and never back.  O(moves x cells of a type + rounds x m).
+    (3) rows move to the residue and never back.  O(moves x pillars of a type + rounds x m).
     """
-    t = start.size - 1
-    m = count.size
-    left = count - taken
+    size = np.zeros(start.size - 1, np.int64)
     residue = np.zeros(values, np.int64)
-    size = np.zeros(t, np.int64)
-    owner = np.zeros(m, np.int64)
-    total = np.int64(0)
-    for i in range(t):
+    table = Table(start, value, count - taken, size, residue)
+    for i in range(size.size):
         for x in range(start[i], start[i + 1]):
-            owner[x] = i
-            size[i] += left[x]
+            size[i] += table.left[x]
             residue[value[x]] += taken[x]
-            total += taken[x]
     top = residue.max() if values else np.int64(0)
-    if total == 0 or total >= max(l * top, k):
-        return 1, True
+    phase, total = 1, residue.sum()
+    if 0 < total < max(l * top, k):
+        phase, total = 2, _phase_two(table, top, l, k)
+        if total < l * top and k <= l and l >= 3:  # with a minimum size of its own, phase three's argument fails
+            phase, total = 3, _phase_three(table, l)
+            top = residue.max()
+    for x in range(count.size):
+        taken[x] = count[x] - table.left[x]
+    return phase, total == 0 or total >= max(l * top, k)
 
-    # cells of each value, as stacks
-    first = np.zeros(values + 1, np.int64)
+
+@njit(**INNER)
+def _phase_two(table, top, l, k):
+    """Rows of the values that the residue has fewest of, for as long as a type can give one without raising its height.
+
+    Returns the rows of the residue.
+    """
+    start, value, left, size, residue = table
+    values, m = residue.size, value.size
+    owner = np.zeros(m, np.int64)
+    for i in range(size.size):
+        owner[start[i] : start[i + 1]] = i
+    first = np.zeros(values + 1, np.int64)  # the pillars of each value, as stacks
     for x in range(m):
         first[value[x] + 1] += 1
     for v in range(values):
         first[v + 1] += first[v]
-    end = first[1:].copy()
-    fill = first[:-1].copy()
+    end, fill = first[1:].copy(), first[:-1].copy()
     stack = np.zeros(m, np.int64)
     for x in range(m):
         stack[fill[value[x]]] = x
         fill[value[x]] += 1
 
+    total = residue.sum()
     heap = [np.int64(residue[v] * values + v) for v in range(values)]
     heapq.heapify(heap)
     while len(heap) > 0 and total < max(l * top, k):
@@ -120,114 +125,132 @@ def later_phases(start, value, count, taken, values, l, k):
         if key // values != residue[v]:
             heapq.heappush(heap, np.int64(residue[v] * values + v))
             continue
-        found = False
-        while end[v] > first[v]:
+        moved = np.int64(0)
+        while moved == 0 and end[v] > first[v]:
             x = stack[end[v] - 1]
             i = owner[x]
-            a, b = start[i], start[i + 1]
-            if left[x] > 0:
-                h = _height(left, a, b)
-                if _alive(left, value, a, b, size[i], h, residue, top, l, k):
-                    if size[i] > l * h:
-                        if residue[v] == top:
-                            break  # a pillar of the residue is never raised here
-                        left[x] -= 1
-                        size[i] -= 1
-                        residue[v] += 1
-                        total += 1
-                    else:
-                        for y in range(a, b):
-                            if left[y] == h:
-                                left[y] -= 1
-                                size[i] -= 1
-                                residue[value[y]] += 1
-                                total += 1
-                    found = True
-                    break
-            end[v] -= 1  # dead or empty: never alive again in this phase
-        if found:
-            heapq.heappush(heap, np.int64(residue[v] * values + v))
-    for x in range(m):
-        taken[x] = count[x] - left[x]
-    if total >= max(l * top, k):
-        return 2, True
-    if k > l or l < 3:
-        return 2, False  # with a minimum size of its own, phase three's argument does not hold
-
-    inside = np.zeros(values, np.bool_)
-    while total < l * top:
-        before = total
-        for v in range(values):
-            inside[v] = residue[v] == top
-        wanted = np.int64(inside.sum())
-        chosen = []
-        while wanted > 0:
-            best, least = np.int64(-1), wanted
-            for i in range(t):
-                if size[i] == 0:
-                    continue
-                a, b = start[i], start[i + 1]
-                h = _height(left, a, b)
-                hit = np.int64(0)
-                for x in range(a, b):
-                    if left[x] == h and inside[value[x]]:
-                        hit += 1
-                if hit < least:
-                    best, least = i, hit
-            if best < 0:
-                break
-            chosen.append(best)
-            a, b = start[best], start[best + 1]
-            h = _height(left, a, b)
-            for v in range(values):
-                if inside[v]:
-                    keep = False
-                    for x in range(a, b):
-                        if value[x] == v and left[x] == h:
-                            keep = True
-                    inside[v] = keep
-            wanted = np.int64(inside.sum())
-        for i in chosen:
-            a, b = start[i], start[i + 1]
-            h = _height(left, a, b)
-            for x in range(a, b):
-                if left[x] == h:
-                    left[x] -= 1
-                    size[i] -= 1
-                    residue[value[x]] += 1
-                    total += 1
-        top = residue.max()
-        for i in range(t):
-            a, b = start[i], start[i + 1]
-            while size[i] > 0 and total < l * top:
-                h = _height(left, a, b)
-                if size[i] > l * h:
-                    moved = False
-                    for x in range(a, b):
-                        if left[x] > 0 and residue[value[x]] < top:
-                            left[x] -= 1
-                            size[i] -= 1
-                            residue[value[x]] += 1
-                            total += 1
-                            moved = True
-                            break
-                    if not moved:
-                        break
+            h = _height(table, i)
+            if left[x] > 0 and _alive(table, i, h, top, l, k):
+                if size[i] <= l * h:
+                    moved = _give_pillars(table, i, h)
+                elif residue[v] < top:
+                    moved = _give(table, i, x)
                 else:
-                    clash = False
-                    for x in range(a, b):
-                        if left[x] == h and residue[value[x]] == top:
-                            clash = True
-                    if clash:
-                        break
-                    for x in range(a, b):
-                        if left[x] == h:
-                            left[x] -= 1
-                            size[i] -= 1
-                            residue[value[x]] += 1
-                            total += 1
-        if total == before:
+                    break  # a pillar of the residue is never raised here
+            else:
+                end[v] -= 1  # dead or empty: never alive again in this phase
+        total += moved
+        if moved > 0:
+            heapq.heappush(heap, np.int64(residue[v] * values + v))
+    return total
+
+
+@njit(**INNER)
+def _phase_three(table, l):
+    """Rounds: types that together hold no pillar of the residue give theirs, then all give what raises nothing.
+
+    Returns the rows of the residue; fewer than l times its height when no round moves a row any more.
+    """
+    total = table.residue.sum()
+    before = total - 1
+    while total < l * table.residue.max() and total > before:
+        before = total
+        for i in _uncovered(table):
+            total += _give_pillars(table, i, _height(table, i))
+        top = table.residue.max()
+        for i in range(table.size.size):
+            moved = np.int64(1)
+            while moved > 0 and table.size[i] > 0 and total < l * top:
+                moved = _give_under(table, i, top, l)
+                total += moved
+    return total
+
+
+@njit(**INNER)
+def _uncovered(table):
+    """Types, chosen greedily by fewest in common, until no pillar of the residue is a pillar of all of them."""
+    start, value, left, size, residue = table
+    common = residue == residue.max()
+    wanted = common.sum()
+    chosen = []
+    while wanted > 0:
+        best, least = np.int64(-1), wanted
+        for i in range(size.size):
+            if size[i] == 0:
+                continue
+            h = _height(table, i)
+            shared = np.int64(0)
+            for x in range(start[i], start[i + 1]):
+                if left[x] == h and common[value[x]]:
+                    shared += 1
+            if shared < least:
+                best, least = i, shared
+        if best < 0:
             break
-    for x in range(m):
-        taken[x] = count[x] - left[x]
-    return 3, total >= l * top
+        chosen.append(best)
+        h = _height(table, best)
+        still = np.zeros_like(common)
+        for x in range(start[best], start[best + 1]):
+            still[value[x]] = common[value[x]] and left[x] == h
+        common, wanted = still, least
+    return chosen
+
+
+@njit(**INNER)
+def _give_under(table, i, top, l):
+    """What type i can give while the residue's height stays at top; returns the rows moved, 0 when there are none."""
+    start, value, left, size, residue = table
+    h = _height(table, i)
+    if size[i] > l * h:
+        for x in range(start[i], start[i + 1]):
+            if left[x] > 0 and residue[value[x]] < top:
+                return _give(table, i, x)
+        return np.int64(0)
+    for x in range(start[i], start[i + 1]):
+        if left[x] == h and residue[value[x]] == top:
+            return np.int64(0)
+    return _give_pillars(table, i, h)
+
+
+@njit(**INNER)
+def _alive(table, i, h, top, l, k):
+    """Whether a type can give rows without raising the residue's height or losing its own eligibility."""
+    start, value, left, size, residue = table
+    if size[i] == 0:
+        return False
+    if size[i] > l * h:  # fat: gives one row, of any value but a pillar of the residue
+        return size[i] - 1 >= k
+    pillars = np.int64(0)
+    for x in range(start[i], start[i + 1]):
+        if left[x] == h:
+            pillars += 1
+            if residue[value[x]] == top:
+                return False
+    return size[i] - pillars >= k or size[i] == pillars
+
+
+@njit(**INNER)
+def _height(table, i):
+    h = np.int64(0)
+    for x in range(table.start[i], table.start[i + 1]):
+        h = max(h, table.left[x])
+    return h
+
+
+@njit(**INNER)
+def _give_pillars(table, i, h):
+    """One row of every highest pillar of type i; returns how many."""
+    moved = np.int64(0)
+    for x in range(table.start[i], table.start[i + 1]):
+        if table.left[x] == h:
+            moved += _give(table, i, x)
+    return moved
+
+
+@njit(**INNER)
+def _give(table, i, x):
+    """One row of pillar x of type i moves to the residue; returns 1."""
+    table.left[x] -= 1
+    table.size[i] -= 1
+    table.residue[table.value[x]] += 1
+    return np.int64(1)

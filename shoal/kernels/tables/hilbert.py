@@ -260,7 +260,7 @@ def least_cuts(cell, code, kind, node, loss, k, best, back):
     kind   int64[d]        0 levels, 1 set, 2 range
     node   int32[d, h, c]  class of each code at each level (levels)
     loss   float64[d, h, c]  levels: loss of a code's class; set: loss[j, 0, s - 1] of s values; range: loss[j, 0, code]
-                           its place on the line, the difference of two being the loss
+                           and loss[j, 1, code] the ends published for it, the difference of two being the loss
     best   float64[n + 1]  out: least loss of the first i rows
     back   int64[n + 1]    out: where the last group of the first i rows begins
 
@@ -279,6 +279,8 @@ def least_cuts(cell, code, kind, node, loss, k, best, back):
             level[j] = 0
             low[j] = tail[j]
             high[j] = tail[j]
+            if kind[j] == 2:
+                total += loss[j, 1, tail[j]] - loss[j, 0, tail[j]]
         for length in range(1, min(2 * k - 1, i) + 1):
             x = i - length
             for j in range(d):
@@ -295,7 +297,7 @@ def least_cuts(cell, code, kind, node, loss, k, best, back):
                         total += loss[j, 0, low[j]] - loss[j, 0, v]
                         low[j] = v
                     elif v > high[j]:
-                        total += loss[j, 0, v] - loss[j, 0, high[j]]
+                        total += loss[j, 1, v] - loss[j, 1, high[j]]
                         high[j] = v
                 else:
                     seen = False

@@ -63,7 +63,7 @@ def _scan(c, other, w, order, lo, hi, k, room, cap, lam, weight, sc, so, whole, 
     return best, at, left_weight
 
 
-@njit(cache=True)
+@njit(**INNER)
 def _choose(x, y, w, ox, oy, lo, hi, k, room, cap, lam, weight, geographic, near, far):
     """The best cut of a cell: (axis, position, weight left); axis -1 when it cannot be cut."""
     sx = sy = 1.0
@@ -96,10 +96,11 @@ def _part(ox, oy, lo, hi, axis, at, mark, spare):
         else:
             other[i] = p
             i += 1
-    other[i:hi] = spare[:j]
+    for t in range(j):
+        other[i + t] = spare[t]
 
 
-@njit(cache=True)
+@njit(**INNER)
 def half_perimeter(x, y, ox, oy, lo, hi, geographic):
     """Width plus height of the points in a slice: km if geographic, else the coordinates' unit."""
     dx = x[ox[hi - 1]] - x[ox[lo]]
@@ -107,6 +108,13 @@ def half_perimeter(x, y, ox, oy, lo, hi, geographic):
     if geographic:
         return KM_PER_DEGREE * (dx * np.cos(np.deg2rad((y0 + y1) / 2)) + y1 - y0)
     return dx + y1 - y0
+
+
+@njit(**INNER)
+def _copy(rows, i, into, j):
+    """One cell to another place; assigning a row whole would take a second more to compile."""
+    for e in range(7):
+        into[j, e] = rows[i, e]
 
 
 @njit(**INNER)
@@ -122,13 +130,13 @@ def _grow(
         if weight >= 2 * k and hi - lo > whole_places and weight > whole_weight:
             axis, at, left = _choose(x, y, w, ox, oy, lo, hi, k, room, cap, lam, weight, geographic, near, far)
         if axis < 0:
-            out[m] = stack[sp]
+            _copy(stack, sp, out, m)
             m += 1
             continue
         order, c = (ox, x) if axis == 0 else (oy, y)
         gaps[cuts, 0], gaps[cuts, 1], gaps[cuts, 2] = axis, c[order[at - 1]], c[order[at]]
         _part(ox, oy, lo, hi, axis, at, mark, spare)
-        stack[sp + 1] = stack[sp]  # the left part on top, so that cells come out in the order of their slices
+        _copy(stack, sp, stack, sp + 1)  # the left part on top, so that cells come out in the order of their slices
         stack[sp, 0], stack[sp, 2], stack[sp, 3 + axis] = at, weight - left, offset + cuts
         stack[sp + 1, 1], stack[sp + 1, 2], stack[sp + 1, 5 + axis] = at, left, offset + cuts
         cuts += 1
@@ -167,7 +175,7 @@ def least_waste(x, y, w, ox, oy, cells, k, slack, cap, lam, geographic, whole_pl
     stack = np.empty((most, 7), np.int64)
     m = cuts = 0
     for cell in range(cells.shape[0]):
-        stack[0] = cells[cell]
+        _copy(cells, cell, stack, 0)
         m, cuts = _grow(
             x, y, w, ox, oy, k, k * (1 + slack), cap, lam, geographic, whole_places, whole_weight,
             near, far, mark, spare, stack, 1, out, m, gaps, cuts, offset,
@@ -210,7 +218,7 @@ def settle(x, y, w, ox, oy, cells, k, cap, lam, geographic, lines, objective, go
     for cell in range(cells.shape[0]):
         lo, hi, weight = cells[cell, 0], cells[cell, 1], cells[cell, 2]
         if weight < 2 * k:
-            out[m] = cells[cell]
+            _copy(cells, cell, out, m)
             m += 1
             continue
         ceiling = cap if cap > 0 else weight
@@ -225,9 +233,10 @@ def settle(x, y, w, ox, oy, cells, k, cap, lam, geographic, lines, objective, go
             if objective != UNDER or program == MAX or heavy <= good:
                 break
             program = MAX
-        keep_x[lo:hi], keep_y[lo:hi] = ox[lo:hi], oy[lo:hi]
+        for t in range(lo, hi):
+            keep_x[t], keep_y[t] = ox[t], oy[t]
         m0, cuts0 = m, cuts
-        stack[0] = cells[cell]
+        _copy(cells, cell, stack, 0)
         m, cuts = _grow(
             x, y, w, ox, oy, k, float(k), cap, lam, geographic, 0, 0,
             near, far, mark, spare, stack, 1, out, m, gaps, cuts, offset,
@@ -246,9 +255,12 @@ def settle(x, y, w, ox, oy, cells, k, cap, lam, geographic, lines, objective, go
         if keep_rule:
             continue
         m, cuts = m0, cuts0
-        line[:] = -1
+        for i in range(lines + 1):
+            line[0, i] = line[1, i] = -1
         for i in range(tiles):
-            tile_of[rects[i, 0] : rects[i, 1] + 1, rects[i, 2] : rects[i, 3] + 1] = i
+            for a in range(rects[i, 0], rects[i, 1] + 1):
+                for b in range(rects[i, 2], rects[i, 3] + 1):
+                    tile_of[a, b] = i
             slot[i] = 0
             for axis in range(2):
                 at = rects[i, 2 * axis]
@@ -262,10 +274,10 @@ def settle(x, y, w, ox, oy, cells, k, cap, lam, geographic, lines, objective, go
         at = lo
         for i in range(tiles):
             j = tiles - 1 - i  # the first tile on top of the stack
+            _copy(cells, cell, stack, j)
             stack[j, 0] = at
             at += slot[i]
             stack[j, 1], stack[j, 2] = at, 0
-            stack[j, 3:7] = cells[cell, 3:7]
             for axis in range(2):
                 if rects[i, 2 * axis]:
                     stack[j, 3 + axis] = line[axis, rects[i, 2 * axis]]

@@ -15,7 +15,7 @@ TILES, MAX, PERIMETER = 0, 1, 2
 IMPOSSIBLE = -1e300
 
 
-@njit(cache=True)
+@njit(**INNER)
 def bins(c, w, order, lo, hi, most, total, bin_of, first, last):
     """Runs of distinct coordinates along one axis, at most ``most``, all of them where so few exist.
 
@@ -84,8 +84,10 @@ def guillotine(
     inf = np.inf
     sums = np.zeros((nx + 1, ny + 1), np.int64)
     box = np.empty((4, nx, ny), np.float64)  # tight bounds of the points in each pair of bins
-    box[0:2] = inf
-    box[2:4] = -inf
+    for i in range(nx):
+        for j in range(ny):
+            box[0, i, j] = box[1, i, j] = inf
+            box[2, i, j] = box[3, i, j] = -inf
     for t in range(lo, hi):
         p = ox[t]
         i, j = bx[p], by[p]
@@ -109,16 +111,20 @@ def guillotine(
     tail_x = np.empty(rows, np.int64)  # largest x1 at which ..x2 weighs k
     head_y = np.empty(ny, np.int64)  # the same by y, in the present row
     strip = np.empty((4, ny))  # tight bounds of x1..x2 in each bin by y
-    head_x[:] = nx
+    for i in range(rows):
+        for j in range(nx):
+            head_x[i, j] = nx
     for x2 in range(nx):
-        tail_x[:] = -1
-        strip[0:2] = inf
-        strip[2:4] = -inf
+        for i in range(rows):
+            tail_x[i] = -1
+        for j in range(ny):
+            strip[0, j] = strip[1, j] = inf
+            strip[2, j] = strip[3, j] = -inf
         for x1 in range(x2, -1, -1):
             row = x2 * (x2 + 1) // 2 + x1
             here = row * rows
-            head_y[:] = ny
             for j in range(ny):
+                head_y[j] = ny
                 strip[0, j] = min(strip[0, j], box[0, x1, j])
                 strip[1, j] = min(strip[1, j], box[1, x1, j])
                 strip[2, j] = max(strip[2, j], box[2, x1, j])

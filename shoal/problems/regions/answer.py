@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from shoal.errors import InfeasibleError
 from shoal.model.certificate import Certificate, Guarantee
 from shoal.problems.catalogue import algorithm
-from shoal.problems.regions.bounds import count_bound, largest_bound, squares_bound
+from shoal.problems.regions.bounds import CountBound, count_bound, largest_bound, squares_bound
 from shoal.problems.regions.limits import Limits, limited, placed
 from shoal.problems.regions.most import most_regions
+from shoal.problems.regions.number import level, so_many
 from shoal.problems.regions.result import Regions
 from shoal.problems.regions.task import Found, Task, relabelled
 from shoal.problems.regions.value import one
@@ -21,12 +23,8 @@ def answer(
     task: Task, method: str, keep: np.ndarray, joined: np.ndarray, unit: str, limits: Limits | None = None
 ) -> Regions:
     """Run the method, bound it, and put the answer back on all areas."""
-    solve = algorithm("regions", method)
-    if limits is not None:  # a partition to begin with is enough, the maxima are kept afterwards
-        solve = algorithm("regions", "tree")
     bound = count_bound(task, steps=int(20_000 * min(1.0, task.effort)))
-    searches = limits is None and task.objective[0] == "count" and method in ("auto", "search")
-    found: Found = most_regions(solve, task, bound) if searches else solve(task, bound)
+    found = _found(task, bound, method, limits)
     label = relabelled(found.label)
     most = bound.value if found.most is None else min(found.most, bound.value)
     if limits is not None:
@@ -39,27 +37,17 @@ def answer(
         keep = keep.copy()
         keep[np.flatnonzero(keep)[left]] = False
         task, label = placed(task, label)
-    cost = one(task, label, task.objective[0])
-    regions = int(label.max()) + 1
-    largest = one(task, label, "max")
-    squares = one(task, label, "sumsq")
-    if left.any():  # what may be left out bounds nothing
-        least, why, low_squares = task.k, "a region weighs at least k", task.k**2
-    else:
-        least, why = largest_bound(task, bound)
-        if found.least is not None and found.least > least:
-            least, why = found.least, "every partition into connected sets below it is ruled out"
-        low_squares = max(squares_bound(task, bound), found.squares or 0)
-    first = task.objective[0]
+    regions, largest, squares = int(label.max()) + 1, one(task, label, "max"), one(task, label, "sumsq")
+    low = _low(task, bound, found, bool(left.any()))
     details = {
         "regions": regions,
         "upper_bound": most,
         "upper_bound_argument": "every larger packing is ruled out" if found.most is not None else bound.argument,
         "upper_bounds": dict(bound.table),
         "largest": largest,
-        "largest_bound": least,
+        "largest_bound": low.largest,
         "squares": squares,
-        "squares_bound": low_squares,
+        "squares_bound": low.squares,
         "excess": one(task, label, "excess"),
         "k": task.need.tolist(),
         "l": task.ways,
@@ -69,29 +57,7 @@ def answer(
         "joined": len(joined),
         **found.details,
     }
-    guarantee = found.guarantee if first == "max" else Guarantee()
-    if first == "max":
-        certificate = Certificate(
-            cost=cost, lower_bound=least, unit=unit, guarantee=guarantee, bound=why, details=details
-        )
-    elif first == "count":
-        certificate = Certificate(
-            cost=cost,
-            lower_bound=max(0, task.n - most),
-            unit="areas merged away",
-            bound=details["upper_bound_argument"],
-            details=details,
-        )
-    elif first == "sumsq":
-        why = "heavy areas apart, the rest poured level over as many regions as there can be"
-        certificate = Certificate(
-            cost=cost, lower_bound=low_squares, unit=f"squared {unit}", bound=why, details=details
-        )
-    else:
-        why = "a region weighs at least k and at least its heaviest area"
-        certificate = Certificate(
-            cost=cost, lower_bound=1.0, unit="times max(k, heaviest area)", bound=why, details=details
-        )
+    certificate = _certificate(task, one(task, label, task.objective[0]), low, most, unit, found, details)
     labels = np.full(len(keep), -1, np.int64)
     labels[keep] = label
     total = np.zeros((regions, len(task.need)), np.int64)
@@ -104,11 +70,70 @@ def answer(
         sizes=np.bincount(label, minlength=regions),
         upper_bound=most,
         largest=largest,
-        largest_bound=least,
+        largest_bound=low.largest,
         squares=squares,
-        squares_bound=low_squares,
+        squares_bound=low.squares,
         excess=details["excess"],
         method=method,
         joined=joined,
         k=tuple(task.need.tolist()),
     )
+
+
+def _found(task: Task, bound: CountBound, method: str, limits: Limits | None) -> Found:
+    """The method's partition; under maxima one to begin with, for they are kept afterwards."""
+    solve = algorithm("regions", method if limits is None else "tree")
+    if task.regions is not None:
+        return so_many(solve, task, bound, method)
+    if limits is None and task.objective[0] == "count" and method in ("auto", "search"):
+        return most_regions(solve, task, bound)
+    found: Found = solve(task, bound)
+    return found
+
+
+class _Low(NamedTuple):
+    """What no partition is below: heaviest region, why, sum of squares."""
+
+    largest: int
+    why: str
+    squares: int
+
+
+def _low(task: Task, bound: CountBound, found: Found, left_out: bool) -> _Low:
+    if left_out:  # what may be left out bounds nothing
+        return _Low(task.k, "a region weighs at least k", task.k**2)
+    largest, why = largest_bound(task, bound)
+    squares = squares_bound(task, bound)
+    if task.regions is not None:
+        spread, poured = level(task.features[:, 0], task.regions)
+        squares = max(squares, poured)
+        if spread > largest:
+            largest, why = spread, "the weight is shared among so many regions, the heaviest areas apart"
+    if found.least is not None and found.least > largest:
+        largest, why = found.least, "every partition into connected sets below it is ruled out"
+    return _Low(largest, why, max(squares, found.squares or 0))
+
+
+def _certificate(
+    task: Task, cost: float, low: _Low, most: int, unit: str, found: Found, details: dict[str, Any]
+) -> Certificate:
+    """Cost and bound of the objective that comes first."""
+    first, guarantee = task.objective[0], Guarantee()
+    least: float
+    if first == "max":
+        least, why, guarantee = low.largest, low.why, found.guarantee
+    elif first == "count":
+        least, why, unit = max(0, task.n - most), details["upper_bound_argument"], "areas merged away"
+    elif first == "sumsq":
+        why = "heavy areas apart, the rest poured level over as many regions as there can be"
+        least, unit = low.squares, f"squared {unit}"
+    elif first == "excess":
+        least, why, unit = (
+            1.0,
+            "a region weighs at least k and at least its heaviest area",
+            "times max(k, heaviest area)",
+        )
+    else:
+        least, why = 0, "none is sought: it is not negative"
+        unit = "weighted squares about the regions' means" if len(task.moments(first)) else "border edges"
+    return Certificate(cost=cost, lower_bound=least, unit=unit, guarantee=guarantee, bound=why, details=details)

@@ -63,7 +63,8 @@ def against_prefixes(
     group = coded([i[:prefix] for i in ids], n, "prefixes")
     g = graph(edges, n)
     rows = [_row(f"first {prefix} characters", group, weight, k, group, g)]
-    if method != "tree" and len(found.k) == 1 and found.certificate.details["l"] == 1:
+    limited = any(options.get(name) is not None for name in ("at_most", "apart", "max_diameter"))
+    if method != "tree" and len(found.k) == 1 and found.certificate.details["l"] == 1 and not limited:
         tree = merge(edges, weight, k, "tree", **options)
         rows.append(_row("tree", tree.labels, weight, k, group, graph(_with(edges, tree), n)))
     rows.append(_row(method, found.labels, weight, k, group, graph(_with(edges, found), n)))

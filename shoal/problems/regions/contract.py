@@ -6,7 +6,7 @@ All of it changes the graph and nothing else, so every method obeys it and every
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -14,7 +14,6 @@ import numpy as np
 
 from shoal.errors import InfeasibleError, InputError
 from shoal.problems.regions.graph import coded, components, graph, without_crossings
-from shoal.problems.regions.limits import Limits
 from shoal.problems.regions.result import Regions
 from shoal.problems.regions.task import relabelled
 
@@ -28,9 +27,9 @@ class Fixed(NamedTuple):
     edges: np.ndarray
 
     def summed(self, values: np.ndarray) -> np.ndarray:
-        """Sums over the units, of whole numbers [n] or [n, t]."""
+        """Sums over the units, of numbers [n] or [n, t]."""
         held = self.unit >= 0
-        out = np.zeros((int(self.unit.max(initial=-1)) + 1, *values.shape[1:]), np.int64)
+        out = np.zeros((int(self.unit.max(initial=-1)) + 1, *values.shape[1:]), values.dtype)
         np.add.at(out, self.unit[held], values[held])
         return out
 
@@ -113,29 +112,6 @@ def ends_of(held: Fixed, pairs: np.ndarray) -> np.ndarray:
     """Pairs of units as pairs of their first areas."""
     first = np.array(held.first(list(range(len(held.unit)))), np.int64)
     return first[pairs] if len(pairs) else np.empty((0, 2), np.int64)
-
-
-def maxima(at_most: Mapping[str, tuple[Any, int]] | None, apart: Sequence[Any] | None, n: int) -> Limits | None:
-    """Largest sums by name, and 1 for every value of ``apart`` that two areas have."""
-    values, most = [], []
-    for name, (column, limit) in (at_most or {}).items():
-        found = np.asarray(column)
-        if found.shape != (n,):
-            raise InputError(f"the values of at_most {name!r} have shape {found.shape}; give one for each of {n} areas")
-        whole = found.astype(np.float64)
-        if not (np.isfinite(whole).all() and (whole == np.floor(whole)).all() and whole.min(initial=0) >= 0):
-            raise InputError(f"the values of at_most {name!r} must be whole numbers of at least 0")
-        if not limit >= 1:
-            raise InputError(f"at_most {name!r} is {limit!r}; it must be at least 1")
-        values.append(whole.astype(np.int64))
-        most.append(int(limit))
-    if apart is not None:
-        codes = coded(apart, n, "apart")
-        free = np.array([v is None or v == "" for v in apart], np.bool_)
-        for code in np.flatnonzero(np.bincount(codes[~free], minlength=1) > 1).tolist():
-            values.append(((codes == code) & ~free).astype(np.int64))
-            most.append(1)
-    return Limits(np.column_stack(values), np.array(most, np.int64)) if values else None
 
 
 def expanded(found: Regions, held: Fixed, soft: Sequence[Any] | None, areas: int) -> Regions:

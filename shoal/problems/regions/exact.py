@@ -102,12 +102,12 @@ def _proved(task: Task, bound: CountBound, label: np.ndarray, found: Found, deta
         found.guarantee,
         most=regions if first == "count" else None,
         least=one(task, label, "max") if first == "max" else None,
-        squares=_safe(one(task, label, "sumsq"), squares_bound(task, bound)) if first == "sumsq" else None,
+        squares=safe(one(task, label, "sumsq"), squares_bound(task, bound)) if first == "sumsq" else None,
         details=details
         | {"proved": "every connected set listed, then integer programs", "objectives": len(task.objective)},
     )
 
 
-def _safe(cost: int, bound: int) -> int:
+def safe(cost: int, bound: int) -> int:
     """The cost as its own bound where it is small enough for the program's tolerance, else a little less."""
     return cost if cost < 10**6 else max(bound, math.floor(cost * (1 - 1e-6)))

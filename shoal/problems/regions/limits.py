@@ -10,13 +10,15 @@ Elsewhere the sets are those that the search met, cut back to the maxima where t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from shoal.errors import InputError
 from shoal.problems.regions.bounds import CountBound, count_bound
-from shoal.problems.regions.graph import Graph, induced
+from shoal.problems.regions.graph import Graph, coded, induced
 from shoal.problems.regions.search import improve
 from shoal.problems.regions.sets import Pool, Sets
 from shoal.problems.regions.task import Clock, Task, relabelled
@@ -26,21 +28,76 @@ _CHUNK = 100  # areas of larger ones that are looked at together
 _MET = 1_500  # sets of a search that are chosen from at most
 _BRANCHES = 1
 _NO_CAP = 2**62
+NO_DIAMETER = float("inf")
 
 
 class Limits(NamedTuple):
-    """values int64[n, c] of every area; most int64[c], the largest sum a region of several areas may have."""
+    """What a region of several areas may not exceed.
+
+    values    int64[n, c] of every area;  most int64[c], the largest sums
+    points    float64[n or 0, 2 or 3] of every area;  diameter, the largest distance between two of them
+    """
 
     values: np.ndarray
     most: np.ndarray
+    points: np.ndarray
+    diameter: float
 
     def of(self, nodes: np.ndarray) -> Limits:
         """Of some areas."""
-        return Limits(np.ascontiguousarray(self.values[nodes]), self.most)
+        points = self.points[nodes] if len(self.points) else self.points
+        return self._replace(values=np.ascontiguousarray(self.values[nodes]), points=points)
 
     def allow(self, members: np.ndarray) -> bool:
-        """Whether these areas may be a region: one alone, or none of the sums above its maximum."""
-        return len(members) == 1 or bool((self.values[members].sum(axis=0) <= self.most).all())
+        """Whether these areas may be a region: one alone, or none of the sums and distances above its maximum."""
+        if len(members) == 1:
+            return True
+        return bool((self.values[members].sum(axis=0) <= self.most).all()) and not self.far(members).any()
+
+    def far(self, members: np.ndarray) -> np.ndarray:
+        """How many of the others each of these areas is too far from; int64[members]."""
+        if not len(self.points):
+            return np.zeros(len(members), np.int64)
+        own = self.points[members]
+        found = np.array([int((((own - p) ** 2).sum(axis=1) > self.diameter**2).sum()) for p in own], np.int64)
+        return found
+
+    def near(self, area: int, members: np.ndarray) -> bool:
+        """Whether an area is within the diameter of all of some others."""
+        if not len(self.points):
+            return True
+        return bool((((self.points[members] - self.points[area]) ** 2).sum(axis=1) <= self.diameter**2).all())
+
+
+def maxima(
+    at_most: Mapping[str, tuple[Any, int]] | None,
+    apart: Sequence[Any] | None,
+    points: np.ndarray,
+    diameter: float,
+    n: int,
+) -> Limits | None:
+    """Largest sums by name, 1 for every value of ``apart`` that two areas have, and the largest distance."""
+    values, most = [], []
+    for name, (column, limit) in (at_most or {}).items():
+        found = np.asarray(column)
+        if found.shape != (n,):
+            raise InputError(f"the values of at_most {name!r} have shape {found.shape}; give one for each of {n} areas")
+        whole = found.astype(np.float64)
+        if not (np.isfinite(whole).all() and (whole == np.floor(whole)).all() and whole.min(initial=0) >= 0):
+            raise InputError(f"the values of at_most {name!r} must be whole numbers of at least 0")
+        if not limit >= 1:
+            raise InputError(f"at_most {name!r} is {limit!r}; it must be at least 1")
+        values.append(whole.astype(np.int64))
+        most.append(int(limit))
+    if apart is not None:
+        codes = coded(apart, n, "apart")
+        free = np.array([v is None or v == "" for v in apart], np.bool_)
+        for code in np.flatnonzero(np.bincount(codes[~free], minlength=1) > 1).tolist():
+            values.append(((codes == code) & ~free).astype(np.int64))
+            most.append(1)
+    if not values and diameter == NO_DIAMETER:
+        return None
+    return Limits(np.column_stack([*values, np.zeros((n, 0), np.int64)]), np.array(most, np.int64), points, diameter)
 
 
 def limited(
@@ -149,17 +206,13 @@ def _from_search(task: Task, nodes: np.ndarray, label: np.ndarray, limits: Limit
     mask = np.zeros(task.n, np.bool_)
     mask[nodes] = True
     g, _ = induced(task.graph, mask)
-    part = Task(
-        g, np.ascontiguousarray(task.features[nodes]), task.need, task.ways,
-        np.ascontiguousarray(task.geo[nodes]) if len(task.geo) else task.geo, task.objective, None, task.effort, None,
-        task.state,
-    )  # fmt: skip
+    part = replace(task.on(g, nodes), seconds=None)
     own = limits.of(nodes)
     pool = Pool()
     begun = relabelled(label)
     pool.add(begun)
     bound = count_bound(part, steps=2_000)
-    for name in ("sumsq", "count"):
+    for name in ("sumsq", "count", *(["compact"] if len(own.points) else [])):
         begun = improve(part, bound, begun, None, (name,), pool)
         pool.add(begun)
     met: dict[bytes, np.ndarray] = {}
@@ -184,7 +237,8 @@ def _cut_back(task: Task, members: np.ndarray, limits: Limits) -> list[np.ndarra
     inside = members
     while not limits.allow(inside):
         over = limits.values[inside].sum(axis=0) > limits.most
-        order = np.argsort(-limits.values[inside][:, over].max(axis=1), kind="stable")
+        worst = limits.values[inside][:, over].max(axis=1) if over.any() else limits.far(inside)
+        order = np.argsort(-worst, kind="stable")
         for i in order.tolist():
             rest = np.delete(inside, i)
             total = task.features[rest].sum(axis=0, keepdims=True)
@@ -224,7 +278,8 @@ def _absorb(g: Graph, label: np.ndarray, limits: Limits) -> None:
         for v in [v for v in waiting if label[v] < 0]:
             beside = np.unique(label[g.indices[g.indptr[v] : g.indptr[v + 1]]])
             for r in beside[beside >= 0].tolist():
-                if (total[r] + limits.values[v] <= limits.most).all():
+                room = (total[r] + limits.values[v] <= limits.most).all()
+                if room and limits.near(v, np.flatnonzero(label == r)):
                     label[v] = r
                     total[r] += limits.values[v]
                     changed = True
@@ -235,9 +290,4 @@ def placed(task: Task, label: np.ndarray) -> tuple[Task, np.ndarray]:
     """The task on the areas that are in a region, and their regions."""
     held = label >= 0
     g, nodes = induced(task.graph, held)
-    geo = np.ascontiguousarray(task.geo[nodes]) if len(task.geo) else task.geo
-    made = Task(
-        g, np.ascontiguousarray(task.features[nodes]), task.need, task.ways, geo, task.objective, None, task.effort,
-        task.seconds, task.state,
-    )  # fmt: skip
-    return made, relabelled(label[held])
+    return task.on(g, nodes), relabelled(label[held])

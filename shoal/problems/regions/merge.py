@@ -3,21 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from shoal.errors import InfeasibleError, InputError, PolicyError
+from shoal.errors import InfeasibleError, PolicyError
 from shoal.problems.interrupts import heard
 from shoal.problems.regions.answer import answer
-from shoal.problems.regions.contract import contract, expanded, maxima, soften
+from shoal.problems.regions.contract import contract, expanded, soften
 from shoal.problems.regions.graph import Graph, coded, components, graph, induced, without_crossings
 from shoal.problems.regions.join import join_light
+from shoal.problems.regions.limits import NO_DIAMETER, maxima
+from shoal.problems.regions.request import (
+    Request,
+    alike_of,
+    begin_of,
+    chain_of,
+    effort_of,
+    features_of,
+    inside,
+    moments,
+    on_earth,
+    places_of,
+    randomness,
+    reach,
+    regions_of,
+)
 from shoal.problems.regions.result import Nested, Regions
-from shoal.problems.regions.task import CHAINS, OBJECTIVES, Task, eligible_rows, relabelled
-
-_EFFORT = {"fast": 0.1, "balanced": 1.0, "thorough": 8.0}
-_TOTAL = 2**53  # sums of squares are compared as float64 in the search
+from shoal.problems.regions.task import Task, eligible_rows
 
 
 @heard
@@ -27,7 +41,7 @@ def merge(
     k: int | Sequence[int],
     method: str = "auto",
     *,
-    objective: str | Sequence[str] = "max",
+    objective: str | Sequence[str] | None = None,
     boundaries: Sequence[Any] | None = None,
     sensitive: Any = None,
     l: int = 1,
@@ -40,6 +54,9 @@ def merge(
     soft_boundaries: Sequence[Any] | None = None,
     at_most: Mapping[str, tuple[Any, int]] | None = None,
     apart: Sequence[Any] | None = None,
+    similar: Any = None,
+    regions: int | None = None,
+    max_diameter: float | None = None,
     effort: str | float = "balanced",
     seed: int | None = None,
     unit: str = "people",
@@ -51,8 +68,9 @@ def merge(
     method       "tree", "search", "exact" or "auto"
     objective    what to lower first: "max" heaviest region (then number of regions, then squares), "count" areas
                  merged away (then squares), "sumsq" sum of squares, "excess" weight over max(k, heaviest area),
-                 "compact" (most regions, then moment of inertia, or border edges where no coordinates are given); or
-                 an order of your own
+                 "compact" (most regions, then moment of inertia, or border edges where no coordinates are given),
+                 "similar" (most regions, then the variance inside them of the columns in ``similar``); or an order of
+                 your own.  None: "similar" where those columns are given, else "max"
     boundaries   n labels (states, say) that no region may mix
     sensitive    int[n, s]  how often each sensitive value occurs in each area, with l: in every region no value has
                  more than 1/l of the records
@@ -67,6 +85,10 @@ def merge(
     at_most      name -> (int[n], largest sum over a region of several areas); areas that no region can take under it
                  are left out, least weight first; not with "tree"
     apart        n labels: no two areas of one label in a region; None or "" where it does not matter; not with "tree"
+    similar      float[n] or float[n, c]: numbers that a region's areas should be alike in, each scaled by its deviation
+    regions      exactly so many regions instead of as many as the objective makes; without maxima
+    max_diameter  largest distance between the coordinates of two areas of a region, km (or the plane's units); areas
+                 that no region can take under it are left out; not with "tree", fixed or soft_boundaries
     effort       "fast", "balanced", "thorough", or seconds
     seed         int for the same answer again; None for fresh randomness
     unit         what the weights count
@@ -76,66 +98,98 @@ def merge(
 
     Cost and certificate are in the first objective; see ``Regions`` for the rest.
     """
-    features, need, ways = _features(weights, k, sensitive, l)
+    features, need, ways = features_of(weights, k, sensitive, l)
     n = len(features)
-    limits = maxima(at_most, apart, n)
-    if limits is not None and method == "tree":
-        raise PolicyError("method 'tree' keeps no maximum; use 'search', 'exact' or 'auto' with at_most and apart")
-    if any(asked is not None for asked in (exclude, fixed, soft_boundaries)):
-        if start is not None:
-            raise PolicyError("start goes with none of exclude, fixed and soft_boundaries; leave it out")
-        ends = graph(edges, n).edges()
-        held = contract(ends, n, exclude, fixed, boundaries)
-        if (held.unit < 0).all():
-            raise InfeasibleError("every area is excluded, so there is none to merge")
-        if soft_boundaries is not None:
-            both = soft_boundaries if boundaries is None else list(zip(soft_boundaries, boundaries, strict=True))
-            held = soften(held, both, lambda piece: _sets_eligible(held.summed(features), piece, need, ways))
-        found = merge(
-            held.edges, held.summed(features[:, : len(need)]), need.tolist(), method, objective=objective,
-            boundaries=None if boundaries is None else held.first(list(boundaries)),
-            sensitive=None if ways == 1 else held.summed(features[:, len(need) :]), l=l,
-            coordinates=None if coordinates is None else held.centers(np.asarray(coordinates, float), features[:, 0]),
-            geographic=geographic, light=light, effort=effort, seed=seed, unit=unit,
-            at_most=None if limits is None else {
-                str(j): (held.summed(limits.values[:, j]), int(most)) for j, most in enumerate(limits.most.tolist())
-            },
-        )  # fmt: skip
-        return expanded(found, held, soft_boundaries, n)
-    g = graph(edges, n)
-    chain = _chain(objective)
-    places = _places(coordinates, n)
-    border = None if boundaries is None else coded(boundaries, n, "boundaries")
+    places, diameter = places_of(coordinates, n), reach(max_diameter, geographic)
+    points = np.zeros((0, 2)) if diameter == NO_DIAMETER else on_earth(places, geographic)
+    limits = maxima(at_most, apart, points, diameter, n)
+    held_together = any(asked is not None for asked in (exclude, fixed, soft_boundaries))
+    units = fixed is not None or soft_boundaries is not None
+    _check(method, limits is not None, regions, units and max_diameter is not None, held_together and start is not None)
+    relative, seconds = effort_of(effort)
+    request = Request(
+        edges=edges, features=features, need=need, ways=ways, chain=chain_of(objective, similar is not None, regions),
+        boundaries=boundaries, places=places, geographic=geographic, alike=alike_of(similar, features[:, 0]),
+        light=light, start=start, limits=limits, regions=regions_of(regions), effort=relative, seconds=seconds,
+        state=randomness(seed), unit=unit,
+    )  # fmt: skip
+    if held_together:
+        found = _held(request, method, exclude, fixed, soft_boundaries)
+    else:
+        found = _solved(request, method)
+    if similar is None:
+        return found
+    details = {**found.certificate.details, "variance_inside": inside(request.alike, found.labels)}
+    return replace(found, certificate=replace(found.certificate, details=details))
+
+
+def _check(method: str, limited: bool, regions: Any, wide_units: bool, started: bool) -> None:
+    """Refuse what contradicts itself, by name."""
+    if limited and method == "tree":
+        raise PolicyError(
+            "method 'tree' keeps no maximum; use 'search', 'exact' or 'auto' with at_most, apart and max_diameter"
+        )
+    if limited and regions is not None:
+        raise PolicyError("regions goes with none of at_most, apart and max_diameter; leave it or them out")
+    if wide_units:
+        raise PolicyError("max_diameter looks at single areas; leave fixed and soft_boundaries out")
+    if started:
+        raise PolicyError("start goes with none of exclude, fixed and soft_boundaries; leave it out")
+
+
+def _held(
+    request: Request, method: str, exclude: Any, fixed: Sequence[Any] | None, soft: Sequence[Any] | None
+) -> Regions:
+    """Regions of units: areas fixed together, without those excluded, on the graph that soft boundaries leave."""
+    n = len(request.features)
+    held = contract(graph(request.edges, n).edges(), n, exclude, fixed, request.boundaries)
+    if (held.unit < 0).all():
+        raise InfeasibleError("every area is excluded, so there is none to merge")
+    if soft is not None:
+        both = soft if request.boundaries is None else list(zip(soft, request.boundaries, strict=True))
+        need, ways = request.need, request.ways
+        held = soften(held, both, lambda piece: _sets_eligible(held.summed(request.features), piece, need, ways))
+    return expanded(_solved(request.of(held), method), held, soft, n)
+
+
+def _solved(request: Request, method: str) -> Regions:
+    """The components that are eligible as a whole, and the method run on them."""
+    features, need, ways, places = request.features, request.need, request.ways, request.places
+    n = len(features)
+    g = graph(request.edges, n)
+    border = None if request.boundaries is None else coded(request.boundaries, n, "boundaries")
     if border is not None:
         g = without_crossings(g, border)
     joined = np.empty((0, 2), np.int64)
-    if light == "nearest":
+    if request.light == "nearest":
         if places is None:
             raise PolicyError("light='nearest' needs coordinates; give them, or light='leave'")
-        g, joined = join_light(g, features, need, ways, places, border, geographic)
-    elif light != "leave":
-        raise PolicyError.unknown("way to treat light components", light, ("leave", "nearest"))
+        g, joined = join_light(g, features, need, ways, places, border, request.geographic)
+    elif request.light != "leave":
+        raise PolicyError.unknown("way to treat light components", request.light, ("leave", "nearest"))
     keep = _eligible_components(g, features, need, ways)
     if not keep.any():
         raise InfeasibleError(_why_not(g, features, need, ways, border is not None))
     sub, nodes = induced(g, keep)
-    begin = _begin(start, keep, sub, features[nodes], need, ways)
-    relative, seconds = _worked(effort)
+    geo = np.zeros((0, 4))
+    if places is not None and "compact" in request.chain:
+        geo = moments(places, features[:, 0], request.geographic)[nodes]
     task = Task(
         graph=sub,
         features=np.ascontiguousarray(features[nodes]),
         need=need,
         ways=ways,
-        geo=_moments(places, features[:, 0], geographic)[nodes]
-        if places is not None and "compact" in chain
-        else _NOWHERE,
-        objective=chain,
-        start=begin,
-        effort=relative,
-        seconds=seconds,
-        state=_randomness(seed),
+        geo=geo,
+        objective=request.chain,
+        start=begin_of(request.start, keep, sub, features[nodes], need, ways),
+        effort=request.effort,
+        seconds=request.seconds,
+        state=request.state,
+        alike=request.alike[nodes] if len(request.alike) else request.alike,
+        regions=request.regions,
     )
-    return answer(task, method, keep, joined, unit, None if limits is None else limits.of(nodes))
+    limits = request.limits
+    return answer(task, method, keep, joined, request.unit, None if limits is None else limits.of(nodes))
 
 
 def nested(edges: Any, weights: Any, ks: Sequence[int], method: str = "auto", **options: Any) -> Nested:
@@ -148,7 +202,7 @@ def nested(edges: Any, weights: Any, ks: Sequence[int], method: str = "auto", **
     """
     w = np.asarray(weights)
     held: dict[str, Any] = {}
-    for name in ("boundaries", "sensitive", "coordinates"):
+    for name in ("boundaries", "sensitive", "coordinates", "similar"):
         if options.get(name) is not None:
             held[name] = np.asarray(options.pop(name))
     ends = np.asarray(edges, dtype=np.int64).reshape(-1, 2)
@@ -177,8 +231,9 @@ def nested(edges: Any, weights: Any, ks: Sequence[int], method: str = "auto", **
                 held[name] = _summed(part, values[kept])
             else:
                 lift = np.maximum(w if w.ndim == 1 else w[:, 0], 1e-9)[kept]
+                wide = values.reshape(len(values), -1)
                 held[name] = np.column_stack(
-                    [np.bincount(part, weights=lift * values[kept, j]) / mass for j in range(2)]
+                    [np.bincount(part, weights=lift * wide[kept, j]) / mass for j in range(wide.shape[1])]
                 )
         w = _summed(part, w[kept])
     return Nested(tuple(levels), np.column_stack(labels) if labels else np.empty((len(w), 0), np.int64))
@@ -188,107 +243,6 @@ def _summed(part: np.ndarray, values: np.ndarray) -> np.ndarray:
     found = np.zeros((int(part.max(initial=-1)) + 1, *values.shape[1:]), np.int64)
     np.add.at(found, part, values.astype(np.int64))
     return found
-
-
-_NOWHERE = np.zeros((0, 4))
-
-
-def _features(weights: Any, k: Any, sensitive: Any, l: int) -> tuple[np.ndarray, np.ndarray, int]:
-    """Weights and sensitive counts side by side, thresholds, l."""
-    need = np.atleast_1d(np.asarray(k))
-    if need.ndim != 1 or not len(need):
-        raise PolicyError("k must be one threshold, or one for each column of weights")
-    columns = _whole(weights, "weights")
-    if columns.ndim == 1:
-        columns = columns[:, None]
-    if columns.ndim != 2 or columns.shape[1] != len(need):
-        raise PolicyError(f"there are {len(need)} thresholds for {columns.shape[1]} columns of weights; give as many")
-    if not all(float(x) == int(x) and x >= 1 for x in need.tolist()):
-        raise PolicyError(f"k must be a whole number of at least 1, not {need.tolist()}")
-    if not isinstance(l, (int, np.integer)) or l < 1:
-        raise PolicyError(f"l must be a whole number of at least 1, not {l!r}")
-    if l > 1 and sensitive is None:
-        raise PolicyError("l-diversity needs sensitive=: how often each sensitive value occurs in each area")
-    if sensitive is not None and l > 1:
-        counts = _whole(sensitive, "sensitive counts")
-        if counts.ndim != 2 or len(counts) != len(columns):
-            raise InputError(
-                f"sensitive counts have shape {counts.shape}; give one row for each of {len(columns)} areas"
-            )
-        columns = np.concatenate([columns, counts], axis=1)
-    return np.ascontiguousarray(columns), need.astype(np.int64), int(l)
-
-
-def _whole(values: Any, what: str) -> np.ndarray:
-    """Values as int64; InputError for negative, fractional or missing ones."""
-    found = np.asarray(values)
-    if found.dtype == object or not np.issubdtype(found.dtype, np.number):
-        try:
-            found = found.astype(np.float64)
-        except (TypeError, ValueError):
-            raise InputError(f"{what} are not numbers; give whole numbers of at least 0") from None
-    if np.issubdtype(found.dtype, np.floating):
-        bad = ~np.isfinite(found) | (found != np.floor(found))
-        if bad.any():
-            raise InputError(
-                f"{what} hold {found[bad][0]!s}, which is not a whole number ({int(bad.sum())} such values); "
-                "round them, or multiply them and k by a power of ten"
-            )
-    if found.size and found.min() < 0:
-        raise InputError(f"{what} hold {found.min()!s}; they must be at least 0")
-    if found.size and float(found.astype(np.float64).sum(axis=0).max()) >= _TOTAL:
-        raise InputError(f"{what} add up to 2^53 or more; count them in larger units")
-    return np.ascontiguousarray(found.astype(np.int64))
-
-
-def _chain(objective: str | Sequence[str]) -> tuple[str, ...]:
-    if isinstance(objective, str):
-        if objective not in CHAINS:
-            raise PolicyError.unknown("regions objective", objective, OBJECTIVES)
-        return CHAINS[objective]
-    chain = tuple(objective)
-    for name in chain:
-        if name not in OBJECTIVES:
-            raise PolicyError.unknown("regions objective", name, OBJECTIVES)
-    if not chain or len(set(chain)) != len(chain):
-        raise PolicyError("objectives in an order of your own must be named once each")
-    if chain[0] == "compact":
-        raise PolicyError("one region of everything is the most compact; put 'count' or 'max' before 'compact'")
-    return chain
-
-
-def _places(coordinates: Any, n: int) -> np.ndarray | None:
-    if coordinates is None:
-        return None
-    found = np.asarray(coordinates, dtype=np.float64)
-    if found.shape != (n, 2) or not np.isfinite(found).all():
-        raise InputError(f"coordinates must be {n} pairs of finite numbers, not an array of shape {found.shape}")
-    return found
-
-
-def _moments(places: np.ndarray, weight: np.ndarray, geographic: bool) -> np.ndarray:
-    """Mass, mass x, mass y, mass (x^2 + y^2) of every area, in km around the middle when geographic."""
-    xy = places - places.mean(axis=0)
-    if geographic:
-        turned = np.where(xy[:, 0] > 180, xy[:, 0] - 360, np.where(xy[:, 0] < -180, xy[:, 0] + 360, xy[:, 0]))
-        xy = np.column_stack([turned * np.cos(np.radians(places[:, 1])), xy[:, 1]]) * 111.195
-    mass = np.maximum(weight, max(1.0, float(weight.mean())) * 1e-6).astype(np.float64)
-    return np.ascontiguousarray(np.column_stack([mass, mass * xy[:, 0], mass * xy[:, 1], mass * (xy**2).sum(axis=1)]))
-
-
-def _worked(effort: str | float) -> tuple[float, float | None]:
-    if isinstance(effort, str):
-        if effort not in _EFFORT:
-            raise PolicyError.unknown("effort", effort, [*_EFFORT, "a number of seconds"])
-        return _EFFORT[effort], None
-    if not effort > 0:
-        raise PolicyError(f"effort in seconds must be above 0, not {effort!r}")
-    return 1.0, float(effort)
-
-
-def _randomness(seed: int | None) -> np.ndarray:
-    state = np.random.SeedSequence(seed).generate_state(1, np.uint64)
-    return state | np.uint64(1)
 
 
 def _eligible_components(g: Graph, features: np.ndarray, need: np.ndarray, ways: int) -> np.ndarray:
@@ -324,24 +278,3 @@ def _why_not(g: Graph, features: np.ndarray, need: np.ndarray, ways: int, bounde
             f"most 1/{ways} of its records; lower l or k"
         )
     return f"no connected set of areas {within}({count} in all) meets all thresholds {need.tolist()} at once; lower one"
-
-
-def _begin(
-    start: Any, keep: np.ndarray, g: Graph, features: np.ndarray, need: np.ndarray, ways: int
-) -> np.ndarray | None:
-    """The given start on the areas kept, checked."""
-    from shoal.problems.regions.graph import connected_parts
-
-    if start is None:
-        return None
-    given = np.asarray(start)
-    if given.shape != keep.shape:
-        raise InputError(f"start has shape {given.shape}; give one region for each of {len(keep)} areas")
-    label = relabelled(given[keep].astype(np.int64))
-    total = np.zeros((int(label.max()) + 1, features.shape[1]), np.int64)
-    if (label < 0).any() or not connected_parts(g, label):
-        raise InputError("start leaves an area out, or has a region that is not connected")
-    np.add.at(total, label, features)
-    if not eligible_rows(total, need, ways).all():
-        raise InputError("start has a region that does not meet the thresholds")
-    return label

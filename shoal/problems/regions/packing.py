@@ -11,13 +11,13 @@ most one can be chosen.  Their tolls only add to a set's price, so the same enum
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from shoal.problems.regions.graph import Graph
+from shoal.problems.regions.graph import Graph, graph
 from shoal.problems.regions.task import Clock
 
 UNIT = 10**9  # prices are whole multiples of 1 / UNIT
@@ -70,81 +70,114 @@ def pack(
 
     Exponential in the worst case; quick while sets have up to about 15 vertices.
     """
-    from shoal.kernels.regions.connected import connected_sets
-
-    clock = clock or Clock.of(None)
-    n = g.n
-    heavy_first = np.argsort(-weights[:, 0], kind="stable")
-    rank = np.empty(n, np.int64)
-    rank[heavy_first] = np.arange(n)
-    ends = g.edges()
-    from shoal.problems.regions.graph import graph
-
-    h = graph(rank[ends] if len(ends) else ends, n)
-    features = np.ascontiguousarray(weights[heavy_first])
-    answer = Packing(bound=bound, sets=[np.sort(s) for s in known])
-    master = _Master(n)
-    for found in (*known, *more):
-        master.add_set(np.sort(rank[found]))
-
-    def priced(price: np.ndarray, toll: np.ndarray, limit: int, every: int) -> Any:
-        at, of = master.tolls_of(n)
-        most = nodes if clock.left > 0 else 0
-        return connected_sets(
-            h.indptr, h.indices, features, need, 1, price, toll, at, of, limit, 2**62, every, most, 4_000_000
-        )
-
-    price, toll = np.zeros(n, np.int64), np.zeros(0, np.int64)
-    if known:
-        master.solve()
-        price, toll = master.prices()
-    while not answer.proved:
-        answer.rounds += 1
-        members, stops, costs, looked = priced(price, toll, UNIT - _LOOSE, 0)
-        if looked < 0:
-            break
-        cheapest = int(costs.min()) if len(costs) else UNIT - _LOOSE
-        if cheapest > 0:
-            total = sum(price.tolist()) + sum(toll.tolist())
-            answer.bound = min(answer.bound, total // cheapest)
-        new = sum(map(master.add_set, np.split(members, stops)[:-1]))
-        if answer.proved:
-            break
-        if new == 0 and answer.rounds > 1:
-            answer.finished = True
-            if not (master.integral() or len(master.triples) >= tolls) and master.add_tolls(40):
-                master.solve()
-            else:
-                break
-        else:
-            master.solve()
-        if master.integral() and master.value > len(answer.sets):
-            answer.sets = [np.sort(heavy_first[s]) for s in master.chosen()]
-        price, toll = master.prices()
-    answer.columns, answer.tolls = len(master.sets), len(master.triples)
-    if rounding and answer.finished and not answer.proved and clock.left > 0:
-        members, stops, costs, looked = priced(price, toll, UNIT + UNIT // _NEAR, 1)
-        if looked >= 0 and len(stops) <= _ROUNDED:
-            for found in np.split(members, stops)[:-1]:
-                master.add_set(found)
-        chosen = master.rounded(answer.bound)
-        if chosen is not None and len(chosen) > len(answer.sets):
-            answer.sets = [np.sort(heavy_first[s]) for s in chosen]
-        answer.columns = len(master.sets)
-    if integer and answer.finished and not answer.proved and clock.left > 0:
-        # every set costs at least UNIT - _LOOSE and a packing at most the total, so a packing with one set more than
-        # are known holds none that costs more than what the others leave
-        total = sum(price.tolist()) + sum(toll.tolist())
-        members, stops, costs, looked = priced(price, toll, total - len(answer.sets) * (UNIT - _LOOSE) + 1, 1)
-        if looked >= 0:
-            for found in np.split(members, stops)[:-1]:
-                master.add_set(found)
-            chosen, most = master.choose(len(answer.sets) + 1, min(clock.left, 600.0))
-            answer.bound = min(answer.bound, most)
-            if chosen is not None and len(chosen) > len(answer.sets):
-                answer.sets = [np.sort(heavy_first[s]) for s in chosen]
-            answer.columns = len(master.sets)
+    search = _Search.of(g, weights, need, nodes, clock or Clock.of(None), Packing(bound, [np.sort(s) for s in known]))
+    search.take([np.sort(search.rank[found]) for found in (*known, *more)])
+    price, toll = search.program(bool(known), tolls)
+    left = search.clock.left > 0
+    answer = search.answer
+    if rounding and answer.finished and not answer.proved and left:
+        search.round(price, toll)
+    if integer and answer.finished and not answer.proved and left:
+        search.choose(price, toll)
     return answer
+
+
+class _Search(NamedTuple):
+    """A packing on its way: vertices by falling weight (``order``, and ``rank`` back), the program, what is found."""
+
+    graph: Graph
+    features: np.ndarray
+    need: np.ndarray
+    order: np.ndarray
+    rank: np.ndarray
+    nodes: int
+    clock: Clock
+    master: _Master
+    answer: Packing
+
+    @classmethod
+    def of(cls, g: Graph, weights: np.ndarray, need: np.ndarray, nodes: int, clock: Clock, answer: Packing) -> _Search:
+        order = np.argsort(-weights[:, 0], kind="stable")
+        rank = np.empty(g.n, np.int64)
+        rank[order] = np.arange(g.n)
+        ends = g.edges()
+        turned = graph(rank[ends] if len(ends) else ends, g.n)
+        features = np.ascontiguousarray(weights[order])
+        return cls(turned, features, need, order, rank, nodes, clock, _Master(g.n), answer)
+
+    def take(self, sets: Iterable[np.ndarray]) -> int:
+        """Columns for sets; returns how many are new."""
+        return sum(map(self.master.add_set, sets))
+
+    def priced(self, price: np.ndarray, toll: np.ndarray, limit: int, every: int) -> Any:
+        """The sets that cost at most ``limit``, minimal ones or ``every``: members, ends, costs, sets looked at."""
+        from shoal.kernels.regions.connected import connected_sets
+
+        at, of = self.master.tolls_of(self.graph.n)
+        most = self.nodes if self.clock.left > 0 else 0
+        return connected_sets(
+            self.graph.indptr, self.graph.indices, self.features, self.need, 1, price, toll, at, of, limit, 2**62,
+            every, most, 4_000_000,
+        )  # fmt: skip
+
+    def better(self, sets: list[np.ndarray] | None) -> None:
+        """Keep a packing of more sets."""
+        if sets is not None and len(sets) > len(self.answer.sets):
+            self.answer.sets = [np.sort(self.order[s]) for s in sets]
+
+    def program(self, known: bool, tolls: int) -> tuple[np.ndarray, np.ndarray]:
+        """Solve over all sets, with rows of three where it is fractional; returns the last prices."""
+        master, answer = self.master, self.answer
+        price, toll = np.zeros(self.graph.n, np.int64), np.zeros(0, np.int64)
+        if known:
+            master.solve()
+            price, toll = master.prices()
+        while not answer.proved:
+            answer.rounds += 1
+            members, stops, costs, looked = self.priced(price, toll, UNIT - _LOOSE, 0)
+            if looked < 0:
+                break
+            cheapest = int(costs.min()) if len(costs) else UNIT - _LOOSE
+            if cheapest > 0:
+                answer.bound = min(answer.bound, (sum(price.tolist()) + sum(toll.tolist())) // cheapest)
+            new = self.take(np.split(members, stops)[:-1])
+            if answer.proved:
+                break
+            if new == 0 and answer.rounds > 1:
+                answer.finished = True
+                if master.integral() or len(master.triples) >= tolls or not master.add_tolls(40):
+                    break
+            master.solve()
+            if master.integral() and master.value > len(answer.sets):
+                self.better(master.chosen())
+            price, toll = master.prices()
+        answer.columns, answer.tolls = len(master.sets), len(master.triples)
+        return price, toll
+
+    def round(self, price: np.ndarray, toll: np.ndarray) -> None:
+        """A short integer program over the sets that cost little more than the cheapest."""
+        members, stops, _, looked = self.priced(price, toll, UNIT + UNIT // _NEAR, 1)
+        if looked >= 0 and len(stops) <= _ROUNDED:
+            self.take(np.split(members, stops)[:-1])
+        self.better(self.master.rounded(self.answer.bound))
+        self.answer.columns = len(self.master.sets)
+
+    def choose(self, price: np.ndarray, toll: np.ndarray) -> None:
+        """An integer program over every set that a better packing could hold.
+
+        Every set costs at least UNIT - _LOOSE and a packing at most the total, so a packing with one set more than are
+        known holds none that costs more than what the others leave.
+        """
+        answer = self.answer
+        total = sum(price.tolist()) + sum(toll.tolist())
+        members, stops, _, looked = self.priced(price, toll, total - len(answer.sets) * (UNIT - _LOOSE) + 1, 1)
+        if looked < 0:
+            return
+        self.take(np.split(members, stops)[:-1])
+        chosen, most = self.master.choose(len(answer.sets) + 1, min(self.clock.left, 600.0))
+        answer.bound = min(answer.bound, most)
+        self.better(chosen)
+        answer.columns = len(self.master.sets)
 
 
 class _Master:

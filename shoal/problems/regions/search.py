@@ -8,6 +8,8 @@ promise holds for the heaviest region wherever that is what is asked for first.
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from shoal.model.certificate import Guarantee
@@ -21,8 +23,11 @@ _NO_CAP = 2**62
 _POOLED = 1_000  # areas: above it there is one run and no pool
 _RUNS = 2
 _SNAPSHOTS = 30
-_SHARE = {"max": 0.2, "count": 0.5, "sumsq": 0.3, "excess": 0.3, "compact": 0.3}
-_HEAT = {"max": (0.3, 1e-3), "count": (10.0, 0.1), "sumsq": (0.6, 0.006), "excess": (1.0, 0.01), "compact": (1.0, 0.01)}
+_SHARE = {"max": 0.2, "count": 0.5, "sumsq": 0.3, "excess": 0.3, "compact": 0.3, "similar": 0.3}
+_HEAT = {
+    "max": (0.3, 1e-3), "count": (10.0, 0.1), "sumsq": (0.6, 0.006), "excess": (1.0, 0.01), "compact": (1.0, 0.01),
+    "similar": (1.0, 0.01),
+}  # fmt: skip
 
 
 def search(task: Task, bound: CountBound, pool: Pool | None = None) -> Found:
@@ -84,7 +89,7 @@ def _improved(
     cap = _NO_CAP
     shares = sum(_SHARE[name] for name in chain)
     # many regions first: they lower squares and excess further than the search alone finds
-    warm = chain[0] in ("sumsq", "excess")
+    warm = chain[0] in ("sumsq", "excess") and task.regions is None
     for i, name in enumerate(("count", *chain) if warm else chain):
         before = label.copy()
         seconds = None if clock.end is None else max(0.0, clock.left) * _SHARE[name] / max(shares, _SHARE[name])
@@ -122,6 +127,65 @@ def _lower_max(
     return label, high
 
 
+class _Annealing(NamedTuple):
+    """One objective lowered from a partition: how the kernels count it, and between which heats."""
+
+    task: Task
+    name: str
+    form: int
+    scale: float
+    target: float
+    cap: int
+    enough: int
+    heat: tuple[float, float]
+
+    @classmethod
+    def of(cls, task: Task, label: np.ndarray, name: str, cap: int, target: float, enough: int) -> _Annealing:
+        from shoal.kernels.regions import recombine as kernel
+
+        forms: dict[str, int] = {
+            "count": kernel.COUNT,
+            "sumsq": kernel.SQUARES,
+            "max": kernel.OVER,
+            "excess": kernel.EXCESS,
+            "compact": kernel.INERTIA if len(task.geo) else kernel.BORDER,
+            "similar": kernel.INERTIA,
+        }
+        scale = float(task.k)
+        if forms[name] == kernel.INERTIA:
+            scale = max(one(task, label, name) / (int(label.max()) + 1), 1e-300)
+        heat = (3.0, 0.3) if name == "count" and task.n <= _POOLED else _HEAT[name]
+        return cls(task, name, forms[name], scale, target, cap, enough, heat)
+
+    def run(self, kernel: Any, label: np.ndarray, *last: Any) -> None:
+        """Change the label in place, with the arguments that both kernels begin with and those they end with."""
+        task, moments = self.task, self.task.moments(self.name)
+        geo = moments if self.name in ("compact", "similar") and len(moments) else np.zeros((0, 4))
+        common = (task.graph.indptr, task.graph.indices, task.features, task.need, task.ways, geo)
+        kernel(*common, label, self.form, self.scale, self.target, self.cap, *last, task.state)
+
+    def lower(self, label: np.ndarray, steps: int, begin: float, end: float) -> None:
+        """Recombine in place, cooling from one share of the way to another."""
+        from shoal.kernels.regions.recombine import recombine
+
+        hot, cold = self.heat
+        heat = (hot * (cold / hot) ** begin, hot * (cold / hot) ** end)
+        self.run(recombine, label, self.enough, steps, *heat)
+
+    def polished(self, label: np.ndarray, steps: int, pool: Pool | None) -> np.ndarray:
+        """Single areas moved at the last heat, where the number of regions does not count."""
+        from shoal.kernels.regions.moves import shift
+
+        if self.name in ("count", "excess"):
+            return label
+        moved, cold = label.copy(), self.heat[1]
+        self.run(shift, moved, steps, cold, cold / 10)
+        moved = min(moved, label, key=lambda found: value(self.task, found, (self.name, "sumsq")))
+        if pool is not None:
+            pool.add(moved)
+        return moved
+
+
 def _run(
     task: Task,
     bound: CountBound,
@@ -134,61 +198,29 @@ def _run(
     pool: Pool | None,
 ) -> np.ndarray:
     """One annealing, by steps or by seconds; the colder half of it fills the pool."""
-    from shoal.kernels.regions import recombine as kernel
-    from shoal.kernels.regions.moves import shift
-
-    forms: dict[str, int] = {
-        "count": kernel.COUNT,
-        "sumsq": kernel.SQUARES,
-        "max": kernel.OVER,
-        "excess": kernel.EXCESS,
-        "compact": kernel.INERTIA if len(task.geo) else kernel.BORDER,
-    }
-    form = forms[name]
-    scale = float(task.k)
-    hot, cold = (3.0, 0.3) if name == "count" and task.n <= _POOLED else _HEAT[name]
-    if form == kernel.INERTIA:
-        scale = max(one(task, label, "compact") / (int(label.max()) + 1), 1e-300)
+    annealing = _Annealing.of(task, label, name, cap, target, task.regions or bound.value)
     label = label.copy()
-
-    g = task.graph
-    geo = task.geo if form == kernel.INERTIA else np.zeros((0, 4))
-    common = (g.indptr, g.indices, task.features, task.need, task.ways, geo)
-
-    def go(steps: int, begin: float, end: float) -> None:
-        heat = (hot * (cold / hot) ** begin, hot * (cold / hot) ** end)
-        kernel.recombine(*common, label, form, scale, target, cap, bound.value, steps, *heat, task.state)
-
-    def polished(steps: int) -> np.ndarray:
-        if name in ("count", "excess"):
-            return label
-        moved = label.copy()
-        shift(*common, moved, form, scale, target, cap, steps, cold, cold / 10, task.state)
-        moved = min(moved, label, key=lambda found: value(task, found, (name, "sumsq")))
-        if pool is not None:
-            pool.add(moved)
-        return moved
-
     if seconds is None:
         steps = max(1, int(steps_for(task, bound, name) * part))
         if pool is None or name == "count":
-            go(steps, 0.0, 1.0)
+            annealing.lower(label, steps, 0.0, 1.0)
         else:
-            go(steps // 2, 0.0, 0.5)
+            annealing.lower(label, steps // 2, 0.0, 0.5)
             for i in range(_SNAPSHOTS):
-                go(max(1, steps // 2 // _SNAPSHOTS), 0.5 + 0.5 * i / _SNAPSHOTS, 0.5 + 0.5 * (i + 1) / _SNAPSHOTS)
+                share = max(1, steps // 2 // _SNAPSHOTS)
+                annealing.lower(label, share, 0.5 + 0.5 * i / _SNAPSHOTS, 0.5 + 0.5 * (i + 1) / _SNAPSHOTS)
                 pool.add(label)
-        return polished(4 * steps)
+        return annealing.polished(label, 4 * steps, pool)
     clock = Clock.of(seconds)
     chunk, spent = 2_000, 0.0
     while spent < 1.0:
-        go(chunk, spent, min(1.0, spent + 0.05))
+        annealing.lower(label, chunk, spent, min(1.0, spent + 0.05))
         now = 1.0 if seconds <= 0 else 1.0 - max(0.0, clock.left) / seconds
         chunk = int(np.clip(chunk * 0.05 / max(now - spent, 1e-3), 200, 10_000_000))
         spent = now
         if pool is not None:
             pool.add(label)
-    return polished(4 * min(chunk, 1_000_000))
+    return annealing.polished(label, 4 * min(chunk, 1_000_000), pool)
 
 
 def steps_for(task: Task, bound: CountBound, name: str) -> int:

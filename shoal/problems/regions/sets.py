@@ -52,6 +52,7 @@ class Sets:
     def worth(self, name: str) -> np.ndarray:
         """What each set adds to an objective."""
         task = self.task
+        moments = task.moments(name)
         found = []
         for members in self.sets:
             nodes = self.nodes[members]
@@ -64,9 +65,9 @@ class Sets:
                 found.append(-1.0)
             elif name == "sumsq":
                 found.append((weight / task.k) ** 2)
-            elif len(task.geo):
-                m, x, y, q = task.geo[nodes].sum(axis=0)
-                found.append(max(0.0, q - (x * x + y * y) / m) if m > 0 else 0.0)
+            elif len(moments):
+                m, *x, q = moments[nodes].sum(axis=0).tolist()
+                found.append(max(0.0, q - sum(y * y for y in x) / m) if m > 0 else 0.0)
             else:
                 g = task.graph
                 ends = np.concatenate([g.indices[g.indptr[v] : g.indptr[v + 1]] for v in nodes])
@@ -107,6 +108,11 @@ class Sets:
         y = np.array(highs.getSolution().col_value)
         chosen = [int(sets[j]) for j in np.flatnonzero(y > 0.5)]
         return chosen, float(cost[chosen].sum())
+
+    def number(self, regions: int) -> None:
+        """So many sets and no other number, from here on."""
+        ones = np.ones(len(self.sets))
+        self.rows += [(ones, regions + 0.5), (-ones, 0.5 - regions)]
 
     def bisect(self, name: str) -> Any:
         """Least value of the largest set in a partition; keeps that partition."""
@@ -168,10 +174,12 @@ class Pool:
         for name in objective:
             if name in ("max", "excess"):
                 listed.keep(name, one(task, label, name))
-        last = next((name for name in objective if name in ("sumsq", "compact")), None)
+        last = next((name for name in objective if name in ("sumsq", "compact", "similar")), None)
         if last is None:
             return label
-        if "count" in objective:
+        if task.regions is not None:
+            listed.number(task.regions)
+        elif "count" in objective:
             listed.rows.append((listed.worth("count"), -(float(label.max()) + 0.5)))
         cost = listed.worth(last)
         chosen = listed.solve(cost, np.arange(len(listed.sets)), _BRANCHES)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,13 +12,14 @@ import numpy as np
 from shoal.model.certificate import Guarantee
 from shoal.problems.regions.graph import Graph
 
-OBJECTIVES = ("max", "count", "sumsq", "excess", "compact")
+OBJECTIVES = ("max", "count", "sumsq", "excess", "compact", "similar")
 CHAINS = {
     "max": ("max", "count", "sumsq"),
     "count": ("count", "sumsq"),
     "sumsq": ("sumsq",),
     "excess": ("excess", "count", "sumsq"),
     "compact": ("count", "compact"),
+    "similar": ("count", "similar"),
 }
 
 
@@ -36,6 +37,8 @@ class Task:
     effort     multiple of the usual number of steps
     seconds    time to search for instead, or None
     state      uint64[1]        randomness, advanced by whoever draws
+    alike      float64[n or 0, c + 2]  mass, mass times each of c columns to be alike in, mass times their squares
+    regions    so many regions and no other number; None for as many as the objectives make
     """
 
     graph: Graph
@@ -48,11 +51,23 @@ class Task:
     effort: float
     seconds: float | None
     state: np.ndarray
+    alike: np.ndarray = field(default_factory=lambda: np.zeros((0, 3)))
+    regions: int | None = None
 
     @property
     def n(self) -> int:
         """Number of areas."""
         return len(self.features)
+
+    def on(self, g: Graph, nodes: np.ndarray) -> Task:
+        """The same on some of the areas, without a partition to begin with."""
+        geo, alike = (np.ascontiguousarray(m[nodes]) if len(m) else m for m in (self.geo, self.alike))
+        features = np.ascontiguousarray(self.features[nodes])
+        return replace(self, graph=g, features=features, geo=geo, alike=alike, start=None)
+
+    def moments(self, name: str) -> np.ndarray:
+        """What objective "compact" or "similar" adds up; empty where borders are counted instead."""
+        return self.alike if name == "similar" else self.geo
 
     @property
     def k(self) -> int:

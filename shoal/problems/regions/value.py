@@ -17,7 +17,8 @@ def value(task: Task, label: np.ndarray, objective: tuple[str, ...]) -> tuple[An
 def one(task: Task, label: np.ndarray, name: str) -> Any:
     """One objective: "max" heaviest region, "count" areas minus regions, "sumsq" sum of squared weights,
 
-    "excess" largest weight over max(k, heaviest area), "compact" moment of inertia or, without places, border edges.
+    "excess" largest weight over max(k, heaviest area), "compact" moment of inertia or, without places, border edges,
+    "similar" that moment in the columns to be alike in.
     """
     if name == "count":
         return len(label) - (int(label.max()) + 1 if len(label) else 0)
@@ -28,15 +29,16 @@ def one(task: Task, label: np.ndarray, name: str) -> Any:
         return sum(w * w for w in weight.tolist())
     if name == "excess":
         return float((weight / np.maximum(heaviest(task, label), task.k)).max(initial=1.0))
-    return inertia(task, label) if len(task.geo) else border(task, label)
+    moments = task.moments(name)
+    return inertia(moments, label) if len(moments) else border(task, label)
 
 
-def inertia(task: Task, label: np.ndarray) -> float:
-    """Sum over the regions of mass times squared distance from the region's center."""
-    moments = np.zeros((int(label.max()) + 1, 4))
-    np.add.at(moments, label, task.geo)
+def inertia(areas: np.ndarray, label: np.ndarray) -> float:
+    """Sum over the regions of mass times squared distance from the region's center; areas float64[n, c + 2]."""
+    moments = np.zeros((int(label.max()) + 1, areas.shape[1]))
+    np.add.at(moments, label, areas)
     mass = np.where(moments[:, 0] > 0, moments[:, 0], 1.0)
-    spread = moments[:, 3] - (moments[:, 1] ** 2 + moments[:, 2] ** 2) / mass
+    spread = moments[:, -1] - (moments[:, 1:-1] ** 2).sum(axis=1) / mass
     return float(np.maximum(spread, 0.0).sum())
 
 

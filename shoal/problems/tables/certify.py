@@ -38,7 +38,7 @@ def least_steps(histogram: Histogram, recoding: Recoding) -> np.ndarray:
         elif column.kind == "set":
             loss = np.full(column.size, 1 / (column.size - 1))
         else:
-            gap = np.diff(column.position) / column.span
+            gap = column.width(np.arange(column.size - 1), np.arange(1, column.size))
             loss = np.minimum(np.append(gap, np.inf), np.append(np.inf, gap))
         out = np.minimum(out, (loss * column.weight)[histogram.quasi[:, j]])
     return out

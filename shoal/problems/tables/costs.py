@@ -174,7 +174,8 @@ def _pairs(column: ColumnRecoding) -> tuple[np.ndarray, np.ndarray]:
         out[:] = 1 / max(s - 1, 1)
         np.fill_diagonal(out, 0)
     elif column.kind == "range":
-        out[:] = np.abs(column.position[:, None] - column.position[None, :]) / column.span
+        codes = np.arange(s)
+        out[:] = column.width(np.minimum(codes[:, None], codes), np.maximum(codes[:, None], codes))
     else:
         for level in range(column.levels):
             same = column.node[level][:, None] == column.node[level][None, :]

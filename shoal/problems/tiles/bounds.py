@@ -48,6 +48,58 @@ def least_largest(weight: np.ndarray, k: int) -> tuple[int, str]:
     return bound, why
 
 
+def most_under(places: Places, k: int) -> int:
+    """At most this many eligible tiles of one side of a boundary exist, whatever their width.
+
+    By weight as above.  A value that may be 1 / l of a tile leaves at least k - k / l of its weight to others, so the
+    tiles number at most what the others weigh over that.  m tiles with d different values each need m d of them, and
+    a value is in no more tiles than it has places, nor than there are tiles.
+    """
+    most = most_tiles(places.weight, k)
+    if places.held is None or not places.x.size:
+        return most
+    held = places.held
+    weight, spread = held.sums()
+    for c in range(held.need.size):
+        mine = held.column == c
+        if held.share[c] > 1 and mine.any():
+            others = max(1, int(np.ceil(k * (1 - 1 / held.share[c]) - 1e-9)))
+            most = min(most, (places.total - int(weight[mine].max())) // others)
+        low, high = 0, most
+        while low < high:
+            m = (low + high + 1) // 2
+            fits = int(np.minimum(spread[mine], m).sum()) >= m * int(held.need[c])
+            low, high = (m, high) if fits else (low, m - 1)
+        most = low
+    return most
+
+
+def most_of_all(places: Places, k: int) -> int:
+    """At most this many tiles exist, no tile on two sides of the boundary."""
+    return sum(most_under(places.some(which), k) for which in places.sides())
+
+
+def least_of_all(places: Places, k: int, leave_out: bool = False) -> tuple[int, str]:
+    """No partition has a lighter heaviest tile, and why: the largest of the bounds of all sides of the boundary.
+
+    leave_out  records may be left out, so that only k itself is sure
+    """
+    found = (k, "no tile weighs less than k")
+    if leave_out:
+        return found
+    for which in places.sides():
+        part = places.some(which)
+        bound, why = least_largest(part.weight, k) if part.total >= k else found
+        most = most_under(part, k)
+        if most and -(-part.total // most) > bound:
+            bound, why = -(-part.total // most), "counting: total weight over the most eligible tiles there can be"
+        if bound > found[0]:
+            found = (bound, why if places.side is None else f"on one side of the boundary, {why}")
+        elif places.side is None:
+            found = (bound, why)
+    return found
+
+
 def least_half_perimeter(places: Places, k: int, neighbors: int = 16) -> float:
     """No partition has a smaller mean half perimeter, weighted by records, of the tiles' tight boxes.
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
-from shoal.problems.tiles.places import Places
+from shoal.problems.tiles.places import Places, lines_of
 
 KM_PER_DEGREE = 111.1950802335329  # of a great circle on a sphere of radius 6371.0088 km
 LOW, HIGH, WEIGHT, EDGES = 0, 1, 2, slice(3, 7)  # columns of Cells.cells
@@ -53,6 +54,14 @@ class Cells:
         p = places.x.size
         cell = np.array([[0, p, places.total, -1, -1, -1, -1]], dtype=np.int64)
         return cls(np.arange(p), np.argsort(places.y, kind="stable"), cell, np.zeros((0, 3)))
+
+    @classmethod
+    def sides(cls, places: Places) -> Cells:
+        """A cell for each side of the boundary, the whole plane where there is none."""
+        if places.side is None:
+            return cls.whole(places)
+        q = int(places.side.max()) + 1
+        return cls.of(places, places.side, np.full((q, 4), -1), np.zeros((0, 3)))
 
     @classmethod
     def of(cls, places: Places, labels: np.ndarray, edges: np.ndarray, cuts: np.ndarray) -> Cells:
@@ -118,27 +127,53 @@ class Parts:
 
     @classmethod
     def of(cls, places: Places, labels: np.ndarray, edges: np.ndarray, cuts: np.ndarray) -> Parts:
-        """Parts from the places' labels 0 .. m - 1.  O(p)."""
+        """Parts from the places' labels 0 .. m - 1, -1 where a place is in none.  O(p)."""
         weight = np.zeros(edges.shape[0], np.int64)
-        np.add.at(weight, labels, places.weight)
-        boxes = np.empty((edges.shape[0], 4))
-        boxes[:, :2], boxes[:, 2:] = np.inf, -np.inf
-        for axis, c in enumerate((places.x, places.y)):
-            for side, extreme in ((axis, np.minimum), (axis + 2, np.maximum)):
-                found = boxes[:, side].copy()
-                extreme.at(found, labels, c)
-                boxes[:, side] = found
-        return cls(labels, weight, boxes, edges, cuts)
+        held = labels >= 0
+        np.add.at(weight, labels[held], places.weight[held])
+        return cls(labels, weight, boxes_around(labels, places.x, places.y, edges.shape[0]), edges, cuts)
 
-    def bounds(self) -> np.ndarray:
-        """float64[m, 4]: x low, y low, x high, y high, infinite where unbounded; low closed, high open."""
-        lines = np.append(round_cuts(self.cuts[:, 1], self.cuts[:, 2]), np.nan)
+    def bounds(self, grid: Fraction | None = None) -> np.ndarray:
+        """float64[m, 4]: x low, y low, x high, y high, infinite where unbounded; low closed, high open.
+
+        grid  the lines that cuts keep to: the one in the middle of each gap is taken
+        """
+        if grid is None:
+            lines = round_cuts(self.cuts[:, 1], self.cuts[:, 2])
+        else:
+            low, high = (np.round(self.cuts[:, i] / float(grid)).astype(np.int64) for i in (1, 2))
+            lines = lines_of((low + high + 1) // 2, grid)
+        lines = np.append(lines, np.nan)
         unbounded = np.broadcast_to([-np.inf, -np.inf, np.inf, np.inf], self.edges.shape)
         return np.where(self.edges < 0, unbounded, lines[self.edges])
+
+    @classmethod
+    def together(cls, places: Places, parts: list[Parts], which: list[np.ndarray]) -> Parts:
+        """The parts of several sides of a boundary as those of all places."""
+        labels, m, c = np.full(places.x.size, -1), 0, 0
+        edges = []
+        for part, own in zip(parts, which, strict=True):
+            labels[own] = np.where(part.labels < 0, -1, part.labels + m)
+            edges.append(np.where(part.edges < 0, -1, part.edges + c))
+            m, c = m + len(part.edges), c + len(part.cuts)
+        return cls.of(places, labels, np.concatenate(edges), np.concatenate([part.cuts for part in parts]))
 
     def sizes(self, geographic: bool) -> np.ndarray:
         """Width plus height of each part's tight box: km where coordinates are geographic, else their own unit."""
         return spans(self.boxes, geographic).sum(axis=1)
+
+
+def boxes_around(labels: np.ndarray, x: np.ndarray, y: np.ndarray, m: int) -> np.ndarray:
+    """float64[m, 4]: the tight box of the points with each label; -1 is none."""
+    held = labels >= 0
+    boxes = np.empty((m, 4))
+    boxes[:, :2], boxes[:, 2:] = np.inf, -np.inf
+    for axis, c in enumerate((x, y)):
+        for side, extreme in ((axis, np.minimum), (axis + 2, np.maximum)):
+            found = boxes[:, side].copy()
+            extreme.at(found, labels[held], c[held])
+            boxes[:, side] = found
+    return boxes
 
 
 def spans(boxes: np.ndarray, geographic: bool) -> np.ndarray:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,6 +23,11 @@ class Places:
     geographic  bool        x is a longitude and y a latitude
     seam        float       longitude where the plane is slit open; -inf: nothing was unwrapped
     west        float       least longitude in the user's own range: -180 or 0
+    side        int64[p]    side of the boundary of each place, numbered from 0; None: there is no boundary
+    grid        Fraction    step of the lines that cuts keep to, and x, y are the low corners of its squares; None: none
+    own         float64[n, 3]  the points themselves and their weights where places are squares of a grid; None: they
+                are the places
+    held        values that each place holds in the columns that tiles are judged by; None: by weight alone
     """
 
     x: np.ndarray
@@ -31,6 +37,30 @@ class Places:
     geographic: bool
     seam: float
     west: float
+    side: np.ndarray | None = None
+    grid: Fraction | None = None
+    own: np.ndarray | None = None
+    held: Held | None = None
+
+    @property
+    def step(self) -> float:
+        """Width of a place: that of a square of the grid, else 0."""
+        return 0.0 if self.grid is None else float(self.grid)
+
+    def sides(self) -> list[np.ndarray]:
+        """The places of each side of the boundary, in their order."""
+        if self.side is None:
+            return [np.arange(self.x.size)]
+        order = np.argsort(self.side, kind="stable")
+        return np.split(order, np.flatnonzero(np.diff(self.side[order])) + 1)
+
+    def some(self, which: np.ndarray) -> Places:
+        """Only these places, one side of the boundary; nobody's points."""
+        held = None if self.held is None else self.held.some(which)
+        return replace(
+            self, x=self.x[which], y=self.y[which], weight=self.weight[which], inverse=np.zeros(0, np.int64),
+            side=None, held=held,
+        )  # fmt: skip
 
     @property
     def total(self) -> int:
@@ -38,8 +68,18 @@ class Places:
         return int(self.weight.sum())
 
 
-def as_places(points: Any, weights: Any = None, coordinates: str = "projected") -> Places:
-    """Check points float[n, 2] and weights int[n] and merge coincident points.  O(n log n)."""
+def as_places(
+    points: Any,
+    weights: Any = None,
+    coordinates: str = "projected",
+    *,
+    side: np.ndarray | None = None,
+    grid: float | None = None,
+) -> Places:
+    """Check points float[n, 2] and weights int[n] and merge coincident points of one side.  O(n log n).
+
+    side  int64[n]: side of the boundary of each point, 0 .. q - 1;  grid  points of one square are one place
+    """
     if coordinates not in COORDINATES:
         raise PolicyError.unknown("kind of coordinates", coordinates, COORDINATES)
     try:
@@ -55,21 +95,138 @@ def as_places(points: Any, weights: Any = None, coordinates: str = "projected") 
     w = np.ones(n, np.int64) if weights is None else _whole(weights, n)
     x, y = p[:, 0] + 0.0, p[:, 1] + 0.0  # + 0.0: minus zero and zero are one place
     geographic, seam, west = coordinates == "geographic", -np.inf, -180.0
+    step, own = None, None
+    if grid is not None:
+        step = grid_of(grid, geographic)
+        x, y, own = _squares(x, y, w, step, geographic)
     if geographic and n:
-        x, seam, west = _unwrapped(x, y)
+        x, seam, west = _unwrapped(x, y, step)
+    if own is not None:  # a point turns with its square
+        own[:, 0] += np.round((x - own[:, 0]) / 360) * 360 if geographic else 0.0
     z = np.empty(n, np.complex128)
     z.real, z.imag = x, y
-    order = np.argsort(z)
+    order = np.argsort(z) if side is None else np.lexsort((side, y, x))
     z = z[order]
     new = np.ones(n, bool)
     new[1:] = z[1:] != z[:-1]
+    if side is not None:
+        new[1:] |= side[order][1:] != side[order][:-1]
     inverse = np.empty(n, np.int64)
     inverse[order] = np.cumsum(new) - 1
     at = np.flatnonzero(new)
     weight = np.add.reduceat(w[order], at) if n else w
     return Places(
-        np.ascontiguousarray(z.real[at]), np.ascontiguousarray(z.imag[at]), weight, inverse, geographic, seam, west
-    )
+        np.ascontiguousarray(z.real[at]), np.ascontiguousarray(z.imag[at]), weight, inverse, geographic, seam, west,
+        None if side is None else side[order][at], step, own,
+    )  # fmt: skip
+
+
+class Held(NamedTuple):
+    """What places hold in the columns that tiles are judged by.
+
+    start, code, amount  int64[p + 1], int64[i], int64[i]: the values of each place and their weights
+    column               int64[v] column of each value
+    need, share, unit    int64[c], float64[c], bool[c]: so many different values at least, none with more than
+                         1 / share of the weight (0: any); unit: the column names persons, and k counts them
+    """
+
+    start: np.ndarray
+    code: np.ndarray
+    amount: np.ndarray
+    column: np.ndarray
+    need: np.ndarray
+    share: np.ndarray
+    unit: np.ndarray
+
+    def some(self, which: np.ndarray) -> Held:
+        """Of these places only; values numbered anew."""
+        size = np.diff(self.start)[which]
+        start = np.concatenate([[0], np.cumsum(size)])
+        at = np.repeat(self.start[which] - start[:-1], size) + np.arange(start[-1])
+        known, code = np.unique(self.code[at], return_inverse=True)
+        return self._replace(
+            start=start, code=code.reshape(-1).astype(np.int64), amount=self.amount[at], column=self.column[known]
+        )
+
+    def sums(self) -> tuple[np.ndarray, np.ndarray]:
+        """Weight of each value, and the number of places that hold it, int64[v] each."""
+        weight = np.zeros(self.column.size, np.int64)
+        np.add.at(weight, self.code, self.amount)
+        return weight, np.bincount(self.code, minlength=self.column.size)
+
+    def able(self, weight: int) -> bool:
+        """Are all places together eligible, apart from k?"""
+        held, _ = self.sums()
+        most, seen = np.zeros(self.need.size), np.bincount(self.column[held > 0], minlength=self.need.size)
+        np.maximum.at(most, self.column, held)
+        return bool((seen >= self.need).all() and (most * self.share <= weight * (1 + 1e-12)).all())
+
+
+def holding(places: Places, codes: list[np.ndarray], w: np.ndarray, asked: list[tuple[int, float, bool]]) -> Held:
+    """What places hold of columns int64[n] of codes, given weights int64[n]; need, share and unit of each column."""
+    found, column, base = [], [], 0
+    for c, code in enumerate(codes):
+        values = int(code.max()) + 1
+        key = places.inverse * values + code
+        pairs, at = np.unique(key[w > 0], return_inverse=True)
+        amount = np.bincount(at, weights=w[w > 0], minlength=pairs.size).astype(np.int64)
+        found.append(np.stack([pairs // values, pairs % values + base, amount]))
+        column.append(np.full(values, c))
+        base += values
+    place, code, amount = np.concatenate(found, axis=1)
+    order = np.argsort(place, kind="stable")
+    start = np.concatenate([[0], np.cumsum(np.bincount(place, minlength=places.x.size))])
+    need, share, unit = zip(*asked, strict=True)
+    return Held(
+        start.astype(np.int64), np.ascontiguousarray(code[order]), np.ascontiguousarray(amount[order]),
+        np.concatenate(column), np.array(need, np.int64), np.array(share, np.float64), np.array(unit, np.bool_),
+    )  # fmt: skip
+
+
+def grid_of(grid: Any, geographic: bool) -> Fraction:
+    """The step as the decimal number it is written as."""
+    if isinstance(grid, bool) or not isinstance(grid, (int, float, np.number)) or not 0 < float(grid) < np.inf:
+        raise PolicyError(f"grid is {grid!r}; it must be a positive number, in the unit of the coordinates")
+    step = Fraction(repr(float(grid)))
+    if geographic and (180 / step).denominator != 1:
+        raise PolicyError(f"a grid of {float(grid):g} degrees does not divide 180 degrees; choose one such as 0.01")
+    return step
+
+
+def lines_of(index: np.ndarray, step: Fraction) -> np.ndarray:
+    """The coordinates of a grid's lines, each the float nearest to index times step."""
+    known, back = np.unique(index, return_inverse=True)
+    return np.array([float(int(i) * step) for i in known.tolist()], np.float64)[back.reshape(index.shape)]
+
+
+def index_of(values: np.ndarray, step: Fraction) -> np.ndarray:
+    """Which square each coordinate falls into, read as the decimal number it is written as."""
+    ratio = values / float(step)
+    if values.size and np.abs(ratio).max() > 2**52:
+        raise InputError(f"a grid of {float(step):g} is too fine for coordinates as large as these; use a larger one")
+    found = np.floor(ratio).astype(np.int64)
+    for i in np.flatnonzero(np.abs(ratio - np.round(ratio)) < 1e-6):  # too near a line to trust floats
+        found[i] = Fraction(repr(float(values[i]))) // step
+    return found
+
+
+def _squares(x: np.ndarray, y: np.ndarray, w: np.ndarray, step: Fraction, geographic: bool) -> tuple[np.ndarray, ...]:
+    """Low corners of the points' squares, and the points."""
+    own = np.stack([x, y, w], axis=1)
+    if geographic and x.size:
+        _in_range(x, y)
+    return lines_of(index_of(x, step), step), lines_of(index_of(y, step), step), own
+
+
+def _in_range(x: np.ndarray, y: np.ndarray) -> None:
+    if y.min() < -90 or y.max() > 90:
+        raise InputError(
+            f"latitudes must be within -90..90, found {y.min():g}..{y.max():g}; points are (longitude, latitude), "
+            "and projected coordinates need coordinates='projected'"
+        )
+    low, high = x.min(), x.max()
+    if low < -180 or high > 360 or (low < 0 and high > 180):
+        raise InputError(f"longitudes must be within -180..180 or 0..360, found {low:g}..{high:g}")
 
 
 def require(places: Places, k: int) -> int:
@@ -100,16 +257,11 @@ def _whole(weights: Any, n: int) -> np.ndarray:
     return w.astype(np.int64)
 
 
-def _unwrapped(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, float, float]:
+def _unwrapped(x: np.ndarray, y: np.ndarray, step: Fraction | None = None) -> tuple[np.ndarray, float, float]:
     """Longitudes from the middle of the widest empty stretch eastwards; the seam, and the least longitude in use."""
-    if y.min() < -90 or y.max() > 90:
-        raise InputError(
-            f"latitudes must be within -90..90, found {y.min():g}..{y.max():g}; points are (longitude, latitude), "
-            "and projected coordinates need coordinates='projected'"
-        )
-    low, high = x.min(), x.max()
-    if low < -180 or high > 360 or (low < 0 and high > 180):
-        raise InputError(f"longitudes must be within -180..180 or 0..360, found {low:g}..{high:g}")
+    if step is None:
+        _in_range(x, y)
+    high = x.max()
     west = 0.0 if high > 180 else -180.0
     x = np.where(x >= west + 360, x - 360, x)  # 180 is -180, 360 is 0: one meridian
     around = np.unique(x)
@@ -118,4 +270,6 @@ def _unwrapped(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, float, float]:
     if widest == around.size - 1:
         return x, -np.inf, west
     seam = float(around[widest] + gaps[widest] / 2)
+    if step is not None:  # on a line of the grid, no nearer to the west than a square is wide
+        seam = float(-(-Fraction(seam) // step) * step)
     return np.where(x < seam, x + 360, x), seam, west

@@ -2,32 +2,41 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from shoal.errors import InputError
 from shoal.model.certificate import Certificate
+from shoal.problems.tiles.asked import Asked
+
+PLAIN = Asked()
 
 
 @dataclass(frozen=True, eq=False)
 class Tiles:
-    """Rectangles that cover the plane, each with at least k records.
+    """Rectangles with at least k records each, which cover the plane unless they are cut off at the data.
 
-    labels       int64[n]    tile of each point; tiles are numbered by their boxes' west sides
+    labels       int64[n]    tile of each point, -1 where it was left out; tiles are numbered by their boxes' west sides
     bounds       float64[m, 4]  x low, y low, x high, y high; a point is in its tile when low <= coordinate < high.
                  Infinite where the tile is unbounded.  Geographic coordinates: x low > x high where the tile lies
                  across the end of the longitudes (180 degrees)
     boxes        float64[m, 4]  the same for the tight box of the tile's points.  Its sides are people's own
                  coordinates: for measuring, not for publishing
     counts       int64[m]    records in each tile
-    centers      float64[m, 2]  mean of the tile's points
+    centers      float64[m, 2]  mean of the tile's points, or a place drawn in it
     k            int         least number of records asked for
     method, objective        as asked for, or as "auto" chose
     coordinates  "projected" or "geographic"
     seam         longitude at which the sphere was slit open: no tile lies across it; None: at the end of the longitudes
     cost         int         records in the largest tile
     certificate  of the cost; its details state the number of tiles with the most there can be, and their size
+    boundary     the value of the boundary that each tile lies in, m values; None without one.  Tiles of different
+                 values may lie over each other
+    asked        the other settings as checked;  grid  step of the lines its sides keep to, or None
+    units        of "persons" and "households", those that k counts: int64[m] different ones in each tile
     """
 
     labels: np.ndarray
@@ -41,6 +50,10 @@ class Tiles:
     coordinates: str
     seam: float | None
     certificate: Certificate
+    boundary: tuple[Any, ...] | None = None
+    asked: Asked = PLAIN
+    grid: float | None = None
+    units: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     @property
     def cost(self) -> int:
@@ -55,7 +68,7 @@ class Tiles:
         return names_of(self.bounds)
 
     def contains(self, tile: int, points: np.ndarray) -> np.ndarray:
-        """Which of the points float[n, 2] lie in a tile, bool[n]."""
+        """Which of the points float[n, 2] lie in a tile's rectangle, bool[n]."""
         p = np.asarray(points, dtype=np.float64)
         if p.ndim != 2 or p.shape[1] != 2:
             raise InputError(f"points must be an array of shape (n, 2), x and y; this one has shape {p.shape}")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from shoal.problems.tiles.bounds import least_largest, most_tiles
+from shoal.problems.tiles.bounds import least_of_all, most_of_all
 from shoal.problems.tiles.cells import EDGES, LOW, WEIGHT, Cells, Parts, boxes_of, spans
 from shoal.problems.tiles.places import Places
 
@@ -62,7 +62,7 @@ class _Outcome:
 
 def plain(places: Places, k: int) -> Parts:
     """The rule of least waste by itself."""
-    cells = _cut(places, Cells.whole(places), k, Strategy())
+    cells = _cut(places, Cells.sides(places), k, Strategy())
     return Parts.of(places, cells.labels, cells.cells[:, EDGES], cells.cuts)
 
 
@@ -74,8 +74,8 @@ def least_waste(
     effort  seconds that the dynamic programs may take, by estimate: the work is fixed beforehand, not by the clock
     start   cells to cut further, none across; the whole plane by default
     """
-    good = least_largest(places.weight, k)[0]
-    blocks = _cut(places, start or Cells.whole(places), k, Strategy(cap=good), BLOCK * k)
+    good = least_of_all(places, k)[0]
+    blocks = _cut(places, start or Cells.sides(places), k, Strategy(cap=good), BLOCK * k)
     best = Tournament(places, blocks, k, objective, good)
     for balance in (0.0, 1.0):
         best.enter(Strategy(balance=balance, cap=good))
@@ -96,8 +96,8 @@ def proportional(places: Places, k: int, objective: str, **_: object) -> tuple[P
     Where all places weigh 1 and no two share an x (or no two a y) every such number can be cut off, and the heaviest
     tile reaches the bound.
     """
-    good = least_largest(places.weight, k)[0]
-    best = Tournament(places, Cells.whole(places), k, "max", good)
+    good = least_of_all(places, k)[0]
+    best = Tournament(places, Cells.sides(places), k, "max", good)
     for cap in (good, -(-21 * k // 20), -(-6 * k // 5)):
         for balance in (1.0, 0.0, 0.3, 3.0):
             best.enter(Strategy(balance=balance, cap=max(cap, good)))
@@ -141,7 +141,7 @@ def _lower(best: Tournament, effort: float) -> None:
         won = best.outcomes[number].strategy
         if won.program == LEAST_HEAVIEST:
             best.enter(replace(won, program=MOST_UNDER), np.flatnonzero(best.winner == number))
-    if best.tiles.sum() == most_tiles(best.places.weight, best.k):
+    if best.tiles.sum() == most_of_all(best.places, best.k):
         return
     best.enter(Strategy(cap=best.good, program=MOST_UNDER, **sizes))
     short = np.flatnonzero(best.tiles < best.blocks.cells[:, WEIGHT] // best.k)

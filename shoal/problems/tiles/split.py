@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from shoal.errors import PolicyError
+from shoal.errors import InfeasibleError, PolicyError
 from shoal.model.certificate import Certificate, Guarantee
 from shoal.problems.catalogue import algorithm
 from shoal.problems.interrupts import heard
+from shoal.problems.tiles.asked import Asked, asked_of, coded, judged_by, require_able
 from shoal.problems.tiles.best_cuts import rectangles
-from shoal.problems.tiles.bounds import least_half_perimeter, least_largest, most_tiles
-from shoal.problems.tiles.cells import Parts
+from shoal.problems.tiles.bounds import least_half_perimeter, least_of_all, most_of_all
+from shoal.problems.tiles.cells import Parts, boxes_around, spans
+from shoal.problems.tiles.kd_tree import RULES
+from shoal.problems.tiles.limited import limited
 from shoal.problems.tiles.places import Places, as_places, require
-from shoal.problems.tiles.result import Tiles
+from shoal.problems.tiles.result import PLAIN, Tiles
+from shoal.problems.tiles.trim import drawn, trimmed
 
 OBJECTIVES = ("tiles", "max", "perimeter")
 EFFORTS = {"fast": 0.5, "balanced": 4.0, "thorough": 40.0}
 THEOREM = (
     "Du, Eppstein, Goodrich, Lueker 2009, Theorem 4: no tile can be cut, so none weighs over 4 (k - 1) and a place"
+)
+NOTHING_LEFT = (
+    "every record would be left out, for no tile of what is asked for was found; lower k or l, or raise max_width"
 )
 HUGE = 3_000_000  # places: beyond, sorting them twice is slower than the kd-tree by selection
 
@@ -35,6 +43,18 @@ def split(
     coordinates: str = "projected",
     effort: str | float = "balanced",
     rule: str = "widest",
+    boundary: Any = None,
+    sensitive: Any = None,
+    l: float | None = None,
+    distinct_l: int | None = None,
+    person: Any = None,
+    household: Any = None,
+    max_width: float | None = None,
+    grid: float | None = None,
+    extent: str | None = None,
+    center: str = "mean",
+    sparse: str = "refuse",
+    seed: int | None = None,
 ) -> Tiles:
     """Cut points in the plane into rectangles with at least k records each; coincident points stay together.
 
@@ -49,24 +69,48 @@ def split(
     effort       "fast", "balanced", "thorough" or seconds, for the searching methods: fixes the work beforehand, so
                  that results do not depend on the machine's speed
     rule         cut rule of "kd_tree": "widest", "median" or "least_waste"
+    boundary     n values: no tile holds points of two of them.  A tile is then a value and a rectangle, and rectangles
+                 of different values may lie over each other, as states do not end at straight lines
+    sensitive    n values, with l (at most 1 / l of a tile's records share one) or distinct_l (so many different ones)
+    person, household  n values: k counts different persons, households or both; each point is one record
+    max_width    longest side of a published tile: km where geographic, else units of the coordinates
+    grid         the tiles' sides lie at multiples of this, in units of the coordinates
+    extent       "plane": tiles cover it, the outer ones without end; "data": each is cut off near its outermost points.
+                 Default: "plane", but "data" with max_width and drawn centers
+    center       "mean" of a tile's points, or "draw": a random place in the published rectangle
+    sparse       "refuse", or "leave-out": records that fit no tile get the label -1
+    seed         of the drawn centers; None: fresh
 
-    Deterministic.  Raises InputError, PolicyError, or InfeasibleError when there are fewer than k records.
+    Deterministic but for drawn centers.  Raises InputError, PolicyError, or InfeasibleError when no tiles exist; where
+    a method merely finds none, its message says so.
 
     >>> tiles = split([(0, 0), (1, 5), (4, 1), (5, 4), (9, 2), (8, 8)], k=2)
     >>> tiles.counts.tolist(), tiles.certificate.optimal
     ([2, 2, 2], True)
+    >>> split([(0, 0), (1, 1), (0, 1), (1, 0)], 2, boundary=["NY", "CT", "NY", "CT"]).boundary
+    ('NY', 'CT')
     """
     if objective not in OBJECTIVES:
         raise PolicyError.unknown("objective", objective, OBJECTIVES)
     seconds = _seconds(effort)
-    run = None if method == "auto" else algorithm("tiles", method)
-    places = as_places(points, weights, coordinates)
+    if method != "auto":
+        algorithm("tiles", method)
+    if rule not in RULES:
+        raise PolicyError.unknown("cut rule", rule, RULES)
+    n = len(points) if hasattr(points, "__len__") else 0
+    side, values = (None, None) if boundary is None else coded(boundary, n, "boundary")
+    asked = asked_of(
+        l=l, distinct_l=distinct_l, sensitive=sensitive, person=person, household=household, max_width=max_width,
+        extent=extent, center=center, sparse=sparse, seed=seed, weights=weights, boundary=values,
+    )  # fmt: skip
+    places = as_places(points, weights, coordinates, side=side, grid=grid)
     k = require(places, k)
-    if run is None:
-        parts, details, method = _auto(places, k, objective, seconds)
-    else:
-        parts, details = run(places, k, objective, effort=seconds, rule=rule)
-    return finish(places, parts, k, method, objective, details)
+    columns = [("sensitive", sensitive), ("person", person), ("household", household)]
+    w = np.ones(n, np.int64) if weights is None else np.asarray(weights).astype(np.int64)
+    places = judged_by(places, asked, k, [c for c in columns if c[1] is not None], w)
+    require_able(places, asked, k)
+    parts, details, method = solve(places, max(k, asked.at_least), objective, method, rule, seconds, asked)
+    return finish(places, parts, k, method, objective, details, asked)
 
 
 def _seconds(effort: str | float) -> float:
@@ -79,52 +123,94 @@ def _seconds(effort: str | float) -> float:
     return float(effort)
 
 
-def _auto(places: Places, k: int, objective: str, seconds: float) -> tuple[Parts, dict, str]:
-    """The method that fits: exact cuts on small inputs, selection on huge ones, else the best of the rest."""
-    if rectangles(places) <= 300_000:
-        return *algorithm("tiles", "best_cuts")(places, k, objective), "best_cuts"
-    if places.x.size > HUGE:
+def solve(
+    places: Places, k: int, objective: str, method: str, rule: str, seconds: float, asked: Asked
+) -> tuple[Parts, dict, str]:
+    """The parts that a method finds, its facts, and the method that "auto" chose."""
+    sides = places.sides()
+    if asked.leave_out and not asked.limited:
+        kept = [which for which in sides if int(places.weight[which].sum()) >= k]
+        if len(kept) < len(sides):
+            if not kept:
+                raise InfeasibleError(NOTHING_LEFT)
+            keep = np.sort(np.concatenate(kept))
+            side = np.zeros(0) if places.side is None else places.side[keep]  # only sides of a boundary are light
+            some = replace(places.some(keep), side=np.unique(side, return_inverse=True)[1].reshape(-1))
+            parts, details, method = solve(some, k, objective, method, rule, seconds, asked)
+            return Parts.together(places, [parts], [keep]), details, method
+    if asked.limited:
+        found = [limited(places.some(which), k, objective, method, rule, asked) for which in sides]
+        parts = Parts.together(places, [part for part, _, _ in found], sides)
+        if not len(parts.weight):
+            raise InfeasibleError(NOTHING_LEFT)
+        return parts, found[0][1], "least_waste" if len({name for _, _, name in found}) > 1 else found[0][2]
+    if method == "auto":
+        method = _auto(places)
+    proportional = method == "kd_tree, proportional"
+    if proportional or method in ("kd_tree", "mondrian", "best_cuts"):
         from shoal.problems.tiles.kd_tree import proportional_tree
 
-        return proportional_tree(places, k), {"rule": "proportional"}, "kd_tree"
-    return *algorithm("tiles", "least_waste")(places, k, objective, effort=seconds), "least_waste"
+        runs = []
+        for which in sides:
+            part = places.some(which) if places.side is not None else places
+            if proportional:
+                runs.append((proportional_tree(part, k), {"rule": "proportional"}))
+            else:
+                runs.append(algorithm("tiles", method)(part, k, objective, effort=seconds, rule=rule))
+        method = "kd_tree" if proportional else method
+        if places.side is None:
+            return *runs[0], method
+        return Parts.together(places, [part for part, _ in runs], sides), runs[0][1], method
+    return *algorithm("tiles", method)(places, k, objective, effort=seconds), method
 
 
-def finish(places: Places, parts: Parts, k: int, method: str, objective: str, details: dict) -> Tiles:
+def _auto(places: Places) -> str:
+    """The method that fits: exact cuts on small inputs, selection on huge ones, else the best of the rest."""
+    if places.side is None and rectangles(places) <= 300_000:
+        return "best_cuts"
+    if places.side is not None and places.x.size <= 20_000:
+        sizes = [rectangles(places.some(which)) for which in places.sides()]
+        if sum(sizes) <= 300_000:
+            return "best_cuts"
+    return "kd_tree, proportional" if places.x.size > HUGE else "least_waste"
+
+
+def finish(
+    places: Places, parts: Parts, k: int, method: str, objective: str, details: dict, asked: Asked = PLAIN
+) -> Tiles:
     """Labels of the points, bounds in the user's coordinates, and the certificate."""
-    order = np.lexsort((parts.boxes[:, 1], parts.boxes[:, 0]))  # tiles are numbered from west to east
-    number = np.empty(order.size, np.int64)
-    number[order] = np.arange(order.size)
+    sides = None
+    if places.side is not None:
+        sides = np.zeros(len(parts.weight), np.int64)
+        sides[parts.labels[parts.labels >= 0]] = places.side[parts.labels >= 0]
+    keys = (parts.boxes[:, 1], parts.boxes[:, 0]) if sides is None else (sides, parts.boxes[:, 1], parts.boxes[:, 0])
+    order = np.lexsort(keys)  # tiles are numbered from west to east
+    number = np.empty(order.size + 1, np.int64)
+    number[order], number[-1] = np.arange(order.size), -1
     labels = number[parts.labels]
-    weight, boxes, bounds = parts.weight[order], parts.boxes[order], parts.bounds()[order]
-    size = parts.sizes(places.geographic)[order]
-    share = np.maximum(places.weight, 1).astype(np.float64)  # a center exists even where all weigh nothing
-    mass = np.bincount(labels, weights=share, minlength=weight.size)
-    centers = np.stack([np.bincount(labels, weights=share * c) / mass for c in (places.x, places.y)], axis=1)
-    bound, why = least_largest(places.weight, k)
-    most = most_tiles(places.weight, k)
-    mean = float((weight * size).sum() / weight.sum())
-    facts: dict[str, Any] = {
-        "objective": objective,
-        "tiles": int(weight.size),
-        "tiles_at_most": most,
-        "smallest": int(weight.min()),
-        "largest_by_theorem": None if method == "mondrian" else 4 * (k - 1) + int(max(k, places.weight.max())),
-        "half_perimeter": mean,
-        "unit_of_half_perimeter": "km" if places.geographic else "as the coordinates",
-    }
-    if objective == "perimeter":
-        facts["half_perimeter_at_least"] = min(mean, least_half_perimeter(places, k))
-    certificate = Certificate(
-        cost=int(weight.max()),
-        lower_bound=bound,
-        unit="records in the largest tile",
-        guarantee=Guarantee() if method == "mondrian" else Guarantee(factor=5, theorem=THEOREM),
-        bound=why,
-        details={**facts, **details},
-    )
-    if np.isfinite(places.seam):
+    weight, boxes, bounds = parts.weight[order], parts.boxes[order], parts.bounds(places.grid)[order]
+    held = labels >= 0
+    if places.own is None:
+        x, y, own, mass = places.x[held], places.y[held], labels[held], places.weight[held]
+    else:
+        own = labels[places.inverse]
+        boxes = boxes_around(own, places.own[:, 0], places.own[:, 1], weight.size)
+        (x, y, mass), own = places.own[own >= 0].T, own[own >= 0]
+    share = mass.astype(np.float64)
+    total = np.bincount(own, weights=share, minlength=weight.size)
+    centers = np.stack([np.bincount(own, weights=share * c, minlength=weight.size) / total for c in (x, y)], axis=1)
+    if asked.extent == "data":
+        if places.geographic:
+            start = places.seam if np.isfinite(places.seam) else places.west
+            bounds[:, 0], bounds[:, 2] = np.maximum(bounds[:, 0], start), np.minimum(bounds[:, 2], start + 360)
+        inner = boxes if places.grid is None else parts.boxes[order]
+        bounds = trimmed(bounds, inner, grid=places.grid, width=asked.max_width, geographic=places.geographic)
+        if asked.center == "draw":
+            centers = drawn(bounds, asked.seed)
+    certificate = _certificate(places, (parts, weight, boxes), k, (method, objective), details, asked)
+    if np.isfinite(places.seam) or (asked.extent == "data" and places.geographic):
         boxes, bounds, centers = (_wrapped(a, places) for a in (boxes, bounds, centers))
+        bounds = _as_written(bounds)
     return Tiles(
         labels=labels[places.inverse],
         bounds=bounds,
@@ -135,9 +221,67 @@ def finish(places: Places, parts: Parts, k: int, method: str, objective: str, de
         method=method,
         objective=objective,
         coordinates="geographic" if places.geographic else "projected",
-        seam=places.seam if np.isfinite(places.seam) else None,
+        seam=float(_as_written(np.array(places.seam))) if np.isfinite(places.seam) else None,
         certificate=certificate,
+        boundary=None if sides is None or asked.sides is None else tuple(asked.sides[i] for i in sides[order]),
+        asked=asked,
+        grid=None if places.grid is None else float(places.grid),
+        units=_units(places, labels, weight.size, asked),
     )
+
+
+def _units(places: Places, labels: np.ndarray, m: int, asked: Asked) -> dict[str, np.ndarray]:
+    """How many different persons, or households, each tile holds."""
+    if places.held is None or not asked.units:
+        return {}
+    held, out = places.held, {}
+    at = labels[np.repeat(np.arange(places.x.size), np.diff(held.start))]
+    for c, name in zip(np.flatnonzero(held.unit).tolist(), asked.units, strict=True):
+        mine = (held.column[held.code] == c) & (at >= 0)
+        pairs = np.unique(at[mine] * held.column.size + held.code[mine])
+        out[name] = np.bincount(pairs // held.column.size, minlength=m)
+    return out
+
+
+def _certificate(
+    places: Places, found: tuple[Parts, np.ndarray, np.ndarray], k: int, ran: tuple[str, str], details: dict,
+    asked: Asked,
+) -> Certificate:  # fmt: skip
+    (parts, weight, boxes), (method, objective) = found, ran
+    size = spans(boxes, places.geographic).sum(axis=1)
+    least = max(k, asked.at_least)
+    bound, why = least_of_all(places, least, asked.leave_out)
+    mean = float((weight * size).sum() / weight.sum())
+    promised = method != "mondrian" and not asked.limited
+    facts: dict[str, Any] = {
+        "objective": objective,
+        "tiles": int(weight.size),
+        "tiles_at_most": most_of_all(places, least),
+        "smallest": int(weight.min()),
+        "largest_by_theorem": 4 * (k - 1) + int(max(k, places.weight.max())) if promised else None,
+        "half_perimeter": mean,
+        "unit_of_half_perimeter": "km" if places.geographic else "as the coordinates",
+    }
+    if asked.leave_out:
+        facts["left_out"] = int(places.weight[parts.labels < 0].sum())
+    if asked.sides is not None:
+        facts["sides_of_the_boundary"] = len(asked.sides)
+    if objective == "perimeter" and not asked.leave_out and places.grid is None:
+        facts["half_perimeter_at_least"] = min(mean, least_half_perimeter(places, k))
+    return Certificate(
+        cost=int(weight.max()),
+        lower_bound=bound,
+        unit="records in the largest tile",
+        guarantee=Guarantee(factor=5, theorem=THEOREM) if promised and not asked.leave_out else Guarantee(),
+        bound=why,
+        details={**facts, **details},
+    )
+
+
+def _as_written(bounds: np.ndarray) -> np.ndarray:
+    """Sides as the decimals they are: a turn there and back leaves an error, and a point on its side is outside."""
+    short = np.round(bounds, 10)
+    return np.where(np.isclose(short, bounds, rtol=0, atol=1e-12), short, bounds)
 
 
 def _wrapped(a: np.ndarray, places: Places) -> np.ndarray:
@@ -147,5 +291,6 @@ def _wrapped(a: np.ndarray, places: Places) -> np.ndarray:
     around = np.isinf(x).all(axis=1)
     x = np.where(np.isinf(x) & ~around[:, None], places.seam, x)
     x = np.where(x >= places.west + 360, x - 360, x)
+    x = np.where(x < places.west, x + 360, x)
     a[:, [0, 2] if a.shape[1] == 4 else [0]] = x
     return a

@@ -230,10 +230,10 @@ def _least_cuts(histogram: Histogram, recoding: Recoding, k: int, order: np.ndar
     from shoal.kernels.tables.hilbert import least_cuts
 
     d = len(recoding.columns)
-    h = max((c.levels for c in recoding.columns), default=0)
+    h = max(2, *(c.levels for c in recoding.columns))
     widest = max((c.size for c in recoding.columns), default=0)
-    node = np.zeros((d, max(h, 1), max(widest, 1)), np.int32)
-    loss = np.zeros((d, max(h, 1), max(widest, 1)))
+    node = np.zeros((d, h, max(widest, 1)), np.int32)
+    loss = np.zeros((d, h, max(widest, 1)))
     for j, c in enumerate(recoding.columns):
         if c.kind == "levels":
             node[j, : c.levels, : c.size] = c.node
@@ -241,7 +241,8 @@ def _least_cuts(histogram: Histogram, recoding: Recoding, k: int, order: np.ndar
         elif c.kind == "set":
             loss[j, 0, : c.size] = np.arange(c.size) / max(c.size - 1, 1) * c.weight
         else:
-            loss[j, 0, : c.size] = c.position / c.span * c.weight
+            for side, ends in enumerate((c.low, c.high)):
+                loss[j, side, : c.size] = c.ends[ends] / c.span * c.weight
     kind = np.array([("levels", "set", "range").index(c.kind) for c in recoding.columns], np.int64)
     rows = np.repeat(order, histogram.count[order])
     best, back = np.empty(rows.size + 1), np.zeros(rows.size + 1, np.int64)

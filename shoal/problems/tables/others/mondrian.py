@@ -83,10 +83,8 @@ def _widths(task: Task, cells: np.ndarray, group: np.ndarray, groups: int) -> tu
                 apart &= np.minimum.reduceat(node, start) != np.maximum.reduceat(node, start)
             width[:, j] = column.loss[level[:, j], low]
         else:
-            place = column.position / column.span if column.kind == "range" else np.arange(column.size)
-            width[:, j] = place[high] - place[low]
-            if column.kind == "set":
-                width[:, j] /= max(column.size - 1, 1)
+            spread = (high - low) / max(column.size - 1, 1)
+            width[:, j] = column.width(low, high) if column.kind == "range" else spread
         width[:, j] *= column.weight
     return width, level
 

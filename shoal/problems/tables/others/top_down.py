@@ -139,7 +139,7 @@ def _worth(task: Task, j: int, codes: np.ndarray, level: int) -> float:
         if column.kind == "levels":
             return float(column.loss[at, some[0]])
         if column.kind == "range":
-            return float(column.position[some[-1]] - column.position[some[0]]) / column.span
+            return float(column.width(some[0], some[-1]))
         return (some.size - 1) / max(column.size - 1, 1)
 
     after = sum(rows[p] * loss(codes[part == p], below) for p in range(rows.size))

@@ -129,8 +129,7 @@ def pair_losses(recoding: Recoding, a: np.ndarray, b: np.ndarray, scale: int | N
                 apart = column.node[level][x][:, None] != column.node[level][y]
                 part = np.where(apart, column.loss[level + 1][x][:, None], part)
         elif column.kind == "range":
-            place = column.position / column.span
-            part = np.abs(place[x][:, None] - place[y])
+            part = column.width(np.minimum(x[:, None], y), np.maximum(x[:, None], y))
         else:
             part = (x[:, None] != y) / max(column.size - 1, 1)
         part *= column.weight
@@ -143,7 +142,7 @@ def _scale(recoding: Recoding) -> tuple[int, bool]:
     heaviest = max(sum(c.weight for c in recoding.columns), 1e-9)
     room = int(2**30 / heaviest)
     whole = all(c.kind != "range" and c.weight == int(c.weight) for c in recoding.columns)
-    scale = 1 if recoding.unit == "stars" else lcm(*(max(c.size - 1, 1) for c in recoding.columns))
+    scale = 1 if recoding.unit == "stars" else lcm(*(max((c.leaves or c.size) - 1, 1) for c in recoding.columns))
     if whole and scale <= room:
         parts = [c.loss * scale for c in recoding.columns]
         if all(np.abs(part - np.rint(part)).max(initial=0) < 1e-6 for part in parts):

@@ -25,16 +25,32 @@ from shoal.model.task import Grouping, Task
 from shoal.problems.tables.eligible import good_groups
 
 SOURCE = "Xiao, Yi, Tao 2010"
+WIDENED = "every row loses what the grid takes from its own values"
 
 
 def three_phase(task: Task) -> Grouping:
     """TP: rows leave their type for one residue until all types and the residue are eligible.
 
     Certificate in suppressed tuples; ``details`` has the phase reached, and the size and height of phase one's residue.
+    Where ranges are widened to a grid no row is published as it is, and the certificate counts the loss instead.
     Near-linear in cells; independent of rows.
     """
     partition, facts = residues(task)
     suppressed = facts.pop("suppressed")
+    alone = task.recoding.alone(task.histogram)
+    if alone:
+        cost = task.recoding.cost(task.histogram, partition)
+        return Grouping(
+            partition,
+            Certificate(
+                cost=cost,
+                lower_bound=tight(alone, cost, task.recoding.unit, WIDENED),
+                unit=task.recoding.unit,
+                bound=WIDENED,
+                details={"phase": facts["phase"]},
+            ),
+            "three_phase",
+        )
     certificate = Certificate(
         cost=suppressed,
         lower_bound=tight(facts["bound"], suppressed, "suppressed tuples", facts["argument"]),

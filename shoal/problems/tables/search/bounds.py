@@ -16,7 +16,7 @@ import numpy as np
 
 from shoal.model.task import Task
 from shoal.problems.interrupts import flag
-from shoal.problems.tables.papers.three_phase import residue
+from shoal.problems.tables.papers.three_phase import WIDENED, residue
 from shoal.problems.tables.search.class_program import Tolls, price, sees_closeness
 from shoal.problems.tables.search.lattice import Lattice
 from shoal.problems.tables.search.row_groups import Rows
@@ -30,6 +30,7 @@ SMALL = {"fast": 10_000, "balanced": 60_000, "thorough": 60_000}  # pairs of cel
 SOLVE = {"fast": 3.0, "balanced": 20.0, "thorough": 120.0}  # seconds it may take, many times what such tables need
 ARGUMENTS = {
     "nothing": "no loss is below 0",
+    "alone": WIDENED,
     "tuples": "suppressed tuples: each has at least one star",
     "cheapest node": "per row the cheapest lattice node whose class can hold an eligible group with it",
     "dual ascent": "row prices that no eligible group of any lattice class exceeds, raised by dual ascent",
@@ -114,6 +115,9 @@ def lower_bounds(task: Task, rows: Rows, *, until: float | None = None) -> Bound
         found = neighbours(task, rows, until)
         if found is not None:
             out.values["neighbours"] = total(task, found)
+    alone = task.recoding.alone(task.histogram)
+    if alone:
+        out.values["alone"] = alone
     out.tolls = price(task, until=until)
     if out.tolls is not None:
         out.values["tolls"] = out.tolls.value(task)
@@ -299,6 +303,7 @@ def neighbours(task: Task, rows: Rows, until: float | None) -> np.ndarray | None
     h, need = task.histogram, task.requirement
     parts, at, kind, width, code = [], [], [], [], []
     place = 0
+    alone = np.zeros(h.cells)
     for j, column in enumerate(task.recoding.columns):
         values, small = np.unique(h.quasi[:, j], return_inverse=True)
         small = small.reshape(-1)
@@ -306,8 +311,14 @@ def neighbours(task: Task, rows: Rows, until: float | None) -> np.ndarray | None
         at.append(place)
         kind.append(0)
         if column.kind == "range":
-            kind[-1] = 1
-            flat = column.position[values] * (column.weight / column.span)
+            pure = column.pure
+            if pure.any() and n <= 2000:  # what two codes lose together, beyond what each loses by itself
+                low, high = np.minimum(values[:, None], values), np.maximum(values[:, None], values)
+                flat = (column.width(low, high) - pure[values][:, None]).reshape(-1) * column.weight
+                alone += (pure * column.weight)[h.quasi[:, j]]
+            else:
+                kind[-1] = 1
+                flat = column.position[values] * (column.weight / column.span)
         elif column.kind == "set" or n > 2000:
             # one price for every pair of different values; for large trees the least loss of any node above a leaf
             kind[-1] = 2
@@ -350,4 +361,4 @@ def neighbours(task: Task, rows: Rows, until: float | None) -> np.ndarray | None
     task.progress("bound", None)
     back = np.zeros(h.cells)
     back[order] = out  # cells not reached keep the bound 0
-    return back
+    return back + alone

@@ -49,7 +49,7 @@ class Lattice:
                 for level in chain:
                     new = np.flatnonzero(np.diff(level, prepend=-1))
                     last = np.append(new[1:], size) - 1
-                    width = (column.position[last] - column.position[new]) / column.span
+                    width = column.width(new, last) if column.size else np.zeros(1)
                     losses.append(width[level] * column.weight)
                 loss.append(np.stack(losses))
             else:

@@ -306,12 +306,13 @@ def encode(recoding: Recoding, histogram: Histogram) -> tuple[Slots, np.ndarray]
             continue
         base.append(at)
         if column.kind == "range":
-            leaves.append(code | (code << 32))
+            leaves.append(column.low[code].astype(np.int64) | (column.high[code].astype(np.int64) << 32))
             kind, table, width = [*kind, 3], [*table, 0], [*width, 0]
             unit.append(column.weight / column.span)
-            parents.append(np.zeros(size, np.int32))
-            losses.append(column.position if column.position.size else np.zeros(size))
-            at += size
+            ends = column.ends if column.ends.size else np.zeros(1)
+            parents.append(np.zeros(ends.size, np.int32))
+            losses.append(ends)
+            at += ends.size
             continue
         parent, loss, of = tree(column)
         leaves.append(of[code])

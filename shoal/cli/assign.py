@@ -1,0 +1,42 @@
+"""``shoal assign``: new records, the groups of a former answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+from shoal.cli.app import app
+
+
+@app.command()
+def assign(
+    answer: Path = typer.Argument(..., help="Crosswalk of tiles, regions, labels or intervals, or its certificate."),
+    new: Path = typer.Argument(..., help="New records: CSV (also .gz), Parquet or Excel."),
+    certificate: Path | None = typer.Option(None, "--certificate", help="Of the crosswalk; beside it by default."),
+    column: str | None = typer.Option(None, "--column", help="Of the new areas, values or labels."),
+    x: str | None = typer.Option(None, "--x", help="Column of x of new points; by default the answer's."),
+    y: str | None = typer.Option(None, "--y", help="Column of y of new points; by default the answer's."),
+    boundary: str | None = typer.Option(None, "--boundary", help="Of new points, where the tiles kept to one."),
+    output: Path | None = typer.Option(None, "-o", "--output", help="The new records with their groups, shuffled."),
+    keep_order: bool = typer.Option(False, "--keep-order", help="Leave the rows in order."),
+    secret: Path | None = typer.Option(None, "--secret", help="File of 16 bytes or more that fixes the row order."),
+    separator: str | None = typer.Option(None, "--separator", help="Column separator of a CSV, told by default."),
+    encoding: str | None = typer.Option(None, "--encoding", help="Of a CSV: utf-8 (default) or latin-1."),
+    force: bool = typer.Option(False, "--force", help="Replace outputs that exist."),
+    as_json: bool = typer.Option(False, "--json", help="One JSON object on standard output."),
+) -> None:
+    """Give new records the tile, region, interval or label of a former answer; say which are in none, or alone."""
+    import shoal
+    from shoal.cli.common import answer as said
+    from shoal.engines.targets import TABLE, check_outputs
+
+    check_outputs([(output, TABLE)], [answer, new, certificate, secret], overwrite=force)
+    found = shoal.assign(
+        answer, new, certificate=certificate, column=column, x=x, y=y, boundary=boundary, secret=secret,
+        keep_order=keep_order, separator=separator, encoding=encoding,
+    )  # fmt: skip
+    if output is not None:
+        found.write(output)
+    wrote = [] if output is None else [f"wrote {output}"]
+    said({**found.as_dict(), "output": None if output is None else str(output)}, [*found.sentences(), *wrote], as_json)

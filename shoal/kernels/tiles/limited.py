@@ -1,0 +1,219 @@
+"""Cutting cells whose tiles must meet more than a weight: enough different values, none too frequent, no side too long.
+
+What a tile must hold comes as columns.  Every place lists the values that its records have in them, and a tile is
+eligible when it weighs k, each column has ``need`` different values in it and no value more than 1 / ``share`` of its
+weight.  A sensitive column asks for l of them; one that names persons asks for k.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from shoal.kernels import INNER
+from shoal.kernels.tiles.selection import KM_PER_DEGREE
+
+WASTE, WIDEST, MEDIAN, MONDRIAN = 0, 1, 2, 3
+
+
+@njit(**INNER)
+def long_side(x0, x1, y0, y1, grid, geographic):
+    """The longer side of a box widened by a grid's step: km where geographic, at the box's widest latitude."""
+    wide, tall = x1 - x0 + grid, y1 - y0 + grid
+    if geographic:
+        flat = 0.0 if y0 <= 0.0 <= y1 + grid else min(abs(y0), abs(y1 + grid))
+        wide, tall = KM_PER_DEGREE * wide * np.cos(np.deg2rad(flat)), KM_PER_DEGREE * tall
+    return max(wide, tall)
+
+
+@njit(**INNER)
+def _sweep(order, lo, hi, back, w, k, rules, columns, state, able, room):
+    """For each position whether the places up to it, from one end of the slice, are eligible; how many tiles fit."""
+    start, code, amount = rules
+    column, need, share, unit = columns
+    count, stamp, tick, seen, top = state
+    tick[0] += 1
+    seen[:] = 0
+    top[:] = 0
+    weight = np.int64(0)
+    for i in range(hi - lo):
+        t = hi - 1 - i if back else lo + i
+        p = order[t]
+        weight += w[p]
+        for j in range(start[p], start[p + 1]):
+            v = code[j]
+            c = column[v]
+            if stamp[v] != tick[0]:
+                stamp[v] = tick[0]
+                count[v] = 0
+                seen[c] += 1
+            count[v] += amount[j]
+            top[c] = max(top[c], count[v])
+        ok = weight >= k
+        fit = weight // k
+        for c in range(need.size):
+            if seen[c] < need[c] or top[c] * share[c] > weight * (1 + 1e-12):
+                ok = False
+            if unit[c]:
+                fit = min(fit, seen[c] // need[c])
+            elif share[c] > 1:
+                fit = min(fit, np.int64((weight - top[c]) / np.ceil(k * (1 - 1 / share[c]) - 1e-9)))
+        able[t] = ok
+        room[t] = max(fit, 1) if ok else 0
+
+
+@njit(**INNER)
+def _side(c, other, order, lo, hi, axis, left, grid, geographic, wide):
+    """The longer side of the box of all places up to each position, from one end of the slice."""
+    low, high = np.inf, -np.inf
+    for i in range(hi - lo):
+        t = lo + i if left else hi - 1 - i
+        p = order[t]
+        low, high = min(low, other[p]), max(high, other[p])
+        a, b = (c[order[lo]], c[p]) if left else (c[p], c[order[hi - 1]])
+        if axis == 0:
+            wide[t] = long_side(a, b, low, high, grid, geographic)
+        else:
+            wide[t] = long_side(low, high, a, b, grid, geographic)
+
+
+@njit(**INNER)
+def _best(c, w, order, lo, hi, weight, rule, lam, widest, trim, work):
+    """The best cut along one axis: (score, position, weight left); position -1 when there is none.
+
+    trim  only one side need be eligible, and the other is given up: the least weight given up is best
+    """
+    able, back_able, room, back_room, wide, back_wide = work
+    best, at, kept = np.inf, -1, np.int64(0)
+    whole = max(back_wide[lo], 1e-300)
+    parts = back_room[lo]
+    a = np.int64(0)
+    for t in range(lo, hi - 1):
+        a += w[order[t]]
+        if c[order[t]] == c[order[t + 1]]:
+            continue
+        one, two, b = able[t], back_able[t + 1], weight - a
+        if trim:
+            if not (one or two):
+                continue
+            score = float((0 if one else a) + (0 if two else b)) + wide[t] / whole * 1e-3
+        else:
+            if not (one and two):
+                if rule == MONDRIAN and 2 * a >= weight:
+                    break
+                continue
+            if rule == WASTE:
+                lost = parts - room[t] - back_room[t + 1]
+                score = 1000.0 * lost + (a * wide[t] + b * back_wide[t + 1]) / (weight * whole)
+                score += lam * abs(a - b) / weight
+                if min(a, b) * 4 < weight and parts > 4:
+                    score += 1e5  # no slivers: keeps the depth logarithmic
+            elif rule == MONDRIAN:
+                if 2 * a < weight:
+                    continue
+                return 0.0, t + 1, a
+            else:
+                score = float(abs(a - b))
+            if widest > 0:  # a side too long that cannot be cut again is lost
+                if wide[t] > widest and room[t] < 2:
+                    score += 1e7 * a / weight
+                if back_wide[t + 1] > widest and back_room[t + 1] < 2:
+                    score += 1e7 * b / weight
+        if score < best:
+            best, at, kept = score, t + 1, a
+    return best, at, kept
+
+
+@njit(**INNER)
+def _part(ox, oy, lo, hi, axis, at, mark, spare):
+    """Split the slice at position ``at`` of the order of ``axis``; the other order is split stably."""
+    order, other = (ox, oy) if axis == 0 else (oy, ox)
+    for t in range(lo, hi):
+        mark[order[t]] = t >= at
+    i, j = lo, 0
+    for t in range(lo, hi):
+        p = other[t]
+        if mark[p]:
+            spare[j] = p
+            j += 1
+        else:
+            other[i] = p
+            i += 1
+    for t in range(j):
+        other[i + t] = spare[t]
+
+
+@njit(cache=True, nogil=True)
+def limited(x, y, w, ox, oy, k, rules, columns, rule, lam, widest, grid, geographic, leave_out):
+    """Cut the plane into eligible tiles no side of which is too long, as long as there is such a cut.
+
+    x, y, w     float64[n], float64[n], int64[n]  places and weights;  ox, oy  their orders, permuted in place
+    rules       start int64[n + 1], code int64[i], amount int64[i]: the values of each place and their weights
+    columns     column int64[v] of each value; need int64[c], share float64[c], unit bool[c] of each column
+    rule        WASTE: fewest possible tiles lost; WIDEST, MEDIAN, MONDRIAN as in ``selection``
+    widest      a tile's longer side is less than this, or with a grid at most; 0 for none
+    leave_out   where no cut leaves both sides eligible, one side may be given up
+    returns     cells int64[m, 8]: slice low, high, weight, four cuts (-1: none), 1 for a tile and 0 for what is none;
+                gaps float64[c, 3]: axis of each cut and the coordinates next to it
+
+    O(n log n) time for cells that halve, O(n) space.
+    """
+    n = x.size
+    count, stamp = np.zeros(columns[0].size, np.int64), np.zeros(columns[0].size, np.int64)
+    seen, top = np.zeros(columns[1].size, np.int64), np.zeros(columns[1].size, np.int64)
+    state = (count, stamp, np.zeros(1, np.int64), seen, top)
+    able, back_able = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
+    room, back_room = np.zeros(n, np.int64), np.zeros(n, np.int64)
+    wide, back_wide = np.zeros(n), np.zeros(n)
+    work = (able, back_able, room, back_room, wide, back_wide)
+    mark, spare = np.zeros(n, np.bool_), np.empty(n, np.int64)
+    stack, out, gaps = np.empty((n + 2, 8), np.int64), np.empty((n + 1, 8), np.int64), np.empty((n + 1, 3))
+    total = np.int64(0)
+    for t in range(n):
+        total += w[t]
+    stack[0, 0], stack[0, 1], stack[0, 2] = 0, n, total
+    for e in range(3, 7):
+        stack[0, e] = -1
+    sp, m, cuts = 1, 0, 0
+    limit = widest * (1 + 1e-9) if grid > 0 else widest * (1 - 1e-9)
+    while sp:
+        sp -= 1
+        lo, hi, weight = stack[sp, 0], stack[sp, 1], stack[sp, 2]
+        good, cut_axis, at, left, first = False, -1, -1, np.int64(0), np.inf
+        spread_x, spread_y = x[ox[hi - 1]] - x[ox[lo]], y[oy[hi - 1]] - y[oy[lo]]
+        if geographic:
+            spread_x *= np.cos(np.deg2rad((y[oy[lo]] + y[oy[hi - 1]]) / 2))
+        for trim in range(2):
+            if trim == 1 and (at >= 0 or good or not leave_out):
+                break
+            for axis in range(2):
+                order, c, other = (ox, x, y) if axis == 0 else (oy, y, x)
+                _sweep(order, lo, hi, False, w, k, rules, columns, state, able, room)
+                _sweep(order, lo, hi, True, w, k, rules, columns, state, back_able, back_room)
+                _side(c, other, order, lo, hi, axis, True, grid, geographic, wide)
+                _side(c, other, order, lo, hi, axis, False, grid, geographic, back_wide)
+                good = back_able[lo] and (widest <= 0 or back_wide[lo] <= limit)
+                score, position, part = _best(c, w, order, lo, hi, weight, rule, lam, limit, trim == 1, work)
+                if rule != WASTE and trim == 0 and position >= 0:  # the wider side first
+                    wider = (axis == 0) == (spread_x >= spread_y)
+                    if rule == MEDIAN:
+                        score += 0.0 if wider else 1.5
+                    elif not wider:
+                        score += 1e15
+                if position >= 0 and score < first:
+                    first, cut_axis, at, left = score, axis, position, part
+        if at < 0:
+            out[m] = stack[sp]
+            out[m, 7] = 1 if good else 0
+            m += 1
+            continue
+        order, c = (ox, x) if cut_axis == 0 else (oy, y)
+        gaps[cuts, 0], gaps[cuts, 1], gaps[cuts, 2] = cut_axis, c[order[at - 1]], c[order[at]]
+        _part(ox, oy, lo, hi, cut_axis, at, mark, spare)
+        for e in range(8):
+            stack[sp + 1, e] = stack[sp, e]
+        stack[sp, 0], stack[sp, 2], stack[sp, 3 + cut_axis] = at, weight - left, cuts
+        stack[sp + 1, 1], stack[sp + 1, 2], stack[sp + 1, 5 + cut_axis] = at, left, cuts
+        cuts += 1
+        sp += 2
+    return out[:m].copy(), gaps[:cuts].copy()

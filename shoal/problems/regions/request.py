@@ -1,0 +1,258 @@
+"""What ``merge`` is asked for, checked: numbers that fit together, objectives in order, effort."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from shoal.errors import InputError, PolicyError
+from shoal.problems.regions.contract import Fixed
+from shoal.problems.regions.graph import Graph, connected_parts
+from shoal.problems.regions.limits import NO_DIAMETER, Limits
+from shoal.problems.regions.task import CHAINS, OBJECTIVES, eligible_rows, relabelled
+
+_EFFORT = {"fast": 0.1, "balanced": 1.0, "thorough": 8.0}
+_TOTAL = 2**53  # sums of squares are compared as float64 in the search
+_EARTH = 6371.0088  # km
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Request:
+    """One call of ``merge``; see there for what the fields mean.
+
+    edges     int64[m, 2]
+    features  int64[n, t + s]  weights, then counts of sensitive values
+    need      int64[t];  ways  l of the frequency form, 1 asks nothing
+    chain     objectives in order
+    places    float64[n, 2] or None;  alike float64[n or 0, c + 2], moments of the columns to be alike in
+    effort    multiple of the usual number of steps;  seconds to search for instead, or None
+    state     uint64[1]  randomness
+    """
+
+    edges: np.ndarray
+    features: np.ndarray
+    need: np.ndarray
+    ways: int
+    chain: tuple[str, ...]
+    boundaries: Sequence[Any] | None
+    places: np.ndarray | None
+    geographic: bool
+    alike: np.ndarray
+    light: str
+    start: Any
+    limits: Limits | None
+    regions: int | None
+    effort: float
+    seconds: float | None
+    state: np.ndarray
+    unit: str
+
+    def of(self, held: Fixed) -> Request:
+        """The same of units of areas."""
+        limits = self.limits
+        if limits is not None:
+            one_each = held.first(list(range(len(self.features))))  # a largest diameter goes with single areas alone
+            points = limits.points[one_each] if len(limits.points) else limits.points
+            limits = limits._replace(values=held.summed(limits.values), points=points)
+        return replace(
+            self, edges=held.edges, features=held.summed(self.features), limits=limits,
+            boundaries=None if self.boundaries is None else held.first(list(self.boundaries)),
+            places=None if self.places is None else held.centers(self.places, self.features[:, 0]),
+            alike=held.summed(self.alike) if len(self.alike) else self.alike,
+        )  # fmt: skip
+
+
+def features_of(weights: Any, k: Any, sensitive: Any, l: int) -> tuple[np.ndarray, np.ndarray, int]:
+    """Weights and sensitive counts side by side, thresholds, l."""
+    need = np.atleast_1d(np.asarray(k))
+    if need.ndim != 1 or not len(need):
+        raise PolicyError("k must be one threshold, or one for each column of weights")
+    columns = whole(weights, "weights")
+    if columns.ndim == 1:
+        columns = columns[:, None]
+    if columns.ndim != 2 or columns.shape[1] != len(need):
+        raise PolicyError(f"there are {len(need)} thresholds for {columns.shape[1]} columns of weights; give as many")
+    if not all(float(x) == int(x) and x >= 1 for x in need.tolist()):
+        raise PolicyError(f"k must be a whole number of at least 1, not {need.tolist()}")
+    if not isinstance(l, (int, np.integer)) or l < 1:
+        raise PolicyError(f"l must be a whole number of at least 1, not {l!r}")
+    if l > 1 and sensitive is None:
+        raise PolicyError("l-diversity needs sensitive=: how often each sensitive value occurs in each area")
+    if sensitive is not None and l > 1:
+        counts = whole(sensitive, "sensitive counts")
+        if counts.ndim != 2 or len(counts) != len(columns):
+            raise InputError(
+                f"sensitive counts have shape {counts.shape}; give one row for each of {len(columns)} areas"
+            )
+        columns = np.concatenate([columns, counts], axis=1)
+    return np.ascontiguousarray(columns), need.astype(np.int64), int(l)
+
+
+def whole(values: Any, what: str) -> np.ndarray:
+    """Values as int64; InputError for negative, fractional or missing ones."""
+    found = np.asarray(values)
+    if found.dtype == object or not np.issubdtype(found.dtype, np.number):
+        try:
+            found = found.astype(np.float64)
+        except (TypeError, ValueError):
+            raise InputError(f"{what} are not numbers; give whole numbers of at least 0") from None
+    if np.issubdtype(found.dtype, np.floating):
+        bad = ~np.isfinite(found) | (found != np.floor(found))
+        if bad.any():
+            raise InputError(
+                f"{what} hold {found[bad][0]!s}, which is not a whole number ({int(bad.sum())} such values); "
+                "round them, or multiply them and k by a power of ten"
+            )
+    if found.size and found.min() < 0:
+        raise InputError(f"{what} hold {found.min()!s}; they must be at least 0")
+    if found.size and float(found.astype(np.float64).sum(axis=0).max()) >= _TOTAL:
+        raise InputError(f"{what} add up to 2^53 or more; count them in larger units")
+    return np.ascontiguousarray(found.astype(np.int64))
+
+
+def chain_of(objective: str | Sequence[str] | None, similar: bool, regions: Any) -> tuple[str, ...]:
+    """Objectives in order; "max" by default, "similar" where columns to be alike in are given.
+
+    With a number of regions "count" says nothing.
+    """
+    if objective is None:
+        objective = "similar" if similar else "max"
+    if isinstance(objective, str):
+        if objective not in CHAINS:
+            raise PolicyError.unknown("regions objective", objective, OBJECTIVES)
+        objective = CHAINS[objective]
+    chain = tuple(objective)
+    for name in chain:
+        if name not in OBJECTIVES:
+            raise PolicyError.unknown("regions objective", name, OBJECTIVES)
+    if not chain or len(set(chain)) != len(chain):
+        raise PolicyError("objectives in an order of your own must be named once each")
+    if "similar" in chain and not similar:
+        raise PolicyError("objective 'similar' needs similar=: columns of numbers that a region's areas are alike in")
+    if regions is not None:
+        return tuple(name for name in chain if name != "count") or ("sumsq",)
+    if chain[0] in ("compact", "similar"):
+        raise PolicyError(f"{chain[0]!r} tells equally good partitions apart; put 'count' or 'max' before it")
+    return chain
+
+
+def regions_of(regions: Any) -> int | None:
+    """How many regions, or None where as many as there are."""
+    if regions is not None and (isinstance(regions, bool) or not isinstance(regions, (int, np.integer)) or regions < 1):
+        raise PolicyError(f"regions={regions!r}: a number of regions is a whole number of at least 1")
+    return None if regions is None else int(regions)
+
+
+def alike_of(similar: Any, weight: np.ndarray) -> np.ndarray:
+    """Moments of the columns that areas of a region should be alike in, each scaled to a deviation of 1."""
+    if similar is None:
+        return np.zeros((0, 3))
+    n = len(weight)
+    found = np.asarray(similar, dtype=np.float64)
+    found = found[:, None] if found.ndim == 1 else found
+    if found.ndim != 2 or len(found) != n or not found.shape[1] or not np.isfinite(found).all():
+        raise InputError(f"similar must be numbers without gaps, one row for each of {n} areas")
+    mass = _mass(weight)
+    off = found - np.average(found, axis=0, weights=mass)
+    deviation = np.sqrt(np.average(off**2, axis=0, weights=mass))
+    return _moments_of(off / np.where(deviation > 0, deviation, 1.0), mass)
+
+
+def inside(alike: np.ndarray, labels: np.ndarray) -> float:
+    """Share of the variance of the scaled columns that is inside regions, over the areas that are in one; 0..1."""
+    held = labels >= 0
+    each = np.zeros((int(labels.max(initial=-1)) + 1, alike.shape[1]))
+    np.add.at(each, labels[held], alike[held])
+    whole_ = each.sum(axis=0, keepdims=True)
+    spread = [float((m[:, -1] - (m[:, 1:-1] ** 2).sum(axis=1) / m[:, 0]).sum()) for m in (each, whole_)]
+    return max(0.0, spread[0] / spread[1]) if spread[1] > 0 else 0.0
+
+
+def on_earth(places: np.ndarray | None, geographic: bool) -> np.ndarray:
+    """Points whose distances are those of the places: on a globe (chords, km) when geographic."""
+    if places is None:
+        raise PolicyError("max_diameter needs coordinates: the centers of the areas")
+    if not geographic:
+        return places
+    x, y = np.radians(places).T
+    return _EARTH * np.column_stack([np.cos(y) * np.cos(x), np.cos(y) * np.sin(x), np.sin(y)])
+
+
+def reach(max_diameter: Any, geographic: bool) -> float:
+    """The largest distance between two points of ``on_earth``: the chord of so many km, or the plane's own units."""
+    if max_diameter is None:
+        return NO_DIAMETER
+    number = isinstance(max_diameter, (int, float, np.number)) and not isinstance(max_diameter, bool)
+    if not number or not 0 < max_diameter < np.inf:
+        raise PolicyError(f"max_diameter={max_diameter!r}: a diameter is a number above 0 (km, or the plane's units)")
+    if not geographic:
+        return float(max_diameter)
+    return float(2 * _EARTH * np.sin(min(max_diameter / (2 * _EARTH), np.pi / 2)))
+
+
+def places_of(coordinates: Any, n: int) -> np.ndarray | None:
+    """Coordinates as float64[n, 2]."""
+    if coordinates is None:
+        return None
+    found = np.asarray(coordinates, dtype=np.float64)
+    if found.shape != (n, 2) or not np.isfinite(found).all():
+        raise InputError(f"coordinates must be {n} pairs of finite numbers, not an array of shape {found.shape}")
+    return found
+
+
+def moments(places: np.ndarray, weight: np.ndarray, geographic: bool) -> np.ndarray:
+    """Mass, mass x, mass y, mass (x^2 + y^2) of every area, in km around the middle when geographic."""
+    xy = places - places.mean(axis=0)
+    if geographic:
+        turned = np.where(xy[:, 0] > 180, xy[:, 0] - 360, np.where(xy[:, 0] < -180, xy[:, 0] + 360, xy[:, 0]))
+        xy = np.column_stack([turned * np.cos(np.radians(places[:, 1])), xy[:, 1]]) * 111.195
+    return _moments_of(xy, _mass(weight))
+
+
+def _mass(weight: np.ndarray) -> np.ndarray:
+    return np.maximum(weight, max(1.0, float(weight.mean())) * 1e-6).astype(np.float64)
+
+
+def _moments_of(columns: np.ndarray, mass: np.ndarray) -> np.ndarray:
+    """Mass, mass times each column, mass times the sum of their squares; float64[n, c + 2]."""
+    lifted = mass[:, None] * columns
+    return np.ascontiguousarray(np.column_stack([mass, lifted, (lifted * columns).sum(axis=1)]))
+
+
+def effort_of(effort: str | float) -> tuple[float, float | None]:
+    """A multiple of the usual steps, and seconds to search for instead."""
+    if isinstance(effort, str):
+        if effort not in _EFFORT:
+            raise PolicyError.unknown("effort", effort, [*_EFFORT, "a number of seconds"])
+        return _EFFORT[effort], None
+    if not effort > 0:
+        raise PolicyError(f"effort in seconds must be above 0, not {effort!r}")
+    return 1.0, float(effort)
+
+
+def randomness(seed: int | None) -> np.ndarray:
+    """State of the kernels' generator, never 0."""
+    state = np.random.SeedSequence(seed).generate_state(1, np.uint64)
+    return state | np.uint64(1)
+
+
+def begin_of(
+    start: Any, keep: np.ndarray, g: Graph, features: np.ndarray, need: np.ndarray, ways: int
+) -> np.ndarray | None:
+    """The given start on the areas kept, checked."""
+    if start is None:
+        return None
+    given = np.asarray(start)
+    if given.shape != keep.shape:
+        raise InputError(f"start has shape {given.shape}; give one region for each of {len(keep)} areas")
+    label = relabelled(given[keep].astype(np.int64))
+    total = np.zeros((int(label.max()) + 1, features.shape[1]), np.int64)
+    if (label < 0).any() or not connected_parts(g, label):
+        raise InputError("start leaves an area out, or has a region that is not connected")
+    np.add.at(total, label, features)
+    if not eligible_rows(total, need, ways).all():
+        raise InputError("start has a region that does not meet the thresholds")
+    return label

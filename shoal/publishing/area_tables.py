@@ -1,0 +1,24 @@
+"""Areas and pairs of neighbors as the two tables that a judge counts again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from shoal.engines.geography import Geography
+from shoal.judge.areas import CENTERS
+
+
+def tables(given: Geography, names: Sequence[str]) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Column "area", the columns named that there are as text, and the centers where they are known; then pairs."""
+    columns = [pl.Series("area", given.ids, dtype=pl.String)]
+    for name in dict.fromkeys(names):
+        if name in given.columns and name != "area":
+            held = [None if v is None else str(v) for v in given.columns[name]]
+            columns.append(pl.Series(name, held, dtype=pl.String))
+    places = given.centers()
+    if places is not None:
+        columns += [pl.Series(name, places[:, j]) for j, name in enumerate(CENTERS)]
+    ids = pl.Series("u", given.ids, dtype=pl.String)
+    return pl.DataFrame(columns), pl.DataFrame([ids[given.edges[:, 0]], ids[given.edges[:, 1]].alias("v")])

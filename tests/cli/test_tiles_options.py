@@ -1,0 +1,181 @@
+"""``shoal tiles`` with every setting, what it writes judged again by ``shoal verify``; and ``shoal assign``."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import polars as pl
+import pytest
+
+import shoal
+from shoal.errors import InfeasibleError, InputError, PolicyError
+
+
+def run(*arguments: object) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [sys.executable, "-m", "shoal", *map(str, arguments)], capture_output=True, text=True, check=False
+    )
+
+
+@pytest.fixture(scope="module")
+def points(tmp_path_factory):
+    rng = np.random.default_rng(5)
+    path = tmp_path_factory.mktemp("points") / "points.csv"
+    pl.DataFrame(
+        {
+            "lng": rng.normal(-100, 2, 600).round(3),
+            "lat": rng.normal(40, 1, 600).round(3),
+            "state": rng.choice(["NE", "KS"], 600),
+            "illness": rng.choice(["flu", "gout", "none"], 600),
+            "patient": rng.integers(0, 300, 600),
+        }
+    ).write_csv(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def everything(points, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("out")
+    done = run(
+        "tiles", points, "--x", "lng", "--y", "lat", "--k", 6, "--boundary", "state", "--sensitive", "illness",
+        "--distinct-l", 2, "--person", "patient", "--max-width", 150, "--grid", 0.01, "--center", "draw",
+        "--sparse", "leave-out", "--seed", 3, "-o", folder / "c.csv", "--tiles", folder / "t.geojson",
+        "--table", folder / "table.csv", "--certificate", folder / "p.json", "--map", folder / "m.html", "--json",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return folder, json.loads(done.stdout)
+
+
+def test_the_same_from_python(everything, points):
+    folder, said = everything
+    frame = pl.read_csv(points)
+    found = shoal.tiles.split(
+        frame.select("lng", "lat").to_numpy(), 6, coordinates="geographic", boundary=frame["state"],
+        sensitive=frame["illness"], distinct_l=2, person=frame["patient"], max_width=150, grid=0.01, center="draw",
+        sparse="leave-out", seed=3,
+    )  # fmt: skip
+    assert (len(found), found.cost) == (said["tiles"], said["cost"])
+    own = pl.read_csv(folder / "c.csv").unique("tile").sort("tile")
+    assert np.allclose(own.select("lng_low", "lat_low", "lng_high", "lat_high").to_numpy(), found.bounds)
+    assert said["rows_left_out"] == int((found.labels < 0).sum())
+    assert own["persons"].min() >= 6
+
+
+@pytest.mark.parametrize("name", ["c.csv", "t.geojson", "table.csv"])
+def test_every_output_verifies_and_a_changed_one_does_not(everything, points, name, tmp_path):
+    folder, _ = everything
+    verdict = shoal.verify(folder / name, folder / "p.json", points)
+    assert verdict.holds, [f for f in verdict.findings if not f.holds]
+    text = (folder / name).read_text()
+    (tmp_path / name).write_text(text.replace("NE", "KS", 1))
+    assert not shoal.verify(tmp_path / name, folder / "p.json", points).holds
+
+
+def test_the_table_has_neither_coordinates_nor_persons(everything):
+    folder, said = everything
+    table = pl.read_csv(folder / "table.csv")
+    assert not {"lng", "lat", "patient"} & set(table.columns)
+    assert table.group_by("tile").agg(pl.col("illness").n_unique(), pl.col("state").n_unique()).select(
+        (pl.col("illness") >= 2).all(), (pl.col("state") == 1).all()
+    ).row(0) == (True, True)  # fmt: skip
+    assert len(table) + said["rows_left_out"] == 600
+
+
+CHANGES = {
+    "width": lambda f: f.with_columns(lat_high=pl.col("lat_high") + 5),
+    "grid": lambda f: f.with_columns(lat_low=pl.col("lat_low") - 0.0003),
+    "extent": lambda f: f.with_columns(lng_low=pl.lit(None, pl.Float64)),
+    "persons": lambda f: f.with_columns(persons=pl.lit(5)),
+    "persons counted": lambda f: f.with_columns(persons=pl.col("persons") + 1),
+    "disjoint": lambda f: f.with_columns(lng_low=pl.col("lng_low") - 1),
+    "counts": lambda f: f.with_columns(records=pl.col("records") + 1),
+    "tiles": lambda f: f.with_columns(lat_high=pl.col("lat_high") + pl.int_range(f.height) * 0.01),
+}
+
+
+@pytest.mark.parametrize("check", CHANGES)
+def test_the_judge_finds_what_breaks_a_setting(everything, points, check):
+    """A judge that is handed a certificate that fits, and a file that does not keep to what was asked."""
+    from shoal.model.certificate import Certificate
+    from shoal.publishing.judging import Sources, findings
+
+    folder, _ = everything
+    record = json.loads((folder / "p.json").read_text())
+    frame = CHANGES[check](pl.read_csv(folder / "c.csv"))
+    found = findings(
+        record, Certificate.from_dict(record["certificate"]), frame, "parquet", Sources(pl.read_csv(points))
+    )
+    assert check in {f.check for f in found if not f.holds}
+
+
+def test_the_judge_counts_sensitive_values_again(points, everything):
+    from shoal.model.certificate import Certificate
+    from shoal.publishing.judging import Sources, findings
+
+    folder, _ = everything
+    record = json.loads((folder / "p.json").read_text())
+    same = pl.read_csv(points).with_columns(illness=pl.lit("flu"))
+    certificate = Certificate.from_dict(record["certificate"])
+    found = findings(record, certificate, pl.read_csv(folder / "c.csv"), "parquet", Sources(same))
+    assert [f.check for f in found if not f.holds] == ["distinct l"]
+    record["parameters"]["l"] = 2
+    table = pl.read_csv(folder / "table.csv").with_columns(illness=pl.lit("flu"))
+    found = findings(record, certificate, table, "parquet", Sources(), "table")
+    assert {f.check for f in found if not f.holds} == {"l", "distinct l"}
+
+
+def test_assign_at_the_command_line(everything, points, tmp_path):
+    folder, _ = everything
+    frame = pl.read_csv(points).head(40).with_columns(lng=pl.col("lng") + 0.001)
+    frame.write_csv(tmp_path / "new.csv")
+    done = run("assign", folder / "c.csv", tmp_path / "new.csv", "--certificate", folder / "p.json",
+               "-o", tmp_path / "out.csv", "--json")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    assert said["rows"] == 40
+    back = pl.read_csv(tmp_path / "out.csv")
+    assert back["tile"].null_count() == said["outside"]
+    assert "lng" not in back.columns
+    people = run("assign", folder / "c.csv", tmp_path / "new.csv", "--certificate", folder / "p.json")
+    assert "not with the new ones alone" in people.stdout
+
+
+def test_refusals_name_flags(points):
+    done = run("tiles", points, "--x", "lng", "--y", "lat", "--k", 6, "--max-width", 0.001)
+    assert done.returncode == 3, done.stderr
+    assert "--sparse leave-out" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("asked", "error", "says"),
+    [
+        ({"sensitive": "illness"}, PolicyError, "belong together"),
+        ({"l": 2}, PolicyError, "belong together"),
+        ({"sensitive": "illness", "l": 0}, PolicyError, "at least 1"),
+        ({"sensitive": "illness", "distinct_l": 1.5}, PolicyError, "whole number"),
+        ({"max_width": 3, "extent": "plane"}, PolicyError, "needs tiles with ends"),
+        ({"max_width": 0}, PolicyError, "positive"),
+        ({"max_width": 0.001}, InfeasibleError, "leave-out"),
+        ({"max_width": 0.001, "sparse": "leave-out"}, InfeasibleError, "every record"),
+        ({"grid": 7}, PolicyError, "divide 180"),
+        ({"grid": -1}, PolicyError, "positive"),
+        ({"center": "middle"}, PolicyError, "center"),
+        ({"center": "draw", "extent": "plane"}, PolicyError, "needs tiles with ends"),
+        ({"sparse": "drop"}, PolicyError, "records in no tile"),
+        ({"person": "patient", "weights": "patient"}, PolicyError, "one record"),
+        ({"person": "patient", "sensitive": "illness", "l": 2}, PolicyError, "distinct"),
+        ({"method": "proportional", "max_width": 300}, PolicyError, "proportional"),
+        ({"boundary": "patient"}, InfeasibleError, "fewer than k"),
+        ({"sensitive": "illness", "distinct_l": 9}, InfeasibleError, "no tile exists"),
+        ({"boundary": ["NE"]}, InputError, "one value for each"),
+        ({"boundary": "NE"}, InputError, "one value for each"),
+    ],
+)
+def test_refusals(points, asked, error, says):
+    frame = pl.read_csv(points)
+    columns = {n: frame[v] if isinstance(v, str) and v in frame.columns else v for n, v in asked.items()}
+    with pytest.raises(error, match=says):
+        shoal.tiles.split(frame.select("lng", "lat").to_numpy(), 6, coordinates="geographic", **columns)

@@ -1,0 +1,129 @@
+"""New records in the groups of a former answer, against a lookup written out."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+import shoal
+from shoal.errors import InputError, PolicyError, VerificationError
+from shoal.publishing.judging import findings
+
+
+def tiles_of(folder, **how):
+    rng = np.random.default_rng(3)
+    frame = pl.DataFrame(
+        {
+            "lng": (179.5 + rng.normal(0, 1, 200)).round(2),
+            "lat": rng.normal(-17, 1, 200).round(2),
+            "state": rng.choice(["A", "B"], 200),
+        }
+    ).with_columns(pl.when(pl.col("lng") >= 180).then(pl.col("lng") - 360).otherwise("lng").round(2).alias("lng"))
+    boundary = frame["state"] if how.pop("bounded", False) else None
+    found = shoal.tiles.split(
+        frame.select("lng", "lat").to_numpy(), 10, coordinates="geographic", boundary=boundary, **how
+    )
+    out = shoal.release(found, frame, x="lng", y="lat", boundary=None if boundary is None else "state")
+    out.write(folder / "tiles.csv", also={"tiles": folder / "own.csv"})
+    return frame, found, out
+
+
+@pytest.mark.parametrize("bounded", [False, True])
+@pytest.mark.parametrize("extent", ["plane", "data"])
+def test_new_points_get_the_tile_that_holds_them(tmp_path, bounded, extent):
+    frame, found, out = tiles_of(tmp_path, bounded=bounded, extent=extent)
+    rng = np.random.default_rng(8)
+    lng = (179.5 + rng.normal(0, 2, 90)).round(2)
+    new = pl.DataFrame(
+        {"lng": np.where(lng >= 180, lng - 360, lng).round(2), "lat": rng.normal(-17, 2, 90).round(2),
+         "state": rng.choice(["A", "B", "C"], 90), "note": np.arange(90)}
+    )  # fmt: skip
+    expected = []
+    for a, b, s in new.select("lng", "lat", "state").rows():
+        hit = [i for i in range(len(found)) if found.contains(i, np.array([[a, b]]))[0]
+               and (found.boundary is None or found.boundary[i] == s)]  # fmt: skip
+        expected.append(hit[0] if hit else None)
+    for answer in (out, tmp_path / "tiles.csv", tmp_path / "tiles.certificate.json"):
+        got = shoal.assign(answer, new)
+        assert got.groups == expected
+        assert got.outside == expected.count(None)
+        met = {g: expected.count(g) for g in set(expected) - {None}}
+        assert got.alone == sum(n < 10 for n in met.values())
+        assert got.rows_alone == sum(n for n in met.values() if n < 10)
+    assert (got.outside > 0) == (bounded or extent == "data")
+    assert "lng" not in got.table.columns
+    assert "lat" not in got.table.columns
+    got.write(tmp_path / "new.csv")
+    back = pl.read_csv(tmp_path / "new.csv").sort("note")
+    assert back["tile"].to_list() == expected
+    assert [*shoal.assign(out, frame).groups] == found.labels.tolist()
+
+
+def test_the_answer_must_be_as_certified(tmp_path):
+    tiles_of(tmp_path)
+    text = (tmp_path / "tiles.csv").read_text()
+    head, first, *rest = text.splitlines()
+    (tmp_path / "tiles.csv").write_text("\n".join([head, *rest, first]) + "\n")
+    with pytest.raises(VerificationError, match="not as certified"):
+        shoal.assign(tmp_path / "tiles.csv", pl.DataFrame({"lng": [1.0], "lat": [2.0]}))
+
+
+def test_columns_of_other_names_and_what_is_missing(tmp_path):
+    frame, found, out = tiles_of(tmp_path, bounded=True)
+    other = frame.rename({"lng": "a", "lat": "b", "state": "s"})
+    got = shoal.assign(out, other, x="a", y="b", boundary="s")
+    assert got.groups == found.labels.tolist()
+    assert "a_low" in got.table.columns
+    with pytest.raises(PolicyError, match="boundary="):
+        shoal.assign(out, other, x="a", y="b")
+    with pytest.raises(InputError, match="names no columns"):
+        shoal.assign(found, frame)
+
+
+def test_intervals_hold_what_lies_between_their_values(tmp_path):
+    frame = pl.DataFrame({"age": [1, 2, 5, 20, 21, 29]})
+    made = shoal.release(shoal.intervals.cut(frame["age"].to_list(), None, 3), frame, value="age")
+    made.write(tmp_path / "ages.csv")
+    names = dict(made.content.select("value", "group_label").rows())
+    got = shoal.assign(tmp_path / "ages.csv", pl.DataFrame({"age": [1, 4, 10, 21, 25, 99, 0]}))
+    first, last = names[1], names[29]
+    assert got.groups == [first, first, None, last, last, None, None]
+    assert got.outside == 3
+    assert got.table.columns == ["group_label"]
+
+
+def test_labels_and_regions(tmp_path):
+    frame = pl.DataFrame({"name": ["x", "y", "z", "u"], "people": [3, 3, 3, 3]})
+    made = shoal.release(shoal.labels.cover(frame["people"], 6), frame, label="name", count="people")
+    own = dict(made.content.select("value", "group_label").rows())
+    got = shoal.assign(made, pl.DataFrame({"name": ["x", "q", None, "u"], "n": [1, 2, 3, 4]}))
+    assert got.groups == [own["x"], None, None, own["u"]]
+    areas = pl.DataFrame({"zip": ["01", "02", "03", "04"], "people": [5, 5, 5, 5]})
+    edges = np.array([[0, 1], [1, 2], [2, 3]])
+    made = shoal.release(shoal.regions.merge(edges, areas["people"].to_numpy(), 10), areas, weight="people",
+                         edges=edges, id="zip")  # fmt: skip
+    made.write(tmp_path / "r.csv")
+    own = dict(made.content.select("area", "region").rows())
+    got = shoal.assign(tmp_path / "r.csv", pl.DataFrame({"zip": ["04", "01", "99"]}))
+    assert got.groups == [own["04"], own["01"], None]
+    assert got.alone == len(set(got.groups) - {None})
+    json.dumps(got.as_dict())
+
+
+def test_a_group_with_exactly_k_new_records_is_not_alone():
+    frame = pl.DataFrame({"age": [1, 2, 5, 20, 21, 29]})
+    made = shoal.release(shoal.intervals.cut(frame["age"].to_list(), None, 3), frame, value="age")
+    got = shoal.assign(made, pl.DataFrame({"age": [1, 2, 4, 20, 29]}))
+    assert (got.alone, got.rows_alone) == (1, 2)
+
+
+def test_the_judge_finds_a_center_that_is_no_mean(tmp_path):
+    _, _, out = tiles_of(tmp_path)
+    moved = out.content.with_columns(lat_center=pl.col("lat_center") + 0.1)
+    record = {"kind": "tiles", "parameters": out.parameters, "facts": out.facts}
+    for content, says in ((out.content, set()), (moved, {"centers"})):
+        found = findings(record, out.certificate, content, "parquet", out.sources)
+        assert {f.check for f in found if not f.holds} == says
