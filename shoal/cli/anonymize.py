@@ -63,7 +63,10 @@ def anonymize(
         None, "--max-suppressed", help="Share of rows that global recoding may star whole; 0 by default."
     ),
     output: Path | None = typer.Option(
-        None, "-o", "--output", help="The release, a file or a folder of parts; TABLE.release.EXT when not given."
+        None,
+        "-o",
+        "--output",
+        help="The release, a file or a folder; TABLE.release.EXT, of a folder TABLE-release, by default.",
     ),
     parts: str | None = typer.Option(None, "--parts", help="Write a folder of parts: parquet or csv."),
     certificate: Path | None = typer.Option(None, "--certificate", help="The certificate's file."),
@@ -183,7 +186,7 @@ def _beside_table(data: Any, glob: bool) -> Path:
         raise PolicyError("of several files, or of a place elsewhere: say with -o where the release goes")
     if data.is_dir():
         whole = data.resolve()
-        return whole.with_name(f"{whole.name}.release")
+        return whole.with_name(f"{whole.name}-release")
     return data.with_name(_release_name(data.name))
 
 
