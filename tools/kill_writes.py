@@ -52,7 +52,9 @@ def start(folder: Path, out: Path, k: int) -> subprocess.Popen[str]:
     words = [sys.executable, "-c", CODE, str(folder), str(out), str(k)]
     process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
-    assert process.stdout.readline() == "ready\n"
+    said = process.stdout.readline()
+    if said != "ready\n":
+        raise SystemExit(f"the process said {said!r} where it should be ready")
     return process
 
 
