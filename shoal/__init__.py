@@ -27,9 +27,11 @@ if TYPE_CHECKING:  # what a type checker and an editor see; ``_WHERE`` finds the
     from shoal.model.privacy import AlphaKAnonymity as AlphaKAnonymity
     from shoal.model.privacy import BetaLikeness as BetaLikeness
     from shoal.model.privacy import DeltaDisclosure as DeltaDisclosure
+    from shoal.model.privacy import DeltaPresence as DeltaPresence
     from shoal.model.privacy import DistinctLDiversity as DistinctLDiversity
     from shoal.model.privacy import EntropyLDiversity as EntropyLDiversity
     from shoal.model.privacy import KAnonymity as KAnonymity
+    from shoal.model.privacy import KMap as KMap
     from shoal.model.privacy import LDiversity as LDiversity
     from shoal.model.privacy import RecursiveLDiversity as RecursiveLDiversity
     from shoal.model.privacy import SimultaneousLDiversity as SimultaneousLDiversity
@@ -76,6 +78,7 @@ _WHERE = {
     "Audit": "shoal.model.audit:Audit",
     # privacy models
     "KAnonymity": "shoal.model.privacy:KAnonymity",
+    "KMap": "shoal.model.privacy:KMap",
     "LDiversity": "shoal.model.privacy:LDiversity",
     "DistinctLDiversity": "shoal.model.privacy:DistinctLDiversity",
     "EntropyLDiversity": "shoal.model.privacy:EntropyLDiversity",
@@ -84,6 +87,7 @@ _WHERE = {
     "TCloseness": "shoal.model.privacy:TCloseness",
     "BetaLikeness": "shoal.model.privacy:BetaLikeness",
     "DeltaDisclosure": "shoal.model.privacy:DeltaDisclosure",
+    "DeltaPresence": "shoal.model.privacy:DeltaPresence",
     "SimultaneousLDiversity": "shoal.model.privacy:SimultaneousLDiversity",
     # values
     "Certificate": "shoal.model.certificate:Certificate",

@@ -14,25 +14,33 @@ import numpy as np
 import polars as pl
 
 from shoal.engines.carried import look
+from shoal.engines.dangerous import Danger, dangerous
 from shoal.engines.expected import Expected
 from shoal.engines.files import kind_of, one_character, separator_of
 from shoal.engines.frames import Counted, Replacement, classes, require
 from shoal.engines.oddities import notes
 from shoal.engines.open import open_table
 from shoal.engines.order import Lot
+from shoal.engines.safe_harbor import harbored
 from shoal.engines.scope import Scope
 from shoal.engines.store import refuse_for_excel, refuse_sheet
 from shoal.errors import InputError, PolicyError
+from shoal.judge.population import beside, foreign, outside, sized
+from shoal.judge.wildcards import wildcards
 from shoal.model.audit import Audit
 from shoal.model.loss import View, measures, ncp, stars, suppressed_tuples
 from shoal.model.policy import Policy
 from shoal.model.privacy import requirement
+from shoal.model.recoding import Published
+from shoal.model.safe_harbor import NAME
 from shoal.model.settings import ModelSettings, Settings
-from shoal.model.task import Effort, nothing, refuse_infeasible
+from shoal.model.task import Effort, Grouping, nothing, refuse_infeasible
 from shoal.publishing.average import within
 from shoal.publishing.clustered import by_centers
 from shoal.publishing.exposed import Exposed, exposed
-from shoal.publishing.recodings import one_level_per_column, recodings, with_place
+from shoal.publishing.opening import read_census, with_place
+from shoal.publishing.population import certified, refuse_uncovered, study
+from shoal.publishing.recodings import one_level_per_column, recodings
 from shoal.publishing.release import Release, audit_table
 from shoal.publishing.text import ColumnText, column_text
 from shoal.publishing.units import judged, models_of, refuse_missing, without_units
@@ -117,8 +125,9 @@ def prepare(
     from shoal.problems.tables import group
 
     asked = Policy.of(policy, **settings)
-    models, counts = models_of(asked), (*asked.sensitive, *asked.units)
-    requirement(models, counts)
+    models, counts = models_of(asked), (*asked.sensitive, *asked.beside)
+    spoken = (*asked.sensitive, *asked.units)
+    requirement(models, spoken)
     Lot.of(secret)  # one that is too short is refused before the work
     seconds: dict[str, float] = {}
     clock = time.perf_counter()
@@ -133,11 +142,18 @@ def prepare(
     needed = [*roles, *asked.identifiers, *asked.insensitive, *(asked.coordinates or ())]
     table = open_table(data, engine, separator=separator, encoding=encoding, coded=roles, needed=needed, scope=scope)
     require(table.columns, needed)
+    harbor = None
+    if asked.preset == NAME:
+        stays = [c for c in table.columns if c not in (*asked.identifiers, *asked.units)]
+        table, harbor = harbored(table, stays, asked.insensitive)
     carried = look(table, asked)
     if target is not None:
         _refuse_target(table, asked, target)
     if asked.coordinates is not None:
         table = with_place(table, asked.coordinates)
+    census = None
+    if asked.population is not None:
+        census = read_census(asked.population, asked.grouped, asked.coordinates, engine)
     lap("read")
 
     progress("counting", None)
@@ -148,8 +164,11 @@ def prepare(
     refuse_missing(counted, asked)
     texts = [column.texts() for column in counted.quasi]
     _refuse_stars(asked, {c.name: c.texts() for c in (*counted.quasi, *counted.sensitive)})
-    need = requirement(models, counts, counted.histogram)
+    need = requirement(models, spoken, counted.histogram)
     refuse_infeasible(counted.histogram, need, lambda j, code: counted.sensitive[j].texts()[code] or "missing")
+    told = study(asked, counted, need, census)
+    if census is None:
+        refuse_infeasible(told.histogram, told.need)
     lap("histogram")
 
     progress("solving", None)
@@ -160,28 +179,37 @@ def prepare(
         lap("solve")
     else:
         recoding, labels = recodings(asked, counted, texts, need.smallest)
-        grouping = within(
-            asked.max_average_risk,
-            counted.histogram.rows,
-            need,
-            lambda asks: group(
-                counted.histogram,
-                asks,
-                _method(asked),
-                recoding=recoding,
-                effort=Effort.of(asked.effort),
-                seed=int(seeds.generate_state(1)[0]),
-                max_suppressed=asked.max_suppressed,
-                progress=progress,
+
+        def told_as(found: Grouping) -> tuple[Grouping, Published, list[ColumnText]]:
+            made = (counted.histogram, found.partition, recoding)
+            if asked.global_recoding:
+                found, shows = one_level_per_column(found, *made)
+            else:
+                shows = recoding.publish(*made[:2])
+            texted = [column_text(*made, shows, j, texts[j], labels[j], asked.star) for j in range(len(texts))]
+            return found, shows, texted
+
+        grouping = told.solve(
+            lambda wants: within(
+                asked.max_average_risk,
+                counted.histogram.rows,
+                wants,
+                lambda asks: group(
+                    told.histogram,
+                    asks,
+                    _method(asked),
+                    recoding=recoding,
+                    effort=Effort.of(asked.effort),
+                    seed=int(seeds.generate_state(1)[0]),
+                    max_suppressed=asked.max_suppressed,
+                    progress=progress,
+                ),
             ),
+            lambda found: told.holds(asked, told_as(found)[2], found.partition.sizes),
         )
+        grouping = certified(grouping, told, counted.histogram, recoding, asked)
         lap("solve")
-        told = (counted.histogram, grouping.partition, recoding)
-        if asked.global_recoding:
-            grouping, published = one_level_per_column(grouping, *told)
-        else:
-            published = recoding.publish(*told[:2])
-        columns = [column_text(*told, published, j, texts[j], labels[j], asked.star) for j in range(len(texts))]
+        grouping, published, columns = told_as(grouping)
 
     progress("recoding", None)
     apart = target is not None and kind_of(target) == "csv"
@@ -189,14 +217,14 @@ def prepare(
     lot = Lot.of(secret, _context(counted, asked))
     blurred = _blurred(columns, replacements)
     merged, replacements = classes(grouping.partition, replacements)
-    dropped = [c for c in asked.identifiers if c not in asked.units]
+    dropped = [c for c in asked.identifiers if c not in asked.beside]
     placed = table.place(counted, merged, replacements, dropped, lot, asked.keep_order)
-    out, persons = judged(placed, asked)
+    out, persons, people = judged(placed, asked)
     _, merged = without_units(counted, merged, asked)
     counted, partition = without_units(counted, grouping.partition, asked)
     view = View(counted.histogram, partition, recoding, need.smallest, published)
     lap("recode")
-    return Release(
+    release = Release(
         table=out,
         policy=asked,
         certificate=grouping.certificate,
@@ -208,6 +236,9 @@ def prepare(
         rows=counted.histogram.rows,
         carried=carried,
         persons=persons,
+        census=census,
+        people=people,
+        harbor=harbor,
         notes=blurred,
         exposed=exposed(counted.histogram, merged, recoding, asked.range_step)
         if asked.publish == "ranges"
@@ -232,6 +263,9 @@ def prepare(
         order="kept" if asked.keep_order else lot.words,
         seconds=seconds,
     )
+    if not told.strict:
+        refuse_uncovered(release.audit)
+    return release
 
 
 def _path(data: Any) -> str | None:
@@ -333,7 +367,15 @@ def _before(counted: Counted) -> dict[str, Any]:
         "uniques": int((sizes == 1).sum()),
         "distinct_values": {c.name: c.size for c in [*counted.quasi, *counted.sensitive]},
         "notes": list(notes(counted)),
+        "dangerous": [d.as_dict() for d in _dangerous(counted)],
     }
+
+
+def _dangerous(counted: Counted) -> list[Danger]:
+    """What the quasi-identifiers single out together, from the table as it came."""
+    of_type, first = counted.histogram.types
+    held = np.bincount(of_type, weights=counted.histogram.count, minlength=first.size).astype(np.int64)
+    return dangerous(list(counted.histogram.quasi[first].T), [c.name for c in counted.quasi], held)
 
 
 def audit(
@@ -343,6 +385,11 @@ def audit(
     sensitive: Sequence[str] = (),
     person: str | None = None,
     household: str | None = None,
+    population: Any = None,
+    population_weights: str | None = None,
+    population_size: int | None = None,
+    hierarchies: Mapping[str, Any] | None = None,
+    missing: str = "category",
     threshold: float = 0.2,
     engine: str | None = None,
     separator: str | None = None,
@@ -359,21 +406,44 @@ def audit(
     """Levels of every privacy model, risks and class sizes of any table, ours or not.
 
     person, household  columns that name who a row is about: their different values are counted, and k is judged on them
+    population         the table the rows were drawn from: what every class covers of it is counted, for k-map,
+                       delta-presence and the journalist's risk; population_weights: the column that says instead how
+                       many people a row stands for; population_size: how many people there are, where no more is known
+    hierarchies        per column the hierarchy its values are classes of; without one a published value is itself, a
+                       star, or a range or set as this package writes them
+    missing            "category": a missing value is a value of its own; "wildcard": beside that, ``wildcards`` of the
+                       Audit has the risks with missing values and stars alike to every value
     models             k=5, l=3, privacy=[...]: what should hold; each becomes a check of the Audit
     memory, threads, temporary, glob, table, query, master  as in ``anonymize``: a folder is counted where it stands
     """
     if not 0 < threshold <= 1:
         raise PolicyError(f"threshold={threshold!r}: a risk is above 0 and at most 1")
+    if missing not in ("category", "wildcard"):
+        raise PolicyError.unknown("reading of missing values", str(missing), ("category", "wildcard"))
     names = Policy.of(
         quasi_identifiers=quasi_identifiers,
         sensitive=sensitive,
         person=person,
         household=household,
+        population=population,
+        population_weights=population_weights,
         **({"k": 1} | models),
     )
-    needed = [*names.quasi_identifiers, *names.sensitive, *names.units]
+    needed = [*names.quasi_identifiers, *names.sensitive, *names.beside]
     scope = Scope(memory, threads, temporary, glob, table, query, master)
     opened = open_table(data, engine, separator=separator, encoding=encoding, needed=needed, scope=scope)
     require(opened.columns, needed)
-    found = audit_table(opened, names, threshold, names.privacy if models else (), names.units)
+    census = None if population is None else read_census(population, names.quasi_identifiers, engine=engine)
+    asked = names.privacy if models else ()
+
+    def beyond(frame: pl.DataFrame, judged: Audit) -> Audit:
+        if missing == "wildcard":
+            judged = replace(judged, wildcards=wildcards(frame, names.quasi_identifiers, threshold, names.star))
+        people = outside(frame, names, census, foreign(names.star, hierarchies or {}), None)
+        return judged if people is None else beside(judged, people, asked)
+
+    rows = missing == "wildcard" or population is not None or bool(names.weighed)
+    found = audit_table(opened, names, threshold, asked, names.units, beyond if rows else None)
+    if population_size is not None and found.population is None:
+        found = sized(found, population_size)
     return replace(found, notes=notes(opened.count(names.quasi_identifiers, names.sensitive)))

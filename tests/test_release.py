@@ -6,6 +6,7 @@ import contextlib
 import datetime as dt
 import json
 import os
+import pickle
 import resource
 import signal
 import subprocess
@@ -348,3 +349,17 @@ def test_an_interrupted_write_leaves_no_half_release(tmp_path: Path, number: sig
         assert left == []
         assert process.returncode in (130, 143)
         assert "no file is half written" in err
+
+
+@pytest.mark.parametrize("kind", ["polars", "pandas", "duckdb"])
+def test_releases_are_pickled_with_their_rows(kind, tmp_path):
+    import duckdb
+
+    frame = pl.DataFrame({"age": [20, 21, 22, 30, 31, 32] * 3, "d": list("abcabc") * 3})
+    data = {"polars": frame, "pandas": frame.to_pandas(), "duckdb": duckdb.connect().from_arrow(frame.to_arrow())}[kind]
+    made = shoal.anonymize(data, quasi_identifiers=["age"], sensitive=["d"], k=3, effort="fast")
+    again = pickle.loads(pickle.dumps(made))
+    assert type(again.table) is type(made.table)
+    assert again.audit.as_dict() == made.audit.as_dict()
+    proof = again.write(tmp_path / "r.csv")
+    assert shoal.verify(tmp_path / "r.csv", proof, frame).holds

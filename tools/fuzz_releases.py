@@ -1,7 +1,10 @@
-"""Releases at random, made, written and judged: ``python tools/fuzz_releases.py COUNT [FIRST_SEED]``.
+"""Releases at random, made, written and judged: ``python tools/fuzz_releases.py COUNT [FIRST_SEED [KIND ...]]``.
 
-Formats, recodings, models, types, engines and odd column names by ``tests/fuzz/releases.py``.  Prints the seed of every
-failure and exits 1 when there is one.
+Kinds, all of them where none is named: ``tables``, formats, recodings, models, types, engines and odd column names by
+``tests/fuzz/releases.py``; ``clusters``, both problems, all kinds of distance and centers by
+``tests/fuzz/clusters.py``; ``bent``, certificates of clusters changed at random and sealed again, which must be
+refused, found out, or have nothing changed that is recomputed.  Prints the seed of every failure and exits 1 when there
+is one.
 """
 
 from __future__ import annotations
@@ -13,23 +16,28 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from tests.fuzz.releases import tried
+from tests.fuzz import clusters, releases
+
+KINDS = {"tables": releases.tried, "clusters": clusters.tried, "bent": clusters.bent_one}
 
 
 def main() -> int:
     """Run the seeds."""
     count, first = int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0
-    seen: Counter[str] = Counter()
-    for seed in range(first, first + count):
-        with tempfile.TemporaryDirectory() as folder:
-            try:
-                came = tried(seed, Path(folder))
-            except Exception as error:
-                came = "failed"
-                print(f"seed {seed}: {type(error).__name__}: {str(error)[:400]}", flush=True)
-        seen[came] += 1
-    print(f"{count:,} releases from seed {first}: {dict(seen)}")
-    return int(seen["failed"] > 0)
+    failed = 0
+    for kind in sys.argv[3:] or KINDS:
+        seen: Counter[str] = Counter()
+        for seed in range(first, first + count):
+            with tempfile.TemporaryDirectory() as folder:
+                try:
+                    came = KINDS[kind](seed, Path(folder))
+                except Exception as error:
+                    came = "failed"
+                    print(f"{kind}, seed {seed}: {type(error).__name__}: {str(error)[:400]}", flush=True)
+            seen[came] += 1
+        print(f"{kind}: {count:,} releases from seed {first}: {dict(seen)}", flush=True)
+        failed += seen["failed"]
+    return int(failed > 0)
 
 
 if __name__ == "__main__":

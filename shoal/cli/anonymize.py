@@ -16,6 +16,8 @@ _QUASI = typer.Option(None, "--quasi", help="Quasi-identifiers: columns others m
 _SENSITIVE = typer.Option(None, "--sensitive", help="Sensitive columns, separated by commas.")
 _PERSON = typer.Option(None, "--person", help="Column that names who a row is about: k counts persons; it is left out.")
 _HOUSEHOLD = typer.Option(None, "--household", help="The same for households.")
+_POPULATION = typer.Option(None, "--population", help="Table the rows were drawn from, for --k-map and --presence.")
+_WEIGHTS = typer.Option(None, "--population-weights", help="Column: how many people a row of a sample stands for.")
 _JSON = typer.Option(False, "--json", help="Print one JSON object and nothing else.")
 _SEPARATOR = typer.Option(None, "--separator", help="Field separator of a CSV; found out when not given.")
 _ENCODING = typer.Option(None, "--encoding", help="utf-8 (default) or latin-1.")
@@ -41,10 +43,14 @@ def anonymize(
     identifiers: str | None = typer.Option(None, "--identifiers", help="Columns to leave out."),
     person: str | None = _PERSON,
     household: str | None = _HOUSEHOLD,
+    population: Path | None = _POPULATION,
+    population_weights: str | None = _WEIGHTS,
     insensitive: str | None = typer.Option(
         None, "--insensitive", help="Columns to carry along as they are, though they single people out."
     ),
-    preset: str | None = typer.Option(None, "--preset", help="A rule book: k3, k5, k11, k20, cms-11 or ema-0.09."),
+    preset: str | None = typer.Option(
+        None, "--preset", help="A rule book: k3, k5, k11, k20, cms-11, ema-0.09, hipaa-safe-harbor."
+    ),
     publish: str | None = typer.Option(None, "--publish", help="stars (default), hierarchy, ranges or centers."),
     coordinates: str | None = typer.Option(None, "--coordinates", help="x,y: two columns published as tiles."),
     hierarchy: list[str] = typer.Option(
@@ -111,6 +117,8 @@ def anonymize(
         "insensitive": listed(insensitive),
         "person": person,
         "household": household,
+        "population": population,
+        "population_weights": population_weights,
         **models,
         "preset": preset,
         "publish": publish,
@@ -205,6 +213,7 @@ def release_lines(facts: dict[str, Any]) -> list[str]:
         f"{facts['rows']:,} rows in {facts['groups']:,} groups, the smallest of {facts['smallest_group']:,}.",
         "reached: " + ", ".join(f"{name} = {_short(value)}" for name, value in facts["privacy"].items()),
         *(f"at least {fewest:,} different {name} in every group" for name, fewest in facts["persons"].items()),
+        *_people(facts["population"]),
         *_rule_book(facts["rule_book"]),
         f"loss: {sum(facts['stars'].values()):,} stars, {facts['loss']['suppressed_tuples']:,} rows changed, "
         f"NCP {facts['loss']['ncp']:.4f}",
@@ -218,6 +227,12 @@ def release_lines(facts: dict[str, Any]) -> list[str]:
     if "report" in facts:
         lines.append(f"report       {facts['report']}")
     return lines
+
+
+def _people(found: dict[str, Any] | None) -> list[str]:
+    if found is None:
+        return []
+    return [f"every group fits at least {found['k_map']:,} of {found['rows']:,} people of the population"]
 
 
 def _rule_book(found: dict[str, Any] | None) -> list[str]:
@@ -273,6 +288,11 @@ def audit(
     sensitive: str | None = _SENSITIVE,
     person: str | None = _PERSON,
     household: str | None = _HOUSEHOLD,
+    population: Path | None = _POPULATION,
+    population_weights: str | None = _WEIGHTS,
+    population_size: int | None = typer.Option(None, "--population-size", help="How many people there are at all."),
+    hierarchy: list[str] = typer.Option([], "--hierarchy", help="column=file.csv by which it was recoded; repeatable."),
+    missing: str = typer.Option("category", "--missing", help="wildcard: show that reading of blanks too."),
     threshold: float = typer.Option(0.2, "--threshold", help="A record is at risk above this."),
     engine: str | None = _ENGINE,
     memory: str | None = _MEMORY,
@@ -307,6 +327,11 @@ def audit(
         table=table,
         query=query,
         master=master,
+        population=population,
+        population_weights=population_weights,
+        population_size=population_size,
+        missing=missing,
+        hierarchies=pairs(hierarchy, "--hierarchy") or None,
         **models,
     )
     answer(found.as_dict(), audit_lines(found.as_dict()), as_json)
@@ -324,10 +349,17 @@ def audit_lines(found: dict[str, Any]) -> list[str]:
         *(f"different {name:<10} {fewest:,} in the class with fewest" for name, fewest in found["persons"].items()),
         f"uniques              {found['uniques']:,}",
         f"prosecutor risk      highest {risk['prosecutor_max']:.3f}, mean {risk['prosecutor_mean']:.3f}",
-        f"journalist risk      highest {risk['journalist_max']:.3f} (no population table: the prosecutor's)",
+        _journalist(risk),
         f"marketer risk        {risk['marketer']:.3f}",
         f"records at risk      {100 * risk['records_at_risk']:.1f} % above {risk['threshold']}",
     ]
+    lines += _population(found["population"])
+    if found["wildcards"] is not None:
+        other = found["wildcards"]
+        lines.append(
+            f"as wildcards         k {other['k']:,}, uniques {other['uniques']:,}, prosecutor risk highest "
+            f"{other['prosecutor_max']:.3f}, mean {other['prosecutor_mean']:.3f}"
+        )
     for name, levels in found["sensitive"].items():
         shown = ", ".join(f"{key} {_short(value)}" for key, value in levels.items() if value is not None)
         lines.append(f"{name:<20} {shown}")
@@ -339,6 +371,34 @@ def audit_lines(found: dict[str, Any]) -> list[str]:
         verdict = "holds" if check["passes"] else "DOES NOT HOLD"
         lines.append(f"{check['model']}{where} {dict(check['asked'])}: {verdict}, level {_short(check['level'])}")
     return lines
+
+
+def _journalist(risk: dict[str, Any]) -> str:
+    if "journalist_mean" not in risk:
+        return f"journalist risk      highest {risk['journalist_max']:.3f} (no population table: the prosecutor's)"
+    out = (
+        f"journalist risk      highest {risk['journalist_max']:.3g}, mean {risk['journalist_mean']:.3g}, "
+        f"{100 * risk['journalist_at_risk']:.1f} % above {risk['threshold']}"
+    )
+    if "individual_max" in risk:
+        out += f"; individual risk by weights at most {risk['individual_max']:.3g}, mean {risk['individual_mean']:.3g}"
+    return out
+
+
+def _population(found: dict[str, Any] | None) -> list[str]:
+    if found is None:
+        return []
+    told = found["uniques"]
+    shown = ", ".join(f"{n} {told[n]:,.0f}" for n in ("zayatz", "snb", "pitman") if told[n] is not None)
+    alone = f"population uniques   about {told['dankar']:,.0f} of {found['rows']:,} people ({told['rule']}; {shown})"
+    if "k_map" not in found:
+        return [alone]
+    least, most = found["presence"]
+    return [
+        alone,
+        f"population           {found['rows']:,} people ({found['from']}), at least {found['k_map']:,} fit a class; "
+        f"rows per person {least:.3g} to {most:.3g}",
+    ]
 
 
 def _more(found: dict[str, Any]) -> str:
@@ -356,6 +416,7 @@ def verify(
     separator: str | None = typer.Option(None, "--separator", help="Field separator of an original CSV."),
     encoding: str | None = typer.Option(None, "--encoding", help="utf-8 or latin-1, of an original CSV."),
     hierarchy: list[str] = typer.Option([], "--hierarchy", help="column=file.csv, where it is elsewhere; repeatable."),
+    population: Path | None = typer.Option(None, "--population", help="The population it was measured by."),
     signer: Path | None = typer.Option(None, "--signer", help="Public key whose owner must have signed."),
     as_json: bool = _JSON,
 ) -> None:
@@ -370,6 +431,7 @@ def verify(
             separator=separator,
             encoding=encoding,
             hierarchies=pairs(hierarchy, "--hierarchy"),
+            population=population,
             signer=signer,
             progress=told,
         )

@@ -23,7 +23,8 @@ def init(
 ) -> None:
     """Look at a table, propose a role for every column with the reason, and write a policy to edit."""
     from shoal.engines.atomic import publish_text
-    from shoal.engines.propose import propose, write_policy
+    from shoal.engines.dangerous import words
+    from shoal.engines.propose import looked_at, write_policy
     from shoal.engines.targets import POLICY, check_outputs
     from shoal.errors import InputError
 
@@ -31,10 +32,11 @@ def init(
         raise InputError(f"there is no file {str(table)!r} to read")
     target = output or table.with_name(f"{table.name.split('.')[0]}.policy.toml")
     closed = check_outputs([(target, POLICY)], [table], overwrite=force)
-    found = propose(table, l=l, separator=separator, encoding=encoding)
-    publish_text(target, write_policy(table.name, found, k=k, l=l), closed=closed)
+    found, together, rows = looked_at(table, l=l, separator=separator, encoding=encoding)
+    publish_text(target, write_policy(table.name, found, k=k, l=l, together=together, rows=rows), closed=closed)
     lines = [f"{c.name:<24} {c.role:<18} {c.distinct:>8,} values  {c.reason}" for c in found]
     lines += [f"warning: {c.name}: {w}" for c in found for w in c.warnings]
+    lines += [f"together: {words(d, rows)}" for d in together if len(d.columns) > 1]
     lines.append(f"policy  {target}")
     lines.append(f"next    read it, correct the roles, then: shoal anonymize {table} --policy {target}")
     facts = {
@@ -42,6 +44,7 @@ def init(
             {"name": c.name, "role": c.role, "distinct": c.distinct, "reason": c.reason, "warnings": list(c.warnings)}
             for c in found
         ],
+        "dangerous": [d.as_dict() for d in together],
         "output": str(target),
     }
     answer(facts, lines, as_json)

@@ -86,6 +86,56 @@ class Features:
             Metric(features=tuple(features), unit=unit), *(list(x) for x in zip(*(p[1:] for p in parts), strict=True))
         )
 
+    @classmethod
+    def again(cls, frame: pl.DataFrame, metric: Metric, asked: Asked) -> Features:
+        """The columns that a metric was made for, as its features want them; scales and weights are the metric's.
+
+        Columns are taken in the order of the features; a place on two columns, or on one that has coordinates.  Raises
+        InputError where the frame has too few columns, or one of another kind.
+        """
+        left = list(asked.columns)
+        parts: list[Part] = []
+        place = asked.place
+        for feature in metric.features:
+            if isinstance(feature, Place) and place is not None and not (left and left[0] in asked.coordinates):
+                where = np.stack([numbers(frame, name) for name in place], axis=1)
+                parts.append((feature, where, place, [], {}))
+                place = None
+                continue
+            if not left:
+                raise InputError(f"the answer measures {len(metric.features)} features; name a column for each")
+            parts.append(_like(frame, left.pop(0), feature, asked))
+        if left or place is not None:
+            raise InputError(f"the answer does not measure column {(left or list(place or ()))[0]!r}; leave it out")
+        made = Metric(features=tuple(part[0] for part in parts), norm=metric.norm, unit=metric.unit)
+        return cls(made, *(list(x) for x in zip(*(part[1:] for part in parts), strict=True)))
+
+
+def _like(frame: pl.DataFrame, name: str, feature: Any, asked: Asked) -> Part:
+    """A column as a given feature of one column wants it."""
+    if isinstance(feature, Place):
+        if name not in asked.coordinates:
+            raise InputError(f"column {name!r} stands for places; name its coordinates, or two columns with place=")
+        where, codes = _located(frame, name, asked.coordinates[name])
+        return replace(feature, name=name), where, (name,), [], codes
+    if isinstance(feature, Number):
+        found, date = positions(frame, name) if feature.date else (numbers(frame, name), False)
+        if found is None or date != feature.date:
+            raise InputError(f"the answer measures dates, and column {name!r} holds none; hand over what was clustered")
+        return replace(feature, name=name), found, (name,), [], {}
+    series = column(frame, name)
+    if feature.levels is not None and name not in asked.hierarchies and series.dtype.is_integer():
+        codes_of = series.to_numpy()  # codes of the caller's own, in the order of the levels
+        if codes_of.size and 0 <= codes_of.min() <= codes_of.max() < feature.values:
+            kinds: list[str | None] = [str(i) for i in range(feature.values)]
+            return replace(feature, name=name), codes_of.astype(np.int64), (name,), kinds, {}
+    made, values, _, kinds, _ = _column(frame, name, Asked([name], [] if name in asked.hierarchies else [name],
+                                                              hierarchies=asked.hierarchies))  # fmt: skip
+    levels = made.levels
+    if levels is None and feature.levels is not None:
+        levels = np.asarray(feature.levels)[: len(kinds)]
+    return Category(name, values=len(kinds), weight=feature.weight, levels=levels), values, (name,), kinds, {}
+
 
 Part = tuple[Any, np.ndarray, tuple[str, ...], list[str | None], dict[tuple[float, float], str]]
 

@@ -142,6 +142,16 @@ class FrameTable:
         found = self.frame[left].to_native()
         return found.lazy() if self.lazy else found
 
+    def replaced(self, columns: Sequence[pl.Series]) -> FrameTable:
+        """A table with some columns of text in the place of those of the same names."""
+        like = self.frame.implementation
+        made = [nw.new_series(c.name, c.to_list(), nw.String, backend=like) for c in columns]
+        if like.is_pandas() and made:
+            index = self.frame.to_native().index
+            made = [nw.from_native(s.to_native().set_axis(index), series_only=True) for s in made]
+        found = self.frame.with_columns(*made).select(*self.columns).to_native() if made else self.frame.to_native()
+        return FrameTable(found, lazy=self.lazy, coded=tuple(self.coded))
+
     def joined(self, pair: tuple[str, str], name: str) -> FrameTable:
         """A table in which two columns have become one, their texts with a blank between."""
         if name in self.columns:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
@@ -147,14 +147,14 @@ class LazyTable:
         ordinal, cell, group, split = (f"{self.own}{word}" for word in ("ordinal", "cell", "group", "split"))
         cells, pieces = self._plan(counted, partition)
         frame = self.frame.with_columns(*(_key(n, self.kinds[n]).alias(k) for n, k in zip(names, keys, strict=True)))
-        frame = frame.join(nw.from_native(self._bring(cells)), on=keys, how="left").drop(keys)
+        frame = frame.join(nw.from_native(self.bring(cells)), on=keys, how="left").drop(keys)
         if pieces.height:
             cut = nw.col(split).fill_null(False)
             whole, frame = self._hashed(frame.filter(~cut), lot), self._hashed(frame.filter(cut), lot)
             floats = [n for n, kind in self.kinds.items() if kind.is_float()]
             by = [f"{self.own}place", *floats]
             frame = frame.with_columns(nw.col(by[0]).cum_count().over(cell, order_by=by).cast(nw.Int64).alias(ordinal))
-            frame = frame.drop(group).join(nw.from_native(self._bring(pieces)), on=cell, how="inner")
+            frame = frame.drop(group).join(nw.from_native(self.bring(pieces)), on=cell, how="inner")
             first, last = nw.col(f"{self.own}first"), nw.col(f"{self.own}last")
             frame = frame.filter(first <= nw.col(ordinal), nw.col(ordinal) <= last)
             kept = [*self.columns, group, f"{self.own}order"]
@@ -188,7 +188,7 @@ class LazyTable:
         The key is a column, so that no plan prints it.
         """
         salt, digest = f"{self.own}salt", f"{self.own}digest"
-        salted = frame.join(nw.from_native(self._bring(pl.DataFrame({salt: [lot.place.hex()]}))), how="cross")
+        salted = frame.join(nw.from_native(self.bring(pl.DataFrame({salt: [lot.place.hex()]}))), how="cross")
         text = f"{salt} || {payload_sql(self.kinds, spark=self.spark)}"
         halves = {
             f"{self.own}{word}": f"substr({digest}, {start}, {_DIGITS})"
@@ -229,7 +229,7 @@ class LazyTable:
 
     def _as_keys(self, values: pl.Series) -> pl.Series:
         """Distinct values as the engine itself writes them, so that the join finds them again."""
-        frame = nw.from_native(self._bring(pl.DataFrame({"i": np.arange(len(values)), "v": values})))
+        frame = nw.from_native(self.bring(pl.DataFrame({"i": np.arange(len(values)), "v": values})))
         shown = _key("v", frame.collect_schema()["v"])
         out = frame.select("i", shown.alias("v")).collect(backend="polars").to_native()
         return out.sort("i")["v"]
@@ -239,17 +239,34 @@ class LazyTable:
         groups = replacements[0].index.size if replacements else 0
         number = f"{self.own}group"
         new = {f"{self.own}new_{i}": r.values.gather(r.index) for i, r in enumerate(replacements)}
-        side = nw.from_native(self._bring(pl.DataFrame({number: np.arange(groups, dtype=np.int64)} | new)))
+        side = nw.from_native(self.bring(pl.DataFrame({number: np.arange(groups, dtype=np.int64)} | new)))
         frame = frame.join(side, on=number, how="left")
         return frame.with_columns(nw.col(f"{self.own}new_{i}").alias(r.name) for i, r in enumerate(replacements))
 
-    def _bring(self, frame: pl.DataFrame) -> Any:
+    def bring(self, frame: pl.DataFrame) -> Any:
         """A small Polars frame into the engine, on the connection or session of the table itself."""
         arrow = frame.to_arrow(compat_level=pl.CompatLevel.oldest())
         if self.spark:
             return self.native.sparkSession.createDataFrame(arrow)
         found = self.native.query(f"{self.own}view", "select * from arrow")
         return found.set_alias(f"__shoal_{secrets.token_hex(8)}")
+
+
+class Stored(NamedTuple):
+    """A DuckDB relation by its rows: its connection is of one process alone."""
+
+    rows: Any
+
+    def relation(self) -> Any:
+        """The rows again, on a connection of their own."""
+        import duckdb
+
+        return duckdb.connect().from_arrow(self.rows)
+
+
+def stored(table: Any) -> Any:
+    """A frame as something that can be pickled."""
+    return Stored(table.to_arrow_table()) if is_duckdb(table) else table
 
 
 def _refuse_alike(native: Any) -> None:

@@ -9,6 +9,8 @@ from pathlib import Path
 import polars as pl
 
 from shoal.engines.carried import SHARE, counts_of, sample
+from shoal.engines.codes import encode
+from shoal.engines.dangerous import Danger, dangerous, words
 from shoal.engines.files import read_table
 from shoal.engines.oddities import alike, codes
 from shoal.engines.recognize import DIRECT, by_name, recognize
@@ -30,8 +32,17 @@ def propose(
     path: str | Path, *, l: int = 2, separator: str | None = None, encoding: str | None = None
 ) -> list[Proposal]:
     """Proposals for every column of a file, in the file's order.  O(n) per column."""
+    return looked_at(path, l=l, separator=separator, encoding=encoding)[0]
+
+
+def looked_at(
+    path: str | Path, *, l: int = 2, separator: str | None = None, encoding: str | None = None
+) -> tuple[list[Proposal], list[Danger], int]:
+    """Proposals, what columns that stay single out together, and the number of rows."""
     frame = read_table(path, separator=separator, encoding=encoding)
-    return [_column(frame[name], frame.height, l) for name in frame.columns]
+    found = [_column(frame[name], frame.height, l) for name in frame.columns]
+    stay = [c.name for c in found if c.role != DIRECT and c.distinct > 1]
+    return found, dangerous([encode(frame[name]).codes for name in stay], stay), frame.height
 
 
 def _column(series: pl.Series, rows: int, l: int) -> Proposal:
@@ -103,8 +114,10 @@ def _quoted(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
 
 
-def write_policy(file: str, found: Sequence[Proposal], *, k: int, l: int) -> str:
-    """A commented TOML policy; columns without a role stand in a comment."""
+def write_policy(
+    file: str, found: Sequence[Proposal], *, k: int, l: int, together: Sequence[Danger] = (), rows: int = 0
+) -> str:
+    """A commented TOML policy; columns without a role stand in a comment, as does what columns single out together."""
 
     def block(title: str, role: str, comment: str) -> list[str]:
         lines = [f"# {comment}", f"{title} = ["]
@@ -127,6 +140,9 @@ def write_policy(file: str, found: Sequence[Proposal], *, k: int, l: int) -> str
         "# Carried along unchanged, row by row; insensitive = [...] carries one that would be refused:",
         *[f"#   {_quoted(c.name)}  {c.distinct:,} values; {c.reason}" for c in found if c.role == "insensitive"],
         "",
+        *(["# What columns single out together, the worst sets of one, two, three and more:"] if together else []),
+        *[f"#   {words(d, rows)}".replace("\n", " ") for d in together],
+        *([""] if together else []),
         f"k = {k}  # at least {k} rows in every group",
     ]
     if sensitive:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -66,12 +66,14 @@ def judge_release(
     expected: Counts | None = None,
     orders: Mapping[str, Sequence[str]] | None = None,
     separator: str | None = None,
+    outside: Callable[[pl.DataFrame, Audit], Audit] | None = None,
 ) -> tuple[Audit, str, int]:
     """Audit, SHA-256 and size of a released file.
 
     star     text of a star; None where every text is a value, as in a release of centers
     stars    number of starred cells each quasi-identifier must have, counted where a star is written as text
     expected every tuple of quasi-identifiers and sensitive values with its number of rows; None: not checked
+    outside  adds what a population tells to the audit of the table read
     orders   of sensitive columns with an order of their own, the values from lowest to highest
 
     Raises VerificationError for another number of stars, or where a tuple stands there more or less often than it
@@ -96,6 +98,8 @@ def judge_release(
     for name, levels in (orders or {}).items():
         frame = frame.with_columns(pl.col(name).cast(pl.String).cast(pl.Enum(levels)))
     audit = judge(frame, quasi, sensitive, models)
+    if outside is not None:
+        audit = outside(frame, audit)
     with open(path, "rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     return audit, digest, path.stat().st_size

@@ -148,7 +148,12 @@ def assignable(
     if keep is not None:
         good = keep(left.code[i], right.code[k])
         i, k = i[good], k[good]
-    settled = _settle(i, k, left.count.copy(), right.count.copy())
+    return flows(i, k, left.count, right.count)
+
+
+def flows(i: np.ndarray, k: np.ndarray, supply: np.ndarray, demand: np.ndarray) -> bool:
+    """Whether all supply int64[n] can go to demand int64[m], as much in all, along edges (i, k).  As ``assignable``."""
+    settled = _settle(i, k, supply.copy(), demand.copy())
     return settled is not None and _saturates(*settled)
 
 

@@ -211,7 +211,7 @@ def _bound(columns: list[Column], original: pl.DataFrame, said: Stated, by_level
         if asked and len(said.policy.sensitive) == 1:
             own = recount.fewest_tuples(original, said.policy.quasi_identifiers, said.policy.sensitive[0], max(asked))
     elif by_levels:
-        k = max((m.k for m in said.policy.privacy if hasattr(m, "k")), default=1)
+        k = max((m.k for m in said.policy.privacy if hasattr(m, "k") and m.speaks != "population"), default=1)
         own = recount.least_loss(columns, said.weights, k)
         if own is not None and said.unit == "stars":
             own = round(own * original.height * len(columns), 6)

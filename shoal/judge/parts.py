@@ -38,6 +38,10 @@ class Held(NamedTuple):
     counts: np.ndarray
     columns: tuple[str, ...]
 
+    def rows(self) -> pl.DataFrame:
+        """A line per row, in memory: for what counts rows beside a population."""
+        return self.cells[np.repeat(np.arange(self.counts.size), self.counts)]
+
 
 def count_release(path: Path, names: Sequence[str], separator: str | None = None) -> Held:
     """Every tuple over some columns of a released file or folder, CSV as text; VerificationError for a column missing.

@@ -65,6 +65,7 @@ def judge(
     sizes = _rows(group, held) if n else np.zeros(0, np.int64)
     tables = {name: _Table(group, frame[name], held) for name in sensitive}
     levels = {name: _levels(table, sizes, n) for name, table in tables.items()}
+    models = [m for m in models if m.speaks != "population"]  # judged beside a population
     checks = tuple(c for m in models for c in _checks(m, sizes, tables, group, frame, n))
     people = {name: fewest(frame, quasi, name) for name in persons}
     checks += tuple(

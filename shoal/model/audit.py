@@ -57,8 +57,14 @@ class Audit:
 
     sizes  class size -> number of classes
     risk   "prosecutor_max", "prosecutor_mean", "journalist_max", "marketer", "records_at_risk" (share above the
-           threshold), "threshold"; without a population table the journalist's risk is bounded by the prosecutor's
+           threshold), "threshold"; without a population table the journalist's risk is bounded by the prosecutor's,
+           with one "journalist_mean" and "journalist_at_risk" are there too, with weights "individual_max" and
+           "individual_mean"
+    population  beside a population: "from" ("table", "weights" or "size"), "rows" of it, "uniques" (people alone in it,
+           estimated four ways); but from its size alone also "k_map" (the fewest people a class covers), "presence"
+           (least and largest share of a class in them), "unique" (classes that cover at most one)
     persons  per column that names persons, the fewest different ones in a class
+    wildcards  where asked for, the risks with missing values and stars alike to every value, as other tools count
     exposed  per column published as ranges or sets, the share of the classes that show a value which only one of their
            rows holds; exposed_classes: the share that any such column exposes.  A release knows it of itself; of
            another table it cannot be seen, and is None
@@ -76,6 +82,8 @@ class Audit:
     sizes: Mapping[int, int]
     risk: Mapping[str, float]
     persons: Mapping[str, int] = field(default_factory=dict)
+    population: Mapping[str, Any] | None = None
+    wildcards: Mapping[str, float] | None = None
     checks: tuple[Check, ...] = field(default_factory=tuple)
     notes: tuple[str, ...] = ()
     exposed: Mapping[str, float] = field(default_factory=dict)

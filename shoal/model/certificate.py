@@ -149,8 +149,12 @@ class Certificate:
                 bound=data.get("bound", ""),
                 details=data.get("details") or {},
             )
+        except CertificateError:
+            raise
         except (KeyError, TypeError) as error:
             raise CertificateError(f"not a certificate: {error!s} is missing or of the wrong kind") from error
+        except (ValueError, OverflowError) as error:
+            raise CertificateError("not a certificate: it holds words where a number belongs") from error
 
     @classmethod
     def from_json(cls, text: str) -> Certificate:

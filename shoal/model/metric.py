@@ -291,6 +291,15 @@ def project(degrees: np.ndarray) -> np.ndarray:
     return np.stack([east, (lat - middle) * per_degree], axis=1)
 
 
+def rounded_up(value: float) -> float:
+    """The next number of two digits: how far is told no more exactly, and never as less."""
+    if value <= 0:
+        return 0.0
+    digits = math.floor(math.log10(value)) - 1
+    whole = math.ceil(value / 10.0**digits * (1 - 1e-12))
+    return float(whole * 10**digits) if digits >= 0 else whole / 10**-digits
+
+
 def finite(values: np.ndarray, name: str, largest: float = math.inf) -> None:
     """InputError naming the column and the first value that is no finite number, or beyond ``largest``."""
     if values.dtype.kind not in "iufb":

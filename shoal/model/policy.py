@@ -11,7 +11,7 @@ from typing import Any
 
 from shoal.errors import PolicyError
 from shoal.model.hierarchy import Hierarchy
-from shoal.model.privacy import KAnonymity, PrivacyModel, by_shorthand, describe, restore
+from shoal.model.privacy import DeltaPresence, KAnonymity, PrivacyModel, by_shorthand, describe, restore
 from shoal.model.record import recipe
 from shoal.model.rule_books import RULE_BOOKS
 from shoal.model.shorthands import SHORTHANDS
@@ -49,6 +49,10 @@ class Policy:
     global_recoding    one level per column for the whole table (publish="hierarchy")
     max_suppressed     share of the rows that global recoding may star whole where the rest then loses less; the block
                        they form meets the models as well
+    population         the table the rows were drawn from, a path or a frame with the quasi-identifiers as columns, for
+                       k-map, delta-presence and the journalist's risk
+    population_weights the column that says instead how many people a row stands for; it leaves the table unless it is
+                       named insensitive
     max_average_risk   highest mean over the rows of 1 / (size of its class)
     method, effort     how to search; see the catalogue
     seed               None: fresh randomness; an int: reproducible
@@ -64,6 +68,8 @@ class Policy:
     insensitive: tuple[str, ...] = ()
     person: str | None = None
     household: str | None = None
+    population: Any = field(default=None, compare=False)
+    population_weights: str | None = None
     privacy: tuple[PrivacyModel, ...]
     preset: str | None = None
     publish: str = "stars"
@@ -87,8 +93,10 @@ class Policy:
         for name in (self.person, self.household):
             if name is not None and (not isinstance(name, str) or not name):
                 raise PolicyError(f"{name!r} names no column; person and household are one column each")
-        kept = tuple(n for n in self.identifiers if n not in self.units)
-        object.__setattr__(self, "identifiers", (*kept, *self.units))
+        refuse_population(self)
+        leave = (*self.units, *(n for n in self.weighed if n not in self.insensitive))
+        kept = tuple(n for n in self.identifiers if n not in leave)
+        object.__setattr__(self, "identifiers", (*kept, *leave))
         roles = {
             "quasi_identifiers": self.quasi_identifiers,
             "sensitive": self.sensitive,
@@ -204,10 +212,21 @@ class Policy:
         return tuple(n for n in (self.person, self.household) if n is not None)
 
     @property
+    def weighed(self) -> tuple[str, ...]:
+        """The column of weights, if there is one."""
+        return () if self.population_weights is None else (self.population_weights,)
+
+    @property
+    def beside(self) -> tuple[str, ...]:
+        """Columns counted beside the sensitive ones, about which no group is asked to be diverse."""
+        return (*self.units, *self.weighed)
+
+    @property
     def files(self) -> tuple[str | Path, ...]:
         """The files it was read from and names, which no output may replace."""
         named = [h for h in self.hierarchies.values() if isinstance(h, (str, Path)) and h not in GENERATED]
-        return (*([] if self.source is None else [self.source]), *named)
+        people = [self.population] if isinstance(self.population, (str, Path)) else []
+        return (*([] if self.source is None else [self.source]), *named, *people)
 
     @classmethod
     def of(cls, given: Policy | Mapping[str, Any] | None = None, **more: Any) -> Policy:
@@ -264,6 +283,8 @@ class Policy:
         for name, source in list(given.items()) if isinstance(given, dict) else []:
             if isinstance(source, str) and source not in GENERATED:
                 values["hierarchies"][name] = str(path.parent / source)
+        if isinstance(values.get("population"), str):
+            values["population"] = str(path.parent / values["population"])
         return cls.of(values, **more, source=path)
 
     def describe(self) -> dict[str, Any]:
@@ -275,6 +296,12 @@ class Policy:
             "insensitive": list(self.insensitive),
             "person": self.person,
             "household": self.household,
+            "population": Path(self.population).name
+            if isinstance(self.population, (str, Path))
+            else None
+            if self.population is None
+            else "a table in memory",
+            "population_weights": self.population_weights,
             "coordinates": None if self.coordinates is None else list(self.coordinates),
             "privacy": [describe(m) for m in self.privacy],
             "preset": self.preset,
@@ -296,6 +323,31 @@ class Policy:
             "star": self.star,
             "numeric_stars": self.numeric_stars,
         }
+
+
+def refuse_population(asked: Policy) -> None:
+    """PolicyError for a model of a population without one, and for what does not go with one."""
+    models = [m for m in asked.privacy if m.speaks == "population"]
+    column = asked.population_weights
+    if column is not None and (not isinstance(column, str) or not column):
+        raise PolicyError(f"population_weights={column!r} names no column")
+    known = asked.population is not None or column is not None
+    if asked.population is not None and column is not None:
+        raise PolicyError("population and population_weights are two ways to say the same; give one of them")
+    if models and not known:
+        raise PolicyError(
+            f"{models[0].name} counts people in the population; say population=TABLE (--population FILE), or "
+            "population_weights=COLUMN for a sample with weights"
+        )
+    if column is not None and any(isinstance(m, DeltaPresence) for m in models):
+        raise PolicyError("delta-presence needs the population itself (population=TABLE); weights estimate it only")
+    if known and asked.publish == "centers":
+        raise PolicyError(
+            "publish='centers' publishes records, which cover nobody else; a population goes with stars, hierarchy "
+            "and ranges"
+        )
+    if known and asked.units:
+        raise PolicyError("a population is counted in rows, and person= counts persons; leave one of them out")
 
 
 def _names(what: str, given: Any) -> tuple[str, ...]:

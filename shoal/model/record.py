@@ -102,6 +102,10 @@ def recipe(path: str | Path, generated: Collection[str], place: str, given: Mapp
     if not isinstance(asked, dict) or not isinstance(asked.get("quasi_identifiers"), list):
         raise InputError(f"{path.name!r} is no certificate of a release: it records no policy")
     values = {name: value for name, value in asked.items() if value is not None}
+    people = values.pop("population", None)
+    found = [p for p in (path.parent / str(people), Path(str(people))) if people is not None and p.is_file()]
+    if found:
+        values["population"] = str(found[0])
     if "coordinates" in values:
         values["quasi_identifiers"] = [name for name in values["quasi_identifiers"] if name != place]
     sources = values.get("hierarchies", {})

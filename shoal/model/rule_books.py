@@ -43,4 +43,12 @@ RULE_BOOKS: dict[str, RuleBook] = {
         "the risk of an attempt in this setting, which the policy multiplies in, several rows of one patient unless "
         "person= is given, and free text",
     ),
+    "hipaa-safe-harbor": RuleBook(
+        1,
+        "45 CFR 164.514(b)(2), US Department of Health and Human Services, guidance of 26 November 2012",
+        "three-digit zips above 20,000 people, ages above 89 in one category, years of dates, no direct identifiers "
+        "and no places below a state; it asks for no groups",
+        "what the publisher actually knows, identifiers in free text or under names that nothing gives away, zips that "
+        "fell to 20,000 people after the census of 2010, and anybody who is alone in what is left: ask for k as well",
+    ),
 }

@@ -26,6 +26,8 @@ class OtherModels(TypedDict, total=False):
     beta_basic: float
     delta: float
     simultaneous_l: int
+    k_map: int
+    presence: tuple[float, float] | Sequence[float]
 
 
 class ModelSettings(OtherModels, total=False):
@@ -44,6 +46,8 @@ class OtherSettings(OtherModels, total=False):
     insensitive: Names
     person: str | None
     household: str | None
+    population: Any
+    population_weights: str | None
     coordinates: tuple[str, str] | Sequence[str] | None
     hierarchies: Mapping[str, Any]
     weights: Mapping[str, float]

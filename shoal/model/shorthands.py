@@ -38,4 +38,6 @@ SHORTHANDS: dict[str, Shorthand] = {
     "simultaneous_l": Shorthand(
         "SimultaneousLDiversity", (int,), "Every row lies in l rows that differ in every sensitive column."
     ),
+    "k_map": Shorthand("KMap", (int,), "Every group fits at least k rows of the population; see --population."),
+    "presence": Shorthand("DeltaPresence", (float, float), "Share of a group in the population it fits, as low,high."),
 }  # fmt: skip

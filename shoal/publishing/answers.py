@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
@@ -10,13 +12,14 @@ from typing import Any
 
 from shoal.errors import InputError, PolicyError
 from shoal.publishing.crosswalk import Crosswalk
-from shoal.publishing.opening import opened
+from shoal.publishing.opening import like, opened
 
 _MAKERS = {
     "Cover": ("grouped", "labels"),
     "Cut": ("grouped", "intervals"),
     "Regions": ("areas", "regions"),
     "Tiles": ("tiled", "tiles"),
+    "Gathering": ("clusters", "clusters"),
 }
 
 
@@ -31,18 +34,22 @@ def release(
 ) -> Crosswalk:
     """An answer of a problem as a release: written, verified on its bytes and certified as tables are.
 
-    answer  what ``shoal.labels.cover``, ``shoal.intervals.cut`` ``shoal.regions.merge`` or
-            ``shoal.tiles.split`` returned
+    answer  what ``shoal.labels.cover``, ``shoal.intervals.cut`` ``shoal.regions.merge``, ``shoal.tiles.split``,
+            ``shoal.gathering.gather`` or ``shoal.gathering.cellular`` returned
     data    what it was found for: a path, or a pandas, Polars, PyArrow, DuckDB or Spark frame
     how     labels: label=column, count=column of records (each row is one without it), naming="ends", "largest" or
             "numbers", or names=[...] of your own; intervals: value=column, count=, names=;
             regions: weight=column or columns, edges=pairs of row numbers (a Geography has its own), id=column,
             objective=, and the columns that were asked for: boundary=, fixed=, apart=, sensitive=, l=, ...;
-            tiles: x=column, y=column, weight=column
+            tiles: x=column, y=column, weight=column;
+            clusters: columns=[...] in the order of the features, place=(latitude, longitude),
+            coordinates={column: file}, hierarchies={column: file}, sensitive=[...], center="record", "mean" or
+            "medoid", and for the assignments keep_order=, secret=
     separator, encoding  of data that is a CSV; found out when None
     read    files that the data came from, which are never written over; a path given as data is one
 
-    Returns a ``Crosswalk``: ``.table``, ``.certificate``, ``.write(path)``, ``.report(path)``, ``.plot(path)``.
+    Returns a ``Crosswalk``: ``.table``, ``.certificate``, ``.write(path)``, ``.report(path)``, ``.plot(path)``,
+    ``.map(path)``; of clusters also ``.assignments``, ``.geojson(path)``, and frames of the kind that came in.
 
     Raises InputError when the answer is none of these data, PolicyError for an answer that may not be published.
     O(n log n) for n rows.
@@ -69,4 +76,5 @@ def release(
     for given in how:
         if given not in known:
             raise PolicyError.unknown(f"argument of a release of {name}", given, known)
-    return make(answer, opened(data, separator, encoding), files, **how)  # type: ignore[no-any-return]
+    made = make(answer, opened(data, separator, encoding), files, **how)
+    return replace(made, native=partial(like, data)) if name == "clusters" else made  # type: ignore[no-any-return]

@@ -8,13 +8,13 @@ import platform
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 
 from shoal.engines.atomic import Piece, publish_file, publish_text, publish_together
 from shoal.engines.store import store, usual_separator
-from shoal.engines.targets import JSON, PAGE, TABLE, Form, certificate_path, check_outputs, check_place
+from shoal.engines.targets import JSON, PAGE, TABLE, Form, Wanted, certificate_path, check_outputs, check_place
 from shoal.errors import PolicyError, VerificationError
 from shoal.judge.file import read_release, seal
 from shoal.judge.finding import Finding
@@ -33,6 +33,16 @@ class Drawing:
     fill: Callable[[Path], object]
 
 
+class Rows(NamedTuple):
+    """A row per record, its group in place of its values.
+
+    order  where the order of the rows comes from: a secret, or "as in the table"
+    """
+
+    table: pl.DataFrame
+    order: str
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Crosswalk:
     """An answer that may be published, with what it cost.
@@ -44,8 +54,11 @@ class Crosswalk:
     sources      what it was made from, for the judge, who counts it again
     read         the files among them, which are never written over
     title, note, groups   for the report: a heading, a line below it, and the size of every group
-    picture, drawn_map   how it is drawn, where it can be
+    picture, drawn_map, outlines   how it is drawn, where it can be
     companions   what can be written beside it, by name: of tiles "tiles", "outlines" and "table"
+    rows         of clusters: a row per record, its cluster's center in place of its values; companion "assignments"
+    warnings     what whoever publishes it should know
+    native       makes the kind of frame that came in
     refused      why it may not be written; empty where it may
     """
 
@@ -63,12 +76,29 @@ class Crosswalk:
     groups: Sequence[int] = field(default=(), repr=False)
     picture: Drawing | None = field(default=None, repr=False)
     drawn_map: Drawing | None = field(default=None, repr=False)
+    outlines: Drawing | None = field(default=None, repr=False)
     companions: Mapping[str, Drawing] = field(default_factory=dict, repr=False)
+    rows: Rows | None = field(default=None, repr=False)
+    warnings: tuple[str, ...] = ()
+    native: Callable[[pl.DataFrame], Any] = field(default=lambda frame: frame, repr=False)
 
     @property
-    def table(self) -> pl.DataFrame:
+    def table(self) -> Any:
         """What is written."""
-        return self.content
+        return self.native(self.content)
+
+    @property
+    def assignments(self) -> Any:
+        """A row per record: its group, and nothing that is not published; PolicyError where there are none.
+
+        In an order that only a secret tells, unless the release was asked to keep it.
+        """
+        return self.native(self._rows().table)
+
+    def _rows(self) -> Rows:
+        if self.rows is None:
+            raise PolicyError(f"there are no assignments of {self.kind} apart from the crosswalk itself")
+        return self.rows
 
     def write(
         self,
@@ -76,14 +106,16 @@ class Crosswalk:
         certificate: str | Path | None = None,
         *,
         also: Mapping[str, str | Path] | None = None,
+        assignments: str | Path | None = None,
         overwrite: bool = True,
         sign: str | Path | None = None,
     ) -> Path:
         """Write the crosswalk by the file's ending, verified on the bytes written, and its certificate beside it.
 
-        path         CSV (also .gz), Parquet or Excel; None: only what is named in ``also``
+        path         CSV (also .gz), Parquet or Excel; None: only what is named in ``also`` or ``assignments``
         certificate  a JSON file; OUTPUT.certificate.json when None
         also         name of a companion -> its path, judged and certified with the crosswalk
+        assignments  of clusters: the companion of that name, a table with a row per record
         overwrite    False: refuse to replace files that exist
         sign         file of a private key, see ``shoal keygen``
 
@@ -94,15 +126,31 @@ class Crosswalk:
         if self.refused:
             raise PolicyError(self.refused)
         more = {name: Path(p) for name, p in (also or {}).items()}
+        if assignments is not None:
+            more["assignments"] = Path(assignments)
+        return self._write(path, certificate, more, overwrite, sign)
+
+    def _beside(self) -> Mapping[str, Drawing]:
+        """The companions, assignments among them."""
+        if self.rows is None:
+            return self.companions
+        rows = self.rows.table
+        return {**self.companions, "assignments": Drawing(form=TABLE, fill=lambda to: store(rows, to))}
+
+    def _write(
+        self, path: str | Path | None, certificate: str | Path | None, more: Mapping[str, Path], overwrite: bool,
+        sign: str | Path | None,
+    ) -> Path:  # fmt: skip
+        companions = self._beside()
         for name in more:
-            if name not in self.companions:
-                raise PolicyError.unknown(f"companion of {self.kind}", name, self.companions)
+            if name not in companions:
+                raise PolicyError.unknown(f"companion of {self.kind}", name, companions)
         first = next((Path(p) for p in (path, *more.values()) if p is not None), None)
         if first is None:
             raise PolicyError("there is nothing to write; name a path")
         check_place(first)
         beside = certificate_path(first) if certificate is None else Path(certificate)
-        wanted = [(path, TABLE), *((p, self.companions[n].form) for n, p in more.items()), (beside, JSON)]
+        wanted: list[Wanted] = [(path, TABLE), *((p, companions[n].form) for n, p in more.items()), (beside, JSON)]
         closed = check_outputs(wanted, [*self.read, sign], overwrite=overwrite)
         if sign is not None:
             signing.private_key(sign)  # refused before any work
@@ -111,9 +159,8 @@ class Crosswalk:
         def piece(place: Path, part: str | None, fill: Callable[[Path], object]) -> Piece:
             def judge_bytes(temporary: Path) -> None:
                 self.judge(temporary, part)
-                about = {} if part is None else {"part": part}
                 size = {"sha256": file_hash(temporary), "bytes": temporary.stat().st_size}
-                abouts.append({**about, "file": place.name, **size})
+                abouts.append({**self._stated(part), "file": place.name, "separator": usual_separator(place), **size})
 
             return Piece(place, fill, judge_bytes)
 
@@ -122,13 +169,21 @@ class Crosswalk:
             rest = [a for a in abouts if "part" in a]
             temporary.write_text(self._text(main, usual_separator(first), sign, rest), encoding="utf-8")
 
-        pieces = [piece(p, name, self.companions[name].fill) for name, p in more.items()]
+        pieces = [piece(p, name, companions[name].fill) for name, p in more.items()]
         if path is None:
             refuse_unless(self._found(None, self.content, "parquet"))
         else:
             pieces.insert(0, piece(Path(path), None, lambda temporary: store(self.content, temporary)))
         publish_together([*pieces, Piece(beside, certify)], closed=closed)
         return beside
+
+    def _stated(self, part: str | None) -> dict[str, Any]:
+        """What the certificate says of a companion besides its file."""
+        if part is None:
+            return {}
+        if part == "assignments" and self.rows is not None:
+            return {"part": part, "rows": self.rows.table.height, "order": self.rows.order}
+        return {"part": part}
 
     def certify(self, path: str | Path, *, overwrite: bool = True) -> None:
         """Write the certificate alone, of an answer that is written nowhere."""
@@ -183,7 +238,9 @@ class Crosswalk:
         path = Path(path)
         closed = check_outputs([(path, PAGE)], self.read, overwrite=overwrite)
         held = {"kind": self.kind, "method": self.method, "parameters": self.parameters, "facts": self.facts}
-        publish_text(path, page(self.title, held, self.certificate.as_dict(), list(self.groups)), closed=closed)
+        publish_text(
+            path, page(self.title, held, self.certificate.as_dict(), list(self.groups), self.warnings), closed=closed
+        )
         return path
 
     def plot(self, path: str | Path, *, overwrite: bool = True) -> Path:
@@ -193,6 +250,10 @@ class Crosswalk:
     def map(self, path: str | Path, *, overwrite: bool = True) -> Path:
         """A map; PolicyError where there is nothing to draw on one."""
         return self._draw(self.drawn_map, path, "map", overwrite)
+
+    def geojson(self, path: str | Path, *, overwrite: bool = True) -> Path:
+        """The groups as GeoJSON; PolicyError where they have no places, or places that are no degrees."""
+        return self._draw(self.outlines, path, "GeoJSON", overwrite)
 
     def _draw(self, drawing: Drawing | None, path: str | Path, what: str, overwrite: bool) -> Path:
         if drawing is None:

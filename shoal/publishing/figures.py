@@ -44,7 +44,8 @@ def figures(release: Any) -> dict[str, Any]:
 
 def least_rows(release: Any) -> int:
     """How many rows must share what is shown: k, or the smallest group where another model keeps rows together."""
-    asked = [m.k for m in release.policy.privacy if isinstance(getattr(m, "k", None), int)]
+    models = [m for m in release.policy.privacy if m.speaks != "population"]
+    asked = [m.k for m in models if isinstance(getattr(m, "k", None), int)]
     return max([2, *asked] if asked else [2, release.audit.smallest_class])
 
 

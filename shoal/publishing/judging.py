@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
+import numpy as np
 import polars as pl
 
 from shoal.errors import InputError
 from shoal.judge.areas import judge_regions
+from shoal.judge.clusters import judge_clusters
 from shoal.judge.crosswalk import Stated, judge_groups
 from shoal.judge.finding import Finding
 from shoal.judge.tiles import judge_outlines, judge_tile_rows, judge_tile_table, judge_tiles
 from shoal.model.certificate import Certificate
 
-KINDS = ("labels", "intervals", "regions", "tiles")
+KINDS = ("labels", "intervals", "regions", "tiles", "gather", "cellular")
 
 
 class Sources(NamedTuple):
@@ -23,10 +26,13 @@ class Sources(NamedTuple):
 
     table  the table grouped: a row per record, value, area or point
     pairs  of areas: neighbors, two names in a row
+    trees, places  of clusters: hierarchies, and tables of coordinates, by column
     """
 
     table: pl.DataFrame | None = None
     pairs: pl.DataFrame | None = None
+    trees: Mapping[str, Any] = MappingProxyType({})
+    places: Mapping[str, Any] = MappingProxyType({})
 
 
 def form_of(path: Path) -> str:
@@ -49,8 +55,12 @@ def findings(
 
     held  the frame as read back; of outlines their path;  part  name of a companion of the crosswalk
     """
-    stated = Stated(record["parameters"], record["facts"], certificate.cost, certificate.lower_bound, certificate.unit)
-    if part is not None:
+    stated = Stated(
+        record["parameters"], record["facts"], certificate.cost, certificate.lower_bound, certificate.unit,
+        certificate.details, record["kind"],
+    )  # fmt: skip
+    clusters = record["kind"] in ("gather", "cellular")
+    if part is not None and not (clusters and part == "assignments"):
         judges = {"tiles": judge_tile_rows, "table": judge_tile_table}
         if record["kind"] != "tiles" or part not in (*judges, "outlines"):
             raise InputError(f"the certificate file names a part {part!r} that this version cannot check")
@@ -59,4 +69,7 @@ def findings(
         return judge_regions(held, stated, form, sources.table, sources.pairs)
     if record["kind"] == "tiles":
         return judge_tiles(held, stated, form, sources.table)
+    if clusters:
+        with np.errstate(all="ignore"):  # of numbers that no table can have: what is not finite does not hold
+            return judge_clusters(held, stated, form, sources.table, (sources.trees, sources.places))
     return judge_groups(record["kind"], held, stated, form, sources.table)

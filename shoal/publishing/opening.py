@@ -1,19 +1,68 @@
-"""Whatever a user hands over, as one frame in memory: for problems that see every row."""
+"""Whatever a user hands over: as one frame in memory, or counted as a population."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import polars as pl
+
+from shoal.engines.frames import require
+from shoal.engines.open import open_table
+from shoal.errors import PolicyError
+from shoal.judge.population import Census
+from shoal.model.policy import PLACE
 
 
 def opened(data: Any, separator: str | None = None, encoding: str | None = None) -> pl.DataFrame:
     """Any table as a Polars frame, the text of a CSV as it stands."""
-    from shoal.engines.open import open_table
-
     if isinstance(data, pl.DataFrame):
         return data
     table = open_table(data, separator=separator, encoding=encoding)
     if hasattr(table, "polars"):
         return table.polars(table.columns)  # type: ignore[no-any-return]
     return table.frame.collect(backend="polars").to_native()  # type: ignore[no-any-return]
+
+
+def like(data: Any, frame: pl.DataFrame) -> Any:
+    """A Polars frame as the kind of frame that data are; of a path it stays one."""
+    module = type(data).__module__.split(".")[0]
+    if isinstance(data, pl.LazyFrame):
+        return frame.lazy()
+    if module == "pandas":
+        return frame.to_pandas()
+    if module == "pyarrow":
+        return frame.to_arrow()
+    if module in ("duckdb", "_duckdb", "pyspark"):
+        from shoal.engines.lazy import LazyTable
+
+        return LazyTable(data).bring(frame)
+    return frame
+
+
+def with_place(table: Any, coordinates: tuple[str, str]) -> Any:
+    """A table in which the two coordinate columns are one column ``PLACE``, "x y"."""
+    if not hasattr(table, "joined"):
+        raise PolicyError("coordinates are tiled in memory; read the table with the Polars engine")
+    return table.joined(coordinates, PLACE)
+
+
+def read_census(
+    given: Any, quasi: Sequence[str], coordinates: tuple[str, str] | None = None, engine: str | None = None
+) -> Census:
+    """A population from a path or a frame, counted by its engine.
+
+    Raises PolicyError for a column that it lacks.
+    """
+    if isinstance(given, Census):
+        return given
+    from_path = isinstance(given, str) or hasattr(given, "__fspath__")
+    needed = [*(n for n in quasi if coordinates is None or n != quasi[-1]), *(coordinates or ())]
+    table = open_table(given, engine if from_path else None, coded=quasi, needed=needed)
+    require(table.columns, needed)
+    if coordinates is not None:
+        table = with_place(table, coordinates)
+    tuples, rows = table.counts(list(quasi))
+    kept = [c.cast(pl.String) if isinstance(c.dtype, pl.Categorical) else c for c in tuples.iter_columns()]
+    return Census(pl.DataFrame(kept), np.asarray(rows, np.int64))

@@ -195,6 +195,8 @@ def judge_written(release: Any, path: Path, form: str, separator: str, shown: di
         orders=release.orders,
     )
     audit = judge_held(held, asked, form)
+    if policy.population is not None or policy.weighed:
+        audit = release._outside(blank)(held.rows(), audit)
     release._accept(audit)
     release.__dict__["audit"] = release._with_exposed(audit)
 

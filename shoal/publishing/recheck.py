@@ -2,28 +2,38 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from shoal.errors import CertificateError, InputError, ShoalError
+from shoal.errors import CertificateError, InputError, ShoalError, VerificationError
 from shoal.judge.file import read_release, seal
 from shoal.judge.finding import CONSISTENT, STATED, Finding
 from shoal.model.certificate import Certificate
+from shoal.model.hierarchy import Hierarchy
+from shoal.model.record import digest, source_of
 from shoal.publishing.judging import KINDS, Sources, findings, form_of
 from shoal.publishing.opening import opened
 from shoal.publishing.release import file_hash
 
 
 def recheck(
-    path: Path, record: Mapping[str, Any], source: Any = None, separator: str | None = None, encoding: str | None = None
+    path: Path,
+    record: Mapping[str, Any],
+    source: Any = None,
+    separator: str | None = None,
+    encoding: str | None = None,
+    hierarchies: tuple[Mapping[str, Any], Path] = ({}, Path()),
 ) -> tuple[list[Finding], Certificate]:
     """What is found in an output of a problem, and its certificate.
 
     source               a path or a frame, or a list of them in the order of the command; None: without
     separator, encoding  of sources that are CSV files
+    hierarchies          of clusters: those at hand by column, and the folder in which the others may lie
 
     Raises InputError for a certificate file that is none.
     """
@@ -32,18 +42,19 @@ def recheck(
         raise InputError(
             f"the certificate file is of a kind that this version cannot check; it knows {', '.join(KINDS)}"
         )
-    digest = file_hash(path) if path.is_file() else ""
-    about, stated = _parts(record, path.name, digest)
+    own = file_hash(path) if path.is_file() else ""
+    about, stated = _parts(record, path.name, own)
     part = about.get("part")
     if part == "outlines":
         if not path.is_file():
             raise InputError(f"there is no release {str(path)!r}")
         held: Any = path
     else:
-        held = read_release(path, record.get("separator"))
-    same = digest == about.get("sha256")
+        held = read_release(path, _one_character(about.get("separator")))
+    same = own == about.get("sha256")
     said = "the file is the one certified" if same else "the file is not the one certified: changed, or another"
     found = [Finding("file", same, said)]
+    found.append(_proportion(record["certificate"], stated))
     unchanged = record.get("seal") == seal(record)
     found.append(
         Finding(
@@ -53,7 +64,7 @@ def recheck(
     )  # fmt: skip
     given = [] if source is None else list(source) if isinstance(source, (list, tuple)) else [source]
     try:
-        sources = _opened(given, record, separator, encoding)
+        sources = _opened(given, record, separator, encoding, hierarchies)
         found += findings(record, stated, held, form_of(path), sources, part)
     except ShoalError:
         raise
@@ -62,39 +73,80 @@ def recheck(
     factor = stated.guarantee.factor
     if factor is not None:
         found.append(Finding("guarantee", True, f"{factor:g} times the least: {stated.guarantee.theorem}", STATED))
-    text = "that this is what was asked for rests on the certificate"
+    text = "that this is what was asked for, by what method and when, rests on the certificate"
     return [*found, Finding("what was asked", True, text, STATED)], stated
 
 
-def _parts(record: Mapping[str, Any], name: str, digest: str) -> tuple[Mapping[str, Any], Certificate]:
+def _parts(record: Mapping[str, Any], name: str, own: str) -> tuple[Mapping[str, Any], Certificate]:
     """What is stated of the file with this hash, or else with this name, and the certificate."""
     also = record.get("also", [])
     known = [a for a in (record.get("release"), *(also if isinstance(also, list) else [])) if isinstance(a, Mapping)]
-    of_hash = [a for a in known if a.get("sha256") == digest]
+    of_hash = [a for a in known if a.get("sha256") == own]
     about = next(iter([*of_hash, *(a for a in known if a.get("file") == name), *known]), record.get("release"))
     if about is None:
         raise InputError("the certificate file is of an answer that was written nowhere, so there is no file to check")
     written = record.get("certificate")
     if not all(isinstance(part, Mapping) for part in (about, record.get("parameters"), record.get("facts"), written)):
         raise InputError("the certificate file lacks something, or holds it in a wrong form")
-    separator = record.get("separator")
-    if separator is not None and (not isinstance(separator, str) or len(separator) != 1 or not separator.isascii()):
-        raise InputError("the certificate file names a separator that is not one character")
     try:
         return about, Certificate.from_dict(written)  # type: ignore[arg-type]
     except CertificateError as error:
         raise InputError(f"the certificate file contradicts itself: {error!s}") from None
 
 
-def _opened(given: list[Any], record: Mapping[str, Any], separator: str | None, encoding: str | None) -> Sources:
+def _one_character(separator: Any) -> str | None:
+    if separator is not None and (not isinstance(separator, str) or len(separator) != 1 or not separator.isascii()):
+        raise InputError("the certificate file names a separator that is not one character")
+    return separator
+
+
+def _proportion(written: Mapping[str, Any], stated: Certificate) -> Finding:
+    """Cost over lower bound, as the file says it."""
+    ratio, said = stated.ratio, written.get("ratio")
+    number = isinstance(said, (int, float)) and not isinstance(said, bool)
+    same = said is None if ratio is None else number and math.isclose(float(ratio), float(said or 0), rel_tol=1e-9)
+    same = bool(same) and written.get("optimal") is stated.optimal
+    text = "cost over lower bound, as stated" if same else "its ratio is not cost over lower bound"
+    return Finding("ratio", same, text)
+
+
+def _opened(
+    given: list[Any], record: Mapping[str, Any], separator: str | None, encoding: str | None,
+    hierarchies: tuple[Mapping[str, Any], Path],
+) -> Sources:  # fmt: skip
     """The sources as the judge takes them."""
     if not given:
         return Sources()
     if record["kind"] == "regions":
         return _areas(given, record["parameters"])
+    if record["kind"] in ("gather", "cellular"):
+        return _points(given, record["parameters"], (separator, encoding), hierarchies)
     if len(given) > 1:
         raise InputError("this output was made of one source; name one")
     return Sources(opened(given[0], separator, encoding))
+
+
+def _points(
+    given: list[Any], asked: Mapping[str, Any], text: tuple[str | None, str | None],
+    hierarchies: tuple[Mapping[str, Any], Path],
+) -> Sources:  # fmt: skip
+    """The table that was clustered, then the coordinates of its codes, in the order of the columns."""
+    coded = [f["columns"][0] for f in asked["features"] if f["kind"] == "coded place"]
+    if len(given) > 1 + len(coded):
+        raise InputError("clusters are made of one table, and the coordinates of its codes; name no more")
+    held, folder = hierarchies
+    trees = {}
+    for name, told in dict(asked.get("hierarchies") or {}).items():
+        source = held.get(name, told["source"])
+        if name not in held and source == "given":
+            continue
+        with suppress(InputError):
+            tree = Hierarchy.of(source if name in held else source_of(name, str(source), folder))
+            if digest(tree) != told["sha256"]:
+                raise VerificationError(f"the hierarchy of {name!r} is not the one certified")
+            trees[name] = tree
+    places = {name: opened(x) for name, x in zip(coded, given[1:], strict=False)}
+    return Sources(opened(given[0], *text), trees=trees, places=places)
 
 
 def _areas(given: list[Any], asked: Mapping[str, Any]) -> Sources:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from shoal.engines.frames import Counted
 from shoal.errors import InputError, PolicyError
 from shoal.model.histogram import Histogram
 from shoal.model.partition import Partition
-from shoal.model.policy import GENERATED, PLACE, Policy
+from shoal.model.policy import GENERATED, Policy
 from shoal.model.recoding import ColumnRecoding, Published, Recoding
 from shoal.model.task import Grouping
 from shoal.publishing.grid import grid
@@ -133,13 +132,6 @@ def _place(text: str, column: str) -> tuple[float, float]:
     if not np.isfinite(point).all():
         raise InputError(f"column {column!r} holds a coordinate that is not finite; repair it")
     return point
-
-
-def with_place(table: Any, coordinates: tuple[str, str]) -> Any:
-    """A table in which the two coordinate columns are one column ``PLACE``, "x y"."""
-    if not hasattr(table, "joined"):
-        raise PolicyError("coordinates are tiled in memory; read the table with the Polars engine")
-    return table.joined(coordinates, PLACE)
 
 
 def one_level_per_column(

@@ -21,12 +21,15 @@ from shoal.engines.parts import Parts
 from shoal.engines.targets import certificate_path
 from shoal.errors import VerificationError
 from shoal.judge.file import refuse_other
+from shoal.judge.population import Census, Covered, beside, outside, reading_of
+from shoal.judge.safe_harbor import breach
 from shoal.model.audit import Audit, finite
 from shoal.model.certificate import Certificate
 from shoal.model.meaning import Members
 from shoal.model.policy import Policy
 from shoal.model.privacy import PrivacyModel
 from shoal.model.rule_books import RULE_BOOKS
+from shoal.model.safe_harbor import Harbor
 from shoal.model.task import nothing
 from shoal.publishing.exposed import Exposed
 from shoal.utility.decode import Decoded
@@ -34,16 +37,27 @@ from shoal.version import __version__
 
 
 def audit_table(
-    table: Any, policy: Policy, threshold: float, models: Sequence[PrivacyModel], units: Sequence[str] = ()
+    table: Any,
+    policy: Policy,
+    threshold: float,
+    models: Sequence[PrivacyModel],
+    units: Sequence[str] = (),
+    outside: Callable[[pl.DataFrame, Audit], Audit] | None = None,
 ) -> Audit:
     """Judge an opened table: of an engine's only cells and counts come back; units: columns that name persons."""
     from shoal.judge.privacy import judge
 
     names = [*policy.grouped, *policy.sensitive, *units]
+    names += [n for n in policy.weighed if n in table.columns]
     if hasattr(table, "polars"):
-        return judge(table.polars(names), policy.grouped, policy.sensitive, models, threshold, units)
-    cells, counts = table.counts(names)
-    return judge(cells, policy.grouped, policy.sensitive, models, threshold, units, counts)
+        frame = table.polars(names)
+    elif outside is None:
+        cells, counts = table.counts(names)
+        return judge(cells, policy.grouped, policy.sensitive, models, threshold, units, counts)
+    else:  # what is counted beside a population is counted by rows
+        frame = table.frame.select(names).collect(backend="polars").to_native()
+    audit = judge(frame, policy.grouped, policy.sensitive, models, threshold, units)
+    return audit if outside is None else outside(frame, audit)
 
 
 RECORDED = (
@@ -56,8 +70,10 @@ RECORDED = (
     "carried",
     "method",
     "persons",
+    "population",
     "exposed",
     "rule_book",
+    "safe_harbor",
 )
 
 
@@ -73,6 +89,8 @@ class Release:
     before       privacy of the table as it came
     carried      the columns carried along, and how many rows they single out
     persons      per column that names persons, the fewest in a class, counted on the placed rows before it left them
+    census       the population, people what its weights say of each class, where they were given; never shown
+    harbor       what the Safe Harbor did to which columns, where it was asked for
     exposed      shares of the groups that show a value which only one of their rows holds
     notes        sentences on what the published table cannot tell
     own          the table's own values per quasi-identifier, in the histogram's order; for counts, never shown.  A
@@ -101,12 +119,27 @@ class Release:
     order: str
     carried: Carried = field(default_factory=Carried)
     persons: Mapping[str, int] = field(default_factory=dict)
+    census: Census | None = field(default=None, repr=False)
+    people: Covered | None = field(default=None, repr=False)
+    harbor: Harbor | None = None
     exposed: Exposed = field(default_factory=Exposed)
     notes: tuple[str, ...] = ()
     own: Mapping[str, Sequence[str | None]] = field(default_factory=dict)
     parts: Parts | None = None
     dealt: bytes | None = field(default=None, repr=False)
     seconds: dict[str, float] = field(default_factory=dict)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A relation of DuckDB goes by its rows, since no connection leaves its process."""
+        from shoal.engines.lazy import stored
+
+        return {**self.__dict__, "table": stored(self.table)}
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        from shoal.engines.lazy import Stored
+
+        table = state["table"]
+        self.__dict__.update(state, table=table.relation() if isinstance(table, Stored) else table)
 
     @cached_property
     def audit(self) -> Audit:
@@ -115,7 +148,9 @@ class Release:
 
         clock = time.perf_counter()
         opened = open_table(self.table)
-        found = audit_table(opened, self.policy, 0.2, self.policy.privacy)
+        people = self.policy.population is not None or bool(self.policy.weighed)
+        around = self._outside() if people or hasattr(opened, "polars") else None
+        found = audit_table(opened, self.policy, 0.2, self.policy.privacy, outside=around)
         refuse_other(self.expected.counts(), opened.counts([*self.policy.grouped, *self.policy.sensitive]))
         self.seconds["verify"] = time.perf_counter() - clock
         return self._with_exposed(found)
@@ -127,6 +162,19 @@ class Release:
     def loss(self) -> Mapping[str, float]:
         """Every loss measure by its name; computed when first asked for."""
         return {**self.measure(), **self.cost}
+
+    def _outside(self, blanks: Sequence[str] = (), sheet: bool = False) -> Callable[[pl.DataFrame, Audit], Audit]:
+        """What adds to an audit what the population tells of the table as it is published, or as it was written."""
+        read = reading_of(self.policy, self.policy.publish, self.policy.hierarchies, self.stars, blanks, sheet)
+
+        def add(frame: pl.DataFrame, audit: Audit) -> Audit:
+            wrong = None if self.harbor is None else breach(frame, self.harbor)
+            if wrong is not None:
+                raise VerificationError(f"{wrong}; nothing was published. This is a defect of shoal: please report it")
+            found = outside(frame, self.policy, self.census, read, self.people)
+            return audit if found is None else beside(audit, found, self.policy.privacy)
+
+        return add
 
     def check(self) -> None:
         """VerificationError unless the published table meets every model asked for, and is what was decided.
@@ -276,6 +324,7 @@ class Release:
         self, path: Path, separator: str, stars: Mapping[str, int], text: Collection[str]
     ) -> tuple[Audit, str, int]:
         """Read the bytes again: privacy, stars, and that every published tuple stands there as often as decided."""
+        from shoal.engines.files import kind_of
         from shoal.judge.file import judge_release
 
         blank = [name for name, count in self.stars.items() if count != stars[name]]
@@ -289,6 +338,7 @@ class Release:
             expected=self.expected.counts(text=text, blank=blank),
             orders=self.orders,
             separator=separator,
+            outside=self._outside(blank, kind_of(path) == "excel"),
         )
 
     @property
@@ -365,8 +415,10 @@ class Release:
             "changed": dict(self.changed),
             "carried": self.carried.as_dict(),
             "persons": dict(self.persons),
+            "population": None if self.audit.population is None else dict(self.audit.population),
             "exposed": self.exposed.as_dict(),
             "rule_book": self._rule_book(),
+            "safe_harbor": None if self.harbor is None else self.harbor.as_dict(),
             "certificate": self.certificate.as_dict(),
             "method": self.method,
             "attempts": [dict(a) for a in self.attempts],
@@ -376,7 +428,8 @@ class Release:
     def _rule_book(self) -> dict[str, Any] | None:
         """The rule asked for by name, where it comes from and what it leaves to others."""
         name = self.policy.preset
-        if name is None or max((getattr(m, "k", 0) for m in self.policy.privacy), default=0) < RULE_BOOKS[name].k:
+        rows = [getattr(m, "k", 0) for m in self.policy.privacy if m.speaks != "population"]
+        if name is None or max(rows, default=0) < RULE_BOOKS[name].k:
             return None
         return {"name": name, **RULE_BOOKS[name].as_dict()}
 

@@ -11,6 +11,7 @@ import numpy as np
 from shoal.engines.frames import Counted
 from shoal.engines.open import open_table
 from shoal.errors import InputError, PolicyError, VerificationError
+from shoal.judge.population import Covered, weighed
 from shoal.judge.units import fewest
 from shoal.model.histogram import Histogram, mixed_radix
 from shoal.model.partition import Partition
@@ -24,7 +25,7 @@ def models_of(policy: Policy) -> Sequence[Model]:
     Raises PolicyError for a model that counts rows where persons are meant.
     """
     if not policy.units:
-        return policy.privacy
+        return [m for m in policy.privacy if m.speaks != "population"]  # those are bound to a population later
     if policy.publish == "centers":
         raise PolicyError("publish='centers' counts rows; person and household go with stars, hierarchy and ranges")
     out: list[Model] = []
@@ -44,7 +45,7 @@ def models_of(policy: Policy) -> Sequence[Model]:
 
 def refuse_missing(counted: Counted, policy: Policy) -> None:
     """InputError for a row of nobody."""
-    for column in counted.sensitive[len(policy.sensitive) :]:
+    for column in counted.sensitive[len(policy.sensitive) :][: len(policy.units)]:
         if None in column.texts():
             raise InputError(
                 f"column {column.name!r} does not name a person in every row; fill it, or leave those rows out"
@@ -52,8 +53,8 @@ def refuse_missing(counted: Counted, policy: Policy) -> None:
 
 
 def without_units(counted: Counted, partition: Partition, policy: Policy) -> tuple[Counted, Partition]:
-    """Histogram and partition as they are published, cells that differ in who stands behind them joined."""
-    if not policy.units:
+    """What is published: cells that differ in who, or how many, stand behind them joined."""
+    if not policy.beside:
         return counted, partition
     old, s = counted.histogram, len(policy.sensitive)
     codes = np.concatenate([old.quasi, old.sensitive[:, :s]], axis=1)
@@ -74,14 +75,20 @@ def without_units(counted: Counted, partition: Partition, policy: Policy) -> tup
     return Counted(histogram, counted.quasi, counted.sensitive[:s], where), joined
 
 
-def judged(placed: Any, policy: Policy) -> tuple[Any, dict[str, int]]:
+def judged(placed: Any, policy: Policy) -> tuple[Any, dict[str, int], Covered | None]:
     """The placed table without the columns that name persons, and the fewest in a class, counted on its own rows.
 
+    Likewise the weights of every class, where weights say how many people a row stands for.
     Raises VerificationError where a class has fewer than k.
     """
-    if not policy.units:
-        return placed, {}
+    if not policy.beside:
+        return placed, {}, None
     table = open_table(placed)
+    if policy.population_weights is not None:
+        tuples, rows = table.counts([*policy.grouped, policy.population_weights])
+        weights = weighed(tuples, policy.grouped, policy.population_weights, rows)
+        leaves = policy.population_weights in policy.identifiers
+        return table.without(policy.weighed) if leaves else placed, {}, weights
     found: dict[str, int] = {}
     asked = max((m.k for m in policy.privacy if isinstance(m, KAnonymity)), default=1)
     for name in policy.units:
@@ -94,4 +101,4 @@ def judged(placed: Any, policy: Policy) -> tuple[Any, dict[str, int]]:
                 f"a class of the release has {least} different values of {name!r} where {asked} were asked; nothing "
                 "was published. This is a defect of shoal: please report it"
             )
-    return table.without(policy.units), found
+    return table.without(policy.units), found, None

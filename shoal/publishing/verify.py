@@ -11,22 +11,27 @@ from typing import Any
 
 import polars as pl
 
+from shoal.engines.safe_harbor import recoded
 from shoal.errors import CertificateError, InputError, PolicyError, VerificationError
 from shoal.judge.file import seal
 from shoal.judge.finding import CONSISTENT, RECOMPUTED, STATED, Finding
 from shoal.judge.grid import range_steps
 from shoal.judge.original import Stated, compare
 from shoal.judge.parts import Asked, Held, count_release, digest_of, judge_held, read_rows
+from shoal.judge.population import beside, outside, reading_of
+from shoal.judge.safe_harbor import breach
 from shoal.model.audit import Audit
 from shoal.model.certificate import Certificate
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.policy import GENERATED, PLACE, PUBLISH, Policy
-from shoal.model.privacy import KAnonymity
+from shoal.model.privacy import KAnonymity, KMap
 from shoal.model.record import digest, read_json, source_of
-from shoal.publishing.opening import opened
+from shoal.model.safe_harbor import RULES, Harbor
+from shoal.publishing.opening import opened, read_census
 from shoal.publishing.recheck import recheck
 from shoal.publishing.signing import signature
 
+_Outer = Callable[[pl.DataFrame, Audit], Audit]
 PARTS = {"release", "policy", "certificate", "stars", "changed", "loss", "privacy", "groups", "smallest_group"}
 
 
@@ -71,6 +76,7 @@ class _Record:
     separator: str | None
     orders: Mapping[str, list[str]]  # of sensitive columns with an order of their own
     hierarchies: Mapping[str, tuple[str, str | None]]  # column -> name of its source, hash
+    harbor: Harbor | None
 
 
 def read_record(path: str | Path) -> dict[str, Any]:
@@ -109,6 +115,9 @@ def _parsed(record: Mapping[str, Any], sheet: bool) -> _Record:
             quasi_identifiers=asked["quasi_identifiers"],
             sensitive=asked["sensitive"],
             identifiers=asked["identifiers"],
+            insensitive=asked.get("insensitive", ()),
+            population=asked.get("population"),
+            population_weights=asked.get("population_weights"),
             person=asked.get("person"),
             household=asked.get("household"),
             max_average_risk=asked.get("max_average_risk"),
@@ -160,6 +169,7 @@ def _parsed(record: Mapping[str, Any], sheet: bool) -> _Record:
             separator=separator,
             orders={c: _texts(order) for c, order in dict(record.get("orders") or {}).items() if c in policy.sensitive},
             hierarchies=named,
+            harbor=_harbor(record.get("safe_harbor")),
         )
     except (InputError, CertificateError):
         raise
@@ -167,6 +177,15 @@ def _parsed(record: Mapping[str, Any], sheet: bool) -> _Record:
         raise InputError(f"the certificate file holds a policy that cannot be: {error!s}") from None
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, IndexError):
         raise InputError("the certificate file lacks something, or holds it in a wrong form") from None
+
+
+def _harbor(told: Any) -> Harbor | None:
+    if told is None:
+        return None
+    columns = {str(name): str(rule) for name, rule in dict(told["columns"]).items()}
+    if not set(columns.values()) <= set(RULES):
+        raise TypeError
+    return Harbor(columns, _count(told["born"]))
 
 
 def _texts(value: Any) -> list[str]:
@@ -192,10 +211,13 @@ def _levels(record: _Record, audit: Audit) -> Finding:
     reached: dict[str, list[float | None]] = {"k": [audit.k]}
     for check in audit.checks:
         reached.setdefault(check.short, []).append(check.level)
-    lacking = sorted(set(reached) - set(record.levels))
+    apart = {m.short for m in record.policy.privacy if m.speaks == "population"} - set(reached)
+    lacking = sorted((set(reached) | apart) - set(record.levels))
     if audit.rows and lacking:
         return Finding("levels", False, f"it does not state {lacking[0]}")
     for name, level in record.levels.items():
+        if name in apart:  # not without the population; ``_population`` says what is stated
+            continue
         found = [v for v in reached.get(name, []) if v is not None and math.isfinite(v)]
         if level is not None and not any(math.isclose(level, v, rel_tol=1e-9) for v in found):
             return Finding("levels", False, f"it states {name} = {level}, which the release does not have")
@@ -238,8 +260,8 @@ def _consistent(record: _Record) -> Finding:
     return Finding("certificate", True, "agrees with itself", CONSISTENT)
 
 
-def _own(path: Path, held: Held, record: _Record) -> tuple[list[Finding], Audit]:
-    """What a release shows by itself."""
+def _own(path: Path, held: Held, record: _Record, outer: _Outer) -> tuple[list[Finding], Audit]:
+    """What a release shows by itself, and beside its population where that is at hand."""
     policy, said = record.policy, record.said
     wanted = Asked(
         quasi=policy.quasi_identifiers,
@@ -256,6 +278,8 @@ def _own(path: Path, held: Held, record: _Record) -> tuple[list[Finding], Audit]
     except VerificationError as error:
         audit = judge_held(held, wanted._replace(star=None, orders={}), "")
         stars = Finding("stars", False, str(error))
+    if policy.population is not None or policy.weighed:
+        audit = outer(held.rows(), audit)
     try:
         found = digest_of(path)
     except VerificationError as error:
@@ -279,12 +303,20 @@ def _own(path: Path, held: Held, record: _Record) -> tuple[list[Finding], Audit]
         findings.append(range_steps(held.cells, policy.range_step))
     if policy.max_suppressed:
         findings.append(_suppressed(held, record))
+    if said.publish == "ranges":
+        findings.append(_coarser(held, record))
     limit = policy.max_average_risk
     if limit is not None:
         mean = audit.risk["prosecutor_mean"]
         findings.append(Finding("mean risk", mean <= limit + 1e-9, f"asked at most {limit}, reached {mean:.6g}"))
     if policy.units:
         findings.append(_persons(record))
+    if policy.population is not None or policy.weighed:
+        findings.append(_population(record, audit))
+    if record.harbor is not None:
+        wrong = breach(read_rows(path, record.separator), record.harbor)
+        text = wrong or f"{', '.join(record.harbor.columns) or 'no column'} shown as the rule lets them stand"
+        findings.append(Finding("safe harbor", wrong is None, text))
     left = [name for name in policy.identifiers if name in held.columns]
     findings.append(Finding("identifiers", not left, f"column {left[0]!r} is still there" if left else "gone"))
     others = [c for c in held.columns if c not in policy.quasi_identifiers and c not in policy.sensitive]
@@ -305,6 +337,36 @@ def _persons(record: _Record) -> Finding:
     named = ", ".join(f"{x} different values of {n!r}" for n, x in counts.items())
     text = f"{named} in the class with fewest, counted before the column left; {asked} asked"
     return Finding("persons", good, text, STATED)
+
+
+def _population(record: _Record, audit: Audit) -> Finding:
+    """What the population tells, counted again where it is at hand, and stated where it is not."""
+    told = record.raw.get("population")
+    said = dict(told) if isinstance(told, dict) else {}
+    if audit.population is not None:
+        fits = f"every group fits at least {audit.population['k_map']} of {audit.population['rows']} people"
+        same = all(said.get(name) == audit.population[name] for name in ("rows", "k_map", "unique"))
+        return Finding("population", same, fits if same else f"{fits}; the certificate says otherwise")
+    least, people = said.get("k_map"), said.get("rows")
+    asked = max((m.k for m in record.policy.privacy if isinstance(m, KMap)), default=0)
+    good = not record.rows or (type(least) is int and type(people) is int and asked <= least <= people)
+    source = "the column of weights, which left" if record.policy.weighed else "the population, which is not at hand"
+    return Finding("population", good, f"every group fits at least {least} of {people} people, by {source}", STATED)
+
+
+def _coarser(held: Held, record: _Record) -> Finding:
+    """Sets, ranges and stars of every column of text: where values by themselves are quoted, these tell themselves."""
+    for name in record.policy.quasi_identifiers:
+        column = held.cells[name]
+        column = column.cast(pl.String) if isinstance(column.dtype, pl.Categorical) else column
+        if column.dtype != pl.String or name in record.said.blanks:
+            continue
+        joined = column.str.starts_with("[") | column.str.starts_with("{") | (column == record.policy.star)
+        found = int(held.counts[joined.fill_null(False).to_numpy()].sum())
+        if found != record.said.changed[name]:
+            text = f"column {name!r} has {found} sets, ranges and stars, {record.said.changed[name]} were certified"
+            return Finding("coarser values", False, text)
+    return Finding("coarser values", True, "sets, ranges and stars of every column of text, as certified")
 
 
 def _suppressed(held: Held, record: _Record) -> Finding:
@@ -351,6 +413,9 @@ def _sources(record: _Record, folder: Path, given: Mapping[str, Any]) -> tuple[d
 def _opened(original: Any, record: _Record, separator: str | None, encoding: str | None) -> pl.DataFrame:
     """The original as a frame, its coordinates joined as the release shows them."""
     source = opened(original, separator, encoding)
+    if record.harbor is not None:
+        rules = {n: rule for n, rule in record.harbor.columns.items() if n in source.columns}
+        source = source.with_columns(recoded(source[n], rule, record.harbor.born) for n, rule in rules.items())
     pair = record.raw["policy"].get("coordinates")
     if isinstance(pair, list) and len(pair) == 2 and all(isinstance(c, str) and c in source.columns for c in pair):
         joined = pl.concat_str([pl.col(c).cast(pl.String) for c in pair], separator=" ").alias(PLACE)
@@ -358,11 +423,32 @@ def _opened(original: Any, record: _Record, separator: str | None, encoding: str
     return source
 
 
+def _outer(record: _Record, population: Any, given: Mapping[str, Any], folder: Path) -> _Outer:
+    """What adds to the audit of a release what its population tells."""
+    policy, census = record.policy, None
+    sources: dict[str, Any] = {}
+    if population is not None:
+        if policy.population is None:
+            raise InputError("the certificate names no population; leave it out")
+        pair = record.raw["policy"].get("coordinates")
+        census = read_census(population, policy.quasi_identifiers, tuple(pair) if pair else None)
+        sources = _sources(record, folder, given)[0]
+    said = record.said
+    read = reading_of(policy, said.publish, sources, said.stars, said.blanks, said.sheet)
+
+    def add(frame: pl.DataFrame, audit: Audit) -> Audit:
+        found = outside(frame, policy, census, read, None)
+        return audit if found is None else beside(audit, found, policy.privacy)
+
+    return add
+
+
 def verify(
     release: str | Path,
     certificate: str | Path,
     original: Any = None,
     *,
+    population: Any = None,
     separator: str | None = None,
     encoding: str | None = None,
     hierarchies: Mapping[str, Any] | None = None,
@@ -374,7 +460,8 @@ def verify(
     release      the file or the folder published; tuples are counted where they stand, so it may be larger than memory
     certificate  the JSON file beside it
     original     the table it was made from, a path or a frame; with it, every row is matched, and loss, cost and a
-                 bound are recomputed, in memory.  Of a crosswalk the source or, in a list, the sources
+                 bound are recomputed, in memory.  Of a crosswalk the source or, in a list, the sources: of clusters
+                 the table, then the coordinates of its codes
     separator, encoding  of an original that is a CSV; found out when None
     hierarchies  per column its hierarchy, where the file is not beside the certificate
     signer       file of a public key: the certificate must be signed with the private key that belongs to it
@@ -382,18 +469,19 @@ def verify(
 
     Shares no code with the solvers.  Returns a Verdict; raises InputError for files that are not what they should be.
     """
-    path, beside = Path(release), Path(certificate)
+    path, beside_it = Path(release), Path(certificate)
     progress("reading", None)
-    raw = read_record(beside)
+    raw = read_record(beside_it)
     if raw.get("kind", "table") != "table":
-        found, stated = recheck(path, raw, original, separator, encoding)
+        found, stated = recheck(path, raw, original, separator, encoding, (hierarchies or {}, beside_it.parent))
         found.append(signature(raw, signer))
         return Verdict(holds=all(f.holds for f in found), findings=tuple(found), audit=None, certificate=stated)
     record = _parsed(raw, path.name.lower().endswith((".xlsx", ".xls", ".xlsb")))
     held = count_release(path, [*record.policy.quasi_identifiers, *record.policy.sensitive], record.separator)
     progress("judging the release", None)
     try:
-        findings, audit = _own(path, held, record)
+        outer = _outer(record, population, hierarchies or {}, beside_it.parent)
+        findings, audit = _own(path, held, record, outer)
     except PolicyError as error:
         raise InputError(f"the certificate file asks for what cannot be judged: {error!s}") from None
     except OverflowError:
@@ -401,7 +489,7 @@ def verify(
     if original is not None:
         progress("reading the original", None)
         source = _opened(original, record, separator, encoding)
-        used, found = _sources(record, beside.parent, hierarchies or {})
+        used, found = _sources(record, beside_it.parent, hierarchies or {})
         findings += found
         findings += compare(source, read_rows(path, record.separator), record.said, used, progress)
     elif record.stated.lower_bound:

@@ -6,13 +6,14 @@ Only what a release of centers states is drawn: centers, spreads, sizes.  No rec
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from shoal.errors import MissingDependencyError, PolicyError
-from shoal.model.metric import EARTH_KM, Category, Number, Place
+from shoal.model.metric import EARTH_KM, Category, Number, Place, rounded_up
 
 INK = "#14688a"
 BAD = "#b3261e"
@@ -38,26 +39,40 @@ class Form(Protocol):
     def records(self) -> np.ndarray: ...
 
 
-def draw(path: Path, form: Form, radii: np.ndarray, unit: str, *, title: str = "Clusters", note: str = "") -> None:
-    """Clusters in two dimensions, where the metric has two that are numbers or a place, beside their radii.
+PAIRS = 6  # of columns, at most as many are drawn
+NAMED = 12  # values of a category, at most as many are written on an axis
+
+
+class Axis(NamedTuple):
+    """One number of every center, how far its cluster reaches along it, and the names of places on the axis."""
+
+    name: str
+    value: np.ndarray
+    reach: np.ndarray
+    named: Sequence[str] = ()
+
+
+def draw(
+    path: Path, form: Form, radii: np.ndarray, unit: str, *, title: str = "Clusters", note: str = "",
+    texts: Sequence[Sequence[str | None]] = (),
+) -> None:  # fmt: skip
+    """Clusters in every pair of columns, at most six pairs, beside their radii.
 
     radii  float64[m] in the metric's unit
+    texts  per feature the values of a category, in the order of their codes
     """
-    figure, axes = _figure(path, 2)
-    plane = _plane(form.centers)
-    if plane is None:
-        axes[0].text(0.5, 0.5, "no two columns of numbers to draw", ha="center", va="center", fontsize=9)
-        axes[0].set_axis_off()
-    else:
-        x, y, wide, tall, names = plane
-        _ellipses(axes[0], x, y, wide, tall, np.asarray(form.records))
-        axes[0].set_xlabel(names[0])
-        axes[0].set_ylabel(names[1])
-        if any(isinstance(c.feature, Place) for c in form.centers):
-            middle = np.clip(abs(float(np.median(y))) if y.size else 0.0, 0, 85)
-            axes[0].set_aspect(1 / np.cos(np.radians(middle)))
-    axes[0].set_title(title, fontsize=11, loc="left")
-    _radii(axes[1], np.asarray(radii), np.asarray(form.records), unit)
+    axes_of = _axes(form.centers, texts)
+    pairs = list(combinations(axes_of, 2))[:PAIRS] or [(axes_of[0], axes_of[0])]
+    figure, panels = _figure(path, len(pairs) + 1)
+    for panel, (a, b) in zip(panels, pairs, strict=False):
+        _ellipses(panel, a, b, np.asarray(form.records))
+        if (a.name, b.name) == ("longitude", "latitude"):
+            middle = np.clip(abs(float(np.median(b.value))) if b.value.size else 0.0, 0, 85)
+            panel.set_aspect(1 / np.cos(np.radians(middle)))
+    panels[0].set_title(title, fontsize=11, loc="left")
+    _radii(panels[len(pairs)], np.asarray(radii), np.asarray(form.records), unit)
+    for panel in panels[len(pairs) + 1 :]:
+        panel.set_axis_off()
     if note:
         figure.text(0.02, 0.01, note, fontsize=8, color="#404040")
     figure.tight_layout(rect=(0, 0.04, 1, 1))
@@ -106,43 +121,62 @@ def _figure(path: Path, panels: int) -> tuple[Any, Any]:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(6.0 * panels, 5.0), dpi=130)
+    across = min(panels, 3)
+    down = -(-panels // across)
+    figure = Figure(figsize=(6.0 * across, 5.0 * down), dpi=130)
     FigureCanvasAgg(figure)
-    return figure, figure.subplots(1, panels)
+    return figure, np.asarray(figure.subplots(down, across)).reshape(-1)
 
 
-def _plane(
-    centers: Sequence[Shown],
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, tuple[str, str]] | None:
-    """(x, y, half width, half height, names) of the place, else of the first two columns of numbers."""
-    for c in centers:
+def _axes(centers: Sequence[Shown], texts: Sequence[Sequence[str | None]]) -> list[Axis]:
+    """The axes of all features, those of places first."""
+    places, others = [], []
+    for i, c in enumerate(centers):
+        spread = np.array([rounded_up(x) for x in np.asarray(c.spread, np.float64).tolist()])
         if isinstance(c.feature, Place):
             first, second = np.asarray(c.value, np.float64).T
             if c.feature.geometry == "plane":
-                return first, second, c.spread, c.spread, ("first coordinate", "second coordinate")
-            tall = np.degrees(c.spread / EARTH_KM)
+                places += [Axis("first coordinate", first, spread), Axis("second coordinate", second, spread)]
+                continue
+            tall = np.degrees(spread / EARTH_KM)
             wide = np.minimum(tall / np.maximum(np.cos(np.radians(first)), 0.01), 180.0)
-            return second, first, wide, tall, ("longitude", "latitude")
-    numbers = [c for c in centers if isinstance(c.feature, Number)][:2]
-    if len(numbers) < 2:
-        return None
-    a, b = numbers
-    return a.value, b.value, a.spread, b.spread, (a.feature.name, b.feature.name)
+            places += [Axis("longitude", second, wide), Axis("latitude", first, tall)]
+        elif isinstance(c.feature, Number):
+            others.append(Axis(c.feature.name, np.asarray(c.value, np.float64), spread))
+        else:
+            others.append(_named(c, texts[i] if i < len(texts) else ()))
+    return places + others
 
 
-def _ellipses(axes: Any, x: np.ndarray, y: np.ndarray, wide: np.ndarray, tall: np.ndarray, records: np.ndarray) -> None:
+def _named(center: Shown, texts: Sequence[str | None]) -> Axis:
+    """A category along an axis: a place for every value that is a center."""
+    codes, at = np.unique(np.asarray(center.value), return_inverse=True)
+    shown = ["missing" if texts[c] is None else str(texts[c]) for c in codes.tolist()] if len(texts) else codes.tolist()
+    reach = np.where(np.asarray(center.spread) > 0, 0.45, 0.1)
+    return Axis(center.feature.name, at.reshape(-1).astype(np.float64), reach, [str(x)[:20] for x in shown])
+
+
+def _ellipses(axes: Any, a: Axis, b: Axis, records: np.ndarray) -> None:
     from matplotlib.collections import EllipseCollection
 
+    x, y = a.value, b.value
     size = np.clip(3000.0 / max(x.size, 1), 0.2, 12.0)
     axes.add_collection(
         EllipseCollection(
-            2 * wide, 2 * tall, np.zeros(x.size), units="xy", offsets=np.stack([x, y], axis=1),
+            2 * a.reach, 2 * b.reach, np.zeros(x.size), units="xy", offsets=np.stack([x, y], axis=1),
             offset_transform=axes.transData, facecolors=INK, edgecolors=INK, alpha=0.15, linewidths=0.4,
         )
     )  # fmt: skip
-    axes.scatter(x, y, s=size * np.clip(records / np.median(records), 1, 6), color=INK, linewidths=0)
+    axes.scatter(x, y, s=size * np.clip(records / max(float(np.median(records)) if x.size else 1, 1), 1, 6), color=INK,
+                 linewidths=0)  # fmt: skip
     axes.autoscale_view()
     axes.margins(0.05)
+    axes.set_xlabel(a.name)
+    axes.set_ylabel(b.name)
+    if 0 < len(a.named) <= NAMED:
+        axes.set_xticks(range(len(a.named)), a.named, rotation=45, ha="right", fontsize=8)
+    if 0 < len(b.named) <= NAMED:
+        axes.set_yticks(range(len(b.named)), b.named, fontsize=8)
 
 
 def _radii(axes: Any, radii: np.ndarray, records: np.ndarray, unit: str) -> None:

@@ -10,12 +10,19 @@ from shoal.report.bins_picture import as_svg
 from shoal.report.exploring import _STYLE as STYLE
 
 
-def page(title: str, held: Mapping[str, Any], certificate: Mapping[str, Any], groups: Sequence[int]) -> str:
+def page(
+    title: str,
+    held: Mapping[str, Any],
+    certificate: Mapping[str, Any],
+    groups: Sequence[int],
+    warnings: Sequence[str] = (),
+) -> str:
     """The whole page.
 
     held         kind, method, parameters and facts, as in the certificate file
     certificate  ``Certificate.as_dict()``
     groups       the size of every group, int[m]; empty: no picture
+    warnings     sentences that stand at the top
     """
     threshold = held["parameters"].get("k") or held["parameters"].get("r") or 0
     k = threshold[0] if isinstance(threshold, list) else threshold
@@ -32,6 +39,7 @@ def page(title: str, held: Mapping[str, Any], certificate: Mapping[str, Any], gr
         f"<style>{STYLE} td, th {{ text-align: left; white-space: normal; }}</style></head><body><main>"
         f'<h1>{escape(title)}</h1><p class="soft">{escape(held["kind"])}, by {escape(held["method"])}; the file '
         "was read back and counted again before it appeared.</p>"
+        f"{''.join(f'<p><strong>Note: {escape(w)}.</strong></p>' for w in warnings)}"
         f"<p>Cost {_text(certificate['cost'])} {escape(certificate['unit'])}: {escape(proved)}.</p>"
         f"<p>Because {escape(str(certificate['bound']))}.</p>"
         f"<p>Promised beforehand: {escape(str(promise['theorem']))}.</p>"
@@ -54,6 +62,8 @@ def _text(value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, (list, tuple)):
         return ", ".join(map(_text, value))
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {_text(held)}" for name, held in value.items() if held not in (None, "", [], {}))
     if isinstance(value, int):
         return f"{value:,}"
     return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -206,9 +206,26 @@ def _before_after(figures: Mapping[str, Any]) -> str:
     return (
         table(("", "before", "after"), lines, 1, "Privacy")
         + f'<p class="soft">Rows at risk above {risk["threshold"]}: {100 * risk["records_at_risk"]:.2f} %. The risk '
-        f"from a {term('journalist')} is at most the prosecutor's, as no population table was given.</p>"
+        f"from a {term('journalist')} is {_journalist(risk)}.</p>"
+        + _dangerous(before.get("dangerous") or (), rows)
         + f"<figure>{class_sizes(audit['sizes'])}</figure>"
     )
+
+
+def _journalist(risk: Mapping[str, Any]) -> str:
+    if "journalist_mean" not in risk:
+        return "at most the prosecutor's, as no population table was given"
+    return f"at most {risk['journalist_max']:.3g}, {risk['journalist_mean']:.3g} on the mean, beside the population"
+
+
+def _dangerous(found: Sequence[Mapping[str, Any]], rows: int) -> str:
+    """What sets of columns single out in the table as it came."""
+    lines = [
+        (" + ".join(d["columns"]), round(d["distinction"] * rows), d["distinction"], f"{100 * d['separation']:.3f} %")
+        for d in found
+    ]
+    head = ("columns together", f"different combinations on {rows:,} rows", "distinction", "pairs of rows that differ")
+    return table(head, lines, 1, "What the columns single out together, as the table came") if lines else ""
 
 
 def _columns(figures: Mapping[str, Any]) -> str:

@@ -21,6 +21,13 @@ def promise(figures: Mapping[str, Any]) -> str:
         if k > 1
         else "Some rows of this release look like no other"
     ]
+    people = audit.get("population")
+    if people is not None:
+        source = "by its weights" if people["from"] == "weights" else "counted"
+        parts.append(
+            f"what every group shows fits at least {people['k_map']:,} of the {people['rows']:,} people of the "
+            f"population, {source}"
+        )
     for column, found in audit["sensitive"].items():
         if found["alpha"] is None:
             continue
@@ -141,7 +148,23 @@ def assumptions(policy: Mapping[str, Any]) -> list[str]:
         "Which of several equal rows went into which group was chosen at random.",
         "The rows stand in the order of the input." if policy["keep_order"] else "The rows were shuffled.",
         _who(policy),
+        *_outside(policy),
     ]
+
+
+def _outside(policy: Mapping[str, Any]) -> list[str]:
+    """What a model of the population rests on."""
+    asked = {m["model"] for m in policy["privacy"]}
+    out = []
+    if "KMap" in asked:
+        out.append(
+            "k-map counts people of the population: it protects from who does not know that a person is in the table. "
+            "From who knows, only k does."
+        )
+    if asked & {"KMap", "DeltaPresence"}:
+        source = "the weights are right" if policy.get("population_weights") else "the population is whole"
+        out.append(f"That {source} rests on whoever handed it over.")
+    return out
 
 
 def _who(policy: Mapping[str, Any]) -> str:
@@ -200,6 +223,8 @@ def _unguarded(policy: Mapping[str, Any]) -> list[str]:
     """Sensitive columns that no model speaks of, or only one that every group meets."""
     weak: list[dict[str, Any]] = [
         {"model": "KAnonymity"},
+        {"model": "KMap"},
+        {"model": "DeltaPresence"},
         {"l": 1},
         {"l": 1.0},
         {"alpha": 1},

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.errors import PolicyError, VerificationError
+from shoal.errors import PolicyError
 from shoal.model.metric import Category, Metric, Number, Place
-from shoal.publishing.centers import Published, multiset, publish, rounded_up, texts, verify
+from shoal.publishing.centers import multiset, publish, rounded_up, texts
 
 METRIC = Metric(
     features=(Number("age", unit="years"), Place("place"), Category("sex", values=2)),
@@ -42,7 +42,6 @@ def test_the_left_out_are_nowhere():
     p = form()
     assert p.records.sum() == 5
     assert "plague" not in str(p.sensitive)
-    verify(p, 5, 2)
 
 
 def test_a_left_out_record_is_no_published_center_the_nearest_member_is():
@@ -115,21 +114,6 @@ def test_spreads_hold_every_member(center, data):
         told = p.radius[labels[i]]
         reach = 0.0 if told == "exactly" else float(told.split()[1])
         assert abs(x[i] - float(texts(p.centers[0])[0][labels[i]])) <= reach + 1e-9
-
-
-def test_verify_refuses_what_is_not_kept():
-    p = form()
-    with pytest.raises(VerificationError, match="under r = 3"):
-        verify(p, 5, 3)
-    with pytest.raises(VerificationError, match="5 records, not 6"):
-        verify(p, 6, 2)
-    with pytest.raises(VerificationError, match="1/2"):
-        verify(p, 5, 2, l=2)
-    with pytest.raises(VerificationError, match="under 3"):
-        verify(p, 5, 2, distinct_l=3)
-    wrong = Published(p.centers, p.records, p.radius, {"disease": [{"flu": 2}, {"flu": 2}]})
-    with pytest.raises(VerificationError, match="not as many"):
-        verify(wrong, 5, 2)
 
 
 def test_refusals():

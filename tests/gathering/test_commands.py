@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections import Counter
 from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -84,13 +85,15 @@ def test_json_states_the_answer(everything):
     assert said["mean_distance"] <= said["radius"]
     assert set(said["seconds"]) == {"read", "solve", "write"}
     assert said["output"] == str(folder / "centers.csv")
-    assert json.loads((folder / "c.json").read_text()) == said["certificate"]
+    record = json.loads((folder / "c.json").read_text())
+    assert (record["kind"], record["certificate"]) == ("gather", said["certificate"])
+    assert said["warnings"], "a record's own row is published"
 
 
 def test_centers_hold_r_records_each_and_a_diverse_multiset(everything):
     folder, said = everything
     table = pl.read_csv(folder / "centers.csv", infer_schema=False)
-    assert table.columns == ["cluster", "lat", "lng", "age", "sex", "seen", "records", "radius", "disease"]
+    assert table.columns == ["cluster", "lat", "lng", "age", "sex", "seen", "records", "radius", "distance", "disease"]
     assert table.height == said["clusters"]
     records = table["records"].cast(int)
     assert records.min() >= 6
@@ -216,8 +219,13 @@ def test_nothing_is_written_when_a_cluster_is_too_small(people, tmp_path, monkey
     from shoal.errors import VerificationError
 
     true = gathering.gather
-    monkeypatch.setattr(gathering, "gather", lambda points, r, *a, **o: true(points, r - 1, *a, **o))
-    with pytest.raises(VerificationError, match="under r = 12"):
+
+    def small(points, r, *a, **o):
+        found = true(points, r - 1, *a, **o)
+        return replace(found, details={**found.details, "r": r})
+
+    monkeypatch.setattr(gathering, "gather", small)
+    with pytest.raises(VerificationError, match=r"\(r: .* below r = 12\)"):
         command(people, 12, columns="age,sex", output=tmp_path / "c.csv", assignments=tmp_path / "a.csv")
     assert not list(tmp_path.iterdir())
 
@@ -259,7 +267,7 @@ def test_cellular_takes_set_up_costs_a_diameter_and_a_method(people):
     dear = json.loads(run(*base, "--setup-cost", 50).stdout)
     assert dear["clusters"] < plain["clusters"]
     narrow = json.loads(run(*base, "--max-diameter", 0.5, "--method", "three_step").stdout)
-    assert narrow["certificate"]["guarantee"]["factor"] == 120
+    assert narrow["certificate"]["guarantee"]["factor"] == 36
     done = run(*base, "--max-diameter", 0)
     assert done.returncode == 3
     assert "largest diameter" in done.stderr

@@ -72,6 +72,54 @@ def meets(name: str, parameters: dict[str, Any], group: Rows, table: Rows, colum
     )
 
 
+def published(group: Rows) -> tuple[int | None, ...]:
+    """What rows of quasi-identifiers show in one group: common values, None for a star."""
+    return tuple(values[0] if len(set(values)) == 1 else None for values in zip(*group, strict=True))
+
+
+def fits(shown: tuple[int | None, ...], population: Rows) -> int:
+    """Rows of a population for which what is shown may stand."""
+    return sum(all(v is None or v == x for v, x in zip(shown, person, strict=True)) for person in population)
+
+
+def meets_population(name: str, parameters: dict[str, Any], classes: dict[Any, int], population: Rows) -> bool:
+    """Whether classes, what each shows with its rows, meet a model of the population.
+
+    Delta-presence: no set of classes has more rows than the share ``high`` of the people that any of them fits.
+    """
+    if name == "KMap":
+        return all(fits(shown, population) >= parameters["k"] for shown in classes)
+    assert name == "DeltaPresence"
+    for size in range(1, len(classes) + 1):
+        for some in combinations(classes, size):
+            people = sum(any(fits(shown, [person]) for shown in some) for person in population)
+            if Fraction(sum(classes[c] for c in some), people) > _decimal(parameters["high"]):
+                return False
+    return all(Fraction(n, fits(c, population)) >= _decimal(parameters["low"]) for c, n in classes.items())
+
+
+def least_beside(quasi: Rows, population: Rows, name: str, parameters: dict[str, Any], k: int) -> int | None:
+    """Fewest stars over all partitions whose classes have k rows and meet a model of the population; None for none.
+
+    Groups that show the same are one class.
+    """
+    best = None
+    known: dict[Any, bool] = {}
+    for found in partitions(len(quasi)):
+        classes: Counter[tuple[int | None, ...]] = Counter()
+        for group in found:
+            classes[published([quasi[i] for i in group])] += len(group)
+        if min(classes.values()) >= k:
+            key = frozenset(classes.items())
+            if key not in known:
+                known[key] = meets_population(name, parameters, classes, population)
+            if not known[key]:
+                continue
+            stars = sum(n * sum(v is None for v in c) for c, n in classes.items())
+            best = stars if best is None else min(best, stars)
+    return best
+
+
 def least_stars(quasi: Rows, sensitive: Rows, asked: Sequence[tuple[str, dict[str, Any], int]]) -> int | None:
     """Fewest stars over all partitions of the rows into groups that meet every model; None when there is none."""
     best = None

@@ -3,11 +3,11 @@
 Size, shares of 1/l and numbers of values are asked where the loops have them at hand; what is here is everything else.
 
 Rules, for s sensitive columns:
-kind   int64[r]      BAND, ENTROPY, RECURSIVE, EQUAL, ORDERED or TUPLES
+kind   int64[r]      BAND, ENTROPY, RECURSIVE, EQUAL, ORDERED, TUPLES or CHARGE
 column int64[r]      the column it speaks of; -1 for TUPLES, which speak of all
 number float64[r], whole int64[r]   parameters
 at     int64[r]      where its table begins in ``table``: per value the share in the whole table (EQUAL), the cumulated
-                     share (ORDERED), or the least and the largest share (BAND)
+                     share (ORDERED), the least and the largest share (BAND), or its charge (CHARGE)
 size   int64[s]      values of each column
 
 Where there are none the kernels get None: what only rules need is then not even compiled.
@@ -22,7 +22,7 @@ from numba import njit
 
 from shoal.kernels import INNER
 
-BAND, ENTROPY, RECURSIVE, EQUAL, ORDERED, TUPLES = 0, 1, 2, 3, 4, 5
+BAND, ENTROPY, RECURSIVE, EQUAL, ORDERED, TUPLES, CHARGE = 0, 1, 2, 3, 4, 5, 6
 CLOSE = 1e-9
 
 
@@ -104,6 +104,12 @@ def _column_gap(rules, i, held, seen, kinds, n):
         for y in range(kinds):
             common += min(held[seen[y]] / n, rules.table[at + seen[y]])
         return max(0.0, 1.0 - common - number - CLOSE)
+    if kind == CHARGE:
+        charged = 0.0
+        for y in range(kinds):
+            charged += rules.table[at + seen[y]] * (1 if rules.whole[i] == 1 else held[seen[y]])
+        most = max(1.0, number)
+        return max(0.0, number - charged - CLOSE * most) / most
     run, total, before = np.int64(0), 0.0, 0.0
     for v in range(rules.size[rules.column[i]]):
         upto = rules.table[at + v]

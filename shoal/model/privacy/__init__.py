@@ -17,6 +17,7 @@ from shoal.model.privacy.delta_disclosure import DeltaDisclosure
 from shoal.model.privacy.distinct import DistinctLDiversity
 from shoal.model.privacy.entropy import EntropyLDiversity
 from shoal.model.privacy.frequency import LDiversity
+from shoal.model.privacy.population import Charge, DeltaPresence, KMap
 from shoal.model.privacy.recursive import RecursiveLDiversity
 from shoal.model.privacy.requirement import Requirement, Rule, requirement
 from shoal.model.privacy.share import AlphaKAnonymity
@@ -29,10 +30,13 @@ __all__ = [
     "MODELS",
     "AlphaKAnonymity",
     "BetaLikeness",
+    "Charge",
     "DeltaDisclosure",
+    "DeltaPresence",
     "DistinctLDiversity",
     "EntropyLDiversity",
     "KAnonymity",
+    "KMap",
     "LDiversity",
     "Model",
     "PrivacyModel",
@@ -61,6 +65,8 @@ MODELS: dict[str, type[Model]] = {
         BetaLikeness,
         DeltaDisclosure,
         SimultaneousLDiversity,
+        KMap,
+        DeltaPresence,
     )
 }
 

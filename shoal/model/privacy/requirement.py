@@ -84,6 +84,14 @@ class Requirement:
         return Requirement(self.k, tuple(frequency), self.distinct)
 
 
+def refuse_unenforced(model: Model) -> None:
+    """PolicyError for a model that can be audited only."""
+    if model.enforced is not None:
+        raise PolicyError(
+            f"{model.name} in this reading can be audited, not enforced; it is {model.enforced}; choose another one"
+        )
+
+
 def requirement(models: Sequence[Model], sensitive: Sequence[str], histogram: Histogram | None = None) -> Requirement:
     """The conjunction of models as a Requirement on a table; without a table the request alone is checked.
 
@@ -93,10 +101,7 @@ def requirement(models: Sequence[Model], sensitive: Sequence[str], histogram: Hi
     frequency, distinct = [1] * len(sensitive), [1] * len(sensitive)
     rules: list[Rule] = []
     for model in models:
-        if model.enforced is not None:
-            raise PolicyError(
-                f"{model.name} in this reading can be audited, not enforced; it is {model.enforced}; choose another one"
-            )
+        refuse_unenforced(model)
         everywhere = model.speaks == "tuples"
         for j in _places(model, sensitive):
             table = _table(histogram, j)
@@ -116,6 +121,8 @@ def _places(model: Model, sensitive: Sequence[str]) -> list[int]:
     """Positions of the sensitive columns a model speaks of; [-1] for none."""
     if model.speaks == "rows":
         return [-1]
+    if model.speaks == "population":
+        raise PolicyError(f"{model.name} speaks of a population; hand one over with population= to shoal.anonymize")
     if not sensitive:
         raise PolicyError(f"{model.name} speaks of a sensitive column and none is given; set sensitive=[...]")
     if model.column is None:

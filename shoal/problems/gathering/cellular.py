@@ -14,9 +14,9 @@ from shoal.model.certificate import Certificate, Guarantee
 from shoal.model.certificate import tight as agreed
 from shoal.model.metric import Metric
 from shoal.problems.gathering import exact, prices, search
-from shoal.problems.gathering.diverse import Diversity, repair
-from shoal.problems.gathering.gather import check
+from shoal.problems.gathering.diverse import Diversity, conditions, repair
 from shoal.problems.gathering.local import Clusters
+from shoal.problems.gathering.request import check
 from shoal.problems.gathering.result import Gathering
 from shoal.problems.gathering.search import Problem
 from shoal.problems.gathering.space import space_of
@@ -69,7 +69,7 @@ def by_tight(ask: Ask) -> Answer:
     p = _plain(ask, "tight")
     found = tight(Table(p.space), 1, p.setup)
     start = search.finish(p.space, found.labels, found.center)
-    promise = Guarantee(factor=4.0, theorem="docs/gathering.md, Theorem 5: the largest of the paid clusters")
+    promise = Guarantee(factor=3.0, theorem="docs/gathering.md, Theorem 5: the largest of the paid clusters")
     return Answer(_improved(ask, start), promise, found.alpha)
 
 
@@ -90,11 +90,11 @@ def by_three_step(ask: Ask) -> Answer:
     found, alpha = three_step(Table(p.space), p.r, ask.left_out, widest)
     if found is None:
         raise InfeasibleError(f"some point has no {p.r - 1} others within the largest diameter {widest:g}")
-    factor, where = 120.0, "Theorem 6"
+    factor, where = 36.0, "Theorem 6"
     if ask.left_out:
-        factor, where = 165.0, "Theorem 7"
+        factor, where = 63.0, "Theorem 7"
     if p.max_diameter is not None:
-        where = "Theorem 8: against the optimum within the cap, which this may exceed up to 30 fold"
+        where = "Theorem 8: against the optimum within the cap, which this may exceed up to 18 fold"
     promise = Guarantee(factor=factor, theorem=f"docs/gathering.md, {where}")
     if p.max_diameter is None:
         found = _improved(ask, found)
@@ -199,14 +199,23 @@ def cellular(
     epsilon         share of the points that may be left out (label -1)
     max_diameter    largest distance within a cluster.  Meeting it is NP-hard, so it is searched for; the certificate's
                     details say whether it is met ("cap_met")
-    method          "auto", "search", "tight" (set-up costs, factor 4), "procedure_one" (the paper's, factor 4),
-                    "three_step" (r, factor 120, with epsilon 165), "exact" (at most 40 points)
+    method          "auto", "search", "tight" (set-up costs, factor 3), "procedure_one" (the paper's, factor 4),
+                    "three_step" (r, factor 36, with epsilon 63), "exact" (at most 40 points)
     effort          "fast", "balanced" or "thorough"
     improve         False: the method's own clusters, without the search after it
     sensitive, l, distinct_l, eligible  as in ``gather``
 
-    Raises as ``gather`` does.  "search" takes O(n r^2) time as a rule and O(n r) space; "tight", "procedure_one" and
-    "three_step" hold all distances, for at most 8,000 points.
+    seed            of the search; the same seed, the same answer
+    seconds         time for the exact method
+
+    Returns a ``Gathering`` as ``gather`` does; its cost counts points times the metric's unit.  Raises as ``gather``
+    does.  "search" takes O(n r^2) time as a rule and O(n r) space; "tight", "procedure_one" and "three_step" hold all
+    distances, O(n^2 log n) time and O(n^2) space, for at most 8,000 points.  Source: Aggarwal et al. 2006, section 3;
+    docs/gathering.md proves the factors.
+
+    >>> found = cellular([[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]], r=3, seed=1)
+    >>> found.sizes.tolist(), found.cost, found.certificate.optimal
+    ([3, 3], 6.0, True)
     """
     if r is None and setup_costs is None:
         raise PolicyError("give r, the least size of a cluster, or setup_costs, or both")
@@ -236,7 +245,13 @@ def cellular(
         bound, why = prices.bound(answer.price, 0), "the dual of the primal-dual method"
     if answer.bound > bound and _cap_met(problem, answer.clusters):  # the program knows no answer that breaks the cap
         bound, why = answer.bound, "integer program"
-    return _result(ask, answer, name, bound, why, {"r": least, "sum_of_tau": start, "effort": effort})
+    found = _result(ask, answer, name, bound, why, {"r": least, "sum_of_tau": start, "effort": effort})
+    alike = not setup.size or bool((setup == setup[0]).all())
+    details = {
+        "problem": "cellular", "r": asked, "epsilon": float(epsilon), "max_diameter": max_diameter,
+        "setup_cost": (float(setup[0]) if setup.size else 0.0) if alike else "per record", **conditions(diversity),
+    }  # fmt: skip
+    return replace(found, details=details)
 
 
 def _diverse(ask: Ask, method: str) -> tuple[str, Answer]:

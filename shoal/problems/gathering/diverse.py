@@ -143,6 +143,13 @@ class Diversity:
         return Diversity(self.codes[:, [column]], (self.frequency[column],), (self.distinct[column],))
 
 
+def conditions(asked: Diversity | None) -> dict[str, Any]:
+    """What was asked of sensitive values, in plain values."""
+    if asked is None:
+        return {"l": [], "distinct_l": [], "eligible": False}
+    return {"l": list(asked.frequency), "distinct_l": list(asked.distinct), "eligible": asked.eligible is not None}
+
+
 def most_kept(
     rows: np.ndarray, count: np.ndarray, frequency: Sequence[int], distinct: Sequence[int]
 ) -> np.ndarray | None:

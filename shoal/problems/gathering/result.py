@@ -23,6 +23,8 @@ class Gathering:
     sizes          int64[m]    members
     mean_distance  mean over the clustered points of the distance to their center
     certificate    cost (largest radius, or cellular cost) and bound
+    details        what was asked for: problem ("gather" or "cellular"), r, epsilon, max_clusters, l and distinct_l (one
+                   per sensitive column), eligible (whether a function was given), setup_cost, max_diameter
     """
 
     labels: np.ndarray

@@ -21,6 +21,7 @@ from shoal.problems.tables.search.neighborhood import STEPS, looks, search, step
 from shoal.problems.tables.search.priced_cascade import guided
 from shoal.problems.tables.search.row_groups import Rows
 from shoal.problems.tables.search.scarce_values import alternate, scarce_start
+from shoal.problems.tables.search.settling import approach, close_rule
 from shoal.problems.tables.search.thinning import thinned
 
 SMALL, SMALL_PAIRS = (
@@ -118,7 +119,7 @@ def auto(task: Task) -> Grouping:
             group = min(tried, key=lambda pair: pair[0])[1]
     if task.effort.name != "fast":
         began = time.monotonic()
-        finish = alternate if common.size else search
+        finish = alternate if common.size else approach if close_rule(small) is not None else search
         group, report = finish(replace(small, seed=task.seed + 1), rows, group, deadline=deadline, near=near)
         found.append(whole(group))
         if told("improve", found[-1], began) < order:

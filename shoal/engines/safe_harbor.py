@@ -1,0 +1,104 @@
+"""Columns as HIPAA's Safe Harbor lets them stand: found by name and form, recoded before anything is counted."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import polars as pl
+
+from shoal.engines.carried import sample
+from shoal.engines.codes import as_text
+from shoal.engines.recognize import DIRECT, by_name, by_values, numbers_nobody
+from shoal.errors import InputError, PolicyError
+from shoal.model.safe_harbor import OLDEST, RESTRICTED, Harbor
+
+UNREAD = 0.05  # of the rows may hold what is no zip, age or date; they become missing
+WORDS = {"zip": "zip codes", "age": "ages", "birth": "dates or years of birth", "date": "dates"}
+_WIDE = ("state", "province", "country", "nation", "region", "nationality")  # no smaller than a state
+
+
+def harbored(table: Any, columns: Sequence[str], known: Collection[str]) -> tuple[Any, Harbor]:
+    """The table with its zips, ages and dates as the rule lets them stand, and what was done.
+
+    columns  those that stay; known: columns carried knowingly, whose names are not held against them
+
+    Raises InputError naming each column that must go before, PolicyError for an engine that holds no frame in memory.
+    """
+    if not hasattr(table, "replaced"):
+        raise PolicyError("hipaa-safe-harbor recodes columns in memory; read the table with the Polars engine")
+    frame = pl.DataFrame([_plain(c) for c in table.polars(list(columns))])
+    found: dict[str, str] = {}
+    refused: list[str] = []
+    for name in columns:
+        rule, why = _rule(frame[name], name in known)
+        if rule:
+            found[name] = rule
+        elif why:
+            refused.append(f"{name!r}: {why}")
+    if refused:
+        raise InputError(
+            f"the Safe Harbor lets no column stand that names people or places below a state ({'; '.join(refused)}); "
+            "name each in identifiers=[...], which leaves it out, or, where it is nothing of the kind, in insensitive"
+        )
+    harbor = Harbor(found, datetime.datetime.now(datetime.UTC).year - OLDEST - 1)
+    new = []
+    for name, rule in found.items():
+        new.append(recoded(frame[name], rule, harbor.born))
+        lost = new[-1].null_count() - frame[name].null_count()
+        if lost > UNREAD * table.rows:
+            raise InputError(
+                f"column {name!r} was taken for {WORDS[rule]}, and {lost:,} of its values are none; repair or rename "
+                "it, or leave it out with identifiers=[...]"
+            )
+    return table.replaced(new), harbor
+
+
+def _plain(column: pl.Series) -> pl.Series:
+    return column.cast(pl.String) if isinstance(column.dtype, (pl.Categorical, pl.Enum)) else column
+
+
+def _rule(column: pl.Series, known: bool) -> tuple[str, str]:
+    """(the rule for a column, why it may not stand), one of them empty, both where nothing is asked."""
+    texts = sample(column)
+    held, said = by_values(texts), by_name(column.name)
+    dates = column.dtype in (pl.Date, pl.Datetime) or (held is not None and held.what == "dates")
+    if held is not None and held.role == DIRECT:
+        return "", held.reason
+    if dates:
+        return ("birth" if said is not None and said.what == "a birth date or age" else "date"), ""
+    if said is None:
+        return "", ""
+    if said.role == DIRECT and not known and not numbers_nobody(column.n_unique(), len(column)):
+        return "", said.reason
+    if said.what == "a zip code":
+        return "zip", ""
+    if said.what == "a birth date or age":
+        return _age_or_year(column), ""
+    wide = any(word in column.name.lower() for word in _WIDE)
+    if said.what == "a place" and not known and not wide:
+        return "", "its name says a place below a state"
+    return "", ""
+
+
+def _age_or_year(column: pl.Series) -> str:
+    numbers = as_text(column.drop_nulls()).cast(pl.Float64, strict=False).drop_nulls()
+    return "birth" if len(numbers) and float(numbers.median()) > 1000 else "age"  # type: ignore[arg-type]
+
+
+def recoded(column: pl.Series, rule: str, born: int) -> pl.Series:
+    """A column of text as the rule lets it stand; a value that cannot be read so becomes missing.  O(n)."""
+    text = as_text(_plain(column))
+    if rule == "zip":
+        text = text.str.zfill(5) if column.dtype.is_integer() else text.str.strip_chars()  # numbers lose their zeros
+        digits = text.str.extract(r"^(\d{3})(?:\d{2}(?:-?\d{4})?)?$")
+        return digits.set(digits.is_in(list(RESTRICTED)).fill_null(False), "000")
+    if rule == "age":
+        number = text.cast(pl.Float64, strict=False)
+        return text.set((number > OLDEST).fill_null(False), f"{OLDEST + 1}+").set(number.is_null(), None)
+    year = text.str.extract(r"(?:^|\D)(\d{4})(?:\D|$)")
+    if rule == "birth":
+        early = (year.cast(pl.Int64) <= born).fill_null(False)
+        return year.set(early, f"{born} or earlier")
+    return year

@@ -1,0 +1,80 @@
+"""Distinction and separation of small sets of columns, against counting pairs one by one."""
+
+from __future__ import annotations
+
+import json
+import sys
+from itertools import combinations
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import shoal
+from shoal.cli import main
+from shoal.engines.dangerous import KEPT, LARGEST, dangerous
+
+ROWS = st.lists(st.tuples(*[st.integers(0, 3)] * 4), min_size=1, max_size=9)
+
+
+def by_hand(rows: list, some: tuple[int, ...]) -> tuple[float, float]:
+    short = [tuple(r[j] for j in some) for r in rows]
+    pairs = list(combinations(short, 2))
+    apart = sum(a != b for a, b in pairs) / len(pairs) if pairs else 1.0
+    return len(set(short)) / len(rows), apart
+
+
+@settings(max_examples=60)
+@given(ROWS)
+def test_every_set_named_is_counted_right_and_the_worst_are_named(rows: list) -> None:
+    found = dangerous([np.array(c) for c in zip(*rows, strict=True)], list("abcd"))
+    for danger in found:
+        expected = by_hand(rows, tuple("abcd".index(c) for c in danger.columns))
+        assert (danger.distinction, danger.separation) == pytest.approx(expected)
+    for size in (1, 2, 3):
+        named = [d for d in found if len(d.columns) == size]
+        everything = sorted((by_hand(rows, s)[1] for s in combinations(range(4), size)), reverse=True)
+        assert [d.separation for d in named[:KEPT]] == pytest.approx(everything[:KEPT])
+    best = max(d.separation for d in found)
+    assert best == pytest.approx(by_hand(rows, (0, 1, 2, 3))[1])  # four columns: growing finds the whole
+
+
+@settings(max_examples=30)
+@given(ROWS)
+def test_lines_with_counts_are_rows(rows: list) -> None:
+    distinct, count = np.unique(np.array(rows), axis=0, return_counts=True)
+    assert dangerous(list(distinct.T), list("abcd"), count) == dangerous(list(np.array(rows).T), list("abcd"))
+
+
+def test_many_columns_are_searched_greedily() -> None:
+    random = np.random.default_rng(1)
+    d = LARGEST + 4
+    codes = [random.integers(0, 2 + j // 4, 300) for j in range(d)]
+    names = [f"c{j}" for j in range(d)]
+    found = dangerous(codes, names)
+    rows = list(zip(*codes, strict=True))
+    top = max((by_hand(rows, s)[1], s) for s in combinations(range(d - 6, d), 3))
+    assert max(f.separation for f in found if len(f.columns) == 3) >= top[0] - 1e-12
+    assert len(found[-1].columns) > 3
+
+
+def test_init_and_report_tell_them(tmp_path, capsys, monkeypatch) -> None:
+    random = np.random.default_rng(2)
+    table = pl.DataFrame(
+        {"age": random.integers(20, 60, 200), "zip": random.choice(["a1", "b2", "c3"], 200),
+         "sex": random.choice(["f", "m"], 200), "patient_id": [f"p{i}" for i in range(200)]}
+    )  # fmt: skip
+    table.write_csv(tmp_path / "t.csv")
+    monkeypatch.setattr(sys, "argv", ["shoal", "init", str(tmp_path / "t.csv"), "--json"])
+    with pytest.raises(SystemExit):
+        main()
+    told = json.loads(capsys.readouterr().out)["dangerous"]
+    assert told[0]["columns"] == ["age"]
+    assert all("patient_id" not in d["columns"] for d in told)
+    tuples = table.select("age", "zip", "sex").n_unique()
+    assert {"age", "zip", "sex"} in [set(d["columns"]) for d in told if d["distinction"] == pytest.approx(tuples / 200)]
+    assert "age + zip" in (tmp_path / "t.policy.toml").read_text()
+    release = shoal.anonymize(table.drop("patient_id"), quasi_identifiers=["age", "zip", "sex"], k=3, seed=1)
+    assert "different combinations on 200 rows" in release.report(tmp_path / "r.html").read_text()

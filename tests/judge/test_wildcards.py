@@ -1,0 +1,51 @@
+"""Missing values and stars as wildcards: a second reading, against comparing every pair of rows."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import shoal
+from shoal.cli import main
+from shoal.judge.wildcards import frequencies
+
+CELL = st.sampled_from(["a", "b", "c", "*", None])
+
+
+@settings(max_examples=80)
+@given(st.lists(st.tuples(CELL, CELL, CELL), min_size=1, max_size=9))
+def test_a_row_is_as_frequent_as_the_rows_it_could_be(rows: list) -> None:
+    def alike(x: tuple, y: tuple) -> bool:
+        return all(a == b or {a, b} & {"*", None} for a, b in zip(x, y, strict=True))
+
+    frame = pl.DataFrame(rows, schema=dict.fromkeys("xyz", pl.String), orient="row")
+    expected = [sum(alike(x, y) for y in rows) for x in rows]
+    assert frequencies(frame, ["x", "y", "z"]).tolist() == expected
+    found = shoal.audit(frame, quasi_identifiers=["x", "y", "z"], missing="wildcard")
+    assert found.wildcards["k"] == min(expected) >= found.k  # our reading is never the kinder one
+    assert found.wildcards["uniques"] == expected.count(1)
+    assert found.wildcards["prosecutor_mean"] == pytest.approx(sum(1 / f for f in expected) / len(rows))
+
+
+def test_by_default_and_on_the_command_line(tmp_path, capsys, monkeypatch) -> None:
+    table = pl.DataFrame({"x": [1, 1, None], "y": ["u", "u", "u"]})
+    assert shoal.audit(table, quasi_identifiers=["x", "y"]).wildcards is None
+    table.write_csv(tmp_path / "t.csv")
+    words = ["shoal", "audit", str(tmp_path / "t.csv"), "--quasi", "x,y", "--missing", "wildcard"]
+    for more in ([], ["--json"]):
+        monkeypatch.setattr(sys, "argv", words + more)
+        with pytest.raises(SystemExit):
+            main()
+        said = capsys.readouterr().out
+        if more:
+            assert json.loads(said)["wildcards"]["k"] == 3
+            assert json.loads(said)["k"] == 1
+        else:
+            assert "as wildcards         k 3, uniques 0" in said
+    with pytest.raises(shoal.PolicyError, match="did you mean 'wildcard'"):
+        shoal.audit(table, quasi_identifiers=["x", "y"], missing="wild")
