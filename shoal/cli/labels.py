@@ -59,6 +59,7 @@ def labels(
     seed: int | None = typer.Option(None, help="For --order random."),
     epsilon: float = typer.Option(0.5, help="Of scheme and bicriteria."),
     time_limit: float = typer.Option(60.0, "--time-limit", help="Seconds for exact."),
+    objective: str = typer.Option("max", help="max: the largest group; count: most groups; squares: squared sizes."),
     naming: str = typer.Option("ends", help="Group labels: ends, largest or numbers."),
     names: Path | None = NAMES,
     levels: str | None = LEVELS,
@@ -83,7 +84,9 @@ def labels(
     values, counts = tally(frame, label, count)
     clock.append(time.perf_counter())
     with working(f"grouping {len(values):,} labels"):
-        found = shoal.labels.cover(counts, k, method, order=order, seed=seed, epsilon=epsilon, time_limit=time_limit)
+        found = shoal.labels.cover(
+            counts, k, method, order=order, seed=seed, epsilon=epsilon, time_limit=time_limit, objective=objective
+        )
     clock.append(time.perf_counter())
     made = shoal.release(
         found, frame, read=(table, names), label=label, count=count, naming=naming, names=_lines_of(names)
@@ -94,7 +97,8 @@ def labels(
             raise shoal.PolicyError(made.refused)
         rows = shoal.labels.levels(values, counts, _ks(k, levels), method if method != "exact" else "auto", naming)
     tree = None if rows is None else (rows, _held(values, counts))
-    _finish(made, "labels", {"k_anonymous": found.anonymous, "method": method}, files, tree, clock, as_json)
+    more = {"k_anonymous": found.anonymous, "method": method, "objective": objective}
+    _finish(made, "labels", more, files, tree, clock, as_json)
 
 
 @app.command()
@@ -105,7 +109,7 @@ def intervals(
     ),
     count: str | None = COUNT,
     k: int = LEAST,
-    objective: str = typer.Option("max", help="max, squares or range."),
+    objective: str = typer.Option("max", help="max, count, squares or range."),
     names: Path | None = NAMES,
     levels: str | None = LEVELS,
     hierarchy: Path | None = HIERARCHY,

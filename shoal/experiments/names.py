@@ -71,29 +71,46 @@ def curves(counts: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def observe(found: dict[str, dict[str, np.ndarray]]) -> list[str]:
-    """The paper's four observations, each with what these runs say."""
+    """The paper's four findings on Figure 7, each confirmed or refuted, with what these runs say."""
     lines = []
     for name, by_k in found.items():
         k, best = by_k["k"], by_k["optimum"]
         said = [f"{order} {_versus(by_k, f'spread_{order}', f'fold_{order}')}" for order in ("random", "sorted")]
-        lines.append(f"{name}, 1: is Spread superior to Fold?  Spread is {'; '.join(said)}")
+        good = all(_ahead(by_k, f"spread_{order}", f"fold_{order}") for order in ("random", "sorted"))
+        lines.append(f"{name}, 1: that Spread is superior to Fold is {_verdict(good)}.  Spread is {'; '.join(said)}")
         said = [
             f"{method.title()} against {order} {_versus(by_k, f'{method}_random', f'{method}_{order}')}"
             for method in ("fold", "spread")
             for order in ("sorted", "ascending")
         ]
-        lines.append(f"{name}, 2: is random order often superior to sorted?  Random is, for {'; '.join(said)}")
-        said = [f"{curve} {_rise(by_k[f'bins_{curve[-6:]}'], by_k[curve] / k):+.3f}" for curve in CURVES]
+        good = any(_ahead(by_k, f"{method}_random", f"{method}_sorted") for method in ("fold", "spread"))
+        text = f"{name}, 2: that random order is often superior to sorted is {_verdict(good)}"
+        lines.append(f"{text}.  Random is, for {'; '.join(said)}")
+        jump = {curve: _rise(by_k[f"bins_{curve[-6:]}"], by_k[curve] / k) for curve in CURVES}
+        good = all(jump[f"fold_{order}"] > max(jump[f"spread_{order}"], 0.0) for order in ("random", "sorted"))
+        said = [f"{curve} {rise:+.3f}" for curve, rise in jump.items()]
         said.append(f"optimum {_rise(2 * int(k[-1]) // k, best / k):+.3f}")
         lines.append(
-            f"{name}, 3: does the ratio jump where a group is lost, most for Fold?  Mean jump: {', '.join(said)}; "
+            f"{name}, 3: that the ratio jumps where a group is lost, most for Fold, is {_verdict(good)}.  "
+            f"Mean jump: {', '.join(said)}; "
             f"the optimum jumps as well, so part of it lies in the problem"
         )
         said = [f"{curve} {float((by_k[curve] / k).max()):.3f}" for curve in (*CURVES, "optimum")]
-        lines.append(f"{name}, 4: is it much better than the worst case, 3 and 5/2?  Largest ratio: {', '.join(said)}")
+        good = all(float((by_k[c] / k).max()) < (3 if c.startswith("fold") else 2.5) for c in CURVES)
+        text = f"{name}, 4: that all stay below the worst case, 3 for Fold and 5/2 for Spread, is {_verdict(good)}"
+        lines.append(f"{text}.  Largest ratio: {', '.join(said)}")
         proved = best == by_k["lower_bound"]
         lines.append(f"{name}: the optimum is proved for {int(proved.sum()):,} of {len(k):,} k ({proved.mean():.2%})")
     return lines
+
+
+def _verdict(good: bool) -> str:
+    return "confirmed" if good else "refuted"
+
+
+def _ahead(by_k: dict[str, np.ndarray], one: str, other: str) -> bool:
+    """Whether one curve lies below the other for more k than above it."""
+    return bool(np.sign(by_k[other] - by_k[one]).sum() > 0)
 
 
 def _versus(by_k: dict[str, np.ndarray], one: str, other: str) -> str:

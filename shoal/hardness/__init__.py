@@ -12,29 +12,38 @@
 | ``planar_regions`` | 3DM | regions of a planar graph, k = 3 | the same, section 2 |
 | ``plane_tiles`` | 3DM | rectangles of points, k = 3 | the same, section 3 |
 | ``gather`` | 3-SAT | r-gather, radius 1 or 2 | Aggarwal et al. 2006, 2.1 |
+| ``cellular`` | dominating set | cellular clustering with set-up costs | the same, section 3 |
+| ``bins_in_binary`` | Partition | min-max bin covering, k or 2 k | Du et al. 2009, Theorem 6 |
+| ``bins_in_unary`` | 3-Partition | min-max bin covering, k or nearly 4/3 k | the same |
+| ``rtile`` | 3DM | RTILE, 3 or 4 | the same, after Theorem 4 |
 
-Each returns an ``Instance`` whose ``target`` is the optimum exactly if ``answer``.  The sources (``Formula``,
-``Triples``, ``Tripartite``, ``ThreePartition``) find their own answers by backtracking, so keep them small.
+Each returns an ``Instance``: some answer costs at most its ``target`` exactly if ``answer``.  The sources
+(``Formula``, ``Triples``, ``Tripartite``, ``ThreePartition``, ``TwoPartition``, ``DominatingSet``) find their own
+answers by search, so keep them small.
 """
 
-from shoal.hardness.gathering import gather
-from shoal.hardness.instances import Graph, Instance, Metric, Points, Sizes, Table
+from shoal.hardness.gathering import cellular, gather
+from shoal.hardness.instances import Graph, Grid, Instance, Metric, Points, Sizes, Table
 from shoal.hardness.planar import planar_regions
-from shoal.hardness.plane import plane_tiles
-from shoal.hardness.sources import Formula, ThreePartition, Tripartite, Triples
+from shoal.hardness.plane import plane_tiles, rtile
+from shoal.hardness.sources import DominatingSet, Formula, ThreePartition, Tripartite, Triples, TwoPartition
 from shoal.hardness.stars import four_stars
 from shoal.hardness.tables import (
     anonymity_27,
     bin_covering,
     binary_anonymity,
+    bins_in_binary,
+    bins_in_unary,
     diversity_by_matching,
     diversity_one_column,
     diversity_three_columns,
 )
 
 __all__ = [
+    "DominatingSet",
     "Formula",
     "Graph",
+    "Grid",
     "Instance",
     "Metric",
     "Points",
@@ -43,9 +52,13 @@ __all__ = [
     "ThreePartition",
     "Tripartite",
     "Triples",
+    "TwoPartition",
     "anonymity_27",
     "bin_covering",
     "binary_anonymity",
+    "bins_in_binary",
+    "bins_in_unary",
+    "cellular",
     "diversity_by_matching",
     "diversity_one_column",
     "diversity_three_columns",
@@ -53,4 +66,5 @@ __all__ = [
     "gather",
     "planar_regions",
     "plane_tiles",
+    "rtile",
 ]

@@ -1,4 +1,4 @@
-"""3-SAT to r-gather: radius 1 or 2."""
+"""3-SAT to r-gather, radius 1 or 2; dominating set to cellular clustering."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from shoal.errors import InputError
 from shoal.hardness.instances import Metric
-from shoal.hardness.sources import Formula
+from shoal.hardness.sources import DominatingSet, Formula
 
 
 def gather(formula: Formula, r: int = 7) -> Metric:
@@ -47,6 +47,38 @@ def gather(formula: Formula, r: int = 7) -> Metric:
         optimum=1 if answer else 2,
         answer=answer,
         source=formula,
+    )
+
+
+def cellular(source: DominatingSet) -> Metric:
+    """Dominating set to cellular clustering: distances 1 and 2, set-up cost 2, optimum 2 n twice and 2 per dominator.
+
+    Aggarwal et al. 2006, section 3, names the problem reduced from and nothing else.  Here every vertex has a twin with
+    the same neighbors, joined to it; two vertices are 1 apart if they are joined, else 2.  From a dominating set of t
+    vertices come t clusters of radius 1, at 2 t + 2 n in all.  Conversely a clustering can be changed into one of this
+    kind at no cost.  A point at distance 2 from its center pays 2 there, and no more by itself.  Two clusters around
+    one vertex are cheaper as one.  And a vertex alone joins its twin's cluster, within 1 of the center there too, for 1
+    instead of 2, or makes one cluster with the twin for 4 if both are alone.
+    """
+    n = source.n
+    joined = [(2 * v, 2 * v + 1) for v in range(n)]
+    joined += [(2 * u + i, 2 * v + j) for u, v in source.edges for i in (0, 1) for j in (0, 1)]
+    edges = np.array(joined, np.int64)
+    distances = np.full((2 * n, 2 * n), 2, np.int64)
+    np.fill_diagonal(distances, 0)
+    distances[edges[:, 0], edges[:, 1]] = distances[edges[:, 1], edges[:, 0]] = 1
+    fewest = len(source.smallest())
+    return Metric(
+        distances=distances,
+        edges=edges,
+        names=tuple(f"{v}{twin}" for v in range(n) for twin in ("", "'")),
+        r=1,
+        setup=2,
+        unit="points x distance",
+        target=2 * source.size + 2 * n,
+        optimum=2 * fewest + 2 * n,
+        answer=fewest <= source.size,
+        source=source,
     )
 
 

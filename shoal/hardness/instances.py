@@ -76,10 +76,14 @@ class Points(Instance):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Sizes(Instance):
-    """Labels to pack into bins of at least k."""
+    """Labels to pack into bins of at least k.
+
+    otherwise  if the answer is no, the largest bin holds at least this
+    """
 
     sizes: np.ndarray
     k: int
+    otherwise: int = 0
     unit: str = "in the largest bin"
 
 
@@ -88,12 +92,28 @@ class Metric(Instance):
     """Points of a metric to gather in clusters of at least r, centers among the points.
 
     distances  int64[n, n]
-    edges      int64[m, 2]  of the graph whose shortest paths the distances are
+    edges      int64[m, 2]  of the graph that the distances are made of
     names      what each point stands for
+    setup      cost of opening a cluster, where the cost is the sum of size times radius and set-up costs
     """
 
     distances: np.ndarray
     edges: np.ndarray
     names: tuple[str, ...]
     r: int
+    setup: int = 0
     unit: str = "radius"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Grid(Instance):
+    """A square array of weights to tile with at most ``most`` rectangles, none of them heavy (RTILE).
+
+    grid       int64[n, n]
+    otherwise  if the answer is no, the heaviest rectangle weighs at least this
+    """
+
+    grid: np.ndarray
+    most: int
+    otherwise: int
+    unit: str = "weight of the heaviest rectangle"

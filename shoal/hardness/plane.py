@@ -21,7 +21,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from shoal.hardness.instances import Points
+from shoal.hardness.instances import Grid, Points
 from shoal.hardness.sources import Triples
 from shoal.hardness.wiring import wiring
 
@@ -118,3 +118,24 @@ def plane_tiles(source: Triples) -> Points:
         source=source,
         marks=drawing.marks,
     )
+
+
+def rtile(source: Triples) -> Grid:
+    """3DM to RTILE: tile a square array with at most ``most`` rectangles so that the heaviest weighs little.
+
+    The note after Theorem 4 of Du, Eppstein, Goodrich, Lueker 2009: nothing below 4/3 is polynomial unless P = NP.  The
+    array is that of ``plane_tiles``, filled up to a square with threes, and ``most`` a third of its weight: if no
+    rectangle weighs more than 3 all weigh exactly 3.  The cells of weight 0 are no obstacle to a tiling: inside a
+    triple's rectangle or not, each has a three of its own above or below, which can take it in.
+    """
+    points = plane_tiles(source)
+    at = points.points - points.points.min(axis=0)
+    size = int(at.max()) + 1
+    grid = np.full((size, size), 3, np.int64)
+    wide, high = at.max(axis=0) + 1
+    grid[:wide, :high] = 0
+    grid[at[:, 0], at[:, 1]] = points.weights
+    return Grid(
+        grid=grid, most=int(grid.sum()) // 3, target=3, optimum=3 if points.answer else None, otherwise=4,
+        answer=points.answer, source=source,
+    )  # fmt: skip

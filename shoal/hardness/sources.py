@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import combinations
+from operator import or_
 
 import numpy as np
 
@@ -240,3 +242,71 @@ class ThreePartition:
             if low <= bound - a - b <= high:
                 weights += [a, b, bound - a - b]
         return cls(tuple(weights[i] for i in rng.permutation(3 * m)))
+
+
+@dataclass(frozen=True)
+class TwoPartition:
+    """Positive weights: do they split into two sets of equal sum?  (Karp's Partition.)"""
+
+    weights: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        weights = tuple(int(w) for w in self.weights)
+        object.__setattr__(self, "weights", weights)
+        if not weights or min(weights) < 1 or sum(weights) % 2:
+            raise InputError(f"{len(weights)} weights of sum {sum(weights)}: positive ones of even sum are an instance")
+
+    def solution(self) -> tuple[int, ...] | None:
+        """Indices of one half, or None; by the sums that can be reached, so O(2^n) for large weights."""
+        reached: dict[int, tuple[int, ...]] = {0: ()}
+        for i, w in enumerate(self.weights):
+            reached = {**{total + w: (*own, i) for total, own in reached.items()}, **reached}
+        return reached.get(sum(self.weights) // 2)
+
+    @classmethod
+    def random(cls, n: int, largest: int, seed: int) -> TwoPartition:
+        """Two sets of n random weights up to ``largest``, and the weight that makes them equal: the answer is yes."""
+        rng = np.random.default_rng(seed)
+        one, other = (rng.integers(1, largest + 1, n).tolist() for _ in range(2))
+        gap = abs(sum(one) - sum(other))
+        weights = [*one, *other, *([gap] if gap else [])]
+        return cls(tuple(weights[i] for i in rng.permutation(len(weights))))
+
+
+@dataclass(frozen=True)
+class DominatingSet:
+    """A graph on vertices 0 .. n - 1: do ``size`` vertices have every other vertex as a neighbor?"""
+
+    n: int
+    edges: tuple[tuple[int, int], ...]
+    size: int
+
+    def __post_init__(self) -> None:
+        edges = tuple(sorted({(min(u, v), max(u, v)) for u, v in self.edges}))
+        object.__setattr__(self, "edges", edges)
+        if self.n < 1 or not 1 <= self.size <= self.n:
+            raise InputError(f"size {self.size} of {self.n} vertices: at least 1 and at most all")
+        if any(u == v or not 0 <= u < v < self.n for u, v in edges):
+            raise InputError(f"edges join two different vertices among 0 .. {self.n - 1}")
+
+    def smallest(self) -> tuple[int, ...]:
+        """A dominating set with the fewest vertices; sets are tried by size."""
+        near = [1 << v for v in range(self.n)]
+        for u, v in self.edges:
+            near[u] |= 1 << v
+            near[v] |= 1 << u
+        every = (1 << self.n) - 1
+        for size in range(1, self.n + 1):
+            for chosen in combinations(range(self.n), size):
+                if reduce(or_, (near[v] for v in chosen)) == every:
+                    return chosen
+        raise AssertionError("all vertices dominate")
+
+    @classmethod
+    def random(cls, n: int, size: int, seed: int, extra: int = 0) -> DominatingSet:
+        """Every vertex joined to one of ``size`` planted ones, and ``extra`` random edges: the answer is yes."""
+        rng = np.random.default_rng(seed)
+        order = rng.permutation(n).tolist()
+        edges = [(order[int(rng.integers(size))], v) for v in order[size:]]
+        edges += [(int(u), int(v)) for u, v in rng.integers(0, n, (extra, 2)) if u != v]
+        return cls(n, tuple(edges), size)

@@ -8,7 +8,7 @@ import numpy as np
 
 from shoal.errors import InputError
 from shoal.hardness.instances import Sizes, Table
-from shoal.hardness.sources import ThreePartition, Tripartite, Triples, exact_cover
+from shoal.hardness.sources import ThreePartition, Tripartite, Triples, TwoPartition, exact_cover
 
 
 def anonymity_27(source: Triples) -> Table:
@@ -172,5 +172,48 @@ def bin_covering(source: ThreePartition) -> Sizes:
         k=source.bound,
         target=source.bound,
         answer=source.solution() is not None,
+        source=source,
+    )
+
+
+def bins_in_binary(source: TwoPartition) -> Sizes:
+    """Partition to min-max bin covering with k half the sum: k if the weights can be halved, else one bin of 2 k.
+
+    So no factor below 2 is polynomial where sizes are written in binary, unless P = NP: the first half of Theorem 6 of
+    Du, Eppstein, Goodrich, Lueker 2009, which leaves the proof to a preprint.  Two bins of at least half the sum hold
+    half the sum each.
+    """
+    k = sum(source.weights) // 2
+    answer = source.solution() is not None
+    return Sizes(
+        sizes=np.array(source.weights, np.int64),
+        k=k,
+        target=k,
+        answer=answer,
+        optimum=k if answer else 2 * k,
+        otherwise=2 * k,
+        source=source,
+    )
+
+
+def bins_in_unary(source: ThreePartition, lift: int = 25) -> Sizes:
+    """3-Partition to min-max bin covering with every weight lifted by M = ``lift`` B, and k = 3 M + B.
+
+    If there is a partition the largest bin holds k, else at least 4 M and the four least weights: 4 lift / (3 lift + 1)
+    times k, which is as near to 4/3 as one likes.  3-Partition being strongly NP-hard, no smaller factor is polynomial
+    even where sizes are written in unary, unless P = NP: the second half of Theorem 6 of Du, Eppstein, Goodrich, Lueker
+    2009, which leaves the proof to a preprint.  Two items never fill a bin: 2 M + B < k.  So if no bin holds four, all
+    hold three, and there are m of them, whose sum is m k and each of which is at least k: each is k.
+    """
+    if lift < 1:
+        raise InputError(f"lift is {lift}; two items must not fill a bin, so it is at least 1")
+    high = lift * source.bound
+    sizes = np.array(source.weights, np.int64) + high
+    return Sizes(
+        sizes=sizes,
+        k=3 * high + source.bound,
+        target=3 * high + source.bound,
+        answer=source.solution() is not None,
+        otherwise=int(np.sort(sizes)[:4].sum()),
         source=source,
     )

@@ -149,6 +149,8 @@ def judge_groups(
             Finding("intervals", runs == len(sizes), f"{len(sizes)} groups in {runs} runs of the values in order")
         )
         found.append(_cost_of_cut(stated, sizes, group, keys if reading in ("numbers", "days") else None))
+    elif asked.get("objective", "max") != "max":
+        found.append(_cost_of_cut(stated, sizes, group, None))
     else:
         largest = max(sizes.values(), default=0)
         found.append(Finding("cost", largest == stated.cost, f"the largest group has {largest}, certified"))
@@ -214,6 +216,8 @@ def _cost_of_cut(stated: Stated, sizes: Mapping[int, int], group: Sequence[int],
         paid = max(sizes.values(), default=0)
     elif objective == "squares":
         paid = sum(size**2 for size in sizes.values())
+    elif objective == "count":
+        paid = sum(sizes.values()) - int(stated.parameters["k"]) * len(sizes)
     elif objective == "range" and keys is not None:
         low: dict[int, Any] = {}
         high: dict[int, Any] = {}
@@ -239,15 +243,25 @@ def _bound(
     if total < k:
         return Finding("bound", False, "the source has fewer records than k, so that no group exists")
     objective = stated.parameters.get("objective", "max")
-    if kind == "intervals" and objective in ("max", "squares", "range") and keys is not None and len(keys) <= SMALL:
+    if (
+        kind == "intervals"
+        and objective in ("max", "count", "squares", "range")
+        and keys is not None
+        and len(keys) <= SMALL
+    ):
         rank = sorted(range(len(keys)), key=keys.__getitem__)
         if objective != "range" or not isinstance(keys[0], (str, datetime.datetime)):
             best = _best_cut([keys[i] for i in rank], [held.get(values[i], 0) for i in rank], k, str(objective))
             holds = bound <= best or same(bound, best)
             return Finding("bound", holds, f"the best of all cuts costs {best:,}; {bound:,} certified", RECOMPUTED)
-    easy = max(k, most, -(-total // (total // k)))
+    groups = total // k  # no more reach k
+    easy = max(k, most, -(-total // groups))
     if objective == "max" and bound <= easy:
         return Finding("bound", True, f"no group's largest is below {easy:,}; {bound:,} certified", RECOMPUTED)
+    sums = {"count": total - k * groups, "squares": -(-(total**2) // groups)}
+    if objective in sums and bound <= sums[objective]:
+        text = f"{groups:,} groups, no more, cost {sums[objective]:,} at least; {bound:,} certified"
+        return Finding("bound", True, text, RECOMPUTED)
     return Finding("bound", bound <= stated.cost, f"{bound:,} certified, by an argument not repeated here", STATED)
 
 
@@ -265,8 +279,8 @@ def _best_cut(keys: Sequence[Any], counts: Sequence[int], k: int, objective: str
             if objective == "max":
                 cost = max(best[start], load)
             else:
-                own = load**2 if objective == "squares" else (keys[end - 1] - keys[start]) * load
-                cost = best[start] + own
+                own = {"squares": load**2, "count": load - k}.get(objective)
+                cost = best[start] + ((keys[end - 1] - keys[start]) * load if own is None else own)
             best[end] = min(best[end], cost)
     found = best[-1]
     return float(found) if isinstance(found, Fraction) else found

@@ -60,6 +60,10 @@ class _AllSources:
     def get_source_stamp(self) -> str:
         return _stamp(Path(self._py_file).resolve())
 
+    def get_disambiguator(self) -> str:
+        """In the file's name: what other sources left behind may name types that have moved, and is never opened."""
+        return f"{super().get_disambiguator()}-{self.get_source_stamp()[:8]}"  # type: ignore[misc]
+
     @classmethod
     def from_function(cls, py_func: Any, py_file: str) -> Any:
         if not Path(py_file).resolve().is_relative_to(_HERE):

@@ -27,6 +27,7 @@ CATALOGUE: dict[str, dict[str, str]] = {
         "mondrian": "shoal.problems.tables.others.mondrian:mondrian",
         "global_recoding": "shoal.problems.tables.others.global_recoding:global_recoding",
         "optimal": "shoal.problems.tables.exact.optimal:optimal",
+        "halving": "shoal.problems.tables.exact.halving:halving",
         "forest": "shoal.problems.tables.others.forest:forest",
         "pattern_cover": "shoal.problems.tables.others.pattern_cover:pattern_cover",
     },

@@ -104,8 +104,8 @@ def labels(
     _belongs(answer.labels, counts, answer.loads, label)
     shown = _names(names, len(answer.loads)) or group_labels(values, answer.labels, counts, naming)
     content = _content(values, answer.labels, shown, answer.loads).sort("group", "value")
-    asked = {"column": label, "count": count, "k": int(answer.k), "objective": "max"}
-    bound = int(answer.certificate.lower_bound)
+    asked = {"column": label, "count": count, "k": int(answer.k), "objective": answer.objective}
+    bound = int(answer.certificate.lower_bound) if answer.objective == "max" else None
     title = f"{label} in groups of {answer.k:,}"
     made = _made("labels", answer, answer.method, content, asked, frame, read, title, bound)
     return replace(made, refused=SHORT) if answer.method == "bicriteria" else made

@@ -104,3 +104,31 @@ def leftovers_at_both_ends(m: int, length: float = 2000.0) -> tuple[np.ndarray, 
             labels += [len(centers), *[len(centers) + 1] * 3]
             centers += [f, f + 2]
     return np.array(points), np.array(labels), np.array(centers), 3
+
+
+def payers_elsewhere(m: int, little: float = 1e-3) -> tuple[np.ndarray, np.ndarray]:
+    """(distances, set-up costs): m points at 0 pay for a kept ball, and another stands in for their witness.
+
+    On a line: m points at 0, one at -little, 1, 2 and 3; only those at 0 (the first), 1 and 3 can be opened cheaply.
+    The ball of radius 1 around 1 freezes all at 0; it shares the payer at 2 with the ball of radius 1 around 3, which
+    is kept.  The ball of radius ``little`` around 0 is paid later, by the points at 0 above all, and kept as well.  A
+    point at 0 that goes with the stand-in of its witness travels 3 and has paid 1 for the ball it leaves: nearly 4
+    times the sum of prices.
+    """
+    x = np.array([*[0.0] * m, -little, 1.0, 2.0, 3.0])
+    setup = np.full(m + 4, 1e6)
+    setup[0], setup[m + 1], setup[m + 3] = m * (1 + little) + 1, (m + 3) * little, little / 2
+    return abs(x[:, None] - x[None]), setup
+
+
+def leftovers_on_both_sides(r: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(points, labels, centers) of clusters of r that share points: one around 0, one around 2, one around -2.
+
+    On a line, all of radius 1; the one in the middle owns -1 and 1, which the others need.  They lack a point then and
+    are put together: 3 away from the middle, 5 from the center of either.
+    """
+    side = np.array([2.0, *[3.0] * (r - 2)])
+    x = np.array([*[0.0] * (r - 2), -1.0, 1.0, *side, *-side])
+    labels = np.repeat([0, 1, 2], [r, r - 1, r - 1])
+    points = np.stack([x, np.zeros_like(x)], axis=1)
+    return points, labels, np.array([0, r, 2 * r - 1])

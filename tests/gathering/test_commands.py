@@ -267,7 +267,7 @@ def test_cellular_takes_set_up_costs_a_diameter_and_a_method(people):
     dear = json.loads(run(*base, "--setup-cost", 50).stdout)
     assert dear["clusters"] < plain["clusters"]
     narrow = json.loads(run(*base, "--max-diameter", 0.5, "--method", "three_step").stdout)
-    assert narrow["certificate"]["guarantee"]["factor"] == 120
+    assert narrow["certificate"]["guarantee"]["factor"] == 36
     done = run(*base, "--max-diameter", 0)
     assert done.returncode == 3
     assert "largest diameter" in done.stderr

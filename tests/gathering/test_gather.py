@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 import shoal
 from shoal.errors import InfeasibleError, InputError, PolicyError
 from shoal.problems.catalogue import names
-from shoal.problems.gathering import exact
+from shoal.problems.gathering import anywhere, exact, local
+from shoal.problems.gathering.space import space_of
 from tests.oracles.gathering import distances, diverse, gather_optimum
 
 few = settings(max_examples=40, deadline=None)
@@ -137,16 +138,16 @@ def test_diverse_clusters(points, r, l, distinct, seed, share):
     n = len(points)
     codes = np.random.default_rng(seed).integers(0, 3, n)
     ask = {"sensitive": codes, "l": l, "distinct_l": distinct, "epsilon": share}
-    if n < max(r, l, distinct) or not diverse(codes, np.arange(n), l, distinct):
+    out = math.floor(share * n + 1e-9)
+    best = gather_optimum(points, r, left_out=out, allowed=lambda inside: diverse(codes, inside, l, distinct))
+    if best == math.inf:
         with pytest.raises(InfeasibleError):
             shoal.gathering.gather(points, r, **ask)
         return
-    out = math.floor(share * n + 1e-9)
     g = shoal.gathering.gather(points, r, **ask)
     check(g, points, r, out)
     for c in range(g.clusters):
         assert diverse(codes, np.flatnonzero(g.labels == c), l, distinct)
-    best = gather_optimum(points, r, left_out=out, allowed=lambda inside: diverse(codes, inside, l, distinct))
     assert g.certificate.lower_bound <= best + 1e-9 <= g.cost + 2e-9
     if g.certificate.guarantee.factor is not None:
         assert g.cost <= g.certificate.guarantee.factor * best + 1e-9
@@ -280,14 +281,19 @@ def test_a_matrix_and_a_function_and_coordinates_agree():
     assert by[1].centers.dtype.kind == "i"
 
 
-def test_free_centers_may_take_the_disjoint_method_past_four_times_the_optimum_never_past_six():
+def test_free_centers_need_the_wider_balls_for_a_factor_of_four():
     # Two groups on a line that pull their companions away from the middle; the exact optimum has radius 1.4033.
     side = [(5.945, 0.0), (3.955, 0.0), (3.945, 0.0), (1.97, 0.0)]
     up = [(1.97, 1.999)] * 2 + [(-1.97, -1.999)] * 2
     points = np.array([*side, *[(-x, y) for x, y in side], (0.0, 0.0), *up])
-    found = shoal.gathering.gather(points, 3, method="disjoint", centers="anywhere")
-    assert found.certificate.guarantee.factor == 6
-    assert 4 * 1.4033 < found.radius <= 6 * 1.4034
+    space = space_of(points)
+    narrow = local.disjoint(space, 3, 0, local.Lists.of(space, 3))
+    assert anywhere.recenter(points, narrow.labels, narrow.center.size, narrow.center)[1].max() > 4 * 1.4033
+    for method in ("disjoint", "local"):
+        found = shoal.gathering.gather(points, 3, method=method, centers="anywhere")
+        assert found.certificate.guarantee.factor == 4
+        assert found.radius <= 4 * 1.4034
+    assert shoal.gathering.gather(points, 3, method="disjoint").certificate.guarantee.factor == 3
 
 
 @pytest.mark.parametrize("centers", ["points", "anywhere"])

@@ -12,8 +12,11 @@ from shoal.model.partition import Partition
 from shoal.model.privacy import Requirement
 from shoal.model.recoding import ColumnRecoding, Recoding
 from shoal.model.task import Task, shortfall
+from shoal.problems.tables import group
 from shoal.problems.tables.certify import bound, good_groups, least_steps
 from shoal.problems.tables.papers.three_phase import residue
+from shoal.problems.tables.search.bounds import lower_bounds
+from shoal.problems.tables.search.row_groups import Rows
 from tests.oracles.tables import eligible
 from tests.tables.checks import columns_of, forms, least_loss, tables
 
@@ -49,3 +52,18 @@ def test_good_groups_row_by_row(histogram, k, f, data):
         here = partition.group == g
         rows = np.repeat(histogram.sensitive[partition.cell[here]], partition.count[here], axis=0)
         assert found[g] == eligible([tuple(r) for r in rows], k, f, (2, 1))
+
+
+@pytest.mark.parametrize("method", ["hilbert", "three_phase_hilbert", "mondrian", "top_down"])
+def test_methods_without_a_bound_of_their_own_state_the_best_there_is(method):
+    """The tuple bound knows one star a row; here every row that moves needs four."""
+    rng = np.random.default_rng(4)
+    value = np.repeat(rng.permutation(40), 3)
+    histogram = Histogram.from_rows(np.stack([value] * 4 + [np.zeros(120, int)], axis=1), np.arange(120) % 3)
+    need = Requirement(6, (3,), (1,))
+    found = group(histogram, need, method, seed=0).certificate
+    task = Task(histogram, need, Recoding.stars(histogram))
+    best = lower_bounds(task, Rows.of(task))
+    tuples = found.details["fewest_suppressed"]
+    assert tuples < best.best[1] <= found.lower_bound <= found.cost
+    assert found.bound.startswith(best.best[0])

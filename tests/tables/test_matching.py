@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -11,8 +13,9 @@ from scipy.optimize import linear_sum_assignment
 from shoal.errors import PolicyError
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import DistinctLDiversity, KAnonymity, LDiversity, Requirement
-from shoal.model.recoding import ColumnRecoding, Recoding
+from shoal.model.recoding import ColumnRecoding, Grid, Recoding
 from shoal.problems.tables import group
+from shoal.problems.tables.papers import matching
 from shoal.problems.tables.papers.matching import pair_losses
 from tests.tables.checks import all_eligible, columns_of, forms, least_loss
 
@@ -40,9 +43,8 @@ def test_equals_the_optimum_over_all_partitions_and_says_so(rows, form):
     best = least_loss(histogram, need, recoding)
     assert found.certificate.cost == pytest.approx(best)
     assert found.certificate.lower_bound <= best + 1e-12
-    if form == "range":
-        assert found.certificate.lower_bound == pytest.approx(best, abs=1e-7)
-    else:
+    assert found.certificate.lower_bound == pytest.approx(best, abs=1e-7)
+    if form != "range" or max(histogram.quasi_sizes) < 3:  # else the positions are square roots
         assert found.certificate.optimal
 
 
@@ -66,11 +68,17 @@ def test_pair_losses_are_what_the_recoding_charges():
     columns = (
         ColumnRecoding.tree(np.stack([np.arange(6), np.arange(6) // 2, np.zeros(6, int)]), weight=2.0),
         ColumnRecoding.range(np.array([0.0, 1, 5, 7])),
+        ColumnRecoding.range(
+            np.array([0.0, 1, 5, 7]), 0.4, Grid(np.array([-2.0, 3, 8]), np.array([0, 0, 1, 1]), np.array([1, 1, 2, 2]))
+        ),
         ColumnRecoding.set(5),
         ColumnRecoding.stars(3, weight=0.5),
     )
     codes = np.stack([rng.integers(0, c.size, 8) for c in columns], axis=1)
     loss = pair_losses(Recoding(columns), codes[:4], codes[4:])
+    whole = matching.whole_losses(Recoding(columns))
+    assert whole.exact
+    assert pair_losses(Recoding(columns), codes[:4], codes[4:], whole) / whole.scale == pytest.approx(loss)
     from shoal.model.partition import Partition
 
     for i in range(4):
@@ -78,6 +86,50 @@ def test_pair_losses_are_what_the_recoding_charges():
             both = Histogram.from_rows(codes[[i, 4 + j]])
             whole = Partition.of(np.arange(both.cells), np.zeros(both.cells), both.count)
             assert loss[i, j] == pytest.approx(Recoding(columns).losses(both, whole).sum())
+
+
+ages = ColumnRecoding.range(np.array([17.0, 18, 23.5, 40.25]), weight=0.3)
+gains = ColumnRecoding.range(np.array([0.0, 601.37, 99999]), weight=1 / 3)
+thirds = ColumnRecoding.tree(np.array([[0, 1, 2, 3], [0, 0, 0, 1], [0, 0, 0, 0]]), weight=0.7)
+
+
+@settings(deadline=None, max_examples=60)
+@given(rows=pairs, first=st.sampled_from([ages, thirds, ColumnRecoding.set(4, 0.1)]), wide=st.booleans())
+def test_ranges_and_fractional_weights_are_proved_optimal(rows, first, wide):
+    histogram = balanced(rows)
+    assume(histogram.quasi_sizes == (4, 3))
+    recoding = Recoding((first, gains if wide else ColumnRecoding.stars(3, 2.5)))
+    found = group(histogram, Requirement(1, (2, 1), (1, 1)), "matching", recoding=recoding)
+    assert found.certificate.optimal
+    assert found.certificate.cost == pytest.approx(least_loss(histogram, Requirement(1, (2, 1), (1, 1)), recoding))
+
+
+def test_whole_numbers_are_the_losses_and_one_denominator_serves_all_columns():
+    recoding = Recoding((ages, thirds, ColumnRecoding.set(4, 0.1), gains))
+    codes = np.array(np.meshgrid(range(4), range(4), range(4), range(3))).reshape(4, -1).T[::7]
+    whole = matching.whole_losses(recoding)
+    assert whole.exact
+    assert whole.most > 2**30  # these need 64 bits
+    exact = pair_losses(recoding, codes, codes, whole)
+    assert exact.dtype == np.int64
+    assert exact / whole.scale == pytest.approx(pair_losses(recoding, codes, codes))
+    assert exact.max() <= whole.most
+    # 18 and 23.5 years: 5.5 of 23.25, times 0.3
+    one = pair_losses(Recoding((ages,)), np.array([[1]]), np.array([[2]]), matching.whole_losses(Recoding((ages,))))
+    assert Fraction(int(one[0, 0]), matching.whole_losses(Recoding((ages,))).scale) == Fraction(22, 93) * Fraction(
+        3, 10
+    )
+
+
+def test_digits_without_end_are_rounded_and_the_bound_says_so():
+    rng = np.random.default_rng(3)
+    histogram = balanced([(i % 40, (7 * i) % 31) for i in range(80)])
+    columns = tuple(ColumnRecoding.range(np.sort(rng.random(n))) for n in histogram.quasi_sizes)
+    assert not matching.whole_losses(Recoding(columns)).exact
+    found = group(histogram, Requirement(1, (2, 1), (1, 1)), "matching", recoding=Recoding(columns)).certificate
+    assert 0 < found.cost - found.lower_bound < 1e-7
+    small = matching.whole_losses(Recoding((ages, thirds, gains)), 2**28)  # what a large table has room for
+    assert (small.exact, small.most) == (False, 2**30)
 
 
 @settings(deadline=None, max_examples=30)

@@ -236,17 +236,18 @@ def tighten(table, ranked, r, fixed, share, enough, widest, witness, center, rad
 
 
 @njit(cache=True, nogil=True)
-def independent(table, center, radius, alpha, chosen, stand_in):
+def independent(table, center, radius, alpha, chosen, stand_in, payer):
     """Of clusters that share a point paying for both, keep the largest first; say who stands in for the others.
 
     center    int64[m], radius float64[m]; alpha float64[n]: point i pays for c when d(i, c) <= radius < alpha[i]
     chosen    bool[m] out
     stand_in  int64[m] out: a chosen cluster, no smaller, that shares a paying point; the cluster itself when chosen
+    payer     int64[n] out: the chosen cluster a point pays for, there is at most one; -1 when it pays for none
 
     O(m n) time.
     """
     n = table.shape[0]
-    payer = np.full(n, -1)
+    payer[:] = -1
     order = np.argsort(-radius, kind="mergesort")
     for c in order:
         stand_in[c] = c

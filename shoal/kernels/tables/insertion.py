@@ -9,7 +9,7 @@ from numba import njit
 
 from shoal.kernels import INNER
 from shoal.kernels.tables.eligible import group_gap, widest
-from shoal.kernels.tables.neighborhood import join, joined
+from shoal.kernels.tables.slots import join, joined
 
 
 class Hosts(NamedTuple):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from shoal.kernels.tables.neighborhood import INNER, joined
+from shoal.kernels import INNER
+from shoal.kernels.tables.slots import joined
 
 
 @njit(**INNER)

@@ -19,7 +19,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from shoal.kernels.tables.neighborhood import INNER, join, joined
+from shoal.kernels import INNER
+from shoal.kernels.tables.slots import join, joined
 
 
 @njit(**INNER)

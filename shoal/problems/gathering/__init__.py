@@ -5,8 +5,8 @@ Input           n points with a metric (columns of numbers, categories, places; 
 Feasible        a partition of all but floor(epsilon n) points into clusters of at least r, each with a center.
 Cost            ``gather``: the largest radius.  ``cellular``: sum of size times radius, plus set-up costs.
 Best guarantee  gather: factor 2 (Aggarwal et al. 2006, Theorem 2.2), and no better unless P = NP (section 2.1, r > 6).
-                cellular with set-up costs: factor 4 (Theorem 3.3); with at least r each: factor 120 (docs/gathering.md,
-                Theorem 6; the proof of the 80 of Theorem 3.6 has a gap).
+                cellular with set-up costs: factor 3, with at least r each: factor 36 (docs/gathering.md, Theorems 5
+                and 6; the paper has 4 in Theorem 3.3, and the proof of the 80 of its Theorem 3.6 has a gap).
 Hardness        all NP-hard; on a line gather is polynomial.
 """
 

@@ -69,7 +69,7 @@ def by_tight(ask: Ask) -> Answer:
     p = _plain(ask, "tight")
     found = tight(Table(p.space), 1, p.setup)
     start = search.finish(p.space, found.labels, found.center)
-    promise = Guarantee(factor=4.0, theorem="docs/gathering.md, Theorem 5: the largest of the paid clusters")
+    promise = Guarantee(factor=3.0, theorem="docs/gathering.md, Theorem 5: the largest of the paid clusters")
     return Answer(_improved(ask, start), promise, found.alpha)
 
 
@@ -90,11 +90,11 @@ def by_three_step(ask: Ask) -> Answer:
     found, alpha = three_step(Table(p.space), p.r, ask.left_out, widest)
     if found is None:
         raise InfeasibleError(f"some point has no {p.r - 1} others within the largest diameter {widest:g}")
-    factor, where = 120.0, "Theorem 6"
+    factor, where = 36.0, "Theorem 6"
     if ask.left_out:
-        factor, where = 165.0, "Theorem 7"
+        factor, where = 63.0, "Theorem 7"
     if p.max_diameter is not None:
-        where = "Theorem 8: against the optimum within the cap, which this may exceed up to 30 fold"
+        where = "Theorem 8: against the optimum within the cap, which this may exceed up to 18 fold"
     promise = Guarantee(factor=factor, theorem=f"docs/gathering.md, {where}")
     if p.max_diameter is None:
         found = _improved(ask, found)
@@ -199,8 +199,8 @@ def cellular(
     epsilon         share of the points that may be left out (label -1)
     max_diameter    largest distance within a cluster.  Meeting it is NP-hard, so it is searched for; the certificate's
                     details say whether it is met ("cap_met")
-    method          "auto", "search", "tight" (set-up costs, factor 4), "procedure_one" (the paper's, factor 4),
-                    "three_step" (r, factor 120, with epsilon 165), "exact" (at most 40 points)
+    method          "auto", "search", "tight" (set-up costs, factor 3), "procedure_one" (the paper's, factor 4),
+                    "three_step" (r, factor 36, with epsilon 63), "exact" (at most 40 points)
     effort          "fast", "balanced" or "thorough"
     improve         False: the method's own clusters, without the search after it
     sensitive, l, distinct_l, eligible  as in ``gather``

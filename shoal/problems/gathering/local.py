@@ -4,7 +4,7 @@ Not in Aggarwal et al. 2006.  With rho(v) the distance of the r-th nearest point
 tau(p) = min over v of max(d(p, v), rho(v)), no clustering with centers at points has a radius under the largest tau.
 
 ``disjoint``  open the nearest-r balls that are free, by rising rho; everyone else joins the nearest center.  At most
-              3 tau(p) from p, and at most 2 rho(p): docs/gathering.md, Theorem 1.
+              3 tau(p) from p, or, when the balls of all points are looked at, 2 rho(p): docs/gathering.md, Theorem 1.
 ``local``     the same after the remote points have been served first within a target radius, which is searched
               between the bound and the radius of ``disjoint``; never worse than ``disjoint``.
 """
@@ -75,13 +75,16 @@ def quantile(tau: np.ndarray, left_out: int) -> float:
     return float(np.partition(tau, tau.size - left_out - 1)[tau.size - left_out - 1])
 
 
-def disjoint(space: Space, r: int, left_out: int, lists: Lists, core: np.ndarray | None = None) -> Clusters:
+def disjoint(
+    space: Space, r: int, left_out: int, lists: Lists, core: np.ndarray | None = None, anywhere: bool = False
+) -> Clusters:
     """Disjoint nearest-r balls, then everyone to the nearest center.  Factor 3, or 4 with centers anywhere.
 
-    core  int64[n, s] instead of the nearest r: what a cluster must start with, and keeps
+    core      int64[n, s] instead of the nearest r: what a cluster must start with, and keeps
+    anywhere  wider balls are opened too, as far as the factor 4 against centers anywhere needs and allows
     O(n log n) expected time in low dimension, O(n r) space.
     """
-    reach = quantile(lists.tau, left_out)
+    reach = quantile(lists.rho if anywhere else lists.tau, left_out)
     spare = r if core is None else space.n
     core = lists.near if core is None else core
     nobody = np.full(space.n, -1)
@@ -133,15 +136,19 @@ def local(
     lists: Lists,
     tries: int = 8,
     preset: tuple[np.ndarray, list[int]] | None = None,
+    anywhere: bool = False,
 ) -> Clusters:
     """Remote points first within a target radius, then ``disjoint``; the smallest target that works.
 
-    preset  clusters opened before all others: (owner int64[n], their centers)
+    preset    clusters opened before all others: (owner int64[n], their centers)
+    anywhere  never wider than either form of ``disjoint``
 
     The target starts at the lower bound and is bisected up to the radius of ``disjoint`` when it fails.
     O(n r log n) time in low dimension, O(n r) space.
     """
     best = disjoint(space, r, left_out, lists)
+    if anywhere:
+        best = min(disjoint(space, r, left_out, lists, anywhere=True), best, key=lambda c: c.radius)
     floor = quantile(lists.tau, left_out)
     if r == 1 or (best.radius <= floor and preset is None):
         return best

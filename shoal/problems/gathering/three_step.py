@@ -1,13 +1,14 @@
-"""Cellular clustering by prices: with set-up costs (factor 4), and with at least r points each in three steps.
+"""Cellular clustering by prices: with set-up costs (factor 3), and with at least r points each in three steps.
 
 Section 3 of Aggarwal et al. 2006.  ``procedure_one`` is the paper's Procedure 1 (Theorem 3.3, factor 4, set-up costs of
-centers).  ``tight`` departs from it: clusters that are paid freeze their points, nothing is shut down, and at the end
-the largest of those that share a paying point are kept.  Also factor 4, and on real points both sides come closer.
+centers).  ``tight`` departs from it: clusters that are paid freeze their points, nothing is shut down, at the end the
+largest of those that share a paying point are kept, and whoever pays for one of these joins it.  Factor 3, and on real
+points both sides come closer.
 
 With at least r points the paper sets the set-up cost of a cluster to r times its radius and calls Procedure 1, whose
 proof needs set-up costs that do not depend on the radius: an idle point widens its cluster, and the r points shared
 later pay the wider radius.  The family in tests/families/gathering.py makes that cost r/3 times the optimum, so
-Theorem 3.6 is not certified here.  Keeping the largest cluster first repairs it: factor 120, docs/gathering.md,
+Theorem 3.6 is not certified here.  Keeping the largest cluster first repairs it: factor 36, docs/gathering.md,
 Theorem 6; with outliers Theorem 7, with a largest diameter Theorem 8.
 """
 
@@ -63,7 +64,7 @@ def procedure_one(table: Table, r: int, fixed: np.ndarray, share: float = 0.0) -
 def tight(
     table: Table, r: int, fixed: np.ndarray, share: float = 0.0, left_out: int = 0, widest: float = np.inf
 ) -> Priced:
-    """Clusters frozen as they are paid, the largest of those that share a payer kept.  O(n^2) space.
+    """Clusters frozen as they are paid, the largest of those that share a payer kept, payers first.  O(n^2) space.
 
     At most left_out points keep label -1; all do when no cluster within ``widest`` is left to open.
     """
@@ -73,14 +74,16 @@ def tight(
         table.distances, table.ranked, r, fixed, share, left_out, widest, witness, center, radius, alpha
     )
     center, radius = center[:m], radius[:m]
-    chosen, stand_in = np.zeros(m, np.bool_), np.zeros(m, np.int64)
-    kernels.independent(table.distances, center, radius, alpha, chosen, stand_in)
+    chosen, stand_in, payer = np.zeros(m, np.bool_), np.zeros(m, np.int64), np.full(n, -1)
+    kernels.independent(table.distances, center, radius, alpha, chosen, stand_in, payer)
     if left_out and m:  # the last cluster froze more than was needed: exactly left_out stay out
         spare = left_out - int((witness < 0).sum())
         members = np.flatnonzero(witness == m - 1)
         far = members[np.argsort(-table.distances[center[m - 1], members], kind="stable")]
         witness[far[: min(spare, last)]] = -1
     labels = np.where(witness >= 0, stand_in[witness] if m else -1, -1)
+    joins = (witness >= 0) & (payer >= 0)  # what a point pays for one cluster need not be charged to another
+    labels[joins] = payer[joins]
     used, fresh = np.unique(labels[labels >= 0], return_inverse=True)
     labels[labels >= 0] = fresh
     return Priced(labels, center[used], alpha)
@@ -125,7 +128,7 @@ def unshare(distances: np.ndarray, ranked: np.ndarray, r: int, priced: Priced) -
     Departures: a group is complete when its weight reaches r (the paper says exceeds); clusters with fewer than r
     unassigned points are skipped, not a reason to stop; leftover clusters without points vanish.  A leftover may share
     points with open clusters wider than itself: it goes with the narrowest, which is no wider (docs/gathering.md,
-    Lemma 4, needs that).
+    Lemma 4, needs that).  A group is around the center of its open cluster or that of its widest leftover.
     """
     n, m = len(distances), priced.center.size
     labels = priced.labels
@@ -158,30 +161,31 @@ def unshare(distances: np.ndarray, ranked: np.ndarray, r: int, priced: Priced) -
     out = np.full(n, -1)
     centers: list[int] = []
 
-    def put(points: np.ndarray, center: int) -> None:
+    def put(points: np.ndarray, *middles: int) -> None:
         out[points] = len(centers)
-        centers.append(center)
+        centers.append(min(middles, key=lambda v: float(distances[v, points].max())))
 
     for o, members in opened.items():
         group: list[int] = []
-        weight = 0
+        weight, middle = 0, int(priced.center[o])
         for c in trees.get(o, []):
             group.append(c)
             weight += int((temporary == c).sum())
             if weight >= r:
-                put(np.flatnonzero(np.isin(temporary, group)), int(priced.center[max(group, key=lambda k: radius[k])]))
+                widest = int(priced.center[max(group, key=lambda k: radius[k])])
+                put(np.flatnonzero(np.isin(temporary, group)), middle, widest)
                 group, weight = [], 0
         if not group:
-            put(members, int(priced.center[o]))
+            put(members, middle)
             continue
         rest = np.flatnonzero(np.isin(temporary, group))
-        middle = int(priced.center[max(group, key=lambda k: radius[k])])
+        widest = int(priced.center[max(group, key=lambda k: radius[k])])
         if weight + members.size >= 2 * r:
-            order = members[np.argsort(-distances[priced.center[o], members], kind="stable")]
-            put(np.concatenate([rest, order[: r - weight]]), middle)
-            put(order[r - weight :], int(priced.center[o]))
+            order = members[np.argsort(-distances[middle, members], kind="stable")]
+            put(np.concatenate([rest, order[: r - weight]]), middle, widest)
+            put(order[r - weight :], middle)
         else:
-            put(np.concatenate([rest, members]), middle)
+            put(np.concatenate([rest, members]), middle, widest)
     center = np.array(centers, np.int64)
     away = np.zeros(n)
     kept = np.flatnonzero(out >= 0)

@@ -18,6 +18,7 @@ from shoal.problems.interrupts import heard
 
 UNITS = {
     "max": "records in the largest group",
+    "count": "records above k, summed over groups",
     "squares": "squared records, summed over groups",
     "range": "range times records, summed over groups",
 }
@@ -110,6 +111,7 @@ def cut(
     weights    [n]  records of each value: whole numbers of at least 0; None counts each value once
     k          least records of an interval
     objective  "max": the largest interval (and among those cuts the most intervals);
+               "count": the most intervals, counted as the records that they hold above k;
                "squares": sum of squared counts; "range": sum of (largest - least value) times count;
                or a function of (i, j) that gives the cost of the interval that holds the i-th to the (j-1)-th of
                ``distinct(values)``, inf where it is not allowed
@@ -182,7 +184,19 @@ def solve(
     if objective == "max":
         parent, cost = _smallest_largest(total, k)
         return parent, cost, cost
+    if objective == "count":
+        parent, cost = _most(total, k)
+        return parent, cost, cost
     return _cheapest(lows, highs, total, k, objective)
+
+
+def _most(total: np.ndarray, k: int) -> tuple[np.ndarray, int]:
+    """The most intervals of at least k: all records less k for each.  One pass."""
+    from shoal.kernels.intervals.cuts import cut_within
+
+    run = cut_within.py_func if total.dtype == object else cut_within
+    parent = np.empty(len(total), np.int64)
+    return parent, int(total[-1]) - k * int(run(total, k, int(total[-1]), parent))
 
 
 def _smallest_largest(total: np.ndarray, k: int) -> tuple[np.ndarray, int]:

@@ -34,7 +34,7 @@ def levels(
     values     distinct values of the column, numbers, dates or text
     counts     records of each
     ks         increasing; every level joins intervals of the level below to at least its k
-    objective  "max", "squares" or "range", at every level
+    objective  "max", "count", "squares" or "range", at every level
     names      how each value is written in the table, default its own text
 
     Returns one row per value, in the order given: [name, interval at ks[0], ..., "*"], the shape of an ARX hierarchy

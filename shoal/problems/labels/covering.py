@@ -9,7 +9,8 @@ from shoal.errors import PolicyError
 from shoal.problems.catalogue import algorithm
 from shoal.problems.interrupts import heard
 from shoal.problems.labels.balance import auto
-from shoal.problems.labels.instance import ORDERS, Cover, instance
+from shoal.problems.labels.instance import ORDERS, UNITS, Cover, instance
+from shoal.problems.labels.sums import cover_sum
 
 ORDERED = ("fold", "spread")  # the methods whose answer depends on the order asked for
 
@@ -24,6 +25,7 @@ def cover(
     seed: int | None = None,
     epsilon: float = 0.5,
     time_limit: float = 60.0,
+    objective: str = "max",
 ) -> Cover:
     """Group labels so that every group counts at least k and the largest as little as possible.
 
@@ -33,6 +35,9 @@ def cover(
     order       of "fold" and "spread": "sorted" (decreasing), "given", or "random" by ``seed``
     epsilon     of "scheme" and "bicriteria", above 0 and at most 1
     time_limit  seconds for "exact"
+    objective   "max": the largest group; "count": as many groups as possible (what they hold above k, added up);
+                "squares": squared sizes added up, which is |E| (|E| - k) added up and k times all records.  The last
+                two take methods "auto" and "exact" alone, the latter for up to 12 labels
 
     Returns a ``Cover``: ``.labels`` (group of each label), ``.loads``, ``.cost``, ``.certificate``, ``.bins()``.
     Labels that count 0 are dealt out to the groups in turn.
@@ -42,8 +47,12 @@ def cover(
     """
     if order not in ORDERS:
         raise PolicyError.unknown("order", order, ORDERS)
+    if objective not in UNITS:
+        raise PolicyError.unknown("objective", objective, UNITS)
     solve: Callable[..., Cover] = auto if method == "auto" else algorithm("labels", method)
     given = instance(sizes, k, order if method in ORDERED else "sorted", seed)
+    if objective != "max":
+        return cover_sum(given, objective, method)
     if method in ("scheme", "bicriteria"):
         return solve(given, epsilon)
     return solve(given, time_limit) if method == "exact" else solve(given)

@@ -13,6 +13,11 @@ from shoal.model.certificate import Certificate, Guarantee
 from shoal.model.counts import threshold, whole
 
 ORDERS = ("sorted", "given", "random")
+UNITS = {
+    "max": "records in the largest group",
+    "count": "records above k, summed over groups",
+    "squares": "squared records, summed over groups",
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,10 +77,11 @@ class Cover:
     k: int
     method: str
     certificate: Certificate
+    objective: str = "max"
 
     @property
     def cost(self) -> int:
-        """The largest load."""
+        """The largest load, or what the objective counts instead."""
         return int(self.certificate.cost)
 
     @property
@@ -121,6 +127,7 @@ def finish(
     lower_bound: int,
     bound: str,
     details: dict[str, Any] | None = None,
+    objective: str = "max",
 ) -> Cover:
     """Labels of the packed order as a Cover of the caller's list, bins renumbered, cost and bound certified.
 
@@ -142,11 +149,18 @@ def finish(
     if method != "bicriteria" and min(loads.tolist()) < given.k:
         raise AssertionError(f"{method} left a bin of {min(loads.tolist())} below k = {given.k}")
     certificate = Certificate(
-        cost=int(max(loads.tolist())),
+        cost=paid(loads.tolist(), given.k, objective),
         lower_bound=int(lower_bound),
-        unit="records in the largest group",
+        unit=UNITS[objective],
         guarantee=guarantee,
         bound=bound,
         details={"k": given.k, "groups": m, "smallest_group": int(min(loads.tolist())), **(details or {})},
     )
-    return Cover(labels, loads, given.k, method, certificate)
+    return Cover(labels, loads, given.k, method, certificate, objective)
+
+
+def paid(loads: list[int], k: int, objective: str) -> int:
+    """What groups of these loads cost: the largest, squared loads added up, or what they hold above k."""
+    if objective == "max":
+        return int(max(loads))
+    return sum(int(x) ** 2 for x in loads) if objective == "squares" else sum(int(x) - k for x in loads)

@@ -25,6 +25,7 @@ from shoal.problems.tables.search.neighborhood import STEPS, looks, search, step
 from shoal.problems.tables.search.priced_cascade import guided
 from shoal.problems.tables.search.row_groups import Rows
 from shoal.problems.tables.search.scarce_values import alternate, scarce_start
+from shoal.problems.tables.search.settling import approach, close_rule
 from shoal.problems.tables.search.thinning import thinned
 
 SMALL, SMALL_PAIRS = (
@@ -143,7 +144,7 @@ def auto(task: Task) -> Grouping:
             order, method = rank(task, found[-1]), "improve"
     if task.effort.name != "fast" and not (twice and group is first_group and not common.size):
         began = time.monotonic()
-        finish = alternate if common.size else search
+        finish = alternate if common.size else approach if close_rule(small) is not None else search
         group, report = finish(replace(small, seed=task.seed + 1), rows, group, deadline=deadline, near=near)
         found.append(whole(group))
         if told("improve", found[-1], began) < order:

@@ -26,6 +26,7 @@ from shoal.model.recoding import Recoding
 from shoal.model.task import Grouping, Task
 from shoal.problems.tables.certify import certified
 from shoal.problems.tables.eligible import rules_of
+from shoal.problems.tables.papers.stars import in_stars, plain_stars
 from shoal.problems.tables.papers.three_phase import _eligible, residue, split
 
 MOST_STEPS = 4_000_000_000
@@ -77,20 +78,8 @@ def three_phase_hilbert(task: Task) -> Grouping:
             np.concatenate([histogram.count - taken, inner.count]),
         )
     details |= {"rows_moved": int(taken.sum()), "suppressed_tuples_promised": promise.theorem}
-    return certified(task, partition, "three_phase_hilbert", _in_stars(task, promise), details)
-
-
-def _in_stars(task: Task, promise: Guarantee) -> Guarantee:
-    """A promise in suppressed tuples as one in stars: at least one and at most d for each."""
-    d = len(task.recoding.columns)
-    plain = task.recoding.unit == "stars" and all(c.weight == 1 for c in task.recoding.columns)
-    if promise.factor is None or not plain or not d:
-        return Guarantee()
-    return Guarantee(
-        factor=promise.factor * d,
-        additive=None if promise.additive is None else promise.additive * d,
-        theorem=f"{promise.theorem}; a suppressed tuple has 1 to {d} stars (Lemma 2)",
-    )
+    stars = in_stars(promise, len(task.recoding.columns)) if plain_stars(task.recoding) else Guarantee()
+    return certified(task, partition, "three_phase_hilbert", stars, details)
 
 
 def along_curves(task: Task) -> tuple[Partition, dict[str, str]]:

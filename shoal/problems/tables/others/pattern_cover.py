@@ -3,17 +3,20 @@
 In the spirit of Park, Shim, "Approximate algorithms for k-anonymity", SIGMOD 2007: published rows are the closed
 patterns of the table that fit at least k rows, a greedy weighted set cover chooses among them, and the cover is turned
 into a partition.  Not from there: the count of a cover's price below, and the way fillers are found, which together
-give (2 - 1/k) H(2k - 1) with H the harmonic numbers, hierarchies included.
+give (2 - 1/k) H(k) with H the harmonic numbers, hierarchies included.
 
-Theorem.  The partition costs at most (2 - 1/k) H(2k - 1) times the optimum.
-Proof.  Groups of an optimum may be taken to have k .. 2k - 1 rows, each fitting some published row, so they are a
-cover by sets of at most 2k - 1 rows; greedy choice costs at most H(2k - 1) times that.  A pick with n >= k new rows is
-several sets with new rows only, bought one after another at the same price.  A pick with n < k new rows pays for k.  It
-then takes k - n rows from groups that can spare them; or, when those of its pattern can spare fewer in all, its n rows
-join one group of fewer than 2k - n rows with a row that fits, and there is one: the group with fewer rows to spare
-than fitting ones has fewer than k + (k - n).  It has fewer than 2k rows afterwards and loses per row at most what both
-lost.  So a group of rows from several picks has at most 2k - 1 rows and pays at most the sum of their losses, each of
-which was paid for k rows: a factor of (2k - 1) / k at most.                                                      []
+Theorem.  The partition costs at most (2 - 1/k) H(k) times the optimum.
+Proof.  A pick with n new rows pays loss x max(n, k), and every new row its share.  Take a group of an optimum with s
+>= k rows and the loss c.  Its least cover is one of the published rows.  While m rows of the group are uncovered,
+that row would cover n >= m rows anew at c max(n, k) / n <= c max(m, k) / m each, and the greedy choice is no dearer.
+So the rows of the group, in the order in which they are covered, pay at most c (s - k) while more than k were
+uncovered and c (k/k + ...  + k/1) = c k H(k) afterwards: at most s c H(k), and the picks together at most H(k) times
+the optimum.  A pick with n >= k new rows is a group of its own.  One with fewer pays for k.  It then takes k - n rows
+from groups that can spare them; or, when those of its pattern can spare fewer in all, its n rows join one group of
+fewer than 2k - n rows with a row that fits, and there is one: the group with fewer rows to spare than fitting ones
+has fewer than k + (k - n).  It has fewer than 2k rows afterwards and loses per row at most what both lost.  So a
+group of rows from several picks has at most 2k - 1 rows and pays at most the sum of their losses, each of which was
+paid for k rows: a factor of (2k - 1) / k.  []
 """
 
 from __future__ import annotations
@@ -129,7 +132,7 @@ def patterns(costs: Costs, recoding: Recoding, k: int, work: int = WORK, places:
 
 
 def pattern_cover(task: Task) -> Grouping:
-    """Groups by greedy cover with published rows; at most (2 - 1/k) H(2k - 1) times the optimum.
+    """Groups by greedy cover with published rows; at most (2 - 1/k) H(k) times the optimum.
 
     Stars and hierarchies, k-anonymity alone; PolicyError otherwise.  The lattice of levels is enumerated: 2^d nodes
     for stars.  Where it is too large only its cheapest nodes are used, and the promise is dropped.
@@ -145,11 +148,11 @@ def pattern_cover(task: Task) -> Grouping:
     if found.all:
         lower = int(least @ costs.count)
         argument = "every row pays at least its cheapest published row that fits k rows"
-        factor = (2 - 1 / k) * math.fsum(1 / i for i in range(1, 2 * k))
+        factor = (2 - 1 / k) * math.fsum(1 / i for i in range(1, k + 1))
         promise = Guarantee(
             factor=factor,
             additive=0,
-            theorem="greedy set cover (Chvatal 1979) over published rows after Park, Shim 2007: (2 - 1/k) H(2k - 1)",
+            theorem="greedy set cover (Chvatal 1979) over published rows after Park, Shim 2007: (2 - 1/k) H(k)",
         )
     else:
         from shoal.problems.tables.others.nearest import NEAREST, nearest_bound

@@ -22,14 +22,16 @@ that are the least cover of r and some other types of this very table, so p may 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from shoal.errors import PolicyError
+from shoal.model.certificate import tight
 from shoal.model.histogram import Histogram
 from shoal.model.partition import Partition
 from shoal.model.recoding import Recoding
+from shoal.model.task import Grouping
 
 COVERS = 1024  # published rows over one type are counted on the table up to this many, else bounded
 
@@ -59,6 +61,35 @@ class Kernel:
             np.concatenate([partition.group, partition.groups + of_type[out]]),
             np.concatenate([partition.count, self.emitted[out]]),
         )
+
+    def solution(self, grouping: Grouping, recoding: Recoding) -> Grouping:
+        """A grouping of the kernel as one of the original; an optimal one stays optimal (Lemma 3).
+
+        The rows that left are published as they are, in groups of k or more, and some optimum does so too: cost and
+        bound rise by what these rows lose by themselves, nothing for stars.  The promise of a factor carries over, for
+        what is added is the same on both sides.  O(m log m) for m cells.
+        """
+        if grouping.certificate.unit != recoding.unit:
+            raise PolicyError(
+                f"the grouping is certified in {grouping.certificate.unit}, the recoding counts {recoding.unit}"
+            )
+        partition = self.replay(grouping.partition)
+        of_type, first = self.original.types
+        level = [c.loss[0][self.original.quasi[first, j]] * c.weight for j, c in enumerate(recoding.columns)]
+        left = np.bincount(of_type, weights=self.emitted, minlength=first.size)
+        aside = math.fsum(float(x) for column in level for x in (column * left).tolist())
+        inner, cost = grouping.certificate, recoding.cost(self.original, partition)
+        if inner.optimal:
+            lower = cost
+        elif recoding.unit == "stars":
+            lower = tight(math.ceil(inner.lower_bound + aside - 1e-9), cost, recoding.unit, inner.bound)
+        else:  # means over rows and columns: of the kernel, then of the original
+            known = inner.lower_bound * self.histogram.rows * len(recoding.columns) + aside
+            below = known / max(self.original.rows * len(recoding.columns), 1) * (1 - 1e-12)
+            lower = tight(below, cost, recoding.unit, inner.bound)
+        details = {**inner.details, "kernel_rows": self.histogram.rows}
+        certificate = replace(inner, cost=cost, lower_bound=lower, details=details)
+        return replace(grouping, partition=partition, certificate=certificate)
 
 
 def kernelize(histogram: Histogram, k: int, recoding: Recoding | None = None, *, threshold: str = "linear") -> Kernel:

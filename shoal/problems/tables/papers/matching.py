@@ -12,14 +12,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from math import lcm
+from fractions import Fraction
+from math import ceil, lcm
+from typing import NamedTuple
 
 import numpy as np
 
 from shoal.errors import PolicyError
 from shoal.model.certificate import Certificate, Guarantee, tight
 from shoal.model.partition import Partition
-from shoal.model.recoding import Recoding
+from shoal.model.recoding import ColumnRecoding, Recoding
 from shoal.model.task import Grouping, Task
 from shoal.problems.tables.certify import refuse_ceiling
 
@@ -27,16 +29,20 @@ SOURCE = "Xiao, Yi, Tao 2010, section 4"
 MOST_PAIRS = 250_000_000
 BLOCK = 4_000_000
 STEP = 64
+NARROW, WIDE = 2**30, 2**56  # largest loss of a pair as an int32; as an int64 that prices cannot overflow
+DENOMINATOR = 10**5  # losses of levels and weights are read as fractions with at most this denominator
 
 
 def matching(task: Task) -> Grouping:
     """Optimal for two sensitive values under l = 2; PolicyError, with the reason, for anything else.
 
-    The certificate's bound is the dual of the transportation problem: equal to the cost for stars, hierarchies and sets
-    with whole weights, else below it by the rounding of losses to 30 bits.  When a budget in seconds runs out first,
-    the matching so far is completed anyhow and the bound is that of the prices so far.
+    The certificate's bound is the dual of the transportation problem: equal to the cost where the losses are fractions
+    with a common denominator that fits 56 bits, as whole numbers, decimals and simple weights do, else below it by the
+    rounding of losses to 30 bits.  When a budget in seconds runs out first, the matching so far is completed anyhow and
+    the bound is that of the prices so far.
 
-    For t0 and t1 types left with either value O(t0 t1 p) time for p augmenting paths; 4 t0 t1 bytes.
+    For t0 and t1 types left with either value O(t0 t1 p) time for p augmenting paths; 4 t0 t1 bytes, or 8 t0 t1 where
+    30 bits do not hold the losses.
     """
     histogram, need, recoding = task.histogram, task.requirement, task.recoding
     _refuse(task)
@@ -52,9 +58,9 @@ def matching(task: Task) -> Grouping:
     equal = held.min(axis=0)
     spare = held - equal
     left, right = np.flatnonzero(spare[0]), np.flatnonzero(spare[1])
-    scale, exact = _scale(recoding)
+    whole = whole_losses(recoding, NARROW if left.size * right.size > MOST_PAIRS // 2 else WIDE)
     from_, to, amount, total, bound = _transport(
-        task, first[left], first[right], spare[0, left], spare[1, right], scale
+        task, first[left], first[right], spare[0, left], spare[1, right], whole
     )
 
     # pairs (type of one value, type of the other, how many), the equal ones first
@@ -74,14 +80,7 @@ def matching(task: Task) -> Grouping:
 
     refuse_ceiling(task, partition, "matching")
     cost = recoding.cost(histogram, partition)
-    if exact and bound == total:
-        lower: float = cost  # equal in whole numbers
-    elif recoding.unit == "stars" and exact:
-        lower = tight(2 * bound, cost, recoding.unit, "dual")
-    else:  # every pair's loss may have been rounded by half a unit in each column
-        below = 2 * (bound - 0.5 * len(recoding.columns) * float(spare[0].sum())) / scale
-        below /= 1 if recoding.unit == "stars" else histogram.rows * max(len(recoding.columns), 1)
-        lower = tight(max(below * (1 - 1e-12), 0.0), cost, recoding.unit, "dual")
+    lower = _lower(task, whole, bound, total, int(spare[0].sum()), cost)
     return Grouping(
         partition,
         Certificate(
@@ -94,6 +93,19 @@ def matching(task: Task) -> Grouping:
         ),
         "matching",
     )
+
+
+def _lower(task: Task, whole: Whole, bound: int, total: int, pairs: int, cost: float) -> float:
+    """The dual in the recoding's unit; the cost itself where the two are equal in whole numbers."""
+    if whole.exact and bound == total:
+        return cost
+    stars, columns = task.recoding.unit == "stars", len(task.recoding.columns)
+    # every pair's loss may have been rounded by half a unit in each column
+    twice = Fraction(2 * bound - (0 if whole.exact else columns * pairs), whole.scale)
+    if stars and whole.exact:
+        return tight(ceil(twice), cost, task.recoding.unit, "dual")
+    below = float(twice if stars else twice / (task.histogram.rows * max(columns, 1)))
+    return tight(max(below * (1 - 1e-12), 0.0), cost, task.recoding.unit, "dual")
 
 
 def _refuse(task: Task) -> None:
@@ -115,43 +127,106 @@ def _refuse(task: Task) -> None:
         )
 
 
-def pair_losses(recoding: Recoding, a: np.ndarray, b: np.ndarray, scale: int | None = None) -> np.ndarray:
-    """float64[x, y]: what a row loses when code tuples a int[x, d] and b int[y, d] are published together.
+class Whole(NamedTuple):
+    """Losses as whole numbers, in units of 1 / scale.
 
-    Times ``scale`` and rounded to whole numbers where one is given.
+    exact    whether they are the losses; otherwise every pair's loss is rounded, by half a unit in each column
+    columns  int64 per column: levels [h, size], range [3, size] (lower ends, upper ends, the most there is to lose),
+             set [1] (any two values); floats, the losses themselves, where they are not exact
+    most     no pair loses more
     """
-    out = np.zeros((a.shape[0], b.shape[0]))
+
+    scale: int
+    exact: bool
+    columns: tuple[np.ndarray, ...]
+    most: int
+
+
+def whole_losses(recoding: Recoding, most: int = WIDE) -> Whole:
+    """Losses of pairs in whole numbers of at most ``most``, exact where one denominator serves all columns."""
+    fractions = [_fractions(column) for column in recoding.columns]
+    known = [found for found in fractions if found is not None]
+    scale = 1
+    for f in (f for found in known for f in found):
+        scale = lcm(scale, f.denominator)
+        if scale > 2 * most * DENOMINATOR:  # digits without end
+            known = []
+            break
+    if len(known) == len(recoding.columns):
+        top = sum(int(max(found, default=Fraction(0)) * scale) for found in known)
+        if top <= most:
+            tables = []
+            for column, found in zip(recoding.columns, known, strict=True):
+                table = np.array([int(f * scale) for f in found], np.int64)
+                tables.append(table.reshape(_floats(column).shape))
+            return Whole(scale, True, tuple(tables), top)
+    heaviest = max(sum(c.weight for c in recoding.columns), 1e-9)
+    scale = max(int(NARROW / heaviest), 1)
+    return Whole(scale, False, tuple(_floats(c) for c in recoding.columns), NARROW)
+
+
+def _floats(column: ColumnRecoding) -> np.ndarray:
+    """What ``Whole.columns`` has of a column, as floats in the unit of its loss."""
+    if column.kind == "levels":
+        return column.loss * column.weight
+    if column.kind == "range":
+        ends = (column.ends - column.ends[column.low[:1]]) / column.span * column.weight
+        return np.stack([ends[column.low], ends[column.high], np.full(column.size, column.weight)])
+    return np.array([column.weight / max(column.size - 1, 1)])
+
+
+def _fractions(column: ColumnRecoding) -> list[Fraction] | None:
+    """The same as fractions, row by row; None where the floats are none that a person would have written.
+
+    Positions are read as the decimals they print as; weights and losses of levels as fractions of small denominator,
+    0.142857142857 as 1/7, or as decimals.
+    """
+    weight = _read(column.weight)
+    if column.kind == "set":
+        return [weight / max(column.size - 1, 1)]
+    if column.kind == "range":
+        at = [Fraction(repr(float(x))) for x in column.position[[0, -1]]]
+        span = at[1] - at[0] if column.size > 1 else Fraction(1)
+        read = [Fraction(repr(float(x))) / span * weight for x in column.ends]
+        low, high = column.low.tolist(), column.high.tolist()
+        out = [*(read[i] - read[low[0]] for i in [*low, *high]), *[weight] * column.size]
+    else:
+        values, inverse = np.unique(column.loss, return_inverse=True)
+        read = [_read(float(v)) * weight for v in values]
+        out = [read[i] for i in inverse.reshape(-1)]
+    near = np.abs(np.array([float(f) for f in out]) - _floats(column).reshape(-1))
+    return out if near.max(initial=0.0) <= 1e-12 * max(float(weight), 1.0) else None
+
+
+def _read(value: float) -> Fraction:
+    small = Fraction(value).limit_denominator(DENOMINATOR)
+    return small if abs(float(small) - value) <= 1e-15 * max(abs(value), 1.0) else Fraction(repr(value))
+
+
+def pair_losses(recoding: Recoding, a: np.ndarray, b: np.ndarray, whole: Whole | None = None) -> np.ndarray:
+    """[x, y]: what a row loses when code tuples a int[x, d] and b int[y, d] are published together.
+
+    float64, or int64 in the unit of whole numbers where these are given.
+    """
+    tables = [_floats(c) for c in recoding.columns] if whole is None else whole.columns
+    out = np.zeros((a.shape[0], b.shape[0]), np.float64 if whole is None else np.int64)
     for j, column in enumerate(recoding.columns):
-        x, y = a[:, j], b[:, j]
+        x, y, table = a[:, j], b[:, j], tables[j]
         if column.kind == "levels":
-            part = np.zeros(out.shape)
+            part = np.zeros(out.shape, table.dtype)
             for level in range(column.levels - 1):
                 apart = column.node[level][x][:, None] != column.node[level][y]
-                part = np.where(apart, column.loss[level + 1][x][:, None], part)
+                part = np.where(apart, table[level + 1][x][:, None], part)
         elif column.kind == "range":
-            part = column.width(np.minimum(x[:, None], y), np.maximum(x[:, None], y))
+            part = np.minimum(table[1][np.maximum(x[:, None], y)] - table[0][np.minimum(x[:, None], y)], table[2, 0])
         else:
-            part = (x[:, None] != y) / max(column.size - 1, 1)
-        part *= column.weight
-        out += part if scale is None else np.rint(part * scale)
+            part = (x[:, None] != y) * table[0]
+        out += part if whole is None or whole.exact else np.rint(part * whole.scale).astype(np.int64)
     return out
 
 
-def _scale(recoding: Recoding) -> tuple[int, bool]:
-    """A factor for losses in whole numbers, and whether it makes every loss whole."""
-    heaviest = max(sum(c.weight for c in recoding.columns), 1e-9)
-    room = int(2**30 / heaviest)
-    whole = all(c.kind != "range" and c.weight == int(c.weight) for c in recoding.columns)
-    scale = 1 if recoding.unit == "stars" else lcm(*(max((c.leaves or c.size) - 1, 1) for c in recoding.columns))
-    if whole and scale <= room:
-        parts = [c.loss * scale for c in recoding.columns]
-        if all(np.abs(part - np.rint(part)).max(initial=0) < 1e-6 for part in parts):
-            return scale, True
-    return max(room, 1), False
-
-
 def _transport(
-    task: Task, left: np.ndarray, right: np.ndarray, supply: np.ndarray, demand: np.ndarray, scale: int
+    task: Task, left: np.ndarray, right: np.ndarray, supply: np.ndarray, demand: np.ndarray, whole: Whole
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, int, int]:
     """Least total loss of shipping supply to demand; left, right are cells that stand for the types.
 
@@ -168,16 +243,16 @@ def _transport(
             "use 'three_phase_hilbert', or fewer quasi-identifiers"
         )
     a, b = task.histogram.quasi[left], task.histogram.quasi[right]
-    cost = np.empty((left.size, right.size), np.int32)
+    cost = np.empty((left.size, right.size), np.int32 if whole.most <= NARROW else np.int64)
     for some in _blocks(left.size, right.size):
-        cost[some] = pair_losses(task.recoding, a[some], b, scale)
+        cost[some] = pair_losses(task.recoding, a[some], b, whole)
     u, v = np.empty(left.size, np.int64), np.empty(right.size, np.int64)
     prices(cost, u, v)
     total = int(supply.sum())
     head = np.full(right.size, -1, np.int64)
     after, source, amount = np.empty(total, np.int64), np.empty(total, np.int64), np.zeros(total, np.int64)
     supply, demand = supply.copy(), demand.copy()
-    whole = supply.copy(), demand.copy()
+    asked = supply.tolist(), demand.tolist()
     used, seconds = 0, task.effort.seconds
     for low in range(0, left.size, STEP):
         if seconds is not None and time.monotonic() - task.started > seconds:
@@ -200,8 +275,10 @@ def _transport(
     least = np.full(right.size, np.iinfo(np.int64).max)
     for some in _blocks(left.size, right.size):
         least = np.minimum(least, (cost[some] - u[some, None]).min(axis=0))
-    bound = int((whole[0] * u).sum() + (whole[1] * least).sum())
-    return one, other, many, int((many * cost[one, other].astype(np.int64)).sum()), bound
+    # sums of products may need more than 64 bits
+    bound = sum(n * p for n, p in zip([*asked[0], *asked[1]], [*u.tolist(), *least.tolist()], strict=True))
+    paid = sum(n * c for n, c in zip(many.tolist(), cost[one, other].tolist(), strict=True))
+    return one, other, many, paid, bound
 
 
 def _blocks(x: int, y: int) -> Iterator[slice]:

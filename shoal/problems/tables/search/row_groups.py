@@ -9,7 +9,7 @@ import numpy as np
 
 from shoal.kernels.tables.eligible import Rules
 from shoal.kernels.tables.insertion import Hosts, insert
-from shoal.kernels.tables.neighborhood import Slots, prices
+from shoal.kernels.tables.slots import Slots, prices
 from shoal.model.histogram import Histogram, mixed_radix
 from shoal.model.partition import Partition
 from shoal.model.privacy import Requirement

@@ -138,8 +138,8 @@ def lend(
     until  clock reading after which no more proposals are made
     The result does not depend on the number of cores.  O(r n) time for r seeds.
     """
-    from shoal.kernels.tables.neighborhood import prices
     from shoal.kernels.tables.scarce_values import carry_out, propose, spare
+    from shoal.kernels.tables.slots import prices
 
     n = group.size
     if not n or not seeds.size:
@@ -188,9 +188,9 @@ def settle(rows: Rows, group: np.ndarray) -> np.ndarray:
     ``Rows.place`` the groups are looked over for many rows at once, on all cores, and each row then chooses among the
     few that were cheapest.  O(rows left * groups).
     """
-    from shoal.kernels.tables.neighborhood import prices
     from shoal.kernels.tables.scarce_values import cheapest
     from shoal.kernels.tables.scarce_values import settle as kernel
+    from shoal.kernels.tables.slots import prices
 
     inside, waiting = np.flatnonzero(group >= 0), np.flatnonzero(group < 0)
     if not inside.size or not waiting.size:

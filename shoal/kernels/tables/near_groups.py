@@ -1,0 +1,235 @@
+"""A few near groups taken apart: rows put in and taken out, and whether a group stays eligible."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from shoal.kernels import INNER
+from shoal.kernels.tables.eligible import Rules, group_gap
+from shoal.kernels.tables.slots import join, joined
+
+
+class Near(NamedTuple):
+    """A few near groups taken apart, r rows and at most g groups.
+
+    leaf int64[r, t]; value int64[r, s] sensitive values numbered among these rows
+    group int64[r]; member int64[g, r], size int64[g]; held int64[g, s, r] rows of each value
+    state int64[g, t]; price float64[g] loss of one row; rest int64[r, t] join of the other rows of a row's group
+    k int64[1]; frequency, distinct int64[s]
+    rules  the other models; code int64[r, s] the values as those number them; who, many int64[r] room for a group,
+    many all 1; count, seen int64[widest column] room for its values, count all 0
+    kind int64[r] rows with the same values in all columns have the same; kinds int64[1] how many there are
+    known int8[g, kinds + 1, kinds + 1] what was found out of a group, [.., out + 1, in + 1]: whether it stays eligible
+    when a row of one kind leaves and one of another comes (0: none): 0 unknown, 1 yes, 2 no; without rules unused
+    far float64[kinds] room for a figure of each kind
+    """
+
+    leaf: np.ndarray
+    value: np.ndarray
+    group: np.ndarray
+    member: np.ndarray
+    size: np.ndarray
+    held: np.ndarray
+    state: np.ndarray
+    price: np.ndarray
+    rest: np.ndarray
+    k: np.ndarray
+    frequency: np.ndarray
+    distinct: np.ndarray
+    rules: Rules | None
+    code: np.ndarray
+    who: np.ndarray
+    many: np.ndarray
+    count: np.ndarray
+    seen: np.ndarray
+    kind: np.ndarray
+    kinds: np.ndarray
+    known: np.ndarray
+    far: np.ndarray
+
+
+@njit(**INNER)
+def put(near, x, g):
+    """Append row x to group g."""
+    near.group[x] = g
+    near.member[g, near.size[g]] = x
+    near.size[g] += 1
+    for j in range(near.frequency.size):
+        near.held[g, j, near.value[x, j]] += 1
+
+
+@njit(**INNER)
+def drop(near, x):
+    """Take row x out of its group."""
+    g = near.group[x]
+    n = near.size[g]
+    for i in range(n):
+        if near.member[g, i] == x:
+            near.member[g, i] = near.member[g, n - 1]
+            break
+    near.size[g] = n - 1
+    for j in range(near.frequency.size):
+        near.held[g, j, near.value[x, j]] -= 1
+
+
+@njit(**INNER)
+def refresh(slots, near, g):
+    """State and price of a group and the rest of each of its rows, by joins from the left and from the right."""
+    n = near.size[g]
+    for t in range(near.leaf.shape[1]):
+        first = near.member[g, 0]
+        a = near.leaf[first, t]
+        for i in range(1, n):
+            x = near.member[g, i]
+            near.rest[x, t] = a
+            a = join(slots, t, a, near.leaf[x, t])
+        near.state[g, t] = a
+        if n > 1:
+            b = near.leaf[near.member[g, n - 1], t]
+            for i in range(n - 2, 0, -1):
+                x = near.member[g, i]
+                near.rest[x, t] = join(slots, t, near.rest[x, t], b)
+                b = join(slots, t, b, near.leaf[x, t])
+            near.rest[first, t] = b
+        else:
+            near.rest[first, t] = a
+    near.price[g] = joined(slots, near.state[g], near.state[g], np.inf)
+
+
+@njit(**INNER)
+def number(near, rules):
+    """Rows with the same sensitive values given the same kind.  O(r kinds s)."""
+    if rules is None:
+        return
+    near.kinds[0] = 0
+    for x in range(near.group.size):
+        near.kind[x] = -1
+        for y in range(x):
+            same = True
+            for j in range(near.value.shape[1]):
+                same = same and near.value[x, j] == near.value[y, j]
+            if same:
+                near.kind[x] = near.kind[y]
+                break
+        if near.kind[x] < 0:
+            near.kind[x] = near.kinds[0]
+            near.kinds[0] += 1
+
+
+@njit(**INNER)
+def forget(near, rules, g):
+    """Nothing is known of group g any more: its rows have changed."""
+    if rules is None:
+        return
+    for a in range(near.kinds[0] + 1):
+        for b in range(near.kinds[0] + 1):
+            near.known[g, a, b] = 0
+
+
+@njit(**INNER)
+def fits(near, rules, g, gone, come):
+    """Whether group g stays eligible when row gone leaves it (-1: none) and row come joins it (-1: none).
+
+    With rules each question about a group is answered once.
+    """
+    if rules is None:
+        return _stays(near, rules, g, gone, come)
+    a = near.kind[gone] + 1 if gone >= 0 else 0
+    b = near.kind[come] + 1 if come >= 0 else 0
+    if near.known[g, a, b] == 0:
+        near.known[g, a, b] = 1 if _stays(near, rules, g, gone, come) else 2
+    return near.known[g, a, b] == 1
+
+
+@njit(**INNER)
+def _stays(near, rules, g, gone, come):
+    """Whether group g stays eligible, found by looking at its rows."""
+    n = near.size[g] - (gone >= 0) + (come >= 0)
+    if n < near.k[0]:
+        return False
+    for j in range(near.frequency.size):
+        held = near.held[g, j]
+        out = near.value[gone, j] if gone >= 0 else -1
+        into = near.value[come, j] if come >= 0 else -1
+        if out == into:
+            continue
+        l = near.frequency[j]
+        if l > 1:
+            if come >= 0 and (held[into] + 1) * l > n:
+                return False
+            if come < 0:
+                for i in range(near.size[g]):
+                    w = near.value[near.member[g, i], j]
+                    if (held[w] - (w == out)) * l > n:
+                        return False
+        u = near.distinct[j]
+        if u > 1 and out >= 0 and held[out] == 1 and not (come >= 0 and held[into] == 0):
+            kinds = 0
+            for i in range(near.size[g]):
+                x = near.member[g, i]
+                w = near.value[x, j]
+                fresh = True
+                for y in range(i):
+                    if near.value[near.member[g, y], j] == w:
+                        fresh = False
+                        break
+                kinds += fresh
+            if kinds - 1 < u:
+                return False
+    return _exchanged(near, rules, g, gone, come)
+
+
+@njit(**INNER)
+def _exchanged(near, rules, g, gone, come):
+    """Whether the other models still hold in group g when row gone leaves it and row come joins it."""
+    if rules is None:
+        return True
+    if gone >= 0 and come >= 0 and near.kind[gone] == near.kind[come]:  # rows that no model tells apart
+        return True
+    return gap_of(near, rules, g, gone, come) <= 0.0
+
+
+@njit(**INNER)
+def gap_of(near, rules, g, gone, come):
+    """How far group g is from the other models when row gone leaves it (-1: none) and row come joins it (-1: none)."""
+    if rules is None:
+        return 0.0
+    n = 0
+    for i in range(near.size[g]):
+        if near.member[g, i] != gone:
+            near.who[n] = near.member[g, i]
+            n += 1
+    if come >= 0:
+        near.who[n] = come
+        n += 1
+    return group_gap(rules, near.code, near.who, near.many, n, near.count, near.seen)
+
+
+@njit(**INNER)
+def holds(near, g):
+    """Whether group g is eligible as it is.  O(r s)."""
+    if near.size[g] < near.k[0]:
+        return False
+    for j in range(near.frequency.size):
+        kinds, top = 0, 0
+        for x in range(near.group.size):
+            kinds += near.held[g, j, x] > 0
+            top = max(top, near.held[g, j, x])
+        if kinds < near.distinct[j] or top * near.frequency[j] > near.size[g]:
+            return False
+    return gap_of(near, near.rules, g, -1, -1) <= 0.0
+
+
+@njit(**INNER)
+def absorb(slots, near, g, into):
+    """All rows of group g move to another."""
+    while near.size[g] > 0:
+        x = near.member[g, near.size[g] - 1]
+        drop(near, x)
+        put(near, x, into)
+        for t in range(near.leaf.shape[1]):
+            a = near.leaf[x, t]
+            near.state[into, t] = a if near.size[into] == 1 else join(slots, t, near.state[into, t], a)

@@ -1,0 +1,109 @@
+"""Rows moved one by one between published tuples whose rows are near the table's shares."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from shoal.kernels import INNER
+from shoal.kernels.tables.regrow import draw
+from shoal.kernels.tables.slots import join
+
+
+class Classes(NamedTuple):
+    """Where rows may go and what is asked there.
+
+    start int64[m + 1], pair int32[a]   rows of cell i may go to the pairs pair[start[i] : start[i + 1]], at least one
+    owner int64[p], first int64[v + 1]  class of each pair (class, sensitive value), rising; the pairs of each class
+    share float64[p]  share of the pair's value in the whole table
+    loss float64[v]   what a row loses there
+    t float64, k int64  the rows of any values may exceed their share by t of all; the least size
+    """
+
+    start: np.ndarray
+    pair: np.ndarray
+    owner: np.ndarray
+    first: np.ndarray
+    share: np.ndarray
+    loss: np.ndarray
+    t: float
+    k: int
+
+
+@njit(cache=True, nogil=True)
+def covering(slots, state, leaf, start, out):
+    """Which tuples cover which cells: state int64[v, t], leaf int64[m, t].
+
+    start int64[m + 1] is filled with where each cell begins in out; out int32[..] with the tuples, as far as it goes.
+    Returns how many there are.  O(m v t).
+    """
+    found = 0
+    for i in range(leaf.shape[0]):
+        start[i] = found
+        for c in range(state.shape[0]):
+            inside = True
+            for t in range(leaf.shape[1]):
+                if join(slots, t, state[c, t], leaf[i, t]) != state[c, t]:
+                    inside = False
+                    break
+            if inside:
+                if found < out.size:
+                    out[found] = c
+                found += 1
+    start[leaf.shape[0]] = found
+    return found
+
+
+@njit(**INNER)
+def _beyond(classes, held, size, c, out, into):
+    """Rows by which class c exceeds t or is short of k when a row of pair out leaves, one of into comes (-1: none).
+
+    O(values).
+    """
+    n = size[c] - (out >= 0) + (into >= 0)
+    if n == 0:
+        return 0.0
+    over = 0.0
+    for p in range(classes.first[c], classes.first[c + 1]):
+        rows = held[p] - (p == out) + (p == into)
+        over += max(0.0, rows - classes.share[p] * n)
+    return max(0.0, over - classes.t * n) + max(0, classes.k - n)
+
+
+@njit(cache=True, nogil=True)
+def settle(classes, cell, at, held, size, heat, price, moves, random):
+    """Single rows moved, each move accepted by its change of loss + price * rows beyond what is asked (Metropolis
+    et al. 1953).
+
+    cell int64[n], at int64[n]  cell of each row and the arc that it is on; at, held int64[p], size int64[v] are updated
+    heat, price float64; moves int64 tried; random uint64[1]
+    returns the rows beyond what is asked, of all classes together.  O(moves values).
+    """
+    beyond = np.empty(classes.loss.size)
+    for c in range(beyond.size):
+        beyond[c] = _beyond(classes, held, size, c, -1, -1)
+    for _ in range(moves):
+        x = int(draw(random) * cell.size)
+        i = cell[x]
+        e = classes.start[i] + int(draw(random) * (classes.start[i + 1] - classes.start[i]))
+        if e == at[x]:
+            continue
+        p, q = classes.pair[at[x]], classes.pair[e]
+        a, b = classes.owner[p], classes.owner[q]
+        change = classes.loss[b] - classes.loss[a]
+        bar = -heat * np.log(draw(random) + 1e-300)
+        less = _beyond(classes, held, size, a, p, -1)
+        if change + price * (less - beyond[a] - beyond[b]) > bar:
+            continue
+        more = _beyond(classes, held, size, b, -1, q)
+        if change + price * (less + more - beyond[a] - beyond[b]) > bar:
+            continue
+        held[p] -= 1
+        held[q] += 1
+        size[a] -= 1
+        size[b] += 1
+        beyond[a], beyond[b] = less, more
+        at[x] = e
+    return beyond.sum()

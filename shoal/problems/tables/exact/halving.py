@@ -1,0 +1,96 @@
+"""The paper's own exact k-anonymity: by halves, in polynomial space.
+
+Blocki, Williams, "Resolving the complexity of some data privacy problems", ICALP 2010, Theorem 1.3: the least loss of n
+rows is the least, over parts T of about half of them, of the losses of T and of the rest.  O(4^n) parts are looked at
+in the worst case, and only n sets of rows are ever held, where the dynamic program of ``optimal`` holds 2^n losses.
+
+Departures.  T is a proper part (as printed the recursion need not end: for at most 4k rows T may be all of them) of at
+most n/2 + k - 1/2 rows where the paper has n/2 + 2k (``kernels.tables.halves`` has the reason).  Of equal rows the
+first go into T.  Parts from which even every row's nearest neighbors lead above the loss in hand are not followed.
+Every recoding, not stars alone: the proof needs only that large groups can be split at no loss.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from shoal.errors import PolicyError
+from shoal.model.certificate import Certificate, Guarantee
+from shoal.model.task import Grouping, Task, refuse_infeasible
+from shoal.problems.tables.costs import Costs
+from shoal.problems.tables.others.forest import forest
+from shoal.problems.tables.others.nearest import NEAREST, kth, neighbors
+from shoal.problems.tables.others.pattern_cover import k_only, whole_cost
+from shoal.problems.tables.papers.kernelize import deal
+from shoal.problems.tables.papers.two_anonymity import seconds_left
+
+MOST = 62  # rows: one bit each
+
+
+def halving(task: Task) -> Grouping:
+    """The partition of least loss under k-anonymity; that of ``forest``, with a bound, where time ends first.
+
+    ``details``: "parts" that were looked at, "stopped" is None or "seconds".  PolicyError for sensitive columns and for
+    more than 62 rows.  O(4^n) time at worst, O(n^2) space.
+    """
+    from shoal.kernels.tables.halves import halve
+
+    histogram, k = task.histogram, task.requirement.k
+    k_only(task.requirement, "halving")
+    refuse_infeasible(histogram, task.requirement)
+    if histogram.rows > MOST:
+        raise PolicyError(f"halving takes at most {MOST} rows, and there are {histogram.rows}; use 'optimal'")
+    costs = Costs.of(histogram, task.recoding)
+    partition = forest(task).partition
+    whole = whole_cost(costs, task, partition)
+    of = np.repeat(np.arange(costs.types), costs.count)  # the type of every row
+    least = kth(costs, k, *neighbors(costs, k))
+    lower = int(least @ costs.count)
+    code = np.ascontiguousarray(costs.code[of])
+    twin = np.where(np.diff(of, prepend=-1) == 0, np.arange(of.size) - 1, -1)
+    table = (k, code, costs.pair, costs.start, costs.size, costs.kind, twin, least[of])
+    looked, stop, part = (np.zeros(1, np.int64) for _ in range(3))
+
+    def split(mask: int, upper: int) -> tuple[int, list[int]]:
+        """(least loss of the rows in mask, its groups); (upper, []) where nothing is below."""
+        found = int(halve(mask, upper, *table, looked, stop, part))
+        if found >= upper or stop[0]:
+            return upper, []
+        half = int(part[0])
+        if not half:
+            return found, [mask]
+        one, groups = split(half, found + 1)
+        return found, [*groups, *split(mask ^ half, found - one + 1)[1]]
+
+    if of.size and lower < whole:
+        with ThreadPoolExecutor(1) as pool:
+            job = pool.submit(split, (1 << of.size) - 1, whole)
+            try:
+                found, groups = job.result(seconds_left(task))
+            except TimeoutError:
+                found, groups = whole, []
+            finally:
+                stop[0] = not job.done()
+        if groups:
+            kind = [int(of[i]) for mask in groups for i in range(of.size) if mask >> i & 1]
+            group = [g for g, mask in enumerate(groups) for i in range(of.size) if mask >> i & 1]
+            one = np.ones(of.size, np.int64)
+            partition = deal(histogram.count, histogram.types[0], np.array(kind), np.array(group), one)
+            whole = found
+    done = not stop[0]
+    cost, bound, best = costs.certified(task, partition, whole if done else lower, whole)
+    theorem = "Blocki, Williams 2010, Theorem 1.3: exact, by halves"
+    return Grouping(
+        partition,
+        Certificate(
+            cost=cost,
+            lower_bound=bound,
+            unit=task.recoding.unit,
+            guarantee=Guarantee(factor=1, additive=0, theorem=theorem) if best else Guarantee(),
+            bound="every part of about half the rows" if done else NEAREST,
+            details={"parts": int(looked[0]), "stopped": None if done else "seconds"},
+        ),
+        "halving",
+    )

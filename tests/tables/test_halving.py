@@ -1,0 +1,177 @@
+"""The paper's recursion by halves, and what carries optima back: from the kernel, and from tuples to stars."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shoal.errors import PolicyError
+from shoal.model.certificate import Certificate, Guarantee
+from shoal.model.histogram import Histogram
+from shoal.model.privacy import KAnonymity, LDiversity, Requirement
+from shoal.model.recoding import ColumnRecoding, Recoding
+from shoal.model.task import Effort, Grouping, Task
+from shoal.problems.tables import group
+from shoal.problems.tables.papers.kernelize import kernelize
+from shoal.problems.tables.papers.stars import in_stars, stars_from_tuples
+from tests.oracles.exact import divide_and_conquer, in_unit, least_loss, recodings, rows_of
+from tests.oracles.exact import partitions as every_partition
+
+
+@settings(deadline=None, max_examples=60)
+@given(data=st.data(), rows=rows_of(3, 8, values=3, least=1), k=st.integers(1, 4))
+def test_halving_is_the_optimum_for_every_recoding(data, rows, k):
+    if len(rows) < k:
+        return
+    histogram = Histogram.from_rows(np.array(rows))
+    recoding = data.draw(st.one_of(st.just(Recoding.stars(histogram)), recodings(histogram.quasi_sizes)))
+    found = group(histogram, KAnonymity(k), "halving", recoding=recoding, seed=0)
+    found.partition.check(histogram)
+    assert (found.partition.sizes >= k).all()
+    assert found.certificate.optimal
+    assert found.certificate.cost == pytest.approx(in_unit(least_loss(rows, recoding, k), recoding, len(rows)))
+
+
+@settings(deadline=None, max_examples=25)
+@given(rows=rows_of(4, 13, values=2, least=9), k=st.integers(3, 6))
+def test_halving_against_the_other_exact_method(rows, k):
+    histogram = Histogram.from_rows(np.array(rows))
+    found = group(histogram, KAnonymity(k), "halving", seed=0)
+    assert found.certificate.optimal
+    assert found.certificate.cost == group(histogram, KAnonymity(k), "optimal", seed=0).certificate.cost
+    assert found.certificate.details["stopped"] is None
+
+
+def test_the_oracle_by_halves_agrees():
+    rows = [tuple(r) for r in np.random.default_rng(3).integers(0, 2, (9, 4)).tolist()]
+    assert group(Histogram.from_rows(np.array(rows)), KAnonymity(3), "halving").certificate.cost == divide_and_conquer(
+        rows, 3
+    )
+
+
+def test_out_of_time_it_keeps_a_bound():
+    rows = np.random.default_rng(1).integers(0, 9, (40, 6))
+    found = group(Histogram.from_rows(rows), KAnonymity(3), "halving", effort=0.2).certificate
+    assert found.details["stopped"] == "seconds"
+    assert 0 < found.lower_bound < found.cost
+    assert found.guarantee.factor is None
+
+
+def test_what_halving_refuses():
+    many = Histogram.from_rows(np.arange(63), np.arange(63) % 3)
+    with pytest.raises(PolicyError, match="at most 62 rows, and there are 63"):
+        group(many, KAnonymity(3), "halving")
+    with pytest.raises(PolicyError, match="k-anonymity alone"):
+        group(many, LDiversity(2), "halving")
+
+
+@settings(deadline=None, max_examples=40)
+@given(data=st.data(), k=st.integers(2, 3), many=st.integers(1, 14), stars=st.booleans())
+def test_an_optimum_of_the_kernel_is_carried_back(data, k, many, stars):
+    counts = {(0, 0): many, **data.draw(st.dictionaries(st.tuples(*[st.integers(0, 1)] * 2), st.integers(1, 3)))}
+    rows = [row for row, count in counts.items() for _ in range(count)]
+    if len(rows) < k:
+        return
+    histogram = Histogram.from_rows(np.array(rows))
+    recoding = Recoding.stars(histogram) if stars else data.draw(recodings(histogram.quasi_sizes, ("stars", "tree")))
+    kernel = kernelize(histogram, k, recoding)
+    for method in ("optimal", "forest"):
+        inner = group(kernel.histogram, KAnonymity(k), method, recoding=recoding, seed=0)
+        whole = kernel.solution(inner, recoding)
+        whole.partition.check(histogram)
+        assert (whole.partition.sizes >= k).all()
+        best = group(histogram, KAnonymity(k), "optimal", recoding=recoding, seed=0).certificate
+        assert whole.certificate.cost == pytest.approx(recoding.cost(histogram, whole.partition))
+        assert whole.certificate.lower_bound <= best.cost + 1e-12
+        if inner.certificate.optimal:
+            assert whole.certificate.optimal
+            assert whole.certificate.cost == pytest.approx(best.cost)
+        assert (
+            whole.certificate.lower_bound >= inner.certificate.lower_bound * (kernel.histogram.rows / len(rows)) - 1e-9
+        )
+
+
+def test_what_left_the_kernel_is_added_to_cost_and_bound():
+    histogram = Histogram.from_rows(np.array([0] * 60 + [1] * 3 + [2] * 2))
+    node = np.array([[0, 0, 1], [0, 0, 0]])  # already the lowest level holds two of three values: it loses 1/2
+    recoding = Recoding((ColumnRecoding.tree(node),))
+    kernel = kernelize(histogram, 3, recoding)
+    left, kept = int(kernel.emitted.sum()), kernel.histogram.rows
+    assert left > 30
+    inner = group(kernel.histogram, KAnonymity(3), "optimal", recoding=recoding)
+    paid = inner.certificate.cost * kept
+    whole = kernel.solution(inner, recoding).certificate
+    assert whole.optimal
+    assert whole.cost == pytest.approx((paid + left / 2) / 65)
+    loose = replace(inner, certificate=replace(inner.certificate, lower_bound=inner.certificate.cost / 2))
+    assert kernel.solution(loose, recoding).certificate.lower_bound == pytest.approx((paid / 2 + left / 2) / 65)
+
+
+def test_of_equal_rows_the_first_go_into_a_part():
+    histogram = Histogram.from_rows(np.repeat([[0, 0], [1, 1], [0, 1]], 5, axis=0))
+    found = group(histogram, KAnonymity(4), "halving").certificate
+    assert found.cost == 0
+    odd = Histogram.from_rows(np.array([[0, 0]] * 7 + [[1, 1]] * 2 + [[0, 1]] * 2))
+    assert group(odd, KAnonymity(3), "halving").certificate.details["parts"] < 1500
+
+
+def test_a_kernel_carries_back_what_is_certified_in_its_unit_alone():
+    kernel = kernelize(Histogram.from_rows(np.zeros((9, 1), int)), 2)
+    inner = group(kernel.histogram, KAnonymity(2), "three_phase")
+    with pytest.raises(PolicyError, match="certified in suppressed tuples"):
+        kernel.solution(inner, Recoding.stars(kernel.original))
+
+
+@settings(deadline=None, max_examples=40)
+@given(rows=rows_of(3, 7, values=2, least=3), seed=st.integers(0, 10**6))
+def test_fewest_tuples_are_within_d_times_the_fewest_stars(rows, seed):
+    """An optimum in tuples by enumeration, turned into stars."""
+    sensitive = np.random.default_rng(seed).integers(0, 3, len(rows))
+    histogram = Histogram.from_rows(np.array(rows), sensitive)
+    need = Requirement(1, (2,), (1,))
+
+    def tuples(partition):
+        return sum(len(g) for g in partition if len({rows[i] for i in g}) > 1)
+
+    def stars(partition):
+        return sum(len(g) * sum(len({rows[i][j] for i in g}) > 1 for j in range(3)) for g in partition)
+
+    good = [
+        p for p in every_partition(len(rows)) if all(2 * np.bincount(sensitive[list(g)]).max() <= len(g) for g in p)
+    ]
+    if not good:
+        return
+    task = Task(histogram, need, Recoding.stars(histogram), Effort.of("fast"), 0)
+    fewest, least = min(map(tuples, good)), min(map(stars, good))
+    found = stars_from_tuples(task, group(histogram, need, "three_phase", seed=0))
+    assert found.certificate.unit == "stars"
+    assert found.certificate.lower_bound <= least <= found.certificate.cost
+    assert found.certificate.cost == Recoding.stars(histogram).cost(histogram, found.partition)
+    promise = found.certificate.guarantee
+    assert found.certificate.cost <= promise.factor * least + (promise.additive or 0)
+    assert found.certificate.details["suppressed tuples"] >= fewest
+    if found.certificate.details["suppressed tuples"] == found.certificate.lower_bound:
+        assert promise.factor == 3
+        assert found.certificate.cost <= 3 * least
+
+
+def test_lemma_two_multiplies_factor_and_additive_term():
+    promise = in_stars(Guarantee(factor=2, additive=5, theorem="here"), 4)
+    assert (promise.factor, promise.additive) == (8, 20)
+    assert promise.theorem.startswith("here; a suppressed tuple has 1 to 4 stars")
+    assert in_stars(Guarantee(), 4).factor is None
+
+
+def test_what_lemma_two_refuses():
+    histogram = Histogram.from_rows(np.arange(4) // 2, np.arange(4) % 2)
+    task = Task(histogram, Requirement(1, (2,), (1,)), Recoding.stars(histogram), Effort.of("fast"), 0)
+    found = group(histogram, LDiversity(2), "three_phase")
+    with pytest.raises(PolicyError, match="certified in stars"):
+        stars_from_tuples(task, Grouping(found.partition, Certificate(cost=1, lower_bound=0, unit="stars"), "x"))
+    weighted = Recoding((ColumnRecoding.stars(2, 2.0),), "stars")
+    with pytest.raises(PolicyError, match="counting one"):
+        stars_from_tuples(replace(task, recoding=weighted), found)

@@ -1,0 +1,131 @@
+"""Rows settled among published tuples: every class within t, nothing lost on the way, never dearer."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from shoal.kernels.tables.settling import Classes, covering, settle
+from shoal.kernels.tables.slots import prices
+from shoal.model.histogram import Histogram
+from shoal.model.privacy import DistinctLDiversity, KAnonymity, TCloseness, requirement
+from shoal.model.recoding import ColumnRecoding, Recoding
+from shoal.model.task import Effort, Task
+from shoal.problems.tables.search.cascade import start
+from shoal.problems.tables.search.row_groups import Rows
+from shoal.problems.tables.search.settling import approach, close_rule, settled
+from tests.oracles.models import meets
+
+T = 0.35
+
+
+def made(seed: int, n: int, kind: str = "stars", more: tuple = ()) -> tuple[Task, Rows]:
+    """A table of n rows whose sensitive value leans on its quasi-identifiers, as a task under k = 3 and t."""
+    random = np.random.default_rng(seed)
+    quasi = random.integers(0, 4, (n, 4))
+    sensitive = (quasi[:, 0] + random.geometric(0.5, n)) % 4
+    histogram = Histogram.from_rows(quasi, sensitive[:, None])
+    node = np.array([[0, 1, 2, 3], [0, 0, 1, 1], [0, 0, 0, 0]])
+    column = {
+        "stars": ColumnRecoding.stars(4), "levels": ColumnRecoding.tree(node), "sets": ColumnRecoding.set(4),
+        "ranges": ColumnRecoding.range(np.arange(4.0)),
+    }[kind]  # fmt: skip
+    models = [KAnonymity(3), TCloseness(T), *more]
+    need = requirement(models, list(histogram.sensitive_names), histogram)
+    task = Task(histogram, need, Recoding((column,) * 4), seed=seed, effort=Effort.of("balanced"))
+    return task, Rows.of(task)
+
+
+def groups_meet(rows: Rows, group: np.ndarray) -> bool:
+    """Whether every group has 3 rows and is within t, asked of the oracle."""
+    column = [(int(v),) for v in rows.sensitive[rows.cell, 0]]
+    ends = np.unique(group)
+    return all(
+        (group == g).sum() >= 3
+        and meets(
+            "TCloseness", {"t": T, "distance": "equal"}, [column[x] for x in np.flatnonzero(group == g)], column, 0
+        )
+        for g in ends
+    )
+
+
+@pytest.mark.parametrize("kind", ["stars", "levels", "sets", "ranges"])
+def test_every_group_is_within_t_and_no_row_is_lost(kind: str) -> None:
+    for seed in range(4):
+        task, rows = made(seed, 150, kind)
+        group = start(task, rows)
+        found = settled(task, rows, group, 0, 60.0)
+        assert found.shape == group.shape
+        assert found.min() >= 0
+        assert groups_meet(rows, found)
+        assert (found == settled(task, rows, group, 0, 60.0)).all()
+
+
+def test_models_asked_for_beside_it_hold_too() -> None:
+    task, rows = made(3, 120, more=(DistinctLDiversity(4),))
+    found = settled(task, rows, start(task, rows), 0, 60.0)
+    value = rows.sensitive[rows.cell, 0]
+    assert all(np.unique(value[found == g]).size == 4 for g in np.unique(found))
+    assert groups_meet(rows, found)
+
+
+def test_never_dearer_and_often_cheaper() -> None:
+    gains = []
+    for seed in range(3):
+        task, rows = made(seed, 400, "levels")
+        group = start(task, rows)
+        before = task.recoding.cost(task.histogram, rows.partition(group))
+        found, told = approach(task, rows, group, steps=40)
+        gains.append(before - task.recoding.cost(task.histogram, rows.partition(found)))
+        assert told.rounds == 3
+        assert told.steps >= 40
+        assert groups_meet(rows, found)
+    assert min(gains) >= 0
+    assert max(gains) > 0
+
+
+def test_what_the_kernel_counts_is_what_stands_there() -> None:
+    task, rows = made(7, 200)
+    group = start(task, rows)
+    state = np.unique(rows.states(group), axis=0)
+    cells = np.arange(task.histogram.cells)
+    first = np.empty(cells.size + 1, np.int64)
+    tuples = np.empty(covering(rows.slots, state, rows.leaf, first, np.zeros(0, np.int32)), np.int32)
+    covering(rows.slots, state, rows.leaf, first, tuples)
+    star = state > 3  # nodes of a column of stars: its four codes, then the star
+    for i in cells:
+        quasi = task.histogram.quasi[i]
+        expected = [c for c in range(len(state)) if all(star[c] | (state[c] == rows.leaf[i]))]
+        assert tuples[first[i] : first[i + 1]].tolist() == expected, quasi
+    share, t = close_rule(task) or (np.zeros(0), 0.0)
+    value = np.repeat(rows.sensitive[:, 0].astype(np.int64), np.diff(first))
+    key, pair = np.unique(tuples * np.int64(4) + value, return_inverse=True)
+    classes = Classes(first, pair.reshape(-1).astype(np.int32), key // 4,
+                      np.searchsorted(key // 4, np.arange(len(state) + 1)), share[key % 4],
+                      prices(rows.slots, state), t, 3)  # fmt: skip
+    at = first[1:][rows.cell] - 1
+    held = np.bincount(classes.pair[at], minlength=key.size).astype(np.int64)
+    size = np.bincount(key // 4, weights=held, minlength=len(state)).astype(np.int64)
+    cell = rows.cell.astype(np.int64)
+    beyond = settle(classes, cell, at, held, size, 0.3, 1.0, 20_000, np.array([5], np.uint64))
+    assert ((first[cell] <= at) & (at < first[cell + 1])).all()
+    assert (held == np.bincount(classes.pair[at], minlength=key.size)).all()
+    total = 0.0
+    for c in range(len(state)):
+        here = rows.sensitive[rows.cell, 0][(key // 4)[classes.pair[at]] == c]
+        assert here.size == size[c]
+        if here.size:
+            over = sum(max(0.0, (here == v).sum() - share[v] * here.size) for v in range(4))
+            total += max(0.0, over - t * here.size) + max(0, 3 - here.size)
+    assert abs(beyond - total) < 1e-6
+    cold = settle(classes, cell, at, held, size, 0.0, 1e6, 20_000, np.array([6], np.uint64))
+    assert cold <= beyond + 1e-6
+
+
+def test_only_where_equal_distance_of_one_column_is_asked() -> None:
+    task, _ = made(0, 60)
+    histogram = task.histogram
+    names = list(histogram.sensitive_names)
+    other = requirement([KAnonymity(3), TCloseness(0.5, "ordered")], names, histogram)
+    assert close_rule(task) is not None
+    assert close_rule(Task(histogram, other, task.recoding, seed=0, effort=Effort.of("balanced"))) is None
