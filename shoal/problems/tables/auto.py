@@ -142,7 +142,8 @@ def auto(task: Task) -> Grouping:
         found.append(whole(again))
         if told("improve", found[-1], began) < order:
             order, method = rank(task, found[-1]), "improve"
-    if task.effort.name != "fast" and not (twice and group is first_group and not common.size):
+    done = twice and group is first_group and not common.size and close_rule(small) is None
+    if task.effort.name != "fast" and not done:
         began = time.monotonic()
         finish = alternate if common.size else approach if close_rule(small) is not None else search
         group, report = finish(replace(small, seed=task.seed + 1), rows, group, deadline=deadline, near=near)
