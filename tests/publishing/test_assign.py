@@ -170,3 +170,12 @@ def test_labels_that_differ_by_a_blank_or_a_type(tmp_path):
     for answer in (made, tmp_path / "v.csv"):
         assert shoal.assign(answer, pl.DataFrame({"v": [1.0, 10.0, None, 2.5]})).groups == [own[1], own[10], None, None]
         assert shoal.assign(answer, pl.DataFrame({"v": ["01", "3"]})).groups == [None, own[3]]
+
+
+def test_what_may_be_one_or_another_is_none():
+    frame = pl.DataFrame({"v": ["a ", " a", "01", "7"], "n": [5, 5, 5, 5]})
+    made = shoal.release(shoal.labels.cover(frame["n"], 5), frame, label="v", count="n")
+    own = dict(made.content.select("value", "group_label").rows())
+    assert own["a "] != own[" a"]
+    assert shoal.assign(made, pl.DataFrame({"v": ["a", " a", "7"]})).groups == [None, own[" a"], own["7"]]
+    assert shoal.assign(made, pl.DataFrame({"v": [1, 7]})).groups == [None, own["7"]]

@@ -35,3 +35,13 @@ def test_a_class_of_more_leaves_is_no_value_whatever_it_is_called():
     )
     assert made.certificate.details["levels"] == {"a": 1}
     assert made.changed["a"] == 9
+
+
+def test_a_class_of_one_value_that_is_called_otherwise_is_changed():
+    frame = pl.DataFrame({"a": [*"xxxxzu"]})
+    rows = [["x", "ex"], ["z", "zz"], ["u", "zz"]]
+    made = shoal.anonymize(
+        frame, quasi_identifiers=["a"], k=2, publish="hierarchy", hierarchies={"a": rows}, global_recoding=True
+    )
+    assert sorted(made.table["a"]) == ["ex"] * 4 + ["zz"] * 2
+    assert made.changed["a"] == made.cost["suppressed_tuples"] == 6

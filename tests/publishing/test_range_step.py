@@ -21,6 +21,7 @@ from shoal.cli import main
 from shoal.errors import PolicyError
 from shoal.judge.covering import Reading
 from shoal.judge.covering import column as covering
+from shoal.judge.grid import on_grid
 from tests.oracles.tables import partitions
 
 METHODS = [
@@ -391,3 +392,15 @@ def test_a_value_on_the_grid_is_written_as_it_was():
     frame = pl.DataFrame({"a": ["20.0", "20.0", "22", "23"]})
     made = shoal.anonymize(frame, quasi_identifiers=["a"], k=2, publish="ranges", range_step={"a": 5})
     assert sorted(made.table["a"]) == ["20.0", "20.0", "[20.0, 25]", "[20.0, 25]"]
+
+
+@pytest.mark.parametrize(
+    ("text", "step", "lies"),
+    [
+        ("1970-01-08", 7, True), ("1970-01-09", 7, False), ("1969-12-25", 7, True), ("1970-01-08 01:00:00", 7, False),
+        ("2020-03-01", "month", True), ("2020-03-02", "month", False), ("2020-03-01", "year", False),
+        ("2020-01-01", "year", True), ("-0.6", 0.3, True), ("0.5", 0.3, False), ("5", "month", False),
+    ],
+)  # fmt: skip
+def test_the_judge_knows_the_grid(text, step, lies):
+    assert on_grid(text, step) is lies
