@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 import polars as pl
@@ -17,7 +18,7 @@ from shoal.engines.carried import look
 from shoal.engines.dangerous import Danger, dangerous
 from shoal.engines.expected import Expected
 from shoal.engines.files import kind_of, one_character, separator_of
-from shoal.engines.frames import Counted, Replacement, classes, require
+from shoal.engines.frames import Counted, classes, require
 from shoal.engines.oddities import notes
 from shoal.engines.open import open_table
 from shoal.engines.order import Lot
@@ -42,6 +43,7 @@ from shoal.publishing.opening import read_census, with_place
 from shoal.publishing.population import certified, refuse_uncovered, study
 from shoal.publishing.recodings import one_level_per_column, recodings
 from shoal.publishing.release import Release, audit_table
+from shoal.publishing.replaced import blurred_columns, published_classes, replacement
 from shoal.publishing.text import ColumnText, column_text
 from shoal.publishing.units import judged, models_of, refuse_missing, without_units
 
@@ -122,25 +124,77 @@ def prepare(
     scope   what an engine may use, and what of the source it reads
     target  where it will be written: what its format cannot hold is refused before the work
     """
-    from shoal.problems.tables import group
-
     asked = Policy.of(policy, **settings)
-    models, counts = models_of(asked), (*asked.sensitive, *asked.beside)
-    spoken = (*asked.sensitive, *asked.units)
-    requirement(models, spoken)
+    requirement(models_of(asked), (*asked.sensitive, *asked.units))
     Lot.of(secret)  # one that is too short is refused before the work
-    seconds: dict[str, float] = {}
-    clock = time.perf_counter()
+    clock = _Clock(progress)
+    with clock.step("reading", "read"):
+        read = _read(data, asked, engine, (separator, encoding), scope, target)
+    with clock.step("counting", "histogram"):
+        cells = _count(read, asked, data)
+    with clock.step("solving", "solve"):
+        solved = _solve(cells, asked, progress)
+    with clock.step("recoding", "recode"):
+        release = _recode(read, cells, solved, asked, secret, target)
+    release = replace(release, seconds=clock.seconds)
+    if not cells.told.strict:
+        refuse_uncovered(release.audit)
+    return release
 
-    def lap(step: str) -> None:
-        nonlocal clock
-        now = time.perf_counter()
-        seconds[step], clock = now - clock, now
 
-    progress("reading", None)
-    roles = [*asked.quasi_identifiers, *counts]
+class _Clock:
+    """What each step took, told as it begins."""
+
+    def __init__(self, progress: Callable[[str, float | None], None]) -> None:
+        self.progress = progress
+        self.seconds: dict[str, float] = {}
+
+    @contextmanager
+    def step(self, doing: str, name: str) -> Iterator[None]:
+        """One step, from its first word to its seconds."""
+        self.progress(doing, None)
+        began = time.perf_counter()
+        yield
+        self.seconds[name] = time.perf_counter() - began
+
+
+class _Read(NamedTuple):
+    """A table as an engine has it, where it came from, what its columns without a role give away, its population."""
+
+    table: Any
+    source: str | None
+    separator: str | None
+    carried: Any
+    harbor: Any
+    census: Any
+
+
+class _Cells(NamedTuple):
+    """A table as the middle sees it: cells and counts, the texts of its values, what every group must meet."""
+
+    counted: Counted
+    texts: list[list[str | None]]
+    need: Any
+    told: Any
+
+
+class _Solved(NamedTuple):
+    """A partition, how its groups are joined, and what they show."""
+
+    grouping: Grouping
+    recoding: Any
+    published: Published | None
+    columns: list[ColumnText]
+
+
+def _read(
+    data: Any, asked: Policy, engine: str | None, text: tuple[str | None, str | None], scope: Scope | None,
+    target: Path | None,
+) -> _Read:  # fmt: skip
+    """Open the table and refuse what could not be published, before any work."""
+    roles = [*asked.quasi_identifiers, *asked.sensitive, *asked.beside]
     needed = [*roles, *asked.identifiers, *asked.insensitive, *(asked.coordinates or ())]
-    table = open_table(data, engine, separator=separator, encoding=encoding, coded=roles, needed=needed, scope=scope)
+    table = open_table(data, engine, separator=text[0], encoding=text[1], coded=roles, needed=needed, scope=scope)
     require(table.columns, needed)
     harbor = None
     if asked.preset == NAME:
@@ -154,104 +208,106 @@ def prepare(
     census = None
     if asked.population is not None:
         census = read_census(asked.population, asked.grouped, asked.coordinates, engine)
-    lap("read")
+    return _Read(table, _path(data), one_character(text[0]) or _separator(table, data), carried, harbor, census)
 
-    progress("counting", None)
-    counted = table.count(asked.grouped, counts)
+
+def _count(read: _Read, asked: Policy, data: Any) -> _Cells:
+    """Group and count; refuse what no release can meet."""
+    counted = read.table.count(asked.grouped, (*asked.sensitive, *asked.beside))
     if not counted.histogram.rows:
         name = repr(Path(data).name) if isinstance(data, (str, Path)) else "the table"
         raise InputError(f"{name} has a header and no rows, so there is nothing to publish")
     refuse_missing(counted, asked)
     texts = [column.texts() for column in counted.quasi]
     _refuse_stars(asked, {c.name: c.texts() for c in (*counted.quasi, *counted.sensitive)})
-    need = requirement(models, spoken, counted.histogram)
+    need = requirement(models_of(asked), (*asked.sensitive, *asked.units), counted.histogram)
     refuse_infeasible(counted.histogram, need, lambda j, code: counted.sensitive[j].texts()[code] or "missing")
-    told = study(asked, counted, need, census)
-    if census is None:
+    told = study(asked, counted, need, read.census)
+    if read.census is None:
         refuse_infeasible(told.histogram, told.need)
-    lap("histogram")
+    return _Cells(counted, texts, need, told)
 
-    progress("solving", None)
-    seeds = np.random.SeedSequence(asked.seed)
+
+def _solve(cells: _Cells, asked: Policy, progress: Callable[[str, float | None], None]) -> _Solved:
+    """The partition that loses least, and how its groups are published."""
+    from shoal.problems.tables import group
+
+    counted, texts, need, told = cells
     if asked.publish == "centers":
         grouping, recoding, columns = by_centers(asked, counted, texts, need)
-        published = None
-        lap("solve")
-    else:
-        recoding, labels = recodings(asked, counted, texts, need.smallest)
+        return _Solved(grouping, recoding, None, columns)
+    recoding, labels = recodings(asked, counted, texts, need.smallest)
+    seed = int(np.random.SeedSequence(asked.seed).generate_state(1)[0])
 
-        def told_as(found: Grouping) -> tuple[Grouping, Published, list[ColumnText]]:
-            made = (counted.histogram, found.partition, recoding)
-            if asked.global_recoding:
-                found, shows = one_level_per_column(found, *made, texts, labels)
-            else:
-                shows = recoding.publish(*made[:2])
-            texted = [column_text(*made, shows, j, texts[j], labels[j], asked.star) for j in range(len(texts))]
-            return found, shows, texted
+    def told_as(found: Grouping) -> tuple[Grouping, Published, list[ColumnText]]:
+        made = (counted.histogram, found.partition, recoding)
+        if asked.global_recoding:
+            found, shows = one_level_per_column(found, *made, texts, labels)
+        else:
+            shows = recoding.publish(*made[:2])
+        texted = [column_text(*made, shows, j, texts[j], labels[j], asked.star) for j in range(len(texts))]
+        return found, shows, texted
 
-        grouping = told.solve(
-            lambda wants: within(
-                asked.max_average_risk,
-                counted.histogram.rows,
-                wants,
-                lambda asks: group(
-                    told.histogram,
-                    asks,
-                    _method(asked),
-                    recoding=recoding,
-                    effort=Effort.of(asked.effort),
-                    seed=int(seeds.generate_state(1)[0]),
-                    max_suppressed=asked.max_suppressed,
-                    progress=progress,
-                ),
-            ),
-            lambda found: told.holds(asked, told_as(found)[2], found.partition.sizes),
-        )
-        grouping = certified(grouping, told, counted.histogram, recoding, asked)
-        lap("solve")
-        grouping, published, columns = told_as(grouping)
+    def grouped(wants: Any) -> Grouping:
+        return group(
+            told.histogram, wants, _method(asked), recoding=recoding, effort=Effort.of(asked.effort), seed=seed,
+            max_suppressed=asked.max_suppressed, progress=progress,
+        )  # fmt: skip
 
-    progress("recoding", None)
+    grouping = told.solve(
+        lambda wants: within(asked.max_average_risk, counted.histogram.rows, wants, grouped),
+        lambda found: told.holds(asked, told_as(found)[2], found.partition.sizes),
+    )
+    grouping, published, columns = told_as(certified(grouping, told, counted.histogram, recoding, asked))
+    return _Solved(grouping, recoding, published, columns)
+
+
+def _recode(
+    read: _Read, cells: _Cells, solved: _Solved, asked: Policy, secret: bytes | None, target: Path | None
+) -> Release:
+    """Every row placed into a group of its cell, its values recoded; with what the judge will look for."""
+    counted, grouping, recoding, columns = cells.counted, solved.grouping, solved.recoding, solved.columns
     apart = target is not None and kind_of(target) == "csv"
-    replacements = [_replace(c, counted, asked, apart) for c, counted in zip(columns, counted.quasi, strict=True)]
+    replacements = [
+        replacement(c, own, asked.numeric_stars, apart) for c, own in zip(columns, counted.quasi, strict=True)
+    ]
     lot = Lot.of(secret, _context(counted, asked))
-    blurred = _blurred(columns, replacements)
+    blurred = blurred_columns(columns, replacements)
     merged, replacements = classes(grouping.partition, replacements)
     dropped = [c for c in asked.identifiers if c not in asked.beside]
-    placed = table.place(counted, merged, replacements, dropped, lot, asked.keep_order)
+    placed = read.table.place(counted, merged, replacements, dropped, lot, asked.keep_order)
     out, persons, people = judged(placed, asked)
     _, merged = without_units(counted, merged, asked)
     counted, partition = without_units(counted, grouping.partition, asked)
-    view = View(counted.histogram, partition, recoding, need.smallest, published)
-    lap("recode")
-    release = Release(
+    smallest = cells.need.smallest
+    view = View(counted.histogram, partition, recoding, smallest, solved.published)
+    ranges = asked.publish == "ranges"
+    return Release(
         table=out,
         policy=asked,
         certificate=grouping.certificate,
         method=grouping.method,
         attempts=grouping.attempts,
         cost={"stars": stars(view), "suppressed_tuples": suppressed_tuples(view), "ncp": ncp(view)},
-        measure=partial(measures, counted.histogram, partition, recoding, need.smallest, published),
-        groups=_classes(replacements) if partition.groups else 0,
+        measure=partial(measures, counted.histogram, partition, recoding, smallest, solved.published),
+        groups=published_classes(replacements) if partition.groups else 0,
         rows=counted.histogram.rows,
-        carried=carried,
+        carried=read.carried,
         persons=persons,
-        census=census,
+        census=read.census,
         people=people,
-        harbor=harbor,
+        harbor=read.harbor,
         notes=blurred,
-        exposed=exposed(counted.histogram, merged, recoding, asked.range_step)
-        if asked.publish == "ranges"
-        else Exposed(),
+        exposed=exposed(counted.histogram, merged, recoding, asked.range_step) if ranges else Exposed({}),
         stars={c.name: int(partition.sizes[c.starred[c.index]].sum()) for c in columns},
         changed={c.name: int(partition.sizes[c.code[c.index] < 0].sum()) for c in columns},
         published={c.name: frozenset(c.texts) for c in columns},
         before=_before(counted),
-        own={c.name: held for c, held in zip(counted.quasi, texts, strict=True)},
-        from_path=_path(data),
-        separator=one_character(separator) or _separator(table, data),
-        parts=getattr(table, "parts", None),
-        dealt=lot.order if _nothing_carried(table, asked) else None,
+        own={c.name: held for c, held in zip(counted.quasi, cells.texts, strict=True)},
+        from_path=read.source,
+        separator=read.separator,
+        parts=getattr(read.table, "parts", None),
+        dealt=lot.order if _nothing_carried(read.table, asked) else None,
         expected=Expected(
             histogram=counted.histogram,
             partition=merged,
@@ -261,11 +317,7 @@ def prepare(
             sensitive=counted.sensitive,
         ),
         order="kept" if asked.keep_order else lot.words,
-        seconds=seconds,
     )
-    if not told.strict:
-        refuse_uncovered(release.audit)
-    return release
 
 
 def _path(data: Any) -> str | None:
@@ -309,45 +361,6 @@ def _refuse_stars(asked: Policy, texts: Mapping[str, list[str | None]]) -> None:
                 f"column {name!r} holds the value {asked.star!r}, which is how a suppressed value is written; "
                 "choose another text with star='...'"
             )
-
-
-def _replace(column: ColumnText, coded: Any, asked: Policy, apart: bool) -> Replacement:
-    """The new values of a column: its own type where every published value is its own or missing, else text.
-
-    apart  where stars stand beside missing values, keep them apart: as text
-    """
-    own = coded.values.dtype
-    numeric = not (own == pl.String or isinstance(own, (pl.Categorical, pl.Enum)))
-    coarser = (column.shows < 0) & ~column.starred
-    null = asked.numeric_stars == "null" and not (apart and _both(column))
-    if numeric and not coarser.any() and (null or not column.starred.any()):
-        empty = coded.values.clear().extend_constant(None, 1)
-        pool = pl.concat([coded.values, empty])
-        values = pool.gather(np.where(column.shows < 0, len(coded.values), column.shows))
-    else:
-        values = pl.Series(column.name, column.texts, dtype=pl.String)
-    return Replacement(column.name, values, column.index)
-
-
-def _both(column: ColumnText) -> bool:
-    """Whether stars stand beside missing values that are published as they are."""
-    return bool(column.starred.any()) and any(t is None for t in column.texts)
-
-
-def _blurred(columns: Sequence[ColumnText], replacements: Sequence[Replacement]) -> tuple[str, ...]:
-    """A sentence for each column in which a star and a missing value are one."""
-    return tuple(
-        f"column {c.name!r}: stars and missing values are both published as missing, so nobody can tell them apart, "
-        "and a CSV has empty fields for both; numeric_stars='text' writes stars"
-        for c, r in zip(columns, replacements, strict=True)
-        if r.values.dtype != pl.String and not r.values.dtype.is_nested() and _both(c)
-    )
-
-
-def _classes(replacements: list[Replacement]) -> int:
-    """Number of classes as they will stand there: a starred number and a missing one are published alike."""
-    seen = [r.values.rank("dense").fill_null(0).to_numpy()[r.index] for r in replacements]
-    return int(np.unique(np.column_stack(seen), axis=0).shape[0])
 
 
 def _context(counted: Counted, asked: Policy) -> bytes:

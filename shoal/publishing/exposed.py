@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +15,7 @@ from shoal.model.recoding import Recoding
 class Exposed(NamedTuple):
     """Shares of the groups, from 0 to 1: per column of ranges or sets, and of those that any such column exposes."""
 
-    columns: Mapping[str, float] = MappingProxyType({})
+    columns: Mapping[str, float]
     groups: float | None = None
 
     def as_dict(self) -> dict[str, Any]:

@@ -122,7 +122,7 @@ class Release:
     census: Census | None = field(default=None, repr=False)
     people: Covered | None = field(default=None, repr=False)
     harbor: Harbor | None = None
-    exposed: Exposed = field(default_factory=Exposed)
+    exposed: Exposed = field(default_factory=lambda: Exposed({}))
     notes: tuple[str, ...] = ()
     own: Mapping[str, Sequence[str | None]] = field(default_factory=dict)
     parts: Parts | None = None

@@ -1,0 +1,51 @@
+"""The new values of a column in the type that leaves, and where a star and a missing value become one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from shoal.engines.frames import Replacement
+from shoal.publishing.text import ColumnText
+
+
+def replacement(column: ColumnText, coded: Any, numeric_stars: str, apart: bool) -> Replacement:
+    """The new values of a column: its own type where every published value is its own or missing, else text.
+
+    apart  where stars stand beside missing values, keep them apart: as text
+    """
+    own = coded.values.dtype
+    numeric = not (own == pl.String or isinstance(own, (pl.Categorical, pl.Enum)))
+    coarser = (column.shows < 0) & ~column.starred
+    null = numeric_stars == "null" and not (apart and _both(column))
+    if numeric and not coarser.any() and (null or not column.starred.any()):
+        empty = coded.values.clear().extend_constant(None, 1)
+        pool = pl.concat([coded.values, empty])
+        values = pool.gather(np.where(column.shows < 0, len(coded.values), column.shows))
+    else:
+        values = pl.Series(column.name, column.texts, dtype=pl.String)
+    return Replacement(column.name, values, column.index)
+
+
+def _both(column: ColumnText) -> bool:
+    """Whether stars stand beside missing values that are published as they are."""
+    return bool(column.starred.any()) and any(t is None for t in column.texts)
+
+
+def blurred_columns(columns: Sequence[ColumnText], replacements: Sequence[Replacement]) -> tuple[str, ...]:
+    """A sentence for each column in which a star and a missing value are one."""
+    return tuple(
+        f"column {c.name!r}: stars and missing values are both published as missing, so nobody can tell them apart, "
+        "and a CSV has empty fields for both; numeric_stars='text' writes stars"
+        for c, r in zip(columns, replacements, strict=True)
+        if r.values.dtype != pl.String and not r.values.dtype.is_nested() and _both(c)
+    )
+
+
+def published_classes(replacements: list[Replacement]) -> int:
+    """Number of classes as they will stand there: a starred number and a missing one are published alike."""
+    seen = [r.values.rank("dense").fill_null(0).to_numpy()[r.index] for r in replacements]
+    return int(np.unique(np.column_stack(seen), axis=0).shape[0])
