@@ -9,7 +9,7 @@ from typing import Any
 import typer
 
 from shoal.cli.app import app
-from shoal.cli.common import answer, listed, pairs, progress, refuse_unmet, step_of
+from shoal.cli.common import answer, listed, pairs, present, progress, refuse_unmet, step_of
 from shoal.cli.models import with_models
 
 _QUASI = typer.Option(None, "--quasi", help="Quasi-identifiers: columns others may know, separated by commas.")
@@ -82,7 +82,7 @@ def anonymize(
     """Publish a table so that everyone in it is one of many; write release and certificate."""
     from shoal.engines.order import read_secret
     from shoal.engines.targets import JSON, PAGE, TABLE, certificate_path, check_outputs, check_place
-    from shoal.errors import InputError, PolicyError
+    from shoal.errors import PolicyError
     from shoal.model.policy import Policy
     from shoal.pipeline import prepare
 
@@ -116,8 +116,7 @@ def anonymize(
     asked = Policy.read(policy, **settings) if policy is not None else Policy.of(None, **settings)
     if hierarchy and asked.publish not in ("hierarchy", "centers"):
         raise PolicyError(f"--hierarchy has no effect with --publish {asked.publish}; say --publish hierarchy")
-    if not table.is_file():
-        raise InputError(f"there is no file {str(table)!r} to read")
+    present(table)
     target = output or table.with_name(_release_name(table.name))
     check_place(target)
     beside = certificate or certificate_path(target)
@@ -155,9 +154,12 @@ def _release_name(name: str) -> str:
 
 def release_lines(facts: dict[str, Any]) -> list[str]:
     """A release's facts for people."""
+    from shoal.model.cards import several
+
     certificate = facts["certificate"]
     lines = [
-        f"{facts['rows']:,} rows in {facts['groups']:,} groups, the smallest of {facts['smallest_group']:,}.",
+        f"{several(facts['rows'], 'row')} in {several(facts['groups'], 'group')}, the smallest of "
+        f"{facts['smallest_group']:,}.",
         "reached: " + ", ".join(f"{name} = {_short(value)}" for name, value in facts["privacy"].items()),
         *(f"at least {fewest:,} different {name} in every group" for name, fewest in facts["persons"].items()),
         *_people(facts["population"]),
@@ -301,8 +303,9 @@ def audit_lines(found: dict[str, Any]) -> list[str]:
     lines += [f"note: {note}" for note in found["notes"]]
     for check in found["checks"]:
         where = f" of {check['column']}" if check["column"] else ""
-        verdict = "holds" if check["passes"] else "DOES NOT HOLD"
-        lines.append(f"{check['model']}{where} {dict(check['asked'])}: {verdict}, level {_short(check['level'])}")
+        wanted = ", ".join(f"{name} = {_short(value)}" for name, value in dict(check["asked"]).items())
+        verdict = "holds" if check["passes"] else "does NOT hold"
+        lines.append(f"{check['model']}{where}, {wanted}: {verdict}; the table reaches {_short(check['level'])}")
     return lines
 
 

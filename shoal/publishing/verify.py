@@ -96,7 +96,10 @@ def read_record(path: str | Path) -> dict[str, Any]:
 
 def _stale(path: Path, raw: Mapping[str, Any]) -> str:
     """Which of release and certificate is the older, where they do not belong together."""
-    said = "the file is not the one certified: the certificate belongs to another version of this release"
+    said = (
+        "the file is not the one certified: the certificate belongs to another file, or to another version of this "
+        "release"
+    )
     try:
         made = datetime.datetime.fromisoformat(str(raw["made_at"])).timestamp()
         written = path.stat().st_mtime
@@ -476,7 +479,10 @@ def verify(
     frame = read_release(path, record.separator)
     absent = [n for n in (*record.policy.quasi_identifiers, *record.policy.sensitive) if n not in frame.columns]
     if absent:
-        raise VerificationError(f"the release has no column {absent[0]!r}, which its certificate names")
+        raise VerificationError(
+            f"{path.name!r} is not the release that {beside_it.name!r} speaks of: it has no column "
+            f"{absent[0]!r}; name the file that the certificate was written with"
+        )
     progress("judging the release", None)
     try:
         outer = _outer(record, population, hierarchies or {}, beside_it.parent)

@@ -13,7 +13,7 @@ import polars as pl
 from shoal.engines.codes import as_text
 from shoal.engines.frames import require
 from shoal.engines.open import open_table
-from shoal.errors import InputError, PolicyError
+from shoal.errors import InputError, PolicyError, within
 from shoal.model.cards import grid, number
 from shoal.model.policy import GENERATED
 from shoal.utility.foreign import Domain, Spread, domain_of, spread
@@ -140,7 +140,8 @@ def compare(
     found: dict[str, Any] = {}
     notes: list[str] = []
     for name, given in releases.items():
-        read = _read(given, names, domains, asked, hierarchies or {}, separator)
+        with within(f"the release {name!r}"):
+            read = _read(given, names, domains, asked, hierarchies or {}, separator)
         lost = sum(s.unknown for s in read.spreads)
         if lost:
             notes.append(f"{name}: {lost} different cells are not understood and count as stars; hand over hierarchies")
