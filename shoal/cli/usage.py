@@ -31,7 +31,7 @@ def sentence(error: Any, commands: Mapping[str, Any], typed: Sequence[str]) -> s
     command = context.info_name if context is not None and context.parent is not None else None
     if context is None:  # the parser does not always say which command it was in
         command = next((word for word in typed if word in commands), None)
-    params = commands[command].params if command in commands else ()
+    params = commands[command].params if command is not None and command in commands else ()
     said = str(error.format_message())
     unknown = re.match(r"No such command '([^']*)'", said)
     if unknown is not None:
