@@ -80,8 +80,8 @@ def test_the_help_of_a_command_shows_its_examples(monkeypatch, capsys):
         assert run(f"shoal {name} --help", monkeypatch) == 0
         said = capsys.readouterr().out
         assert all(example in said for example in page.examples)
-    assert run("shoal", monkeypatch) == 0
-    said = capsys.readouterr().out
+    assert run("shoal", monkeypatch) == 2
+    said = capsys.readouterr().err
     assert "Begin with:" in said
     assert "shoal demo" in said
 
