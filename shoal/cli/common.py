@@ -31,7 +31,9 @@ _FLAGS = {
     "max_level": "--max-level", "range_step": "--range-step", "global_recoding": "--global-recoding",
     "method": "--method", "effort": "--effort",
     "seed": "--seed", "keep_order": "--keep-order", "star": "--star", "separator": "--separator",
-    "encoding": "--encoding", "engine": "--engine", "threshold": "--threshold", "overwrite": "--force",
+    "encoding": "--encoding", "engine": "--engine", "memory": "--memory", "threads": "--threads",
+    "temporary": "--temporary", "glob": "--glob", "table": "--table", "query": "--query", "master": "--master",
+    "parts": "--parts", "threshold": "--threshold", "overwrite": "--force",
     "shapes": "--shapes", "certificate": "--certificate",
     "unmatched": "--unmatched", "max_clusters": "--max-clusters", "max_diameter": "--max-diameter",
     "time_limit": "--time-limit",
@@ -69,15 +71,20 @@ def in_flags(message: str) -> str:
     return _BARE.sub(lambda found: _FLAGS[found[1]], message)
 
 
-def present(*paths: Path) -> None:
-    """InputError unless these are files, with the nearest name in the folder."""
+def present(*paths: Path, folders: bool = False) -> None:
+    """InputError unless these are files (or folders), with the nearest name in the folder."""
     from shoal.errors import InputError
 
     for path in paths:
         if path.is_file():
             continue
-        if path.is_dir():
+        if path.is_dir() and not folders:
             raise InputError(f"{str(path)!r} is a folder; name the file in it")
+        if path.is_dir():
+            continue
+        if len(paths) > 1 and not path.suffix:
+            hint = "column names are separated by commas without blanks (--quasi age,zip)"
+            raise InputError(f"there is no file {str(path)!r} to read; {hint}")
         there = [p.name for p in path.parent.glob("*") if p.is_file()] if path.parent.is_dir() else []
         near = get_close_matches(path.name, there, n=1)
         hint = f"did you mean {str(path.with_name(near[0]))!r}?" if near else "give its whole path, or change folder"

@@ -18,7 +18,9 @@ _WORDS = {
     "extent sparse naming names keep_order",
     "How it is found": "method effort seed rule improve objective islands unmatched tolerance time_limit order engine",
     "Files": "output certificate report sign signer secret tiles_to table map_to png dissolved picture plot choices "
-    "geojson shapes assignments original held_out data folder separator encoding force as_json",
+    "geojson shapes assignments original held_out data folder separator encoding "
+    "glob query master memory threads temporary parts "
+    "force as_json",
 }
 SECTIONS = {name: section for section, names in _WORDS.items() for name in names.split()}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,6 +12,9 @@ import numpy as np
 from shoal.errors import PolicyError
 from shoal.model.partition import Partition
 from shoal.model.task import Effort, Grouping, Task
+from shoal.problems.tables.costs import WIDEST
+from shoal.problems.tables.exact.small import CELLS, SEARCHED, decidable, decide
+from shoal.problems.tables.others.pattern_cover import pattern_cover
 from shoal.problems.tables.papers.three_phase import residues
 from shoal.problems.tables.search.bounds import Bounds, lower_bounds
 from shoal.problems.tables.search.cascade import best, rank, scarcity, start
@@ -30,13 +34,18 @@ SMALL, SMALL_PAIRS = (
 )  # distinct tuples up to which an exact method is tried, for any model and for k = 2 alone
 PROOF = 10.0  # seconds it may take, many times what tables of this size need
 CLEARLY = 1.02
+TWICE = 5_000  # rows up to which "balanced" searches from the cascade as well as from a better start
+LARGE = 8  # from this k on a cover by published rows may be the better start
+COVER = {"fast": 1e6, "balanced": 2e7, "thorough": 1e8}  # nodes times cells times columns it may look at
+COVER_PACE = 4e6  # and in a second, at least
 TRIAL = 0.06  # share of the seconds left that each of two starts is searched before the better one is kept
 
 
 def auto(task: Task) -> Grouping:
     """Three-phase, cascade, price-guided cascade and search, as far as the effort reaches; the best by the task's loss.
 
-    A table small enough is solved exactly instead, unless the effort is "fast".
+    A table small enough is solved exactly instead, unless the effort is "fast"; one of some hundred cells is decided by
+    an integer program where that ends in time (``exact.small``).
 
     ``attempts`` has one line {"method", "cost", "seconds"} per method, costs by the task's loss.
     """
@@ -57,7 +66,7 @@ def auto(task: Task) -> Grouping:
     three = residues(task)[0]
     first = told("three_phase", three, began)
     began = time.monotonic()
-    group = start(small, rows)
+    first_group = group = start(small, rows)
     plain = whole(group)
     order = told("cascade", plain, began)
     method, found = "cascade", [plain]
@@ -68,7 +77,7 @@ def auto(task: Task) -> Grouping:
         return replace(made, attempts=tuple(attempts))
     deadline = None if task.effort.seconds is None else task.started + task.effort.seconds
     left = None if deadline is None else max(deadline - time.monotonic(), 0.0)
-    share = None if left is None else time.monotonic() + (0.3 if left > 3 else 0.2) * left
+    share = None if left is None else time.monotonic() + (0.3 if left > 3 else 0.6) * left
     bounds = lower_bounds(task, rows if thin is None else Rows.of(task), until=share)
     cheapest, prices, tolls = bounds.cheapest, bounds.prices, bounds.tolls
     if thin is not None:
@@ -87,6 +96,12 @@ def auto(task: Task) -> Grouping:
             found.append(whole(filled))
             if told("class program", found[-1], began) < order:
                 group, order, method = filled, rank(task, found[-1]), "class program"
+    if covers(small, left):
+        began = time.monotonic()
+        covered = labels_of(rows, pattern_cover(small).partition)
+        found.append(whole(covered))
+        if told("pattern_cover", found[-1], began) < order:
+            group, order, method = covered, rank(task, found[-1]), "pattern_cover"
     common = scarcity(small)
     if task.effort.name != "fast" and common.size:
         began = time.monotonic()
@@ -117,7 +132,18 @@ def auto(task: Task) -> Grouping:
                     labels, report = search(small, rows, labels, deadline=stop, near=near)
                 tried.append((rank(task, whole(labels)), labels))
             group = min(tried, key=lambda pair: pair[0])[1]
-    if task.effort.name != "fast":
+    decided = decidable(task)
+    if decided and deadline is not None:  # what is left of the seconds goes to the proof
+        deadline = time.monotonic() + SEARCHED * max(deadline - time.monotonic(), 0.0)
+    twice = task.effort.name == "balanced" and small.histogram.rows <= TWICE
+    if twice:  # what "improve" does, so that it is never the better choice
+        began = time.monotonic()
+        again, report = search(small, rows, first_group)
+        found.append(whole(again))
+        if told("improve", found[-1], began) < order:
+            order, method = rank(task, found[-1]), "improve"
+    done = twice and group is first_group and not common.size and close_rule(small) is None
+    if task.effort.name != "fast" and not done:
         began = time.monotonic()
         finish = alternate if common.size else approach if close_rule(small) is not None else search
         group, report = finish(replace(small, seed=task.seed + 1), rows, group, deadline=deadline, near=near)
@@ -127,8 +153,29 @@ def auto(task: Task) -> Grouping:
     chosen = best(task, rows, *found)
     if rank(task, chosen) == rank(task, three) and rank(task, three) < min(rank(task, p) for p in found):
         method = "three_phase"
-    made = certify(task, chosen, method, bounds, report)
+    told_of = None
+    if decided:
+        began = time.monotonic()
+        proof = decide(task, chosen)
+        if proof.partition is not chosen and (proof.stopped is None or long):
+            # Where the clock ended it, a partition of a named effort stays what the seed says.
+            chosen, method = proof.partition, "optimal"
+            told("optimal", chosen, began)
+        bounds.values["integer program"] = proof.bound
+        told_of = {"stopped": proof.stopped, "seconds": round(time.monotonic() - began, 3)}
+    made = certify(task, chosen, method, bounds, report, told_of)
     return replace(made, attempts=tuple(attempts))
+
+
+def covers(task: Task, left: float | None) -> bool:
+    """Whether a cover by published rows is worth a start: large k alone, and a lattice soon looked through."""
+    columns, need, cells = task.recoding.columns, task.requirement, task.histogram.cells
+    if need.sensitive_columns or need.rules or need.k < LARGE or cells <= CELLS:
+        return False
+    if any(c.kind != "levels" or c.ceiling < c.levels - 1 or c.size > WIDEST for c in columns):
+        return False
+    work = COVER_PACE * 0.2 * left if left is not None else COVER[task.effort.name]
+    return math.prod(c.levels for c in columns) * cells * len(columns) <= work
 
 
 @dataclass(frozen=True, eq=False)
