@@ -8,7 +8,8 @@ decides the exit status of the command line: 1 a check failed, 2 bad usage or ba
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 from importlib import import_module
 
@@ -40,6 +41,15 @@ class PolicyError(ShoalError):
             hint = "there is none"
         article = "an" if what[:1].lower() in "aeio" else "a"
         return cls(f"{name!r} is not {article} {what}; {hint}")
+
+
+@contextmanager
+def within(where: str) -> Iterator[None]:
+    """A PolicyError raised inside says of which of several tables it speaks."""
+    try:
+        yield
+    except PolicyError as error:
+        raise PolicyError(f"in {where}, {error}") from None
 
 
 class MissingDependencyError(ShoalError):

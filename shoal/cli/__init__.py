@@ -21,14 +21,13 @@ def _stop(_number: int, _frame: Any) -> None:
 
 def main() -> None:
     """Entry point of ``shoal``.  Exit status: 0 done, 1 a check failed, 2 bad usage or input, 3 infeasible."""
-    import shoal.cli.commands  # noqa: F401
-    from shoal.cli.app import app
+    from shoal.cli.commands import program
     from shoal.cli.common import in_flags
     from shoal.errors import ShoalError
 
     signal.signal(signal.SIGTERM, _stop)
     try:
-        status = app(standalone_mode=False)
+        status = program().main(prog_name="shoal", standalone_mode=False)
     except ShoalError as error:
         _refuse(in_flags(str(error)), error.exit_status)
     except Terminated:
@@ -60,10 +59,10 @@ def _unforeseen(error: BaseException) -> None:
         print(error, file=sys.stderr)
         sys.exit(2)
     if hasattr(error, "format_message"):
-        usage = getattr(error, "ctx", None)
-        if usage is not None:
-            print(usage.get_usage(), file=sys.stderr)
-        _refuse(error.format_message(), 2)
+        from shoal.cli.commands import program
+        from shoal.cli.usage import sentence
+
+        _refuse(sentence(error, program().commands, sys.argv[1:]), 2)
     if type(error).__name__ == "Abort":
         _halted(130)
     if os.environ.get("SHOAL_TRACEBACK"):

@@ -9,7 +9,7 @@ from typing import Any
 import typer
 
 from shoal.cli.app import app
-from shoal.cli.common import answer, listed, pairs, progress, refuse_unmet, step_of
+from shoal.cli.common import answer, listed, pairs, present, progress, refuse_unmet, step_of
 from shoal.cli.models import with_models
 
 _QUASI = typer.Option(None, "--quasi", help="Quasi-identifiers: columns others may know, separated by commas.")
@@ -177,9 +177,7 @@ def source_of(tables: list[str], glob: bool) -> Any:
     from shoal.engines.source import is_remote
     from shoal.errors import InputError
 
-    for path in tables if not glob else ():
-        if not (is_remote(path) or Path(path).is_file() or Path(path).is_dir()):
-            raise InputError(f"there is no file {path!r} to read")
+    present(*(Path(path) for path in tables if not glob and not is_remote(path)), folders=True)
     if glob and len(tables) > 1:
         raise InputError("--glob takes one pattern; put it in quotes, so that the shell leaves it alone")
     found = [path if is_remote(path) else Path(path) for path in tables]
@@ -208,9 +206,12 @@ def _release_name(name: str) -> str:
 
 def release_lines(facts: dict[str, Any]) -> list[str]:
     """A release's facts for people."""
+    from shoal.model.cards import several
+
     certificate = facts["certificate"]
     lines = [
-        f"{facts['rows']:,} rows in {facts['groups']:,} groups, the smallest of {facts['smallest_group']:,}.",
+        f"{several(facts['rows'], 'row')} in {several(facts['groups'], 'group')}, the smallest of "
+        f"{facts['smallest_group']:,}.",
         "reached: " + ", ".join(f"{name} = {_short(value)}" for name, value in facts["privacy"].items()),
         *(f"at least {fewest:,} different {name} in every group" for name, fewest in facts["persons"].items()),
         *_people(facts["population"]),
@@ -368,8 +369,9 @@ def audit_lines(found: dict[str, Any]) -> list[str]:
     lines += [f"note: {note}" for note in found["notes"]]
     for check in found["checks"]:
         where = f" of {check['column']}" if check["column"] else ""
-        verdict = "holds" if check["passes"] else "DOES NOT HOLD"
-        lines.append(f"{check['model']}{where} {dict(check['asked'])}: {verdict}, level {_short(check['level'])}")
+        wanted = ", ".join(f"{name} = {_short(value)}" for name, value in dict(check["asked"]).items())
+        verdict = "holds" if check["passes"] else "does NOT hold"
+        lines.append(f"{check['model']}{where}, {wanted}: {verdict}; the table reaches {_short(check['level'])}")
     return lines
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import typer
 
+from shoal.cli.examples import FIRST
 from shoal.version import __version__
 
 app = typer.Typer(
     name="shoal",
     help="Publish tables about people so that each person is one of many, and prove what it cost.",
     no_args_is_help=True,
-    add_completion=False,
+    epilog=FIRST,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )

@@ -2,6 +2,42 @@
 
 from __future__ import annotations
 
-from shoal.cli import anonymize, assign, compare, explore, gather, init, labels, regions, reproduce, tiles
+import functools
+from typing import Any
 
-__all__ = ["anonymize", "assign", "compare", "explore", "gather", "init", "labels", "regions", "reproduce", "tiles"]
+from shoal.cli import anonymize, assign, compare, explore, gather, init, labels, regions, reproduce, tiles
+from shoal.cli.app import app
+from shoal.cli.examples import dress
+
+dress(app)
+
+
+@functools.cache
+def program() -> Any:
+    """The whole command line as the parser has it."""
+    import typer
+    from typer.utils import get_params_from_function
+
+    built: Any = typer.main.get_command(app)
+    for given in app.registered_commands:
+        told = get_params_from_function(given.callback)  # type: ignore[arg-type]
+        name = given.name or given.callback.__name__  # type: ignore[union-attr]
+        for parameter in built.commands[name].params:
+            if parameter.param_type_name == "argument":  # some versions of the parser lose the help of arguments
+                parameter.help = told[parameter.name].default.help
+    return built
+
+
+__all__ = [
+    "anonymize",
+    "assign",
+    "compare",
+    "explore",
+    "gather",
+    "init",
+    "labels",
+    "program",
+    "regions",
+    "reproduce",
+    "tiles",
+]

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import logging
 import re
+import shlex
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +23,8 @@ _FLAGS = {
     "max_suppressed": "--max-suppressed", "max_average_risk": "--max-average-risk",
     "k": "--k", "l": "--l", "t": "--t", "distinct_l": "--distinct-l",
     "entropy_l": "--entropy-l", "recursive_cl": "--recursive-cl", "alpha_k": "--alpha-k", "preset": "--preset",
+    "k_map": "--k-map", "presence": "--presence",
+    "population": "--population", "population_weights": "--population-weights",
     "publish": "--publish", "coordinates": "--coordinates", "hierarchies": "--hierarchy", "weights": "--weight",
     "boundary": "--boundary", "max_width": "--max-width", "grid": "--grid", "extent": "--extent",
     "center": "--center", "sparse": "--sparse",
@@ -30,24 +34,61 @@ _FLAGS = {
     "encoding": "--encoding", "engine": "--engine", "memory": "--memory", "threads": "--threads",
     "temporary": "--temporary", "glob": "--glob", "table": "--table", "query": "--query", "master": "--master",
     "parts": "--parts", "threshold": "--threshold", "overwrite": "--force",
+    "shapes": "--shapes", "certificate": "--certificate",
+    "unmatched": "--unmatched", "max_clusters": "--max-clusters", "max_diameter": "--max-diameter",
+    "time_limit": "--time-limit",
 }  # fmt: skip
+_ANY = "|".join(sorted(_FLAGS, key=len, reverse=True))
 _GIVEN = re.compile(
-    r"(?<![\w'\"-])(" + "|".join(_FLAGS) + r")=(\[[^\]]*\]|\{[^}]*\}|\([^)]*\)|'[^']*'|[\w.-]+)(?![\w'])"
+    rf"(?<![\w'\"-])({_ANY})="
+    r"(\[[^\]]*\]|\{[^}]*\}|\([^)]*\)|'[^']*'|[\w.-]+|(?=[\s,;)]|$))(?![\w'])"
 )
+_CELL = re.compile(rf"(?<![\w'\"-])({_ANY})\['([^']*)'\] = ('[^']*'|[\w.-]+)")  # weights['age'] = -1
+_BARE = re.compile(rf"(?<![\w'\"=/.-])({'|'.join(n for n in _FLAGS if '_' in n)})(?![\w'\"=\[/]|\.\w)")
+_OTHERWISE = {
+    "column=NAME": "--column NAME", "x=NAME": "--x NAME", "y=NAME": "--y NAME", "(weights)": "(--weight)",
+    "(hierarchies)": "(--hierarchy)", "light='nearest'": "--islands join", "light='leave'": "--islands leave",
+}  # fmt: skip
 
 
 def in_flags(message: str) -> str:
     """A sentence of the library for somebody at a command line: ``k=5`` is ``--k 5`` there."""
 
     def flag(found: re.Match[str]) -> str:
-        name, value = _FLAGS[found[1]], found[2].strip("'")
-        if value == "True":
+        name, value = _FLAGS[found[1]], found[2]
+        if value in ("True", "[...]", "{column: ...}", ""):
             return name
-        if value in ("[...]", "{column: ...}"):
-            return name
+        if value[0] == value[-1] == "'":
+            return f"{name} {shlex.quote(value[1:-1])}"
         return f"{name} {value.strip('[]()').replace(chr(39), '').replace(', ', ',')}"
 
-    return _GIVEN.sub(flag, message)
+    def cell(found: re.Match[str]) -> str:
+        return f"{_FLAGS[found[1]]} {shlex.quote(found[2] + '=' + found[3].strip(chr(39)))}"
+
+    for text, said in _OTHERWISE.items():
+        message = message.replace(text, said)
+    message = _GIVEN.sub(flag, _CELL.sub(cell, message))
+    return _BARE.sub(lambda found: _FLAGS[found[1]], message)
+
+
+def present(*paths: Path, folders: bool = False) -> None:
+    """InputError unless these are files (or folders), with the nearest name in the folder."""
+    from shoal.errors import InputError
+
+    for path in paths:
+        if path.is_file():
+            continue
+        if path.is_dir() and not folders:
+            raise InputError(f"{str(path)!r} is a folder; name the file in it")
+        if path.is_dir():
+            continue
+        if len(paths) > 1 and not path.suffix:
+            hint = "column names are separated by commas without blanks (--quasi age,zip)"
+            raise InputError(f"there is no file {str(path)!r} to read; {hint}")
+        there = [p.name for p in path.parent.glob("*") if p.is_file()] if path.parent.is_dir() else []
+        near = get_close_matches(path.name, there, n=1)
+        hint = f"did you mean {str(path.with_name(near[0]))!r}?" if near else "give its whole path, or change folder"
+        raise InputError(f"there is no file {str(path)!r} to read; {hint}")
 
 
 def answer(payload: Mapping[str, Any], lines: Iterable[str], as_json: bool) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import typer
 
 from shoal.cli.app import app
-from shoal.cli.common import answer, listed, pairs, working
+from shoal.cli.common import answer, listed, pairs, present, working
 
 
 @app.command()
@@ -25,12 +25,9 @@ def compare(
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object and nothing else."),
 ) -> None:
     """Hold releases against their original: privacy under three readings, loss, and what can be computed from them."""
-    from shoal.errors import InputError
     from shoal.utility.compare import compare as held
 
-    for path in (table, *releases, *([held_out] if held_out else [])):
-        if not path.is_file():
-            raise InputError(f"there is no file {str(path)!r} to read")
+    present(table, *releases, *([held_out] if held_out else []))
     names = [path.name for path in releases]
     if len(set(names)) < len(names):
         names = [str(path) for path in releases]

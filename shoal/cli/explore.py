@@ -9,7 +9,7 @@ from typing import Any
 import typer
 
 from shoal.cli.app import app
-from shoal.cli.common import answer, listed, pairs, progress, step_of
+from shoal.cli.common import answer, listed, pairs, present, progress, step_of
 
 
 @app.command()
@@ -18,6 +18,8 @@ def explore(
     policy: Path | None = typer.Option(None, "--policy", help="A TOML file; its k and l are replaced by the grid."),
     quasi: str | None = typer.Option(None, "--quasi", help="Quasi-identifiers, separated by commas."),
     sensitive: str | None = typer.Option(None, "--sensitive", help="Sensitive columns, separated by commas."),
+    identifiers: str | None = typer.Option(None, "--identifiers", help="Columns to leave out."),
+    insensitive: str | None = typer.Option(None, "--insensitive", help="Columns that would be carried along."),
     k: str = typer.Option("3,5,11", "--k", help="Values of k, separated by commas."),
     l: str = typer.Option("1", "--l", help="Values of l (frequency form); 1 asks nothing."),
     publish: str | None = typer.Option(None, "--publish", help="stars, hierarchy, ranges, centers; several by commas."),
@@ -35,18 +37,17 @@ def explore(
 ) -> None:
     """Try a grid of k, l and ways to publish; print loss, groups and risk of each, and what no other beats."""
     from shoal.engines.targets import PAGE, check_outputs
-    from shoal.errors import InputError
     from shoal.model.policy import Policy
     from shoal.utility.explore import Exploration, Point, with_frontier
     from shoal.utility.explore import explore as look
 
     check_outputs([(output, PAGE)], [table, policy], overwrite=force)
     ks, ls = _numbers(k, "--k"), _numbers(l, "--l")
-    if not table.is_file():
-        raise InputError(f"there is no file {str(table)!r} to read")
+    present(table)
     ways = listed(publish)
     settings: dict[str, Any] = {
-        "quasi_identifiers": listed(quasi), "sensitive": listed(sensitive), "effort": effort, "seed": seed,
+        "quasi_identifiers": listed(quasi), "sensitive": listed(sensitive),
+        "identifiers": listed(identifiers), "insensitive": listed(insensitive), "effort": effort, "seed": seed,
         "hierarchies": pairs(hierarchy, "--hierarchy") or None,
         "publish": "hierarchy" if ways and "hierarchy" in ways else None,
     }  # fmt: skip

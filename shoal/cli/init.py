@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 
 from shoal.cli.app import app
-from shoal.cli.common import answer
+from shoal.cli.common import answer, present
 
 
 @app.command()
@@ -26,10 +26,8 @@ def init(
     from shoal.engines.dangerous import words
     from shoal.engines.propose import looked_at, write_policy
     from shoal.engines.targets import POLICY, check_outputs
-    from shoal.errors import InputError
 
-    if not table.is_file():
-        raise InputError(f"there is no file {str(table)!r} to read")
+    present(table)
     target = output or table.with_name(f"{table.name.split('.')[0]}.policy.toml")
     closed = check_outputs([(target, POLICY)], [table], overwrite=force)
     found, together, rows = looked_at(table, l=l, separator=separator, encoding=encoding)

@@ -21,7 +21,7 @@ EXPERIMENTS = {
 
 @app.command()
 def reproduce(
-    name: str = typer.Argument(None, help=f"One of: {', '.join(EXPERIMENTS)}."),
+    name: str | None = typer.Argument(None, help=f"One of: {', '.join(EXPERIMENTS)}."),
     output: Path = typer.Option(Path("reproduced"), "-o", "--output", help="Folder for CSV and PNG, made if missing."),
     data: Path | None = typer.Option(None, "--data", help="Folder with the data, where the experiment needs one."),
     force: bool = typer.Option(False, "--force", help="Replace files of an earlier run."),
@@ -36,6 +36,8 @@ def reproduce(
     from shoal.engines.targets import PICTURE, TABLE, check_outputs
     from shoal.errors import InputError, PolicyError
 
+    if name is None:
+        raise PolicyError(f"no experiment is named; there is {' and '.join(EXPERIMENTS)}: shoal reproduce names")
     if name not in EXPERIMENTS:
         raise PolicyError.unknown("experiment", str(name), EXPERIMENTS)
     place, _, function = EXPERIMENTS[name].partition(":")

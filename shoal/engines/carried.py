@@ -85,10 +85,11 @@ def _refusal(refused: Mapping[str, str]) -> str:
     more = f"; and {len(refused) - 10} more" if len(refused) > 10 else ""
     one = len(refused) == 1
     return (
-        f"{'a column has' if one else f'{len(refused)} columns have'} no role and would be carried along as "
-        f"{'it is' if one else 'they are'}, people with {'it' if one else 'them'} ({shown}{more}). Name each in "
-        "identifiers=[...] (it is left out), quasi_identifiers=[...], sensitive=[...], or insensitive=[...] to carry "
-        "it knowingly"
+        f"{'a column has' if one else f'{len(refused)} columns have'} no role, and published as "
+        f"{'it is, it' if one else 'they are, they'} would point at people ({shown}{more}). Name "
+        f"{'it' if one else 'each'} in "
+        "identifiers=[...] to leave it out, in quasi_identifiers=[...] or sensitive=[...] "
+        "to protect it, or in insensitive=[...] to publish it knowingly"
     )
 
 

@@ -95,7 +95,7 @@ def refuse_unlikely(found: Structure, separator: str, name: str, *, rows: bool =
         if other is not None:
             raise InputError(
                 f"the header of {name!r} is one column for the separator {separator!r} and holds {other!r}; "
-                f"say separator {other!r}"
+                f"say separator={other!r}"
             )
     if rows and not found.records:
         raise InputError(f"{name!r} has a header and no rows, so there is nothing to publish")

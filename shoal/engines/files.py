@@ -96,6 +96,8 @@ def numbers(frame: pl.DataFrame, name: str) -> np.ndarray:
         cast = values.cast(pl.Float64, strict=False)
     bad = cast.is_null() | cast.is_nan() | cast.is_infinite()
     if bad.any():
+        if bad.all():
+            raise InputError(f"column {name!r} holds no numbers in any row; name a column of numbers")
         first = int(bad.arg_max() or 0) + 1
         raise InputError(
             f"column {name!r} holds what is not a finite number in {int(bad.sum()):,} rows, the first of them row "

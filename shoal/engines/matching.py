@@ -75,7 +75,6 @@ def partners(unmatched: str, sides: Mapping[str, Sequence[str]]) -> list[str]:
     said = [f"{what.format(f'{len(names):,}')}: {shown(names)}" for what, names in sides.items() if names]
     if said and unmatched == "refuse":
         raise InputError(
-            "; ".join(said) + "; give both files the same ids, or leave these out with --unmatched leave-out "
-            '(unmatched="leave-out")'
+            "; ".join(said) + "; give both files the same ids, or leave these out with unmatched='leave-out'"
         )
     return said

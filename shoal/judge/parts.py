@@ -55,7 +55,10 @@ def count_release(path: Path, names: Sequence[str], separator: str | None = None
         query, columns = _scan(path, separator)
     for name in names:
         if name not in columns:
-            raise VerificationError(f"the release has no column {name!r}, which its certificate names")
+            raise VerificationError(
+                f"{path.name!r} is not the release that the certificate speaks of: it has no column {name!r}; name the "
+                "file that the certificate was written with"
+            )
     short = [f"c{i}" for i in range(len(names))]
     picked = query.select(pl.col(f"^{_literal(n)}$").alias(c) for n, c in zip(names, short, strict=True))
     try:

@@ -44,6 +44,11 @@ def number(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
+def several(count: int, what: str) -> str:
+    """ "1 row", "2 rows"."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
 def times(ratio: float) -> str:
     """ "1.024 times the least", rounded up so that it stays true; what differs by rounding alone is the least."""
     if ratio <= 1 + 1e-9:

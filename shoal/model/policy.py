@@ -116,8 +116,10 @@ class Policy:
         for role, names in roles.items():
             for name in names:
                 if name in seen:
-                    other = "twice" if seen[name] == role else f"in both {seen[name]} and {role}"
-                    raise PolicyError(f"column {name!r} is named {other}; a column has one role")
+                    other = "twice" if seen[name] == role else f"in both {seen[name]}=[...] and {role}=[...]"
+                    raise PolicyError(
+                        f"column {name!r} is named {other}; a column has one role, so take it out of one of them"
+                    )
                 seen[name] = role
         if not self.privacy:
             raise PolicyError("no privacy model is asked for; say k=5, or l=3 beside a sensitive column")
@@ -179,7 +181,7 @@ class Policy:
             raise PolicyError(f"max_suppressed={share!r}: a share of the rows, from 0 to 1")
         if share and not self.global_recoding:
             raise PolicyError(
-                "max_suppressed is a budget of global_recoding=True (--global-recoding); every other release may star "
+                "max_suppressed is a budget of global_recoding=True; every other release may star "
                 "any row whole where this loses least, so leave it out"
             )
         Effort.of(self.effort)
@@ -336,7 +338,7 @@ def refuse_population(asked: Policy) -> None:
         raise PolicyError("population and population_weights are two ways to say the same; give one of them")
     if models and not known:
         raise PolicyError(
-            f"{models[0].name} counts people in the population; say population=TABLE (--population FILE), or "
+            f"{models[0].name} counts people in the population; say population=TABLE, or "
             "population_weights=COLUMN for a sample with weights"
         )
     if column is not None and any(isinstance(m, DeltaPresence) for m in models):

@@ -185,7 +185,8 @@ def _column(kind: str, asked: Mapping[str, Any], frame: pl.DataFrame) -> str:
     options = [asked.get("column"), *(("area", "id") if kind == "regions" else ())]
     found = next((name for name in options if name in frame.columns), None)
     if found is None:
-        raise PolicyError(f"which column is looked up? There is none like the answer's; say column=, of {kind}")
+        sought = " or ".join(repr(name) for name in options if name)
+        raise PolicyError(f"no column {sought} to look up in {kind}; say column=NAME, theirs")
     return str(found)
 
 
@@ -274,9 +275,13 @@ def _tiles(
     own = content.select(*kept, *sides).with_columns(
         pl.col("tile").cast(pl.Int64), *(pl.col(n).cast(pl.Float64) for n in kept[1:])
     ).unique("tile", maintain_order=True)  # fmt: skip
+    absent = next((n for n in names[:2] if n not in frame.columns), None)
+    if absent is not None:
+        refusal = PolicyError.unknown("column", absent, frame.columns)
+        raise PolicyError(f"in the new records, {refusal}; say {'xy'[names.index(absent)]}=NAME, their column of it")
     points = np.stack([numbers(frame, names[0]), numbers(frame, names[1])], axis=1)
     if boundary and names[2] not in frame.columns:
-        raise PolicyError(f"the tiles keep to a boundary; say boundary=, the column that is {boundary!r} there")
+        raise PolicyError(f"the tiles keep to a boundary; say boundary=NAME, the column that is {boundary!r} there")
     label = locate(
         own.select(kept[1:5]).fill_null(np.nan).to_numpy(), points, around=asked.get("coordinates") == "geographic",
         sides=(_texts(own[boundary]), _texts(frame[str(names[2])])) if boundary else None,

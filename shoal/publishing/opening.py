@@ -10,7 +10,7 @@ import polars as pl
 
 from shoal.engines.frames import require
 from shoal.engines.open import open_table
-from shoal.errors import PolicyError
+from shoal.errors import PolicyError, within
 from shoal.judge.population import Census
 from shoal.model.policy import PLACE
 
@@ -59,8 +59,9 @@ def read_census(
         return given
     from_path = isinstance(given, str) or hasattr(given, "__fspath__")
     needed = [*(n for n in quasi if coordinates is None or n != quasi[-1]), *(coordinates or ())]
-    table = open_table(given, engine if from_path else None, coded=quasi, needed=needed)
-    require(table.columns, needed)
+    with within("the population"):
+        table = open_table(given, engine if from_path else None, coded=quasi, needed=needed)
+        require(table.columns, needed)
     if coordinates is not None:
         table = with_place(table, coordinates)
     tuples, rows = table.counts(list(quasi))

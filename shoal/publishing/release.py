@@ -469,13 +469,15 @@ class Release:
 
 def summary(release: Release) -> list[str]:
     """Five lines about a release."""
+    from shoal.model.cards import several
     from shoal.report.words import certificate_words
 
     facts = {"certificate": release.certificate.as_dict()}
     reached = ", ".join(f"{name} = {level:.4g}" for name, level in release.privacy().items() if level is not None)
     cost = release.cost
     return [
-        f"Release of {release.rows:,} rows in {release.groups:,} groups, published as {release.policy.publish}",
+        f"Release of {several(release.rows, 'row')} in {several(release.groups, 'group')}, "
+        f"published as {release.policy.publish}",
         f"reached: {reached}",
         f"loss: NCP {cost['ncp']:.4g}, {cost['suppressed_tuples']:,} rows changed, "
         f"{sum(release.stars.values()):,} values hidden",

@@ -97,7 +97,10 @@ def read_record(path: str | Path) -> dict[str, Any]:
 
 def _stale(path: Path, raw: Mapping[str, Any]) -> str:
     """Which of release and certificate is the older, where they do not belong together."""
-    said = "the file is not the one certified: the certificate belongs to another version of this release"
+    said = (
+        "the file is not the one certified: the certificate belongs to another file, or to another version of this "
+        "release"
+    )
     try:
         made = datetime.datetime.fromisoformat(str(raw["made_at"])).timestamp()
         written = path.stat().st_mtime

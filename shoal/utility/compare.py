@@ -13,7 +13,7 @@ import polars as pl
 from shoal.engines.codes import as_text
 from shoal.engines.frames import require
 from shoal.engines.open import open_table
-from shoal.errors import InputError, PolicyError
+from shoal.errors import InputError, PolicyError, within
 from shoal.model.cards import grid, number
 from shoal.model.policy import GENERATED
 from shoal.utility.foreign import ORDER, Domain, Spread, domain_of, spread
@@ -141,7 +141,8 @@ def compare(
     found: dict[str, Any] = {}
     notes: list[str] = []
     for name, given in releases.items():
-        read = _read(given, names, domains, asked, read_by, separator)
+        with within(f"the release {name!r}"):
+            read = _read(given, names, domains, asked, read_by, separator)
         lost = sum(s.unknown for s in read.spreads)
         if not hasattr(given, "stars"):
             notes += [_blurred(name, c) for c in asked.quasi if 0 < table[c].null_count() < read.frame[c].null_count()]

@@ -149,7 +149,7 @@ def explore(
     steps = asked.range_step if steps is None else steps
     methods = _some("method", method, asked.method, None)
     if max(ls) > 1 and not asked.sensitive:
-        raise PolicyError("l above 1 speaks of a sensitive column and none is given; name one")
+        raise PolicyError("l above 1 speaks of a sensitive column and none is given; set sensitive=[...]")
     others = tuple(m for m in asked.privacy if not isinstance(m, (KAnonymity, LDiversity)))
     table = open_table(data, engine, separator=separator, encoding=encoding)
     names = [*asked.quasi_identifiers, *(asked.coordinates or ()), *asked.sensitive, *asked.units]
@@ -228,7 +228,7 @@ def _some(name: str, given: str | Sequence[str] | None, own: str, known: Sequenc
     values = [own] if given is None else [given] if isinstance(given, str) else list(dict.fromkeys(given))
     for value in values:
         if known is not None and value not in known:
-            raise PolicyError.unknown(f"value of {name}", str(value), known)
+            raise PolicyError.unknown("way to publish", str(value), known)
     if not values:
         raise PolicyError(f"{name} is empty; name at least one")
     return values

@@ -146,7 +146,7 @@ def test_a_kill_between_the_renames_is_recognized(tmp_path: Path, release: shoal
     else:
         check, holds, said, _how = found.findings[0]
         assert (check, holds) == ("file", False)
-        assert "the certificate belongs to another version of this release" in said
+        assert "or to another version of this release" in said
         assert "the certificate is the older" in said
     assert any(name.startswith(".shoal-") for name in state(tmp_path))
     release.write(tmp_path / "r.csv")

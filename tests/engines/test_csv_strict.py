@@ -138,7 +138,7 @@ def test_two_readers_that_differ_are_not_believed(tmp_path: Path, monkeypatch: p
 
 def test_a_wrong_separator_is_told(tmp_path: Path) -> None:
     path = written(tmp_path, b"age;zip\n1;2\n1;2\n")
-    with pytest.raises(InputError, match="say separator ';'"):
+    with pytest.raises(InputError, match="say separator=';'"):
         read_table(path, separator=",")
     path = written(tmp_path, b"age;zip,code,x\n1;2,3,4\n")
     for engine in ("polars", "duckdb"):

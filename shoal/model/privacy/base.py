@@ -119,14 +119,14 @@ def at_least(model: Any, name: str, low: float, *, whole: bool = False) -> None:
     wrong_kind = isinstance(value, bool) or not isinstance(value, int if whole else (int, float))
     if wrong_kind or not value >= low or value == math.inf:
         kind = "a whole number" if whole else "a number"
-        raise PolicyError(f"{type(model).__name__}({name}={value!r}): {name} is {kind}, at least {low}")
+        raise PolicyError(f"{model.name}: {name} is {value!r}, and it has to be {kind}, at least {low}")
 
 
 def above_zero(model: Any, name: str, most: float = math.inf, says: str = "a number above 0") -> None:
     """PolicyError unless a parameter is a finite number above 0 and at most ``most``."""
     value = getattr(model, name)
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= most or value == math.inf:
-        raise PolicyError(f"{type(model).__name__}({name}={value!r}): {name} is {says}")
+        raise PolicyError(f"{model.name}: {name} is {value!r}, and it has to be {says}")
 
 
 def describe(model: Model) -> dict[str, Any]:

@@ -37,7 +37,7 @@ def lower_bound(sizes: np.ndarray, k: int) -> Bound:
     if g == 1:
         return _bound(values, counts, k)
     inner = _bound(values // g, counts, up(k, g))
-    return Bound(inner.value * g, f"{inner.argument} (in units of {g}, which divides every size)")
+    return Bound(inner.value * g, f"{inner.argument} ({g} divides every size)")
 
 
 def distinct(sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -63,7 +63,9 @@ def asked_of(
     if extent is not None and extent not in EXTENTS:
         raise PolicyError.unknown("extent", extent, EXTENTS)
     if (sensitive is None) != (l is None and distinct_l is None):
-        raise PolicyError("sensitive values and l belong together: give sensitive= with l= or distinct_l=, or neither")
+        raise PolicyError(
+            "sensitive values and l belong together: give sensitive=COLUMN with l=2 or distinct_l=2, or neither"
+        )
     for name, value in (("l", l), ("distinct_l", distinct_l)):
         whole = name == "distinct_l"
         if value is not None and (

@@ -1,0 +1,111 @@
+"""What each command's help shows beside its options: a line for the list, and examples that the tests run."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from shoal.cli.sections import Command
+
+
+class Page(NamedTuple):
+    """The help of a command.
+
+    short     what it does, in the list of commands
+    examples  whole command lines; the first is the one to begin with
+    """
+
+    short: str
+    examples: tuple[str, ...]
+
+
+# in the order of the list of commands: from a table to its release, then looking, then other questions
+PAGES = {
+    "demo": Page("Anonymize a real table; nothing to prepare.", ("shoal demo -o demo",)),
+    "init": Page("Look at a table and write a first policy.", ("shoal init people.csv -o policy.toml",)),
+    "anonymize": Page(
+        "Publish a table in which each person is one of many.",
+        (
+            "shoal anonymize people.csv --quasi age,zip --sensitive disease --identifiers name --k 5 -o release.csv",
+            "shoal anonymize people.csv --quasi age,zip --sensitive disease --identifiers name --k 5 --l 2 "
+            "--publish ranges --range-step age=5 --report report.html -o ranges.csv",
+            "shoal anonymize people.csv --quasi age,zip --sensitive disease --identifiers name --k 5 "
+            "--publish hierarchy --hierarchy age=age.csv -o levels.csv",
+            "shoal anonymize people.csv --quasi age,zip --insensitive disease --identifiers name --k-map 5 "
+            "--population population.csv -o mapped.csv",
+        ),
+    ),
+    "verify": Page(
+        "Check a release against its certificate.",
+        (
+            "shoal verify release.csv release.certificate.json",
+            "shoal verify release.csv release.certificate.json --original people.csv",
+        ),
+    ),
+    "audit": Page(
+        "Measure privacy and risks of any table.",
+        ("shoal audit release.csv --quasi age,zip --sensitive disease --k 5",),
+    ),
+    "explore": Page(
+        "Try a grid of k and l: loss against risk.",
+        ("shoal explore people.csv --quasi age,zip --sensitive disease --k 3,5 --l 1,2 -o explore.html",),
+    ),
+    "compare": Page(
+        "Hold releases of a table side by side.",
+        ("shoal compare people.csv release.csv ranges.csv --quasi age,zip --sensitive disease",),
+    ),
+    "keygen": Page(
+        "Make keys that sign certificates.",
+        ("shoal keygen steward.key",),
+    ),
+    "regions": Page(
+        "Merge neighboring areas above a population.",
+        ("shoal regions areas.csv pairs.csv --weight people --k 5000 -o regions.csv",),
+    ),
+    "tiles": Page(
+        "Cut points on a map into rectangles.",
+        ("shoal tiles points.csv --x longitude --y latitude --k 5 -o tiles.csv",),
+    ),
+    "gather": Page(
+        "Cluster records around centers, smallest radius.",
+        (
+            "shoal gather people.csv --columns age,zip --r 5 -o clusters.csv",
+            "shoal gather points.csv --latitude latitude --longitude longitude --r 5 -o circles.csv",
+        ),
+    ),
+    "cellular": Page(
+        "Cluster records, smallest sum of radii.",
+        ("shoal cellular people.csv --columns age --r 5 --setup-cost 1 -o cells.csv",),
+    ),
+    "labels": Page(
+        "Group names with counts, at least k each.",
+        ("shoal labels employers.csv --label employer --count people --k 50 -o employers.groups.csv",),
+    ),
+    "intervals": Page(
+        "Cut ordered values into intervals of k.", ("shoal intervals people.csv --value age --k 5 -o ages.csv",)
+    ),
+    "assign": Page(
+        "Give new records the groups of a former answer.", ("shoal assign tiles.csv new-points.csv -o placed.csv",)
+    ),
+    "reproduce": Page("Rerun a paper's experiment.", ("shoal reproduce names -o reproduced",)),
+}
+
+FIRST = (
+    "\b\nBegin with:\n"
+    "  shoal demo                                  a real table, nothing to prepare\n"
+    "  shoal init people.csv                       look at your table; writes people.policy.toml\n"
+    "  shoal anonymize people.csv --policy people.policy.toml\n"
+    "  shoal verify people.release.csv people.release.certificate.json\n\n"
+    "\b\nEach command has examples: shoal anonymize --help.  Exit status: 0 done, 1 a check failed,\n"
+    "2 bad usage or input, 3 no answer exists.  shoal --install-completion: the Tab key completes."
+)
+
+
+def dress(app: Any) -> None:
+    """Every command of a typer application with its line, examples and place in the list."""
+    order = list(PAGES)
+    for command in app.registered_commands:
+        page = PAGES[command.callback.__name__]
+        command.cls = Command
+        command.short_help = page.short
+        command.epilog = "\b\n" + "\n".join(["Examples:", *(f"  {line}" for line in page.examples)])
+    app.registered_commands.sort(key=lambda command: order.index(command.callback.__name__))

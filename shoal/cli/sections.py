@@ -1,0 +1,52 @@
+"""The options of a command in sections, so that the help of a command with forty of them can be read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from typer.core import TyperCommand
+
+from shoal.model.shorthands import SHORTHANDS
+
+_WORDS = {
+    "Columns": "quasi sensitive identifiers insensitive person household coordinates weight weights x y label value "
+    "count columns categories latitude longitude plane unit id source target column boundary soft_boundary fixed apart "
+    "exclude similar sums means compare_prefix shape_id drop_codes",
+    "What is asked": "k l r least distinct_l epsilon preset max_average_risk population population_weights "
+    "population_size missing threshold number at_most max_diameter max_width max_clusters setup_cost levels policy",
+    "What is published": "publish hierarchy max_level range_step global_recoding max_suppressed star center grid "
+    "extent sparse naming names keep_order",
+    "How it is found": "method effort seed rule improve objective islands unmatched tolerance time_limit order engine",
+    "Files": "output certificate report sign signer secret tiles_to table map_to png dissolved picture plot choices "
+    "geojson shapes assignments original held_out data folder separator encoding "
+    "glob query master memory threads temporary parts "
+    "force as_json",
+}
+SECTIONS = {name: section for section, names in _WORDS.items() for name in names.split()}
+
+
+def sections(command: Any, context: Any) -> dict[str, list[tuple[str, str]]]:
+    """Section -> (option, what it does), arguments first, nothing hidden left out."""
+    found: dict[str, list[tuple[str, str]]] = {name: [] for name in ("Arguments", *_WORDS, "Options")}
+    for parameter in command.get_params(context):
+        record = parameter.get_help_record(context)
+        if record is None:
+            continue
+        if parameter.param_type_name == "argument":
+            section = "Arguments"
+        else:
+            section = "What is asked" if parameter.name in SHORTHANDS else SECTIONS.get(parameter.name, "Options")
+        found[section].append(record)
+    return {name: rows for name, rows in found.items() if rows}
+
+
+class Command(TyperCommand):
+    """A command whose help is in sections."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        for section, rows in sections(self, ctx).items():
+            with formatter.section(section):
+                formatter.write_dl(rows)
+
+    def format_arguments(self, ctx: Any, formatter: Any) -> None:
+        """They stand among the sections."""

@@ -1,0 +1,112 @@
+"""What is said to somebody who typed a command wrong: what, where, and what to type instead."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+from shoal.cli.examples import PAGES
+
+# what other tools and Python call a thing -> what it is called here; the first that a command has is meant
+SYNONYMS = {
+    "--quasi-identifiers": ("--quasi",), "--qi": ("--quasi",), "--qid": ("--quasi",),
+    "--column": ("--value", "--label", "--columns", "--quasi"), "--columns": ("--quasi", "--value", "--label"),
+    "--out": ("--output",), "--output-file": ("--output",), "--input": ("TABLE",), "--file": ("TABLE",),
+    "--lat": ("--latitude", "--y"), "--lon": ("--longitude", "--x"), "--lng": ("--longitude", "--x"),
+    "--latitude": ("--y",), "--longitude": ("--x",), "--delimiter": ("--separator",), "--sep": ("--separator",),
+    "--overwrite": ("--force",), "--id": ("--identifiers",), "--identifier": ("--identifiers",),
+    "--hierarchies": ("--hierarchy",), "--population-column": ("--weight",), "--k": ("--r",), "--r": ("--k",),
+    "--algorithm": ("--method",), "--config": ("--policy",), "--min-size": ("--k", "--r"),
+}  # fmt: skip
+_KINDS = {
+    "integer": "a whole number", "float": "a number", "integer range": "a whole number in its range",
+}  # fmt: skip
+
+
+def sentence(error: Any, commands: Mapping[str, Any], typed: Sequence[str]) -> str:
+    """A refusal of the parser of arguments, for who typed the command; it ends with what to type next."""
+    context = getattr(error, "ctx", None)
+    command = context.info_name if context is not None and context.parent is not None else None
+    if context is None:  # the parser does not always say which command it was in
+        command = next((word for word in typed if word in commands), None)
+    params = commands[command].params if command is not None and command in commands else ()
+    said = str(error.format_message())
+    unknown = re.match(r"No such command '([^']*)'", said)
+    if unknown is not None:
+        return _no_command(unknown[1])
+    kind = type(error).__name__
+    if kind == "NoSuchOption":
+        return f"{_no_option(error.option_name, context, command)} {_help_of(command)}"
+    if kind == "MissingParameter" and error.param is not None:
+        return f"{_named(error.param)} is missing: {_help(error.param)}; {_next(command)}"
+    if kind in ("BadParameter", "BadOptionUsage", "UsageError", "BadArgumentUsage"):
+        return f"{_bad(error, said, context, params)} {_help_of(command)}"
+    return f"{said.rstrip('.')} {_help_of(command)}"
+
+
+def _next(command: str | None) -> str:
+    if command not in PAGES:
+        return "shoal --help lists the commands"
+    return f"for example: {PAGES[command].examples[0]}"
+
+
+def _help_of(command: str | None) -> str:
+    return f"(shoal{' ' + command if command else ''} --help tells all)"
+
+
+def _no_command(name: str) -> str:
+    near = get_close_matches(name, PAGES, n=1)
+    if near:
+        return f"there is no command {name!r}; did you mean shoal {near[0]}?"
+    if "." in name or "/" in name:
+        return f"{name!r} is no command; say first what to do with it, for example: shoal init {name}"
+    return f"there is no command {name!r}; shoal --help lists them, shoal demo shows what it does"
+
+
+def _no_option(name: str, context: Any, command: str | None) -> str:
+    own = [o for p in context.command.params for o in p.opts if o.startswith("--")] if context is not None else []
+    words = [p.name.upper() for p in context.command.params if _is_argument(p)] if context is not None else []
+    meant = [o for o in SYNONYMS.get(name, ()) if o in own] or get_close_matches(name, own, n=1)
+    said = f"shoal {command or ''}".rstrip() + f" has no {name}"
+    if meant:
+        return f"{said}; did you mean {meant[0]}?"
+    if "TABLE" in SYNONYMS.get(name, ()) and words:
+        return f"{said}; {words[0]} is named without a flag"
+    return said
+
+
+def _bad(error: Any, said: str, context: Any, params: Sequence[Any]) -> str:
+    parameter = getattr(error, "param", None)
+    wrong = re.search(r"'([^']*)' is not a valid ([a-z ]+)", said)
+    if wrong is not None and parameter is not None:
+        return f"{_named(parameter)} is {wrong[1]!r}, and it has to be {_KINDS.get(wrong[2].strip(), wrong[2])}"
+    extra = re.match(r"Got unexpected extra arguments? \((.*)\)", said)
+    if extra is not None:
+        return (
+            f"{extra[1]!r} is too much: column names are separated by commas without blanks (--quasi age,zip), "
+            "and a name that holds blanks stands in quotes"
+        )
+    needs = re.match(r"Option '([^']*)' requires an argument", said)
+    if needs is not None:
+        own = context.command.params if context is not None else params
+        option = next((p for p in own if needs[1] in p.opts), None)
+        return f"{needs[1]} needs a value" + ("" if option is None else f": {_help(option)}")
+    return said.rstrip(".")
+
+
+def _is_argument(parameter: Any) -> bool:
+    return getattr(parameter, "param_type_name", "") == "argument"
+
+
+def _named(parameter: Any) -> str:
+    """TABLE, or --quasi."""
+    if _is_argument(parameter):
+        return str(parameter.name).upper()
+    return max(parameter.opts, key=len)
+
+
+def _help(parameter: Any) -> str:
+    text = str(getattr(parameter, "help", None) or "a value").rstrip(".")
+    return text[0].lower() + text[1:] if text[1:2].islower() else text

@@ -1,0 +1,185 @@
+"""Wrong first commands: each is answered by one sentence that says what is wrong, where, and what to type next."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from shoal.cli import main
+
+ROLES = "--quasi age,town --sensitive disease --identifiers name,lon,lat"
+HEAD = "name,age,town,disease,lon,lat"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Tables of every kind, a release with its certificate, and files that are none of these."""
+    place = tmp_path_factory.mktemp("wrong")
+    towns, ills = ("Ulm", "Bonn"), ("flu", "gout", "asthma")
+    rows = [f"N{i},{20 + i % 4},{towns[i % 2]},{ills[i % 3]},{9 + i / 100},{48 + i / 100}" for i in range(24)]
+    files = {
+        "people.csv": "\n".join([HEAD, *rows]),
+        "semicolons.csv": "\n".join([HEAD, *rows]).replace(",", ";"),
+        "other.csv": "a,b\n1,2\n3,4",
+        "empty.csv": "",
+        "notes.txt": "hello",
+        "areas.csv": "id,people\na,3\nb,4\nc,9",
+        "pairs.csv": "u,v\na,b\nb,c",
+        "strangers.csv": "u,v\na,z\nb,c",
+        "jobs.csv": "job,count\nsmith,3\nbaker,4\ncook,9",
+        "age.csv": "20;young;*\n21;young;*\n22;old;*\n23;old;*",
+        "holes.csv": "20;young;*\n21;young;*",
+        "misspelled.toml": 'k = 5\nquasi_identifers = ["age"]',
+        "five.toml": 'k = "five"\nquasi_identifiers = ["age"]',
+        "broken.toml": "k = = 5",
+    }
+    for name, text in files.items():
+        (place / name).write_text(text + "\n" if text else "")
+    monkeypatch = pytest.MonkeyPatch()
+    monkeypatch.chdir(place)
+    for words in (
+        f"anonymize people.csv {ROLES} --k 2 --effort fast -o release.csv",
+        "tiles people.csv --x lon --y lat --k 4 -o tiles.csv",
+        "labels jobs.csv --label job --count count --k 5 -o groups.csv",
+    ):
+        monkeypatch.setattr(sys, "argv", ["shoal", *shlex.split(words)])
+        with pytest.raises(SystemExit) as left:
+            main()
+        assert not left.value.code, words
+    monkeypatch.undo()
+    return place
+
+
+A = f"anonymize people.csv {ROLES}"
+WRONG = [  # what is typed, exit status, what the sentence says: what is wrong, and what to do
+    # the command itself
+    ("anonimize people.csv", 2, "no command 'anonimize'; did you mean shoal anonymize?"),
+    ("people.csv", 2, "'people.csv' is no command; say first what to do with it, for example: shoal init"),
+    ("frobnicate", 2, "no command 'frobnicate'; shoal --help lists them"),
+    ("anonymize", 2, "TABLES is missing: CSV (also .gz), Parquet or Excel file"),
+    (f"{A} --kk 3", 2, "shoal anonymize has no --kk; did you mean --k? (shoal anonymize --help tells all)"),
+    ("anonymize people.csv --quasi-identifiers age --k 2", 2, "no --quasi-identifiers; did you mean --quasi?"),
+    ("anonymize people.csv --quasi age, town --k 2", 2, "no file 'town' to read; column names are separated by commas"),
+    (f"{A} --k", 2, "--k needs a value: at least k rows in every group"),
+    ("audit people.csv", 2, "--quasi is missing: quasi-identifiers, separated by commas; for example: shoal audit"),
+    ("verify people.csv", 2, "CERTIFICATE is missing: the certificate beside it; for example: shoal verify"),
+    ("compare people.csv --quasi age", 2, "RELEASES is missing: releases of it"),
+    ("intervals people.csv --column age --k 3", 2, "shoal intervals has no --column; did you mean --value?"),
+    ("tiles people.csv --lon lon --lat lat --k 3", 2, "shoal tiles has no --lon; did you mean --x?"),
+    ("gather people.csv --columns age --k 3", 2, "did you mean --r?"),
+    ("reproduce", 2, "no experiment is named; there is names and l-diversity: shoal reproduce names"),
+    # files
+    (f"anonymize peopel.csv {ROLES} --k 2", 2, "no file 'peopel.csv' to read; did you mean 'people.csv'?"),
+    (f"anonymize elsewhere/people.csv {ROLES} --k 2", 2, "no file 'elsewhere/people.csv'"),
+    (f"anonymize empty.csv {ROLES} --k 2", 2, "'empty.csv' is empty"),
+    (f"anonymize notes.txt {ROLES} --k 2", 2, "'notes.txt' has a header and no rows"),
+    (f"anonymize semicolons.csv {ROLES} --k 2 --separator ,", 2, "holds ';'; say --separator ';'"),
+    ("init peple.csv", 2, "did you mean 'people.csv'?"),
+    (f"{A} --k 2 -o people.csv", 2, "is a file that is read; what is read is never changed, name another file"),
+    (f"{A} --k 2 -o release.csv", 2, "exists already; say --force to replace it"),
+    (f"{A} --k 2 -o nowhere/x.csv", 2, "there is no folder 'nowhere' to write 'x.csv' into; make it first"),
+    (f"{A} --k 2 -o x.docx", 2, "a table is written as .csv"),
+    (f"{A} --k 2 --report x.txt", 2, "a report is written as .html"),
+    # policies
+    ("anonymize people.csv --policy misspelled.toml", 2, "did you mean 'quasi_identifiers'?"),
+    ("anonymize people.csv --policy broken.toml", 2, "'broken.toml' is not TOML"),
+    ("anonymize people.csv --policy none.toml", 2, "no policy file 'none.toml'; shoal init TABLE writes one"),
+    ("anonymize people.csv --policy five.toml", 2, "k-anonymity: k is 'five', and it has to be a whole number"),
+    # columns and their roles
+    (f"anonymize people.csv {ROLES.replace('town', 'tovn')} --k 2", 2, "'tovn' is not a column; did you mean 'town'?"),
+    (f"anonymize people.csv {ROLES.replace('age', 'Age')} --k 2", 2, "'Age' is not a column; did you mean 'age'?"),
+    ("anonymize people.csv --k 2", 2, "no quasi-identifier is named; say --quasi"),
+    ("anonymize people.csv --quasi age,town --sensitive disease --k 2", 2, "each in --identifiers to leave it out"),
+    (f"{A.replace('town', 'town,disease')} --k 2", 2, "named in both --quasi and --sensitive; a column has one role"),
+    # models
+    (A, 2, "no privacy model is asked for; say --k 5"),
+    (f"{A} --k five", 2, "--k is 'five', and it has to be a whole number"),
+    (f"{A} --k 2.5", 2, "--k is '2.5', and it has to be a whole number"),
+    (f"{A} --k 0", 2, "k-anonymity: k is 0, and it has to be a whole number, at least 1"),
+    (f"{A} --k 100", 3, "the table has 24 rows, so no group of k = 100 exists; the largest k possible is 24"),
+    (f"{A} --k 2 --l 9", 3, "the largest l possible is 3"),
+    (f"{A.replace('--sensitive', '--insensitive')} --k 2 --l 2", 2, "none is given; set --sensitive"),
+    (f"{A} --k 2 --t 5", 2, "t is a distance, from 0 to 1"),
+    (f"{A} --k 2 --recursive-cl 3", 2, "--recursive-cl '3': give two numbers separated by a comma"),
+    (f"{A} --k 2 --preset gdpr", 2, "'gdpr' is not a preset; there is 'k3'"),
+    (f"{A} --k-map 2", 2, "say --population TABLE, or --population-weights COLUMN"),
+    (f"{A} --k-map 2 --population other.csv", 2, "in the population, 'age' is not a column; there is 'a', 'b'"),
+    # ways to publish
+    (f"{A} --k 2 --publish star", 2, "'star' is not a way to publish; did you mean 'stars'?"),
+    (f"{A} --k 2 --publish hierarchy", 2, "--publish hierarchy needs --hierarchy"),
+    (f"{A} --k 2 --hierarchy age=age.csv", 2, "no effect with --publish stars; say --publish hierarchy"),
+    (f"{A} --k 2 --publish hierarchy --hierarchy age=agee.csv", 2, "there is no hierarchy file 'agee.csv'"),
+    (f"{A} --k 2 --publish hierarchy --hierarchy age=holes.csv", 2, "does not cover 2 of the column's values"),
+    (f"{A} --k 2 --publish hierarchy --hierarchy age", 2, "--hierarchy 'age': write column=value"),
+    (f"{A} --k 2 --range-step age=5", 2, "--range-step widens ranges; it cannot go with --publish stars"),
+    (f"{A} --k 2 --publish ranges --range-step town=5", 2, "--range-step town=5: the column holds values that"),
+    (f"{A} --k 2 --publish ranges --range-step age=wide", 2, "--range-step 'age=wide': 'wide' is not a number"),
+    (f"{A} --k 2 --max-suppressed 0.1", 2, "--max-suppressed is a budget of --global-recoding"),
+    (f"{A} --k 2 --max-suppressed 2", 2, "--max-suppressed 2.0: a share of the rows, from 0 to 1"),
+    (f"{A} --k 2 --weight age=heavy", 2, "--weight 'age=heavy': 'heavy' is not a number"),
+    (f"{A} --k 2 --weight ag=2", 2, "'ag' is not a quasi-identifier (--weight); did you mean 'age'?"),
+    (f"{A} --k 2 --weight age=-2", 2, "--weight age=-2.0"),
+    (f"{A} --k 2 --method mondrain", 2, "'mondrain' is not a method for tables; did you mean 'mondrian'?"),
+    (f"{A} --k 2 --effort quick", 2, "'quick' is not an effort"),
+    (f"{A} --k 2 --engine pandas", 2, "'pandas' is not an engine; there is 'polars'"),
+    # looking at what there is
+    ("audit people.csv --quasi agee", 2, "'agee' is not a column; did you mean 'age'?"),
+    ("audit people.csv --quasi age --l 2", 2, "none is given; say --sensitive"),
+    ("audit people.csv --quasi age,town --k 100", 1, "k-anonymity, k = 100: does NOT hold; the table reaches 6"),
+    ("verify other.csv release.certificate.json", 1, "'other.csv' is not the release that the certificate"),
+    ("verify tiles.csv release.certificate.json", 1, "'tiles.csv' is not the release that the certificate"),
+    ("verify people.csv release.certificate.json", 1, "belongs to another file, or to another version"),
+    ("verify release.csv people.csv", 2, "'people.csv' is not a certificate file of shoal"),
+    ("verify release.csv none.json", 2, "there is no certificate 'none.json'"),
+    ("verify release.csv release.certificate.json --original other.csv", 1, "the original has no column 'age'"),
+    ("explore people.csv --quasi age,town --k five", 2, "--k 'five': give whole numbers separated by commas"),
+    ("explore people.csv --quasi age,town --publish star", 2, "did you mean 'stars'?"),
+    ("explore people.csv --quasi age,town --k 2 --l 2", 2, "none is given; set --sensitive"),
+    ("compare people.csv other.csv --quasi age,town", 2, "in the release 'other.csv', 'age' is not a column; there"),
+    # other questions
+    ("regions areas.csv --weight people --k 5", 2, "hand over --shapes FILE (.geojson, .gpkg or .shp), or a"),
+    ("regions areas.csv pairs.csv --weight peple --k 5", 2, "not a column of the areas; did you mean 'people'?"),
+    ("regions areas.csv pairs.csv --weight people --k 500", 3, "or join what is apart with --islands join"),
+    ("regions areas.csv strangers.csv --weight people --k 5", 2, "are no area: z; give both files the same ids"),
+    ("regions areas.csv pairs.csv --weight people --k 5 --map m.html", 2, "name their file with --shapes"),
+    ("tiles people.csv --x town --y lat --k 2", 2, "'town' holds no numbers in any row; name a column of numbers"),
+    ("tiles people.csv --x lon --y lat --k 2 --coordinates wgs84", 2, "'wgs84' is not a kind of coordinates"),
+    ("tiles people.csv --x lon --y lat --k 200", 3, "24 records in all, fewer than k = 200"),
+    ("tiles people.csv --x lon --y lat --k 2 --l 2", 2, "give --sensitive COLUMN with --l 2 or --distinct-l 2"),
+    ("gather people.csv --r 2", 2, "nothing to measure distance by; name --columns, or --latitude and --longitude"),
+    ("gather people.csv --r 2 --latitude lat", 2, "a place needs both --latitude and --longitude"),
+    ("gather people.csv --columns age --r 200", 3, "the largest r possible is 24"),
+    ("gather people.csv --columns age --r 2 --l 2", 2, "name their columns with --sensitive"),
+    ("labels jobs.csv --label job --count job --k 5", 2, "column 'job' holds what is not a whole number"),
+    ("labels jobs.csv --label job --count count --k 500", 3, "lower k to at most 16"),
+    ("assign jobs.csv people.csv", 2, "there is no certificate 'jobs.certificate.json'"),
+    ("assign release.csv people.csv", 2, "no certificate of tiles, regions, labels or intervals"),
+    ("assign tiles.csv other.csv", 2, "in the new records, 'lon' is not a column; there is 'a', 'b'; say --x"),
+    ("assign groups.csv people.csv", 2, "no column 'job' to look up in labels; say --column NAME"),
+    ("keygen nowhere/key", 2, "there is no folder 'nowhere'"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("words", "status", "sentence"), WRONG, ids=[w for w, _, _ in WRONG])
+def test_a_wrong_command_is_answered(words, status, sentence, folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    before = sorted(p.name for p in folder.iterdir())
+    monkeypatch.setattr(sys, "argv", ["shoal", *shlex.split(words)])
+    with pytest.raises(SystemExit) as left:
+        main()
+    shown = capsys.readouterr()
+    said = shown.out + shown.err
+    assert left.value.code == status, said
+    assert sentence in said
+    assert "Traceback" not in said
+    assert "defect" not in said
+    assert not re.search(r"\b\w+=\[|\w+=\{|=True|\bNone\b", said), "names of Python"
+    assert not re.search(r"\b(quasi_identifiers|range_step|max_suppressed|distinct_l)\b(?!')", shown.err)
+    assert not re.search(r"\bN\d+\b", said), "somebody's name"
+    assert sorted(p.name for p in folder.iterdir()) == before, "something was written"
+    if status != 1:
+        assert len(shown.err.strip().splitlines()) == 1
