@@ -24,8 +24,21 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from uncompiled import TESTS as UNCOMPILED
+
 ROOT = Path(__file__).resolve().parent.parent
-COPIED = ("shoal", "tests", "docs", "examples", "pyproject.toml", "README.md")
+COPIED = (
+    "shoal",
+    "tests",
+    "tools",
+    "docs",
+    "examples",
+    "benchmarks",
+    "fence.py",
+    "pyproject.toml",
+    "README.md",
+    "CHANGELOG.md",
+)
 
 
 class Room(NamedTuple):
@@ -57,7 +70,7 @@ ROOMS = {
         ("shoal/problems/tables/papers",),
         tuple(f"tests/tables/test_{n}.py" for n in ("three_phase", "matching", "kernelize", "simplex_matching")),
     ),
-    "kernels": Room(("shoal/kernels",), ("-m", "uncompiled", "tests"), compiled=False),
+    "kernels": Room(("shoal/kernels",), UNCOMPILED, compiled=False),
 }
 
 COMPARED: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
@@ -172,7 +185,7 @@ def drawn(room: Room, words: list[str], lines: range | None, count: int, seed: i
 
 def ordered(tests: tuple[str, ...], changed: str | None) -> list[str]:
     """The tests, those named like the changed file first."""
-    if changed is None or tests[0].startswith("-"):
+    if changed is None or any("::" in t for t in tests):
         return list(tests)
     stem = Path(changed).stem
     single = [str(p.relative_to(ROOT)) for t in tests for p in ([ROOT / t] if t.endswith(".py") else
