@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
 
@@ -114,3 +115,12 @@ def test_audit_tells_them(tmp_path) -> None:
     assert weighed.risk["individual_mean"] <= weighed.risk["individual_max"]
     with pytest.raises(shoal.PolicyError, match="population_size"):
         shoal.audit(sample, **known, population_size=10)
+
+
+def test_pitman_of_small_tables_is_a_number_of_people_or_none() -> None:
+    """Where the likeliest alpha is 0 or 1, the search runs off towards it."""
+    for ones, twos, threes, people in itertools.product(range(4), range(3), range(2), (8, 60)):
+        size, many = (np.array(v)[np.array([ones, twos, threes]) > 0] for v in ([1, 2, 3], [ones, twos, threes]))
+        if size.size:
+            found = pitman(size, many, people)
+            assert found is None or 0 <= found <= people
