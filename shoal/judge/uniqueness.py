@@ -108,11 +108,13 @@ def pitman(size: np.ndarray, many: np.ndarray, people: int) -> float | None:
     if u < 2 or u >= n:
         return None
 
+    def parameters(x: np.ndarray) -> tuple[float, float]:
+        """alpha and theta, whose ends the search may run off to: held where they are told from the ends no more."""
+        alpha = 1 / (1 + math.exp(-min(max(x[0], -20.0), 20.0)))
+        return alpha, math.exp(min(max(x[1], -20.0), 60.0)) - alpha
+
     def unlikely(x: np.ndarray) -> float:
-        if np.abs(x).max() > 30:  # alpha is 0 or 1, or theta without end
-            return math.inf
-        alpha = 1 / (1 + math.exp(-x[0]))
-        theta = math.exp(x[1]) - alpha
+        alpha, theta = parameters(x)
         joined = u * math.log(alpha) + gammaln(theta / alpha + u) - gammaln(theta / alpha + 1) - math.log(alpha)
         drawn = gammaln(theta + n) - gammaln(theta + 1)
         inside = (many * (gammaln(size - alpha) - gammaln(1 - alpha))).sum()
@@ -123,8 +125,7 @@ def pitman(size: np.ndarray, many: np.ndarray, people: int) -> float | None:
         for start in ((0.0, 1.0), (-2.0, 4.0), (2.0, 0.0))
     ]
     found = min(tries, key=lambda t: float(t.fun))
-    alpha = 1 / (1 + math.exp(-found.x[0]))
-    theta = math.exp(found.x[1]) - alpha
+    alpha, theta = parameters(found.x)
     if not 1e-6 < alpha < 1 - 1e-6:
         return None
     return float(min(math.exp(gammaln(theta + 1) - gammaln(theta + alpha) + alpha * math.log(people)), people))

@@ -233,3 +233,11 @@ def test_spark_reads_what_is_there(spark: Any, tmp_path: Path) -> None:
     (tmp_path / "one.csv").write_bytes(b"a\n1\n\n1\n")
     with pytest.raises(InputError, match="two readers do not agree"):
         open_file(tmp_path / "one.csv", "spark").count(["a"], [])
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_what_is_drawn_at_random_verifies_from_spark_too(spark: Any, tmp_path: Path) -> None:
+    from tests.fuzz import releases
+
+    came = [releases.tried(seed, tmp_path, spark) for seed in (3, 10)]
+    assert came == ["verified", "verified"]

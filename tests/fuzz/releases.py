@@ -61,6 +61,10 @@ TYPES: dict[str, Any] = {
     "moment": pl.Datetime("us"),
     "time": pl.Time,
 }
+SPARK = {
+    "integer": "long", "wide": "long", "float": "double", "decimal": "decimal(10,2)", "boolean": "boolean",
+    "date": "date", "moment": "timestamp_ntz",
+}  # fmt: skip
 SHEET = ["text", "blank", "digits", "truth", "integer", "float", "boolean", "category", "date"]
 
 
@@ -82,6 +86,17 @@ def drawn(rng: random.Random, sheet: bool, n: int) -> pl.DataFrame:
     if columns[4].dtype == pl.Float64 and not sheet:
         columns[4] = columns[4].fill_null(float("nan"))
     return pl.DataFrame(columns)
+
+
+def sparks(session: Any, frame: pl.DataFrame) -> Any:
+    """The table as a Spark frame."""
+    from pyspark.sql.types import StructType
+
+    kinds = {TYPES[kind]: name for kind, name in SPARK.items()}
+    schema = StructType()
+    for name, kind in frame.schema.items():
+        schema.add(name, kinds.get(kind, "string"))
+    return session.createDataFrame(frame.rows(), schema)
 
 
 def handed(rng: random.Random, frame: pl.DataFrame, engine: str, folder: Path) -> tuple[Any, Any]:
@@ -121,12 +136,19 @@ def asked(rng: random.Random, frame: pl.DataFrame, publish: str) -> tuple[dict[s
     return settings, hierarchies
 
 
-def tried(seed: int, folder: Path) -> str:
-    """ "refused", or "verified with" and "without" the original; AssertionError where a verdict does not hold."""
+def tried(seed: int, folder: Path, session: Any = None) -> str:
+    """ "refused", or "verified" with and without the original; AssertionError where a verdict does not hold.
+
+    session  of Spark, which is the engine then; it has no times of day
+    """
     rng = random.Random(seed)
     ending, publish, engine = rng.choice(ENDINGS), rng.choice(PUBLISH), rng.choice(ENGINES)
     frame = drawn(rng, ending == ".xlsx", rng.randint(6, 14))
-    source, held = handed(rng, frame, engine, folder)
+    if session is None:
+        source, held = handed(rng, frame, engine, folder)
+    else:
+        source, held = sparks(session, frame.cast({pl.Time: pl.String})), None
+        engine = "spark"
     settings, hierarchies = asked(rng, frame, publish)
     out = folder / f"r{ending}"
     try:

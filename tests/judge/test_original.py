@@ -220,3 +220,29 @@ def test_tiles_and_generated_labels_verify_and_others_do_not(tmp_path: Path) -> 
     far = [(a, 50 - x, 50 - y, tree) for a, x, y, tree in rows]
     source.write_text("age,x,y,tree\n" + "".join(",".join(map(str, r)) + "\n" for r in far))
     assert not shoal.verify(out, record, source).holds
+
+
+def findings(release: Path, record: Path, original: Path) -> dict[str, tuple[bool, str, str]]:
+    """What the judge says with the original, by what it looked at."""
+    return {check: (holds, said, how) for check, holds, said, how in shoal.verify(release, record, original).findings}
+
+
+def test_each_thing_looked_at_has_a_word_of_its_own(tmp_path: Path) -> None:
+    """A changed column that is carried, and a bound that the judge finds for itself."""
+    original, release = tmp_path / "t.csv", tmp_path / "r.csv"
+    rows = [(20, "a"), (20, "b"), (31, "c"), (31, "c"), (40, "d"), (40, "d")]
+    original.write_text("age,town,d\n" + "".join(f"{a},{t},{'xyz'[i % 3]}\n" for i, (a, t) in enumerate(rows)))
+    made = shoal.anonymize(original, **ASKED, sensitive=["d"], t=0.9)  # a model with a k, and one without
+    record = made.write(release)
+    told = findings(release, record, original)
+    assert told["other columns"][:2] == (True, "unchanged, row by row")
+    assert told["rows match"][0]
+    assert made.loss["stars"] == 2, "the towns of the first two"
+    assert told["bound"][0]
+    assert told["bound"][2] == "recomputed"
+    frame = pl.read_csv(release)
+    frame.with_columns(d=pl.Series(["w", *frame["d"][1:]])).write_csv(release)
+    resealed(release, record)
+    told = findings(release, record, original)
+    assert told["other columns"][:2] == (False, "changed")
+    assert "rows match" not in told

@@ -198,3 +198,19 @@ def test_levels_of_one_class_at_the_edge() -> None:
     ]:
         assert judge(table, ["a"], ["s"], [good]).passes, good
         assert not judge(table, ["a"], ["s"], [bad]).passes, bad
+
+
+def test_an_empty_table_has_no_level_and_no_risk() -> None:
+    found = judge(frame([]), Q, S, [KAnonymity(2), LDiversity(2, "s")])
+    assert [(c.level, c.passes) for c in found.checks] == [(None, True)] * 2
+    assert {name: value for name, value in found.risk.items() if name != "threshold"} == {
+        "prosecutor_max": 0, "prosecutor_mean": 0, "journalist_max": 0, "marketer": 0, "records_at_risk": 0,
+    }  # fmt: skip
+
+
+def test_the_level_of_k_is_the_smallest_class_and_a_model_of_another_column_is_refused() -> None:
+    table = pl.DataFrame({"a": [1, 1, 1, 2, 2], "s": [1, 2, 3, 4, 5]})
+    (check,) = judge(table, ["a"], ["s"], [KAnonymity(2)]).checks
+    assert (check.level, check.passes) == (2, True)
+    with pytest.raises(PolicyError, match="'u' is not a sensitive column"):
+        judge(table, ["a"], ["s"], [LDiversity(2, "u")])

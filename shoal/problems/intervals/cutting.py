@@ -190,11 +190,16 @@ def solve(
     return _cheapest(lows, highs, total, k, objective)
 
 
+def _for(kernel: Any, numbers: np.ndarray) -> Any:
+    """The compiled kernel, or its Python text where 64 bits do not hold the numbers."""
+    return getattr(kernel, "py_func", kernel) if numbers.dtype == object else kernel
+
+
 def _most(total: np.ndarray, k: int) -> tuple[np.ndarray, int]:
     """The most intervals of at least k: all records less k for each.  One pass."""
     from shoal.kernels.intervals.cuts import cut_within
 
-    run = cut_within.py_func if total.dtype == object else cut_within
+    run = _for(cut_within, total)
     parent = np.empty(len(total), np.int64)
     return parent, int(total[-1]) - k * int(run(total, k, int(total[-1]), parent))
 
@@ -203,7 +208,7 @@ def _smallest_largest(total: np.ndarray, k: int) -> tuple[np.ndarray, int]:
     """Bisection on the largest interval; each question is one pass."""
     from shoal.kernels.intervals.cuts import cut_within
 
-    run = cut_within.py_func if total.dtype == object else cut_within
+    run = _for(cut_within, total)
     parent = np.empty(len(total), np.int64)
     low = max(k, max(np.diff(total).tolist()))
     high = int(total[-1])
@@ -235,7 +240,7 @@ def _cheapest(
     elif total.dtype == object:  # counts that floats do not hold: fractions instead
         low, high = (np.array([Fraction(x) for x in side.tolist()], dtype=object) for side in (low, high))
     parent = np.empty(len(total), np.int64)
-    run = cut_cheapest.py_func if low.dtype == object else cut_cheapest
+    run = _for(cut_cheapest, low)
     run(total, low, high, k, by_range, parent)
     costs = []
     for i, j in spans_of(parent):

@@ -44,7 +44,7 @@ class Instance:
 
     def run(self, kernel: Any, *arguments: Any) -> Any:
         """The compiled kernel, or its Python text where 64 bits do not hold the sizes."""
-        return (kernel.py_func if self.wide else kernel)(*arguments)
+        return (getattr(kernel, "py_func", kernel) if self.wide else kernel)(*arguments)
 
     def levels(self, m: int) -> np.ndarray:
         """m loads of zero, of the sizes' type."""
