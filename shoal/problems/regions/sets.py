@@ -14,6 +14,7 @@ SETS = 60_000  # so many sets of one component are chosen from at most
 _LOOKED = 20_000_000
 _BRANCHES = 1  # the program over a pool stops at its root
 _POOLED = 20_000  # sets in a pool at most
+_CHOSEN = 1_000  # of them in the integer program at most
 
 
 class Sets:
@@ -74,6 +75,40 @@ class Sets:
                 found.append(float((~np.isin(ends, nodes)).sum()))
         return np.array(found)
 
+    def promising(self, cost: np.ndarray, always: np.ndarray) -> np.ndarray:
+        """The sets with the least reduced costs in the linear program, at most ``_CHOSEN``, and ``always`` some.
+
+        An integer program over all that a search met can take minutes at its root; what it chooses costs little there.
+        """
+        if len(self.sets) <= _CHOSEN:
+            return np.arange(len(self.sets))
+        highs = self._program(cost, np.arange(len(self.sets)))
+        highs.run()
+        reduced = np.array(highs.getSolution().col_dual)
+        if len(reduced) != len(self.sets):  # no solution: any choice is as good
+            return always
+        return np.union1d(np.argsort(reduced, kind="stable")[:_CHOSEN], always)
+
+    def _program(self, cost: np.ndarray, sets: np.ndarray) -> Any:
+        """The cheapest fractional partition into the given sets that keeps the rows."""
+        import highspy
+
+        highs = highspy.Highs()
+        highs.setOptionValue("output_flag", False)
+        highs.setOptionValue("threads", 1)
+        nothing = np.empty(0, np.int32)
+        for _ in self.nodes:
+            highs.addRow(1.0, 1.0, 0, nothing, np.empty(0))
+        for _, most in self.rows:
+            highs.addRow(-highspy.kHighsInf, most, 0, nothing, np.empty(0))
+        scale = max(1e-12, float(np.abs(cost[sets]).max(initial=0.0)))
+        for s in sets.tolist():
+            members = self.sets[s]
+            index = np.concatenate([members, len(self.nodes) + np.arange(len(self.rows))]).astype(np.int32)
+            entry = np.concatenate([np.ones(len(members)), [c[s] for c, _ in self.rows]])
+            highs.addCol(float(cost[s]) / scale, 0.0, 1.0, len(index), index, entry)
+        return highs
+
     def solve(self, cost: np.ndarray, sets: np.ndarray, branches: int | None = None) -> tuple[list[int], float] | None:
         """The cheapest partition into the given sets that keeps the rows; None when there is none.
 
@@ -81,24 +116,12 @@ class Sets:
         """
         import highspy
 
-        highs = highspy.Highs()
-        highs.setOptionValue("output_flag", False)
-        highs.setOptionValue("threads", 1)
+        highs = self._program(cost, sets)
         highs.setOptionValue("mip_rel_gap", 0.0)
         highs.setOptionValue("mip_abs_gap", 1e-9)
         if branches is not None:
             highs.setOptionValue("mip_max_nodes", branches)
-        nothing = np.empty(0, np.int32)
-        for _ in self.nodes:
-            highs.addRow(1.0, 1.0, 0, nothing, np.empty(0))
-        for _, most in self.rows:
-            highs.addRow(-highspy.kHighsInf, most, 0, nothing, np.empty(0))
-        scale = max(1e-12, float(np.abs(cost[sets]).max(initial=0.0)))
-        for j, s in enumerate(sets.tolist()):
-            members = self.sets[s]
-            index = np.concatenate([members, len(self.nodes) + np.arange(len(self.rows))]).astype(np.int32)
-            entry = np.concatenate([np.ones(len(members)), [c[s] for c, _ in self.rows]])
-            highs.addCol(float(cost[s]) / scale, 0.0, 1.0, len(index), index, entry)
+        for j in range(len(sets)):
             highs.changeColIntegrality(j, highspy.HighsVarType.kInteger)
         highs.run()
         if highs.getModelStatus() != highspy.HighsModelStatus.kOptimal and (
@@ -182,7 +205,9 @@ class Pool:
         elif "count" in objective:
             listed.rows.append((listed.worth("count"), -(float(label.max()) + 0.5)))
         cost = listed.worth(last)
-        chosen = listed.solve(cost, np.arange(len(listed.sets)), _BRANCHES)
+        known = {members.tobytes() for members in _parts(label)}
+        begun = np.array([i for i, members in enumerate(listed.sets) if members.tobytes() in known], np.int64)
+        chosen = listed.solve(cost, listed.promising(cost, begun), _BRANCHES)
         if chosen is None:
             return label
         made = np.full(task.n, -1, np.int64)
