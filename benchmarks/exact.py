@@ -28,7 +28,8 @@ from shoal.problems.catalogue import CATALOGUE
 from shoal.problems.tables import group
 from shoal.problems.tables.costs import Costs
 from shoal.problems.tables.exact.optimal import by_vectors
-from shoal.problems.tables.exact.pattern_program import kinds_of, pattern_program
+from shoal.problems.tables.exact.pattern_model import kinds_of
+from shoal.problems.tables.exact.pattern_program import Limits, pattern_program
 from shoal.problems.tables.exact.set_partition import solve
 from shoal.problems.tables.others.pattern_cover import whole_cost
 from shoal.problems.tables.papers.simplex_matching import simplex_matching
@@ -233,7 +234,10 @@ def every_program(histogram: Histogram, need: Requirement, recoding: Recoding) -
     whole = Partition.of(np.arange(histogram.cells), np.zeros(histogram.cells), histogram.count)
     found = by_vectors(histogram, need, costs, kinds, 1e9, 2**60)
     assert found is not None
-    out = [whole_cost(costs, task, found), whole_cost(costs, task, pattern_program(task, costs, kinds, whole, 1e9)[0])]
+    out = [
+        whole_cost(costs, task, found),
+        whole_cost(costs, task, pattern_program(task, costs, kinds, whole, Limits(1e9))[0]),
+    ]
     if need.k == 2 and not need.sensitive_columns:
         out.append(solve(costs).upper)
         vertex = np.repeat(np.arange(costs.types), costs.count)

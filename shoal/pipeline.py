@@ -22,6 +22,7 @@ from shoal.engines.oddities import notes
 from shoal.engines.open import open_table
 from shoal.engines.order import Lot
 from shoal.engines.safe_harbor import harbored
+from shoal.engines.scope import Scope
 from shoal.engines.store import refuse_for_excel, refuse_sheet
 from shoal.errors import InputError, PolicyError
 from shoal.judge.population import beside, foreign, outside, sized
@@ -53,17 +54,31 @@ def anonymize(
     separator: str | None = None,
     encoding: str | None = None,
     secret: bytes | None = None,
+    memory: str | None = None,
+    threads: int | None = None,
+    temporary: str | Path | None = None,
+    glob: bool = False,
+    table: str | None = None,
+    query: str | None = None,
+    master: str | None = None,
     progress: Callable[[str, float | None], None] = nothing,
     **settings: Unpack[Settings],
 ) -> Release:
     """A release of a table in which every group of rows meets the privacy models asked for, at little loss.
 
-    data      a path (CSV, also .gz; Parquet; Excel), or a pandas / Polars / PyArrow / DuckDB / Spark frame
+    data      a path (CSV, also .gz; Parquet; Excel), or a pandas / Polars / PyArrow / DuckDB / Spark frame; a folder
+              or a list of Parquet or CSV files, also with columns in the names of folders (key=value), or a DuckDB or
+              SQLite file
     policy    a Policy, or the same settings as keyword arguments: quasi_identifiers, sensitive, identifiers,
               insensitive, k, l, privacy, publish, hierarchies, weights, max_level, range_step, global_recoding,
               max_suppressed, method, effort, seed, keep_order; see ``Policy``
-    engine    for a path: "polars", "duckdb" or "spark"
+    engine    for a path: "polars", "duckdb" or "spark"; DuckDB for what is more than one file
     separator, encoding  of a CSV; found out when None
+    memory, threads, temporary  of DuckDB: how much it holds, such as "2GB", before it spills to disk; how many threads
+              it runs; the folder it spills into
+    glob      the path is a pattern: ``*``, ``?``, ``[...]`` and ``**``
+    table, query  what of a DuckDB or SQLite file; a query over files names them ``data``
+    master    of Spark, such as "local[2]"
     secret    at least 16 bytes that nobody else has and that stand in no output: with them, the same data and policy
               give the same release again, on every engine the same multiset of rows.  None: fresh randomness.
               ``seed`` fixes the search alone
@@ -81,6 +96,7 @@ def anonymize(
         separator=separator,
         encoding=encoding,
         secret=secret,
+        scope=Scope(memory, threads, temporary, glob, table, query, master),
         progress=progress,
         **settings,
     )
@@ -96,12 +112,14 @@ def prepare(
     separator: str | None = None,
     encoding: str | None = None,
     secret: bytes | None = None,
+    scope: Scope | None = None,
     target: Path | None = None,
     progress: Callable[[str, float | None], None] = nothing,
     **settings: Unpack[Settings],
 ) -> Release:
     """``anonymize`` without the last look; for callers that write the release, which looks at the bytes written.
 
+    scope   what an engine may use, and what of the source it reads
     target  where it will be written: what its format cannot hold is refused before the work
     """
     from shoal.problems.tables import group
@@ -122,7 +140,7 @@ def prepare(
     progress("reading", None)
     roles = [*asked.quasi_identifiers, *counts]
     needed = [*roles, *asked.identifiers, *asked.insensitive, *(asked.coordinates or ())]
-    table = open_table(data, engine, separator=separator, encoding=encoding, coded=roles, needed=needed)
+    table = open_table(data, engine, separator=separator, encoding=encoding, coded=roles, needed=needed, scope=scope)
     require(table.columns, needed)
     harbor = None
     if asked.preset == NAME:
@@ -230,8 +248,10 @@ def prepare(
         published={c.name: frozenset(c.texts) for c in columns},
         before=_before(counted),
         own={c.name: held for c, held in zip(counted.quasi, texts, strict=True)},
-        from_path=str(data) if isinstance(data, (str, Path)) else None,
-        separator=one_character(separator) or (separator_of(data) if isinstance(data, (str, Path)) else None),
+        from_path=_path(data),
+        separator=one_character(separator) or _separator(table, data),
+        parts=getattr(table, "parts", None),
+        dealt=lot.order if _nothing_carried(table, asked) else None,
         expected=Expected(
             histogram=counted.histogram,
             partition=merged,
@@ -246,6 +266,26 @@ def prepare(
     if not told.strict:
         refuse_uncovered(release.audit)
     return release
+
+
+def _path(data: Any) -> str | None:
+    """What stands in the report as the source: a path, or of several the first."""
+    if isinstance(data, (list, tuple)) and data and isinstance(data[0], (str, Path)):
+        return str(data[0])
+    return str(data) if isinstance(data, (str, Path)) else None
+
+
+def _separator(table: Any, data: Any) -> str | None:
+    found: str | None = getattr(table, "separator", None)
+    if found is None and isinstance(data, (str, Path)) and not hasattr(table, "parts"):
+        return separator_of(data)
+    return found
+
+
+def _nothing_carried(table: Any, asked: Policy) -> bool:
+    """Whether an engine's table publishes judged columns alone, so that its rows follow from the partition."""
+    judged = {*asked.grouped, *asked.sensitive, *asked.identifiers, *asked.units}
+    return not hasattr(table, "polars") and set(table.columns) <= judged
 
 
 def _refuse_target(table: Any, asked: Policy, target: Path) -> None:
@@ -354,6 +394,13 @@ def audit(
     engine: str | None = None,
     separator: str | None = None,
     encoding: str | None = None,
+    memory: str | None = None,
+    threads: int | None = None,
+    temporary: str | Path | None = None,
+    glob: bool = False,
+    table: str | None = None,
+    query: str | None = None,
+    master: str | None = None,
     **models: Unpack[ModelSettings],
 ) -> Audit:
     """Levels of every privacy model, risks and class sizes of any table, ours or not.
@@ -367,6 +414,7 @@ def audit(
     missing            "category": a missing value is a value of its own; "wildcard": beside that, ``wildcards`` of the
                        Audit has the risks with missing values and stars alike to every value
     models             k=5, l=3, privacy=[...]: what should hold; each becomes a check of the Audit
+    memory, threads, temporary, glob, table, query, master  as in ``anonymize``: a folder is counted where it stands
     """
     if not 0 < threshold <= 1:
         raise PolicyError(f"threshold={threshold!r}: a risk is above 0 and at most 1")
@@ -382,8 +430,9 @@ def audit(
         **({"k": 1} | models),
     )
     needed = [*names.quasi_identifiers, *names.sensitive, *names.beside]
-    table = open_table(data, engine, separator=separator, encoding=encoding, needed=needed)
-    require(table.columns, needed)
+    scope = Scope(memory, threads, temporary, glob, table, query, master)
+    opened = open_table(data, engine, separator=separator, encoding=encoding, needed=needed, scope=scope)
+    require(opened.columns, needed)
     census = None if population is None else read_census(population, names.quasi_identifiers, engine=engine)
     asked = names.privacy if models else ()
 
@@ -393,7 +442,8 @@ def audit(
         people = outside(frame, names, census, foreign(names.star, hierarchies or {}), None)
         return judged if people is None else beside(judged, people, asked)
 
-    found = audit_table(table, names, threshold, asked, names.units, beyond)
+    rows = missing == "wildcard" or population is not None or bool(names.weighed)
+    found = audit_table(opened, names, threshold, asked, names.units, beyond if rows else None)
     if population_size is not None and found.population is None:
         found = sized(found, population_size)
-    return replace(found, notes=notes(table.count(names.quasi_identifiers, names.sensitive)))
+    return replace(found, notes=notes(opened.count(names.quasi_identifiers, names.sensitive)))

@@ -22,13 +22,21 @@ _JSON = typer.Option(False, "--json", help="Print one JSON object and nothing el
 _SEPARATOR = typer.Option(None, "--separator", help="Field separator of a CSV; found out when not given.")
 _ENCODING = typer.Option(None, "--encoding", help="utf-8 (default) or latin-1.")
 _FORCE = typer.Option(False, "--force", help="Replace outputs that exist.")
-_ENGINE = typer.Option(None, "--engine", help="polars (default), duckdb or spark.")
+_ENGINE = typer.Option(None, "--engine", help="polars (default of one file), duckdb (of folders and parts) or spark.")
+_MEMORY = typer.Option(None, "--memory", help="Most memory of DuckDB before it spills to disk, such as 2GB.")
+_THREADS = typer.Option(None, "--threads", help="Threads of DuckDB.")
+_TEMPORARY = typer.Option(None, "--temporary", help="Folder that DuckDB spills into.")
+_GLOB = typer.Option(False, "--glob", help="TABLE is a pattern: *, ?, [...] and ** stand for many files.")
+_TABLE = typer.Option(None, "--table", help="Table of a DuckDB or SQLite file.")
+_QUERY = typer.Option(None, "--query", help="SELECT over a DuckDB or SQLite file; over other files FROM data.")
+_MASTER = typer.Option(None, "--master", help="Where Spark runs, such as local[2].")
+_TABLES = typer.Argument(help="CSV (also .gz), Parquet or Excel file; folder, several parts, DuckDB or SQLite file.")
 
 
 @app.command()
 @with_models
 def anonymize(
-    table: Path = typer.Argument(help="CSV (also .gz), Parquet or Excel file."),
+    tables: list[str] = _TABLES,
     policy: Path | None = typer.Option(None, "--policy", help="A TOML file with the same settings, or a certificate."),
     quasi: str | None = _QUASI,
     sensitive: str | None = _SENSITIVE,
@@ -60,11 +68,24 @@ def anonymize(
     max_suppressed: float | None = typer.Option(
         None, "--max-suppressed", help="Share of rows that global recoding may star whole; 0 by default."
     ),
-    output: Path | None = typer.Option(None, "-o", "--output", help="The release; TABLE.release.EXT when not given."),
+    output: Path | None = typer.Option(
+        None,
+        "-o",
+        "--output",
+        help="The release, a file or a folder; TABLE.release.EXT, of a folder TABLE-release, by default.",
+    ),
+    parts: str | None = typer.Option(None, "--parts", help="Write a folder of parts: parquet or csv."),
     certificate: Path | None = typer.Option(None, "--certificate", help="The certificate's file."),
     report: Path | None = typer.Option(None, "--report", help="An HTML report."),
     sign: Path | None = typer.Option(None, "--sign", help="Private key that signs the certificate; see keygen."),
     engine: str | None = _ENGINE,
+    memory: str | None = _MEMORY,
+    threads: int | None = _THREADS,
+    temporary: Path | None = _TEMPORARY,
+    glob: bool = _GLOB,
+    table: str | None = _TABLE,
+    query: str | None = _QUERY,
+    master: str | None = _MASTER,
     method: str | None = typer.Option(None, "--method", help="A method of the catalogue; auto by default."),
     effort: str | None = typer.Option(None, "--effort", help="fast, balanced, thorough, or seconds."),
     seed: int | None = typer.Option(None, "--seed", help="Fixes the search; never the row order."),
@@ -80,11 +101,14 @@ def anonymize(
     **models: Any,
 ) -> None:
     """Publish a table so that everyone in it is one of many; write release and certificate."""
+    from shoal.engines.open import engine_of
     from shoal.engines.order import read_secret
-    from shoal.engines.targets import JSON, PAGE, TABLE, certificate_path, check_outputs, check_place
-    from shoal.errors import InputError, PolicyError
+    from shoal.engines.scope import Scope
+    from shoal.engines.targets import PAGE, certificate_path
+    from shoal.errors import PolicyError
     from shoal.model.policy import Policy
     from shoal.pipeline import prepare
+    from shoal.publishing.partwise import check_target, is_folder
 
     settings: dict[str, Any] = {
         "quasi_identifiers": listed(quasi),
@@ -116,26 +140,29 @@ def anonymize(
     asked = Policy.read(policy, **settings) if policy is not None else Policy.of(None, **settings)
     if hierarchy and asked.publish not in ("hierarchy", "centers"):
         raise PolicyError(f"--hierarchy has no effect with --publish {asked.publish}; say --publish hierarchy")
-    if not table.is_file():
-        raise InputError(f"there is no file {str(table)!r} to read")
-    target = output or table.with_name(_release_name(table.name))
-    check_place(target)
+    data = source_of(tables, glob)
+    target = output or _beside_table(data, glob)
     beside = certificate or certificate_path(target)
-    outputs = [(target, TABLE), (beside, JSON), (report, PAGE)]
-    check_outputs(outputs, [table, policy, sign, secret, *asked.files], overwrite=force)
+    here = [x for x in (data if isinstance(data, list) else [data]) if isinstance(x, Path) and not glob]
+    read = [*here, policy, sign, secret, *asked.files]
+    scope = Scope(memory, threads, temporary, glob, table, query, master)
+    folder = is_folder(target, parts, engine_of(data, engine, scope) != "polars")
+    aim = target if not folder else None if parts is None else target / f"part.{parts}"
+    check_target(target, beside, [(report, PAGE)], read, overwrite=force, folder=folder)
     with progress() as told:
         release = prepare(
-            table,
+            data,
             asked,
             engine=engine,
             separator=separator,
             encoding=encoding,
             secret=None if secret is None else read_secret(secret),
-            target=target,
+            scope=scope,
+            target=aim,
             progress=told,
         )
         told("writing and reading back", None)
-        release.write(target, beside, sign=sign)
+        release.write(target, beside, sign=sign, parts=parts, progress=told)
         if report is not None:
             release.report(report)
     facts = {**release.as_dict(), "output": str(target), "certificate_file": str(beside)}
@@ -143,6 +170,32 @@ def anonymize(
         facts["report"] = str(report)
     warnings = [w for w in (release.carried.warning, *release.notes) if w]
     answer(facts | ({"warnings": warnings} if warnings else {}), [*release_lines(facts), *warnings], as_json)
+
+
+def source_of(tables: list[str], glob: bool) -> Any:
+    """What was named on the command line: a path, or several; InputError for a name that nothing has."""
+    from shoal.engines.source import is_remote
+    from shoal.errors import InputError
+
+    for path in tables if not glob else ():
+        if not (is_remote(path) or Path(path).is_file() or Path(path).is_dir()):
+            raise InputError(f"there is no file {path!r} to read")
+    if glob and len(tables) > 1:
+        raise InputError("--glob takes one pattern; put it in quotes, so that the shell leaves it alone")
+    found = [path if is_remote(path) else Path(path) for path in tables]
+    return found[0] if len(found) == 1 else found
+
+
+def _beside_table(data: Any, glob: bool) -> Path:
+    """Where a release goes that was given no name."""
+    from shoal.errors import PolicyError
+
+    if glob or not isinstance(data, Path):
+        raise PolicyError("of several files, or of a place elsewhere: say with -o where the release goes")
+    if data.is_dir():
+        whole = data.resolve()
+        return whole.with_name(f"{whole.name}-release")
+    return data.with_name(_release_name(data.name))
 
 
 def _release_name(name: str) -> str:
@@ -230,7 +283,7 @@ def guarantee(certificate: dict[str, Any]) -> str:
 @app.command()
 @with_models
 def audit(
-    table: Path = typer.Argument(help="CSV (also .gz), Parquet or Excel file."),
+    tables: list[str] = _TABLES,
     quasi: str = typer.Option(..., "--quasi", help="Quasi-identifiers, separated by commas."),
     sensitive: str | None = _SENSITIVE,
     person: str | None = _PERSON,
@@ -242,6 +295,13 @@ def audit(
     missing: str = typer.Option("category", "--missing", help="wildcard: show that reading of blanks too."),
     threshold: float = typer.Option(0.2, "--threshold", help="A record is at risk above this."),
     engine: str | None = _ENGINE,
+    memory: str | None = _MEMORY,
+    threads: int | None = _THREADS,
+    temporary: Path | None = _TEMPORARY,
+    glob: bool = _GLOB,
+    table: str | None = _TABLE,
+    query: str | None = _QUERY,
+    master: str | None = _MASTER,
     separator: str | None = _SEPARATOR,
     encoding: str | None = _ENCODING,
     as_json: bool = _JSON,
@@ -251,7 +311,7 @@ def audit(
     from shoal.pipeline import audit as look
 
     found = look(
-        table,
+        source_of(tables, glob),
         quasi_identifiers=listed(quasi) or [],
         sensitive=listed(sensitive) or [],
         threshold=threshold,
@@ -260,6 +320,13 @@ def audit(
         encoding=encoding,
         person=person,
         household=household,
+        memory=memory,
+        threads=threads,
+        temporary=temporary,
+        glob=glob,
+        table=table,
+        query=query,
+        master=master,
         population=population,
         population_weights=population_weights,
         population_size=population_size,

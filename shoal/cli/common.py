@@ -27,7 +27,9 @@ _FLAGS = {
     "max_level": "--max-level", "range_step": "--range-step", "global_recoding": "--global-recoding",
     "method": "--method", "effort": "--effort",
     "seed": "--seed", "keep_order": "--keep-order", "star": "--star", "separator": "--separator",
-    "encoding": "--encoding", "engine": "--engine", "threshold": "--threshold", "overwrite": "--force",
+    "encoding": "--encoding", "engine": "--engine", "memory": "--memory", "threads": "--threads",
+    "temporary": "--temporary", "glob": "--glob", "table": "--table", "query": "--query", "master": "--master",
+    "parts": "--parts", "threshold": "--threshold", "overwrite": "--force",
 }  # fmt: skip
 _GIVEN = re.compile(
     r"(?<![\w'\"-])(" + "|".join(_FLAGS) + r")=(\[[^\]]*\]|\{[^}]*\}|\([^)]*\)|'[^']*'|[\w.-]+)(?![\w'])"

@@ -1,12 +1,14 @@
 """The one way a file comes into being: whole, judged, no more public than its source, or not at all.
 
 Temporaries stand beside their target as ``.shoal-PID-HOST-....part.ENDING``.  A process that is killed leaves them; the
-next write to the folder takes those away whose process is dead, or that are an hour old.
+next write to the folder takes those away whose process is dead, or that are an hour old.  A folder of parts comes into
+being the same way, as a folder named alike.
 """
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import errno
 import hashlib
 import os
@@ -23,15 +25,20 @@ from typing import NamedTuple
 from shoal.errors import InputError
 
 STALE = 3600.0  # seconds after which a temporary of nobody we know is taken away
+_EXCHANGE, _HERE = 2, -100  # RENAME_EXCHANGE and AT_FDCWD of Linux
 _OURS = re.compile(r"\.shoal-(?:(\d+)-([0-9a-f]{8})-)?[^.]*\.part(\.|$)")
 
 
 class Piece(NamedTuple):
-    """A file to write: its path, what fills a temporary file, and what may refuse the bytes written."""
+    """A file to write: its path, what fills a temporary file, and what may refuse the bytes written.
+
+    folder  whether it is a folder of files; ``fill`` and ``judge`` then get an empty folder
+    """
 
     path: str | Path
     fill: Callable[[Path], object]
     judge: Callable[[Path], object] | None = None
+    folder: bool = False
 
 
 def publish_file(
@@ -70,7 +77,7 @@ def publish_together(pieces: Sequence[Piece], *, closed: int = 0) -> None:
     try:
         for piece, target in zip(pieces, targets, strict=True):
             with _told(target):
-                temporary = _temporary(target)
+                temporary = folder_beside(target) if piece.folder else _temporary(target)
                 made.append(temporary)
                 piece.fill(temporary)
             if piece.judge is not None:
@@ -81,12 +88,15 @@ def publish_together(pieces: Sequence[Piece], *, closed: int = 0) -> None:
     finally:
         for temporary in made:
             with contextlib.suppress(OSError):
-                temporary.unlink(missing_ok=True)
+                if temporary.is_dir() and not temporary.is_symlink():
+                    shutil.rmtree(temporary, ignore_errors=True)
+                else:
+                    temporary.unlink(missing_ok=True)
 
 
 def _rename(temporaries: Sequence[Path], targets: Sequence[Path], made: list[Path]) -> None:
     """Give all their names, or none; ``made`` learns of the copies kept meanwhile."""
-    done: list[tuple[Path, Path | None]] = []
+    done: list[tuple[Path, Path | None, int]] = []  # target, what stood there, the new one's number
     try:
         kept = []
         for target in targets:
@@ -94,20 +104,52 @@ def _rename(temporaries: Sequence[Path], targets: Sequence[Path], made: list[Pat
                 kept.append(_copy_kept(target, made))
         for temporary, target, old in zip(temporaries, targets, kept, strict=True):
             with _told(target):
-                done.append((target, old))
-                os.replace(temporary, target)
+                swap = target.is_dir() and temporary.is_dir()
+                done.append((target, temporary if swap else old, temporary.stat().st_ino))
+                _give_name(temporary, target)
         for target in targets:
             with _told(target):
                 _sync_folder(target.parent)
     except BaseException:
-        for target, old in reversed(done):
-            _put_back(target, old)
+        for target, old, new in reversed(done):
+            _put_back(target, old, new)
         raise
 
 
-def _put_back(target: Path, old: Path | None) -> None:
+def _give_name(temporary: Path, target: Path) -> None:
+    """Rename into place; of two folders the names are exchanged, at once where the system can."""
+    if not (target.is_dir() and temporary.is_dir()):
+        os.replace(temporary, target)
+    elif not _exchanged(temporary, target):
+        aside = folder_beside(target)
+        os.rmdir(aside)
+        os.rename(target, aside)
+        os.rename(temporary, target)
+        os.rename(aside, temporary)
+
+
+def _exchanged(one: Path, other: Path) -> bool:
+    """Whether Linux exchanged two names in one step, so that there is no moment without a folder of that name."""
+    try:
+        call = ctypes.CDLL(None, use_errno=True).renameat2
+    except (AttributeError, OSError):
+        return False
+    done: int = call(_HERE, os.fsencode(one), _HERE, os.fsencode(other), _EXCHANGE)
+    return done == 0
+
+
+def _put_back(target: Path, old: Path | None, new: int) -> None:
+    """What stood there before, unless it still stands there; ``new``: the number of what was to take its place."""
+    if target.exists() and target.stat().st_ino != new:
+        return
     if old is None:
-        target.unlink(missing_ok=True)
+        if target.is_dir():
+            shutil.rmtree(target, ignore_errors=True)
+        else:
+            target.unlink(missing_ok=True)
+        return
+    if old.is_dir():
+        _give_name(old, target)
         return
     try:
         os.replace(old, target)
@@ -117,7 +159,7 @@ def _put_back(target: Path, old: Path | None) -> None:
 
 def _copy_kept(target: Path, made: list[Path]) -> Path | None:
     """Another name for the file that is about to be replaced; a copy where the file system knows no links."""
-    if not target.exists():
+    if not target.exists() or target.is_dir():
         return None
     kept = _temporary(target)
     made.append(kept)
@@ -137,12 +179,25 @@ def _temporary(target: Path) -> Path:
     return Path(name)
 
 
+def folder_beside(target: Path) -> Path:
+    """A new folder beside a target that only this user can enter, named as temporaries are."""
+    return Path(tempfile.mkdtemp(prefix=f".shoal-{os.getpid()}-{_host()}-", suffix=".part", dir=target.parent))
+
+
 def _host() -> str:
     return hashlib.blake2b(socket.gethostname().encode(), digest_size=4).hexdigest()
 
 
 def _settle(temporary: Path, target: Path, closed: int) -> None:
     """The mode it will have, and the bytes on disk."""
+    if temporary.is_dir():
+        mask = os.umask(0o077)
+        os.umask(mask)
+        for path in temporary.iterdir():
+            _settle(path, path.with_name("new"), closed)
+        _sync_folder(temporary)
+        os.chmod(temporary, (0o777 & ~mask) & ~closed)
+        return
     try:
         old = os.stat(target)
     except FileNotFoundError:
@@ -222,13 +277,22 @@ def clear_stale(folder: Path) -> None:
         found = _OURS.match(path.name)
         with contextlib.suppress(OSError):
             facts = path.lstat()
-            if found is None or not stat.S_ISREG(facts.st_mode) or facts.st_uid != os.getuid():
+            is_folder = stat.S_ISDIR(facts.st_mode)
+            if found is None or not (is_folder or stat.S_ISREG(facts.st_mode)) or facts.st_uid != os.getuid():
                 continue
             own = found[1] is not None and found[2] == _host()
             if own and int(found[1]) == os.getpid():
                 continue
-            if time.time() - facts.st_mtime > STALE or (own and not _alive(int(found[1]))):
+            dead = own and not _alive(int(found[1]))
+            if is_folder and (dead or (not own and time.time() - _touched(path) > STALE)):
+                shutil.rmtree(path, ignore_errors=True)
+            elif not is_folder and (dead or time.time() - facts.st_mtime > STALE):
                 path.unlink()
+
+
+def _touched(folder: Path) -> float:
+    """When a folder or what is in it was last written: a long job goes on writing parts."""
+    return max((p.lstat().st_mtime for p in (folder, *folder.rglob("*"))), default=0.0)
 
 
 def _alive(process: int) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -59,3 +59,36 @@ class Expected:
             values = pl.Series(coded.texts(), dtype=pl.String) if coded.name in text else coded.values
             made.append(values.gather(self.histogram.sensitive[cell, j]).alias(coded.name))
         return pl.DataFrame(made), self.partition.count
+
+    def deal(self, columns: Sequence[str], key: bytes, rows: int) -> Iterator[pl.DataFrame]:
+        """The published rows in an order of chance, in slices of about ``rows``; at least one slice.
+
+        columns  those of the table, each a quasi-identifier or sensitive: with nothing else beside them, rows of a
+                 cell are alike, and no row of the original is needed to write them
+        key      fixes the order, which is one of published tuples alone and so tells nothing of who is behind them
+
+        Every row falls into a slice by itself and slices are shuffled: each order of all rows is as likely as any.
+        O(rows + slices * tuples) time, memory for the tuples and a slice.
+        """
+        frame, counts = self.counts()
+        kinds = {c.name: c for c in self.sensitive}
+        frame = frame.select(_plain(frame[n], kinds.get(n)) for n in columns)
+        number = "__shoal_number"
+        held = frame.with_columns(pl.Series(number, counts, dtype=pl.Int64))
+        held = held.group_by(frame.columns, maintain_order=True).agg(pl.col(number).sum())
+        left, tuples = held[number].to_numpy().copy(), held.drop(number)
+        random = np.random.Generator(np.random.Philox(np.random.SeedSequence(int.from_bytes(key, "big"))))
+        slices = max(1, round(int(left.sum()) / rows))
+        for number_left in range(slices, 0, -1):
+            here = random.binomial(left, 1 / number_left) if number_left > 1 else left.copy()
+            left -= here
+            index = np.repeat(np.arange(here.size, dtype=np.uint32), here)
+            random.shuffle(index)
+            yield tuples[index]
+
+
+def _plain(column: pl.Series, coded: Coded | None) -> pl.Series:
+    """A column whose type tells no level that no row holds."""
+    if coded is not None and coded.ordered:
+        return column.cast(pl.String).cast(pl.Enum([t for t in coded.texts() if t is not None]))
+    return column.cast(pl.String) if isinstance(column.dtype, (pl.Enum, pl.Categorical)) else column

@@ -19,6 +19,7 @@ import polars as pl
 from shoal.engines.codes import cannot_group, encode
 from shoal.engines.frames import Counted, Replacement, _count, mixed_radix_columns, require, shares
 from shoal.engines.order import Lot, payload_sql
+from shoal.engines.parts import Parts
 from shoal.errors import InputError, ShoalError
 from shoal.model.histogram import Histogram
 from shoal.model.partition import Partition
@@ -32,13 +33,23 @@ class LazyTable:
     """A table held by DuckDB or Spark.
 
     source   name of the file it is read from; records: how many rows a second parser found there
+    parts    the files it is read from; separator: of CSV files
     """
 
-    def __init__(self, native: Any, *, source: str | None = None, records: int | None = None) -> None:
+    def __init__(
+        self,
+        native: Any,
+        *,
+        source: str | None = None,
+        records: int | None = None,
+        parts: Parts | None = None,
+        separator: str | None = None,
+    ) -> None:
         _refuse_alike(native)
         self.native = native
         self.source, self.records = source, records
-        self.spark = not _is_duckdb(native)
+        self.parts, self.separator = parts, separator
+        self.spark = not is_duckdb(native)
         if self.spark and int(native.sparkSession.version.split(".")[0]) < 4:
             raise InputError(
                 f"Spark {native.sparkSession.version} loses the types of small tables; use Spark 4: "
@@ -99,7 +110,7 @@ class LazyTable:
 
     def _collected(self, query: Any, names: Sequence[str]) -> pl.DataFrame:
         """The cells; an engine's own message may quote rows, so none is passed on."""
-        kinds = dict(zip(self.columns, map(str, self.native.types), strict=True)) if _is_duckdb(self.native) else {}
+        kinds = dict(zip(self.columns, map(str, self.native.types), strict=True)) if is_duckdb(self.native) else {}
         for name in names:
             if kinds.get(name) in _OPAQUE:
                 raise cannot_group(name, kinds[name])
@@ -126,27 +137,30 @@ class LazyTable:
     ) -> Any:
         """Number and join inside the engine; the same kind of frame as came in.
 
-        Every row gets its number within its cell, by its keyed hash.  Numbers of a cell run through its groups, so a
-        cell in one group needs one line of the joined table, a split cell one line per row outside its largest group.
+        A row of a cell that lies in one group has that group.  Only rows of cells that are split between groups get
+        their number within the cell, by their keyed hash, and numbers run through the cell's groups.
         """
         if keep_order:
             raise InputError("a DuckDB or Spark table has no row order to keep; leave keep_order out")
         names = [*counted.histogram.quasi_names, *counted.histogram.sensitive_names]
         keys = [self._key(i) for i in range(len(names))]
-        ordinal, group, special = (f"{self.own}{word}" for word in ("ordinal", "group", "special"))
-        usual, extra = self._plan(counted, partition)
-        frame = nw.from_native(self._hashed(lot))
-        frame = frame.with_columns(*(_key(n, self.kinds[n]).alias(k) for n, k in zip(names, keys, strict=True)))
-        if extra.height:
+        ordinal, cell, group, split = (f"{self.own}{word}" for word in ("ordinal", "cell", "group", "split"))
+        cells, pieces = self._plan(counted, partition)
+        frame = self.frame.with_columns(*(_key(n, self.kinds[n]).alias(k) for n, k in zip(names, keys, strict=True)))
+        frame = frame.join(nw.from_native(self.bring(cells)), on=keys, how="left").drop(keys)
+        if pieces.height:
+            cut = nw.col(split).fill_null(False)
+            whole, frame = self._hashed(frame.filter(~cut), lot), self._hashed(frame.filter(cut), lot)
             floats = [n for n, kind in self.kinds.items() if kind.is_float()]
             by = [f"{self.own}place", *floats]
-            number = nw.col(by[0]).cum_count().over(*keys, order_by=by).cast(nw.Int64).alias(ordinal)
-            frame = frame.with_columns(number)
-        frame = frame.join(nw.from_native(self.bring(usual)), on=keys, how="left")
-        if extra.height:
-            side = nw.from_native(self.bring(extra)).rename({group: special})
-            frame = frame.join(side, on=[*keys, ordinal], how="left")
-            frame = frame.with_columns(nw.coalesce(nw.col(special), nw.col(group)).alias(group))
+            frame = frame.with_columns(nw.col(by[0]).cum_count().over(cell, order_by=by).cast(nw.Int64).alias(ordinal))
+            frame = frame.drop(group).join(nw.from_native(self.bring(pieces)), on=cell, how="inner")
+            first, last = nw.col(f"{self.own}first"), nw.col(f"{self.own}last")
+            frame = frame.filter(first <= nw.col(ordinal), nw.col(ordinal) <= last)
+            kept = [*self.columns, group, f"{self.own}order"]
+            frame = nw.concat([whole.select(kept), frame.select(kept)])
+        else:
+            frame = self._hashed(frame, lot)
         frame = self._publish(frame, replacements).sort(f"{self.own}order")
         kept = [c for c in self.columns if c not in drop]
         return frame.select(*(self._plain(c, counted, replacements) for c in kept)).to_native()
@@ -168,41 +182,50 @@ class LazyTable:
             raise InputError(f"column {name!r} holds an enumeration inside {kind.base_type()}; cast it to text")
         return column
 
-    def _hashed(self, lot: Lot) -> Any:
-        """The native frame with two keyed hashes of every row; the keys are columns, so that no plan prints them."""
-        salts = {f"{self.own}salt_{word}": [key.hex()] for word, key in (("place", lot.place), ("order", lot.order))}
-        salted = self.frame.join(nw.from_native(self.bring(pl.DataFrame(salts))), how="cross").to_native()
-        payload = payload_sql(self.kinds, spark=self.spark)
-        made = {}
-        for word in ("place", "order"):
-            text = f"{self.own}salt_{word} || {payload}"
-            digest = f"sha2({text}, 256)" if self.spark else f"sha256({text})"
-            made[f"{self.own}{word}"] = f"substr({digest}, 1, {_DIGITS})"
-        if self.spark:
-            from pyspark.sql import functions
+    def _hashed(self, frame: Any, lot: Lot) -> Any:
+        """A frame with a keyed hash of every row, one half for its place, the other for the order rows leave in.
 
-            return salted.withColumns({name: functions.expr(text) for name, text in made.items()})
-        return salted.project("*, " + ", ".join(f"{text} as {name}" for name, text in made.items()))
+        The key is a column, so that no plan prints it.
+        """
+        salt, digest = f"{self.own}salt", f"{self.own}digest"
+        salted = frame.join(nw.from_native(self.bring(pl.DataFrame({salt: [lot.place.hex()]}))), how="cross")
+        text = f"{salt} || {payload_sql(self.kinds, spark=self.spark)}"
+        halves = {
+            f"{self.own}{word}": f"substr({digest}, {start}, {_DIGITS})"
+            for word, start in (("place", 1), ("order", 1 + _DIGITS))
+        }
+        native = salted.to_native()
+        if self.spark:  # expressions as text, which classic and Connect sessions both take
+            native = native.selectExpr("*", f"sha2({text}, 256) as {digest}")
+            return nw.from_native(native.selectExpr("*", *(f"{half} as {n}" for n, half in halves.items())))
+        native = native.project(f"*, sha256({text}) as {digest}")
+        return nw.from_native(native.project("*, " + ", ".join(f"{half} as {n}" for n, half in halves.items())))
 
     def _plan(self, counted: Counted, partition: Partition) -> tuple[pl.DataFrame, pl.DataFrame]:
-        """(keys and largest group of every cell, keys, ordinal from 1 and group of every row outside it)."""
+        """(keys, number and largest group of every cell and whether it has others; ordinals of their groups).
+
+        Ordinals run from 1 through the groups of a cell that is split, the largest last.
+        """
         coded = [*counted.quasi, *counted.sensitive]
         codes = np.concatenate([counted.histogram.quasi, counted.histogram.sensitive], axis=1)
         order = shares(partition)
         cell, group, count = partition.cell[order], partition.group[order], partition.count[order]
         head = np.ones(cell.size, bool)
         head[:-1] = np.diff(cell) != 0
-        extra_cell = np.repeat(cell[~head], count[~head])
-        start = np.searchsorted(extra_cell, extra_cell, side="left")
+        several = np.bincount(cell, minlength=counted.histogram.cells) > 1
+        ends = np.cumsum(count)
+        start = np.searchsorted(cell, cell, side="left")
+        before = np.concatenate([[0], ends])[start]  # rows of the cells before
+        whole = cell[head]
         texts = [self._as_keys(column.values) for column in coded]
-
-        def side(cells: np.ndarray, groups: np.ndarray) -> dict[str, Any]:
-            keys = {self._key(i): text.gather(codes[cells, i]) for i, text in enumerate(texts)}
-            return keys | {f"{self.own}group": groups.astype(np.int64)}
-
-        ordinal = {f"{self.own}ordinal": (np.arange(extra_cell.size) - start + 1).astype(np.int64)}
-        extra = side(extra_cell, np.repeat(group[~head], count[~head]))
-        return pl.DataFrame(side(cell[head], group[head])), pl.DataFrame(ordinal | extra)
+        cells = pl.DataFrame(
+            {self._key(i): text.gather(codes[whole, i]) for i, text in enumerate(texts)}
+            | {f"{self.own}cell": whole.astype(np.int64), f"{self.own}group": group[head].astype(np.int64)}
+            | {f"{self.own}split": several[whole]}
+        )
+        held = several[cell]
+        numbers = {"cell": cell, "first": ends - count - before + 1, "last": ends - before, "group": group}
+        return cells, pl.DataFrame({f"{self.own}{word}": made[held].astype(np.int64) for word, made in numbers.items()})
 
     def _as_keys(self, values: pl.Series) -> pl.Series:
         """Distinct values as the engine itself writes them, so that the join finds them again."""
@@ -243,7 +266,7 @@ class Stored(NamedTuple):
 
 def stored(table: Any) -> Any:
     """A frame as something that can be pickled."""
-    return Stored(table.to_arrow_table()) if _is_duckdb(table) else table
+    return Stored(table.to_arrow_table()) if is_duckdb(table) else table
 
 
 def _refuse_alike(native: Any) -> None:
@@ -260,7 +283,13 @@ def _refuse_alike(native: Any) -> None:
         seen.add(name.casefold())
 
 
-def _is_duckdb(native: Any) -> bool:
+def is_spark(native: Any) -> bool:
+    """Whether a frame is one of Spark's."""
+    return type(native).__module__.startswith("pyspark")
+
+
+def is_duckdb(native: Any) -> bool:
+    """Whether a frame is a relation of DuckDB."""
     return type(native).__module__.startswith(("duckdb", "_duckdb"))
 
 

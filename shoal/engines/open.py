@@ -7,6 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from shoal.engines.frames import FrameTable
+from shoal.engines.parts import is_several
+from shoal.engines.scope import Scope
+from shoal.engines.source import database_kind, is_remote
 from shoal.errors import InputError, PolicyError
 
 ENGINES = ("polars", "duckdb", "spark")
@@ -20,11 +23,14 @@ def open_table(
     encoding: str | None = None,
     coded: Sequence[str] = (),
     needed: Sequence[str] = (),
+    scope: Scope | None = None,
 ) -> Any:
     """A table from a path or a frame.
 
-    data    path of a CSV, Parquet or Excel file, or a pandas / Polars / PyArrow / DuckDB / Spark frame
-    engine  for a path: "polars" (in memory, the default), "duckdb" or "spark"
+    data    path of a CSV, Parquet or Excel file, or a pandas / Polars / PyArrow / DuckDB / Spark frame; a folder or a
+            list of Parquet or CSV files, or a DuckDB or SQLite file
+    engine  for a path: "polars" (in memory, the default of a file), "duckdb" (the default of all else) or "spark"
+    scope   what the engine may use, and what of the source it reads
 
     coded   columns that will be grouped; they are read as categories where the file is text
     needed  columns that a file must have
@@ -34,10 +40,14 @@ def open_table(
     """
     if engine is not None and engine not in ENGINES:
         raise PolicyError.unknown("engine", engine, ENGINES)
-    if isinstance(data, (str, Path)):
-        table = _opened(data, engine, separator, encoding, coded)
+    scope = scope or Scope()
+    if isinstance(data, (str, Path)) or is_several(data):
+        engine = engine_of(data, engine, scope)
+        scope.check(engine)
+        table = _opened(data, engine, separator, encoding, coded, scope)
         _require(table, data, separator, needed)
         return table
+    scope.check(None)
     module = type(data).__module__.split(".")[0]
     if module == "polars":
         import polars as pl
@@ -57,22 +67,46 @@ def open_table(
         ) from None
 
 
+def engine_of(data: Any, engine: str | None, scope: Scope) -> str:
+    """The engine that reads a path: the one asked for, else DuckDB for what is more than one file of one table."""
+    whole = not is_several(data, scope.glob) and database_kind(data) is None
+    if engine == "polars" and not whole:
+        raise InputError("a folder, several files or a database is read with engine='duckdb'; Polars reads one file")
+    wanted = scope.memory is not None or scope.threads is not None or scope.temporary is not None
+    if engine is None:
+        return "polars" if whole and not wanted and scope.master is None and scope.query is None else "duckdb"
+    return engine
+
+
 def _opened(
-    path: str | Path, engine: str | None, separator: str | None, encoding: str | None, coded: Sequence[str]
+    path: Any, engine: str, separator: str | None, encoding: str | None, coded: Sequence[str], scope: Scope
 ) -> Any:
     from shoal.engines.files import read_table
     from shoal.engines.source import kind_of
 
-    if engine in (None, "polars"):
+    if is_remote(path):
+        from shoal.engines.lazy import LazyTable
+        from shoal.engines.spark import read_remote
+
+        if engine != "spark":
+            raise InputError(f"{path!r} is no place on this machine; read it with engine='spark'")
+        return LazyTable(read_remote(path, scope), source=path)
+    if engine == "polars":
         text = kind_of(path) == "csv"
         frame = read_table(path, separator=separator, encoding=encoding, coded=coded)
         return FrameTable(frame, coded=coded if text else ())
+    if database_kind(path) is not None:
+        from shoal.engines.databases import open_database
+
+        if engine != "duckdb":
+            raise InputError("a DuckDB or SQLite file is read with engine='duckdb'")
+        return open_database(path, scope)
     from shoal.engines.lazy_files import open_file
 
-    return open_file(path, str(engine), separator=separator, encoding=encoding)
+    return open_file(path, engine, separator=separator, encoding=encoding, scope=scope)
 
 
-def _require(table: Any, path: str | Path, separator: str | None, needed: Sequence[str]) -> None:
+def _require(table: Any, path: Any, separator: str | None, needed: Sequence[str]) -> None:
     """PolicyError for the first column that is not there; it names the separator that would give it."""
     from shoal.engines.csv import one_character, other_separator
     from shoal.engines.files import separator_of
@@ -81,8 +115,9 @@ def _require(table: Any, path: str | Path, separator: str | None, needed: Sequen
     absent = [name for name in needed if name not in table.columns]
     if not absent:
         return
-    used = one_character(separator) or separator_of(path)
-    other = None if used is None else other_separator(locate(path), used, needed)
+    single = isinstance(path, (str, Path)) and not is_remote(path) and Path(path).is_file()
+    used = one_character(separator) or (separator_of(path) if single and database_kind(path) is None else None)
+    other = None if used is None or not single else other_separator(locate(path), used, needed)
     refusal = PolicyError.unknown("column", absent[0], table.columns)
     if other is None:
         raise refusal

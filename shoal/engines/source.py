@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import gzip
 import os
+import re
 import stat
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, cast
+from typing import Any, BinaryIO, NamedTuple, cast
 
 from shoal.errors import InputError, PolicyError
 
@@ -80,3 +81,22 @@ def is_latin(encoding: str | None) -> bool:
     if known is None:
         raise PolicyError.unknown("encoding", str(encoding), ["utf-8", "latin-1"])
     return known
+
+
+def database_kind(path: Any) -> str | None:
+    """ "duckdb" or "sqlite" by the first bytes of a file; None for anything else."""
+    if not isinstance(path, (str, Path)) or not os.path.isfile(path):
+        return None
+    try:
+        with open(path, "rb") as file:
+            head = file.read(16)
+    except OSError:
+        return None
+    if head[8:12] == b"DUCK":
+        return "duckdb"
+    return "sqlite" if head == b"SQLite format 3\0" else None
+
+
+def is_remote(path: Any) -> bool:
+    """Whether a path is a place that only Spark knows, such as s3a://bucket/table."""
+    return isinstance(path, str) and re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", path) is not None

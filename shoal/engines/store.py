@@ -48,17 +48,17 @@ def store(frame: pl.DataFrame, path: Path, separator: str | None = None) -> None
             _store_excel(frame, path)
         elif path.name.lower().endswith(".gz"):
             with open(path, "wb") as raw, gzip.GzipFile("", "wb", compresslevel=6, mtime=0, fileobj=raw) as file:
-                file.write(_flat(frame).write_csv(separator=separator).encode())
+                file.write(flat(frame).write_csv(separator=separator).encode())
         else:
             with open(path, "wb") as raw:
-                _flat(frame).write_csv(raw, separator=separator)
+                flat(frame).write_csv(raw, separator=separator)
     except pl.exceptions.PolarsError as error:
         if "os error" in str(error):
             raise
         raise InputError(f"{path.suffix} cannot be written ({type(error).__name__})") from None
 
 
-def _flat(frame: pl.DataFrame) -> pl.DataFrame:
+def flat(frame: pl.DataFrame) -> pl.DataFrame:
     """Columns that text can hold: durations as ISO text; InputError for lists, structures, bytes and objects."""
     import polars as pl
 
@@ -179,7 +179,7 @@ def _store_excel(frame: pl.DataFrame, path: Path) -> None:
         import xlsxwriter
     except ImportError:
         raise MissingDependencyError.needed("xlsxwriter", "writing Excel", "excel") from None
-    frame = _flat(frame.with_columns(as_text(c) for c in frame if text_in_excel(c) and c.dtype != pl.Duration))
+    frame = flat(frame.with_columns(as_text(c) for c in frame if text_in_excel(c) and c.dtype != pl.Duration))
     frame = frame.with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String))
     book: Any = xlsxwriter.Workbook(
         str(path), {"strings_to_urls": False, "strings_to_formulas": False, "strings_to_numbers": False}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 from collections.abc import Iterable
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from shoal.engines.atomic import closed_to, real_path
+from shoal.engines.parts import MANIFEST
 from shoal.errors import InputError, PolicyError
 
 
@@ -68,6 +70,42 @@ def check_outputs(wanted: Iterable[Wanted], read: Iterable[str | Path | None] = 
     return closed_to(sources)
 
 
+def check_folder(path: Path, read: Iterable[str | Path | None] = (), *, overwrite: bool = True) -> int:
+    """Refuse a folder of parts that would do harm; returns the bits that no output may have (``closed_to``).
+
+    It is new, or empty, or holds an earlier release and nothing else, and neither stands in what is read nor holds it.
+    """
+    path = Path(path)
+    sources = [Path(p) for p in read if p is not None]
+    real = real_path(path)
+    if not real.is_dir():
+        check_place(path)
+    if real.is_file():
+        raise InputError(f"{str(path)!r} is no folder; name a folder, or a file that ends in .csv or .parquet")
+    for source in sources:
+        held = real_path(source)
+        if held == real or real in held.parents or (held.is_dir() and held in real.parents):
+            raise InputError(
+                f"the output {str(path)!r} is in a folder that is read, or holds a file that is; name another folder"
+            )
+    check_place(real.with_name(real.name + ".new"))
+    if real.is_dir() and any(real.iterdir()):
+        if not _is_release(real):
+            raise InputError(f"the folder {str(path)!r} holds other things than a release; name a new folder")
+        if not overwrite:
+            raise PolicyError(f"{str(path)!r} exists already; say overwrite=True to replace it, or name another folder")
+    return closed_to(sources)
+
+
+def _is_release(folder: Path) -> bool:
+    """Whether a folder holds a manifest, the parts it names, and nothing else."""
+    try:
+        named = {part["file"] for part in json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["parts"]}
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+    return {p.name for p in folder.iterdir()} <= named | {MANIFEST}
+
+
 def _one(path: Path, other: Path) -> bool:
     """Whether two paths are one file, through links of either kind too."""
     if real_path(path) == real_path(other):
@@ -96,6 +134,7 @@ def check_place(path: Path) -> None:
 
 def certificate_path(path: Path) -> Path:
     """release.csv -> release.certificate.json, beside it."""
+    path = path if path.name else path.resolve()
     name = path.name
     for ending in (".csv.gz", ".tsv.gz", path.suffix):
         if ending and name.lower().endswith(ending):

@@ -43,6 +43,7 @@ def judge(
     models: Sequence[Model] = (),
     threshold: float = 0.2,
     persons: Sequence[str] = (),
+    counts: np.ndarray | None = None,
 ) -> Audit:
     """Audit a table.
 
@@ -50,16 +51,19 @@ def judge(
     models     what should hold; each becomes a Check
     threshold  a record is at risk when 1 / (size of its class) is above it
     persons    columns that name who a row is about: k is judged on their different values as well
+    counts     int64[lines]  how many rows each line of ``frame`` stands for; None: each is a row
 
-    Raises PolicyError for a column that is not there.  O(n log n) for n rows.
+    Raises PolicyError for a column that is not there.  O(n log n) for n lines.
     """
     for name in [*quasi, *sensitive, *persons]:
         if name not in frame.columns:
             raise PolicyError.unknown("column", name, frame.columns)
-    n = frame.height
-    group = _number([_codes(frame[c]) for c in quasi], n)
-    sizes = np.bincount(group) if n else np.zeros(0, np.int64)
-    tables = {name: _crosstab(group, frame[name]) for name in sensitive}
+    lines = frame.height
+    held = None if counts is None else np.asarray(counts, np.int64)
+    n = lines if held is None else int(held.sum())
+    group = _number([_codes(frame[c]) for c in quasi], lines)
+    sizes = _rows(group, held) if n else np.zeros(0, np.int64)
+    tables = {name: _Table(group, frame[name], held) for name in sensitive}
     levels = {name: _levels(table, sizes, n) for name, table in tables.items()}
     models = [m for m in models if m.speaks != "population"]  # judged beside a population
     checks = tuple(c for m in models for c in _checks(m, sizes, tables, group, frame, n))
@@ -119,6 +123,13 @@ def _codes(series: pl.Series) -> np.ndarray:
     return series.rank("dense").fill_null(0).cast(pl.Int64).to_numpy()
 
 
+def _rows(key: np.ndarray, held: np.ndarray | None, span: int = 0) -> np.ndarray:
+    """int64: how many rows have each key; exact below 2^53 rows."""
+    if held is None:
+        return np.bincount(key, minlength=span)
+    return np.bincount(key, weights=held, minlength=span).astype(np.int64)
+
+
 def _number(columns: Sequence[np.ndarray], n: int) -> np.ndarray:
     """Class of every row, 0 .. classes-1."""
     key = np.zeros(n, np.int64)
@@ -145,7 +156,7 @@ def _dense(key: np.ndarray, span: int) -> np.ndarray:
 class _Table:
     """Sparse class-by-value counts of one sensitive column, and the values for their order."""
 
-    def __init__(self, group: np.ndarray, series: pl.Series) -> None:
+    def __init__(self, group: np.ndarray, series: pl.Series, held: np.ndarray | None = None) -> None:
         raw = _codes(series)
         first = np.full(int(raw.max()) + 2 if raw.size else 1, -1, np.int64)
         first[raw[::-1]] = np.arange(raw.size - 1, -1, -1)
@@ -157,18 +168,15 @@ class _Table:
         key = group * max(self.values, 1) + rank[raw]
         span = (int(group.max()) + 1 if group.size else 0) * max(self.values, 1)
         if 0 < span <= max(1 << 24, 4 * key.size):
-            counted = np.bincount(key, minlength=span)
+            counted = _rows(key, held, span)
             pair = np.flatnonzero(counted)
             self.count = counted[pair]
         else:
-            pair, self.count = np.unique(key, return_counts=True)
+            pair, where = np.unique(key, return_inverse=True)
+            self.count = _rows(where.reshape(-1), held)
         self.group = pair // max(self.values, 1)
         self.value = pair % max(self.values, 1)
         self.start = np.searchsorted(self.group, np.arange(int(group.max()) + 1 if group.size else 0))
-
-
-def _crosstab(group: np.ndarray, series: pl.Series) -> _Table:
-    return _Table(group, series)
 
 
 def _natural_order(values: pl.Series) -> np.ndarray:

@@ -9,7 +9,7 @@ import platform
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ import polars as pl
 
 from shoal.engines.carried import Carried
 from shoal.engines.expected import Expected
+from shoal.engines.parts import Parts
 from shoal.engines.targets import certificate_path
 from shoal.errors import VerificationError
 from shoal.judge.file import refuse_other
@@ -29,6 +30,7 @@ from shoal.model.policy import Policy
 from shoal.model.privacy import PrivacyModel
 from shoal.model.rule_books import RULE_BOOKS
 from shoal.model.safe_harbor import Harbor
+from shoal.model.task import nothing
 from shoal.publishing.exposed import Exposed
 from shoal.utility.decode import Decoded
 from shoal.version import __version__
@@ -42,14 +44,17 @@ def audit_table(
     units: Sequence[str] = (),
     outside: Callable[[pl.DataFrame, Audit], Audit] | None = None,
 ) -> Audit:
-    """Judge an opened table: only the named columns leave the engine; units: those that name persons."""
+    """Judge an opened table: of an engine's only cells and counts come back; units: columns that name persons."""
     from shoal.judge.privacy import judge
 
     names = [*policy.grouped, *policy.sensitive, *units]
     names += [n for n in policy.weighed if n in table.columns]
     if hasattr(table, "polars"):
         frame = table.polars(names)
-    else:
+    elif outside is None:
+        cells, counts = table.counts(names)
+        return judge(cells, policy.grouped, policy.sensitive, models, threshold, units, counts)
+    else:  # what is counted beside a population is counted by rows
         frame = table.frame.select(names).collect(backend="polars").to_native()
     audit = judge(frame, policy.grouped, policy.sensitive, models, threshold, units)
     return audit if outside is None else outside(frame, audit)
@@ -91,6 +96,8 @@ class Release:
     own          the table's own values per quasi-identifier, in the histogram's order; for counts, never shown.  A
                  pickled release holds them and is as private as the original: only what ``write`` makes may leave
     expected     what must stand in the table, from the partition alone; order: where the row order comes from
+    parts        the files it was read from, where DuckDB or Spark read them
+    dealt        where an engine's table carries nothing along: the key by which ``expected`` deals its rows out
     """
 
     table: Any
@@ -118,6 +125,8 @@ class Release:
     exposed: Exposed = field(default_factory=Exposed)
     notes: tuple[str, ...] = ()
     own: Mapping[str, Sequence[str | None]] = field(default_factory=dict)
+    parts: Parts | None = None
+    dealt: bytes | None = field(default=None, repr=False)
     seconds: dict[str, float] = field(default_factory=dict)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -139,7 +148,9 @@ class Release:
 
         clock = time.perf_counter()
         opened = open_table(self.table)
-        found = audit_table(opened, self.policy, 0.2, self.policy.privacy, outside=self._outside())
+        people = self.policy.population is not None or bool(self.policy.weighed)
+        around = self._outside() if people or hasattr(opened, "polars") else None
+        found = audit_table(opened, self.policy, 0.2, self.policy.privacy, outside=around)
         refuse_other(self.expected.counts(), opened.counts([*self.policy.grouped, *self.policy.sensitive]))
         self.seconds["verify"] = time.perf_counter() - clock
         return self._with_exposed(found)
@@ -196,13 +207,19 @@ class Release:
         *,
         sign: str | Path | None = None,
         overwrite: bool = True,
+        parts: str | None = None,
+        progress: Callable[[str, float | None], None] = nothing,
     ) -> Path:
         """Write the table by the file's ending, verified on the bytes written, and its certificate beside it.
 
-        path         CSV (also .gz), Parquet or Excel
+        path         CSV (also .gz), Parquet or Excel; of a DuckDB or Spark table also a folder, for parts with a
+                     manifest that holds the hash of each
         certificate  a JSON file; RELEASE.certificate.json when None
         sign         file of a private key, see ``shoal keygen``; its owner vouches for the whole certificate
         overwrite    False: refuse to replace files that exist
+        parts        "parquet" or "csv": write a folder of such files; None: what the path's ending says, and where it
+                     has none the kind of file that was read
+        progress     called with (what is being done, share done or None)
 
         Both files appear under their names only after the judge has read the table back; raises VerificationError
         otherwise, and then what was there before is still there.  Returns the certificate's path.
@@ -210,10 +227,12 @@ class Release:
         from shoal.engines.atomic import Piece, publish_together
         from shoal.engines.store import store
         from shoal.engines.targets import JSON, TABLE, check_outputs, check_place
-        from shoal.judge.file import seal
         from shoal.publishing import signing
+        from shoal.publishing.partwise import is_partwise, write_partwise
 
         path = Path(path)
+        if is_partwise(self, path, parts):
+            return write_partwise(self, path, certificate, sign=sign, overwrite=overwrite, parts=parts, tell=progress)
         check_place(path)
         beside = certificate_path(path) if certificate is None else Path(certificate)
         closed = check_outputs([(path, TABLE), (beside, JSON)], [*self._read(), sign], overwrite=overwrite)
@@ -221,9 +240,7 @@ class Release:
             signing.private_key(sign)  # refused before any work
         clock = time.perf_counter()
         content, shown, text = self._content(path)
-        facts: dict[str, Any] = {}
-        if shown != dict(self.stars):
-            facts["starred_as_missing"] = [name for name, count in self.stars.items() if count != shown[name]]
+        facts = self.shown_facts(shown)
 
         def fill(temporary: Path) -> None:
             nonlocal clock
@@ -237,22 +254,32 @@ class Release:
             self.__dict__["audit"] = self._with_exposed(audit)
             self.seconds["verify"] = time.perf_counter() - clock
 
-        def certify(temporary: Path) -> None:
-            record = json.loads(json.dumps(self.record(path, facts), default=str))
-            record["seal"] = seal(record)
-            if sign is not None:
-                record = signing.sign(record, sign)
-            text = json.dumps(record, indent=2, ensure_ascii=False)
-            temporary.write_text(text + "\n", encoding="utf-8")
-
+        certify = partial(self.certify, path, facts, sign)
         publish_together([Piece(path, fill, judge_bytes), Piece(beside, certify)], closed=closed)
         self.__dict__["written"] = {"file": path.name, "certificate": beside.name, **facts}
         return beside
 
+    def shown_facts(self, shown: Mapping[str, int]) -> dict[str, Any]:
+        """The columns whose stars stand as missing values; shown: the stars each column shows."""
+        hidden = [name for name, count in self.stars.items() if count != shown[name]]
+        return {"starred_as_missing": hidden} if hidden else {}
+
+    def certify(self, path: Path, facts: Mapping[str, Any], sign: str | Path | None, temporary: Path) -> None:
+        """Write the certificate file of a release that stands at ``path``."""
+        from shoal.judge.file import seal
+        from shoal.publishing import signing
+
+        record = json.loads(json.dumps(self.record(path, facts), default=str))
+        record["seal"] = seal(record)
+        if sign is not None:
+            record = signing.sign(record, sign)
+        text = json.dumps(record, indent=2, ensure_ascii=False)
+        temporary.write_text(text + "\n", encoding="utf-8")
+
     def _read(self) -> list[str | Path]:
         """Every file the release was made from."""
-        given = (self.from_path, *self.policy.files)
-        return [p for p in given if p is not None]
+        parts = () if self.parts is None else (source.path for source in self.parts.sources)
+        return [p for p in (self.from_path, *parts, *self.policy.files) if p is not None]
 
     def _content(self, path: Path) -> tuple[pl.DataFrame, dict[str, int], Collection[str]]:
         """The table as the file can hold it, the stars each quasi-identifier then shows, and what stands as text."""

@@ -13,10 +13,11 @@ import polars as pl
 
 from shoal.engines.safe_harbor import recoded
 from shoal.errors import CertificateError, InputError, PolicyError, VerificationError
-from shoal.judge.file import judge_release, read_release, seal
+from shoal.judge.file import seal
 from shoal.judge.finding import CONSISTENT, RECOMPUTED, STATED, Finding
 from shoal.judge.grid import range_steps
 from shoal.judge.original import Stated, compare
+from shoal.judge.parts import Asked, Held, count_release, digest_of, judge_held, read_rows
 from shoal.judge.population import beside, outside, reading_of
 from shoal.judge.safe_harbor import breach
 from shoal.model.audit import Audit
@@ -259,33 +260,35 @@ def _consistent(record: _Record) -> Finding:
     return Finding("certificate", True, "agrees with itself", CONSISTENT)
 
 
-def _own(path: Path, frame: pl.DataFrame, record: _Record, outer: _Outer) -> tuple[list[Finding], Audit]:
+def _own(path: Path, held: Held, record: _Record, outer: _Outer) -> tuple[list[Finding], Audit]:
     """What a release shows by itself, and beside its population where that is at hand."""
     policy, said = record.policy, record.said
-    shown = dict(said.stars) | dict.fromkeys(said.blanks, 0)
+    wanted = Asked(
+        quasi=policy.quasi_identifiers,
+        sensitive=policy.sensitive,
+        models=policy.privacy,
+        star=policy.star if said.publish != "centers" else None,
+        stars=dict(said.stars) | dict.fromkeys(said.blanks, 0),
+        orders=record.orders,
+    )
+    parts: list[Finding] = []
     try:
-        audit, found, _ = judge_release(
-            path,
-            policy.quasi_identifiers,
-            policy.sensitive,
-            policy.privacy,
-            star=policy.star if said.publish != "centers" else None,
-            stars=shown,
-            separator=record.separator,
-            orders=record.orders,
-            outside=outer,
-        )
+        audit = judge_held(held, wanted, "")
         stars = Finding("stars", True, f"{sum(said.stars.values())} starred cells, as certified")
     except VerificationError as error:
-        from shoal.judge.privacy import judge
-        from shoal.publishing.release import file_hash
-
-        audit = outer(frame, judge(frame, policy.quasi_identifiers, policy.sensitive, policy.privacy))
-        found = file_hash(path)
+        audit = judge_held(held, wanted._replace(star=None, orders={}), "")
         stars = Finding("stars", False, str(error))
+    if policy.population is not None or policy.weighed:
+        audit = outer(held.rows(), audit)
+    try:
+        found = digest_of(path)
+    except VerificationError as error:
+        found = ""
+        parts.append(Finding("parts", False, str(error)))
     same = found == record.sha256
     findings = [
         Finding("file", same, "the file is the one certified" if same else _stale(path, record.raw)),
+        *parts,
         stars,
         Finding("rows", audit.rows == record.rows, f"{audit.rows} rows, {record.rows} certified"),
     ]
@@ -297,11 +300,11 @@ def _own(path: Path, frame: pl.DataFrame, record: _Record, outer: _Outer) -> tup
     findings.append(Finding("groups", groups, f"{seen}; {record.groups} and {record.smallest} certified"))
     findings += [_levels(record, audit), _consistent(record)]
     if policy.range_step:
-        findings.append(range_steps(frame, policy.range_step))
+        findings.append(range_steps(held.cells, policy.range_step))
     if policy.max_suppressed:
-        findings.append(_suppressed(frame, record))
+        findings.append(_suppressed(held, record))
     if said.publish == "ranges":
-        findings.append(_coarser(frame, record))
+        findings.append(_coarser(held, record))
     limit = policy.max_average_risk
     if limit is not None:
         mean = audit.risk["prosecutor_mean"]
@@ -311,12 +314,12 @@ def _own(path: Path, frame: pl.DataFrame, record: _Record, outer: _Outer) -> tup
     if policy.population is not None or policy.weighed:
         findings.append(_population(record, audit))
     if record.harbor is not None:
-        wrong = breach(frame, record.harbor)
+        wrong = breach(read_rows(path, record.separator), record.harbor)
         text = wrong or f"{', '.join(record.harbor.columns) or 'no column'} shown as the rule lets them stand"
         findings.append(Finding("safe harbor", wrong is None, text))
-    left = [name for name in policy.identifiers if name in frame.columns]
+    left = [name for name in policy.identifiers if name in held.columns]
     findings.append(Finding("identifiers", not left, f"column {left[0]!r} is still there" if left else "gone"))
-    others = [c for c in frame.columns if c not in policy.quasi_identifiers and c not in policy.sensitive]
+    others = [c for c in held.columns if c not in policy.quasi_identifiers and c not in policy.sensitive]
     asked = "that this is what was asked for, and of these columns, rests on the certificate"
     listed = ", ".join(map(repr, others)) or "none"
     findings.append(Finding("what was asked", True, f"columns without a promise: {listed}; {asked}", STATED))
@@ -351,34 +354,36 @@ def _population(record: _Record, audit: Audit) -> Finding:
     return Finding("population", good, f"every group fits at least {least} of {people} people, by {source}", STATED)
 
 
-def _coarser(frame: pl.DataFrame, record: _Record) -> Finding:
+def _coarser(held: Held, record: _Record) -> Finding:
     """Sets, ranges and stars of every column of text: where values by themselves are quoted, these tell themselves."""
     for name in record.policy.quasi_identifiers:
-        column = frame[name].cast(pl.String) if isinstance(frame[name].dtype, pl.Categorical) else frame[name]
+        column = held.cells[name]
+        column = column.cast(pl.String) if isinstance(column.dtype, pl.Categorical) else column
         if column.dtype != pl.String or name in record.said.blanks:
             continue
         joined = column.str.starts_with("[") | column.str.starts_with("{") | (column == record.policy.star)
-        found = int(joined.fill_null(False).sum())
+        found = int(held.counts[joined.fill_null(False).to_numpy()].sum())
         if found != record.said.changed[name]:
             text = f"column {name!r} has {found} sets, ranges and stars, {record.said.changed[name]} were certified"
             return Finding("coarser values", False, text)
     return Finding("coarser values", True, "sets, ranges and stars of every column of text, as certified")
 
 
-def _suppressed(frame: pl.DataFrame, record: _Record) -> Finding:
+def _suppressed(held: Held, record: _Record) -> Finding:
     """Rows starred whole: as many as certified are there, and the certificate keeps the budget."""
     said = record.stated.details.get("suppressed_rows", 0)
     if isinstance(said, bool) or not isinstance(said, int):
         return Finding("suppressed rows", False, "the certificate names no whole number of rows starred whole")
     policy = record.policy
     allowed = int(policy.max_suppressed * record.rows + 1e-9)
-    whole = pl.Series([True]).new_from_index(0, frame.height)
+    whole = pl.Series([True]).new_from_index(0, held.cells.height)
     for name in policy.quasi_identifiers:
-        column = frame[name]
+        column = held.cells[name]
         starred = (column.cast(pl.String) == policy.star).fill_null(False)
         whole = whole & (starred | column.is_null() if record.said.stars[name] else starred)
-    text = f"{int(whole.sum())} rows starred whole, {said} certified, {allowed} allowed"
-    how = RECOMPUTED if int(whole.sum()) == said else CONSISTENT
+    there = int(held.counts[whole.to_numpy()].sum())
+    text = f"{there} rows starred whole, {said} certified, {allowed} allowed"
+    how = RECOMPUTED if there == said else CONSISTENT
     return Finding("suppressed rows", said <= allowed, text, how)
 
 
@@ -452,12 +457,11 @@ def verify(
 ) -> Verdict:
     """Recheck a written release, of a table or of any other problem, against its certificate file.
 
-    release      the file published
+    release      the file or the folder published; tuples are counted where they stand, so it may be larger than memory
     certificate  the JSON file beside it
     original     the table it was made from, a path or a frame; with it, every row is matched, and loss, cost and a
-                 bound are recomputed.  Of a crosswalk the source or, in a list, the sources: of clusters the table,
-                 then the coordinates of its codes
-    population   the population that a release was measured by, path or frame: what groups cover is counted again
+                 bound are recomputed, in memory.  Of a crosswalk the source or, in a list, the sources: of clusters
+                 the table, then the coordinates of its codes
     separator, encoding  of an original that is a CSV; found out when None
     hierarchies  per column its hierarchy, where the file is not beside the certificate
     signer       file of a public key: the certificate must be signed with the private key that belongs to it
@@ -473,14 +477,11 @@ def verify(
         found.append(signature(raw, signer))
         return Verdict(holds=all(f.holds for f in found), findings=tuple(found), audit=None, certificate=stated)
     record = _parsed(raw, path.name.lower().endswith((".xlsx", ".xls", ".xlsb")))
-    frame = read_release(path, record.separator)
-    absent = [n for n in (*record.policy.quasi_identifiers, *record.policy.sensitive) if n not in frame.columns]
-    if absent:
-        raise VerificationError(f"the release has no column {absent[0]!r}, which its certificate names")
+    held = count_release(path, [*record.policy.quasi_identifiers, *record.policy.sensitive], record.separator)
     progress("judging the release", None)
     try:
         outer = _outer(record, population, hierarchies or {}, beside_it.parent)
-        findings, audit = _own(path, frame, record, outer)
+        findings, audit = _own(path, held, record, outer)
     except PolicyError as error:
         raise InputError(f"the certificate file asks for what cannot be judged: {error!s}") from None
     except OverflowError:
@@ -490,7 +491,7 @@ def verify(
         source = _opened(original, record, separator, encoding)
         used, found = _sources(record, beside_it.parent, hierarchies or {})
         findings += found
-        findings += compare(source, frame, record.said, used, progress)
+        findings += compare(source, read_rows(path, record.separator), record.said, used, progress)
     elif record.stated.lower_bound:
         text = f"{record.stated.lower_bound:.9g} certified; the original would tell more"
         findings.append(Finding("bound", True, text, STATED))

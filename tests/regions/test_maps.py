@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from shoal.errors import InputError, PolicyError
 from shoal.report.dissolve import dissolve, geojson, turned
-from shoal.report.maps import _albers, _colors, _seam, _sheet, _unwrapped, draw
+from shoal.report.maps import draw
+from shoal.report.sheet import albers, colors, seam, sheet_of, unwrapped
 
 
 def square(x, y, side=1.0):
@@ -89,7 +90,7 @@ def test_geojson_closes_its_rings():
 def test_neighbors_have_different_colors():
     shapes = [square(x, y) for x in range(6) for y in range(6)]
     labels = np.arange(36) // 2
-    color = _colors(shapes, labels, 18)
+    color = colors(shapes, labels, 18)
     for i in range(36):
         for j in range(36):
             apart = abs(i // 6 - j // 6) <= 1 and abs(i % 6 - j % 6) <= 1
@@ -98,7 +99,7 @@ def test_neighbors_have_different_colors():
 
 def test_the_cone_keeps_areas_and_the_equator_is_drawn():
     for south in (30.0, -40.0, -1.0):
-        place = _albers(np.array([-10.0, south, 10.0, south + 12]))
+        place = albers(np.array([-10.0, south, 10.0, south + 12]))
         for lat in (south, south + 6, south + 11):
             got = abs(turned(place(square(3.0, lat, 0.1)[0][0]))) / 2
             true = 6371.0**2 * np.radians(0.1) * np.diff(np.sin(np.radians([lat, lat + 0.1])))[0]
@@ -108,8 +109,8 @@ def test_the_cone_keeps_areas_and_the_equator_is_drawn():
 
 def test_the_date_line_tears_nothing():
     boxes = np.array([[178.0, 0, 179, 1], [-179, 0, -178, 1], [170, 0, 171, 1]])
-    seam = _seam(boxes)
-    east, west = (_unwrapped(np.array([[x, 0.0], [x + 1, 1]]), seam) for x in (178.0, -179.0))
+    cut = seam(boxes)
+    east, west = (unwrapped(np.array([[x, 0.0], [x + 1, 1]]), cut) for x in (178.0, -179.0))
     assert 0 < west[0, 0] - east[0, 0] <= 3
 
 
@@ -120,9 +121,9 @@ def test_borders_still_cancel_on_the_globe():
         [[np.roll([[a, 41.1], [b, 41.1], [b, 42.03], [a, 42.03]], i, axis=0)]]
         for i, (a, b) in enumerate(itertools.pairwise(x.tolist()))
     ]
-    sheet = _sheet(shapes, np.zeros(13, np.int64), np.ones(13, np.int64), 1, True)
+    sheet = sheet_of(shapes, np.zeros(13, np.int64), np.ones(13, np.int64), 1, True)
     assert [[len(ring) for ring in polygon] for polygon in sheet.outlines[0]] == [[28]]
-    apart = _sheet(shapes, np.arange(13), np.ones(13, np.int64), 1, True).color
+    apart = sheet_of(shapes, np.arange(13), np.ones(13, np.int64), 1, True).color
     assert all(a != b for a, b in itertools.pairwise(apart))
 
 
@@ -164,10 +165,38 @@ def test_pictures_by_ending(scene, tmp_path, ending, head):
     assert path.read_bytes().startswith(head)
 
 
-def test_far_islands_are_left_to_the_zoom():
-    shapes = [square(x, y) for x in range(20) for y in range(20)] + [square(500, 500)]
-    sheet = _sheet(shapes, np.zeros(401, np.int64), np.ones(401, np.int64), 1, False)
-    assert sheet.outside == 1
+def test_far_islands_are_drawn_in_boxes_of_their_own():
+    """Two islands off a large map, one of two areas: each in its box, below the map, at most at the map's scale."""
+    far = [square(500, 500), square(-900, 300), square(-899, 300, 40)]
+    shapes = [square(x, y) for x in range(20) for y in range(20)] + far
+    labels = np.array([0] * 400 + [1, 2, 2])
+    sheet = sheet_of(shapes, labels, np.ones(403, np.int64), 1, False)
+    assert sheet.outside == 0
+    assert len(sheet.boxes) == 2
+    main = np.concatenate([ring for shape in sheet.areas[:400] for polygon in shape for ring in polygon])
+    side = surface(sheet.areas[0])
+    assert surface(sheet.areas[7]) == pytest.approx(side)
+    assert surface(sheet.areas[402]) <= 1600 * abs(side) * (1 + 1e-9)
+    for held, box in zip(([401, 402], [400]), sheet.boxes, strict=True):  # the larger first
+        x, y, wide, tall = box
+        points = np.concatenate([ring for i in held for polygon in sheet.areas[i] for ring in polygon])
+        assert (points >= [x, y]).all()
+        assert (points <= [x + wide, y + tall]).all()
+        assert main[:, 1].max() < y
+        assert 0 <= x <= x + wide <= sheet.width + 1e-9
+        assert y + tall <= sheet.height + 1e-9
+        lines = np.concatenate([r for polygon in sheet.outlines[labels[held[0]]] for r in polygon])
+        assert (lines >= [x, y]).all()
+        assert (lines <= [x + wide, y + tall]).all()
+    assert sheet.focus == (0.0, 0.0, sheet.width, sheet.height)
+
+
+def test_many_far_islands_are_left_to_the_zoom():
+    far = [square(500 + 200 * i, 900 * (i % 2)) for i in range(6)]
+    shapes = [square(x, y) for x in range(30) for y in range(30)] + far
+    sheet = sheet_of(shapes, np.zeros(906, np.int64), np.ones(906, np.int64), 1, False)
+    assert sheet.outside == 6
+    assert not sheet.boxes
     assert sheet.focus[2] < 0.1 * sheet.width
 
 

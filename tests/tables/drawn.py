@@ -70,3 +70,11 @@ def census_like(n: int, seed: int, columns: int = 5, values: int = 12) -> Histog
     sensitive = (kind // 3 + random.integers(0, values, n) ** 2 // values) % values
     found = Histogram.from_rows(np.stack(quasi, axis=1), sensitive)
     return found
+
+
+def halved(size: int) -> ColumnRecoding:
+    """Neighbours joined two by two."""
+    levels = [np.arange(size)]
+    while levels[-1].max() > 0:
+        levels.append(levels[-1] // 2)
+    return ColumnRecoding.tree(np.stack(levels))

@@ -9,16 +9,18 @@ import pytest
 from hypothesis import given, settings, strategies
 
 from shoal.model.histogram import Histogram
-from shoal.model.privacy import Requirement
+from shoal.model.privacy import KAnonymity, Requirement
 from shoal.model.recoding import ColumnRecoding, Recoding
 from shoal.model.task import Effort, Task
+from shoal.problems.tables import group
 from shoal.problems.tables.search import bounds as module
 from shoal.problems.tables.search.bounds import Sweeper, lower_bounds, neighbours
 from shoal.problems.tables.search.lattice import Lattice
 from shoal.problems.tables.search.row_groups import Rows
+from tests.oracles.exact import group_loss
 from tests.oracles.tables import eligible
 from tests.oracles.tables_loss import least_loss
-from tests.tables.drawn import TREE, census_like, tasks, total
+from tests.tables.drawn import TREE, census_like, halved, tasks, total
 
 
 @settings(deadline=None, max_examples=200)
@@ -167,3 +169,57 @@ def test_no_bound_on_stars_is_above_the_optimum(task):
     best = least_loss(task.histogram, task.requirement, task.recoding)
     for value in lower_bounds(task, Rows.of(task)).values.values():
         assert value <= best
+
+
+def cheapest_boxes(task: Task) -> np.ndarray:
+    """Per cell, the least loss of any cells with it that hold enough rows and values: every choice."""
+    h, need = task.histogram, task.requirement
+    kinds, column = max((max(f, u), -j) for j, (f, u) in enumerate(zip(need.frequency, need.distinct, strict=True)))
+    best = np.full(h.cells, np.inf)
+    for n in range(1, h.cells + 1):
+        for chosen in map(list, combinations(range(h.cells), n)):
+            enough = h.count[chosen].sum() >= need.smallest
+            if enough and np.unique(h.sensitive[chosen, -column]).size >= kinds:
+                loss = group_loss([tuple(map(int, h.quasi[c])) for c in chosen], task.recoding)
+                best[chosen] = np.minimum(best[chosen], loss)
+    return best
+
+
+@settings(deadline=None, max_examples=150)
+@given(task=tasks(most=8, sensitive=(1, 2)), near=strategies.integers(1, 8), nodes=strategies.integers(1, 40))
+def test_every_row_has_its_cheapest_box_and_a_cut_search_never_more(task, near, nodes):
+    expected = cheapest_boxes(task)
+    found = neighbours(task, Rows.of(task), None, (8, 10_000))
+    np.testing.assert_allclose(found, expected, atol=1e-9)
+    cut = neighbours(task, Rows.of(task), None, (near, nodes))
+    assert (cut <= expected + 1e-9).all()
+    assert (cut >= 0).all()
+    plain = neighbours(task, Rows.of(task), None)
+    assert (found >= plain - 1e-9).all()
+    best = least_loss(task.histogram, task.requirement, task.recoding)
+    assert float(found @ task.histogram.count) <= best + 1e-9
+
+
+def test_boxes_of_sets_and_ranges_prove_more_than_pairs():
+    table = census_like(900, 4, columns=5)
+    kinds = ("range", "set", "set", "set", "set")
+    columns = tuple(
+        ColumnRecoding.set(s) if kind == "set" else ColumnRecoding.range(np.arange(s) * 1.0)
+        for kind, s in zip(kinds, table.quasi_sizes, strict=True)
+    )
+    task = Task(table, Requirement(5, (1,), (3,)), Recoding(columns, "ncp"))
+    found = lower_bounds(task, Rows.of(task))
+    near = module.total(task, neighbours(task, Rows.of(task), None))
+    assert found.best[0] == "boxes"
+    assert found.best[1] > 1.15 * near
+    assert module.box_search(task, "fast", None) is None
+    assert module.box_search(task, "thorough", None) == module.BOXES[0]
+    assert module.box_search(task, "thorough", 0.0) is None
+
+
+def test_quick_answers_say_something_of_their_distance():
+    table = census_like(1500, 7, columns=4)
+    recoding = Recoding(tuple(halved(s) for s in table.quasi_sizes), "ncp")
+    quick = group(table, KAnonymity(5), recoding=recoding, effort="fast", seed=1).certificate
+    assert quick.ratio <= 1.5
+    assert quick.lower_bound > 1.15 * quick.details["bounds"]["cheapest node"]

@@ -26,7 +26,7 @@ def optimum(histogram, k, recoding=None):
     from shoal.model.task import Task
     from shoal.problems.tables.costs import Costs
     from shoal.problems.tables.exact import optimal
-    from shoal.problems.tables.exact.pattern_program import kinds_of
+    from shoal.problems.tables.exact.pattern_model import kinds_of
     from shoal.problems.tables.others.pattern_cover import whole_cost
 
     recoding = recoding or Recoding.stars(histogram)

@@ -136,7 +136,7 @@ def test_out_of_time_gives_an_answer_with_its_bound_and_says_so():
     assert certificate.details["stopped"] == "seconds"
     assert 0 < certificate.lower_bound < certificate.cost
     assert certificate.guarantee.factor is None
-    with mock.patch.object(pattern_program, "VARIABLES", 10):
+    with mock.patch.object(optimal, "Limits", lambda seconds: pattern_program.Limits(seconds, 10)):
         assert group(histogram, KAnonymity(4), "optimal").certificate.details["stopped"] == "memory"
 
 

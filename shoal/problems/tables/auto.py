@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,6 +12,9 @@ import numpy as np
 from shoal.errors import PolicyError
 from shoal.model.partition import Partition
 from shoal.model.task import Effort, Grouping, Task
+from shoal.problems.tables.costs import WIDEST
+from shoal.problems.tables.exact.small import CELLS, SEARCHED, decidable, decide
+from shoal.problems.tables.others.pattern_cover import pattern_cover
 from shoal.problems.tables.papers.three_phase import residues
 from shoal.problems.tables.search.bounds import Bounds, lower_bounds
 from shoal.problems.tables.search.cascade import best, rank, scarcity, start
@@ -24,111 +28,224 @@ from shoal.problems.tables.search.scarce_values import alternate, scarce_start
 from shoal.problems.tables.search.settling import approach, close_rule
 from shoal.problems.tables.search.thinning import thinned
 
-SMALL, SMALL_PAIRS = (
-    16,
-    1_000,
-)  # distinct tuples up to which an exact method is tried, for any model and for k = 2 alone
+SMALL = 16  # distinct tuples up to which an exact method is tried, for any model
+SMALL_PAIRS = 1_000  # the same for k = 2 alone
 PROOF = 10.0  # seconds it may take, many times what tables of this size need
 CLEARLY = 1.02
+TWICE = 5_000  # rows up to which "balanced" searches from the cascade as well as from a better start
+LARGE = 8  # from this k on a cover by published rows may be the better start
+COVER = {"fast": 1e6, "balanced": 2e7, "thorough": 1e8}  # nodes times cells times columns it may look at
+COVER_PACE = 4e6  # and in a second, at least
 TRIAL = 0.06  # share of the seconds left that each of two starts is searched before the better one is kept
 
 
 def auto(task: Task) -> Grouping:
     """Three-phase, cascade, price-guided cascade and search, as far as the effort reaches; the best by the task's loss.
 
-    A table small enough is solved exactly instead, unless the effort is "fast".
+    A table small enough is solved exactly instead, unless the effort is "fast"; one of some hundred cells is decided by
+    an integer program where that ends in time (``exact.small``).
 
     ``attempts`` has one line {"method", "cost", "seconds"} per method, costs by the task's loss.
     """
-    attempts: list[dict[str, Any]] = []
-    thin = thinned(task)
-    small = task if thin is None else thin.task
-    rows = Rows.of(small)  # what is searched; bounds are of the whole table
+    race = _Race(task)
+    race.begin()
+    if min(race.first, race.order) == (0, 0):  # nothing is lost, so nothing is left to search
+        return race.lossless()
+    bounds = race.bound()
+    proved = _proved(task, race.left)
+    if proved is not None:
+        cost = rank(task, proved.partition)[1]
+        race.attempts.append({"method": proved.method, "cost": cost, "seconds": proved.seconds})
+        return replace(proved.grouping, attempts=tuple(race.attempts))
+    cheapest, prices, tolls = race.of_rows(bounds)
+    race.fill(tolls)
+    race.cover()
+    if race.common.size:
+        race.scarce(cheapest)
+    else:
+        race.guide(prices)
+    race.search()
+    return race.end(bounds)
 
-    def whole(group: np.ndarray) -> Partition:
-        return rows.partition(group) if thin is None else thin.back(rows.partition(group))
 
-    def told(method: str, partition: Partition, began: float) -> tuple[int, float]:
-        order = rank(task, partition)
-        attempts.append({"method": method, "cost": order[1], "seconds": round(time.monotonic() - began, 3)})
+class _Race:
+    """One run of ``auto``: what was tried, the best of it, and what it may still take.
+
+    small   the task on the rows that are searched; ``thin`` leads back to all rows where there are fewer
+    group   int64[rows] the start to be searched, ``order`` its rank among partitions, ``method`` what found it
+    found   the partitions to choose from
+    """
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+        self.thin = thinned(task)
+        self.small = task if self.thin is None else self.thin.task
+        self.rows = Rows.of(self.small)
+        self.attempts: list[dict[str, Any]] = []
+        self.found: list[Partition] = []
+        self.common = scarcity(self.small)
+        self.long = task.effort.name in ("seconds", "thorough")
+        self.deadline: float | None = None
+        self.left: float | None = None
+        self.report: Any = None
+        self.near: Any = None
+        self.first: tuple[int, float]
+        self.order: tuple[int, float]
+        self.group: np.ndarray
+        self.method: str
+
+    def whole(self, group: np.ndarray) -> Partition:
+        """Of all rows."""
+        partition = self.rows.partition(group)
+        return partition if self.thin is None else self.thin.back(partition)
+
+    def told(self, method: str, partition: Partition, began: float) -> tuple[int, float]:
+        """Put an attempt on record; its rank."""
+        order = rank(self.task, partition)
+        self.attempts.append({"method": method, "cost": order[1], "seconds": round(time.monotonic() - began, 3)})
         return order
 
-    began = time.monotonic()
-    three = residues(task)[0]
-    first = told("three_phase", three, began)
-    began = time.monotonic()
-    group = start(small, rows)
-    plain = whole(group)
-    order = told("cascade", plain, began)
-    method, found = "cascade", [plain]
-    if min(first, order) == (0, 0):  # nothing is lost, so nothing is left to search
-        made = certify(
-            task, best(task, rows, plain), method if order <= first else "three_phase", Bounds({"nothing": 0})
-        )
-        return replace(made, attempts=tuple(attempts))
-    deadline = None if task.effort.seconds is None else task.started + task.effort.seconds
-    left = None if deadline is None else max(deadline - time.monotonic(), 0.0)
-    share = None if left is None else time.monotonic() + (0.3 if left > 3 else 0.2) * left
-    bounds = lower_bounds(task, rows if thin is None else Rows.of(task), until=share)
-    cheapest, prices, tolls = bounds.cheapest, bounds.prices, bounds.tolls
-    if thin is not None:
-        cheapest, prices = (None if a is None else a[thin.cells] for a in (cheapest, prices))
-        tolls = None if tolls is None else tolls.of_cells(thin.cells, small.histogram.count)
-    proved = _proved(task, left)
-    if proved is not None:
-        attempts.append({"method": proved.method, "cost": rank(task, proved.partition)[1], "seconds": proved.seconds})
-        return replace(proved.grouping, attempts=tuple(attempts))
-    long = task.effort.name in ("seconds", "thorough")
-    report, near = None, None
-    if tolls is not None:
+    def offer(self, method: str, group: np.ndarray, began: float, *, start: bool = True) -> None:
+        """A partition to choose from; where it is better than the best so far it is that, and the start as well."""
+        partition = self.whole(group)
+        self.found.append(partition)
+        order = self.told(method, partition, began)
+        if order < self.order:
+            self.order, self.method = order, method
+            if start:
+                self.group = group
+
+    def begin(self) -> None:
+        """Three-phase and the cascade, which are quick; and the time that is left after them."""
         began = time.monotonic()
-        filled = flow_start(small, rows, tolls, None if left is None else began + 0.3 * left)
+        self.three = residues(self.task)[0]
+        self.first = self.told("three_phase", self.three, began)
+        began = time.monotonic()
+        self.group = self.plain = start(self.small, self.rows)
+        self.found.append(self.whole(self.group))
+        self.order, self.method = self.told("cascade", self.found[0], began), "cascade"
+        if self.task.effort.seconds is not None:
+            self.deadline = self.task.started + self.task.effort.seconds
+            self.left = max(self.deadline - time.monotonic(), 0.0)
+
+    def lossless(self) -> Grouping:
+        """The answer that costs nothing."""
+        method = self.method if self.order <= self.first else "three_phase"
+        made = certify(self.task, best(self.task, self.rows, self.found[0]), method, Bounds({"nothing": 0}))
+        return replace(made, attempts=tuple(self.attempts))
+
+    def bound(self) -> Bounds:
+        """Lower bounds of the whole table, in a share of the time."""
+        left = self.left
+        share = None if left is None else time.monotonic() + (0.3 if left > 3 else 0.6) * left
+        return lower_bounds(self.task, self.rows if self.thin is None else Rows.of(self.task), until=share)
+
+    def of_rows(self, bounds: Bounds) -> tuple[Any, Any, Any]:
+        """Cheapest publication, prices and tolls of the cells that are searched."""
+        cheapest, prices, tolls = bounds.cheapest, bounds.prices, bounds.tolls
+        if self.thin is None:
+            return cheapest, prices, tolls
+        cheapest, prices = (None if a is None else a[self.thin.cells] for a in (cheapest, prices))
+        return cheapest, prices, None if tolls is None else tolls.of_cells(self.thin.cells, self.small.histogram.count)
+
+    def fill(self, tolls: Any) -> None:
+        """Tuples chosen by tolls, filled by a flow of least cost."""
+        if tolls is None:
+            return
+        began = time.monotonic()
+        filled = flow_start(self.small, self.rows, tolls, None if self.left is None else began + 0.3 * self.left)
         if filled is not None:
-            found.append(whole(filled))
-            if told("class program", found[-1], began) < order:
-                group, order, method = filled, rank(task, found[-1]), "class program"
-    common = scarcity(small)
-    if task.effort.name != "fast" and common.size:
-        began = time.monotonic()
-        led = scarce_start(small, rows, cheapest, common, None if left is None else began + 0.6 * left)
-        if led is not None:
-            found.append(whole(led))
-            if told("guided cascade", found[-1], began) < order:
-                group, order, method = led, rank(task, found[-1]), "guided cascade"
-    elif task.effort.name != "fast" and prices is not None and (left is None or left > 5):
-        began = time.monotonic()
-        until = None if left is None else began + 0.25 * left
-        led = guided(small, rows, prices, until)
-        if led is not None and not long:
-            # No steps to spare for a trial: what the prices led is the better start unless it is clearly dearer.
-            if told("guided cascade", whole(led), began)[1] < CLEARLY * order[1]:
-                group = led
-        elif led is not None:
-            near = neighbour_graph(rows, task.seed, looks(rows, deadline, steps_of(small)))
-            told("guided cascade", whole(led), began)
+            self.offer("class program", filled, began)
+
+    def cover(self) -> None:
+        """A cover by published rows, for large k."""
+        if covers(self.small, self.left):
             began = time.monotonic()
-            tried = []
-            for labels in (group, led):
-                if deadline is None:
-                    steps = int(STEPS["thorough"] * TRIAL * small.histogram.rows)
-                    labels, report = search(small, rows, labels, steps=steps, near=near)
-                else:
-                    stop = time.monotonic() + TRIAL * (deadline - began)
-                    labels, report = search(small, rows, labels, deadline=stop, near=near)
-                tried.append((rank(task, whole(labels)), labels))
-            group = min(tried, key=lambda pair: pair[0])[1]
-    if task.effort.name != "fast":
+            self.offer("pattern_cover", labels_of(self.rows, pattern_cover(self.small).partition), began)
+
+    def scarce(self, cheapest: Any) -> None:
+        """The rows that are hardest to serve first, where sensitive values are scarce."""
+        if self.task.effort.name == "fast":
+            return
         began = time.monotonic()
-        finish = alternate if common.size else approach if close_rule(small) is not None else search
-        group, report = finish(replace(small, seed=task.seed + 1), rows, group, deadline=deadline, near=near)
-        found.append(whole(group))
-        if told("improve", found[-1], began) < order:
-            method = "improve"
-    chosen = best(task, rows, *found)
-    if rank(task, chosen) == rank(task, three) and rank(task, three) < min(rank(task, p) for p in found):
-        method = "three_phase"
-    made = certify(task, chosen, method, bounds, report)
-    return replace(made, attempts=tuple(attempts))
+        until = None if self.left is None else began + 0.6 * self.left
+        led = scarce_start(self.small, self.rows, cheapest, self.common, until)
+        if led is not None:
+            self.offer("guided cascade", led, began)
+
+    def guide(self, prices: Any) -> None:
+        """The cascade led by prices; with time for it, it and the start are both searched a little."""
+        if self.task.effort.name == "fast" or prices is None or (self.left is not None and self.left <= 5):
+            return
+        began = time.monotonic()
+        led = guided(self.small, self.rows, prices, None if self.left is None else began + 0.25 * self.left)
+        if led is None:
+            return
+        if not self.long:
+            # No steps to spare for a trial: what the prices led is the better start unless it is clearly dearer.
+            if self.told("guided cascade", self.whole(led), began)[1] < CLEARLY * self.order[1]:
+                self.group = led
+            return
+        self.near = neighbour_graph(self.rows, self.task.seed, looks(self.rows, self.deadline, steps_of(self.small)))
+        self.told("guided cascade", self.whole(led), began)
+        began = time.monotonic()
+        tried = []
+        for labels in (self.group, led):
+            given: dict[str, Any] = {"steps": int(STEPS["thorough"] * TRIAL * self.small.histogram.rows)}
+            if self.deadline is not None:
+                given = {"deadline": time.monotonic() + TRIAL * (self.deadline - began)}
+            labels, self.report = search(self.small, self.rows, labels, near=self.near, **given)
+            tried.append((rank(self.task, self.whole(labels)), labels))
+        self.group = min(tried, key=lambda pair: pair[0])[1]
+
+    def search(self) -> None:
+        """The search by moves between groups, from the best start."""
+        if decidable(self.task) and self.deadline is not None:  # what is left of the seconds goes to the proof
+            self.deadline = time.monotonic() + SEARCHED * max(self.deadline - time.monotonic(), 0.0)
+        small, rule = self.small, close_rule(self.small)
+        twice = self.task.effort.name == "balanced" and small.histogram.rows <= TWICE
+        if twice:  # what "improve" does, so that it is never the better choice
+            began = time.monotonic()
+            again, self.report = search(small, self.rows, self.plain)
+            self.offer("improve", again, began, start=False)
+        done = twice and self.group is self.plain and not self.common.size and rule is None
+        if self.task.effort.name != "fast" and not done:
+            began = time.monotonic()
+            finish = alternate if self.common.size else approach if rule is not None else search
+            seeded = replace(small, seed=self.task.seed + 1)
+            self.group, self.report = finish(seeded, self.rows, self.group, deadline=self.deadline, near=self.near)
+            self.offer("improve", self.group, began)
+
+    def end(self, bounds: Bounds) -> Grouping:
+        """The best of all, proved where an integer program can, with its certificate."""
+        task = self.task
+        chosen, method = best(task, self.rows, *self.found), self.method
+        three = rank(task, self.three)
+        if rank(task, chosen) == three and three < min(rank(task, p) for p in self.found):
+            method = "three_phase"
+        told_of = None
+        if decidable(task):
+            began = time.monotonic()
+            proof = decide(task, chosen)
+            if proof.partition is not chosen and (proof.stopped is None or self.long):
+                # Where the clock ended it, a partition of a named effort stays what the seed says.
+                chosen, method = proof.partition, "optimal"
+                self.told("optimal", chosen, began)
+            bounds.values["integer program"] = proof.bound
+            told_of = {"stopped": proof.stopped, "seconds": round(time.monotonic() - began, 3)}
+        made = certify(task, chosen, method, bounds, self.report, told_of)
+        return replace(made, attempts=tuple(self.attempts))
+
+
+def covers(task: Task, left: float | None) -> bool:
+    """Whether a cover by published rows is worth a start: large k alone, and a lattice soon looked through."""
+    columns, need, cells = task.recoding.columns, task.requirement, task.histogram.cells
+    if need.sensitive_columns or need.rules or need.k < LARGE or cells <= CELLS:
+        return False
+    if any(c.kind != "levels" or c.ceiling < c.levels - 1 or c.size > WIDEST for c in columns):
+        return False
+    work = COVER_PACE * 0.2 * left if left is not None else COVER[task.effort.name]
+    return math.prod(c.levels for c in columns) * cells * len(columns) <= work
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,7 +27,8 @@ from shoal.model.privacy import Requirement
 from shoal.model.task import Grouping, Task, refuse_infeasible
 from shoal.problems.tables.costs import Costs
 from shoal.problems.tables.eligible import rules_of
-from shoal.problems.tables.exact.pattern_program import Kinds, kinds_of, pattern_program
+from shoal.problems.tables.exact.pattern_model import Kinds, kinds_of
+from shoal.problems.tables.exact.pattern_program import Limits, pattern_program
 from shoal.problems.tables.others.forest import forest
 from shoal.problems.tables.others.pattern_cover import pattern_cover, whole_cost
 from shoal.problems.tables.papers.kernelize import deal, kernelize
@@ -87,7 +88,7 @@ def optimal(task: Task) -> Grouping:
                 f"{histogram.rows} rows of {kinds.count.size} kinds are too many for an exact answer with sets or "
                 "ranges; publish stars or a hierarchy, or choose another method"
             )
-        partition, proved, stopped = pattern_program(inner, costs, kinds, start, seconds_left(task))
+        partition, proved, stopped = pattern_program(inner, costs, kinds, start, Limits(seconds_left(task)))
         details["program"], details["stopped"] = "patterns", stopped
         argument = "integer program over closed patterns; each row's cheapest published row"
     whole = whole_cost(costs, inner, partition)

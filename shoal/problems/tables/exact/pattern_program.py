@@ -1,69 +1,57 @@
 """Least loss as an integer program over closed patterns: its size depends on kinds and patterns, not on rows.
 
 Groups that publish the same row may be merged, so a partition is how many rows of each kind are published as each
-pattern: x[t, q].  A pattern in use holds k rows; at most 1/l of them share a value; l values are present.  A close
-relative is the program of Bredereck, Nichterlein, Niedermeier, "Pattern-guided k-anonymity", Algorithms 2013.
+pattern.  A pattern in use holds k rows; at most 1/l of them share a value; l values are present.  A close relative is
+the program of Bredereck, Nichterlein, Niedermeier, "Pattern-guided k-anonymity", Algorithms 2013.
+
+First the linear program: the lines of a pattern are added once a solution uses it.  Then the whole numbers over the
+patterns that it and the partition in hand use.  What then lies between bound and cost says which patterns and places
+can still be part of a cheaper partition, and the last program decides over those (``docs/exact.md``).
 """
 
 from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import highspy
 import numpy as np
-from scipy.sparse import coo_matrix
+from scipy.sparse import csr_array
 
-from shoal.model.histogram import Histogram, mixed_radix
 from shoal.model.partition import Partition
 from shoal.model.privacy import Requirement
 from shoal.model.task import Task
 from shoal.problems.tables.costs import Costs
+from shoal.problems.tables.exact.pattern_model import Kinds, Model, Places, completed, model_of, places_of
 from shoal.problems.tables.others.pattern_cover import Patterns, patterns, whole_cost
 from shoal.problems.tables.papers.kernelize import deal
 
 VARIABLES = 400_000
+SUPPORT = 0.25  # share of the seconds for the patterns that the linear program uses
+NEAR = 0.4  # part of what lies between bound and cost, within which patterns are looked at first
+USED = 1e-7  # rows of a pattern that count as used
+CAREFUL = 1e-6  # of the losses, by which bound and fixing err to the safe side
 
 
-@dataclass(frozen=True, eq=False)
-class Kinds:
-    """Rows alike in all that matters: the type, and the values of the sensitive columns of which anything is asked.
+class Limits(NamedTuple):
+    """Where to stop: "seconds"; "memory" above so many places; "gap" when, after the patterns of the linear program are
+    decided, the cost is more than ``hopeless`` times its bound."""
 
-    of     int64[m]     kind of each cell
-    type   int64[r]     type of each kind
-    value  int64[r, s]  its value in each of those columns
-    count  int64[r]
-    """
-
-    of: np.ndarray
-    type: np.ndarray
-    value: np.ndarray
-    count: np.ndarray
-
-
-def kinds_of(histogram: Histogram, need: Requirement) -> Kinds:
-    """O(m log m)."""
-    of_type, _ = histogram.types
-    columns = list(need.sensitive_columns)
-    value = histogram.sensitive[:, columns].astype(np.int64)
-    both = np.column_stack([of_type, value])
-    key = mixed_radix(both, [int(c.max(initial=0)) + 1 for c in both.T])
-    _, first, of = np.unique(key, return_index=True, return_inverse=True)
-    of = of.reshape(-1).astype(np.int64)
-    count = np.bincount(of, weights=histogram.count, minlength=first.size).astype(np.int64)
-    return Kinds(of, of_type[first], value[first], count)
+    seconds: float
+    places: int = VARIABLES
+    hopeless: float = math.inf
 
 
 def pattern_program(
-    task: Task, costs: Costs, kinds: Kinds, start: Partition, seconds: float
+    task: Task, costs: Costs, kinds: Kinds, start: Partition, limits: Limits
 ) -> tuple[Partition, int, str | None]:
     """(best partition, whole-number lower bound, limit reached); start is a partition to begin with.
 
-    One integer variable for each kind and closed pattern that fits it, one binary per pattern where k or l values are
-    asked beside the frequency.  Branch and bound by HiGHS.
+    Linear and integer programs by HiGHS.
     """
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + limits.seconds
     need = task.requirement
     found = patterns(costs, task.recoding, need.smallest)
     upper = whole_cost(costs, task, start)
@@ -73,203 +61,260 @@ def pattern_program(
         return start, lower, None
     if not found.all:
         return start, lower, "memory"
-    model = _Model(task, costs, kinds, found)
-    if model.size > VARIABLES:
+    places = places_of(kinds, found, need)
+    if places.kind.size > limits.places:
         return start, lower, "memory"
     task.progress(f"deciding over {found.loss.size:,} patterns", None)
-    x, bound, stopped = model.solve(deadline - time.monotonic(), start)
-    lower = max(lower, bound)
-    if x is not None:
-        better = deal(task.histogram.count, kinds.of, model.kind, model.pattern, x)
-        if (cost := whole_cost(costs, task, better)) < upper:
-            start, upper = better, cost
-    if stopped is None:
-        lower = max(lower, upper)
-    return start, lower, stopped
+    search = _Search(task, costs, kinds, found, places, deadline)
+    search.hold(start, upper)
+    search.lower = lower
+    stopped = search.run(limits.hopeless)
+    return search.partition, search.lower, stopped
 
 
-class _Model:
-    """Columns: x for every (kind, pattern) that fit, then z for every pattern, then w for (pattern, column, value)."""
+class _Search:
+    """Bound and best partition in whole numbers; ``step`` divides every cost."""
 
-    def __init__(self, task: Task, costs: Costs, kinds: Kinds, found: Patterns) -> None:
-        need = task.requirement
-        self.task, self.costs, self.kinds, self.need, self.found = task, costs, kinds, need, found
-        by_type = np.argsort(kinds.type, kind="stable")
-        begin = np.searchsorted(kinds.type[by_type], np.arange(costs.types))
-        many = np.bincount(kinds.type, minlength=costs.types)
-        pattern = np.repeat(np.arange(found.loss.size), np.diff(found.start))
-        each = many[found.member]
-        self.pattern = np.repeat(pattern, each)
-        inside = np.arange(int(each.sum())) - np.repeat(np.cumsum(each) - each, each)
-        self.kind = by_type[np.repeat(begin[found.member], each) + inside]
-        self.size = self.kind.size
-        columns = need.sensitive_columns
-        self.asked = [(i, need.frequency[j], need.distinct[j]) for i, j in enumerate(columns)]
+    def __init__(
+        self, task: Task, costs: Costs, kinds: Kinds, found: Patterns, places: Places, deadline: float
+    ) -> None:
+        self.task, self.costs, self.kinds, self.found, self.places = task, costs, kinds, found, places
+        self.deadline, self.need = deadline, task.requirement
+        self.model = model_of(kinds, places, self.need, found.loss / costs.scale)
+        self.step = math.gcd(*np.unique(found.loss).tolist()) or 1
+        self.lower = 0
 
-    def solve(self, seconds: float, start: Partition) -> tuple[np.ndarray | None, int, str | None]:
-        """(x, whole-number bound, limit reached)."""
-        kinds, n, q = self.kinds, self.size, self.found.loss.size
-        rows: list[np.ndarray] = []
-        cols: list[np.ndarray] = []
-        data: list[np.ndarray] = []
-        low: list[np.ndarray] = []
-        high: list[np.ndarray] = []
-        free = highspy.kHighsInf
-        at = np.arange(n)
-        height = 0
+    def hold(self, partition: Partition, upper: int) -> None:
+        """The best partition so far, whose patterns are looked up."""
+        self.partition, self.upper = partition, upper
+        self.x = published(self.task, self.costs, self.kinds, self.found, self.places, partition)
 
-        def add(r: np.ndarray, c: np.ndarray, v: np.ndarray | float, lo: np.ndarray, hi: np.ndarray) -> None:
-            nonlocal height
-            low.append(lo)
-            high.append(hi)
-            rows.append(r + height)
-            cols.append(c)
-            data.append(np.broadcast_to(np.asarray(v, float), r.shape))
-            height += lo.size
+    def run(self, hopeless: float) -> str | None:
+        """None when bound and cost meet, else the limit reached."""
+        relaxed = relaxation(self.model, self.deadline)
+        if relaxed is None:
+            return "seconds"
+        price, rows = relaxed
+        value, spare = counted(self.model, price)  # does not rest on the solver
+        self._raise(value * self.costs.scale)
+        if self.upper <= self.lower:
+            return None
+        used = np.bincount(self.places.pattern, weights=rows + self._rows(), minlength=self.places.patterns) > USED
+        self._decide(used[self.model.pattern], SUPPORT)
+        if self.upper > hopeless * self.lower:
+            return "gap"
+        pattern, place = paid(self.places, self.kinds.count, self.need.smallest, spare)
 
-        count = kinds.count.astype(float)
-        add(self.kind, at, 1.0, count, count)  # every row is published
-        room = np.minimum(kinds.count[self.kind], self._most())
-        # z: k rows where a pattern is used, none where it is not
-        add(
-            np.concatenate([self.pattern, np.arange(q)]),
-            np.concatenate([at, n + np.arange(q)]),
-            np.concatenate([np.ones(n), np.full(q, -float(self.need.smallest))]),
-            np.zeros(q),
-            np.full(q, free),
-        )
-        add(
-            np.concatenate([at, at]),
-            np.concatenate([at, n + self.pattern]),
-            np.concatenate([np.ones(n), -room.astype(float)]),
-            np.full(n, -free),
-            np.zeros(n),
-        )
-        width = n + q
-        for i, l, u in self.asked:
-            value = kinds.value[self.kind, i]
-            pair, which = np.unique(np.column_stack([self.pattern, value]), axis=0, return_inverse=True)
-            which = which.reshape(-1)
-            if l > 1:  # l * (rows of the value) <= rows of the pattern
-                of_pattern = pair[:, 0]
-                place = np.repeat(np.arange(len(pair)), np.bincount(self.pattern, minlength=q)[of_pattern])
-                begin = np.searchsorted(self.pattern, np.arange(q))
-                inside = np.arange(place.size) - np.repeat(
-                    np.searchsorted(place, np.arange(len(pair))), np.bincount(place)
-                )
-                member = begin[of_pattern][place] + inside
-                add(
-                    np.concatenate([which, place]),
-                    np.concatenate([at, member]),
-                    np.concatenate([np.full(n, float(l)), -np.ones(member.size)]),
-                    np.full(len(pair), -free),
-                    np.zeros(len(pair)),
-                )
-            if u > 1:  # w <= rows of the value; u of them where the pattern is used
-                w = width + np.arange(len(pair))
-                add(
-                    np.concatenate([which, np.arange(len(pair))]),
-                    np.concatenate([at, w]),
-                    np.concatenate([np.ones(n), -np.ones(len(pair))]),
-                    np.zeros(len(pair)),
-                    np.full(len(pair), free),
-                )
-                add(
-                    np.concatenate([pair[:, 0], np.arange(q)]),
-                    np.concatenate([w, n + np.arange(q)]),
-                    np.concatenate([np.ones(len(pair)), np.full(q, -float(u))]),
-                    np.zeros(q),
-                    np.full(q, free),
-                )
-                width += len(pair)
-        matrix = coo_matrix(
-            (np.concatenate(data), (np.concatenate(rows), np.concatenate(cols))), shape=(height, width)
-        ).tocsc()
-        cost = np.zeros(width)
-        cost[:n] = self.found.loss[self.pattern] / self.costs.scale
-        top = np.ones(width)
-        top[:n] = room
-        model = highspy.Highs()
-        model.setOptionValue("output_flag", False)
-        model.setOptionValue("mip_rel_gap", 0.0)
-        step = (math.gcd(*np.unique(self.found.loss).tolist()) or 1) if q else 1
-        model.setOptionValue("mip_abs_gap", 0.5 * step / self.costs.scale)
-        model.setOptionValue("time_limit", max(0.1, min(seconds, 1e9)))
-        none = np.empty(0)
-        model.addRows(
-            height,
-            np.concatenate(low),
-            np.concatenate(high),
-            0,
-            np.zeros(height, np.int32),
-            none.astype(np.int32),
-            none,
-        )
-        starts, index = matrix.indptr[:-1].astype(np.int32), matrix.indices.astype(np.int32)
-        model.addCols(width, cost, np.zeros(width), top, matrix.nnz, starts, index, matrix.data)
-        whole = np.full(width, int(highspy.HighsVarType.kInteger), np.uint8)
-        model.changeColsIntegrality(width, np.arange(width, dtype=np.int32), whole)
-        self._begin(model, start, width)
-        model.run()
-        stopped = None if model.getModelStatus() == highspy.HighsModelStatus.kOptimal else "seconds"
-        dual = model.getInfo().mip_dual_bound
-        bound = math.ceil((dual * self.costs.scale - 1e-4) / step) * step if math.isfinite(dual) else 0
-        x = np.array(model.getSolution().col_value)
-        if x.size != width:
-            return None, bound, stopped or "seconds"
-        x = np.rint(x[:n]).astype(np.int64)
-        if not self._holds(x):
-            return None, bound, stopped or "seconds"
-        return x, bound, stopped
+        def within(room: float) -> np.ndarray:
+            kept = (pattern <= room)[self.model.pattern]
+            kept[: self.model.n] &= place <= room
+            return kept
 
-    def _most(self) -> int:
-        """Rows of one kind that a pattern may have to hold: all of them."""
-        return int(self.kinds.count.max(initial=0))
+        apart = (self.upper - self.step) / self.costs.scale - value
+        near, every = within(NEAR * apart + CAREFUL), within(apart + CAREFUL)
+        if self.upper > self.lower and near.sum() < 0.5 * every.sum():
+            bound = self._decide(near, 0.5)
+            self._raise(min(bound, self.upper, (value + NEAR * apart) * self.costs.scale))
+            apart = (self.upper - self.step) / self.costs.scale - value
+        if self.upper > self.lower:
+            self._raise(min(self._decide(within(apart + CAREFUL), 1.0), self.upper))
+        return None if self.upper <= self.lower else "seconds"
 
-    def _begin(self, model: highspy.Highs, start: Partition, width: int) -> None:
-        """Hand over the partition in hand, each group under its closure."""
-        placed = self._published(start)
-        if placed is None:
-            return
+    def _keep(self, x: np.ndarray) -> None:
+        """The rows of every place, if they are a cheaper partition."""
+        if holds(x, self.kinds, self.places, self.need):
+            better = deal(self.task.histogram.count, self.kinds.of, self.places.kind, self.places.pattern, x)
+            cost = whole_cost(self.costs, self.task, better)
+            if cost < self.upper:
+                self.partition, self.upper, self.x = better, cost, x
+
+    def _rows(self) -> np.ndarray:
+        return np.zeros(self.places.kind.size) if self.x is None else self.x
+
+    def _raise(self, bound: float) -> None:
+        """A bound in whole numbers: every cost is a multiple of the step, and floats are not trusted to the last."""
+        if math.isfinite(bound):
+            careful = CAREFUL * self.costs.scale + 1e-9 * abs(bound)
+            self.lower = max(self.lower, math.ceil((bound - min(careful, 0.4 * self.step)) / self.step) * self.step)
+
+    def _decide(self, kept: np.ndarray, share: float) -> float:
+        """The integer program over some columns, bool[c]: a cheaper partition is kept; its bound, infinite when the
+        columns hold none that is cheaper."""
+        seconds = share * (self.deadline - time.monotonic())
+        if seconds <= 0:
+            return -math.inf
+        model, cols = self.model, np.flatnonzero(kept)
+        begin = None
+        if self.x is not None and not self._rows()[~kept[: model.n]].any():
+            begin = completed(self.kinds, self.places, self.need, self.x)[cols]
+        gap = 0.98 * self.step / self.costs.scale
+        y, bound = decide(model, cols, seconds, begin, gap)
+        if y is None:
+            return bound * self.costs.scale
+        x = np.zeros(model.n)
+        inside = cols[cols < model.n]
+        x[inside] = y[: inside.size]
+        self._keep(np.rint(x).astype(np.int64))
+        return bound * self.costs.scale
+
+
+def relaxation(model: Model, deadline: float) -> tuple[np.ndarray, np.ndarray] | None:
+    """(prices of the lines float64[r], rows of the places float64[n]) of the linear program; None when time ran out."""
+    left = deadline - time.monotonic()
+    if left <= 0:
+        return None
+    solver = quiet(highspy.Highs())
+    solver.setOptionValue("time_limit", left)
+    solver.passModel(program_of(model, np.arange(model.cost.size), model.lines, np.arange(model.owner.size), ()))
+    solver.run()
+    if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+        return None
+    found = solver.getSolution()
+    return np.array(found.row_dual), np.array(found.col_value)[: model.n]
+
+
+def counted(model: Model, price: np.ndarray) -> tuple[float, np.ndarray]:
+    """What prices of the lines, float64[r], prove, and the reduced costs that are left, float64[c].
+
+    Prices may be anything; those of lines that ask a sum to be at least 0 are taken as 0 where they are negative.
+    """
+    price = np.where(model.owner < 0, price, np.maximum(price, 0.0))
+    spare = model.cost - model.lines.T @ price
+    value = float(price[model.owner < 0] @ model.low[model.owner < 0]) + float(np.minimum(spare, 0.0) @ model.most)
+    return value, np.maximum(spare, 0.0)
+
+
+def program_of(
+    model: Model, cols: np.ndarray, lines: csr_array, rows: np.ndarray, whole: Sequence[bool] | np.ndarray
+) -> highspy.HighsLp:
+    """Some columns and lines for HiGHS; ``lines`` is the matrix of just these."""
+    program = highspy.HighsLp()
+    program.num_col_, program.num_row_ = cols.size, rows.size
+    program.col_cost_, program.col_lower_, program.col_upper_ = model.cost[cols], np.zeros(cols.size), model.most[cols]
+    program.row_lower_, program.row_upper_ = model.low[rows], model.high[rows]
+    program.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+    program.a_matrix_.start_, program.a_matrix_.index_ = lines.indptr, lines.indices
+    program.a_matrix_.value_ = lines.data
+    kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
+    program.integrality_ = [kinds[int(w)] for w in whole]
+    return program
+
+
+def paid(places: Places, count: np.ndarray, k: int, spare: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """What the use of each pattern float64[q] and of each place float64[n] adds to a bound; infinite without k rows.
+
+    count  int64[r] rows of each kind; spare  float64[c] reduced costs of at least 0
+
+    A solution costs the bound and the reduced costs of what it uses.  A pattern in use holds k rows, so at least k
+    times a reduced cost of its places is paid; a row in it pays its own and k - 1 of them.
+    """
+    n = places.kind.size
+    order = np.lexsort((spare[:n], places.pattern))
+    rows, own = count[places.kind][order], places.pattern[order]
+    start = np.searchsorted(own, np.arange(places.patterns + 1))
+    before = np.concatenate([[0], np.cumsum(rows)])
+    ahead = before[:-1] - before[start[own]]
+
+    def least(needed: int) -> np.ndarray:
+        take = np.clip(needed - ahead, 0, rows)
+        return np.bincount(own, weights=take * spare[:n][order], minlength=places.patterns)
+
+    enough = np.diff(before[start]) >= k
+    pattern = np.where(enough, least(k), np.inf)
+    return pattern, np.where(enough, least(k - 1), np.inf)[places.pattern] + spare[:n]
+
+
+def decide(
+    model: Model, cols: np.ndarray, seconds: float, begin: np.ndarray | None, gap: float
+) -> tuple[np.ndarray | None, float]:
+    """(solution over these columns or None, bound on all of them) of the integer program within some seconds."""
+    part = csr_array(model.lines[:, cols])
+    rows = np.flatnonzero((np.diff(part.indptr) > 0) & ((model.owner >= 0) | (model.low > 0)))
+    if np.setdiff1d(np.flatnonzero((model.owner < 0) & (model.low > 0)), rows).size:
+        return None, math.inf  # some rows could not be published at all
+    part = csr_array(part[rows])
+    program = program_of(model, cols, part, rows, model.whole[cols])
+    solver = quiet(highspy.Highs())
+    solver.setOptionValue("mip_abs_gap", gap)
+    solver.setOptionValue("mip_allow_restart", False)  # most proofs end at the root
+    solver.setOptionValue("time_limit", seconds)
+    solver.passModel(program)
+    if begin is not None:
         solution = highspy.HighsSolution()
-        value = np.zeros(width)
-        value[: self.size] = placed
-        value[self.size + self.pattern[placed > 0]] = 1
-        if width == self.size + self.found.loss.size:  # the values present are left to the solver otherwise
-            solution.col_value = value.tolist()
-            model.setSolution(solution)
+        solution.col_value = begin.tolist()
+        solver.setSolution(solution)
+    solver.run()
+    status = solver.getModelStatus()
+    if status == highspy.HighsModelStatus.kInfeasible:
+        return None, math.inf
+    info = solver.getInfo()
+    bound = float(info.mip_dual_bound) if np.isfinite(info.mip_dual_bound) else -math.inf
+    if info.primal_solution_status != 2:
+        return None, bound
+    y = np.array(solver.getSolution().col_value)
+    if status == highspy.HighsModelStatus.kOptimal:
+        bound = max(bound, float(info.objective_function_value) - gap)
+    return flowed(model, program, cols, y), bound
 
-    def _published(self, partition: Partition) -> np.ndarray | None:
-        """x of a partition."""
-        q = self.found
-        closure = {(frozenset(q.member[q.start[p] : q.start[p + 1]].tolist())): p for p in range(q.loss.size)}
-        position = {(int(t), int(p)): i for i, (t, p) in enumerate(zip(self.kind, self.pattern, strict=True))}
-        out = np.zeros(self.size)
-        code = self.costs.code
-        published = self.task.recoding.publish(self.task.histogram, partition)
-        for g in range(partition.groups):
-            fits = np.ones(len(code), bool)
-            for j, column in enumerate(self.task.recoding.columns):
-                fits &= column.node[published.first[g, j]][code[:, j]] == published.second[g, j]
-            p = closure.get(frozenset(np.flatnonzero(fits).tolist()))
-            if p is None:
+
+def flowed(model: Model, program: highspy.HighsLp, cols: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """A solution whose rows are whole: with the integers fixed a corner of what is left, which is a flow."""
+    if np.abs(y - np.rint(y)).max(initial=0.0) < 1e-6:
+        return y
+    fixed = model.whole[cols]
+    low, high = np.zeros(cols.size), model.most[cols].copy()
+    low[fixed] = high[fixed] = np.rint(y[fixed])
+    program.col_lower_, program.col_upper_ = low, high
+    program.integrality_ = []
+    solver = quiet(highspy.Highs())
+    solver.setOptionValue("solver", "simplex")
+    solver.passModel(program)
+    solver.run()
+    return np.array(solver.getSolution().col_value)
+
+
+def quiet(solver: highspy.Highs) -> highspy.Highs:
+    """No output, no relative gap, one thread: the same again on any machine."""
+    solver.setOptionValue("output_flag", False)
+    solver.setOptionValue("mip_rel_gap", 0.0)
+    solver.setOptionValue("threads", 1)
+    return solver
+
+
+def published(
+    task: Task, costs: Costs, kinds: Kinds, found: Patterns, places: Places, partition: Partition
+) -> np.ndarray | None:
+    """Rows of each place, int64[n], each group under the cheapest pattern that fits it; None where one has none."""
+    out = np.zeros(places.kind.size, np.int64)
+    of_type = task.histogram.types[0]
+    member = np.zeros((found.loss.size, costs.types), bool)
+    member[np.repeat(np.arange(found.loss.size), np.diff(found.start)), found.member] = True
+    best = np.argsort(found.loss, kind="stable")
+    where = {(int(t), int(p)): i for i, (t, p) in enumerate(zip(places.kind, places.pattern, strict=True))}
+    for g in range(partition.groups):
+        here = partition.group == g
+        fits = np.flatnonzero(member[best][:, np.unique(of_type[partition.cell[here]])].all(axis=1))
+        p = int(best[fits[0]])
+        for cell, rows in zip(partition.cell[here].tolist(), partition.count[here].tolist(), strict=True):
+            place = where.get((int(kinds.of[cell]), p))
+            if place is None:
                 return None
-            here = partition.group == g
-            for cell, rows in zip(partition.cell[here].tolist(), partition.count[here].tolist(), strict=True):
-                out[position[int(self.kinds.of[cell]), p]] += rows
-        return out
+            out[place] += rows
+    return out
 
-    def _holds(self, x: np.ndarray) -> bool:
-        """Whether every row is placed and every pattern's rows are eligible, checked in whole numbers."""
-        placed = np.bincount(self.kind, weights=x, minlength=self.kinds.count.size)
-        if (x < 0).any() or (placed != self.kinds.count).any():
+
+def holds(x: np.ndarray, kinds: Kinds, places: Places, need: Requirement) -> bool:
+    """Whether every row is placed and every pattern's rows are eligible, checked in whole numbers."""
+    placed = np.bincount(places.kind, weights=x, minlength=kinds.count.size)
+    if (x < 0).any() or (placed != kinds.count).any():
+        return False
+    size = np.bincount(places.pattern, weights=x, minlength=places.patterns)
+    if ((size > 0) & (size < need.k)).any():
+        return False
+    for i, j in enumerate(need.sensitive_columns):
+        held = np.zeros((size.size, int(kinds.value[:, i].max(initial=0)) + 1))
+        np.add.at(held, (places.pattern, kinds.value[places.kind, i]), x)
+        few = (size > 0) & ((held > 0).sum(axis=1) < need.distinct[j])
+        if (need.frequency[j] * held.max(axis=1) > size).any() or few.any():
             return False
-        size = np.bincount(self.pattern, weights=x, minlength=self.found.loss.size)
-        if ((size > 0) & (size < self.need.k)).any():
-            return False
-        for i, l, u in self.asked:
-            held = np.zeros((size.size, int(self.kinds.value[:, i].max(initial=0)) + 1))
-            np.add.at(held, (self.pattern, self.kinds.value[self.kind, i]), x)
-            if (l * held.max(axis=1) > size).any() or ((size > 0) & ((held > 0).sum(axis=1) < u)).any():
-                return False
-        return True
+    return True

@@ -21,11 +21,15 @@ from shoal.problems.tables.search.class_program import Tolls, price, sees_closen
 from shoal.problems.tables.search.lattice import Lattice
 from shoal.problems.tables.search.row_groups import Rows
 
-LOOKS = {"fast": 3e7, "balanced": 3e8, "thorough": 4e9}  # cells that one sweep over the lattice may look at
+QUICK = 3.0  # seconds that "fast" has for its bounds, at most
+LOOKS = {"fast": 3e8, "balanced": 3e8, "thorough": 4e9}  # cells that one sweep over the lattice may look at
 PACE = 1e8  # cells a core looks at in a second, at most
 HOPELESS = 1e13  # cells times nodes beyond which no sweep is begun
 PAIRS = {"fast": 4e9, "balanced": 8e9, "thorough": 4e10}  # pairs of cells times columns for the bound by neighbours
-ROUNDS = {"fast": 0, "balanced": 3, "thorough": 8}  # raises of the prices
+BOXED = 400  # cells above which boxes are tried
+BOXES = ((48, 300), (24, 60))  # cells near to each, nodes of its search: thorough, others
+BOX_PACE = 1e8  # cells times columns that it looks at in a second and core, at least
+ROUNDS = {"fast": 3, "balanced": 3, "thorough": 8}  # raises of the prices
 SMALL = {"fast": 10_000, "balanced": 60_000, "thorough": 60_000}  # pairs of cell and node for the linear program
 SOLVE = {"fast": 3.0, "balanced": 20.0, "thorough": 120.0}  # seconds it may take, many times what such tables need
 ARGUMENTS = {
@@ -37,6 +41,8 @@ ARGUMENTS = {
     "linear program": "row prices that no eligible group of any lattice class exceeds, from the linear program's dual",
     "combined": "suppressed tuples, plus for every p >= 1 the rows that need more than p stars",
     "tolls": "rows at their cheapest classes, where common values pay to enter a class and scarce ones are paid",
+    "integer program": "no assignment of rows to closed patterns, each eligible as a whole, costs less",
+    "boxes": "per row the cheapest box of sets, ranges and nodes that holds it and as many rows as a group needs",
     "neighbours": "per row what it loses together with its nearest rows, as many as the least group needs",
 }
 
@@ -71,7 +77,7 @@ def lower_bounds(task: Task, rows: Rows, *, until: float | None = None) -> Bound
     if not task.histogram.cells or not task.recoding.columns:
         return out
     if task.effort.name == "fast":
-        until = began + 0.4
+        until = began + QUICK
     effort = "thorough" if task.effort.name == "seconds" else task.effort.name
     lattice = Lattice.of(task.recoding)
     stars = task.recoding.unit == "stars"
@@ -112,9 +118,10 @@ def lower_bounds(task: Task, rows: Rows, *, until: float | None = None) -> Bound
                     out.prices = raised
                     out.values["dual ascent"] = total(task, raised)
     if out.prices is None and task.histogram.cells**2 * len(task.recoding.columns) <= PAIRS[effort]:
-        found = neighbours(task, rows, until)
+        boxed = box_search(task, effort, until)
+        found = neighbours(task, rows, until, boxed)
         if found is not None:
-            out.values["neighbours"] = total(task, found)
+            out.values["boxes" if boxed is not None else "neighbours"] = total(task, found)
     alone = task.recoding.alone(task.histogram)
     if alone:
         out.values["alone"] = alone
@@ -297,8 +304,26 @@ class Sweeper:
         return found.x[:m] if found.finished and found.x is not None else None
 
 
-def neighbours(task: Task, rows: Rows, until: float | None) -> np.ndarray | None:
-    """Per cell, what a row of it loses at least together with its nearest rows, float64[m]; None when time ran out."""
+def box_search(task: Task, effort: str, until: float | None) -> tuple[int, int] | None:
+    """Near cells and nodes for each cell's cheapest box that the effort allows; None for pairs alone."""
+    cells, d = task.histogram.cells, len(task.recoding.columns)
+    if effort == "fast" or cells <= BOXED:
+        return None
+    for near, nodes in BOXES if effort == "thorough" else BOXES[1:]:
+        near = max(near, 2 * task.requirement.smallest)
+        work = cells * d * (cells + nodes * near)
+        if until is None or time.monotonic() + work / (BOX_PACE * (os.cpu_count() or 1)) < until:
+            return near, nodes
+    return None
+
+
+def neighbours(task: Task, rows: Rows, until: float | None, boxed: tuple[int, int] | None = None) -> np.ndarray | None:
+    """Per cell, what a row of it loses at least together with its nearest rows, float64[m]; None when time ran out.
+
+    boxed  near cells and nodes of the search for the cheapest box that holds enough of them, instead of the pair with
+           the last of them
+    """
+    from shoal.kernels.tables.boxes import boxes
     from shoal.kernels.tables.lattice import nearest
     from shoal.problems.tables.search.row_groups import ancestors, tree
 
@@ -345,6 +370,9 @@ def neighbours(task: Task, rows: Rows, until: float | None) -> np.ndarray | None
             value = np.unique(h.sensitive[:, j], return_inverse=True)[1].reshape(-1).astype(np.int64)
     order = np.lexsort(np.stack(code[::-1])) if code else np.arange(h.cells)
     table = np.stack(code, axis=1).astype(np.int32)[order]
+    losses, place_of, shape, widths = np.concatenate(parts), np.array(at), np.array(kind), np.array(width)
+    sets = np.array([c.kind == "set" for c in task.recoding.columns])
+    count, values_of = h.count[order], value[order]
     out = np.zeros(h.cells)
     workers = os.cpu_count() or 1
     step, stop = max(1, h.cells // (workers * 40)), flag()
@@ -352,8 +380,12 @@ def neighbours(task: Task, rows: Rows, until: float | None) -> np.ndarray | None
     def one(first: int) -> bool:
         if stop.is_set() or (until is not None and time.monotonic() > until):
             return False
-        nearest(np.concatenate(parts), np.array(at), np.array(kind), np.array(width), table, first,
-                min(first + step, h.cells), h.count[order], value[order], kinds, need.smallest, out)  # fmt: skip
+        last = min(first + step, h.cells)
+        if boxed is not None:
+            boxes(losses, place_of, shape, sets, widths, table, first, last, count, values_of, kinds, need.smallest,
+                  *boxed, out)  # fmt: skip
+        else:
+            nearest(losses, place_of, shape, widths, table, first, last, count, values_of, kinds, need.smallest, out)
         return True
 
     with ThreadPoolExecutor(workers) as pool:

@@ -23,7 +23,12 @@ class Told:
 
 
 def certify(
-    task: Task, partition: Partition, method: str, bounds: Bounds | None = None, search: Told | None = None
+    task: Task,
+    partition: Partition,
+    method: str,
+    bounds: Bounds | None = None,
+    search: Told | None = None,
+    proof: dict[str, Any] | None = None,
 ) -> Grouping:
     """The grouping with its certificate: the best bound, with all others in the details."""
     if bounds is None:
@@ -33,6 +38,8 @@ def certify(
     details: dict[str, Any] = {"bounds": dict(bounds.values), "bound_seconds": round(bounds.seconds, 3)}
     if search is not None:
         details["search"] = asdict(search)
+    if proof is not None:
+        details["proof"] = proof
     certificate = Certificate(
         cost=cost,
         lower_bound=tight(value, cost, task.recoding.unit, name),

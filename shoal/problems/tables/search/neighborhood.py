@@ -23,8 +23,10 @@ from shoal.problems.tables.search.near_graph import deal, neighbour_graph
 from shoal.problems.tables.search.row_groups import Rows
 
 BLOCK = 4000  # rows searched together
-MOST = 90  # rows taken apart at once
+MOST = 90  # rows taken apart at once, or four groups of the least size
+WIDEST = 1200  # rows, or where groups are larger three of them
 STEPS = {"fast": 0.0, "balanced": 0.3, "thorough": 12.0}  # neighbourhoods tried per row
+FEW = 600  # and at least, with ten per row, of a small table
 SLICE = 150  # neighbourhoods between two looks at the clock
 ROUND = 1500  # neighbourhoods per block before the table is dealt anew
 CAP = {"fast": 0, "balanced": 40_000, "thorough": 4_000_000}
@@ -46,7 +48,15 @@ def improve(task: Task) -> Grouping:
 
 def steps_of(task: Task) -> int:
     """Neighbourhoods that the effort allows; 0 for one in seconds."""
-    return min(int(STEPS.get(task.effort.name, 0) * task.histogram.rows), CAP.get(task.effort.name, 0))
+    rows, name = task.histogram.rows, task.effort.name
+    few = min(10 * rows, FEW) if name == "balanced" else 0  # a small table can afford more for each row
+    slow = (MOST / most_of(task.requirement.smallest)) ** 2
+    return min(int(max(STEPS.get(name, 0) * rows, few) * slow + 0.5), CAP.get(name, 0))
+
+
+def most_of(need: int) -> int:
+    """Rows taken apart at once, so that some groups of the least size are; a step takes time by its square."""
+    return max(MOST, min(4 * need, WIDEST), min(3 * need, 2 * WIDEST))
 
 
 def looks(rows: Rows, deadline: float | None, steps: int) -> float:
@@ -83,7 +93,8 @@ def search(
     if rows.need.rules:
         values = rows.sensitive.astype(np.int64)
     workers = min(os.cpu_count() or 1, count)
-    stop = flag()
+    stop, most = flag(), most_of(rows.k)
+    slow = (MOST / most) ** 2
     if near is None:
         near = neighbour_graph(rows, task.seed, looks(rows, deadline, steps))
 
@@ -102,7 +113,7 @@ def search(
         done = 0
         while not stop.is_set():
             kernel(rows.slots, leaf, of, first, here, value, label, names.size, rows.k, rows.frequency, rows.distinct,
-                   rows.rules, each, np.uint64(number + done), MOST)  # fmt: skip
+                   rows.rules, each, np.uint64(number + done), most)  # fmt: skip
             done += each
             if until is None or time.monotonic() >= until:
                 return label, done
@@ -112,7 +123,7 @@ def search(
 
     with ThreadPoolExecutor(workers) as pool:
         while True:
-            each, until = SLICE, None
+            each, until = max(1, int(SLICE * slow)), None
             if deadline is None:
                 left = steps - told.steps
                 if left <= 0:

@@ -1,0 +1,98 @@
+"""Files through Spark, read by executors where they stand."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+from shoal.engines.checked import Checked
+from shoal.engines.scope import Scope
+from shoal.errors import InputError, MissingDependencyError
+
+
+def session(scope: Scope) -> Any:
+    """The session that runs, or a new one; MissingDependencyError and InputError say what is missing for one."""
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise MissingDependencyError.needed("pyspark", "the Spark engine", "spark") from None
+    remote = (scope.master or os.environ.get("SPARK_REMOTE", "")).startswith("sc://")
+    if not (remote or shutil.which("java") or os.environ.get("JAVA_HOME")):
+        raise InputError("Spark needs Java 17 or later, and there is none; install it, or leave --engine spark out")
+    builder = SparkSession.builder
+    if scope.master is not None:
+        builder = builder.remote(scope.master) if remote else builder.master(scope.master)
+    return builder.getOrCreate()
+
+
+def read_parts(checked: Checked, scope: Scope) -> Any:
+    """The files of a table as a frame of Spark, every option of reading said."""
+    running = session(scope)
+    from pyspark.sql.types import StringType, StructField, StructType
+
+    parts = checked.parts
+    for source, found in zip(parts.sources, checked.found or [None] * len(parts.sources), strict=True):
+        if source.name.startswith((".", "_")) or ":" in str(source.path.absolute()):
+            raise InputError(
+                f"Spark does not read {source.name!r}: a colon in the path, or a dot or an underscore before the name; "
+                "rename it, or leave --engine out"
+            )
+        if found is not None and found.crlf and (found.lf - found.leading > 0 or found.inner):
+            raise InputError(
+                f"{source.name!r} ends lines in CR LF and has line feeds of another kind, too, which Spark would "
+                "change; give all lines LF, or leave --engine out"
+            )
+    if parts.keys:
+        raise InputError(f"{parts.name!r}: columns in the names of folders are read by --engine duckdb")
+    reader = running.read.option("__globPaths__", "false")
+    paths = [str(source.path.absolute()) for source in parts.sources]
+    if not checked.found:
+        return reader.parquet(*paths)
+    return reader.schema(StructType([StructField(name, StringType()) for name in checked.names])).csv(
+        paths,
+        header=True,
+        enforceSchema=True,
+        multiLine=True,
+        mode="FAILFAST",
+        sep=checked.separator,
+        quote='"',
+        escape='"',
+        encoding="ISO-8859-1" if checked.latin else "UTF-8",
+        nullValue="\0",  # no file has it, so that an empty text in quotes is not taken for a missing value
+        emptyValue="",
+        ignoreLeadingWhiteSpace=False,
+        ignoreTrailingWhiteSpace=False,
+        maxCharsPerColumn=-1,
+        maxColumns=max(20_480, len(checked.names) + 1),
+    )
+
+
+def read_remote(path: str, scope: Scope) -> Any:
+    """Parquet anywhere Spark reads it: s3a://, hdfs://, gs://; its parts are Spark's own matter.
+
+    Raises InputError for what is no Parquet there: the bytes of a CSV can be checked only where this process sees them.
+    """
+    running = session(scope)
+    try:
+        return running.read.parquet(path)
+    except Exception as error:
+        raise InputError(
+            f"Spark cannot read {path!r} as Parquet ({type(error).__name__}); a CSV elsewhere is made Parquet first"
+        ) from None
+
+
+def write_parts(native: Any, folder: Path) -> list[Path]:
+    """The parts that executors wrote into a folder this process sees, in their order; always one, empty if need be.
+
+    An executor that is lost or a task tried twice leaves nothing: Spark names what a task wrote when it is committed.
+    """
+    try:
+        native.write.mode("overwrite").parquet(folder.absolute().as_uri())
+    except Exception as error:  # its own message may quote rows
+        raise InputError(f"Spark could not write the release ({type(error).__name__}); see its own log") from None
+    found = sorted(p for p in folder.rglob("*.parquet") if not p.name.startswith("."))
+    if not found:
+        raise InputError("executors wrote where this process cannot look; name a folder that all of them share")
+    return found

@@ -1,0 +1,214 @@
+"""Releases that are never whole in memory: written slice by slice, judged where they stand, named when all is verified.
+
+A DuckDB table is read as a stream; only the histogram and a slice of rows are in memory at a time.  A folder of parts
+gets a manifest with the hash of each part; the folder appears under its name in one step.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from shoal.engines.atomic import Piece, folder_beside, publish_together
+from shoal.engines.columns import starred_text
+from shoal.engines.files import kind_of
+from shoal.engines.lazy import is_duckdb, is_spark
+from shoal.engines.parts import MANIFEST, ending_of, is_table_name
+from shoal.engines.partwise import PART_ROWS, slices, write_folder, write_single
+from shoal.engines.spark import write_parts
+from shoal.engines.store import refuse_both
+from shoal.engines.targets import JSON, TABLE, certificate_path, check_folder, check_outputs, check_place
+from shoal.errors import InputError, PolicyError
+from shoal.judge.parts import Asked, count_release, hash_of, judge_held
+from shoal.publishing import signing
+from shoal.version import __version__
+
+ENDINGS = ("parquet", "csv")
+Tell = Callable[[str, float | None], None]
+
+
+def is_partwise(release: Any, path: Path, parts: str | None) -> bool:
+    """Whether a release is written slice by slice; PolicyError for parts of a table in memory."""
+    large = is_duckdb(release.table) or is_spark(release.table)
+    return (is_folder(path, parts, large) or kind_of(path) != "excel") if large else is_folder(path, parts, large)
+
+
+def is_folder(path: Path, parts: str | None, large: bool) -> bool:
+    """Whether a release goes into a folder of parts: where parts are asked for, or the name has no ending.
+
+    large  whether an engine holds the table; PolicyError where parts are asked for and none does, or the name has the
+           ending of a file
+    """
+    if parts is None:
+        return large and (not path.suffix or (path.is_dir() and not is_table_name(path)))
+    if parts not in ENDINGS:
+        raise PolicyError.unknown("kind of parts", parts, ENDINGS)
+    if not large:
+        raise PolicyError("a folder of parts is written with engine='duckdb' or engine='spark'; leave parts out")
+    if is_table_name(path):
+        raise PolicyError(f"parts={parts!r} writes a folder, and {path.name!r} ends as a file does; name a folder")
+    return True
+
+
+def check_target(
+    path: Path, certificate: Path, others: list[Any], read: list[Any], *, overwrite: bool, folder: bool
+) -> int:
+    """``check_outputs`` for a release in a file or in a folder, with its certificate and other outputs."""
+    if folder:
+        closed = check_folder(path, read, overwrite=overwrite)
+        return closed | check_outputs([(certificate, JSON), *others], read, overwrite=overwrite)
+    check_place(path)
+    return check_outputs([(path, TABLE), (certificate, JSON), *others], read, overwrite=overwrite)
+
+
+def write_partwise(
+    release: Any,
+    path: Path,
+    certificate: str | Path | None,
+    *,
+    sign: str | Path | None,
+    overwrite: bool,
+    parts: str | None,
+    tell: Tell,
+) -> Path:
+    """Write a release of a DuckDB table, into a file or a folder; returns the certificate's path.
+
+    Raises VerificationError, and leaves what was there before, unless what was written is what was decided.
+    """
+    folder = is_folder(path, parts, True)
+    beside = certificate_path(path) if certificate is None else Path(certificate)
+    closed = check_target(path, beside, [], [*release._read(), sign], overwrite=overwrite, folder=folder)
+    if sign is not None:
+        signing.private_key(sign)
+    ending = parts or (ending_of(release.parts) if release.parts is not None else "parquet") if folder else ""
+    text = (ending if folder else kind_of(path)) == "csv"
+    separator = release._separator(path.with_name(f"part.{ending}") if folder else path)
+    if text:
+        refuse_both({**release.own, **{c.name: c.texts() for c in release.expected.sensitive}})
+    shown = shown_stars(release, text)
+    facts: dict[str, Any] = {**release.shown_facts(shown), **({"folder": True} if folder else {})}
+    rows: dict[str, int] = {}
+    clock = time.perf_counter()
+
+    def frames(room: Path) -> Iterator[pl.DataFrame]:
+        def told(done: int) -> None:
+            tell("writing", min(done / max(release.rows, 1), 1.0))
+
+        for frame in rows_of(release, room, told):
+            yield as_text_table(release, frame) if text else frame
+
+    def fill(temporary: Path) -> None:
+        nonlocal clock
+        tell("writing", 0.0)
+        if folder:
+            rows.update(write_folder(frames(temporary), temporary, ending, separator))
+        else:
+            write_single(frames(temporary.parent), temporary, separator)
+        release.seconds["write"] = time.perf_counter() - clock
+        clock = time.perf_counter()
+
+    def judge(temporary: Path) -> None:
+        tell("reading back", None)
+        judge_written(release, temporary, "csv" if text else "parquet", separator, shown)
+        if release.parts is not None:
+            release.parts.refuse_change()
+        if folder:
+            facts["parts"] = write_manifest(temporary, rows)
+        facts["sha256"] = hash_of(temporary / MANIFEST if folder else temporary)
+        held = temporary.iterdir() if folder else [temporary]
+        facts["bytes"] = sum(p.stat().st_size for p in held)
+        release.seconds["verify"] = time.perf_counter() - clock
+
+    certify = partial(release.certify, path, facts, sign)
+    publish_together([Piece(path, fill, judge, folder), Piece(beside, certify)], closed=closed)
+    release.__dict__["written"] = {"file": path.name, "certificate": beside.name, **facts}
+    return beside
+
+
+def rows_of(release: Any, room: Path, told: Callable[[int], None]) -> Iterator[pl.DataFrame]:
+    """The rows of a release in slices: read from the engine, or dealt out where nothing is carried along.
+
+    room  a folder in which Spark's executors can leave their parts for as long as it takes
+    """
+    if release.dealt is None and not is_spark(release.table):
+        yield from slices(release.table, told)
+        return
+    done = 0
+    frames = _of_spark(release.table, room) if release.dealt is None else _dealt(release)
+    for frame in frames:
+        yield frame
+        done += frame.height
+        told(done)
+
+
+def _dealt(release: Any) -> Iterator[pl.DataFrame]:
+    return release.expected.deal(list(release.table.columns), release.dealt, PART_ROWS)  # type: ignore[no-any-return]
+
+
+def _of_spark(native: Any, room: Path) -> Iterator[pl.DataFrame]:
+    """Parts written by executors, each taken away once it has been read."""
+    staging = folder_beside(room / "staging")
+    try:
+        for part in write_parts(native, staging):
+            yield pl.read_parquet(part, glob=False, hive_partitioning=False)
+            part.unlink()
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+
+
+def shown_stars(release: Any, text: bool) -> dict[str, int]:
+    """The stars every quasi-identifier shows: in CSV none where a column has missing values of its own."""
+    shown = dict(release.stars)
+    for column in release.expected.columns if text else ():
+        recoded = column.values.dtype == pl.String
+        if shown[column.name] and not recoded and None in release.published[column.name]:
+            shown[column.name] = 0
+    return shown
+
+
+def as_text_table(release: Any, frame: pl.DataFrame) -> pl.DataFrame:
+    """A slice as CSV shows it: judged columns as text, starred numbers as stars."""
+    told, _ = starred_text(frame, release.stars, release.published, release.policy.star, release.policy.sensitive)
+    return told
+
+
+def judge_written(release: Any, path: Path, form: str, separator: str, shown: dict[str, int]) -> None:
+    """Count what stands on disk and judge it; VerificationError unless it is what was decided, row for row."""
+    policy = release.policy
+    held = count_release(path, [*policy.grouped, *policy.sensitive], separator)
+    text = held.columns if form == "csv" else ()
+    blank = [name for name, count in release.stars.items() if count != shown[name]]
+    asked = Asked(
+        quasi=policy.grouped,
+        sensitive=policy.sensitive,
+        models=policy.privacy,
+        star=policy.star if policy.publish != "centers" else None,
+        stars=shown,
+        expected=release.expected.counts(text=text, blank=blank),
+        orders=release.orders,
+    )
+    audit = judge_held(held, asked, form)
+    if policy.population is not None or policy.weighed:
+        audit = release._outside(blank)(held.rows(), audit)
+    release._accept(audit)
+    release.__dict__["audit"] = release._with_exposed(audit)
+
+
+def write_manifest(folder: Path, rows: dict[str, int]) -> int:
+    """The names, rows, sizes and hashes of all parts, as JSON; returns how many there are."""
+    parts = [
+        {"file": name, "rows": count, "bytes": (folder / name).stat().st_size, "sha256": hash_of(folder / name)}
+        for name, count in rows.items()
+    ]
+    if not parts:
+        raise InputError("the release has no part")
+    record = {"format": 1, "made_by": {"shoal": __version__}, "rows": sum(rows.values()), "parts": parts}
+    (folder / MANIFEST).write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+    return len(parts)

@@ -1,0 +1,414 @@
+"""Tables in parts, databases and queries through DuckDB: the same release as in memory, written in slices."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import shoal
+from shoal.engines import atomic, partwise
+from shoal.errors import InputError, PolicyError, VerificationError
+from shoal.publishing import partwise as publishing
+
+duckdb = pytest.importorskip("duckdb", reason="the DuckDB engine needs the package duckdb")
+
+SECRET = b"sixteen bytes or more"
+ASKED: dict[str, Any] = {"quasi_identifiers": ["a", "b"], "sensitive": ["s"], "k": 3, "effort": "fast", "seed": 5}
+
+
+def people(n: int = 900, carried: bool = True) -> pl.DataFrame:
+    frame = pl.DataFrame(
+        {
+            "a": [None if i % 11 == 0 else "abcdef"[i * i % 6] for i in range(n)],
+            "b": [i * 7 % 13 for i in range(n)],
+            "s": ["pqrs"[i * i * i % 4] for i in range(n)],
+        }
+    )
+    return frame.with_columns(note=pl.Series([f"n{i % 40}" for i in range(n)])) if carried else frame
+
+
+def in_parts(frame: pl.DataFrame, folder: Path, ending: str, parts: int = 3) -> Path:
+    folder.mkdir()
+    for i in range(parts):
+        part = frame.slice(i * frame.height // parts, (i + 1) * frame.height // parts - i * frame.height // parts)
+        (part.write_parquet if ending == "parquet" else part.write_csv)(folder / f"p{i}.{ending}")
+    return folder
+
+
+def rows_in(path: Path) -> Counter:
+    """Every row of a release as text, however it is stored."""
+    frames = []
+    for file in sorted(path.iterdir()) if path.is_dir() else [path]:
+        if file.suffix == ".parquet":
+            frames.append(pl.read_parquet(file))
+        elif file.suffix == ".csv":
+            frames.append(pl.read_csv(file, infer_schema=False))
+    whole = pl.concat(frames)
+    return Counter(tuple("" if v is None else str(v) for v in row) for row in whole.iter_rows())
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Slices of a hundred rows, so that a small table has several."""
+    monkeypatch.setattr(partwise, "PART_ROWS", 100)
+    monkeypatch.setattr(publishing, "PART_ROWS", 100)
+    monkeypatch.setattr(partwise, "BATCH", 70)  # the last slice is then a short one
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+@pytest.mark.parametrize("out", ["folder", "one.parquet", "one.csv", "one.csv.gz"])
+@pytest.mark.parametrize("carried", [True, False])
+def test_a_folder_gives_the_same_rows_as_memory(tmp_path: Path, ending: str, out: str, carried: bool) -> None:
+    frame = people(carried=carried)
+    folder = in_parts(frame, tmp_path / "in", ending)
+    held = tmp_path / f"whole.{ending}"
+    (frame.write_parquet if ending == "parquet" else frame.write_csv)(held)
+    insensitive = ["note"] if carried else []
+    asked = ASKED | {"insensitive": insensitive, "secret": SECRET}
+    release = shoal.anonymize(folder, engine="duckdb", memory="200MB", threads=2, temporary=tmp_path, **asked)
+    record = release.write(tmp_path / out)
+    there = tmp_path / out
+    expected = shoal.anonymize(held, **asked)
+    expected.write(tmp_path / f"expected.{'csv' if 'csv' in (ending if out == 'folder' else out) else 'parquet'}")
+    if not out.endswith("gz"):
+        assert rows_in(there) == rows_in(next(tmp_path.glob("expected.[cp]*[vt]")))
+    assert shoal.verify(there, record).holds
+    assert shoal.verify(there, record, folder).holds, "every row is a coarser one of the original"
+    assert not [p for p in tmp_path.iterdir() if p.name.startswith(".shoal") and p.is_file()]
+    if out == "folder":
+        manifest = json.loads((there / "manifest.json").read_text())
+        assert manifest["rows"] == frame.height
+        assert len(manifest["parts"]) == len(list(there.iterdir())) - 1 > 3
+        for part in manifest["parts"]:
+            assert hashlib.sha256((there / part["file"]).read_bytes()).hexdigest() == part["sha256"]
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("fresh", [True, False])
+@pytest.mark.parametrize("publish", ["stars", "ranges"])
+def test_cells_that_are_split_between_groups(tmp_path: Path, publish: str, fresh: bool) -> None:
+    """As many rows of a cell go into each of its groups as the partition says, each row once and with its own note."""
+    rng = np.random.default_rng(0)
+    n = 400
+    drawn = {
+        "a": rng.integers(0, 4, n),
+        "b": rng.integers(0, 5, n),
+        "s": rng.choice(["p", "q", "r"], n, p=[0.4, 0.35, 0.25]),
+    }
+    frame = pl.DataFrame(drawn).with_columns(row=pl.arange(0, n), x=pl.Series(rng.integers(0, 9, n) / 4))
+    folder = in_parts(frame, tmp_path / "in", "parquet")
+    asked = ASKED | {
+        "k": 5,
+        "l": 2,
+        "publish": publish,
+        "insensitive": ["row", "x"],
+        "secret": None if fresh else SECRET,
+    }
+    release = shoal.anonymize(folder, **asked)
+    assert (np.bincount(release.expected.partition.cell) > 1).sum() >= 10, "no cell is split"
+    record = release.write(tmp_path / "out")
+    found = pl.concat([pl.read_parquet(p) for p in sorted((tmp_path / "out").glob("*.parquet"))])
+    assert sorted(found["row"].to_list()) == list(range(n))
+    assert found["row"].to_list() != list(range(n))
+    assert found.sort("row").select("row", "s", "x").equals(frame.select("row", "s", "x"))
+    assert shoal.verify(tmp_path / "out", record, folder).holds
+    if not fresh:
+        expected = shoal.anonymize(frame, **asked).table
+        assert found.sort("row").cast(pl.String).equals(expected.sort("row").cast(pl.String)), (
+            "another place than in memory"
+        )
+
+
+@pytest.mark.parametrize("publish", ["stars", "hierarchy", "ranges"])
+@pytest.mark.parametrize("parts", ["parquet", "csv"])
+def test_every_recoding_goes_into_parts(tmp_path: Path, publish: str, parts: str) -> None:
+    frame = people(400, carried=False).with_columns(x=pl.Series([float(i * i % 17) / 4 for i in range(400)]))
+    folder = in_parts(frame, tmp_path / "in", "parquet")
+    asked: dict[str, Any] = ASKED | {"quasi_identifiers": ["x", "b"], "publish": publish, "k": 4, "l": 2}
+    asked |= {"insensitive": ["a"]} | (
+        {"hierarchies": {"x": "intervals", "b": "intervals"}} if publish == "hierarchy" else {}
+    )
+    release = shoal.anonymize(folder, secret=SECRET, **asked)
+    record = release.write(tmp_path / "out", parts=parts)
+    assert shoal.verify(tmp_path / "out", record, folder).holds
+    expected = shoal.anonymize(frame, secret=SECRET, **asked)
+    target = tmp_path / f"whole.{parts}"
+    expected.write(target)
+    assert rows_in(tmp_path / "out") == rows_in(target)
+
+
+def test_columns_in_the_names_of_folders_are_text(tmp_path: Path) -> None:
+    for number, zip_ in enumerate(["10", "10", "99", "__HIVE_DEFAULT_PARTITION__"]):  # these could be numbers
+        where = tmp_path / "year=2020" / "in" / f"zip={zip_}" / "s=a%20b"
+        where.mkdir(parents=True, exist_ok=True)
+        people(60, carried=False).select("a").write_parquet(where / f"{number}.parquet")
+    (tmp_path / "year=2020" / "in" / "_SUCCESS").touch()
+    release = shoal.anonymize(
+        tmp_path / "year=2020" / "in", quasi_identifiers=["a", "zip"], sensitive=["s"], k=2, effort="fast"
+    )
+    assert release.table.columns == ["a", "zip", "s"]
+    seen = Counter(zip_ for _, zip_, _ in release.table.fetchall())
+    assert seen == {"10": 120, "99": 60, None: 60}
+    assert {s for _, _, s in release.table.fetchall()} == {"a b"}
+
+
+def test_parts_named_one_by_one_and_by_a_pattern(tmp_path: Path) -> None:
+    folder = in_parts(people(), tmp_path / "in", "csv")
+    whole = shoal.anonymize(folder, insensitive=["note"], **ASKED)
+    named = shoal.anonymize(sorted(folder.iterdir()), insensitive=["note"], **ASKED)
+    pattern = shoal.anonymize(f"{folder}/*.csv", engine="duckdb", glob=True, insensitive=["note"], **ASKED)
+    assert whole.loss == named.loss == pattern.loss
+    assert whole.rows == named.rows == pattern.rows == 900
+    with pytest.raises(InputError, match="named twice"):
+        shoal.anonymize([folder / "p0.csv", folder / "p0.csv"], insensitive=["note"], **ASKED)
+    audit = shoal.audit(folder, quasi_identifiers=["a", "b"], sensitive=["s"], k=2)
+    assert audit.as_dict() == shoal.audit(people(), quasi_identifiers=["a", "b"], sensitive=["s"], k=2).as_dict() | {
+        "notes": audit.as_dict()["notes"]
+    }
+
+
+@pytest.mark.parametrize("kind", ["duckdb", "sqlite"])
+def test_a_table_and_a_query_of_a_database(tmp_path: Path, kind: str) -> None:
+    frame = people()
+    path = tmp_path / f"people.{kind}"
+    if kind == "duckdb":
+        with duckdb.connect(str(path)) as made:
+            made.register("held", frame.to_arrow())
+            made.execute('create table "the people" as select * from held')
+    else:
+        with sqlite3.connect(path) as made:
+            made.execute('create table "the people" (a text, b integer, s text, note text)')
+            made.executemany('insert into "the people" values (?, ?, ?, ?)', frame.rows())
+    before = path.read_bytes()
+    asked = ASKED | {"insensitive": ["note"], "secret": SECRET}
+    release = shoal.anonymize(path, table="the people", **asked)
+    assert release.loss == shoal.anonymize(frame, **asked).loss
+    record = release.write(tmp_path / "out")
+    assert shoal.verify(tmp_path / "out", record).holds
+    queried = shoal.anonymize(path, query='select a, b, s from "the people" where b > 3', **ASKED)
+    kept = frame.filter(pl.col("b") > 3).drop("note")
+    assert queried.loss == shoal.anonymize(kept, **ASKED).loss
+    assert path.read_bytes() == before
+    with pytest.raises(PolicyError, match="did you mean 'the people'"):
+        shoal.anonymize(path, table="thepeople", **ASKED)
+    with pytest.raises(PolicyError, match="say which table"):
+        shoal.anonymize(path, **ASKED)
+
+
+def test_a_query_over_files(tmp_path: Path) -> None:
+    folder = in_parts(people(), tmp_path / "in", "parquet")
+    release = shoal.anonymize(folder, query="select a, b, s from data where s <> 'p'", **ASKED)
+    assert release.rows == people().filter(pl.col("s") != "p").height
+
+
+def test_what_cannot_be_is_refused(tmp_path: Path) -> None:
+    folder = in_parts(people(), tmp_path / "in", "parquet")
+    file = folder / "p0.parquet"
+    asked = ASKED | {"insensitive": ["note"]}
+    for data, more, error, says in (
+        (folder, {"engine": "polars"}, InputError, "Polars reads one file"),
+        (file, {"engine": "polars", "memory": "2GB"}, PolicyError, "a setting of engine='duckdb'"),
+        (people(), {"memory": "2GB"}, PolicyError, "no effect on a frame"),
+        (file, {"memory": "2"}, PolicyError, "write a size such as"),
+        (file, {"memory": "2MB"}, PolicyError, "too little"),
+        (file, {"threads": 0}, PolicyError, "from 1 up"),
+        (file, {"temporary": tmp_path / "no"}, InputError, "no folder"),
+        (file, {"engine": "duckdb", "master": "local[1]"}, PolicyError, "a setting of engine='spark'"),
+        (f"{folder}/*.csv", {"engine": "duckdb", "glob": True}, InputError, "no file fits"),
+        (file, {"engine": "duckdb", "query": "select nothing from data"}, InputError, "nothing"),
+        (folder, {"publish": "centers"}, PolicyError, "works on rows in memory"),
+        (folder, {"table": "x", "query": "select 1"}, PolicyError, "not both"),
+    ):
+        with pytest.raises(error, match=says):
+            shoal.anonymize(data, **more, **asked)
+    people(30).with_columns(b=pl.lit("x")).write_parquet(folder / "p3.parquet")
+    with pytest.raises(InputError, match="'b' is of another type"):
+        shoal.anonymize(folder, **asked)
+    people(30).drop("b").write_parquet(folder / "p3.parquet")
+    with pytest.raises(InputError, match="has other columns"):
+        shoal.anonymize(folder, **asked)
+    (folder / "p3.parquet").rename(folder / "p3.docx")
+    with pytest.raises(InputError, match="neither Parquet nor CSV"):
+        shoal.anonymize(folder, **asked)
+
+
+def test_a_folder_that_is_no_release_is_never_replaced(tmp_path: Path) -> None:
+    folder = in_parts(people(carried=False), tmp_path / "in", "parquet")
+    release = shoal.anonymize(folder, **ASKED)
+    other = tmp_path / "mine"
+    other.mkdir()
+    (other / "letter.txt").write_text("dear")
+    with pytest.raises(InputError, match="other things than a release"):
+        release.write(other)
+    with pytest.raises(InputError, match="in a folder that is read"):
+        release.write(folder / "out")
+    with pytest.raises(InputError, match=r"in a folder that is read|other things"):
+        release.write(tmp_path)
+    release.write(tmp_path / "out")
+    first = (tmp_path / "out" / "manifest.json").read_bytes()
+    with pytest.raises(PolicyError, match="exists already"):
+        release.write(tmp_path / "out", overwrite=False)
+    again = shoal.anonymize(folder, **(ASKED | {"k": 5}))
+    record = again.write(tmp_path / "out")
+    assert (tmp_path / "out" / "manifest.json").read_bytes() != first
+    assert shoal.verify(tmp_path / "out", record).holds
+    with pytest.raises(PolicyError, match="leave parts out"):
+        shoal.anonymize(people(carried=False), **ASKED).write(tmp_path / "x", parts="csv")
+
+
+def test_verify_sees_a_part_changed_gone_or_added(tmp_path: Path, small: None) -> None:
+    folder = in_parts(people(carried=False), tmp_path / "in", "csv")
+    record = shoal.anonymize(folder, **ASKED).write(tmp_path / "out")
+    out = tmp_path / "out"
+    part = out / "part-00001.csv"
+    held = part.read_bytes()
+    for spoil, says in (
+        (lambda: part.write_bytes(held.replace(b"p\n", b"q\n", 1)), "changed"),
+        (lambda: part.write_bytes(held + held.splitlines(keepends=True)[1]), "changed"),
+        (lambda: (part.write_bytes(held), (out / "part-9.csv").write_bytes(held)), "not named"),
+    ):
+        spoil()
+        verdict = shoal.verify(out, record)
+        assert not verdict.holds
+        assert any(says in f.found for f in verdict.findings if not f.holds), says
+    (out / "part-9.csv").unlink()
+    assert shoal.verify(out, record).holds
+
+
+@pytest.mark.parametrize("spoil", ["swap", "lose", "double"])
+@pytest.mark.parametrize("carried", [True, False])
+def test_what_was_not_decided_never_gets_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spoil: str, carried: bool
+) -> None:
+    """A writer that changes one row among nine hundred is caught by the count of what stands on disk."""
+    folder = in_parts(people(carried=carried), tmp_path / "in", "parquet")
+    release = shoal.anonymize(folder, insensitive=["note"] if carried else [], **ASKED)
+    whole = partwise.store
+
+    def spoiled(frame: pl.DataFrame, path: Path, separator: str | None = None) -> None:
+        if spoil == "lose":
+            frame = frame.head(frame.height - 1)
+        elif spoil == "double":
+            frame = pl.concat([frame.head(1), frame.head(frame.height - 1)])
+            frame = frame if frame.row(0) != frame.row(-1) else frame.head(1)
+        else:
+            other = "q" if frame["s"][0] == "p" else "p"
+            frame = frame.with_columns(s=pl.concat([pl.Series([other]), frame["s"][1:]]))
+        whole(frame, path, separator)
+
+    monkeypatch.setattr(partwise, "store", spoiled)
+    with pytest.raises(VerificationError):
+        release.write(tmp_path / "out")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["in"]
+
+
+def test_a_source_that_changes_is_kept_back(tmp_path: Path) -> None:
+    folder = in_parts(people(), tmp_path / "in", "parquet")
+    release = shoal.anonymize(folder, insensitive=["note"], **ASKED)
+    people(300).write_parquet(folder / "p0.parquet")
+    os.utime(folder / "p0.parquet", (1, 1))
+    with pytest.raises(InputError, match="changed while it was read"):
+        release.write(tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_folders_exchange_names_or_nothing_happens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for works in (True, False):
+        if not works:
+            monkeypatch.setattr(atomic, "_exchanged", lambda _one, _other: False)
+        target = tmp_path / f"t{works}"
+        target.mkdir()
+        (target / "old").write_text("old")
+
+        def fill(folder: Path) -> None:
+            (folder / "new").write_text("new")
+
+        def fail(_path: Path) -> None:
+            raise RuntimeError
+
+        beside = tmp_path / "beside.json"
+        with pytest.raises(RuntimeError):
+            atomic.publish_together([atomic.Piece(target, fill, None, True), atomic.Piece(beside, fail)])
+        assert [p.name for p in target.iterdir()] == ["old"]
+        (tmp_path / "dir").mkdir(exist_ok=True)
+        with pytest.raises(OSError, match="could not be written"):  # the second rename fails after the first was made
+            atomic.publish_together(
+                [
+                    atomic.Piece(target, fill, None, True),
+                    atomic.Piece(
+                        tmp_path / "b.json", lambda p: p.write_text("x"), lambda p: (tmp_path / "b.json").mkdir()
+                    ),
+                ]
+            )
+        (tmp_path / "b.json").rmdir()
+        assert [p.name for p in target.iterdir()] == ["old"]
+        atomic.publish_together([atomic.Piece(target, fill, None, True)])
+        assert [p.name for p in target.iterdir()] == ["new"]
+        assert not list(tmp_path.glob(".shoal*"))
+
+
+KILLED = """
+import sys, os, shoal
+from pathlib import Path
+from shoal.engines import partwise
+from shoal.publishing import partwise as publishing
+partwise.PART_ROWS = publishing.PART_ROWS = 100
+release = shoal.anonymize(Path(sys.argv[1]), quasi_identifiers=["a", "b"], sensitive=["s"], k=3, effort="fast", seed=1)
+print("ready", flush=True)
+sys.stdin.readline()
+release.write(Path(sys.argv[2]))
+print("done", flush=True)
+"""
+
+
+@pytest.mark.parametrize("pause", [0.0, 0.02, 0.05])
+def test_a_killed_process_leaves_a_whole_release_or_none(tmp_path: Path, pause: float) -> None:
+    import time
+
+    folder = in_parts(people(carried=False), tmp_path / "in", "parquet")
+    out = tmp_path / "out"
+    process = subprocess.Popen(
+        [sys.executable, "-c", KILLED, str(folder), str(out)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    process.stdin.write("\n")
+    process.stdin.flush()
+    time.sleep(pause)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    record = tmp_path / "out.certificate.json"
+    if out.exists():
+        assert shoal.audit(out, quasi_identifiers=["a", "b"], sensitive=["s"], k=3).passes
+        if record.exists():
+            assert shoal.verify(out, record).holds
+    release = shoal.anonymize(folder, **ASKED)
+    assert shoal.verify(out, release.write(out)).holds
+    assert not list(tmp_path.glob(".shoal*")), "what the dead process left is taken away"
+
+
+def test_rows_are_dealt_in_an_order_of_chance(small: None) -> None:
+    """Each of the six orders of three rows comes as often as any, over many keys; the multiset never changes."""
+    frame = pl.DataFrame({"a": ["x"] * 3, "s": ["p", "q", "r"]})
+    relation = duckdb.connect().from_arrow(frame.to_arrow())
+    release = shoal.anonymize(relation, quasi_identifiers=["a"], sensitive=["s"], k=3, effort="fast")
+    seen: Counter = Counter()
+    for key in range(1200):
+        made = list(release.expected.deal(["a", "s"], key.to_bytes(32, "big"), 2))
+        seen[tuple(pl.concat(made)["s"].to_list())] += 1
+    assert len(seen) == 6
+    assert all(130 < n < 270 for n in seen.values()), seen

@@ -1,0 +1,89 @@
+"""Files through Spark: read by executors, written by them in parts, judged as every release is."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import shoal
+from shoal.engines import spark as engine
+from shoal.engines.scope import Scope
+from shoal.errors import InputError, MissingDependencyError, PolicyError
+from shoal.pipeline import prepare
+from tests.engines.test_parts import ASKED, SECRET, in_parts, people, rows_in
+
+pytest.importorskip("pyspark", reason="Spark needs the package pyspark")
+duckdb = pytest.importorskip("duckdb", reason="the releases are compared with those of DuckDB")
+
+
+@pytest.fixture(scope="module")
+def spark() -> Any:
+    if not (shutil.which("java") or os.environ.get("JAVA_HOME")):
+        pytest.skip("Spark needs Java, and there is none")
+    from pyspark.sql import SparkSession
+
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    session = builder.config("spark.sql.shuffle.partitions", "3").config("spark.driver.host", "127.0.0.1").getOrCreate()
+    yield session
+    session.stop()
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.usefixtures("spark")
+def test_spark_writes_the_rows_that_duckdb_writes(tmp_path: Path) -> None:
+    folder = in_parts(people(300), tmp_path / "in", "parquet")
+    asked = ASKED | {"insensitive": ["note"], "secret": SECRET}
+    release = prepare(folder, engine="spark", scope=Scope(master="local[2]"), **asked)
+    record = release.write(tmp_path / "out")
+    assert shoal.verify(tmp_path / "out", record, folder).holds
+    shoal.anonymize(folder, engine="duckdb", **asked).write(tmp_path / "other")
+    assert rows_in(tmp_path / "out") == rows_in(tmp_path / "other")
+    assert sorted(p.name for p in tmp_path.iterdir() if p.name.startswith(".")) == []
+    names = sorted(p.name for p in (tmp_path / "out").iterdir())
+    assert names[0] == "manifest.json"
+    assert all(n.startswith("part-") for n in names[1:])
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.usefixtures("spark")
+def test_what_executors_lose_is_kept_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from shoal.errors import VerificationError
+    from shoal.publishing import partwise
+
+    folder = in_parts(people(120), tmp_path / "in", "parquet")
+    release = prepare(folder, engine="spark", insensitive=["note"], **ASKED)
+    monkeypatch.setattr(
+        partwise, "write_parts", lambda native, where: engine.write_parts(native, where)[1:] or [_none(where)]
+    )
+    with pytest.raises(VerificationError):
+        release.write(tmp_path / "out")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["in"]
+
+
+def _none(where: Path) -> Path:
+    people(1).clear().write_parquet(where / "none.parquet")
+    return where / "none.parquet"
+
+
+def test_a_place_elsewhere_is_read_by_spark_alone() -> None:
+    for other in (None, "duckdb", "polars"):
+        with pytest.raises(InputError, match="read it with engine='spark'"):
+            shoal.anonymize("s3a://bucket/people", engine=other, **ASKED)
+    with pytest.raises(PolicyError, match="a setting of engine='duckdb'"):
+        shoal.anonymize("s3a://bucket/people", engine="spark", memory="2GB", **ASKED)
+
+
+def test_without_java_or_the_package_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "which", lambda _name: None)
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    with pytest.raises(InputError, match="Java 17 or later"):
+        engine.session(Scope())
+    monkeypatch.setitem(sys.modules, "pyspark.sql", None)
+    with pytest.raises(MissingDependencyError, match="pyspark"):
+        engine.session(Scope())

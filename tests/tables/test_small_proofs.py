@@ -1,0 +1,147 @@
+"""The integer class program: never above the optimum of small tables, equal to it when it ends; it says when not."""
+
+from __future__ import annotations
+
+import time
+from unittest import mock
+
+import numpy as np
+import pytest
+
+import shoal.problems.tables as tables
+from shoal.model.histogram import Histogram
+from shoal.model.partition import Partition
+from shoal.model.privacy import DistinctLDiversity, KAnonymity, Requirement
+from shoal.model.recoding import Recoding
+from shoal.model.task import Task, shortfall
+from shoal.problems.tables.auto import auto
+from shoal.problems.tables.costs import Costs
+from shoal.problems.tables.exact import small
+from shoal.problems.tables.exact.pattern_model import kinds_of, model_of, places_of
+from shoal.problems.tables.exact.pattern_program import Limits, counted, paid, pattern_program, relaxation
+from shoal.problems.tables.others.pattern_cover import patterns, whole_cost
+from tests.oracles.tables_loss import least_loss
+from tests.tables.drawn import KINDS, assert_eligible, census_like, total
+
+
+def drawn(random: np.random.Generator, most: int = 7) -> Task | None:
+    """A task of at most seven rows under k, frequency and distinct l of up to two columns; None: not feasible."""
+    d, s, n = int(random.integers(1, 4)), int(random.integers(0, 3)), int(random.integers(2, most + 1))
+    found = Histogram.from_rows(random.integers(0, 4, (n, d)) // random.integers(1, 3), random.integers(0, 4, (n, s)))
+    wide = Histogram(
+        found.quasi, found.sensitive, found.count, found.quasi_names, found.sensitive_names, (4,) * d, (4,) * s
+    )
+    need = Requirement(
+        int(random.integers(1, 5)), tuple(random.integers(1, 4, s).tolist()), tuple(random.integers(1, 4, s).tolist())
+    )
+    names = random.choice(("stars", "tree", "heavy"), d).tolist()
+    recoding = Recoding(tuple(KINDS[name]() for name in names), "stars" if set(names) == {"stars"} else "ncp")
+    return None if shortfall(wide, need) is not None else Task(wide, need, recoding)
+
+
+def everyone(task: Task) -> Partition:
+    h = task.histogram
+    return Partition.of(np.arange(h.cells), np.zeros(h.cells, np.int64), h.count)
+
+
+def test_the_program_ends_at_the_optimum_of_hundreds_of_small_tables():
+    random = np.random.default_rng(33)
+    tried = 0
+    for _ in range(260):
+        task = drawn(random)
+        if task is None:
+            continue
+        best = least_loss(task.histogram, task.requirement, task.recoding)
+        costs, kinds = Costs.of(task.histogram, task.recoding), kinds_of(task.histogram, task.requirement)
+        partition, lower, stopped = pattern_program(task, costs, kinds, everyone(task), Limits(60.0))
+        assert stopped is None
+        assert_eligible(task, partition)
+        assert whole_cost(costs, task, partition) == lower == pytest.approx(best * costs.scale, abs=1e-6)
+        tried += 1
+    assert tried > 110
+
+
+def test_no_prices_prove_more_than_the_optimum_and_none_drop_a_place_that_an_optimum_may_use():
+    random = np.random.default_rng(34)
+    tried = sharp = 0
+    for _ in range(170):
+        task = drawn(random)
+        if task is None:
+            continue
+        best = least_loss(task.histogram, task.requirement, task.recoding)
+        costs, kinds = Costs.of(task.histogram, task.recoding), kinds_of(task.histogram, task.requirement)
+        found = patterns(costs, task.recoding, task.requirement.smallest)
+        places = places_of(kinds, found, task.requirement)
+        model = model_of(kinds, places, task.requirement, found.loss / costs.scale)
+        optimum, _, _ = pattern_program(task, costs, kinds, everyone(task), Limits(60.0))
+        used = used_places(task, kinds, places, costs, found, optimum)
+        best_price = relaxation(model, time.monotonic() + 60)[0]
+        for top in (0.0, 0.1, 0.5, 3.0):
+            price = best_price + random.normal(0, top, best_price.size) * (random.random(best_price.size) < 0.2)
+            value, spare = counted(model, price)
+            assert value <= best + 1e-9
+            sharp += value > 0.3 * best > 0
+            line = model.owner >= 0
+            swung = np.where(line, best_price - 5.0 * (random.random(line.size) < 0.3), best_price + 5.0)
+            assert counted(model, swung)[0] <= best + 1e-9
+            pattern, place = paid(places, kinds.count, task.requirement.smallest, spare)
+            assert (value + pattern[places.pattern[used]] <= best + 1e-9).all()
+            assert (value + place[used] <= best + 1e-9).all()
+        tried += 1
+    assert tried > 70
+    assert sharp > 40
+
+
+def used_places(task, kinds, places, costs, found, partition):
+    """Places of an optimum, each group at the cheapest pattern that fits it; those that lose as much as they must."""
+    out = []
+    type_of = task.histogram.types[0]
+    for g in range(partition.groups):
+        here = set(partition.cell[partition.group == g].tolist())
+        fits = [
+            p
+            for p in range(found.loss.size)
+            if {int(type_of[c]) for c in here} <= set(found.member[found.start[p] : found.start[p + 1]].tolist())
+        ]
+        p = min(fits, key=lambda p: found.loss[p])
+        for c in here:
+            out += np.flatnonzero((places.pattern == p) & (places.kind == kinds.of[c])).tolist()
+    return np.array(sorted(set(out)), int)
+
+
+def sixty() -> Histogram:
+    random = np.random.default_rng(5)
+    return Histogram.from_rows(random.integers(0, 4, (60, 3)), random.integers(0, 5, 60))
+
+
+def test_sixty_rows_are_proved_at_the_default_effort():
+    found = tables.group(sixty(), [KAnonymity(5), DistinctLDiversity(3)], seed=0)
+    assert found.certificate.optimal
+    assert found.certificate.details["proof"]["stopped"] is None
+    with mock.patch.object(small, "CELLS", 0):
+        before = tables.group(sixty(), [KAnonymity(5), DistinctLDiversity(3)], seed=0).certificate
+    assert before.ratio > 1.05
+
+
+def test_a_proof_that_does_not_end_says_so_and_a_seed_still_gives_the_same():
+    task = Task(census_like(150, 3), Requirement(5, (1,), (2,)), Recoding.stars(census_like(150, 3)))
+    with mock.patch.dict(small.SECONDS, {"balanced": 0.05}):
+        cut, again = auto(task), auto(task)
+    assert cut.certificate.details["proof"]["stopped"] == "seconds"
+    assert cut.certificate.lower_bound < cut.certificate.cost
+    assert (cut.partition.group == again.partition.group).all()
+    with mock.patch.object(small, "PLACES", 10):
+        assert auto(task).certificate.details["proof"]["stopped"] == "memory"
+    with mock.patch.dict(small.HOPELESS, {"balanced": 0.5}):
+        assert auto(task).certificate.details["proof"]["stopped"] == "gap"
+
+
+def test_what_is_not_small_or_not_of_levels_is_not_decided():
+    table = sixty()
+    task = Task(table, Requirement(3, (1,), (1,)), Recoding.stars(table))
+    assert small.decidable(task)
+    sets = Recoding(tuple(KINDS["set"]() for _ in range(3)), "ncp")
+    assert not small.decidable(Task(table, task.requirement, sets))
+    with mock.patch.object(small, "CELLS", 10):
+        assert not small.decidable(task)
+    assert total(task, 0.0) == 0
