@@ -56,7 +56,7 @@ def test_points_are_clustered_alike(monkeypatch: pytest.MonkeyPatch, problem, ro
     points = np.round(points, 1) if rounded else points
 
     def work() -> tuple[bytes, float]:
-        made = problem(points, 4, effort="fast")
+        made = problem(points, 4)
         return made.labels.tobytes(), made.certificate.lower_bound
 
     python, machine, used = both(monkeypatch, work)
