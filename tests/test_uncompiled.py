@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -49,7 +51,7 @@ def test_tables_are_grouped_alike(monkeypatch: pytest.MonkeyPatch, seed: int) ->
     assert {"publish", "sweep"} <= used
 
 
-@pytest.mark.parametrize("problem", [gathering.gather, gathering.cellular])
+@pytest.mark.parametrize("problem", [gathering.gather, partial(gathering.cellular, effort="fast", seed=1)])
 @pytest.mark.parametrize("rounded", [False, True])
 def test_points_are_clustered_alike(monkeypatch: pytest.MonkeyPatch, problem, rounded: bool) -> None:  # type: ignore[no-untyped-def]
     points = np.random.default_rng(7).normal(size=(150, 2))
