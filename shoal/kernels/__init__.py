@@ -6,6 +6,9 @@ Compiling takes seconds and happens in silence, so it is said: every kernel that
 Compiled code on disk holds the kernels that it calls, also those of other modules, and numba asks only whether the
 module of the outermost one has changed.  So a change to what a group is asked would leave the exact program asking
 the old question.  Here the stamp of a kernel is the text of all modules that it comes from.
+
+A number or truth value written out in a call (``fits(near, g, -1, x)``) is to numba a type of its own, so one small
+kernel would be compiled for every mixture of constants that it is called with.  Kernels are typed without constants.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from numba.core import caching, event
+from numba.core import caching, event, types
 
 # Functions that only kernels call need no way in from Python: a third of their compile time.
 INNER = {"cache": True, "nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
@@ -71,6 +74,17 @@ class _AllSources:
         return super().from_function(py_func, py_file)  # type: ignore[misc]
 
 
+_typed = types.Dispatcher.get_call_type
+
+
+def _typed_without_constants(self: Any, context: Any, args: Any, kws: Any) -> Any:
+    """Numba's answer to what a call of a compiled function is; for kernels, with constants as plain values."""
+    if self.dispatcher.py_func.__module__.startswith("shoal.kernels."):
+        args = tuple(types.unliteral(kind) for kind in args)
+        kws = {name: types.unliteral(kind) for name, kind in kws.items()}
+    return _typed(self, context, args, kws)
+
+
 def _places() -> list[type]:
     """Numba's places that go by a source file, with the stamp above."""
     mixin = caching._SourceFileBackedLocatorMixin
@@ -79,4 +93,5 @@ def _places() -> list[type]:
 
 
 caching.CacheImpl._locator_classes = _places() + caching.CacheImpl._locator_classes
+types.Dispatcher.get_call_type = _typed_without_constants
 event.register("numba:compile", _Says())

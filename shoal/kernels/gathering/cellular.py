@@ -42,7 +42,7 @@ def _sink(key, who, size):
         i = c
 
 
-@njit(cache=True)
+@njit(**INNER)
 def _cheapest(v, near, far, r, setup, owner):
     """(cost a point, number of points) of the cheapest cluster of free points around v; (inf, 0) when there is none.
 

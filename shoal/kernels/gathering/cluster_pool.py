@@ -73,7 +73,8 @@ def store(pool, c, rows, chosen, low, high, center, cost):
                 packed[end + e] = pool.arena[pool.start[s] + e]
             pool.start[s] = end
             end += pool.size[s]
-        pool.arena[:end] = packed[:end]
+        for e in range(end):
+            pool.arena[e] = packed[e]
         pool.tops[0] = end
     end = pool.tops[0]
     pool.start[c], pool.size[c], pool.cost[c], pool.center[c] = end, k, cost, center
@@ -89,14 +90,14 @@ def store(pool, c, rows, chosen, low, high, center, cost):
     return c
 
 
-@njit(cache=True)
+@njit(**INNER)
 def fresh(pool):
     """A number not in use."""
     pool.tops[1] -= 1
     return pool.unused[pool.tops[1]]
 
 
-@njit(cache=True, nogil=True)
+@njit(**INNER)
 def fill(coded, pool, c, rows, k):
     """Append cluster c to rows from place k on; returns the new length."""
     for e in range(pool.size[c]):

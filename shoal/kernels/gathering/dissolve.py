@@ -68,7 +68,8 @@ def shake(coded, near, rules, largest, most, steps, seed, owner, center):
         tabulate(coded, rows, k, table)
         # carve
         m, free = 0, k
-        rest[:k] = line[:k]
+        for e in range(k):
+            rest[e] = e
         state = state * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
         pivot = np.int64(state >> np.uint64(33)) % k
         while free >= 2 * r:
@@ -89,14 +90,17 @@ def shake(coded, near, rules, largest, most, steps, seed, owner, center):
                     cut, least = t, left[t] / t
             if cut < 0:
                 break
-            member[m, :cut] = group[:cut]
+            for e in range(cut):
+                member[m, e] = group[e]
             length[m], cost[m], middle[m] = cut, left[cut], left_at[cut]
             m += 1
             free -= cut
-            rest[:free] = group[cut : cut + free]
+            for e in range(free):
+                rest[e] = group[cut + e]
             pivot = anchor
         prefixes(table, rest, free, False, rows, rules, ecc, left, left_at)
-        member[m, :free] = rest[:free]
+        for e in range(free):
+            member[m, e] = rest[e]
         length[m], cost[m], middle[m] = free, left[free], left_at[free]
         m += 1
         # re-split every two of them
@@ -105,8 +109,10 @@ def shake(coded, near, rules, largest, most, steps, seed, owner, center):
                 la, lb = length[a], length[b]
                 if la + lb == 0:
                     continue
-                group[:la] = member[a, :la]
-                group[la : la + lb] = member[b, :lb]
+                for e in range(la):
+                    group[e] = member[a, e]
+                for e in range(lb):
+                    group[la + e] = member[b, e]
                 _subtable(table, group, la + lb, sub)
                 for e in range(la + lb):
                     subrows[e] = rows[group[e]]

@@ -8,6 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from shoal.kernels import INNER
+
 PLAIN, MIXED, TABLE = 0, 1, 2
 NUMBER, CATEGORY, TREE, SPHERE, PLANE, SKIP = 0, 1, 2, 3, 4, 5
 
@@ -39,7 +41,7 @@ class Coded(NamedTuple):
     height_at: np.ndarray
 
 
-@njit(cache=True)
+@njit(**INNER)
 def distance(s, i, j):
     """The distance of records i and j; symmetric to the last bit.  O(c)."""
     x = s.values
@@ -90,6 +92,26 @@ def many_distances(s, a, b):
     return out
 
 
+@njit(**INNER)
+def _sort(key, size, order, other):
+    """order int64[>= size] by key, equal keys as they stand; numba's own sort compiles for 2 s.  O(size log size)."""
+    width = 1
+    while width < size:
+        for low in range(0, size, 2 * width):
+            middle, high = min(low + width, size), min(low + 2 * width, size)
+            a, b = low, middle
+            for e in range(low, high):
+                if a < middle and (b >= high or key[order[a]] <= key[order[b]]):
+                    other[e] = order[a]
+                    a += 1
+                else:
+                    other[e] = order[b]
+                    b += 1
+        for e in range(size):
+            order[e] = other[e]
+        width *= 2
+
+
 @njit(cache=True, nogil=True)
 def settle(s, rows, which, places, reached, start, copies, position, k, index, found):
     """Nearest records from nearest places: true distances, sorted, equal records spelled out.
@@ -111,7 +133,7 @@ def settle(s, rows, which, places, reached, start, copies, position, k, index, f
     """
     m, q = rows.size, places.shape[1]
     sure = np.empty(m, np.bool_)
-    near, straight = np.empty(q), np.arange(q)
+    near, order, other = np.empty(q), np.empty(q, np.int64), np.empty(q, np.int64)
     for i in range(m):
         me, line = rows[i], which[i]
         size, rising = 0, True
@@ -119,11 +141,15 @@ def settle(s, rows, which, places, reached, start, copies, position, k, index, f
             near[size] = distance(s, me, copies[start[places[line, size]]])
             rising = rising and (size == 0 or near[size - 1] <= near[size])
             size += 1
-        order = straight[:size] if rising else np.argsort(near[:size], kind="mergesort")
+        for e in range(size):
+            order[e] = e
+        if not rising:
+            _sort(near, size, order, other)
         filled = 0
-        for o in order:
+        for e in range(size):
             if filled == k:
                 break
+            o = order[e]
             first, last = start[places[line, o]], start[places[line, o] + 1]
             at = position[me]
             if at < first or at >= last:

@@ -102,7 +102,7 @@ def prefixes(table, order, m, reverse, rows, rules, ecc, cost, best):
                     cost[t + 1], best[t + 1] = own, v
 
 
-@njit(cache=True)
+@njit(**INNER)
 def resplit(table, k, at_a, at_b, rows, rules, ecc, key, order, left, left_at, right, right_at, chosen):
     """The best cut of k points over a few orders: (cost, cut, centers of both parts, their costs); chosen: its order.
 
@@ -136,7 +136,8 @@ def resplit(table, k, at_a, at_b, rows, rules, ecc, key, order, left, left_at, r
             if left[t] + right[k - t] < least:
                 least, cut, first, second = left[t] + right[k - t], t, left_at[t], right_at[k - t]
                 cost_a, cost_b = left[t], right[k - t]
-                chosen[:k] = order[:k]
+                for e in range(k):
+                    chosen[e] = order[e]
     return least, cut, first, second, cost_a, cost_b
 
 

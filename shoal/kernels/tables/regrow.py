@@ -27,7 +27,8 @@ def _ask_anew(near, rules):
     """Nothing is known of any kind."""
     if rules is None:
         return
-    near.far[: near.kinds[0]] = -1.0
+    for y in range(near.kinds[0]):
+        near.far[y] = -1.0
 
 
 @njit(**INNER)
@@ -80,7 +81,7 @@ def _complete(slots, near, rules, g, most):
         if near.size[g] >= most:
             return False
         best, lowest, least = -1, np.inf, np.inf
-        near.far[: near.kinds[0]] = -1.0
+        _ask_anew(near, rules)
         for y in range(near.group.size):
             if near.group[y] >= 0:
                 continue

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shoal.kernels.gathering import clusters as kernels
+from shoal.kernels.uncompiled import quick
 from shoal.problems.gathering.space import Space
 
 REMOTE = 3.0  # points with tau above a third of the target are served first; the others cannot miss it by much
@@ -98,7 +99,7 @@ def finish(
     """Cores at the free candidates of rho <= reach, the rest to the nearest center, the farthest left out."""
     candidates = np.flatnonzero(rho <= reach)
     candidates = candidates[np.argsort(rho[candidates], kind="stable")]
-    opened = kernels.take_disjoint(candidates, core, owner, center, opened)
+    opened = quick(kernels.take_disjoint, core.size)(candidates, core, owner, center, opened)
     return join(space, owner, center[:opened].copy(), left_out, spare)
 
 
@@ -125,7 +126,9 @@ def join(space: Space, owner: np.ndarray, center: np.ndarray, left_out: int, spa
     movers = np.flatnonzero(gain > 0)
     movers = movers[np.argsort(-gain[movers], kind="stable")]
     before = labels.copy()
-    kernels.prefer_nearest(movers, nearest, labels, np.bincount(labels[labels >= 0], minlength=center.size), spare)
+    quick(kernels.prefer_nearest, movers.size)(
+        movers, nearest, labels, np.bincount(labels[labels >= 0], minlength=center.size), spare
+    )
     return Clusters(labels, center, np.where(labels != before, far, away))
 
 
@@ -214,7 +217,7 @@ class _Remote:
                 owner[:], opened = preset[0], len(preset[1])
                 center[:opened] = preset[1]
             wanted = np.zeros(self.centers.size, np.bool_)
-            opened = kernels.open_remote(
+            opened = quick(kernels.open_remote, order.size * lists.near.size / space.n * LONGEST * r)(
                 order, r, reach, lists.near, lists.far, lists.rho, lists.tau,
                 self.line, self.start, self.stop, self.wide, self.far, owner, center, wanted, opened,
             )  # fmt: skip

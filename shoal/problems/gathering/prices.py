@@ -13,6 +13,7 @@ import math
 import numpy as np
 
 from shoal.kernels.gathering import duals as kernels
+from shoal.kernels.uncompiled import quick
 from shoal.problems.gathering.space import Space
 
 ENTRIES = 1 << 25  # list entries held at most
@@ -41,7 +42,7 @@ def raised(
     """
     n, w = near.shape
     complete = w >= n
-    at, holder, away, place = kernels.holders(near, far)
+    at, holder, away, place = quick(kernels.holders, 2 * near.size)(near, far)
     offer = far + setup[:, None] / np.arange(1, w + 1)
     offer[:, : r - 1] = np.inf
     offer[:, :-1][far[:, 1:] == far[:, :-1]] = np.inf  # equal distances enter together

@@ -12,6 +12,7 @@ import numpy as np
 from shoal.kernels.gathering import cellular as kernels
 from shoal.kernels.gathering import pairs as resplit
 from shoal.kernels.gathering.dissolve import shake
+from shoal.kernels.uncompiled import quick
 from shoal.problems.gathering.diverse import Diversity
 from shoal.problems.gathering.local import Clusters
 from shoal.problems.gathering.space import Space
@@ -65,7 +66,8 @@ def greedy(problem: Problem, out: np.ndarray) -> Clusters:
     center = np.empty(space.n, np.int64)
     # longer lists leave fewer points over, and a worse start: clusters of exactly r have nothing to give away
     w = problem.near.shape[1] if problem.setup.any() else min(SHORT * r, problem.near.shape[1])
-    m = kernels.greedy(problem.near[:, :w], problem.far[:, :w], r, problem.setup, owner, center)
+    open_clusters = quick(kernels.greedy, 2 * space.n * w)
+    m = open_clusters(problem.near[:, :w], problem.far[:, :w], r, problem.setup, owner, center)
     owner[out] = -1
     center = center[:m].copy()
     if not m:  # lists without r free points: everything in one cluster
@@ -88,7 +90,7 @@ def admit(space: Space, owner: np.ndarray, center: np.ndarray, free: np.ndarray)
         back[spots] = first
         turn = np.argsort(away[:, 0], kind="stable")
         picked = np.where(choice >= 0, back[choice], -1)[turn]
-        kernels.absorb(free[turn], picked, away[turn], owner, size, radius)
+        quick(kernels.absorb, picked.size)(free[turn], picked, away[turn], owner, size, radius)
     return finish(space, owner, center)
 
 
@@ -148,7 +150,10 @@ def nearby(problem: Problem, found: Clusters) -> Clusters:
     order = np.argsort(found.labels, kind="stable")
     start = np.searchsorted(found.labels[order], np.arange(found.center.size + 1)).astype(np.int64)
     center = found.center.copy()
-    kernels.better_centers(space.coded, start, order, problem.near, problem.setup, found.labels >= 0, center)
+    looks = problem.near.shape[1] * space.n
+    quick(kernels.better_centers, space.steps(looks))(
+        space.coded, start, order, problem.near, problem.setup, found.labels >= 0, center
+    )
     return finish(space, found.labels, center)
 
 

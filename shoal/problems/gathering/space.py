@@ -19,6 +19,7 @@ from scipy.spatial import cKDTree
 from shoal.errors import InputError, PolicyError
 from shoal.kernels.gathering import neighbors
 from shoal.kernels.gathering.neighbors import Coded
+from shoal.kernels.uncompiled import quick
 from shoal.model.metric import EARTH_KM, LARGEST_MATRIX, NORMS, Category, Metric, Number, Place, on_sphere
 
 FEW = 8  # categories of at most this many values are embedded exactly
@@ -81,9 +82,14 @@ class Space:
                 out += [f.scale / f.weight] * (2 if isinstance(f, Place) else 1)
         return np.array(out)
 
+    def steps(self, distances: float) -> float:
+        """What so many distances count for ``quick``: mixed records are left to the machine's sines."""
+        return np.inf if self.coded.form == neighbors.MIXED else distances
+
     def between(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         """float64[m]: the distance of points a[i] and b[i]."""
-        return neighbors.many_distances(self.coded, np.asarray(a, np.int64), np.asarray(b, np.int64))
+        many = quick(neighbors.many_distances, self.steps(len(a)))
+        return many(self.coded, np.asarray(a, np.int64), np.asarray(b, np.int64))
 
     def matrix(self) -> np.ndarray:
         """float64[n, n]; InputError above 20,000 points."""
@@ -127,7 +133,8 @@ class Space:
                 lines, which = own[new], np.cumsum(new) - 1
                 at, reached = targets.query(self.reach[asked[lines]], q, self.p)
                 part, far = np.empty((todo.size, k), np.int64), np.empty((todo.size, k))
-                sure = neighbors.settle(
+                settle = quick(neighbors.settle, self.steps(todo.size * (q + k)))
+                sure = settle(
                     self.coded, rows[todo], which, at, reached if not self.exact else np.full(reached.size, np.inf),
                     targets.start, targets.copies, targets.position, k, part, far,
                 )  # fmt: skip

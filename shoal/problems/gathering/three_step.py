@@ -20,6 +20,7 @@ import numpy as np
 
 from shoal.errors import InputError
 from shoal.kernels.gathering import duals as kernels
+from shoal.kernels.uncompiled import quick
 from shoal.problems.gathering.local import Clusters
 from shoal.problems.gathering.prices import DENSE
 from shoal.problems.gathering.space import Space
@@ -75,7 +76,7 @@ def tight(
     )
     center, radius = center[:m], radius[:m]
     chosen, stand_in, payer = np.zeros(m, np.bool_), np.zeros(m, np.int64), np.full(n, -1)
-    kernels.independent(table.distances, center, radius, alpha, chosen, stand_in, payer)
+    quick(kernels.independent, m * n)(table.distances, center, radius, alpha, chosen, stand_in, payer)
     if left_out and m:  # the last cluster froze more than was needed: exactly left_out stay out
         spare = left_out - int((witness < 0).sum())
         members = np.flatnonzero(witness == m - 1)

@@ -166,12 +166,13 @@ def residue(histogram: Histogram, need: Requirement) -> tuple[np.ndarray, dict[s
 def _by_pillars(histogram: Histogram, need: Requirement, column: int) -> tuple[np.ndarray, dict[str, Any]]:
     """One sensitive column: phases one to three, with a minimum size k and a least number of values if asked."""
     from shoal.kernels.tables.counts import later_phases, phase_one
+    from shoal.kernels.uncompiled import quick
 
     l, distinct = need.frequency[column], need.distinct[column]
     k = need.k if need.k > max(l, distinct) else 1
     start, order, value, count, back = _pillars(histogram, column)
     taken = np.zeros(count.size, np.int64)
-    phase_one(start, count, l, k, distinct, taken)
+    quick(phase_one, count.size * 3)(start, count, l, k, distinct, taken)
     size = int(taken.sum())
     height = int(np.bincount(value, weights=taken, minlength=1).max()) if size else 0
     facts: dict[str, Any] = {
@@ -183,7 +184,9 @@ def _by_pillars(histogram: Histogram, need: Requirement, column: int) -> tuple[n
     }
     out = np.zeros(histogram.cells, np.int64)
     if distinct <= l:
-        facts["phase"], done = later_phases(start, value, count, taken, histogram.sensitive_sizes[column], l, k)
+        steps = size + height * l * count.size / max(start.size - 1, 1) + 5 * count.size
+        later = quick(later_phases, steps)
+        facts["phase"], done = later(start, value, count, taken, histogram.sensitive_sizes[column], l, k)
     else:
         enough = size >= max(l * height, k) and np.unique(value[taken > 0]).size >= distinct
         done = size == 0 or enough

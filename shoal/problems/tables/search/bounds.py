@@ -165,6 +165,7 @@ class Sweeper:
     ) -> np.ndarray | None:
         """The least over all nodes for every cell, float64[m]; None when time or the cells to look at ran out."""
         from shoal.kernels.tables.sweep import sweep
+        from shoal.kernels.uncompiled import quick
 
         h = self.task.histogram
         workers = os.cpu_count() or 1
@@ -181,6 +182,7 @@ class Sweeper:
             most = min(most, PACE * max(until - time.monotonic(), 0.0))
         room = [np.int64(min(most, 2.0**62))] * workers
         left, lock, stop = iter(parts), Lock(), flag()
+        kernel = quick(sweep, h.quasi.size * float(self.lattice.nodes))
 
         def one(worker: int) -> bool:
             while True:
@@ -190,7 +192,7 @@ class Sweeper:
                     return True
                 if stop.is_set() or (until is not None and time.monotonic() > until):
                     return False
-                room[worker] = sweep(
+                room[worker] = kernel(
                     h.quasi, self.up, self.at, self.size, self.height, self.columns, np.array(levels, np.int64),
                     self.loss, self.sensitive, self.values, h.count, self.task.requirement.smallest, self.kinds,
                     self.group, self.per_value, price, order, active, mode, room[worker], found[worker],

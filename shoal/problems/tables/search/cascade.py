@@ -68,6 +68,7 @@ def start(task: Task, rows: Rows) -> np.ndarray:
 def walk(task: Task) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Triples (cell, group, rows) published by the cascade; rows left over are in none."""
     from shoal.kernels.tables.lattice import publish
+    from shoal.kernels.uncompiled import quick
 
     histogram, need = task.histogram, task.requirement
     lattice = Lattice.of(task.recoding)
@@ -88,8 +89,9 @@ def walk(task: Task) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     done, group = 0, 0
     while done < len(nodes) and left.any():
         task.progress("cascade", done / len(nodes))
-        steps, written, group = publish(
-            histogram.quasi, up, at, size, nodes[done : done + BATCH], exact, sensitive, values, left,
+        batch = nodes[done : done + BATCH]
+        steps, written, group = quick(publish, np.inf if rules is not None else histogram.quasi.size * len(batch))(
+            histogram.quasi, up, at, size, batch, exact, sensitive, values, left,
             need.smallest if not asked else need.k, frequency, distinct, rules, common, spare, home, group, *out,
         )  # fmt: skip
         done += steps

@@ -91,6 +91,7 @@ def closed(task: Task, tolls: Tolls, passes: int, until: float | None) -> Tolls:
 def fill(task: Task, k: int, tolls: Tolls, most: np.ndarray) -> Filled:
     """The cheapest way to send rows to classes with at most ``most`` int64[v] rows of a value each."""
     from shoal.kernels.tables.flow import ship
+    from shoal.kernels.uncompiled import quick
 
     program, count = tolls.program, task.histogram.count
     arcs, owner, cell = program.arcs, program.owner, program.cell
@@ -118,9 +119,10 @@ def fill(task: Task, k: int, tolls: Tolls, most: np.ndarray) -> Filled:
     left = np.concatenate([room, np.zeros(a, np.int64)])[order]
     excess = np.zeros(sink + 1, np.int64)
     excess[:m], excess[sink] = count, -int(count.sum())
-    ship(start, np.concatenate([head, tail])[order].astype(np.int32), left, np.concatenate([cost, -cost])[order],
-         np.concatenate([place[a:], place[:a]])[order].astype(np.int32), excess, np.zeros(sink + 1, np.int64),
-         BONUS * FINE, 8)  # fmt: skip
+    carry = quick(ship, 60 * a)
+    carry(start, np.concatenate([head, tail])[order].astype(np.int32), left, np.concatenate([cost, -cost])[order],
+          np.concatenate([place[a:], place[:a]])[order].astype(np.int32), excess, np.zeros(sink + 1, np.int64),
+          BONUS * FINE, 8)  # fmt: skip
     sent = left[place[a : a + cell.size]]
     held = np.bincount(pair, weights=sent, minlength=owner.size).astype(np.int64)
     return Filled(cell, pair, sent, held, np.bincount(owner, weights=held, minlength=v).astype(np.int64))

@@ -10,6 +10,7 @@ import numpy as np
 from shoal.kernels.tables.eligible import Rules
 from shoal.kernels.tables.insertion import Hosts, insert
 from shoal.kernels.tables.slots import Slots, prices
+from shoal.kernels.uncompiled import quick
 from shoal.model.histogram import Histogram, mixed_radix
 from shoal.model.partition import Partition
 from shoal.model.privacy import Requirement
@@ -210,9 +211,12 @@ class Rows:
             sensitive = np.ascontiguousarray(self.sensitive[self.cell]) if self.frequency.size else self.sensitive[:0]
             head = member[start].copy()
             hosts = Hosts(head, following, size, state, np.lexsort((size, *state.T, prices(self.slots, state))))
+            steps = np.inf if self.rules is not None else float(waiting.size * size.size * self.leaf.shape[1])
             while waiting.size:
-                done = insert(self.slots, self.leaf, self.cell, sensitive, self.frequency, self.rules, hosts, waiting,
-                              begin, candidate)  # fmt: skip
+                done = quick(insert, steps)(
+                    self.slots, self.leaf, self.cell, sensitive, self.frequency, self.rules, hosts, waiting, begin,
+                    candidate,
+                )  # fmt: skip
                 if begin.size == 0 or done.all():
                     waiting = waiting[~done]
                     break

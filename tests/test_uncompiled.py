@@ -1,0 +1,95 @@
+"""Loops run by Python answer like the compiled ones, and only where few steps are asked of them."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+from shoal.kernels import uncompiled
+from shoal.kernels.gathering.neighbors import distance
+from shoal.kernels.tables.counts import phase_one
+from shoal.kernels.tables.lattice import publish
+from shoal.model.histogram import Histogram
+from shoal.model.privacy import DistinctLDiversity, KAnonymity, LDiversity
+from shoal.problems import gathering, tables
+
+WAYS = {"python": lambda kernel: False, "machine": lambda kernel: True}
+
+
+def both(monkeypatch, work):  # type: ignore[no-untyped-def]
+    """The work done by Python's loops, then by the compiled ones; how often Python's were asked for."""
+    answers, asked = [], []
+    made = uncompiled.plain
+    monkeypatch.setattr(uncompiled, "plain", lambda kernel: asked.append(kernel) or made(kernel))
+    for way in WAYS.values():
+        monkeypatch.setattr(uncompiled, "_compiled", way)
+        monkeypatch.setattr(uncompiled, "_spent", {})
+        answers.append(work())
+        if way is WAYS["python"]:
+            used = {kernel.py_func.__name__ for kernel in asked}
+    return *answers, used
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_tables_are_grouped_alike(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    random = np.random.default_rng(seed)
+    n = 60 + 40 * seed
+    quasi = np.stack([random.integers(0, size, n) for size in (9, 5, 2)], axis=1)
+    sensitive = random.choice(6, (n, 1), p=[0.3, 0.3, 0.1, 0.1, 0.1, 0.1])
+    histogram = Histogram.from_rows(quasi, sensitive)
+    models = [[KAnonymity(4)], [KAnonymity(5), LDiversity(3)], [KAnonymity(3), DistinctLDiversity(3)]][seed % 3]
+
+    def work() -> tuple[float, bytes, bytes, float]:
+        made = tables.group(histogram, models, effort="fast", seed=1)
+        parts = made.partition
+        return made.certificate.cost, parts.group.tobytes(), parts.count.tobytes(), made.certificate.lower_bound
+
+    python, machine, used = both(monkeypatch, work)
+    assert python == machine
+    assert {"publish", "sweep"} <= used
+
+
+@pytest.mark.parametrize("problem", [gathering.gather, partial(gathering.cellular, effort="fast", seed=1)])
+@pytest.mark.parametrize("rounded", [False, True])
+def test_points_are_clustered_alike(monkeypatch: pytest.MonkeyPatch, problem, rounded: bool) -> None:  # type: ignore[no-untyped-def]
+    points = np.random.default_rng(7).normal(size=(150, 2))
+    points = np.round(points, 1) if rounded else points
+
+    def work() -> tuple[bytes, float]:
+        made = problem(points, 4)
+        return made.labels.tobytes(), made.certificate.lower_bound
+
+    python, machine, used = both(monkeypatch, work)
+    assert python == machine
+    assert "settle" in used
+
+
+def test_python_gives_way_after_some_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(uncompiled, "_spent", {})
+    monkeypatch.setattr(uncompiled, "_compiled", WAYS["python"])
+    assert uncompiled.quick(phase_one, uncompiled.STEPS * 0.6) is not phase_one
+    assert uncompiled.quick(phase_one, uncompiled.STEPS * 0.6) is phase_one
+    assert uncompiled.quick(publish, np.inf) is publish
+    assert uncompiled.quick(publish, 1) is not publish  # what was refused is not counted
+
+
+def test_what_is_compiled_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(uncompiled, "_spent", {})
+    size = np.zeros(1, np.int64)
+    phase_one(np.array([0, 0]), size[:0], 2, 2, 1, size[:0])
+    assert uncompiled.quick(phase_one, 1) is phase_one
+
+
+def test_constants_make_no_kernel_of_their_own() -> None:
+    """-1 and x are one signature: were they two, ``fits`` alone would be compiled four times."""
+    from shoal.kernels.tables.near_groups import fits
+
+    made = tables.group(
+        Histogram.from_rows(np.arange(40).reshape(-1, 1) % 7, np.arange(40).reshape(-1, 1) % 5),
+        [KAnonymity(3), LDiversity(2)], "improve", seed=1,
+    )  # fmt: skip
+    assert made.certificate.cost >= 0
+    for kernel in (fits, distance):
+        assert not any("iteral" in str(kind) for signature in kernel.overloads for kind in signature)
