@@ -1,7 +1,7 @@
 """Kernels as the Python they are written in: ``python tools/uncompiled.py``, further arguments go to pytest.
 
 Compiled code neither checks an index nor says that a number overflows; as Python, both are errors.  These tests reach
-kernels of every problem and are quick enough without the compiler.
+kernels of labels, intervals, tables, tiles and regions, none of clusters, and are quick without the compiler.
 """
 
 from __future__ import annotations
