@@ -282,7 +282,8 @@ def _own(path: Path, held: Held, record: _Record, outer: _Outer) -> tuple[list[F
         audit = judge_held(held, wanted._replace(star=None, orders={}), "")
         stars = Finding("stars", False, str(error))
     if policy.population is not None or policy.weighed:
-        audit = outer(held.rows(), audit)
+        # weights that were carried stand row by row, outside the tuples counted
+        audit = outer(read_rows(path, record.separator) if policy.weighed else held.rows(), audit)
     try:
         found = digest_of(path)
     except VerificationError as error:

@@ -122,7 +122,7 @@ def test_planted_markers_stay_out(tmp_path: Path, publish: str) -> None:
     for value in ("7771", "7773", "7775", "MARKZIP1", "MARKZIP2", "MARKZIP3"):
         assert value not in text or value in published  # the ends of a range are published
     if publish == "stars":
-        assert "777" not in text
+        assert not re.search(r"\b777", text)  # hashes may hold the digits
         assert "MARK" not in text
 
 
