@@ -401,7 +401,16 @@ def _between(raw: str, values: _Values) -> np.ndarray | None:
 
 
 def _alphabetic(raw: str, values: _Values) -> np.ndarray | None:
-    """``Adams .. Baker and 12 more``, ``Adams, Baker``: values from the one to the other in the order of text."""
+    """``Adams .. Baker and 12 more``, ``Adams, Baker``: values from the one to the other in the order of text.
+
+    Where two labels would have one name, all have a number: ``Adams, Baker (group 3)``, also a value by itself.
+    """
+    if raw.endswith(")") and raw not in values.by_text:
+        bare, mark, number = raw[:-1].rpartition(" (group ")
+        if mark and number.isdecimal():
+            several, one = _alphabetic(bare, values), values.by_text.get(bare)
+            own = np.zeros(0, np.int64) if one is None else np.array([one], np.int64)
+            return own if several is None and own.size else several if several is None else np.union1d(several, own)
     texts = [t for t in values.texts if t is not None]
     for mark in (" .. ", ", "):
         pieces = raw.split(mark)
