@@ -128,4 +128,4 @@ def test_a_column_of_duckdb_that_would_mean_all_is_refused(tmp_path: Path) -> No
 
 def test_labels_that_would_have_one_name_are_read_by_their_number(tmp_path):
     """Values "a", "b" and "a, b": the group of the first two and the third by itself are both called "a, b"."""
-    assert releases.tried(427221, tmp_path) == "verified"
+    assert tried(427221, tmp_path) == "verified"
