@@ -243,8 +243,13 @@ def test_the_hierarchies_of_adult_cover_adult():
     table = pl.read_csv(folder / "adult.csv", infer_schema=False)
     for name in table.columns:
         values = table[name].unique().sort().to_list()
-        found = Hierarchy.of(folder / "hierarchies" / f"adult_hierarchy_{name}.csv").resolve(values, name)
+        path = folder / "hierarchies" / f"adult_hierarchy_{name}.csv"
+        found = Hierarchy.of(path).resolve(values, name)
         well_formed(found, len(values))
+        lines = {line.split(";")[0]: line.split(";") for line in path.read_text().splitlines()}
+        for code, value in enumerate(values):
+            shown = [labels[node[code]] for node, labels in zip(found.node, found.labels, strict=True)]
+            assert shown == lines[value]
 
 
 @pytest.mark.parametrize(

@@ -89,6 +89,11 @@ def test_degenerate_sheets(points, tmp_path):
     tiles = split(points, 1)
     for ending in ("png", "html"):
         draw(tmp_path / f"m.{ending}", tiles.bounds, tiles.counts)
+    assert (tmp_path / "m.png").read_bytes().startswith(b"\x89PNG")
+    sheet = tile_map._sheet(tiles.bounds, tiles.counts, "projected", None)
+    assert len(sheet.rects) == tiles.counts.size
+    assert np.isfinite(sheet.rects).all()
+    assert (sheet.rects[:, 2:] > 0).all()
 
 
 def test_densities_are_records_over_area():

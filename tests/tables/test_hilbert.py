@@ -15,7 +15,7 @@ from shoal.model.recoding import Recoding
 from shoal.problems.tables import group
 from shoal.problems.tables.others.hilbert import _queues, hilbert_order, with_pool
 from shoal.problems.tables.papers.three_phase import residue
-from tests.tables.checks import all_eligible, columns_of, forms, least_loss, solved, tables
+from tests.tables.checks import all_eligible, below_the_optimum, columns_of, forms, least_loss, solved, tables
 
 METHODS = ("hilbert", "three_phase_hilbert")
 
@@ -69,7 +69,9 @@ def test_one_sensitive_column(method, histogram, form, k, l, distinct, effort):
     u=st.tuples(st.integers(1, 2), st.integers(1, 3)),
 )
 def test_several_sensitive_columns(method, histogram, k, f, u):
-    solved(histogram, Requirement(k, f, u), Recoding.stars(histogram), method)
+    need, recoding = Requirement(k, f, u), Recoding.stars(histogram)
+    found = solved(histogram, need, recoding, method)
+    assert below_the_optimum(histogram, need, recoding, found)
 
 
 @settings(deadline=None, max_examples=80)

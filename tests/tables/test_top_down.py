@@ -15,7 +15,7 @@ from shoal.model.task import Task
 from shoal.problems.tables import group
 from shoal.problems.tables.certify import good_groups
 from shoal.problems.tables.others.top_down import _refinements, as_published, specialize
-from tests.tables.checks import columns_of, forms, least_loss, solved, tables
+from tests.tables.checks import below_the_optimum, columns_of, forms, least_loss, solved, tables
 
 
 @settings(deadline=None, max_examples=150)
@@ -53,7 +53,9 @@ def test_single_dimensional_eligible_and_finished(histogram, form, k, l, u):
 @settings(deadline=None, max_examples=60)
 @given(histogram=tables(d=2, s=2, most=14), k=st.integers(1, 3), f=st.tuples(st.integers(1, 2), st.integers(1, 3)))
 def test_several_sensitive_columns(histogram, k, f):
-    solved(histogram, Requirement(k, f, (2, 1)), Recoding.stars(histogram), "top_down")
+    need, recoding = Requirement(k, f, (2, 1)), Recoding.stars(histogram)
+    found = solved(histogram, need, recoding, "top_down")
+    assert below_the_optimum(histogram, need, recoding, found)
 
 
 def test_stars_of_the_column_that_tells_least_apart_go_first():

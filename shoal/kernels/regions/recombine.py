@@ -19,7 +19,7 @@ from numba import njit
 
 from shoal.kernels import INNER
 from shoal.kernels.regions.spanning import eligible, uniform
-from shoal.kernels.regions.tree_workspace import desk, gather, most, random_tree
+from shoal.kernels.regions.tree_workspace import gather, most, random_tree, workspace
 
 COUNT, SQUARES, OVER, EXCESS, INERTIA, BORDER = range(6)
 _FEW = 64  # so many cuts at most are tried in pairs
@@ -190,7 +190,7 @@ def recombine(
     A step takes time linear in the parts merged, and at most 64^2 more where three are cut by value.
     """
     n = features.shape[0]
-    d = desk(n, indices.shape[0] // 2, features.shape[1], n if form == INERTIA else 0, geo.shape[1])
+    d = workspace(n, indices.shape[0] // 2, features.shape[1], n if form == INERTIA else 0, geo.shape[1])
     count = 0
     for v in range(n):
         count = max(count, label[v] + 1)

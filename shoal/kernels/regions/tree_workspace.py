@@ -1,4 +1,4 @@
-"""The desk of a search over partitions: parts gathered, a random spanning tree of them, the tree cut at every
+"""The working arrays of a search over partitions: parts gathered, a random spanning tree of them, the tree cut at every
 chance."""
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from shoal.kernels import INNER
 from shoal.kernels.regions.spanning import eligible, uniform
 
 
-class Desk(NamedTuple):
+class Workspace(NamedTuple):
     """Working arrays of one search.  "Place": position in ``node``; "position": rank in the random tree's preorder."""
 
     place: np.ndarray  # int64[n] vertex -> place, -1 outside the merged parts
@@ -41,9 +41,10 @@ class Desk(NamedTuple):
 
 
 @njit(**INNER)
-def desk(n, m, width, places, wide):
+def workspace(n, m, width, places, wide):
+    """Working arrays for n vertices and m edges; width features a vertex, wide moments of ``places`` vertices."""
     one = np.empty(n + 2, np.int64)
-    return Desk(
+    return Workspace(
         np.full(n, -1, np.int64),
         one.copy(),
         np.empty(m + 1, np.int64),

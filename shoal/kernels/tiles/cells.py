@@ -11,6 +11,7 @@ from numba import njit
 
 from shoal.kernels import INNER
 from shoal.kernels.tiles.guillotine import MAX, PERIMETER, TILES, guillotine
+from shoal.kernels.tiles.orders import divide
 from shoal.kernels.tiles.selection import KM_PER_DEGREE
 
 UNDER = 3  # objective of ``settle``: TILES under a ceiling, MAX in the cells that do not keep it
@@ -82,25 +83,6 @@ def _choose(x, y, w, ox, oy, lo, hi, k, room, cap, lam, weight, geographic, near
 
 
 @njit(**INNER)
-def _part(ox, oy, lo, hi, axis, at, mark, spare):
-    """Split the slice at position ``at`` of the order of ``axis``; the other order is split stably."""
-    order, other = (ox, oy) if axis == 0 else (oy, ox)
-    for t in range(lo, hi):
-        mark[order[t]] = t >= at
-    i, j = lo, 0
-    for t in range(lo, hi):
-        p = other[t]
-        if mark[p]:
-            spare[j] = p
-            j += 1
-        else:
-            other[i] = p
-            i += 1
-    for t in range(j):
-        other[i + t] = spare[t]
-
-
-@njit(**INNER)
 def half_perimeter(x, y, ox, oy, lo, hi, geographic):
     """Width plus height of the points in a slice: km if geographic, else the coordinates' unit."""
     dx = x[ox[hi - 1]] - x[ox[lo]]
@@ -135,7 +117,7 @@ def _grow(
             continue
         order, c = (ox, x) if axis == 0 else (oy, y)
         gaps[cuts, 0], gaps[cuts, 1], gaps[cuts, 2] = axis, c[order[at - 1]], c[order[at]]
-        _part(ox, oy, lo, hi, axis, at, mark, spare)
+        divide(ox, oy, lo, hi, axis, at, mark, spare)
         _copy(stack, sp, stack, sp + 1)  # the left part on top, so that cells come out in the order of their slices
         stack[sp, 0], stack[sp, 2], stack[sp, 3 + axis] = at, weight - left, offset + cuts
         stack[sp + 1, 1], stack[sp + 1, 2], stack[sp + 1, 5 + axis] = at, left, offset + cuts

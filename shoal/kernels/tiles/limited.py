@@ -11,6 +11,7 @@ import numpy as np
 from numba import njit
 
 from shoal.kernels import INNER
+from shoal.kernels.tiles.orders import divide
 from shoal.kernels.tiles.selection import KM_PER_DEGREE
 
 WASTE, WIDEST, MEDIAN, MONDRIAN = 0, 1, 2, 3
@@ -124,25 +125,6 @@ def _best(c, w, order, lo, hi, weight, rule, lam, widest, trim, work):
     return best, at, kept
 
 
-@njit(**INNER)
-def _part(ox, oy, lo, hi, axis, at, mark, spare):
-    """Split the slice at position ``at`` of the order of ``axis``; the other order is split stably."""
-    order, other = (ox, oy) if axis == 0 else (oy, ox)
-    for t in range(lo, hi):
-        mark[order[t]] = t >= at
-    i, j = lo, 0
-    for t in range(lo, hi):
-        p = other[t]
-        if mark[p]:
-            spare[j] = p
-            j += 1
-        else:
-            other[i] = p
-            i += 1
-    for t in range(j):
-        other[i + t] = spare[t]
-
-
 @njit(cache=True, nogil=True)
 def limited(x, y, w, ox, oy, k, rules, columns, rule, lam, widest, grid, geographic, leave_out):
     """Cut the plane into eligible tiles no side of which is too long, as long as there is such a cut.
@@ -209,7 +191,7 @@ def limited(x, y, w, ox, oy, k, rules, columns, rule, lam, widest, grid, geograp
             continue
         order, c = (ox, x) if cut_axis == 0 else (oy, y)
         gaps[cuts, 0], gaps[cuts, 1], gaps[cuts, 2] = cut_axis, c[order[at - 1]], c[order[at]]
-        _part(ox, oy, lo, hi, cut_axis, at, mark, spare)
+        divide(ox, oy, lo, hi, cut_axis, at, mark, spare)
         for e in range(8):
             stack[sp + 1, e] = stack[sp, e]
         stack[sp, 0], stack[sp, 2], stack[sp, 3 + cut_axis] = at, weight - left, cuts
