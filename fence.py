@@ -60,7 +60,9 @@ ROOMS: dict[str, set[str]] = {
     "publishing/text.py": MODEL,
     "publishing/centers.py": MODEL,
     "publishing/verify.py": {"polars", "shoal.errors", "shoal.model", "shoal.judge", "shoal.engines"}
-    | {"shoal.publishing.release", "shoal.publishing.signing", "shoal.publishing.recheck", "shoal.publishing.opening"},
+    | {"shoal.publishing.release", "shoal.publishing.signing", "shoal.publishing.recheck", "shoal.publishing.opening"}
+    | {"shoal.publishing.recorded"},
+    "publishing/recorded.py": {"polars", "shoal.errors", "shoal.model", "shoal.judge"},
     "publishing/recheck.py": {"polars", "shoal.errors", "shoal.model", "shoal.judge", "shoal.engines"}
     | {"shoal.publishing.release", "shoal.publishing.judging", "shoal.publishing.opening"}
     | {"shoal.publishing.area_tables"},

@@ -37,7 +37,6 @@ if TYPE_CHECKING:  # what a type checker and an editor see; ``_WHERE`` finds the
     from shoal.model.privacy import SimultaneousLDiversity as SimultaneousLDiversity
     from shoal.model.privacy import TCloseness as TCloseness
     from shoal.pipeline import anonymize as anonymize
-    from shoal.pipeline import audit as audit
     from shoal.problems import gathering as gathering
     from shoal.problems import intervals as intervals
     from shoal.problems import labels as labels
@@ -46,6 +45,7 @@ if TYPE_CHECKING:  # what a type checker and an editor see; ``_WHERE`` finds the
     from shoal.problems import tiles as tiles
     from shoal.publishing.answers import release as release
     from shoal.publishing.assigned import assign as assign
+    from shoal.publishing.audited import audit as audit
     from shoal.publishing.crosswalk import Crosswalk as Crosswalk
     from shoal.publishing.release import Release as Release
     from shoal.publishing.verify import verify as verify
@@ -64,7 +64,7 @@ _WHERE = {
     "hardness": "shoal.hardness",
     # the main job
     "anonymize": "shoal.pipeline:anonymize",
-    "audit": "shoal.pipeline:audit",
+    "audit": "shoal.publishing.audited:audit",
     "verify": "shoal.publishing.verify:verify",
     "compare": "shoal.utility.compare:compare",
     "decode": "shoal.utility.decode:decode",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, NamedTuple, Unpack
 
 import numpy as np
-import polars as pl
 
 from shoal.engines.carried import look
 from shoal.engines.dangerous import Danger, dangerous
@@ -25,16 +24,13 @@ from shoal.engines.order import Lot
 from shoal.engines.safe_harbor import harbored
 from shoal.engines.scope import Scope
 from shoal.engines.store import refuse_for_excel, refuse_sheet
-from shoal.errors import InputError, PolicyError
-from shoal.judge.population import beside, foreign, outside, sized
-from shoal.judge.wildcards import wildcards
-from shoal.model.audit import Audit
+from shoal.errors import InputError
 from shoal.model.loss import View, measures, ncp, stars, suppressed_tuples
 from shoal.model.policy import Policy
 from shoal.model.privacy import requirement
 from shoal.model.recoding import Published
 from shoal.model.safe_harbor import NAME
-from shoal.model.settings import ModelSettings, Settings
+from shoal.model.settings import Settings
 from shoal.model.task import Effort, Grouping, nothing, refuse_infeasible
 from shoal.publishing.average import within
 from shoal.publishing.clustered import by_centers
@@ -42,7 +38,7 @@ from shoal.publishing.exposed import Exposed, exposed
 from shoal.publishing.opening import read_census, with_place
 from shoal.publishing.population import certified, refuse_uncovered, study
 from shoal.publishing.recodings import one_level_per_column, recodings
-from shoal.publishing.release import Release, audit_table
+from shoal.publishing.release import Release
 from shoal.publishing.replaced import blurred_columns, published_classes, replacement
 from shoal.publishing.text import ColumnText, column_text
 from shoal.publishing.units import judged, models_of, refuse_missing, without_units
@@ -389,74 +385,3 @@ def _dangerous(counted: Counted) -> list[Danger]:
     of_type, first = counted.histogram.types
     held = np.bincount(of_type, weights=counted.histogram.count, minlength=first.size).astype(np.int64)
     return dangerous(list(counted.histogram.quasi[first].T), [c.name for c in counted.quasi], held)
-
-
-def audit(
-    data: Any,
-    *,
-    quasi_identifiers: Sequence[str],
-    sensitive: Sequence[str] = (),
-    person: str | None = None,
-    household: str | None = None,
-    population: Any = None,
-    population_weights: str | None = None,
-    population_size: int | None = None,
-    hierarchies: Mapping[str, Any] | None = None,
-    missing: str = "category",
-    threshold: float = 0.2,
-    engine: str | None = None,
-    separator: str | None = None,
-    encoding: str | None = None,
-    memory: str | None = None,
-    threads: int | None = None,
-    temporary: str | Path | None = None,
-    glob: bool = False,
-    table: str | None = None,
-    query: str | None = None,
-    master: str | None = None,
-    **models: Unpack[ModelSettings],
-) -> Audit:
-    """Levels of every privacy model, risks and class sizes of any table, ours or not.
-
-    person, household  columns that name who a row is about: their different values are counted, and k is judged on them
-    population         the table the rows were drawn from: what every class covers of it is counted, for k-map,
-                       delta-presence and the journalist's risk; population_weights: the column that says instead how
-                       many people a row stands for; population_size: how many people there are, where no more is known
-    hierarchies        per column the hierarchy its values are classes of; without one a published value is itself, a
-                       star, or a range or set as this package writes them
-    missing            "category": a missing value is a value of its own; "wildcard": beside that, ``wildcards`` of the
-                       Audit has the risks with missing values and stars alike to every value
-    models             k=5, l=3, privacy=[...]: what should hold; each becomes a check of the Audit
-    memory, threads, temporary, glob, table, query, master  as in ``anonymize``: a folder is counted where it stands
-    """
-    if not 0 < threshold <= 1:
-        raise PolicyError(f"threshold={threshold!r}: a risk is above 0 and at most 1")
-    if missing not in ("category", "wildcard"):
-        raise PolicyError.unknown("reading of missing values", str(missing), ("category", "wildcard"))
-    names = Policy.of(
-        quasi_identifiers=quasi_identifiers,
-        sensitive=sensitive,
-        person=person,
-        household=household,
-        population=population,
-        population_weights=population_weights,
-        **({"k": 1} | models),
-    )
-    needed = [*names.quasi_identifiers, *names.sensitive, *names.beside]
-    scope = Scope(memory, threads, temporary, glob, table, query, master)
-    opened = open_table(data, engine, separator=separator, encoding=encoding, needed=needed, scope=scope)
-    require(opened.columns, needed)
-    census = None if population is None else read_census(population, names.quasi_identifiers, engine=engine)
-    asked = names.privacy if models else ()
-
-    def beyond(frame: pl.DataFrame, judged: Audit) -> Audit:
-        if missing == "wildcard":
-            judged = replace(judged, wildcards=wildcards(frame, names.quasi_identifiers, threshold, names.star))
-        people = outside(frame, names, census, foreign(names.star, hierarchies or {}), None)
-        return judged if people is None else beside(judged, people, asked)
-
-    rows = missing == "wildcard" or population is not None or bool(names.weighed)
-    found = audit_table(opened, names, threshold, asked, names.units, beyond if rows else None)
-    if population_size is not None and found.population is None:
-        found = sized(found, population_size)
-    return replace(found, notes=notes(opened.count(names.quasi_identifiers, names.sensitive)))

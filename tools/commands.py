@@ -33,12 +33,12 @@ def page() -> str:
 
 
 def _command(name: str, command: Any, built: Any) -> str:
-    import click
+    import typer
 
     from shoal.cli.examples import PAGES
     from shoal.cli.sections import sections
 
-    context = click.Context(command, info_name=name, parent=click.Context(built, info_name="shoal"))
+    context = typer.Context(command, info_name=name, parent=typer.Context(built, info_name="shoal"))
     lines = [f"## shoal {name}", "", " ".join(command.help.split()), "", "```", *PAGES[name].examples, "```", ""]
     for title, rows in sections(command, context).items():
         rows = [(option, text) for option, text in rows if option != "--help"]

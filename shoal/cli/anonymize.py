@@ -1,4 +1,4 @@
-"""The main job: ``anonymize``, ``audit``, ``verify`` and ``demo``."""
+"""The main job: ``shoal anonymize``, and ``shoal demo`` on a table that comes with a package."""
 
 from __future__ import annotations
 
@@ -9,42 +9,43 @@ from typing import Any
 import typer
 
 from shoal.cli.app import app
-from shoal.cli.common import answer, listed, pairs, present, progress, refuse_unmet, step_of
+from shoal.cli.common import answer, listed, pairs, progress, short, source_of, step_of
 from shoal.cli.models import with_models
-
-_QUASI = typer.Option(None, "--quasi", help="Quasi-identifiers: columns others may know, separated by commas.")
-_SENSITIVE = typer.Option(None, "--sensitive", help="Sensitive columns, separated by commas.")
-_PERSON = typer.Option(None, "--person", help="Column that names who a row is about: k counts persons; it is left out.")
-_HOUSEHOLD = typer.Option(None, "--household", help="The same for households.")
-_POPULATION = typer.Option(None, "--population", help="Table the rows were drawn from, for --k-map and --presence.")
-_WEIGHTS = typer.Option(None, "--population-weights", help="Column: how many people a row of a sample stands for.")
-_JSON = typer.Option(False, "--json", help="Print one JSON object and nothing else.")
-_SEPARATOR = typer.Option(None, "--separator", help="Field separator of a CSV; found out when not given.")
-_ENCODING = typer.Option(None, "--encoding", help="utf-8 (default) or latin-1.")
-_FORCE = typer.Option(False, "--force", help="Replace outputs that exist.")
-_ENGINE = typer.Option(None, "--engine", help="polars (default of one file), duckdb (of folders and parts) or spark.")
-_MEMORY = typer.Option(None, "--memory", help="Most memory of DuckDB before it spills to disk, such as 2GB.")
-_THREADS = typer.Option(None, "--threads", help="Threads of DuckDB.")
-_TEMPORARY = typer.Option(None, "--temporary", help="Folder that DuckDB spills into.")
-_GLOB = typer.Option(False, "--glob", help="TABLE is a pattern: *, ?, [...] and ** stand for many files.")
-_TABLE = typer.Option(None, "--table", help="Table of a DuckDB or SQLite file.")
-_QUERY = typer.Option(None, "--query", help="SELECT over a DuckDB or SQLite file; over other files FROM data.")
-_MASTER = typer.Option(None, "--master", help="Where Spark runs, such as local[2].")
-_TABLES = typer.Argument(help="CSV (also .gz), Parquet or Excel file; folder, several parts, DuckDB or SQLite file.")
+from shoal.cli.options import (
+    ENCODING,
+    ENGINE,
+    FORCE,
+    GLOB,
+    HOUSEHOLD,
+    JSON_,
+    MASTER,
+    MEMORY,
+    PERSON,
+    POPULATION,
+    QUASI,
+    QUERY,
+    SENSITIVE,
+    SEPARATOR,
+    TABLE_,
+    TABLES,
+    TEMPORARY,
+    THREADS,
+    WEIGHTS,
+)
 
 
 @app.command()
 @with_models
 def anonymize(
-    tables: list[str] = _TABLES,
+    tables: list[str] = TABLES,
     policy: Path | None = typer.Option(None, "--policy", help="A TOML file with the same settings, or a certificate."),
-    quasi: str | None = _QUASI,
-    sensitive: str | None = _SENSITIVE,
+    quasi: str | None = QUASI,
+    sensitive: str | None = SENSITIVE,
     identifiers: str | None = typer.Option(None, "--identifiers", help="Columns to leave out."),
-    person: str | None = _PERSON,
-    household: str | None = _HOUSEHOLD,
-    population: Path | None = _POPULATION,
-    population_weights: str | None = _WEIGHTS,
+    person: str | None = PERSON,
+    household: str | None = HOUSEHOLD,
+    population: Path | None = POPULATION,
+    population_weights: str | None = WEIGHTS,
     insensitive: str | None = typer.Option(
         None, "--insensitive", help="Columns to carry along as they are, though they single people out."
     ),
@@ -78,14 +79,14 @@ def anonymize(
     certificate: Path | None = typer.Option(None, "--certificate", help="The certificate's file."),
     report: Path | None = typer.Option(None, "--report", help="An HTML report."),
     sign: Path | None = typer.Option(None, "--sign", help="Private key that signs the certificate; see keygen."),
-    engine: str | None = _ENGINE,
-    memory: str | None = _MEMORY,
-    threads: int | None = _THREADS,
-    temporary: Path | None = _TEMPORARY,
-    glob: bool = _GLOB,
-    table: str | None = _TABLE,
-    query: str | None = _QUERY,
-    master: str | None = _MASTER,
+    engine: str | None = ENGINE,
+    memory: str | None = MEMORY,
+    threads: int | None = THREADS,
+    temporary: Path | None = TEMPORARY,
+    glob: bool = GLOB,
+    table: str | None = TABLE_,
+    query: str | None = QUERY,
+    master: str | None = MASTER,
     method: str | None = typer.Option(None, "--method", help="A method of the catalogue; auto by default."),
     effort: str | None = typer.Option(None, "--effort", help="fast, balanced, thorough, or seconds."),
     seed: int | None = typer.Option(None, "--seed", help="Fixes the search; never the row order."),
@@ -94,10 +95,10 @@ def anonymize(
     ),
     keep_order: bool = typer.Option(False, "--keep-order", help="Keep the row order, which is a leak."),
     star: str | None = typer.Option(None, "--star", help="Text of a suppressed value; * by default."),
-    separator: str | None = _SEPARATOR,
-    encoding: str | None = _ENCODING,
-    force: bool = _FORCE,
-    as_json: bool = _JSON,
+    separator: str | None = SEPARATOR,
+    encoding: str | None = ENCODING,
+    force: bool = FORCE,
+    as_json: bool = JSON_,
     **models: Any,
 ) -> None:
     """Publish a table so that everyone in it is one of many; write release and certificate."""
@@ -172,18 +173,6 @@ def anonymize(
     answer(facts | ({"warnings": warnings} if warnings else {}), [*release_lines(facts), *warnings], as_json)
 
 
-def source_of(tables: list[str], glob: bool) -> Any:
-    """What was named on the command line: a path, or several; InputError for a name that nothing has."""
-    from shoal.engines.source import is_remote
-    from shoal.errors import InputError
-
-    present(*(Path(path) for path in tables if not glob and not is_remote(path)), folders=True)
-    if glob and len(tables) > 1:
-        raise InputError("--glob takes one pattern; put it in quotes, so that the shell leaves it alone")
-    found = [path if is_remote(path) else Path(path) for path in tables]
-    return found[0] if len(found) == 1 else found
-
-
 def _beside_table(data: Any, glob: bool) -> Path:
     """Where a release goes that was given no name."""
     from shoal.errors import PolicyError
@@ -212,7 +201,7 @@ def release_lines(facts: dict[str, Any]) -> list[str]:
     lines = [
         f"{several(facts['rows'], 'row')} in {several(facts['groups'], 'group')}, the smallest of "
         f"{facts['smallest_group']:,}.",
-        "reached: " + ", ".join(f"{name} = {_short(value)}" for name, value in facts["privacy"].items()),
+        "reached: " + ", ".join(f"{name} = {short(value)}" for name, value in facts["privacy"].items()),
         *(f"at least {fewest:,} different {name} in every group" for name, fewest in facts["persons"].items()),
         *_people(facts["population"]),
         *_rule_book(facts["rule_book"]),
@@ -263,198 +252,18 @@ def _exposed(found: dict[str, Any]) -> list[str]:
     ]
 
 
-def _short(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
 def guarantee(certificate: dict[str, Any]) -> str:
     """A certificate in one sentence."""
     from shoal.model.cards import times
 
     unit, cost, bound = certificate["unit"], certificate["cost"], certificate["lower_bound"]
-    shown = f"{_short(cost)} {unit}"
+    shown = f"{short(cost)} {unit}"
     if certificate["optimal"]:
         return f"{shown}, proved optimal: no valid release has less"
     if certificate["ratio"] is None:
         return f"{shown}; no lower bound above 0 is known for this table"
     within = f"this is {'within ' if certificate['ratio'] > 1 + 1e-9 else ''}{times(certificate['ratio'])}"
-    return f"{shown}; every valid release has at least {_short(bound)}, so {within}"
-
-
-@app.command()
-@with_models
-def audit(
-    tables: list[str] = _TABLES,
-    quasi: str = typer.Option(..., "--quasi", help="Quasi-identifiers, separated by commas."),
-    sensitive: str | None = _SENSITIVE,
-    person: str | None = _PERSON,
-    household: str | None = _HOUSEHOLD,
-    population: Path | None = _POPULATION,
-    population_weights: str | None = _WEIGHTS,
-    population_size: int | None = typer.Option(None, "--population-size", help="How many people there are at all."),
-    hierarchy: list[str] = typer.Option([], "--hierarchy", help="column=file.csv by which it was recoded; repeatable."),
-    missing: str = typer.Option("category", "--missing", help="wildcard: show that reading of blanks too."),
-    threshold: float = typer.Option(0.2, "--threshold", help="A record is at risk above this."),
-    engine: str | None = _ENGINE,
-    memory: str | None = _MEMORY,
-    threads: int | None = _THREADS,
-    temporary: Path | None = _TEMPORARY,
-    glob: bool = _GLOB,
-    table: str | None = _TABLE,
-    query: str | None = _QUERY,
-    master: str | None = _MASTER,
-    separator: str | None = _SEPARATOR,
-    encoding: str | None = _ENCODING,
-    as_json: bool = _JSON,
-    **models: Any,
-) -> None:
-    """Measure every privacy model and the risks of any table, ours or not; exit 1 where a model given does not hold."""
-    from shoal.pipeline import audit as look
-
-    found = look(
-        source_of(tables, glob),
-        quasi_identifiers=listed(quasi) or [],
-        sensitive=listed(sensitive) or [],
-        threshold=threshold,
-        engine=engine,
-        separator=separator,
-        encoding=encoding,
-        person=person,
-        household=household,
-        memory=memory,
-        threads=threads,
-        temporary=temporary,
-        glob=glob,
-        table=table,
-        query=query,
-        master=master,
-        population=population,
-        population_weights=population_weights,
-        population_size=population_size,
-        missing=missing,
-        hierarchies=pairs(hierarchy, "--hierarchy") or None,
-        **models,
-    )
-    answer(found.as_dict(), audit_lines(found.as_dict()), as_json)
-    refuse_unmet(found.passes)
-
-
-def audit_lines(found: dict[str, Any]) -> list[str]:
-    """An audit as a table for people."""
-    risk = found["risk"]
-    lines = [
-        f"rows                 {found['rows']:,}",
-        f"classes              {found['classes']:,} (smallest {found['smallest_class']:,}, "
-        f"mean {found['mean_class']:.1f}, largest {found['largest_class']:,})",
-        f"k                    {found['k']:,}",
-        *(f"different {name:<10} {fewest:,} in the class with fewest" for name, fewest in found["persons"].items()),
-        f"uniques              {found['uniques']:,}",
-        f"prosecutor risk      highest {risk['prosecutor_max']:.3f}, mean {risk['prosecutor_mean']:.3f}",
-        _journalist(risk),
-        f"marketer risk        {risk['marketer']:.3f}",
-        f"records at risk      {100 * risk['records_at_risk']:.1f} % above {risk['threshold']}",
-    ]
-    lines += _population(found["population"])
-    if found["wildcards"] is not None:
-        other = found["wildcards"]
-        lines.append(
-            f"as wildcards         k {other['k']:,}, uniques {other['uniques']:,}, prosecutor risk highest "
-            f"{other['prosecutor_max']:.3f}, mean {other['prosecutor_mean']:.3f}"
-        )
-    for name, levels in found["sensitive"].items():
-        shown = ", ".join(f"{key} {_short(value)}" for key, value in levels.items() if value is not None)
-        lines.append(f"{name:<20} {shown}")
-    small = list(found["sizes"].items())[:12]
-    lines.append("class sizes          " + ", ".join(f"{size}: {number:,}" for size, number in small) + _more(found))
-    lines += [f"note: {note}" for note in found["notes"]]
-    for check in found["checks"]:
-        where = f" of {check['column']}" if check["column"] else ""
-        wanted = ", ".join(f"{name} = {_short(value)}" for name, value in dict(check["asked"]).items())
-        verdict = "holds" if check["passes"] else "does NOT hold"
-        lines.append(f"{check['model']}{where}, {wanted}: {verdict}; the table reaches {_short(check['level'])}")
-    return lines
-
-
-def _journalist(risk: dict[str, Any]) -> str:
-    if "journalist_mean" not in risk:
-        return f"journalist risk      highest {risk['journalist_max']:.3f} (no population table: the prosecutor's)"
-    out = (
-        f"journalist risk      highest {risk['journalist_max']:.3g}, mean {risk['journalist_mean']:.3g}, "
-        f"{100 * risk['journalist_at_risk']:.1f} % above {risk['threshold']}"
-    )
-    if "individual_max" in risk:
-        out += f"; individual risk by weights at most {risk['individual_max']:.3g}, mean {risk['individual_mean']:.3g}"
-    return out
-
-
-def _population(found: dict[str, Any] | None) -> list[str]:
-    if found is None:
-        return []
-    told = found["uniques"]
-    shown = ", ".join(f"{n} {told[n]:,.0f}" for n in ("zayatz", "snb", "pitman") if told[n] is not None)
-    alone = f"population uniques   about {told['dankar']:,.0f} of {found['rows']:,} people ({told['rule']}; {shown})"
-    if "k_map" not in found:
-        return [alone]
-    least, most = found["presence"]
-    return [
-        alone,
-        f"population           {found['rows']:,} people ({found['from']}), at least {found['k_map']:,} fit a class; "
-        f"rows per person {least:.3g} to {most:.3g}",
-    ]
-
-
-def _more(found: dict[str, Any]) -> str:
-    hidden = len(found["sizes"]) - 12
-    return f" and {hidden} more sizes" if hidden > 0 else ""
-
-
-@app.command()
-def verify(
-    release: Path = typer.Argument(help="The file that was written."),
-    certificate: Path = typer.Argument(help="The certificate beside it."),
-    original: list[Path] = typer.Option(
-        [], "--original", help="The table it was made from; of regions the areas, then the pairs; repeatable."
-    ),
-    separator: str | None = typer.Option(None, "--separator", help="Field separator of an original CSV."),
-    encoding: str | None = typer.Option(None, "--encoding", help="utf-8 or latin-1, of an original CSV."),
-    hierarchy: list[str] = typer.Option([], "--hierarchy", help="column=file.csv, where it is elsewhere; repeatable."),
-    population: Path | None = typer.Option(None, "--population", help="The population it was measured by."),
-    signer: Path | None = typer.Option(None, "--signer", help="Public key whose owner must have signed."),
-    as_json: bool = _JSON,
-) -> None:
-    """Recheck an output of any command against its certificate; with what it was made from, everything."""
-    from shoal.publishing.verify import verify as check
-
-    with progress() as told:
-        verdict = check(
-            release,
-            certificate,
-            (original[0] if len(original) == 1 else original) if original else None,
-            separator=separator,
-            encoding=encoding,
-            hierarchies=pairs(hierarchy, "--hierarchy"),
-            population=population,
-            signer=signer,
-            progress=told,
-        )
-    short = {"recomputed": "", "checked for consistency": " (consistent)", "stated": " (stated, not checked)"}
-    lines = [f"{'ok  ' if f.holds else 'FAIL'}  {f.check:<18} {f.found}{short[f.how]}" for f in verdict.findings]
-    lines.append("everything checked holds" if verdict.holds else "the release does not hold what its certificate says")
-    answer(verdict.as_dict(), lines, as_json)
-    refuse_unmet(verdict.holds)
-
-
-@app.command()
-def keygen(
-    key: Path = typer.Argument(help="File of the private key; the public one is written beside it as KEY.pub."),
-    as_json: bool = _JSON,
-) -> None:
-    """Make a pair of keys: sign certificates with the private one, hand the public one to who checks them."""
-    from shoal.publishing.signing import make_key
-
-    private, public = make_key(key)
-    lines = [f"private key  {private}  (keep it; anonymize --sign)", f"public key   {public}  (verify --signer)"]
-    answer({"private": str(private), "public": str(public)}, lines, as_json)
+    return f"{shown}; every valid release has at least {short(bound)}, so {within}"
 
 
 DEMO_QUASI = ["age", "yrs_married", "children", "religious", "educ", "occupation", "occupation_husb"]
@@ -463,8 +272,8 @@ DEMO_QUASI = ["age", "yrs_married", "children", "religious", "educ", "occupation
 @app.command()
 def demo(
     folder: Path = typer.Option(Path("shoal-demo"), "-o", "--output", help="Folder to write into."),
-    force: bool = _FORCE,
-    as_json: bool = _JSON,
+    force: bool = FORCE,
+    as_json: bool = JSON_,
 ) -> None:
     """Anonymize a real table that comes with an installed package; nothing to prepare."""
     import polars as pl

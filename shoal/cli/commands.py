@@ -5,7 +5,20 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from shoal.cli import anonymize, assign, compare, explore, gather, init, labels, regions, reproduce, tiles
+from shoal.cli import (
+    anonymize,
+    assign,
+    audit,
+    compare,
+    explore,
+    gather,
+    init,
+    labels,
+    regions,
+    reproduce,
+    tiles,
+    verify,
+)
 from shoal.cli.app import app
 from shoal.cli.examples import dress
 
@@ -31,6 +44,7 @@ def program() -> Any:
 __all__ = [
     "anonymize",
     "assign",
+    "audit",
     "compare",
     "explore",
     "gather",
@@ -40,4 +54,5 @@ __all__ = [
     "regions",
     "reproduce",
     "tiles",
+    "verify",
 ]

@@ -246,3 +246,20 @@ def _compiling(say: Callable[[], None]) -> Iterator[None]:
     finally:
         log.removeHandler(handler)
         log.setLevel(level)
+
+
+def source_of(tables: list[str], glob: bool) -> Any:
+    """What was named on the command line: a path, or several; InputError for a name that nothing has."""
+    from shoal.engines.source import is_remote
+    from shoal.errors import InputError
+
+    present(*(Path(path) for path in tables if not glob and not is_remote(path)), folders=True)
+    if glob and len(tables) > 1:
+        raise InputError("--glob takes one pattern; put it in quotes, so that the shell leaves it alone")
+    found = [path if is_remote(path) else Path(path) for path in tables]
+    return found[0] if len(found) == 1 else found
+
+
+def short(value: Any) -> str:
+    """A number for people."""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

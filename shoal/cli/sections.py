@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from typer.core import TyperCommand
@@ -22,6 +23,8 @@ _WORDS = {
     "glob query master memory threads temporary parts "
     "force as_json",
 }
+_KIND = re.compile(r" (?:<([^>]+)>|([A-Z]+))$")
+_KINDS = {"str": "TEXT", "int": "INTEGER"}  # versions of the parser name them differently
 SECTIONS = {name: section for section, names in _WORDS.items() for name in names.split()}
 
 
@@ -36,8 +39,20 @@ def sections(command: Any, context: Any) -> dict[str, list[tuple[str, str]]]:
             section = "Arguments"
         else:
             section = "What is asked" if parameter.name in SHORTHANDS else SECTIONS.get(parameter.name, "Options")
-        found[section].append(record)
+        found[section].append((_named(parameter, record[0]), record[1]))
     return {name: rows for name, rows in found.items() if rows}
+
+
+def _named(parameter: Any, shown: str) -> str:
+    """An argument as TABLE or TABLES..., an option as --k INTEGER: alike in all versions of the parser."""
+    if parameter.param_type_name == "argument":
+        name = str(parameter.name).upper() + ("..." if parameter.nargs == -1 else "")
+        return name if parameter.required else f"[{name}]"
+    kind = _KIND.search(shown)
+    if kind is None:
+        return shown
+    told = (kind[1] or kind[2]).lower().removeprefix("list[").removesuffix("]")
+    return f"{shown[: kind.start()]} {_KINDS.get(told, told.upper())}"
 
 
 class Command(TyperCommand):

@@ -42,7 +42,7 @@ def sentence(error: Any, commands: Mapping[str, Any], typed: Sequence[str]) -> s
     if kind == "MissingParameter" and error.param is not None:
         return f"{_named(error.param)} is missing: {_help(error.param)}; {_next(command)}"
     if kind in ("BadParameter", "BadOptionUsage", "UsageError", "BadArgumentUsage"):
-        return f"{_bad(error, said, context, params)} {_help_of(command)}"
+        return f"{_bad(error, said, context, params, typed)} {_help_of(command)}"
     return f"{said.rstrip('.')} {_help_of(command)}"
 
 
@@ -77,11 +77,17 @@ def _no_option(name: str, context: Any, command: str | None) -> str:
     return said
 
 
-def _bad(error: Any, said: str, context: Any, params: Sequence[Any]) -> str:
+def _bad(error: Any, said: str, context: Any, params: Sequence[Any], typed: Sequence[str]) -> str:
     parameter = getattr(error, "param", None)
     wrong = re.search(r"'([^']*)' is not a valid ([a-z ]+)", said)
     if wrong is not None and parameter is not None:
         return f"{_named(parameter)} is {wrong[1]!r}, and it has to be {_KINDS.get(wrong[2].strip(), wrong[2])}"
+    unread = re.search(r"Input should be a valid ([a-z]+)", said)  # as newer versions of the parser say it
+    if unread is not None and parameter is not None:
+        value = _typed(parameter, typed)
+        told = ":" if value is None else f" is {value!r}, and"
+        kind = {"number": "float"}.get(unread[1], unread[1])
+        return f"{_named(parameter)}{told} it has to be {_KINDS.get(kind, kind)}"
     extra = re.match(r"Got unexpected extra arguments? \((.*)\)", said)
     if extra is not None:
         return (
@@ -94,6 +100,17 @@ def _bad(error: Any, said: str, context: Any, params: Sequence[Any]) -> str:
         option = next((p for p in own if needs[1] in p.opts), None)
         return f"{needs[1]} needs a value" + ("" if option is None else f": {_help(option)}")
     return said.rstrip(".")
+
+
+def _typed(parameter: Any, typed: Sequence[str]) -> str | None:
+    """What stands behind an option on the command line; None where it cannot be told."""
+    for word, after in zip(typed, [*typed[1:], ""], strict=True):
+        if word in parameter.opts:
+            return after
+        name, equals, value = word.partition("=")
+        if equals and name in parameter.opts:
+            return value
+    return None
 
 
 def _is_argument(parameter: Any) -> bool:

@@ -27,38 +27,13 @@ from shoal.model.audit import Audit, finite
 from shoal.model.certificate import Certificate
 from shoal.model.meaning import Members
 from shoal.model.policy import Policy
-from shoal.model.privacy import PrivacyModel
 from shoal.model.rule_books import RULE_BOOKS
 from shoal.model.safe_harbor import Harbor
 from shoal.model.task import nothing
+from shoal.publishing.audited import audit_table
 from shoal.publishing.exposed import Exposed
 from shoal.utility.decode import Decoded
 from shoal.version import __version__
-
-
-def audit_table(
-    table: Any,
-    policy: Policy,
-    threshold: float,
-    models: Sequence[PrivacyModel],
-    units: Sequence[str] = (),
-    outside: Callable[[pl.DataFrame, Audit], Audit] | None = None,
-) -> Audit:
-    """Judge an opened table: of an engine's only cells and counts come back; units: columns that name persons."""
-    from shoal.judge.privacy import judge
-
-    names = [*policy.grouped, *policy.sensitive, *units]
-    names += [n for n in policy.weighed if n in table.columns]
-    if hasattr(table, "polars"):
-        frame = table.polars(names)
-    elif outside is None:
-        cells, counts = table.counts(names)
-        return judge(cells, policy.grouped, policy.sensitive, models, threshold, units, counts)
-    else:  # what is counted beside a population is counted by rows
-        frame = table.frame.select(names).collect(backend="polars").to_native()
-    audit = judge(frame, policy.grouped, policy.sensitive, models, threshold, units)
-    return audit if outside is None else outside(frame, audit)
-
 
 RECORDED = (
     "groups",

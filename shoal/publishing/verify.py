@@ -12,27 +12,26 @@ from typing import Any
 import polars as pl
 
 from shoal.engines.safe_harbor import recoded
-from shoal.errors import CertificateError, InputError, PolicyError, VerificationError
+from shoal.errors import InputError, PolicyError, VerificationError
 from shoal.judge.file import seal
 from shoal.judge.finding import CONSISTENT, RECOMPUTED, STATED, Finding
 from shoal.judge.grid import range_steps
-from shoal.judge.original import Stated, compare
+from shoal.judge.original import compare
 from shoal.judge.parts import Asked, Held, count_release, digest_of, judge_held, read_rows
 from shoal.judge.population import beside, outside, reading_of
 from shoal.judge.safe_harbor import breach
 from shoal.model.audit import Audit
 from shoal.model.certificate import Certificate
 from shoal.model.hierarchy import Hierarchy
-from shoal.model.policy import GENERATED, PLACE, PUBLISH, Policy
+from shoal.model.policy import GENERATED, PLACE
 from shoal.model.privacy import KAnonymity, KMap
-from shoal.model.record import digest, read_json, source_of
-from shoal.model.safe_harbor import RULES, Harbor
+from shoal.model.record import digest, source_of
 from shoal.publishing.opening import opened, read_census
 from shoal.publishing.recheck import recheck
+from shoal.publishing.recorded import Record, parsed, read_record
 from shoal.publishing.signing import signature
 
 _Outer = Callable[[pl.DataFrame, Audit], Audit]
-PARTS = {"release", "policy", "certificate", "stars", "changed", "loss", "privacy", "groups", "smallest_group"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,42 +58,6 @@ class Verdict:
         }
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Record:
-    """A certificate file, every part of the form it should have."""
-
-    raw: Mapping[str, Any]
-    policy: Policy
-    stated: Certificate
-    ratio: float | None
-    said: Stated
-    sha256: str
-    rows: int
-    groups: int
-    smallest: int
-    levels: Mapping[str, float | None]
-    separator: str | None
-    orders: Mapping[str, list[str]]  # of sensitive columns with an order of their own
-    hierarchies: Mapping[str, tuple[str, str | None]]  # column -> name of its source, hash
-    harbor: Harbor | None
-
-
-def read_record(path: str | Path) -> dict[str, Any]:
-    """The certificate file written beside a release; InputError when it is not one."""
-    path = Path(path)
-    record = read_json(path)
-    if record.get("kind", "table") != "table":
-        return record
-    if not set(record) >= PARTS:
-        if "certificate" in record or "lower_bound" in record:
-            raise InputError(
-                f"{path.name!r} is a certificate, but not one of a release of a table: it says cost and bound, and not "
-                "of which file"
-            )
-        raise InputError(f"{path.name!r} is not a certificate file of shoal (no release, policy, stars or certificate)")
-    return record
-
-
 def _stale(path: Path, raw: Mapping[str, Any]) -> str:
     """Which of release and certificate is the older, where they do not belong together."""
     said = (
@@ -110,106 +73,7 @@ def _stale(path: Path, raw: Mapping[str, Any]) -> str:
     return f"{said}; by their times {older}, so make both again"
 
 
-def _parsed(record: Mapping[str, Any], sheet: bool) -> _Record:
-    """Every part in its place and of its type; InputError or CertificateError otherwise."""
-    try:
-        asked, facts, loss = record["policy"], record["release"], record["loss"]
-        policy = Policy.of(
-            quasi_identifiers=asked["quasi_identifiers"],
-            sensitive=asked["sensitive"],
-            identifiers=asked["identifiers"],
-            insensitive=asked.get("insensitive", ()),
-            population=asked.get("population"),
-            population_weights=asked.get("population_weights"),
-            person=asked.get("person"),
-            household=asked.get("household"),
-            max_average_risk=asked.get("max_average_risk"),
-            privacy=asked["privacy"],
-            star=asked["star"],
-            weights=asked["weights"],
-            **({"publish": "ranges", "range_step": asked["range_step"]} if asked.get("range_step") else {}),
-            global_recoding=bool(asked.get("global_recoding", False)),
-            max_suppressed=asked.get("max_suppressed", 0.0),
-        )
-        publish = asked["publish"]
-        if publish not in PUBLISH:
-            raise PolicyError.unknown("way to publish", str(publish), PUBLISH)
-        stated = Certificate.from_dict(record["certificate"])
-        float(_number(stated.guarantee.factor or 1)), float(_number(stated.guarantee.additive or 0))
-        stars, changed = ({str(n): _count(x) for n, x in dict(record[part]).items()} for part in ("stars", "changed"))
-        if not set(stars) == set(changed) == set(policy.quasi_identifiers):
-            raise InputError("the certificate file counts stars of other columns than its quasi-identifiers")
-        blanks = frozenset(map(str, facts.get("starred_as_missing", ())))
-        said = Stated(
-            policy=policy,
-            publish=publish,
-            weights=policy.weights,
-            unit=str(stated.unit),
-            cost=_number(stated.cost),
-            bound=_number(stated.lower_bound),
-            stars=stars,
-            changed=changed,
-            blanks=blanks & set(stars),
-            loss={n: _number(loss[n]) for n in ("stars", "suppressed_tuples", "ncp")},
-            sheet=sheet,
-        )
-        given, hashes = dict(asked["hierarchies"]), dict(record.get("hierarchies") or {})
-        named = {str(n): (str(s), str(hashes[n]["sha256"]) if n in hashes else None) for n, s in given.items()}
-        separator = record.get("separator")
-        if separator is not None and (not isinstance(separator, str) or len(separator) != 1 or not separator.isascii()):
-            raise InputError("the certificate file names a separator that is not one character")
-        return _Record(
-            raw=record,
-            policy=policy,
-            stated=stated,
-            ratio=None if record["certificate"].get("ratio") is None else _number(record["certificate"]["ratio"]),
-            said=said,
-            sha256=str(facts["sha256"]),
-            rows=_count(facts["rows"]),
-            groups=_count(record["groups"]),
-            smallest=_count(record["smallest_group"]),
-            levels={str(n): None if v is None else _number(v) for n, v in dict(record["privacy"]).items()},
-            separator=separator,
-            orders={c: _texts(order) for c, order in dict(record.get("orders") or {}).items() if c in policy.sensitive},
-            hierarchies=named,
-            harbor=_harbor(record.get("safe_harbor")),
-        )
-    except (InputError, CertificateError):
-        raise
-    except PolicyError as error:
-        raise InputError(f"the certificate file holds a policy that cannot be: {error!s}") from None
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, IndexError):
-        raise InputError("the certificate file lacks something, or holds it in a wrong form") from None
-
-
-def _harbor(told: Any) -> Harbor | None:
-    if told is None:
-        return None
-    columns = {str(name): str(rule) for name, rule in dict(told["columns"]).items()}
-    if not set(columns.values()) <= set(RULES):
-        raise TypeError
-    return Harbor(columns, _count(told["born"]))
-
-
-def _texts(value: Any) -> list[str]:
-    if not isinstance(value, list) or not all(isinstance(x, str) for x in value) or len(set(value)) < len(value):
-        raise TypeError
-    return value
-
-
-def _count(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**62:
-        raise TypeError
-    return value
-
-
-def _number(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        raise TypeError
-    return value
-
-
-def _levels(record: _Record, audit: Audit) -> Finding:
+def _levels(record: Record, audit: Audit) -> Finding:
     """The levels certified against those reached; every model asked for has its level."""
     reached: dict[str, list[float | None]] = {"k": [audit.k]}
     for check in audit.checks:
@@ -227,7 +91,7 @@ def _levels(record: _Record, audit: Audit) -> Finding:
     return Finding("levels", True, ", ".join(f"{n} = {v:.6g}" for n, v in record.levels.items() if v is not None))
 
 
-def _consistent(record: _Record) -> Finding:
+def _consistent(record: Record) -> Finding:
     """Whether the certificate file agrees with itself."""
 
     def no(why: str) -> Finding:
@@ -263,7 +127,7 @@ def _consistent(record: _Record) -> Finding:
     return Finding("certificate", True, "agrees with itself", CONSISTENT)
 
 
-def _own(path: Path, held: Held, record: _Record, outer: _Outer) -> tuple[list[Finding], Audit]:
+def _own(path: Path, held: Held, record: Record, outer: _Outer) -> tuple[list[Finding], Audit]:
     """What a release shows by itself, and beside its population where that is at hand."""
     policy, said = record.policy, record.said
     wanted = Asked(
@@ -330,7 +194,7 @@ def _own(path: Path, held: Held, record: _Record, outer: _Outer) -> tuple[list[F
     return findings, audit
 
 
-def _persons(record: _Record) -> Finding:
+def _persons(record: Record) -> Finding:
     """Who stands behind the rows is not in the release; the certificate says what was counted."""
     found = record.raw.get("persons")
     asked = max((m.k for m in record.policy.privacy if isinstance(m, KAnonymity)), default=1)
@@ -343,7 +207,7 @@ def _persons(record: _Record) -> Finding:
     return Finding("persons", good, text, STATED)
 
 
-def _population(record: _Record, audit: Audit) -> Finding:
+def _population(record: Record, audit: Audit) -> Finding:
     """What the population tells, counted again where it is at hand, and stated where it is not."""
     told = record.raw.get("population")
     said = dict(told) if isinstance(told, dict) else {}
@@ -358,7 +222,7 @@ def _population(record: _Record, audit: Audit) -> Finding:
     return Finding("population", good, f"every group fits at least {least} of {people} people, by {source}", STATED)
 
 
-def _coarser(held: Held, record: _Record) -> Finding:
+def _coarser(held: Held, record: Record) -> Finding:
     """Sets, ranges and stars of every column of text: where values by themselves are quoted, these tell themselves."""
     for name in record.policy.quasi_identifiers:
         column = held.cells[name]
@@ -373,7 +237,7 @@ def _coarser(held: Held, record: _Record) -> Finding:
     return Finding("coarser values", True, "sets, ranges and stars of every column of text, as certified")
 
 
-def _suppressed(held: Held, record: _Record) -> Finding:
+def _suppressed(held: Held, record: Record) -> Finding:
     """Rows starred whole: as many as certified are there, and the certificate keeps the budget."""
     said = record.stated.details.get("suppressed_rows", 0)
     if isinstance(said, bool) or not isinstance(said, int):
@@ -391,7 +255,7 @@ def _suppressed(held: Held, record: _Record) -> Finding:
     return Finding("suppressed rows", said <= allowed, text, how)
 
 
-def _sources(record: _Record, folder: Path, given: Mapping[str, Any]) -> tuple[dict[str, Any], list[Finding]]:
+def _sources(record: Record, folder: Path, given: Mapping[str, Any]) -> tuple[dict[str, Any], list[Finding]]:
     """The hierarchies a release was published by: handed over, or found by name beside the certificate or here."""
     out: dict[str, Any] = {}
     findings: list[Finding] = []
@@ -414,7 +278,7 @@ def _sources(record: _Record, folder: Path, given: Mapping[str, Any]) -> tuple[d
     return out, findings
 
 
-def _opened(original: Any, record: _Record, separator: str | None, encoding: str | None) -> pl.DataFrame:
+def _opened(original: Any, record: Record, separator: str | None, encoding: str | None) -> pl.DataFrame:
     """The original as a frame, its coordinates joined as the release shows them."""
     source = opened(original, separator, encoding)
     if record.harbor is not None:
@@ -427,7 +291,7 @@ def _opened(original: Any, record: _Record, separator: str | None, encoding: str
     return source
 
 
-def _outer(record: _Record, population: Any, given: Mapping[str, Any], folder: Path) -> _Outer:
+def _outer(record: Record, population: Any, given: Mapping[str, Any], folder: Path) -> _Outer:
     """What adds to the audit of a release what its population tells."""
     policy, census = record.policy, None
     sources: dict[str, Any] = {}
@@ -480,7 +344,7 @@ def verify(
         found, stated = recheck(path, raw, original, separator, encoding, (hierarchies or {}, beside_it.parent))
         found.append(signature(raw, signer))
         return Verdict(holds=all(f.holds for f in found), findings=tuple(found), audit=None, certificate=stated)
-    record = _parsed(raw, path.name.lower().endswith((".xlsx", ".xls", ".xlsb")))
+    record = parsed(raw, path.name.lower().endswith((".xlsx", ".xls", ".xlsb")))
     held = count_release(path, [*record.policy.quasi_identifiers, *record.policy.sensitive], record.separator)
     progress("judging the release", None)
     try:

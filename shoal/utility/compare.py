@@ -221,7 +221,7 @@ def _read(
 
 def _privacy(read: Read, asked: Asked) -> dict[str, Any]:
     """The audit under our reading, then k under the readings other tools take."""
-    from shoal.pipeline import audit
+    from shoal.publishing.audited import audit
 
     found = audit(read.frame, quasi_identifiers=asked.quasi, sensitive=asked.sensitive).as_dict()
     rows = read.frame.height

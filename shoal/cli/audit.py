@@ -1,0 +1,158 @@
+"""``shoal audit``: any table measured."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from shoal.cli.app import app
+from shoal.cli.common import answer, listed, pairs, refuse_unmet, short, source_of
+from shoal.cli.models import with_models
+from shoal.cli.options import (
+    ENCODING,
+    ENGINE,
+    GLOB,
+    HOUSEHOLD,
+    JSON_,
+    MASTER,
+    MEMORY,
+    PERSON,
+    POPULATION,
+    QUERY,
+    SENSITIVE,
+    SEPARATOR,
+    TABLE_,
+    TABLES,
+    TEMPORARY,
+    THREADS,
+    WEIGHTS,
+)
+
+
+@app.command()
+@with_models
+def audit(
+    tables: list[str] = TABLES,
+    quasi: str = typer.Option(..., "--quasi", help="Quasi-identifiers, separated by commas."),
+    sensitive: str | None = SENSITIVE,
+    person: str | None = PERSON,
+    household: str | None = HOUSEHOLD,
+    population: Path | None = POPULATION,
+    population_weights: str | None = WEIGHTS,
+    population_size: int | None = typer.Option(None, "--population-size", help="How many people there are at all."),
+    hierarchy: list[str] = typer.Option([], "--hierarchy", help="column=file.csv by which it was recoded; repeatable."),
+    missing: str = typer.Option("category", "--missing", help="wildcard: show that reading of blanks too."),
+    threshold: float = typer.Option(0.2, "--threshold", help="A record is at risk above this."),
+    engine: str | None = ENGINE,
+    memory: str | None = MEMORY,
+    threads: int | None = THREADS,
+    temporary: Path | None = TEMPORARY,
+    glob: bool = GLOB,
+    table: str | None = TABLE_,
+    query: str | None = QUERY,
+    master: str | None = MASTER,
+    separator: str | None = SEPARATOR,
+    encoding: str | None = ENCODING,
+    as_json: bool = JSON_,
+    **models: Any,
+) -> None:
+    """Measure every privacy model and the risks of any table, ours or not; exit 1 where a model given does not hold."""
+    from shoal.publishing.audited import audit as look
+
+    found = look(
+        source_of(tables, glob),
+        quasi_identifiers=listed(quasi) or [],
+        sensitive=listed(sensitive) or [],
+        threshold=threshold,
+        engine=engine,
+        separator=separator,
+        encoding=encoding,
+        person=person,
+        household=household,
+        memory=memory,
+        threads=threads,
+        temporary=temporary,
+        glob=glob,
+        table=table,
+        query=query,
+        master=master,
+        population=population,
+        population_weights=population_weights,
+        population_size=population_size,
+        missing=missing,
+        hierarchies=pairs(hierarchy, "--hierarchy") or None,
+        **models,
+    )
+    answer(found.as_dict(), audit_lines(found.as_dict()), as_json)
+    refuse_unmet(found.passes)
+
+
+def audit_lines(found: dict[str, Any]) -> list[str]:
+    """An audit as a table for people."""
+    risk = found["risk"]
+    lines = [
+        f"rows                 {found['rows']:,}",
+        f"classes              {found['classes']:,} (smallest {found['smallest_class']:,}, "
+        f"mean {found['mean_class']:.1f}, largest {found['largest_class']:,})",
+        f"k                    {found['k']:,}",
+        *(f"different {name:<10} {fewest:,} in the class with fewest" for name, fewest in found["persons"].items()),
+        f"uniques              {found['uniques']:,}",
+        f"prosecutor risk      highest {risk['prosecutor_max']:.3f}, mean {risk['prosecutor_mean']:.3f}",
+        _journalist(risk),
+        f"marketer risk        {risk['marketer']:.3f}",
+        f"records at risk      {100 * risk['records_at_risk']:.1f} % above {risk['threshold']}",
+    ]
+    lines += _population(found["population"])
+    if found["wildcards"] is not None:
+        other = found["wildcards"]
+        lines.append(
+            f"as wildcards         k {other['k']:,}, uniques {other['uniques']:,}, prosecutor risk highest "
+            f"{other['prosecutor_max']:.3f}, mean {other['prosecutor_mean']:.3f}"
+        )
+    for name, levels in found["sensitive"].items():
+        shown = ", ".join(f"{key} {short(value)}" for key, value in levels.items() if value is not None)
+        lines.append(f"{name:<20} {shown}")
+    small = list(found["sizes"].items())[:12]
+    lines.append("class sizes          " + ", ".join(f"{size}: {number:,}" for size, number in small) + _more(found))
+    lines += [f"note: {note}" for note in found["notes"]]
+    for check in found["checks"]:
+        where = f" of {check['column']}" if check["column"] else ""
+        wanted = ", ".join(f"{name} = {short(value)}" for name, value in dict(check["asked"]).items())
+        verdict = "holds" if check["passes"] else "does NOT hold"
+        lines.append(f"{check['model']}{where}, {wanted}: {verdict}; the table reaches {short(check['level'])}")
+    return lines
+
+
+def _journalist(risk: dict[str, Any]) -> str:
+    if "journalist_mean" not in risk:
+        return f"journalist risk      highest {risk['journalist_max']:.3f} (no population table: the prosecutor's)"
+    out = (
+        f"journalist risk      highest {risk['journalist_max']:.3g}, mean {risk['journalist_mean']:.3g}, "
+        f"{100 * risk['journalist_at_risk']:.1f} % above {risk['threshold']}"
+    )
+    if "individual_max" in risk:
+        out += f"; individual risk by weights at most {risk['individual_max']:.3g}, mean {risk['individual_mean']:.3g}"
+    return out
+
+
+def _population(found: dict[str, Any] | None) -> list[str]:
+    if found is None:
+        return []
+    told = found["uniques"]
+    shown = ", ".join(f"{n} {told[n]:,.0f}" for n in ("zayatz", "snb", "pitman") if told[n] is not None)
+    alone = f"population uniques   about {told['dankar']:,.0f} of {found['rows']:,} people ({told['rule']}; {shown})"
+    if "k_map" not in found:
+        return [alone]
+    least, most = found["presence"]
+    return [
+        alone,
+        f"population           {found['rows']:,} people ({found['from']}), at least {found['k_map']:,} fit a class; "
+        f"rows per person {least:.3g} to {most:.3g}",
+    ]
+
+
+def _more(found: dict[str, Any]) -> str:
+    hidden = len(found["sizes"]) - 12
+    return f" and {hidden} more sizes" if hidden > 0 else ""

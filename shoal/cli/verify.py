@@ -1,0 +1,60 @@
+"""``shoal verify`` and ``shoal keygen``: certificates rechecked, and the keys that sign them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+from shoal.cli.app import app
+from shoal.cli.common import answer, pairs, progress, refuse_unmet
+from shoal.cli.options import JSON_
+
+
+@app.command()
+def verify(
+    release: Path = typer.Argument(help="The file that was written."),
+    certificate: Path = typer.Argument(help="The certificate beside it."),
+    original: list[Path] = typer.Option(
+        [], "--original", help="The table it was made from; of regions the areas, then the pairs; repeatable."
+    ),
+    separator: str | None = typer.Option(None, "--separator", help="Field separator of an original CSV."),
+    encoding: str | None = typer.Option(None, "--encoding", help="utf-8 or latin-1, of an original CSV."),
+    hierarchy: list[str] = typer.Option([], "--hierarchy", help="column=file.csv, where it is elsewhere; repeatable."),
+    population: Path | None = typer.Option(None, "--population", help="The population it was measured by."),
+    signer: Path | None = typer.Option(None, "--signer", help="Public key whose owner must have signed."),
+    as_json: bool = JSON_,
+) -> None:
+    """Recheck an output of any command against its certificate; with what it was made from, everything."""
+    from shoal.publishing.verify import verify as check
+
+    with progress() as told:
+        verdict = check(
+            release,
+            certificate,
+            (original[0] if len(original) == 1 else original) if original else None,
+            separator=separator,
+            encoding=encoding,
+            hierarchies=pairs(hierarchy, "--hierarchy"),
+            population=population,
+            signer=signer,
+            progress=told,
+        )
+    short = {"recomputed": "", "checked for consistency": " (consistent)", "stated": " (stated, not checked)"}
+    lines = [f"{'ok  ' if f.holds else 'FAIL'}  {f.check:<18} {f.found}{short[f.how]}" for f in verdict.findings]
+    lines.append("everything checked holds" if verdict.holds else "the release does not hold what its certificate says")
+    answer(verdict.as_dict(), lines, as_json)
+    refuse_unmet(verdict.holds)
+
+
+@app.command()
+def keygen(
+    key: Path = typer.Argument(help="File of the private key; the public one is written beside it as KEY.pub."),
+    as_json: bool = JSON_,
+) -> None:
+    """Make a pair of keys: sign certificates with the private one, hand the public one to who checks them."""
+    from shoal.publishing.signing import make_key
+
+    private, public = make_key(key)
+    lines = [f"private key  {private}  (keep it; anonymize --sign)", f"public key   {public}  (verify --signer)"]
+    answer({"private": str(private), "public": str(public)}, lines, as_json)
