@@ -23,7 +23,7 @@ def init(
 ) -> None:
     """Look at a table, propose a role for every column with the reason, and write a policy to edit."""
     from shoal.engines.atomic import publish_text
-    from shoal.engines.dangerous import words
+    from shoal.engines.dangerous import foremost, words
     from shoal.engines.propose import looked_at, write_policy
     from shoal.engines.targets import POLICY, check_outputs
 
@@ -34,7 +34,7 @@ def init(
     publish_text(target, write_policy(table.name, found, k=k, l=l, together=together, rows=rows), closed=closed)
     lines = [f"{c.name:<24} {c.role:<18} {c.distinct:>8,} values  {c.reason}" for c in found]
     lines += [f"warning: {c.name}: {w}" for c in found for w in c.warnings]
-    lines += [f"together: {words(d, rows)}" for d in together if len(d.columns) > 1]
+    lines += [f"together: {words(d, rows)}" for d in foremost(together)]
     lines.append(f"policy  {target}")
     lines.append(f"next    read it, correct the roles, then: shoal anonymize {table} --policy {target}")
     facts = {

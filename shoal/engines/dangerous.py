@@ -5,13 +5,14 @@ Motwani, Xu 2007, Efficient algorithms for masking and finding quasi-identifiers
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
 
 LARGEST = 12  # columns of which all triples are looked at; beyond, triples grow from the pairs that separate most
+SAMPLE = 10_000  # lines on which the sets of more columns than that are ranked
 KEPT = 5  # sets of each size that are named
 DENSE = 1 << 24
 NEAR = 1 << 17  # keys that are counted in a table rather than sorted
@@ -39,65 +40,91 @@ def dangerous(codes: Sequence[np.ndarray], names: Sequence[str], count: np.ndarr
     codes  one int[n] per column, from 0; count int64[n] rows behind each line, 1 when None
 
     Worst is what separates most, then what distinguishes most.  All pairs and triples of up to ``LARGEST`` columns,
-    beyond all pairs and the triples that hold one of the ``LARGEST`` worst pairs.  The growing set takes the column
-    that separates most until none separates more.  O(n) for each set of few distinct tuples, O(n log n) otherwise.
+    beyond all pairs and the triples that hold one of the ``LARGEST`` worst pairs; the growing set takes the column
+    that separates most until none separates more.  Which sets of more than ``LARGEST`` columns are named is decided
+    on ``SAMPLE`` lines drawn with a fixed seed; what is said of them is counted on all.  O(n) for each set of few
+    distinct tuples, O(n log n) otherwise.
     """
-    many = np.ones(codes[0].size if codes else 0, np.int64) if count is None else np.asarray(count, np.int64)
-    n = int(many.sum())
-    if not n:
+    table = _Table([np.asarray(c, np.int64) for c in codes], None if count is None else np.asarray(count, np.int64))
+    if not table.rows:
         return []
-    dense = [_dense(np.asarray(c, np.int64)) for c in codes]
-    known: dict[tuple[int, ...], np.ndarray] = {(j,): c for j, c in enumerate(dense)}
-
-    def mixed(some: tuple[int, ...]) -> np.ndarray:
-        left = known[some[:-1]] if some[:-1] in known else joined(some[:-1])
-        last = known[some[-1:]]
-        return left * (int(last.max(initial=0)) + 1) + last
-
-    def joined(some: tuple[int, ...]) -> np.ndarray:
-        return known[some] if some in known else _dense(mixed(some))
-
-    def told(some: tuple[int, ...]) -> Danger:
-        held = _held(known[some] if some in known else mixed(some), many if count is not None else None)
-        pairs = n * (n - 1) / 2
-        alike = float((held * (held - 1)).sum() / 2)
-        named = tuple(names[j] for j in sorted(some))
-        return Danger(named, held.size / n, 1 - alike / pairs if pairs else 1.0)
-
-    def worst(found: list[tuple[tuple[int, ...], Danger]], most: int) -> list[tuple[tuple[int, ...], Danger]]:
-        return sorted(found, key=lambda f: (-f[1].separation, -f[1].distinction, f[0]))[:most]
-
-    d = len(dense)
-    single = worst([((j,), told((j,))) for j in range(d)], d)
-    two: list[tuple[tuple[int, ...], Danger]] = [(some, told(some)) for some in combinations(range(d), 2)]
-    near = {some for some, _ in (two if d <= LARGEST else worst(two, LARGEST))}
-    three: list[tuple[tuple[int, ...], Danger]] = []
-    for first in sorted(near):
-        known[first] = joined(first)
-        rest = range(first[1] + 1, d) if d <= LARGEST else (j for j in range(d) if j not in first)
-        three += [((*first, j), told((*first, j))) for j in rest]
-        del known[first]
-    out = [f[1] for f in single + worst(two, KEPT)]
-    seen: dict[tuple[str, ...], Danger] = {}
-    for _, danger in worst(three, KEPT * 3):
-        seen.setdefault(danger.columns, danger)
-    out += list(seen.values())[:KEPT]
-    return out + _grown(worst(three, 1), d, told)
+    d, lines = len(codes), codes[0].size
+    looked = table if d <= LARGEST or lines <= SAMPLE else table.sampled()
+    named = _worst(looked, _pairs(looked), KEPT) + _worst(looked, dict.fromkeys(map(_sorted, _triples(looked))), KEPT)
+    named += [grown] if (grown := _grown(looked)) else []
+    single = _worst(table, ((j,) for j in range(d)), d)
+    return [Danger(tuple(names[j] for j in some), *table.measured(some)) for some in single + named]
 
 
-def _grown(start: list[Any], d: int, told: Any) -> list[Danger]:
-    """The worst triple with a column more at a time, as long as that separates more; its last state."""
-    if not start:
-        return []
-    some, best = start[0]
+class _Table:
+    """Codes numbered without gaps, and the rows behind each line."""
+
+    def __init__(self, codes: Sequence[np.ndarray], many: np.ndarray | None) -> None:
+        self.codes = [_dense(c) for c in codes]
+        self.many = many
+        self.rows = int(many.sum()) if many is not None else codes[0].size if codes else 0
+        self._left: tuple[tuple[int, ...], np.ndarray] = ((), np.zeros(0, np.int64))
+        self._known: dict[tuple[int, ...], tuple[float, float]] = {}
+
+    def sampled(self) -> _Table:
+        """Some of the lines, the same ones at every call."""
+        drawn = np.random.default_rng(0).choice(self.codes[0].size, SAMPLE, replace=False)
+        return _Table([c[drawn] for c in self.codes], None if self.many is None else self.many[drawn])
+
+    def measured(self, some: tuple[int, ...]) -> tuple[float, float]:
+        """Distinction and separation of some columns."""
+        if some not in self._known:
+            held = _held(self._key(some), self.many)
+            pairs = self.rows * (self.rows - 1) / 2
+            alike = float((held * (held - 1)).sum() / 2)
+            self._known[some] = held.size / self.rows, 1 - alike / pairs if pairs else 1.0
+        return self._known[some]
+
+    def _key(self, some: tuple[int, ...]) -> np.ndarray:
+        """A number for each tuple of values; the tuples of all columns but the last are remembered."""
+        last = self.codes[some[-1]]
+        if len(some) == 1:
+            return last
+        if self._left[0] != some[:-1]:
+            self._left = some[:-1], _dense(self._key(some[:-1]))
+        return self._left[1] * (int(last.max(initial=0)) + 1) + last
+
+
+def _worst(table: _Table, sets: Iterable[tuple[int, ...]], most: int) -> list[tuple[int, ...]]:
+    """The sets of columns that separate most, then distinguish most."""
+    return sorted(sets, key=lambda some: (*(-x for x in reversed(table.measured(some))), some))[:most]
+
+
+def _pairs(table: _Table) -> Iterator[tuple[int, ...]]:
+    return combinations(range(len(table.codes)), 2)
+
+
+def _triples(table: _Table) -> Iterator[tuple[int, ...]]:
+    """All triples of few columns; of many, each of the worst pairs with one column more."""
+    d = len(table.codes)
+    if d <= LARGEST:
+        return combinations(range(d), 3)
+    near = _worst(table, _pairs(table), LARGEST)
+    return ((*pair, j) for pair in near for j in range(d) if j not in pair)
+
+
+def _sorted(some: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(sorted(some))
+
+
+def _grown(table: _Table) -> tuple[int, ...]:
+    """The worst triple with a column more at a time, as long as that separates more; () where none does."""
+    worst = _worst(table, map(_sorted, _triples(table)), 1)
+    some = worst[0] if worst else ()
     grew = False
-    while len(some) < d and best.separation < 1:
-        tries = [((*some, j), told((*some, j))) for j in range(d) if j not in some]
-        wider, found = max(tries, key=lambda f: (f[1].separation, f[1].distinction))
-        if found.separation <= best.separation:
+    while some and len(some) < len(table.codes) and table.measured(some)[1] < 1:
+        wider = max(
+            ((*some, j) for j in range(len(table.codes)) if j not in some), key=lambda s: table.measured(s)[::-1]
+        )
+        if table.measured(wider)[1] <= table.measured(some)[1]:
             break
-        some, best, grew = wider, found, True
-    return [best] if grew else []
+        some, grew = wider, True
+    return _sorted(some) if grew else ()
 
 
 def _held(key: np.ndarray, many: np.ndarray | None) -> np.ndarray:
@@ -128,3 +155,11 @@ def words(found: Danger, rows: int) -> str:
         f"{' + '.join(found.columns)}: {round(found.distinction * rows):,} different combinations on {rows:,} rows "
         f"(distinction {found.distinction:.3f}), {100 * found.separation:.3f} % of the pairs of rows differ"
     )
+
+
+def foremost(found: Sequence[Danger]) -> list[Danger]:
+    """The worst set of each size over one: what a person can take in."""
+    first: dict[int, Danger] = {}
+    for danger in found:
+        first.setdefault(len(danger.columns), danger)
+    return [danger for size, danger in sorted(first.items()) if size > 1]
