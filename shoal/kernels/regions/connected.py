@@ -265,11 +265,13 @@ def separator(indptr, indices, weights, need, out, steps, visits, temperature, s
             value += after - before
             if value < best:
                 best = value
-                kept[:] = out
+                for x in range(n):  # a slice would compile numba's words for arrays that do not fit
+                    kept[x] = out[x]
         else:
             for a in range(many):
                 out[pair[a]] = not out[pair[a]]
-    out[:] = kept
+    for x in range(n):
+        out[x] = kept[x]
     return best
 
 
