@@ -48,10 +48,11 @@ def bins_of(column: Column, rows: np.ndarray, least: int, most: int = BINS) -> l
 def shares_of(column: Column, bins: Sequence[Bin]) -> np.ndarray:
     """float64[cells, bins + 1]: the share of each cell in each bin, the last one all others; a star has none."""
     shares = np.zeros((len(column.cells), len(bins) + 1))
+    wide = 1.0 if column.whole or column.ruler == "date" else 0.0  # asked once: it looks at every value
     for i, cell in enumerate(column.cells):
         if not cell.everything:
             ends = ends_of(cell, column)[:2]
-            shares[i, :-1] = [_share(cell, ends, b, column) for b in bins]
+            shares[i, :-1] = [_share(cell, ends, b, column, wide) for b in bins]
             shares[i, -1] = max(1 - shares[i].sum(), 0.0)
     return shares
 
@@ -115,8 +116,8 @@ def _inside(value: str | None, found: Bin, column: Column) -> bool:
     return at is not None and found[1] <= at < found[2]
 
 
-def _share(cell: Members, ends: tuple[float, float], found: Bin, column: Column) -> float:
-    """The share of a cell's members in a bin."""
+def _share(cell: Members, ends: tuple[float, float], found: Bin, column: Column, wide: float) -> float:
+    """The share of a cell's members in a bin; wide: how far from one value to the next."""
     if found[2] is None:
         if cell.low is None and cell.pattern is None:
             return float(found[1] in cell.named) / max(len(cell.named), 1)
@@ -125,7 +126,6 @@ def _share(cell: Members, ends: tuple[float, float], found: Bin, column: Column)
     low, high = ends
     if not np.isfinite(low + high):
         return 0.0
-    wide = 1.0 if column.whole or column.ruler == "date" else 0.0
     if high + wide == low:
         return float(found[1] <= low < found[2])
     return float(max(min(high + wide, found[2]) - max(low, found[1]), 0.0) / (high + wide - low))

@@ -121,7 +121,22 @@ def answer(figures: Mapping[str, Any]) -> str:
     if out:
         what = one if figures["kind"] != "tiles" else "row"
         parts.append(f"{several(out, what)} {'is' if out == 1 else 'are'} in none and left out")
-    return "; ".join(parts) + ". " + proved(figures["certificate"], "every answer to this question")
+    return "; ".join(parts) + ". " + proof_words(figures)
+
+
+def proof_words(figures: Mapping[str, Any]) -> str:
+    """The certificate in words."""
+    return proved(stated(figures), "every answer to this question", begins="The cost is")
+
+
+def stated(figures: Mapping[str, Any]) -> dict[str, Any]:
+    """The certificate, its unit in words that stand alone."""
+    unit = figures["certificate"]["unit"]
+    if figures["kind"] == "regions" and figures["parameters"]["objective"] == "max":
+        unit += " in the heaviest region"
+    if figures["kind"] == "gather":
+        unit += " from a center to the farthest record of its cluster"
+    return {**figures["certificate"], "unit": unit}
 
 
 def assumptions(figures: Mapping[str, Any]) -> list[str]:

@@ -17,7 +17,7 @@ def page(found: Mapping[str, Any], head: Sequence[str], rows: Sequence[Sequence[
     """
     kept = [i for i in range(len(head)) if any(row[i] is not None for row in rows)]
     lines = [[head[i], *("–" if row[i] is None else row[i] for row in rows)] for i in kept[1:]]
-    readings = [f"{name}: {said}" for name, said in found["readings"].items()]
+    readings = [f"{name.replace(chr(95), chr(32))}: {said}" for name, said in found["readings"].items()]
     lead = (
         f"{len(rows)} {'release' if len(rows) == 1 else 'releases'} of a table of {found['rows']:,} rows, each judged "
         "and used in the same way. Of k and l more is better, of losses, errors and distances less."

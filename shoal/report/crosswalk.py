@@ -7,12 +7,11 @@ from html import escape
 from typing import Any
 
 from shoal.model.cards import number
-from shoal.report.answer_words import KINDS, answer, assumptions, counted_in, limits, question
-from shoal.report.parts import Html, again, glossary, listed, proof, released, table, term, whole
+from shoal.report.answer_words import KINDS, answer, assumptions, counted_in, limits, proof_words, question, stated
+from shoal.report.parts import Html, again, drawing, glossary, listed, proof, released, table, term, whole
 from shoal.report.pictures import class_sizes, columns
-from shoal.report.words import proved
 
-_NOT_SAID = {"columns", "features", "hierarchies", "joined", "seam", "column"}  # said elsewhere, or long
+_NOT_SAID = {"problem", "columns", "features", "hierarchies", "joined", "seam", "column"}  # said elsewhere, or long
 ROLES = {
     "value": "what was grouped, as it stands in the table",
     "group": "number of its group",
@@ -41,7 +40,6 @@ def page(figures: Mapping[str, Any], pictures: Sequence[tuple[str, str]] = ()) -
     """
     written = figures["written"]
     name = (written.get("file") or written["certificate"]) if written else "an answer that is not written yet"
-    said = proved(figures["certificate"], "every answer to this question")
     below = f"{name}; {figures['title']}; {figures['made_at'][:10]}"
     sections = [
         ("What was asked", f"<p>{escape(question(figures))}</p>" + _asked(figures)),
@@ -51,11 +49,14 @@ def page(figures: Mapping[str, Any], pictures: Sequence[tuple[str, str]] = ()) -
         ("What it cost, group by group", _loss(figures)),
         *([("How it looks", "".join(_figure(*p) for p in pictures))] if pictures else []),
         *([("Published rows", _shown(figures))] if figures["shown"]["rows"] else []),
-        ("The certificate", proof(figures["certificate"], said, KINDS[figures["kind"]][2]) + _details(figures)),
+        (
+            "The certificate",
+            proof(stated(figures), proof_words(figures), KINDS[figures["kind"]][2]) + _details(figures),
+        ),
         ("What was assumed", listed(assumptions(figures))),
         ("What this does not promise", listed(limits(figures))),
         ("How to make and check it again", again(figures)),
-        ("Words", glossary(("group", "prosecutor", "journalist", "marketer", "lower bound", "SHA-256"))),
+        ("Words", glossary(("prosecutor", "journalist", "marketer", "lower bound", "SHA-256"))),
     ]
     return whole("Release report", name, below, answer(figures), sections, figures)
 
@@ -68,7 +69,7 @@ def _asked(figures: Mapping[str, Any]) -> str:
     rows = [
         (name.replace("_", " "), _text(value))
         for name, value in figures["parameters"].items()
-        if name not in _NOT_SAID and value not in (None, [], {}, "", False)
+        if name not in _NOT_SAID and value not in (None, [], {}, "", False) and (name != "l" or value != 1)
     ]
     rows.append(("method", figures["method"].replace("_", " ")))
     return table(("", ""), rows, 2, "The request")
@@ -139,9 +140,9 @@ def _before_after(figures: Mapping[str, Any]) -> str:
     lines.append((f"{unit} at risk above {threshold}", at_risk[0] or "not known", at_risk[1]))
     return (
         table(head, lines, 1, "Sizes and risks")
-        + f'<p class="soft">For who knows nothing but the {escape(group)}, and if one of {escape(unit)} is one person. '
+        + f'<p class="soft">For who knows only the {escape(group)}, if each of the {escape(unit)} is one person. '
         f"The risk from a {term('journalist')}, who does not know who is in the table, is at most the prosecutor's.</p>"
-        + f"<figure>{class_sizes(figures['sizes'], what=(unit, group))}</figure>"
+        + drawing(class_sizes(figures["sizes"], what=(unit, group)), f"{unit} by size of their {group}")
     )
 
 
@@ -170,7 +171,7 @@ def _plain(value: float) -> Any:
 def _figure(what: str, drawn: str) -> str:
     """A drawing as it is, on white as drawn."""
     if drawn.startswith("<svg"):
-        return f'<figure class="sheet">{drawn}<figcaption class="soft">{escape(what)}</figcaption></figure>'
+        return f'<div class="sheet">{drawing(drawn, what)}</div>'
     return (
         f'<figure class="sheet"><img alt="{escape(what)}" src="{drawn}"><figcaption class="soft">{escape(what)}'
         "</figcaption></figure>"

@@ -7,7 +7,7 @@ from html import escape
 from typing import Any
 
 from shoal.model.cards import number
-from shoal.report.parts import Html, again, glossary, listed, proof, released, table, term, whole
+from shoal.report.parts import Html, again, drawing, glossary, listed, proof, released, table, term, whole
 from shoal.report.pictures import beside, class_sizes, heat
 from shoal.report.words import MEASURES, UNITS, assumptions, attacks, certificate_words, model_words, promise
 from shoal.report.words import theorem_words as explained
@@ -144,7 +144,7 @@ def _before_after(figures: Mapping[str, Any]) -> str:
         + f'<p class="soft">Rows at risk above {risk["threshold"]}: {100 * risk["records_at_risk"]:.2f} %. The risk '
         f"from a {term('journalist')} is {_journalist(risk)}.</p>"
         + _dangerous(before.get("dangerous") or (), rows)
-        + f"<figure>{class_sizes(audit['sizes'])}</figure>"
+        + drawing(class_sizes(audit["sizes"]), "rows by size of their class")
     )
 
 
@@ -213,14 +213,27 @@ def _pair(found: Mapping[str, Any]) -> str:
     told = any(n is not None for line in found["before"] for n in line)
     tables = [("before", found["before"])] if told else []
     tables.append(("after", found["after"]))
-    drawn = "".join(heat(counts, found["labels"], f"{first} (down) and {second} (across), {when}")
-                    for when, counts in tables)  # fmt: skip
+    lines, columns = _filled(tables)
+    labels = [[found["labels"][0][i] for i in lines], [found["labels"][1][j] for j in columns]]
+    peak = max([1.0, *(n or 0 for _, counts in tables for line in counts for n in line)])
+    drawn = "".join(
+        heat(
+            [[counts[i][j] for j in columns] for i in lines], labels, f"{first} (down), {second} (across), {when}", peak
+        )
+        for when, counts in tables
+    )
     alone = "" if told else '<p class="soft">No count before can be set beside these without telling too much.</p>'
     left = found["unplaced"]
     more = (
         f'<p class="soft">{left:,.0f} rows in which either value is hidden are not among them.</p>' if left >= 1 else ""
     )
     return f'<h3>{escape(first)} and {escape(second)}</h3><div class="pair">{drawn}</div>{alone}{more}'
+
+
+def _filled(tables: Sequence[tuple[str, Any]]) -> tuple[list[int], list[int]]:
+    """The lines and the columns in which anything stands."""
+    held = [[any(table[i][j] for _, table in tables) for j in range(len(line))] for i, line in enumerate(tables[0][1])]
+    return [i for i, line in enumerate(held) if any(line)], [j for j in range(len(held[0])) if any(x[j] for x in held)]
 
 
 def _rows(figures: Mapping[str, Any]) -> str:

@@ -59,6 +59,11 @@ def table(head: Sequence[str], rows: Sequence[Sequence[Any]], numeric: int = 1, 
     )
 
 
+def drawing(svg: str, name: str) -> str:
+    """A drawing that scrolls by itself where the window is narrower than its letters can be read at."""
+    return f'<figure class="wide" tabindex="0" role="group" aria-label="{escape(name)}">{svg}</figure>'
+
+
 def listed(texts: Sequence[str]) -> str:
     """Sentences as an HTML list, escaped."""
     return "<ul>" + "".join(f"<li>{escape(text)}</li>" for text in texts) + "</ul>"
@@ -108,8 +113,9 @@ def proof(certificate: Mapping[str, Any], said: str, found: str = "") -> str:
 
 
 def sentence(text: str) -> str:
-    """With a capital letter and a full stop."""
-    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
+    """With a capital letter, but for the name of a page, and a full stop."""
+    begins = text[:5] if text.startswith("docs/") else text[:1].upper() + text[1:5]
+    return begins + text[5:] + ("" if text.endswith((".", "!", "?")) else ".")
 
 
 def again(figures: Mapping[str, Any], command: str = "") -> str:

@@ -77,10 +77,9 @@ def class_sizes(sizes: Mapping[str, int], most: int = 40, what: tuple[str, str] 
     )
 
 
-def heat(counts: Sequence[Sequence[float | None]], labels: Sequence[Sequence[str]], title: str) -> str:
-    """A table of counts, darker where there are more, in the steps of its highest; None is a dash."""
+def heat(counts: Sequence[Sequence[float | None]], labels: Sequence[Sequence[str]], title: str, peak: float) -> str:
+    """A table of counts, darker where there are more, in steps up to ``peak``; None is a dash."""
     rows, across = labels
-    peak = max([1.0, *(n or 0 for line in counts for n in line)])
 
     def cell(n: float | None) -> str:
         shade = 0 if not n else min(5, 1 + int(5 * (n / peak) ** 0.5 - 1e-9))

@@ -77,14 +77,14 @@ def certificate_words(release: Mapping[str, Any]) -> str:
     return proved(release["certificate"], f"every release {what}", what == _OF_THIS_KIND)
 
 
-def proved(certificate: Mapping[str, Any], others: str, comparable: bool = True) -> str:
+def proved(certificate: Mapping[str, Any], others: str, comparable: bool = True, begins: str = "It costs") -> str:
     """A certificate in words.
 
     others      whom the bound speaks of: "every release of this kind"
-    comparable  this answer is one of them
+    comparable  this answer is one of them;  begins: the first words
     """
     c = certificate
-    text = f"It costs {shown(c['cost'], c['unit'])}"
+    text = f"{begins} {shown(c['cost'], c['unit'])}"
     if c["optimal"]:
         return text + ", and that is the least possible, proved."
     if not c["lower_bound"]:
@@ -139,6 +139,8 @@ THEOREMS = {
     "guess that fails is below the least radius possible.",
     "gathering.md, Theorem 5": "Records pay for clusters as time goes on; of clusters that share a payer the widest is "
     "kept, and the prices add up to no more than any answer costs.",
+    "gathering.md, Theorem": "Records pay for clusters as time goes on; of clusters that share a payer the widest is "
+    "kept, and clusters of too few records are filled up with the nearest.",
     "2006, Theorem 2.2": "A radius is guessed; records more than two radii apart need clusters of their own, and a "
     "flow gives each of these its r records. A guess that fails is below the least radius possible.",
     "2006, Theorem 2.3": "A radius is guessed, and the balls that hold most free records are taken one by one.",
