@@ -311,6 +311,7 @@ def _recode(
             texts=[c.texts for c in columns],
             starred=[c.starred for c in columns],
             sensitive=counted.sensitive,
+            plain=[c.code >= 0 for c in columns],
         ),
         order="kept" if asked.keep_order else lot.words,
     )

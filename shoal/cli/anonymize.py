@@ -9,7 +9,7 @@ from typing import Any
 import typer
 
 from shoal.cli.app import app
-from shoal.cli.common import answer, listed, pairs, progress, short, source_of, step_of
+from shoal.cli.common import answer, listed, pairs, progress, reported, short, source_of, step_of
 from shoal.cli.models import with_models
 from shoal.cli.options import (
     ENCODING,
@@ -164,11 +164,9 @@ def anonymize(
         )
         told("writing and reading back", None)
         release.write(target, beside, sign=sign, parts=parts, progress=told)
-        if report is not None:
-            release.report(report)
+        page = reported(release, report)
     facts = {**release.as_dict(), "output": str(target), "certificate_file": str(beside)}
-    if report is not None:
-        facts["report"] = str(report)
+    facts |= page
     warnings = [w for w in (release.carried.warning, *release.notes) if w]
     answer(facts | ({"warnings": warnings} if warnings else {}), [*release_lines(facts), *warnings], as_json)
 

@@ -154,6 +154,22 @@ def put(
     }
 
 
+def reported(made: Any, path: Path | None) -> dict[str, Any]:
+    """Write the report where it was asked for; its path and figures, for the JSON object, without a value of the table.
+
+    made  anything with ``report`` and ``figures``
+    """
+    if path is None:
+        return {}
+    made.report(path)
+    figures = {name: held for name, held in made.figures().items() if name not in ("shown", "pairs")}
+    columns = [  # of a crosswalk their names
+        {name: held for name, held in c.items() if name != "distribution"} if isinstance(c, dict) else c
+        for c in figures["columns"]
+    ]
+    return {"report": str(path), "figures": {**figures, "columns": columns}}
+
+
 def seconds(begun: float, read: float, solved: float) -> dict[str, float]:
     """Seconds of reading and solving, and of writing up to now."""
     spans = {"read": read - begun, "solve": solved - read, "write": time.perf_counter() - solved}

@@ -21,12 +21,16 @@ def compare(
     target: str | None = typer.Option(None, "--target", help="Column that a classifier learns (first sensitive one)."),
     held_out: Path | None = typer.Option(None, "--held-out", help="Rows no release was made from, to judge it on."),
     separator: str | None = typer.Option(None, "--separator", help="Field separator of every CSV."),
+    output: Path | None = typer.Option(None, "-o", "--output", help="An HTML page with the same figures."),
+    force: bool = typer.Option(False, "--force", help="Replace an output that exists."),
     seed: int = typer.Option(0, "--seed", help="Of the random queries."),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object and nothing else."),
 ) -> None:
     """Hold releases against their original: privacy under three readings, loss, and what can be computed from them."""
+    from shoal.engines.targets import PAGE, check_outputs
     from shoal.utility.compare import compare as held
 
+    check_outputs([(output, PAGE)], [table, *releases, held_out], overwrite=force)
     present(table, *releases, *([held_out] if held_out else []))
     names = [path.name for path in releases]
     if len(set(names)) < len(names):
@@ -37,7 +41,10 @@ def compare(
             sensitive=listed(sensitive) or [], hierarchies=pairs(hierarchy, "--hierarchy") or None, target=target,
             held_out=held_out, separator=separator, seed=seed,
         )  # fmt: skip
-    answer(found.as_dict(), _lines(found), as_json)
+    if output is not None:
+        found.report(output)
+    page = {} if output is None else {"output": str(output)}
+    answer(found.as_dict() | page, [*_lines(found), *(f"page  {name}" for name in page.values())], as_json)
 
 
 def _lines(found: Any) -> list[str]:

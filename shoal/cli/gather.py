@@ -59,7 +59,7 @@ CertificateTo = Annotated[
 ]
 Map = Annotated[Path | None, typer.Option("--map", help="A circle per cluster: .html, .png, .svg or .pdf.")]
 GeoJson = Annotated[Path | None, typer.Option("--geojson", help="A circle per cluster, as GeoJSON.")]
-Report = Annotated[Path | None, typer.Option("--report", help="One page that opens offline: .html.")]
+Report = Annotated[Path | None, typer.Option("--report", help="A page for a review board that opens offline: .html.")]
 Plot = Annotated[
     Path | None, typer.Option("--plot", help="Clusters in pairs of columns, and radii: .png, .svg or .pdf.")
 ]
@@ -261,7 +261,7 @@ def _run(
 ) -> None:  # fmt: skip
     """Read, cluster, release, write, say."""
     from shoal import release
-    from shoal.cli.common import answer, listed, put, seconds, working
+    from shoal.cli.common import answer, listed, put, reported, seconds, working
     from shoal.engines.features import Features
     from shoal.engines.files import read_table
     from shoal.engines.order import read_secret
@@ -287,8 +287,7 @@ def _run(
     )  # fmt: skip
     also = {} if files.assignments is None else {"assignments": files.assignments}
     wrote = put(made, files.output, files.certificate, also)
-    for path, draw in ((files.plot, made.plot), (files.map, made.map), (files.geojson, made.geojson),
-                       (files.report, made.report)):  # fmt: skip
+    for path, draw in ((files.plot, made.plot), (files.map, made.map), (files.geojson, made.geojson)):
         if path is not None:
             draw(path)
     if files.choices is not None:
@@ -297,19 +296,29 @@ def _run(
     payload = {
         **found.as_dict(), "smallest_cluster": made.facts["smallest_group"], "r": size[0], "center": how.center,
         "warnings": list(made.warnings), "seconds": seconds(begun, read, solved), **wrote,
+        **reported(made, files.report),
     }  # fmt: skip
-    from shoal.model.cards import times
-
     ratio = found.certificate.ratio
     written = [str(p) for p in (*files._replace(certificate=None), wrote["certificate_file"]) if p is not None]
     lines = [
         f"{made.title} ({found.method})",
-        made.note + ("" if ratio is None else f"; at most {times(float(ratio))} possible"),
+        made.note + _proved(ratio),
         f"{found.left_out:,} of {frame.height:,} records left out" if found.left_out else "nobody left out",
         *features.metric.describe(),
         *(f"wrote {name}" for name in written),
     ]
     answer(payload, lines, as_json)
+
+
+def _proved(ratio: Any) -> str:
+    """How far from the least possible, as far as that is known."""
+    from shoal.model.cards import times
+    from shoal.model.certificate import ROUNDING
+
+    if ratio is None:
+        return ""
+    least = ratio <= 1 + ROUNDING
+    return "; the least possible" if least else f"; at most {times(float(ratio))} possible"
 
 
 def _refuse(frame: pl.DataFrame, told: Asked, names: list[str], how: Shown, r: int) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import typer
 
 from shoal.cli.app import app
-from shoal.cli.common import answer, beside, put, seconds, working
+from shoal.cli.common import answer, beside, put, reported, seconds, working
 
 if TYPE_CHECKING:
     from shoal import Crosswalk
@@ -23,13 +23,15 @@ class Files(NamedTuple):
     certificate: Path | None
     hierarchy: Path | None
     picture: Path | None
+    report: Path | None
 
     def check(self, read: Iterable[Path | None], force: bool) -> None:
         """Refuse targets that would do harm, before any work."""
-        from shoal.engines.targets import DRAWING, JSON, TABLE, check_outputs
+        from shoal.engines.targets import DRAWING, JSON, PAGE, TABLE, check_outputs
 
         proof = beside(self.output, self.certificate)
         wanted = [(self.output, TABLE), (self.hierarchy, TABLE), (proof, JSON), (self.picture, DRAWING)]
+        wanted.append((self.report, PAGE))
         check_outputs(wanted, read, overwrite=force)
 
 
@@ -42,6 +44,7 @@ HIERARCHY = typer.Option(None, "--hierarchy", help="Write the groups of k and --
 OUTPUT = typer.Option(None, "-o", "--output", help="Crosswalk: value, group, group_label, group_count.")
 CERTIFICATE = typer.Option(None, "--certificate", help="Its certificate; beside the crosswalk by default.")
 PICTURE = typer.Option(None, "--picture", help="Draw the groups against k, as SVG.")
+REPORT = typer.Option(None, "--report", help="A page for a review board that opens offline: .html.")
 SEPARATOR = typer.Option(None, "--separator", help="Column separator of a CSV, told by default.")
 ENCODING = typer.Option(None, "--encoding", help="Of a CSV: utf-8 (default) or latin-1.")
 FORCE = typer.Option(False, "--force", help="Replace outputs that exist.")
@@ -67,6 +70,7 @@ def labels(
     output: Path | None = OUTPUT,
     certificate: Path | None = CERTIFICATE,
     picture: Path | None = PICTURE,
+    report: Path | None = REPORT,
     separator: str | None = SEPARATOR,
     encoding: str | None = ENCODING,
     force: bool = FORCE,
@@ -78,7 +82,7 @@ def labels(
     from shoal.publishing.grouped import tally
 
     clock = [time.perf_counter()]
-    files = Files(output, certificate, hierarchy, picture)
+    files = Files(output, certificate, hierarchy, picture, report)
     files.check((table, names), force)
     frame = read_table(table, separator=separator, encoding=encoding)
     values, counts = tally(frame, label, count)
@@ -116,6 +120,7 @@ def intervals(
     output: Path | None = OUTPUT,
     certificate: Path | None = CERTIFICATE,
     picture: Path | None = PICTURE,
+    report: Path | None = REPORT,
     separator: str | None = SEPARATOR,
     encoding: str | None = ENCODING,
     force: bool = FORCE,
@@ -127,7 +132,7 @@ def intervals(
     from shoal.publishing.grouped import in_order
 
     clock = [time.perf_counter()]
-    files = Files(output, certificate, hierarchy, picture)
+    files = Files(output, certificate, hierarchy, picture, report)
     files.check((table, names), force)
     frame = read_table(table, separator=separator, encoding=encoding)
     values, counts, ordered = in_order(frame, value, count)
@@ -203,6 +208,7 @@ def _finish(
         **wrote,
         **({"hierarchy": str(files.hierarchy)} if files.hierarchy else {}),
         **({"picture": str(files.picture)} if files.picture else {}),
+        **reported(made, files.report),
     }
     proved = "the least possible" if proof.optimal else f"no answer costs less than {proof.lower_bound:,}"
     if proof.ratio is not None and not proof.optimal:
@@ -216,7 +222,7 @@ def _finish(
     lines += [f"warning: {text}" for text in payload.get("warnings", [])]
     if "warning" in proof.details:
         lines.append(str(proof.details["warning"]))
-    written = (files.output, files.hierarchy, wrote["certificate_file"], files.picture)
+    written = (files.output, files.hierarchy, wrote["certificate_file"], files.picture, files.report)
     answer(payload, [*lines, *(f"wrote {path}" for path in written if path)], as_json)
 
 

@@ -84,6 +84,7 @@ def regions(
     ),
     map_to: Path | None = typer.Option(None, "--map", help="Map that opens offline: .html."),
     png: Path | None = typer.Option(None, "--png", help="Picture of the map: .png, .svg or .pdf."),
+    report: Path | None = typer.Option(None, "--report", help="A page for a review board that opens offline: .html."),
     certificate: Path | None = typer.Option(
         None, "--certificate", help="Its certificate; beside the crosswalk by default."
     ),
@@ -95,7 +96,7 @@ def regions(
 
     import numpy as np
 
-    from shoal.cli.common import answer, effort_of, listed, put, seconds, working
+    from shoal.cli.common import answer, effort_of, listed, put, reported, seconds, working
     from shoal.engines.atomic import closed_to
     from shoal.engines.geography import read
     from shoal.problems.regions import merge
@@ -104,7 +105,7 @@ def regions(
     from shoal.publishing.areas import Asked, dissolve
 
     clock = [time.perf_counter()]
-    written = (output, dissolved, map_to, png, certificate)
+    written = (output, dissolved, map_to, png, report, certificate)
     _check(written, (areas, edges, shapes), force, (weight, k), islands, coordinates)
     given = read(
         areas, edges, id=id, source=source, target=target, shapes=shapes, shape_id=shape_id, unmatched=unmatched,
@@ -139,6 +140,7 @@ def regions(
         made.map(path)
     facts = {"light_components": light, "comparison": rows, "objective": ",".join(wanted)}
     payload = {**_facts(given, found, degrees), **facts, "seconds": seconds(*clock), **wrote}
+    payload |= reported(made, report)
     lines = [
         f"{made.title} ({found.method})",
         *given.said,
@@ -165,9 +167,9 @@ def _check(
     from shoal.engines.targets import JSON, OUTLINES, PAGE, PICTURE, TABLE, check_outputs
     from shoal.engines.vector import check_outlines
 
-    output, dissolved, map_to, png, certificate = written
-    forms = (TABLE, OUTLINES, PAGE, PICTURE, JSON)
-    places = (output, dissolved, map_to, png, beside(output, certificate))
+    output, dissolved, map_to, png, report, certificate = written
+    forms = (TABLE, OUTLINES, PAGE, PICTURE, PAGE, JSON)
+    places = (output, dissolved, map_to, png, report, beside(output, certificate))
     check_outputs(zip(places, forms, strict=True), read, overwrite=force)
     if dissolved is not None:
         check_outlines(dissolved)

@@ -61,6 +61,7 @@ def tiles(
         None, "--secret", help="File of 16 bytes or more that fixes the row order of --table; fresh by default."
     ),
     map_to: Path | None = typer.Option(None, "--map", help="Map of the tiles: .png, .svg, .pdf or .html."),
+    report: Path | None = typer.Option(None, "--report", help="A page for a review board that opens offline: .html."),
     certificate: Path | None = typer.Option(
         None, "--certificate", help="Its certificate; beside the crosswalk by default."
     ),
@@ -74,9 +75,9 @@ def tiles(
 
     import numpy as np
 
-    from shoal.cli.common import answer, effort_of, put, seconds, working
+    from shoal.cli.common import answer, effort_of, put, reported, seconds, working
     from shoal.engines.files import column, integers, numbers, read_table
-    from shoal.engines.targets import JSON, MAP, TABLE, TILES, check_outputs
+    from shoal.engines.targets import JSON, MAP, PAGE, TABLE, TILES, check_outputs
     from shoal.problems.tiles import kind_of, split
     from shoal.publishing.answers import release
 
@@ -84,7 +85,7 @@ def tiles(
     if coordinates == "auto":
         coordinates = kind_of(x, y)
     proof = _proof((output, table, tiles_to), certificate)
-    outputs = [(output, TABLE), (tiles_to, TILES), (table, TABLE), (map_to, MAP), (proof, JSON)]
+    outputs = [(output, TABLE), (tiles_to, TILES), (table, TABLE), (map_to, MAP), (proof, JSON), (report, PAGE)]
     check_outputs(outputs, [points, secret], overwrite=force)
     frame = read_table(points, separator=separator, encoding=encoding)
     places = np.stack([numbers(frame, x), numbers(frame, y)], axis=1)
@@ -123,7 +124,7 @@ def tiles(
     wrote = put(made, output, certificate, {name: path for name, path in also.items() if path is not None})
     if map_to is not None:
         made.map(map_to)
-    written = [str(p) for p in (output, tiles_to, table, map_to, wrote["certificate_file"]) if p is not None]
+    written = [str(p) for p in (output, tiles_to, table, map_to, report, wrote["certificate_file"]) if p is not None]
     payload: dict[str, Any] = {
         "points": len(places),
         "codes_left_out": int(coded.sum()),
@@ -142,6 +143,7 @@ def tiles(
         "asked": {n: v for n, v in made.parameters.items() if v is not None},
         "seconds": seconds(begun, read, solved),
         **wrote,
+        **reported(made, report),
     }
     unit = " km" if coordinates == "geographic" else ""
     lines = [

@@ -19,7 +19,7 @@ class Expected:
     """The published tuples of a partition.
 
     columns  per quasi-identifier what each group publishes, as values; texts: the same as text, for files of text
-    starred  per quasi-identifier bool[texts]
+    starred  per quasi-identifier bool[texts];  plain: whether the text is the value as it came
     """
 
     histogram: Histogram
@@ -28,6 +28,7 @@ class Expected:
     texts: Sequence[Sequence[str | None]]
     starred: Sequence[np.ndarray]
     sensitive: Sequence[Coded]
+    plain: Sequence[np.ndarray] = ()
 
     def typed(self, frame: pl.DataFrame) -> pl.DataFrame:
         """A published table in which a column of missing values alone has the type that its own values had.

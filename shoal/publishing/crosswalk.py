@@ -175,6 +175,9 @@ class Crosswalk:
         else:
             pieces.insert(0, piece(Path(path), None, lambda temporary: store(self.content, temporary)))
         publish_together([*pieces, Piece(beside, certify)], closed=closed)
+        main = next((a for a in abouts if "part" not in a), {})
+        rest = [a for a in abouts if "part" in a]
+        self.__dict__["written"] = {"certificate": beside.name, **main, "also": rest}
         return beside
 
     def _stated(self, part: str | None) -> dict[str, Any]:
@@ -232,16 +235,24 @@ class Crosswalk:
         return json.dumps(record, indent=2, ensure_ascii=False) + "\n"
 
     def report(self, path: str | Path, *, overwrite: bool = True) -> Path:
-        """One self-contained HTML page that opens offline."""
+        """One self-contained HTML page that opens offline; overwrite=False refuses to replace a file.
+
+        After ``write`` it names the files and their SHA-256.  All its figures stand in it as JSON too; a picture needs
+        the extra plot where it is not the groups' own bars.
+        """
+        from shoal.publishing.answer_pictures import pictures
         from shoal.report.crosswalk import page
 
         path = Path(path)
         closed = check_outputs([(path, PAGE)], self.read, overwrite=overwrite)
-        held = {"kind": self.kind, "method": self.method, "parameters": self.parameters, "facts": self.facts}
-        publish_text(
-            path, page(self.title, held, self.certificate.as_dict(), list(self.groups), self.warnings), closed=closed
-        )
+        publish_text(path, page(self.figures(), pictures(self)), closed=closed)
         return path
+
+    def figures(self) -> dict[str, Any]:
+        """What the report says, as plain values."""
+        from shoal.publishing.answer_figures import figures
+
+        return figures(self)
 
     def plot(self, path: str | Path, *, overwrite: bool = True) -> Path:
         """A picture of the groups; PolicyError where the problem has none."""

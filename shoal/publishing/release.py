@@ -328,13 +328,18 @@ class Release:
         """
         from shoal.engines.atomic import publish_text
         from shoal.engines.targets import PAGE, check_outputs
-        from shoal.publishing.figures import figures
         from shoal.report.page import page
 
         path = Path(path)
         closed = check_outputs([(path, PAGE)], self._read(), overwrite=overwrite)
-        publish_text(path, page(figures(self)), closed=closed)
+        publish_text(path, page(self.figures()), closed=closed)
         return path
+
+    def figures(self) -> dict[str, Any]:
+        """What the report says, as plain values."""
+        from shoal.publishing.figures import figures
+
+        return figures(self)
 
     @cached_property
     def decoded(self) -> Decoded:

@@ -161,10 +161,11 @@ def _page(sheet: Sequence[Rings], said: Sequence[str], size: tuple[float, float]
         f'<meta name="viewport" content="width=device-width, initial-scale=1"><title>{escape(title)}</title>'
         "<style>body{margin:1rem;font:15px sans-serif;color:#1d2b33}svg{width:100%;height:80vh;background:#f7f8f8}"
         f"path{{fill:{INK};fill-opacity:.18;stroke:{INK};stroke-width:.7;vector-effect:non-scaling-stroke}}"
-        "path:hover{fill-opacity:.5}</style></head><body>"
+        "path:hover{fill-opacity:.5}</style></head><body><main>"
         f"<h1>{escape(title)}</h1><p>{escape(note)}</p>"
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{box}" role="img">{"".join(paths)}</svg>'
-        f"<script>{zoom}</script></body></html>\n"
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{box}" role="img" aria-label="{escape(title)}">'
+        f"{''.join(paths)}</svg>"
+        f"</main><script>{zoom}</script></body></html>\n"
     )
 
 

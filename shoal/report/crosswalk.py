@@ -6,64 +6,191 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-from shoal.report.bins_picture import as_svg
-from shoal.report.exploring import _STYLE as STYLE
+from shoal.model.cards import number
+from shoal.report.answer_words import KINDS, answer, assumptions, counted_in, limits, proof_words, question, stated
+from shoal.report.parts import Html, again, drawing, glossary, listed, proof, released, table, term, whole
+from shoal.report.pictures import class_sizes, columns
+
+_NOT_SAID = {"problem", "columns", "features", "hierarchies", "joined", "seam", "column"}  # said elsewhere, or long
+ROLES = {
+    "value": "what was grouped, as it stands in the table",
+    "group": "number of its group",
+    "group_label": "name of its group",
+    "group_count": "records of its group",
+    "area": "an area as it is named in the table",
+    "region": "the region it is in; * is none",
+    "region_weight": "weight of that region",
+    "region_areas": "areas of that region",
+    "bound_by": "the weight nearest its least",
+    "tile": "number of the tile it is in",
+    "records": "how many it holds",
+    "persons": "how many persons it holds",
+    "households": "how many households it holds",
+    "cluster": "number of the cluster",
+    "radius": "how far the farthest record of each kind of column lies",
+    "distance": "how far the farthest record lies",
+}
 
 
-def page(
-    title: str,
-    held: Mapping[str, Any],
-    certificate: Mapping[str, Any],
-    groups: Sequence[int],
-    warnings: Sequence[str] = (),
-) -> str:
+def page(figures: Mapping[str, Any], pictures: Sequence[tuple[str, str]] = ()) -> str:
     """The whole page.
 
-    held         kind, method, parameters and facts, as in the certificate file
-    certificate  ``Certificate.as_dict()``
-    groups       the size of every group, int[m]; empty: no picture
-    warnings     sentences that stand at the top
+    figures   what ``publishing.answer_figures`` gives; they stand in the page as JSON too
+    pictures  (what it shows, SVG or the data of an image) in order
     """
-    threshold = held["parameters"].get("k") or held["parameters"].get("r") or 0
-    k = threshold[0] if isinstance(threshold, list) else threshold
-    promise, ratio = certificate["guarantee"], certificate["ratio"]
-    proved = f"no answer costs less than {_text(certificate['lower_bound'])}"
-    if certificate["optimal"]:
-        proved = "the least possible"
-    elif ratio is not None:
-        proved += f", so at most {ratio:.6g} times the least"
-    figure = f"<figure>{as_svg(groups, int(k), None, 'sizes of the groups')}</figure>" if len(groups) and k else ""
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        f'<meta name="viewport" content="width=device-width, initial-scale=1"><title>{escape(title)}</title>'
-        f"<style>{STYLE} td, th {{ text-align: left; white-space: normal; }}</style></head><body><main>"
-        f'<h1>{escape(title)}</h1><p class="soft">{escape(held["kind"])}, by {escape(held["method"])}; the file '
-        "was read back and counted again before it appeared.</p>"
-        f"{''.join(f'<p><strong>Note: {escape(w)}.</strong></p>' for w in warnings)}"
-        f"<p>Cost {_text(certificate['cost'])} {escape(certificate['unit'])}: {escape(proved)}.</p>"
-        f"<p>Because {escape(str(certificate['bound']))}.</p>"
-        f"<p>Promised beforehand: {escape(str(promise['theorem']))}.</p>"
-        f"{figure}<h2>What was asked for</h2>{_table(held['parameters'])}"
-        f"<h2>What it holds</h2>{_table(held['facts'])}</main></body></html>\n"
-    )
+    written = figures["written"]
+    name = (written.get("file") or written["certificate"]) if written else "an answer that is not written yet"
+    below = f"{name}; {figures['title']}; {figures['made_at'][:10]}"
+    sections = [
+        ("What was asked", f"<p>{escape(question(figures))}</p>" + _asked(figures)),
+        *([("What to look at", listed([_said(w) for w in figures["warnings"]]))] if figures["warnings"] else []),
+        ("What was released", _released(figures)),
+        ("Privacy before and after", _before_after(figures)),
+        ("What it cost, group by group", _loss(figures)),
+        *([("How it looks", "".join(_figure(*p) for p in pictures))] if pictures else []),
+        *([("Published rows", _shown(figures))] if figures["shown"]["rows"] else []),
+        (
+            "The certificate",
+            proof(stated(figures), proof_words(figures), KINDS[figures["kind"]][2]) + _details(figures),
+        ),
+        ("What was assumed", listed(assumptions(figures))),
+        ("What this does not promise", listed(limits(figures))),
+        ("How to make and check it again", again(figures)),
+        ("Words", glossary(("prosecutor", "journalist", "marketer", "lower bound", "SHA-256"))),
+    ]
+    return whole("Release report", name, below, answer(figures), sections, figures)
 
 
-def _table(values: Mapping[str, Any]) -> str:
-    rows = (
-        f'<tr><th scope="row">{escape(name.replace("_", " "))}</th><td>{escape(_text(value))}</td></tr>'
-        for name, value in values.items()
-        if value not in (None, [], {}, "")
-    )
-    return f'<div class="wide"><table><tbody>{"".join(rows)}</tbody></table></div>'
+def _said(text: str) -> str:
+    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")
+
+
+def _asked(figures: Mapping[str, Any]) -> str:
+    rows = [
+        (name.replace("_", " "), _text(value))
+        for name, value in figures["parameters"].items()
+        if name not in _NOT_SAID and value not in (None, [], {}, "", False) and (name != "l" or value != 1)
+    ]
+    rows.append(("method", figures["method"].replace("_", " ")))
+    return table(("", ""), rows, 2, "The request")
 
 
 def _text(value: Any) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
     if isinstance(value, (list, tuple)):
         return ", ".join(map(_text, value))
     if isinstance(value, Mapping):
         return ", ".join(f"{name} {_text(held)}" for name, held in value.items() if held not in (None, "", [], {}))
-    if isinstance(value, int):
-        return f"{value:,}"
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    return number(value)
+
+
+def _released(figures: Mapping[str, Any]) -> str:
+    facts = figures["facts"]
+    rows = [("rows", facts["rows"])]
+    rows += [(what, facts[name]) for name, what in (("points", "records in the table"), ("left_out", "left out"),
+                                                    ("rows_left_out", "rows left out"),
+                                                    ("codes_left_out", "rows with codes for places, left out"))
+             if facts.get(name) is not None]  # fmt: skip
+    lines = [(name, _role(name, figures)) for name in figures["columns"]]
+    return released(figures, rows) + table(("column", "what it holds"), lines, 2, "Its columns")
+
+
+def _role(name: str, figures: Mapping[str, Any]) -> str:
+    asked = figures["parameters"]
+    if figures["kind"] == "tiles":
+        for at in (asked["x"], asked["y"]):
+            if name.startswith(f"{at}_"):
+                return {"low": "where its tile begins", "high": "where its tile ends"}.get(
+                    name.removeprefix(f"{at}_"), "a place in its tile, to stand for it"
+                )
+        if name in (asked["x"], asked["y"]):
+            return "coordinate, as it stands in the table"
+    if name in _names(asked.get("sensitive")):
+        return "sensitive: the values of the cluster's records, with their counts"
+    if name in (asked.get("columns") or ()) or name in (asked.get("place") or ()):
+        return "of the cluster's center"
+    if name.startswith(("sum_", "mean_")):
+        return f"{name.partition('_')[0]} over the region"
+    return ROLES.get(name, "of its group")
+
+
+def _names(given: Any) -> list[str]:
+    return [given] if isinstance(given, str) else list(given or ())
+
+
+def _before_after(figures: Mapping[str, Any]) -> str:
+    before, after, unit = figures["before"], figures["after"], counted_in(figures)
+    one, group, _ = KINDS[figures["kind"]]
+    names = (
+        (f"{one}s before, {group}s after", "groups"),
+        (f"smallest, {unit}", "smallest"),
+        (f"middle, {unit}", "median"),
+        (f"largest, {unit}", "largest"),
+        (f"with fewer than {figures['k']:,}", "below"),
+        (f"{unit} in these", "below_records"),
+    )
+    head = ("", "before", "after")
+    lines: list[tuple[Any, Any, Any]] = [(what, _of(before, key), after[key]) for what, key in names]
+    risks = (
+        (Html(f"highest risk to be found ({term('prosecutor')})"), "prosecutor_max"),
+        (Html(f"mean risk ({term('marketer')})"), "marketer"),
+    )
+    lines += [(what, _of(before, key), float(after[key])) for what, key in risks]
+    threshold = after["threshold"]
+    at_risk = [None if b is None else f"{100 * b['records_at_risk']:.2f} %" for b in (before, after)]
+    lines.append((f"{unit} at risk above {threshold}", at_risk[0] or "not known", at_risk[1]))
+    return (
+        table(head, lines, 1, "Sizes and risks")
+        + f'<p class="soft">For who knows only the {escape(group)}, if each of the {escape(unit)} is one person. '
+        f"The risk from a {term('journalist')}, who does not know who is in the table, is at most the prosecutor's.</p>"
+        + drawing(class_sizes(figures["sizes"], what=(unit, group)), f"{unit} by size of their {group}")
+    )
+
+
+def _of(before: Mapping[str, Any] | None, key: str) -> Any:
+    return "not known" if before is None else before[key]
+
+
+def _loss(figures: Mapping[str, Any]) -> str:
+    found = figures["loss"]
+    if found is None:
+        return "<p>There is nothing to measure.</p>"
+    head = ("", found["unit"])
+    names = (("least", "least"), ("a quarter have at most", "quarter"), ("half have at most", "half"),
+             ("three quarters have at most", "three_quarters"), ("most", "most"), ("mean", "mean"))  # fmt: skip
+    lines = [(what, _plain(found[key])) for what, key in names]
+    more = f"<p>{found['unbounded']:,} without an end are not among them.</p>" if found["unbounded"] else ""
+    group = KINDS[figures["kind"]][1]
+    bars = columns(found["bars"], f"{group}s by {found['what']}, {found['unit']}")
+    return table(head, lines, 1, _said(found["what"])[:-1]) + more + f"<figure>{bars}</figure>"
+
+
+def _plain(value: float) -> Any:
+    return int(value) if value == int(value) else value
+
+
+def _figure(what: str, drawn: str) -> str:
+    """A drawing as it is, on white as drawn."""
+    if drawn.startswith("<svg"):
+        return f'<div class="sheet">{drawing(drawn, what)}</div>'
+    return (
+        f'<figure class="sheet"><img alt="{escape(what)}" src="{drawn}"><figcaption class="soft">{escape(what)}'
+        "</figcaption></figure>"
+    )
+
+
+def _shown(figures: Mapping[str, Any]) -> str:
+    found = figures["shown"]
+    said = f"Each stands for a {KINDS[figures['kind']][1]} of at least {figures['k']:,}."
+    return f'<p class="soft">{escape(said)}</p>' + table(
+        found["columns"], found["rows"], len(found["columns"]), "Ten of them, spread over the file"
+    )
+
+
+def _details(figures: Mapping[str, Any]) -> str:
+    """What else the certificate has on record, as far as it is a number or a word."""
+    rows = [
+        (name.replace("_", " "), value)
+        for name, value in figures["certificate"]["details"].items()
+        if isinstance(value, (int, float, str)) and value != "" and name not in figures["parameters"]
+    ]
+    return table(("", ""), rows, 2, "Also on record") if rows else ""

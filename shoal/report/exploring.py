@@ -20,8 +20,8 @@ body { font: 16px/1.55 system-ui, sans-serif; color: var(--ink); background: var
        max-width: 62rem; padding: 2rem 1.25rem 4rem; }
 h1 { font-size: 1.7rem; margin: 0 0 .25rem; } h2 { font-size: 1.2rem; margin: 2rem 0 .6rem; }
 figure { margin: 0; } .wide, figure { overflow-x: auto; } svg { width: 100%; min-width: 40rem; height: auto; }
-svg text { font: 12px system-ui, sans-serif;
-       fill: var(--ink); } .axis { stroke: var(--line); } .soft { color: var(--soft); }
+svg text { font: 12px system-ui, sans-serif; fill: var(--ink); }
+.axis { stroke: var(--line); } .soft { color: var(--soft); }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
 caption { text-align: left; color: var(--soft); padding-bottom: .4rem; }
 th, td { text-align: right; padding: .3rem .6rem .3rem 0; border-bottom: 1px solid var(--line); white-space: nowrap; }
@@ -79,7 +79,8 @@ def table(points: Sequence[Mapping[str, Any]]) -> str:
         rest = "".join(f"<td>{n}</td>" for n in (*numbers, f"{p['seconds']:.1f}"))
         body.append(f"<tr{' class=frontier' if p['frontier'] else ''}>{first}{rest}</tr>")
     return (
-        '<div class="wide"><table><caption>Marked rows: no other point has as little risk, as much diversity and as '
+        '<div class="wide" tabindex="0" role="region" aria-label="All points"><table>'
+        "<caption>Marked rows: no other point has as little risk, as much diversity and as "
         f"little loss.</caption><thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table></div>"
     )
 
@@ -142,5 +143,6 @@ def page(explored: Mapping[str, Any], asked: int) -> str:
         "<p>Each point is a release that was made, judged and thrown away. Loss is the mean loss of a published cell: "
         "0 is the value itself, 1 nothing left. Ringed points are the ones to choose from: every other point has more "
         "risk, less diversity or more loss than one of them.</p>"
-        f"<figure>{_picture(points)}</figure><h2>All points</h2>{table(points)}</main></body></html>\n"
+        '<figure tabindex="0" role="group" aria-label="Loss against risk">'
+        f"{_picture(points)}</figure><h2>All points</h2>{table(points)}</main></body></html>\n"
     )

@@ -2,62 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
 from shoal.model.cards import number
-from shoal.report.pictures import beside, class_sizes
-from shoal.report.style import STYLE
-from shoal.report.words import MEASURES, UNITS, assumptions, attacks, certificate_words, model_words, promise, shown
+from shoal.report.parts import Html, again, drawing, glossary, listed, proof, released, table, term, whole
+from shoal.report.pictures import beside, class_sizes, heat
+from shoal.report.words import MEASURES, UNITS, assumptions, attacks, certificate_words, model_words, promise
 from shoal.report.words import theorem_words as explained
-
-GLOSSARY = {
-    "quasi-identifiers": "columns that others may know about a person, such as age or town; they are made coarser",
-    "sensitive": "columns that nobody should learn about a person; published as they are",
-    "group": "all rows that show the same in the quasi-identifiers",
-    "k-anonymity": "every group has at least k rows",
-    "l-diversity": "in no group do more than one in l rows share a sensitive value",
-    "prosecutor": "somebody who knows that a person is in the table and looks for that person's row",
-    "journalist": "somebody who looks for any person, without knowing who is in the table",
-    "marketer": "somebody who links as many rows as possible; the mean risk counts",
-    "loss": "0 where a value is published as it is, 1 where nothing of it is left",
-    "SHA-256": "a fingerprint of the file's bytes: it changes when any of them does",
-    "lower bound": "what every other release of this kind costs at least, proved for this table",
-}
-
-
-class Html(str):
-    """Text that is HTML already."""
-
-
-def term(word: str, shown_as: str | None = None) -> Html:
-    """A word with its meaning on hover."""
-    return Html(f'<abbr title="{escape(GLOSSARY[word])}">{escape(shown_as or word)}</abbr>')
-
-
-def table(head: Sequence[str], rows: Sequence[Sequence[Any]], numeric: int = 1, caption: str = "") -> Html:
-    """A table that scrolls by itself where it is wide; columns from ``numeric`` on are right-aligned."""
-
-    def cell(tag: str, i: int, value: Any) -> str:
-        said = value if isinstance(value, Html) else escape(number(value))
-        scope = ' scope="col"' if tag == "th" else ""
-        return f"<{tag}{scope}{' class=n' if i >= numeric else ''}>{said}</{tag}>"
-
-    top = "".join(cell("th", i, h) for i, h in enumerate(head))
-    body = "".join("<tr>" + "".join(cell("td", i, v) for i, v in enumerate(row)) + "</tr>" for row in rows)
-    named = f"<caption>{escape(caption)}</caption>" if caption else ""
-    first = f"<thead><tr>{top}</tr></thead>" if any(head) else ""
-    return Html(
-        f'<div class="wide" tabindex="0" role="region" aria-label="{escape(caption or head[0] or "table")}">'
-        f"<table>{named}{first}<tbody>{body}</tbody></table></div>"
-    )
-
-
-def listed(texts: Sequence[str]) -> str:
-    """Sentences as an HTML list, escaped."""
-    return "<ul>" + "".join(f"<li>{escape(text)}</li>" for text in texts) + "</ul>"
 
 
 def page(figures: Mapping[str, Any]) -> str:
@@ -74,25 +27,17 @@ def page(figures: Mapping[str, Any]) -> str:
         ("Privacy before and after", _before_after(figures)),
         ("What it cost, column by column", _columns(figures)),
         ("How the columns are distributed", _distributions(figures)),
+        *([("Two columns together", _pairs(figures))] if figures["pairs"] else []),
         ("Rows as they are published", _rows(figures)),
         ("The certificate", _certificate(figures)),
         *([("What to look at", listed(notes))] if notes else []),
         ("What was assumed", listed(assumptions(figures["policy"]))),
         ("What this does not promise", listed(attacks(figures["policy"], figures["audit"]["exposed_classes"]))),
-        ("How to make and check it again", _again(figures)),
-        ("Words", _words()),
+        ("How to make and check it again", again(figures, _same(figures))),
+        ("Words", glossary()),
     ]
-    body = "".join(f"<section><h2>{escape(title)}</h2>{content}</section>" for title, content in sections)
-    inside = json.dumps(figures, ensure_ascii=False, default=str).replace("<", "\\u003c")
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>Release report: {escape(name)}</title><style>{STYLE}</style></head><body><main>"
-        f'<h1>Release report</h1><p class="soft">{escape(name)}, {release["rows"]:,} rows in '
-        f"{release['groups']:,} groups, {figures['made_at'][:10]}</p>"
-        f'<p class="lead">{escape(promise(figures))}</p>{body}</main>'
-        f'<script type="application/json" id="figures">{inside}</script></body></html>\n'
-    )
+    below = f"{name}, {release['rows']:,} rows in {release['groups']:,} groups, {figures['made_at'][:10]}"
+    return whole("Release report", name, below, promise(figures), sections, figures)
 
 
 def _asked(figures: Mapping[str, Any]) -> str:
@@ -120,17 +65,8 @@ def _model(check: Mapping[str, Any]) -> str:
 
 
 def _released(figures: Mapping[str, Any]) -> str:
-    written, policy, release = figures["written"], figures["policy"], figures["release"]
-    rows: list[tuple[Any, Any]] = [
-        ("file", written["file"] if written else "not written yet"),
-        ("made from", figures["source"] or "a table in memory"),
-        ("date", figures["made_at"].replace("T", " ")),
-        ("rows", release["rows"]),
-    ]
-    if written:
-        rows += [(Html(str(term("SHA-256"))), Html(f"<code>{escape(written['sha256'])}</code>"))]
-        rows += [("bytes", written["bytes"]), ("certificate", written["certificate"])]
-    rows += [("method that won", release["method"].replace("_", " "))]
+    policy, release = figures["policy"], figures["release"]
+    more = [("rows", release["rows"]), ("method that won", release["method"].replace("_", " "))]
     roles = []
     for column in figures["columns"]:
         source = policy["hierarchies"].get(column["name"])
@@ -139,7 +75,7 @@ def _released(figures: Mapping[str, Any]) -> str:
     roles += [(name, "sensitive", "", "", "") for name in policy["sensitive"]]
     roles += [(name, "carried along", "", "", "") for name in release["carried"]["columns"]]
     roles += [(name, "identifier, left out", "", "", "") for name in policy["identifiers"]]
-    return table(("", ""), rows, 2, "The file") + table(
+    return released(figures, more) + table(
         ("column", "role", "hierarchy", "weight", "coarsest allowed"), roles, 3, "Its columns"
     )
 
@@ -208,7 +144,7 @@ def _before_after(figures: Mapping[str, Any]) -> str:
         + f'<p class="soft">Rows at risk above {risk["threshold"]}: {100 * risk["records_at_risk"]:.2f} %. The risk '
         f"from a {term('journalist')} is {_journalist(risk)}.</p>"
         + _dangerous(before.get("dangerous") or (), rows)
-        + f"<figure>{class_sizes(audit['sizes'])}</figure>"
+        + drawing(class_sizes(audit["sizes"]), "rows by size of their class")
     )
 
 
@@ -263,6 +199,43 @@ def _bars(column: Mapping[str, Any], step: int, rows: int) -> str:
     )
 
 
+def _pairs(figures: Mapping[str, Any]) -> str:
+    said = (
+        f'<p class="soft">The columns that say most of each other in the release, rounded and told as above. A line is '
+        f"left out of the counts before (–) where fewer than {4 * figures['step']:,} of its rows were changed, and a "
+        f"count below {figures['step']:,}. A coarser value counts evenly for all it may stand for.</p>"
+    )
+    return said + "".join(_pair(found) for found in figures["pairs"])
+
+
+def _pair(found: Mapping[str, Any]) -> str:
+    first, second = found["columns"]
+    told = any(n is not None for line in found["before"] for n in line)
+    tables = [("before", found["before"])] if told else []
+    tables.append(("after", found["after"]))
+    lines, columns = _filled(tables)
+    labels = [[found["labels"][0][i] for i in lines], [found["labels"][1][j] for j in columns]]
+    peak = max([1.0, *(n or 0 for _, counts in tables for line in counts for n in line)])
+    drawn = "".join(
+        heat(
+            [[counts[i][j] for j in columns] for i in lines], labels, f"{first} (down), {second} (across), {when}", peak
+        )
+        for when, counts in tables
+    )
+    alone = "" if told else '<p class="soft">No count before can be set beside these without telling too much.</p>'
+    left = found["unplaced"]
+    more = (
+        f'<p class="soft">{left:,.0f} rows in which either value is hidden are not among them.</p>' if left >= 1 else ""
+    )
+    return f'<h3>{escape(first)} and {escape(second)}</h3><div class="pair">{drawn}</div>{alone}{more}'
+
+
+def _filled(tables: Sequence[tuple[str, Any]]) -> tuple[list[int], list[int]]:
+    """The lines and the columns in which anything stands."""
+    held = [[any(table[i][j] for _, table in tables) for j in range(len(line))] for i, line in enumerate(tables[0][1])]
+    return [i for i, line in enumerate(held) if any(line)], [j for j in range(len(held[0])) if any(x[j] for x in held)]
+
+
 def _rows(figures: Mapping[str, Any]) -> str:
     found = figures["shown"]
     if not found["rows"]:
@@ -277,15 +250,8 @@ def _rows(figures: Mapping[str, Any]) -> str:
 
 def _certificate(figures: Mapping[str, Any]) -> str:
     certificate = figures["release"]["certificate"]
-    bound, theorem, unit = certificate["bound"], certificate["guarantee"]["theorem"], certificate["unit"]
-    rows: list[tuple[Any, Any]] = [
-        ("cost", shown(certificate["cost"], unit)),
-        (term("lower bound"), shown(certificate["lower_bound"], unit)),
-    ]
-    if bound:
-        rows.append(("why nobody can do with less", Html(f"{escape(bound)}. {escape(explained(bound))}")))
-    rows.append(("promise of the method", Html(f"{escape(theorem)}. {escape(explained(theorem))}")))
-    out = f"<p>{escape(certificate_words(figures['release']))}</p>" + table(("", ""), rows, 2, "Cost and proof")
+    unit = certificate["unit"]
+    out = proof(certificate, certificate_words(figures["release"]), _guide(certificate))
     bounds = certificate["details"].get("bounds")
     if isinstance(bounds, Mapping):
         lines = [
@@ -301,22 +267,14 @@ def _certificate(figures: Mapping[str, Any]) -> str:
     return out
 
 
-def _again(figures: Mapping[str, Any]) -> str:
-    written, made = figures["written"], figures["made_by"]
-    rows = [("shoal", made["shoal"]), ("Python", made["python"]), ("Polars", made["polars"])]
-    rows += [
-        (f"hierarchy of {name}", Html(f"<code>{escape(found['sha256'])}</code>"))
-        for name, found in figures["hierarchies"].items()
-    ]
-    out = str(table(("", ""), rows, 2, "Versions and hashes"))
-    if written:
-        name, beside_it = escape(written["file"]), escape(written["certificate"])
-        out += (
-            f"<p>Check the file: <code>shoal verify {name} {beside_it}</code>. Ask for the same again: "
-            f"<code>shoal anonymize TABLE --policy {beside_it}</code>.</p>"
-        )
-    return out
+def _guide(certificate: Mapping[str, Any]) -> str:
+    """The page of the guide that proves what the certificate says."""
+    return "docs/gathering.md" if certificate["unit"] == "distance" else "docs/tables.md"
 
 
-def _words() -> str:
-    return "<dl>" + "".join(f"<dt>{escape(w)}</dt><dd>{escape(m)}</dd>" for w, m in GLOSSARY.items()) + "</dl>"
+def _same(figures: Mapping[str, Any]) -> str:
+    """How to ask for the same once more."""
+    written = figures["written"]
+    if not written:
+        return ""
+    return f" Ask for the same again: <code>shoal anonymize TABLE --policy {escape(written['certificate'])}</code>."

@@ -35,8 +35,12 @@ def beside(bars: Sequence[Mapping[str, Any]], hidden: int, least: int, rows: int
     )
 
 
-def class_sizes(sizes: Mapping[str, int], most: int = 40) -> str:
-    """Histogram of class sizes, in rows held; sizes past what fits share bins of doubling width."""
+def class_sizes(sizes: Mapping[str, int], most: int = 40, what: tuple[str, str] = ("rows", "class")) -> str:
+    """Histogram of class sizes, in rows held; sizes past what fits share bins of doubling width.
+
+    what  the unit of a size, and what has it
+    """
+    unit, group = escape(what[0]), escape(what[1])
     pairs = sorted((int(s), n) for s, n in sizes.items())
     if not pairs:
         return "<p>The table is empty.</p>"
@@ -62,11 +66,45 @@ def class_sizes(sizes: Mapping[str, int], most: int = 40) -> str:
         turn = f' transform="rotate(-60 {middle:.1f} 184)" text-anchor="end"' if turned else ' text-anchor="middle"'
         lines.append(
             f'<rect x="{x:.1f}" y="{170 - tall:.1f}" width="{step * 0.8:.1f}" height="{tall:.1f}" class="after">'
-            f"<title>{n:,} rows in classes of {escape(name)}</title></rect>"
+            f"<title>{n:,} {unit}, {group} size {escape(name)}</title></rect>"
             f'<text x="{middle:.1f}" y="184"{turn}>{escape(name)}</text>'
         )
     return (
         f'<svg viewBox="0 0 720 {250 if turned else 196}" width="720" role="img" '
-        'aria-label="rows by size of their class">'
-        f'<text x="30" y="12">rows by the size of their class (highest bar: {peak:,} rows)</text>{"".join(lines)}</svg>'
+        f'aria-label="{unit} by size of their {group}">'
+        f'<text x="30" y="12">{unit} by the size of their {group} (highest bar: {peak:,} {unit})</text>'
+        f"{''.join(lines)}</svg>"
+    )
+
+
+def heat(counts: Sequence[Sequence[float | None]], labels: Sequence[Sequence[str]], title: str, peak: float) -> str:
+    """A table of counts, darker where there are more, in steps up to ``peak``; None is a dash."""
+    rows, across = labels
+
+    def cell(n: float | None) -> str:
+        shade = 0 if not n else min(5, 1 + int(5 * (n / peak) ** 0.5 - 1e-9))
+        return f'<td class="n h{shade}">{"–" if n is None else f"{n:,.0f}"}</td>'
+
+    top = "".join(f'<th scope="col">{escape(label)}</th>' for label in across)
+    body = "".join(
+        f'<tr><th scope="row">{escape(label)}</th>{"".join(map(cell, line))}</tr>'
+        for label, line in zip(rows, counts, strict=True)
+    )
+    return (
+        f'<div class="wide" tabindex="0" role="region" aria-label="{escape(title)}"><table class="heat">'
+        f"<caption>{escape(title)}</caption><thead><tr><td></td>{top}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
+
+
+def columns(bars: Sequence[Mapping[str, Any]], title: str) -> str:
+    """A bar for each {"label", "groups"}, with the number in words."""
+    peak = max((b["groups"] for b in bars), default=0) or 1
+    lines = "".join(
+        f'<span class="name">{escape(b["label"])}</span><span aria-hidden="true">'
+        f'<i class="a" style="width:{100 * b["groups"] / peak:.1f}%"></i></span><span>{b["groups"]:,}</span>'
+        for b in bars
+    )
+    return (
+        f'<p class="key soft" aria-hidden="true">{escape(title)}</p>'
+        f'<div class="bars" role="group" aria-label="{escape(title)}">{lines}</div>'
     )

@@ -18,18 +18,30 @@ th, td { text-align: left; padding: .35rem .8rem .35rem 0; border-bottom: 1px so
 th { font-weight: 600; } td.n, th.n { text-align: right; padding-right: 0; padding-left: .8rem; }
 code { font-size: .85em; overflow-wrap: anywhere; } abbr { text-underline-offset: 3px; cursor: help; }
 .soft { color: var(--soft); } .good { color: var(--good); white-space: nowrap; } .bad { color: var(--bad); }
-svg { max-width: 100%; height: auto; display: block; } svg text { font: 12px system-ui, sans-serif; fill: var(--ink); }
+svg { max-width: 100%; min-width: 34rem; height: auto; display: block; } svg text { font: 12px system-ui, sans-serif; }
+  svg text:not([fill]) { fill: var(--ink); } .sheet svg text:not([fill]) { fill: #1d2733; }
+  .sheet img { max-width: 100%; height: auto; background: #fff; border-radius: 4px; } .sheet svg { background: #fff; }
 .before { fill: var(--other); } .after { fill: var(--accent); } .hidden { fill: var(--soft); }
 .bars { display: grid; grid-template-columns: minmax(6rem, 12rem) 1fr minmax(7rem, auto); gap: .1rem .7rem;
   align-items: center; font-size: .9rem; } .bars span { min-width: 0; }
 .bars i { display: block; height: .5rem; margin: 1px 0; border-radius: 1px; }
 .bars .b { background: var(--other); } .bars .a { background: var(--accent); } .bars .h { background: var(--soft); }
 .bars .name { text-align: right; } .key i { display: inline-block; width: 1rem; height: .5rem; margin-right: .4rem; }
+.pair { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 28rem), 1fr)); gap: 0 1.5rem; }
+.heat { font-size: .8rem; } .heat th, .heat td { padding: .25rem .35rem; border: 1px solid var(--paper); }
+.heat th { font-weight: 400; white-space: nowrap; } .heat thead th { text-align: right; vertical-align: bottom;
+  white-space: normal; }
+.h1 { background: #eef5fa; } .h2 { background: #d7e8f3; } .h3 { background: #b7d5e8; } .h4 { background: #8fbcd9; }
+.h5 { background: #66a3c8; color: #000; }
+@media (prefers-color-scheme: dark) { .h1 { background: #1a2730; } .h2 { background: #1f3544; }
+  .h3 { background: #24465d; } .h4 { background: #295877; } .h5 { background: #2f6a91; color: #fff; } }
 dt { font-weight: 600; } dd { margin: 0 0 .5rem; }
 @media (max-width: 40rem) { body { padding: 1rem .9rem 3rem; } th, td { padding-right: .5rem; font-size: .92rem; }
   .bars { grid-template-columns: minmax(4rem, 7rem) 1fr minmax(5.5rem, auto); font-size: .82rem; } }
-@media print { :root { color-scheme: light; --ink: #000; --soft: #444; --line: #bbb; --paper: #fff; }
+@media print { svg { min-width: 0; }
+  :root { color-scheme: light; --ink: #000; --soft: #444; --line: #bbb; --paper: #fff; }
   body { font-size: 10pt; padding: 0; max-width: none; } h2, h3 { break-after: avoid; }
   figure, tr { break-inside: avoid; }
+  .heat td { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
   .bars i { print-color-adjust: exact; -webkit-print-color-adjust: exact; } .wide { overflow: visible; } }
 """

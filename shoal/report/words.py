@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from shoal.model.cards import times
+from shoal.model.certificate import ROUNDING
 from shoal.model.privacy import MODELS
 
 
@@ -62,22 +63,36 @@ UNITS = {
 
 def shown(value: float, unit: str) -> str:
     """A cost with its unit, in the reader's words."""
-    number = f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
+    counted = isinstance(value, int)
+    number = f"{value:,}" if counted else f"{value:.4g}"
+    if unit.startswith("points x "):
+        return f"{number} {unit.removeprefix('points x ')}, each record with its cluster's radius added up"
     named = UNITS.get(unit, unit)
-    return f"{number} {named}" if isinstance(value, int) else f"a {named} of {number}"
+    return f"a {named} of {number}" if unit in UNITS and not counted else f"{number} {named}"
 
 
 def certificate_words(release: Mapping[str, Any]) -> str:
     """The certificate in words: what was paid, what nobody can avoid, what follows."""
-    c = release["certificate"]
-    text = f"It costs {shown(c['cost'], c['unit'])}"
+    what = _other(release)
+    return proved(release["certificate"], f"every release {what}", what == _OF_THIS_KIND)
+
+
+def proved(certificate: Mapping[str, Any], others: str, comparable: bool = True, begins: str = "It costs") -> str:
+    """A certificate in words.
+
+    others      whom the bound speaks of: "every release of this kind"
+    comparable  this answer is one of them;  begins: the first words
+    """
+    c = certificate
+    text = f"{begins} {shown(c['cost'], c['unit'])}"
     if c["optimal"]:
         return text + ", and that is the least possible, proved."
     if not c["lower_bound"]:
         return text + "; nothing is proved about how little would do."
-    what = _other(release)
-    text += f"; every release {what} costs at least {shown(c['lower_bound'], c['unit'])}"
-    if what == _OF_THIS_KIND:
+    if c["ratio"] <= 1 + ROUNDING:
+        return text + ", and that is the least possible up to rounding, proved."
+    text += f"; {others} costs at least {shown(c['lower_bound'], c['unit'])}"
+    if comparable:
         text += f", so this one costs at most {times(c['ratio'])} possible, proved"
     text += "."
     factor, additive = c["guarantee"]["factor"], c["guarantee"]["additive"]
@@ -97,17 +112,44 @@ def _other(release: Mapping[str, Any]) -> str:
     return _OF_THIS_KIND
 
 
+# the first word found in a theorem's or an argument's own text says it; so the narrower stand before the wider
 THEOREMS = {
     "tolls": "Each row is given the cheapest group that it could be in, and values too common to fill groups alone pay "
     "for the rarer ones they need; no release can do with less than these prices add up to.",
+    "dynamic programming": "The best cut of the first values is known for every number of values; each longer one is "
+    "made of a shorter one and one more interval, so that no cut is missed.",
     "cheapest": "Each row is charged the cheapest group that has enough rows for it; no group can cost its rows less.",
+    "bisection over integer": "For each radius an integer program says whether an answer exists; the least is "
+    "found by halving.",
     "program": "The question is relaxed to a linear program, whose least value is computed; no release lies below it.",
     "dual": "Prices are found under which every possible group costs at least what its rows pay; their sum is a bound.",
     "Xiao": "Groups are built in three phases, each adding at most a known multiple of what any answer must lose.",
-    "Aggarwal": "Rows are joined into trees of k rows or more along their least differences; then the trees are split.",
+    "spanning tree": "The areas hang together by a tree in which none has many branches. It is cut wherever a branch "
+    "has reached k, so that what is left at an area is less than k from each of its branches.",
+    "no tile can be cut": "A rectangle that no line cuts into two of at least k weighs at most four times k - 1 and "
+    "its heaviest place.",
+    "2009, Theorem 7": "Groups are filled with the largest first until each has k; the last label put in a group is "
+    "all that it can have too much.",
+    "2009, Theorem 9": "Groups are filled with the largest first, and what is left over is shared out to the lightest.",
+    "2009, Theorem 10": "Sizes are rounded to few, and these are tried in all combinations.",
+    "2009, Theorem 11": "Sizes are rounded to few, and these are tried in all combinations; groups may be below k.",
+    "gathering.md, Theorem 1:": "Every record has a ball that holds its r nearest. Balls that share no record become "
+    "clusters, the smallest first; whoever is left goes to the nearest, at most three such radii away.",
+    "gathering.md, Theorem 3:": "A radius is guessed, and the balls that hold most free records are taken in rounds; a "
+    "guess that fails is below the least radius possible.",
+    "gathering.md, Theorem 5": "Records pay for clusters as time goes on; of clusters that share a payer the widest is "
+    "kept, and the prices add up to no more than any answer costs.",
+    "gathering.md, Theorem": "Records pay for clusters as time goes on; of clusters that share a payer the widest is "
+    "kept, and clusters of too few records are filled up with the nearest.",
+    "2006, Theorem 2.2": "A radius is guessed; records more than two radii apart need clusters of their own, and a "
+    "flow gives each of these its r records. A guess that fails is below the least radius possible.",
+    "2006, Theorem 2.3": "A radius is guessed, and the balls that hold most free records are taken one by one.",
+    "2006, Theorem 3.3": "Records pay for clusters as time goes on; a cluster is shut down where a payer of it has "
+    "another open one.",
+    "2005": "Rows are joined into trees of k rows or more along their least differences; then the trees are split.",
     "matching": "Groups of two or three rows are found as a cheapest matching, known to be the least possible.",
     "set cover": "Groups are chosen greedily, each time the cheapest per new row: a logarithm from the least.",
-    "heuristic": "No theorem bounds this method in advance; only the bound computed for this very table judges it.",
+    "heuristic": "No theorem bounds this method in advance; only the bound computed for this very input judges it.",
     "lattice": "Every way to coarsen the columns is looked at once; rows are charged the least that frees them.",
     "fewest": "Rows whose combination is too rare must change in every release; counting them bounds the cost.",
 }

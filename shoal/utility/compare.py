@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -88,6 +89,16 @@ class Comparison:
             + ", ".join(f"{h} {number(v)}" for h, v in zip(_HEAD[1:], row[1:], strict=True) if v is not None)
             for row in self._rows()
         )
+
+    def report(self, path: str | Path, *, overwrite: bool = True) -> Path:
+        """One self-contained HTML page that opens offline; its figures stand in it as JSON too."""
+        from shoal.engines.atomic import publish_text
+        from shoal.engines.targets import PAGE, check_outputs
+        from shoal.report.comparing import page
+
+        check_outputs([(path, PAGE)], overwrite=overwrite)
+        publish_text(path, page(self.as_dict(), _HEAD, self._rows()))
+        return Path(path)
 
     def _repr_html_(self) -> str:
         return grid("Releases of one table", _HEAD, self._rows())

@@ -153,7 +153,7 @@ def explore(
     others = tuple(m for m in asked.privacy if not isinstance(m, (KAnonymity, LDiversity)))
     table = open_table(data, engine, separator=separator, encoding=encoding)
     names = [*asked.quasi_identifiers, *(asked.coordinates or ()), *asked.sensitive, *asked.units]
-    require(table.columns, names)
+    require(table.columns, [*names, *asked.identifiers, *asked.insensitive])
     frame = table.frame.select(names).to_native()
 
     grid = list(itertools.product(ways, methods, ls, ks))
@@ -209,7 +209,8 @@ def _request(asked: Policy, models: tuple[Any, ...], way: str, method: str, step
         privacy=models,
         publish=way,
         method=method,
-        identifiers=(),
+        identifiers=(),  # neither of these is looked at, nor is it in the table that is tried
+        insensitive=(),
         hierarchies=asked.hierarchies if levels else {},
         max_level=asked.max_level if levels else {},
         range_step=steps if way == "ranges" else {},

@@ -15,7 +15,7 @@ import pytest
 
 import shoal
 from shoal.model.meaning import Members
-from shoal.publishing.figures import distribution, round_to
+from shoal.publishing.bins import distribution, round_to
 from shoal.utility.decode import Column
 
 VOID = {"meta", "br", "img", "hr", "link", "input"}

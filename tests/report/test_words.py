@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from shoal.model.certificate import Certificate
 from shoal.model.policy import Policy
-from shoal.report.words import attacks, promise
+from shoal.report.words import attacks, promise, proved
 
 
 def warned(**asked: Any) -> bool:
@@ -45,3 +46,16 @@ def test_a_group_that_agrees_is_said_to() -> None:
     assert "at most 1.5 times the least possible, proved" in text
     one_level = certificate | {"details": {"uniform_cost": 3}}
     assert "times" not in promise({"release": release | {"certificate": one_level}, "audit": audit})
+
+
+@pytest.mark.parametrize(
+    ("cost", "said"),
+    [
+        (2.0, "that is the least possible, proved."),
+        (2.0000000001, "that is the least possible up to rounding, proved."),
+        (2.0001, "so this one costs at most 1.001 times the least possible, proved."),
+    ],
+)
+def test_what_differs_by_rounding_is_no_gap(cost: float, said: str) -> None:
+    proof = Certificate(cost=cost, lower_bound=2.0, unit="ncp").as_dict()
+    assert proved(proof, "every release").endswith(said)

@@ -110,3 +110,11 @@ def test_the_command(people, tmp_path, monkeypatch, capsys):
     assert facts["frontier"]
     assert all(p in facts["points"] for p in facts["frontier"])
     assert page.exists()
+
+
+def test_columns_that_would_be_carried_or_left_out_are_not_in_the_way():
+    frame = pl.DataFrame({"age": [1, 1, 2, 2], "note": ["a", "b", "c", "d"], "name": ["e", "f", "g", "h"]})
+    found = shoal.explore(frame, quasi_identifiers=["age"], insensitive=["note"], identifiers=["name"], k=2)
+    assert found.points["loss"].to_list() == [0.0]
+    with pytest.raises(shoal.PolicyError, match="note"):
+        shoal.explore(frame.drop("note"), quasi_identifiers=["age"], insensitive=["note"], k=2)

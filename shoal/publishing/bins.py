@@ -1,0 +1,131 @@
+"""A column's values before and after in a few bars, without telling whose value was hidden."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from shoal.model.meaning import Members, place
+from shoal.utility.decode import Column, ends_of
+
+BINS = 12
+Bin = tuple[str, Any, Any]  # label; a value and None, or low and high (without it) of a span
+
+
+def distribution(
+    column: Column, rows: np.ndarray, own: tuple[Sequence[str | None], np.ndarray], least: int, step: int
+) -> list[dict[str, Any]]:
+    """Bars over what the release itself names: {"label", "before", "after"}, and one for all other values.
+
+    rows   of each cell of the release; own: the original's values and their rows
+    least  values that the release shows on fewer rows are among the others
+    step   counts of the original are rounded to its multiples, so that no difference tells whose value was hidden, and
+           None below it; 0: None everywhere, for a column of which so little is hidden that a difference would tell
+
+    ``after`` spreads a cell over its members; stars are left out, a report counts them apart.
+    """
+    bins = bins_of(column, rows, least)
+    after = rows @ shares_of(column, bins)
+    counted = np.zeros(len(bins) + 1, np.int64)
+    for value, n in zip(own[0], own[1].tolist(), strict=True):
+        counted[place_of(value, bins, column)] += n
+    out = [
+        {"label": label, "before": round_to(int(n), step), "after": round(float(a), 3)}
+        for (label, *_), n, a in zip([*bins, ("all other values",)], counted, after, strict=True)
+    ]
+    return out if out[-1]["after"] or counted[-1] else out[:-1]
+
+
+def bins_of(column: Column, rows: np.ndarray, least: int, most: int = BINS) -> list[Bin]:
+    """At most about ``most`` bins of what the release itself names on ``least`` rows or more."""
+    return _spans(column, rows, least, most) if column.ruler is not None else _names(column, rows, least, most)
+
+
+def shares_of(column: Column, bins: Sequence[Bin]) -> np.ndarray:
+    """float64[cells, bins + 1]: the share of each cell in each bin, the last one all others; a star has none."""
+    shares = np.zeros((len(column.cells), len(bins) + 1))
+    wide = 1.0 if column.whole or column.ruler == "date" else 0.0  # asked once: it looks at every value
+    for i, cell in enumerate(column.cells):
+        if not cell.everything:
+            ends = ends_of(cell, column)[:2]
+            shares[i, :-1] = [_share(cell, ends, b, column, wide) for b in bins]
+            shares[i, -1] = max(1 - shares[i].sum(), 0.0)
+    return shares
+
+
+def place_of(value: str | None, bins: Sequence[Bin], column: Column) -> int:
+    """The bin of a value of the original; the last one where it is in none."""
+    return next((i for i, b in enumerate(bins) if _inside(value, b, column)), len(bins))
+
+
+def round_to(n: int, step: int) -> int | None:
+    """The nearest multiple; None for fewer than ``step``, nothing included, and where there is no step."""
+    return None if not step or n < step else step * round(n / step)
+
+
+def _names(column: Column, rows: np.ndarray, least: int, most: int) -> list[Bin]:
+    """The values that most rows of the release show or may show."""
+    weight = dict.fromkeys(column.known, 0.0)
+    for cell, n in zip(column.cells, rows.tolist(), strict=True):
+        if not cell.everything and cell.named:
+            for value in cell.named:
+                weight[value] += n / len(cell.named)
+    often = sorted((v for v, w in weight.items() if w >= least), key=lambda v: (-weight[v], str(v)))
+    return [("missing" if v is None else v, v, None) for v in often[:most]]
+
+
+def _spans(column: Column, rows: np.ndarray, least: int, most: int) -> list[Bin]:
+    """Round steps over what the release shows, wide as 1, 2 or 5 times a power of ten; days in steps alike."""
+    shown = [ends_of(c, column)[:2] for c, n in zip(column.cells, rows, strict=True) if n >= least and not c.everything]
+    ends = np.array(shown).reshape(-1, 2)
+    ends = ends[np.isfinite(ends).all(axis=1)]
+    if not ends.size:
+        return []
+    low, high = float(ends[:, 0].min()), float(ends[:, 1].max())
+    exact = column.whole or column.ruler == "date"
+    step = round_step((high - low) / most)
+    step = max(step, 1.0) if exact else step
+    start = math.floor(low / step)
+    stop = math.floor(high / step) + 1
+    return [(_named(i * step, (i + 1) * step, column, exact), i * step, (i + 1) * step) for i in range(start, stop)]
+
+
+def round_step(least: float) -> float:
+    if least <= 0:
+        return 1.0
+    power = 10.0 ** math.floor(math.log10(least))
+    return next(m * power for m in (1, 2, 5, 10) if m * power >= least * (1 - 1e-9))
+
+
+def _named(low: float, high: float, column: Column, exact: bool) -> str:
+    if column.ruler in ("date", "moment"):
+        return str(datetime.date(1970, 1, 1) + datetime.timedelta(days=math.floor(low)))
+    if exact:
+        return f"{low:.0f}" if high - low == 1 else f"{low:.0f} to {high - 1:.0f}"
+    return f"{low:.6g} up to {high:.6g}"
+
+
+def _inside(value: str | None, found: Bin, column: Column) -> bool:
+    if found[2] is None:
+        return bool(value == found[1])
+    at = None if value is None else place(value, column.ruler)
+    return at is not None and found[1] <= at < found[2]
+
+
+def _share(cell: Members, ends: tuple[float, float], found: Bin, column: Column, wide: float) -> float:
+    """The share of a cell's members in a bin; wide: how far from one value to the next."""
+    if found[2] is None:
+        if cell.low is None and cell.pattern is None:
+            return float(found[1] in cell.named) / max(len(cell.named), 1)
+        held = cell.held(column.known, column.at)
+        return float(found[1] in cell) / max(int(held.sum()), 1)
+    low, high = ends
+    if not np.isfinite(low + high):
+        return 0.0
+    if high + wide == low:
+        return float(found[1] <= low < found[2])
+    return float(max(min(high + wide, found[2]) - max(low, found[1]), 0.0) / (high + wide - low))

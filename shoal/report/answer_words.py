@@ -1,0 +1,204 @@
+"""A crosswalk in sentences: the question, the answer, what it rests on and what it does not promise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from shoal.model.cards import several
+from shoal.report.words import proved
+
+# of each kind: what is grouped, what a group is called, and the page of the guide that has the proofs
+KINDS = {
+    "labels": ("label", "group", "docs/labels.md"),
+    "intervals": ("value", "interval", "docs/intervals.md"),
+    "regions": ("area", "region", "docs/regions.md"),
+    "tiles": ("place", "tile", "docs/tiles.md"),
+    "gather": ("record", "cluster", "docs/gathering.md"),
+    "cellular": ("record", "cluster", "docs/gathering.md"),
+}
+_GOALS = {
+    "max": "the largest as small as can be",
+    "count": "as many as can be",
+    "squares": "their squared sizes as small as can be",
+    "sumsq": "their squared weights as small as can be",
+    "excess": "none much heavier than it must be",
+    "compact": "each as compact as can be",
+    "similar": "the areas in each as alike as can be",
+    "range": "the values in each as close as can be",
+    "tiles": "as many as can be",
+    "perimeter": "their sides as short as can be",
+    "gather": "the widest as narrow as can be",
+    "cellular": "records times radius as little as can be",
+}
+
+
+def counted_in(figures: Mapping[str, Any]) -> str:
+    """What sizes count: records, people, ..."""
+    asked = figures["parameters"]
+    if figures["kind"] == "regions":
+        return str(asked["weight"][0])
+    if figures["kind"] == "tiles":
+        units = [f"{name}s" for name in ("person", "household") if asked.get(name)]
+        return units[0] if units else "records"
+    return "records"
+
+
+def question(figures: Mapping[str, Any]) -> str:
+    """What was asked, in a sentence."""
+    kind, asked, k = figures["kind"], figures["parameters"], figures["k"]
+    one, group, _ = KINDS[kind]
+    of = f" of column {asked['column']}" if asked.get("column") and kind in ("labels", "intervals") else ""
+    if kind in ("gather", "cellular"):
+        named = ", ".join([*asked["columns"], *(asked["place"] or ())])
+        of = f" by their distance in {named}"
+    goal = _GOALS.get(kind if kind in ("gather", "cellular") else str(asked["objective"]))
+    held = f"at least {k:,} {counted_in(figures)}"
+    also = _also(figures)
+    return (
+        f"Put the {one}s{of} into {group}s of {held} each"
+        + (f", {goal}" if goal else "")
+        + f".{f' {also}' if also else ''}"
+    )
+
+
+def _also(figures: Mapping[str, Any]) -> str:
+    """The further conditions, in sentences."""
+    asked, group = figures["parameters"], KINDS[figures["kind"]][1]
+    said = []
+    weights = list(zip(asked.get("weight") or (), asked["k"], strict=True))[1:] if figures["kind"] == "regions" else ()
+    said += [f"Each {group} holds at least {k:,} {name}." for name, k in weights]
+    for name in ("boundary", "soft_boundary", "fixed", "apart"):
+        if asked.get(name):
+            said.append(_CONDITIONS[name].format(group=group, column=asked[name]))
+    said += [f"No {group} has more than {most:,} {name}." for name, most in (asked.get("at_most") or {}).items()]
+    said += [f"The sensitive values are those of {', '.join(_names(asked.get('sensitive')))}."] * bool(
+        asked.get("sensitive")
+    )
+    shares = asked.get("l") if isinstance(asked.get("l"), list) else [asked.get("l")]
+    most = max((l for l in shares or () if l), default=1)
+    if most > 1:
+        said.append(f"At most one in {most:g} of a {group}'s records share a sensitive value.")
+    if asked.get("max_diameter"):
+        said.append(f"No {group} is wider than {asked['max_diameter']:g}.")
+    if asked.get("max_width"):
+        said.append(f"No side of a {group} is longer than {asked['max_width']:g}.")
+    return " ".join(said)
+
+
+_CONDITIONS = {
+    "boundary": "No {group} mixes values of {column}.",
+    "soft_boundary": "A {group} mixes values of {column} only where it must.",
+    "fixed": "What has the same value of {column} stays together.",
+    "apart": "What has the same value of {column} shares no {group}.",
+}
+
+
+def _names(given: Any) -> list[str]:
+    return [given] if isinstance(given, str) else list(given or ())
+
+
+def answer(figures: Mapping[str, Any]) -> str:
+    """The answer in one paragraph: among how many each hides, what was left out, the cost and what is proved."""
+    after, facts = figures["after"], figures["facts"]
+    one, group, _ = KINDS[figures["kind"]]
+    unit = counted_in(figures)
+    if not after["groups"]:
+        return f"There is no {group}: everything was left out."
+    parts = [
+        f"Every {group} holds at least {after['smallest']:,} {unit}: whoever knows no more of somebody than the "
+        f"{group} has {after['smallest'] - 1:,} others to choose from"
+    ]
+    before = figures["before"]
+    if before is not None and figures["kind"] not in ("gather", "cellular"):
+        parts.append(
+            f"{several(before['groups'], one)} became {several(after['groups'], group)}, the largest of "
+            f"{after['largest']:,}"
+        )
+    else:
+        parts.append(f"there are {several(after['groups'], group)}, the largest of {after['largest']:,}")
+    out = facts.get("left_out") or facts.get("rows_left_out") or 0
+    if out:
+        what = one if figures["kind"] != "tiles" else "row"
+        parts.append(f"{several(out, what)} {'is' if out == 1 else 'are'} in none and left out")
+    return "; ".join(parts) + ". " + proof_words(figures)
+
+
+def proof_words(figures: Mapping[str, Any]) -> str:
+    """The certificate in words."""
+    return proved(stated(figures), "every answer to this question", begins="The cost is")
+
+
+def stated(figures: Mapping[str, Any]) -> dict[str, Any]:
+    """The certificate, its unit in words that stand alone."""
+    unit = figures["certificate"]["unit"]
+    if figures["kind"] == "regions" and figures["parameters"]["objective"] == "max":
+        unit += " in the heaviest region"
+    if figures["kind"] == "gather":
+        unit += " from a center to the farthest record of its cluster"
+    return {**figures["certificate"], "unit": unit}
+
+
+def assumptions(figures: Mapping[str, Any]) -> list[str]:
+    """What the promise rests on."""
+    kind, asked = figures["kind"], figures["parameters"]
+    group = KINDS[kind][1]
+    said = [
+        f"The attacker knows in which {group} somebody is and nothing else that is published with it. Other columns "
+        "published beside it single people out again; they need a release of their own (shoal anonymize).",
+    ]
+    if kind == "regions":
+        said.append(
+            f"{asked['weight'][0]} counts people, or whatever each person should be hidden among; the numbers are "
+            "taken as they came."
+        )
+        said.append("Areas are neighbors where the table of pairs or the polygons say so.")
+    elif kind == "tiles" and not (asked.get("person") or asked.get("household")):
+        said.append("One record is one person. Where a person has several, name the column that says so (person).")
+    else:
+        said.append("One record is one person.")
+    if kind in ("gather", "cellular"):
+        said.append(
+            f"Distance is {asked['norm']} over the columns, measured in {asked['unit']}; the scales were chosen."
+        )
+    if kind == "tiles":
+        said.append("The tiles are published, not the places: a row per place is for whoever holds the table.")
+    if kind in ("labels", "intervals"):
+        said.append(
+            "A missing value is a value of its own." if kind == "labels" else "Every value has its place in order."
+        )
+    return said
+
+
+def limits(figures: Mapping[str, Any]) -> list[str]:
+    """What such an answer cannot promise."""
+    kind, asked = figures["kind"], figures["parameters"]
+    _, group, _ = KINDS[kind]
+    shares = asked.get("l") if isinstance(asked.get("l"), list) else [asked.get("l")]
+    guarded = any((l or 0) > 1 for l in shares or ()) or bool(asked.get("distinct_l") not in (None, [], [1]))
+    out = []
+    if not guarded:
+        out.append(
+            f"Homogeneity: everybody in a {group} may have something private in common; only l (--l) with a sensitive "
+            "column keeps its values apart."
+        )
+    out += [
+        f"Two answers for the same people: a person's {group} in one and in the other together may hold fewer than "
+        f"{figures['k']:,}. Publish one, or the same again.",
+        "Background knowledge: who knows more of a person than this answer shows may find more.",
+    ]
+    if kind == "intervals":
+        out.append("End points: an interval begins and ends at values that somebody has.")
+    if kind == "tiles" and not asked.get("grid"):
+        out.append("Sides of tiles lie between places; a grid (--grid) puts them at round coordinates.")
+    if kind in ("gather", "cellular"):
+        out.append(
+            "Each center is a real record, published as it stands."
+            if asked.get("center") == "record"
+            else "Centers are averages or middle values; of few records they may still be somebody's."
+        )
+        out.append("Radius: it says how far the farthest record lies, which may be one person.")
+    out.append(
+        "For statistics rather than places or values, publication with noise (differential privacy) promises more."
+    )
+    return out

@@ -1,0 +1,193 @@
+"""The report of every problem: its figures are those of the files written, and nothing of the source is in it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import shoal
+from shoal.report.words import theorem_words
+from tests.report.test_page import Nesting, figures_of
+
+RNG = np.random.default_rng(5)
+N = 240
+POINTS = pl.DataFrame(
+    {
+        "lng": 9 + RNG.normal(size=N) / 9,
+        "lat": 48 + RNG.normal(size=N) / 9,
+        "age": RNG.integers(20, 70, N),
+        "ill": RNG.choice(["flu", "gout", "cough"], N),
+        "name": [f"MARKNAME{i}" for i in range(N)],
+    }
+)
+NAMES = pl.DataFrame({"name": [f"MARKLABEL{i}" for i in range(60)], "people": RNG.integers(0, 40, 60)})
+SIDE = 5
+AREAS = pl.DataFrame({"id": [f"MARKAREA{i}" for i in range(SIDE**2)], "people": RNG.integers(100, 900, SIDE**2)})
+EDGES = [(i, i + 1) for i in range(SIDE**2) if (i + 1) % SIDE] + [(i, i + SIDE) for i in range(SIDE**2 - SIDE)]
+
+
+def made_of(kind: str) -> tuple[shoal.Crosswalk, int]:
+    """A release of each kind, and the least that was asked of a group."""
+    if kind == "labels":
+        found = shoal.labels.cover(NAMES["people"], 50)
+        return shoal.release(found, NAMES, label="name", count="people"), 50
+    if kind == "intervals":
+        return shoal.release(shoal.intervals.cut(POINTS["age"], None, 12, "range"), POINTS, value="age"), 12
+    if kind == "regions":
+        found = shoal.regions.merge(EDGES, AREAS["people"].to_numpy(), 2000, effort="fast", seed=1)
+        return shoal.release(found, AREAS, weight="people", edges=EDGES, id="id"), 2000
+    if kind == "tiles":
+        points = POINTS.select("lng", "lat").to_numpy()
+        found = shoal.tiles.split(points, 10, coordinates="geographic", effort="fast")
+        return shoal.release(found, POINTS, x="lng", y="lat"), 10
+    solve = getattr(shoal.gathering, kind)
+    found = solve(POINTS.select("lng", "lat").to_numpy(), 8, epsilon=0.02)
+    return shoal.release(found, POINTS, columns=["lng", "lat"], sensitive=["ill"], center="mean"), 8
+
+
+def sizes_in(kind: str, path: Path) -> list[int]:
+    """Records of every group, from the file alone."""
+    frame = pl.read_csv(path)
+    grouped = ("group", "group_count")
+    named = {
+        "labels": grouped,
+        "intervals": grouped,
+        "regions": ("region", "region_weight"),
+        "tiles": ("tile", "records"),
+    }
+    keys = named.get(kind, ("cluster", "records"))
+    own = frame.unique(keys[0])
+    return sorted(own.filter(pl.col(keys[1]) > 0)[keys[1]].to_list())
+
+
+def lost_in(kind: str, path: Path) -> list[float]:
+    """What each group lost, from the file alone."""
+    frame = pl.read_csv(path)
+    if kind in ("labels", "intervals"):
+        return frame.group_by("group").len()["len"].to_list()
+    if kind == "regions":
+        return frame.group_by("region").len()["len"].to_list()
+    if kind in ("gather", "cellular"):
+        return frame["distance"].to_list()
+    out = []
+    for x0, y0, x1, y1 in frame.unique("tile").select("lng_low", "lat_low", "lng_high", "lat_high").rows():
+        if None not in (x0, y0, x1, y1):
+            km = 111.1950802335329
+            out.append((y1 - y0) * km + (x1 - x0) * km * float(np.cos(np.radians((y0 + y1) / 2))))
+    return out
+
+
+@pytest.mark.parametrize("kind", ["labels", "intervals", "regions", "tiles", "gather", "cellular"])
+def test_the_figures_are_those_of_the_files(kind: str, tmp_path: Path) -> None:
+    made, least = made_of(kind)
+    out = tmp_path / "x.csv"
+    beside = made.write(out)
+    text = made.report(tmp_path / "r.html").read_text(encoding="utf-8")
+    parser = Nesting()
+    parser.feed(text)
+    assert parser.open == []
+    told, record = figures_of(text), json.loads(beside.read_text())
+    sizes = sizes_in(kind, out)
+    assert [int(s) for s, n in told["sizes"].items() for _ in range(n)] == sizes
+    after = told["after"]
+    assert (after["groups"], after["smallest"], after["largest"]) == (len(sizes), sizes[0], sizes[-1])
+    assert after["records"] == sum(sizes)
+    assert after["below"] == after["below_records"] == 0
+    assert told["k"] == least <= sizes[0]
+    assert after["prosecutor_max"] == pytest.approx(1 / sizes[0])
+    assert after["marketer"] == pytest.approx(len(sizes) / sum(sizes))
+    lost = sorted(lost_in(kind, out))
+    assert (told["loss"]["least"], told["loss"]["most"]) == pytest.approx((lost[0], lost[-1]), rel=1e-5, abs=1e-5)
+    assert told["loss"]["half"] == pytest.approx(float(np.median(lost)), rel=1e-5, abs=1e-5)
+    assert sum(b["groups"] for b in told["loss"]["bars"]) == len(lost)
+    assert told["written"]["sha256"] == hashlib.sha256(out.read_bytes()).hexdigest()
+    assert told["certificate"]["cost"] == record["certificate"]["cost"]
+    assert (told["parameters"], told["facts"]) == (record["parameters"], record["facts"])
+    assert told["columns"] == pl.read_csv(out).columns
+    visible = text.split("<script")[0]
+    for wanted in ("What was asked", "What was released", "Privacy before and after", "group by group", "certificate",
+                   "What was assumed", "What this does not promise", "make and check it again", "prosecutor", "<svg",
+                   "x.certificate.json", told["written"]["sha256"], f"at least {least:,}"):  # fmt: skip
+        assert wanted in visible, wanted
+    assert not re.search(r"https?://|//[a-z]+\.|@import|url\(|<link", re.sub(r'xmlns="[^"]*"', "", text))
+    assert "MARK" not in text
+    assert "{&#x27;" not in visible
+    assert ("<img" in visible) is (kind in ("tiles", "gather", "cellular"))
+
+
+def test_before_counts_what_the_source_has(tmp_path: Path) -> None:
+    before = made_of("labels")[0].figures()["before"]
+    people = NAMES["people"].to_list()
+    assert (before["groups"], before["records"], before["largest"]) == (60, sum(people), max(people))
+    assert before["below"] == sum(0 < n < 50 for n in people)
+    assert before["records_at_risk"] == pytest.approx(sum(n for n in people if 0 < n < 5) / sum(people))
+    before = made_of("tiles")[0].figures()["before"]
+    assert (before["groups"], before["alone"], before["prosecutor_max"]) == (N, N, 1)
+    before = made_of("regions")[0].figures()["before"]
+    assert (before["groups"], before["records"]) == (SIDE**2, AREAS["people"].sum())
+
+
+def test_what_was_left_out_is_said() -> None:
+    made, _ = made_of("gather")
+    out = made.facts["left_out"]
+    from shoal.report.answer_words import answer
+
+    assert out > 0
+    assert f"{out} record" in answer(made.figures())
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("Du, Eppstein, Goodrich, Lueker 2009, Theorem 9", "shared out"),
+        ("Du, Eppstein, Goodrich, Lueker 2009, Theorem 10: at most", "combinations"),
+        ("Xiao, Yi, Tao 2010, Theorem 5.19", "three phases"),
+        ("docs/gathering.md, Theorem 5: the largest of the paid clusters", "payer"),
+        ("docs/gathering.md, Theorem 1: disjoint nearest-r balls", "Balls"),
+        ("optimal by dynamic programming over all cuts", "no cut is missed"),
+        ("bisection over integer programs", "halving"),
+    ],
+)
+def test_each_theorem_is_told_as_itself(text: str, word: str) -> None:
+    assert word in theorem_words(text)
+
+
+COMMANDS = {
+    "labels": ("names.csv", "--label name --count people --k 50"),
+    "intervals": ("points.csv", "--value age --k 12"),
+    "regions": ("areas.csv", "edges.csv --weight people --k 2000"),
+    "tiles": ("points.csv", "--x lng --y lat --k 10"),
+    "gather": ("points.csv", "--columns lng,lat --r 8"),
+}
+
+
+@pytest.mark.parametrize("kind", COMMANDS)
+def test_on_the_command_line(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    from shoal.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    POINTS.write_csv("points.csv")
+    NAMES.write_csv("names.csv")
+    AREAS.write_csv("areas.csv")
+    names = AREAS["id"].to_list()
+    pl.DataFrame({"u": [names[a] for a, _ in EDGES], "v": [names[b] for _, b in EDGES]}).write_csv("edges.csv")
+    table, rest = COMMANDS[kind]
+    words = ["shoal", kind, table, *rest.split(), "-o", "out.csv", "--report", "r.html", "--json"]
+    monkeypatch.setattr("sys.argv", words)
+    with pytest.raises(SystemExit) as left:
+        main()
+    said = json.loads(capsys.readouterr().out)
+    assert (left.value.code or 0) == 0
+    told = figures_of(Path("r.html").read_text(encoding="utf-8"))
+    assert said["report"] == "r.html"
+    del told["shown"]
+    assert {**said["figures"], "made_at": ""} == {**told, "made_at": ""}
+    assert told["written"]["file"] == "out.csv"
+    assert told["source"].startswith(table)
