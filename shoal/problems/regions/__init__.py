@@ -17,7 +17,8 @@ rising thresholds.
 
 from __future__ import annotations
 
-from shoal.problems.regions.merge import merge, nested
+from shoal.problems.regions.levels import nested
+from shoal.problems.regions.merge import merge
 from shoal.problems.regions.result import Nested, Regions, crosswalk, hierarchy_rows, region_names
 
 __all__ = ["Nested", "Regions", "crosswalk", "hierarchy_rows", "merge", "nested", "region_names"]

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.problems.interrupts import heard
 from shoal.problems.regions.answer import answer
+from shoal.problems.regions.bounds import count_bound
 from shoal.problems.regions.contract import contract, expanded, soften
 from shoal.problems.regions.graph import Graph, coded, components, graph, induced, without_crossings
 from shoal.problems.regions.join import join_light
-from shoal.problems.regions.limits import NO_DIAMETER, maxima
+from shoal.problems.regions.limits import NO_DIAMETER, Limits, maxima
 from shoal.problems.regions.request import (
     Request,
     alike_of,
@@ -29,8 +30,9 @@ from shoal.problems.regions.request import (
     randomness,
     reach,
     regions_of,
+    whole,
 )
-from shoal.problems.regions.result import Nested, Regions
+from shoal.problems.regions.result import Regions
 from shoal.problems.regions.task import Task, eligible_rows
 
 
@@ -152,8 +154,23 @@ def _held(
     return expanded(_solved(request.of(held), method), held, soft, n)
 
 
+class _Posed(NamedTuple):
+    """A task, bool[n] the areas that it is about, pairs made neighbours, and its maxima."""
+
+    task: Task
+    keep: np.ndarray
+    joined: np.ndarray
+    limits: Limits | None
+
+
 def _solved(request: Request, method: str) -> Regions:
-    """The components that are eligible as a whole, and the method run on them."""
+    """The method run on the components that are eligible as a whole."""
+    posed = _posed(request)
+    return answer(posed.task, method, posed.keep, posed.joined, request.unit, posed.limits)
+
+
+def _posed(request: Request) -> _Posed:
+    """The components that are eligible as a whole."""
     features, need, ways, places = request.features, request.need, request.ways, request.places
     n = len(features)
     g = graph(request.edges, n)
@@ -189,60 +206,30 @@ def _solved(request: Request, method: str) -> Regions:
         regions=request.regions,
     )
     limits = request.limits
-    return answer(task, method, keep, joined, request.unit, None if limits is None else limits.of(nodes))
+    return _Posed(task, keep, joined, None if limits is None else limits.of(nodes))
 
 
-def nested(edges: Any, weights: Any, ks: Sequence[int], method: str = "auto", **options: Any) -> Nested:
-    """Regions at rising thresholds, each level merging the regions of the one before: a hierarchy.
+def most(edges: Any, found: Regions, weights: Any, options: Mapping[str, Any]) -> int:
+    """How many regions at most there are at the thresholds of ``found``, whatever else its areas had to keep together.
 
-    ks       thresholds (or sequences of thresholds, as for ``merge``), rising
-    options  as for ``merge``; ``start`` excepted
+    edges    int[m, 2]  pairs of neighbours
+    found    regions whose areas, those left out apart, may be put together anew
+    options  as for ``merge``; boundaries, fixed and light="nearest" bound the number further
 
-    Areas left out at one level stay out above it.
+    As a bound on fewer constraints it holds with all others.
     """
-    w = np.asarray(weights)
-    held: dict[str, Any] = {}
-    for name in ("boundaries", "sensitive", "coordinates", "similar"):
-        if options.get(name) is not None:
-            held[name] = np.asarray(options.pop(name))
-    ends = np.asarray(edges, dtype=np.int64).reshape(-1, 2)
-    label = np.arange(len(w))
-    levels, labels = [], []
-    last = None
-    for k in ks:
-        level = tuple(np.atleast_1d(k).tolist())
-        if last is not None and any(a < b for a, b in zip(level, last, strict=True)):
-            raise PolicyError(f"thresholds must rise from level to level, but {level} comes after {last}")
-        last = level
-        found = merge(ends, w, k, method, **held, **options)
-        levels.append(found)
-        label = np.where(label >= 0, found.labels[label], -1)
-        labels.append(label)
-        kept = found.labels >= 0
-        both = np.concatenate([ends, found.joined])
-        both = both[kept[both].all(axis=1)]
-        ends = found.labels[both]
-        part = found.labels[kept]
-        mass = np.bincount(part, weights=np.maximum(w if w.ndim == 1 else w[:, 0], 1e-9)[kept])
-        for name, values in list(held.items()):
-            if name == "boundaries":
-                held[name] = values[kept][np.unique(part, return_index=True)[1]]
-            elif name == "sensitive":
-                held[name] = _summed(part, values[kept])
-            else:
-                lift = np.maximum(w if w.ndim == 1 else w[:, 0], 1e-9)[kept]
-                wide = values.reshape(len(values), -1)
-                held[name] = np.column_stack(
-                    [np.bincount(part, weights=lift * wide[kept, j]) / mass for j in range(wide.shape[1])]
-                )
-        w = _summed(part, w[kept])
-    return Nested(tuple(levels), np.column_stack(labels) if labels else np.empty((len(w), 0), np.int64))
-
-
-def _summed(part: np.ndarray, values: np.ndarray) -> np.ndarray:
-    found = np.zeros((int(part.max(initial=-1)) + 1, *values.shape[1:]), np.int64)
-    np.add.at(found, part, values.astype(np.int64))
-    return found
+    need = np.array(found.k, np.int64)
+    columns = np.asarray(weights)
+    columns = whole(columns[:, None] if columns.ndim == 1 else columns, "weights")
+    ends = np.concatenate([np.asarray(edges, np.int64).reshape(-1, 2), found.joined])
+    held = contract(ends, len(columns), found.labels < 0, options.get("fixed"), options.get("boundaries"))
+    request = Request(
+        edges=held.edges, features=held.summed(columns), need=need, ways=1, chain=("count",),
+        boundaries=None if options.get("boundaries") is None else held.first(list(options["boundaries"])),
+        places=None, geographic=True, alike=np.zeros((0, 3)), light="leave", start=None, limits=None, regions=None,
+        effort=0.1, seconds=None, state=randomness(1), unit="",
+    )  # fmt: skip
+    return count_bound(_posed(request).task, steps=2_000).value
 
 
 def _eligible_components(g: Graph, features: np.ndarray, need: np.ndarray, ways: int) -> np.ndarray:
