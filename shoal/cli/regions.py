@@ -45,6 +45,11 @@ def regions(
     fixed: str | None = typer.Option(None, "--fixed", help="Column: areas with the same value stay together."),
     apart: str | None = typer.Option(None, "--apart", help="Column: areas with the same value share no region."),
     exclude: str | None = typer.Option(None, "--exclude", help="Column: areas where it says yes, true or 1 stay out."),
+    water: str | None = typer.Option(
+        None,
+        "--water",
+        help="Column: areas where it says yes, true or 1 connect no others, and go to a region beside them.",
+    ),
     similar: str | None = typer.Option(
         None, "--similar", help="Columns of numbers that a region's areas should be alike in, with commas between."
     ),
@@ -130,7 +135,7 @@ def regions(
         raise PolicyError("--dissolved, --map and --png draw polygons; name their file with --shapes")
     asked = Asked(
         boundary, soft_boundary, fixed, apart, pairs(at_most, "--at-most", _numbers), listed(sensitive) or (), l,
-        listed(similar) or (), _number(number), max_diameter, listed(sums) or (), listed(means) or (),
+        listed(similar) or (), _number(number), max_diameter, water, listed(sums) or (), listed(means) or (),
     )  # fmt: skip
     weights = np.column_stack([given.whole(name) for name in weight])
     wanted = listed(objective) or ["similar" if asked.similar else "max"]
@@ -144,7 +149,11 @@ def regions(
         nest, given, read=(areas, edges, shapes), weight=weight, id=id, geographic=degrees,
         objective=found.certificate.details["objective"][0], columns=(source, target), **asked._asdict(),
     )  # fmt: skip
-    light = light_components(given.ids, given.edges, weights, found, options["boundaries"], options["exclude"])
+    light = light_components(
+        given.ids, given.edges, weights, found, options["boundaries"], options["exclude"], options["water"]
+    )
+    empty = (weights == 0).all(axis=1)
+    stands = given.apart(empty)
     rows = []
     if compare_prefix is not None:
         own = options | of_level(options, 0, len(ks))
@@ -154,12 +163,14 @@ def regions(
         dissolve(given, found, weight, asked, degrees, dissolved, closed_to(made.read))
     for path in filter(None, (map_to, png)):
         made.map(path)
-    facts = {"light_components": light, "comparison": rows, "objective": ",".join(wanted)}
+    facts: dict[str, Any] = {"light_components": light, "comparison": rows, "objective": ",".join(wanted)}
     facts["levels"] = [{"k": list(k), **told} for k, told in zip(ks[1:], facts_of(nest), strict=True)]
+    facts["drawing"] = {**given.facts, **stands.facts}
     payload = {**_facts(given, found, degrees), **facts, "seconds": seconds(*clock), **wrote}
     lines = [
         f"{made.title} ({found.method})",
         *given.said,
+        *stands.said,
         made.note,
         f"Sum of squares {found.squares / k[0] ** 2:,.1f} k², none below {found.squares_bound / k[0] ** 2:,.1f} k².",
         *_above(nest),
@@ -272,6 +283,8 @@ def _obeyed(found: Regions) -> list[str]:
     facts = found.certificate.details
     said = {
         "excluded": "{:,} areas excluded",
+        "water": "{:,} areas are water and connect no others",
+        "water_attached": "{:,} of them are in a region beside them",
         "left_out_by_maxima": "{:,} areas are in no region, for none can take them under the maxima",
         "above_a_maximum_alone": "{:,} areas are above a maximum by themselves, and left alone",
         "variance_inside": "{:.1%} of the variance of the columns to be alike in is inside regions",
@@ -282,9 +295,14 @@ def _obeyed(found: Regions) -> list[str]:
 
 def _told(light: list[dict[str, Any]], k: list[int]) -> list[str]:
     """The light components for people."""
+    import numpy as np
+
+    empty = sum(len(part["areas"]) for part in light if not np.any(part["weight"]))
+    light = [part for part in light if np.any(part["weight"])]
+    lines = [f"{empty:,} empty areas, apart from all others, are in no region"] if empty else []
     if not light:
-        return []
-    lines = [f"{len(light)} sets of areas, apart from all others, are too light to be a region:"]
+        return lines
+    lines.append(f"{len(light)} sets of areas, apart from all others, are too light to be a region:")
     for part in light[:12]:
         areas = part["areas"]
         shown = ", ".join(areas[:6]) + (f" and {len(areas) - 6} more" if len(areas) > 6 else "")
@@ -330,17 +348,19 @@ def _options(
     out = np.zeros(n, np.bool_)
     out[list(given.outside)] = True
     if exclude is not None:
-        out |= np.array([str(v).strip().lower() in ("1", "1.0", "yes", "true") for v in given.column(exclude)])
+        out |= given.says(exclude)
     columns = {
         "boundaries": asked.boundary,
         "soft_boundaries": asked.soft_boundary,
         "fixed": asked.fixed,
         "apart": asked.apart,
     }
+    wet = None if asked.water is None else given.says(asked.water)
     placed = islands == "join" or "compact" in objective or asked.max_diameter is not None
     return {
         "similar": np.column_stack([given.number(name) for name in asked.similar]) if asked.similar else None,
         "regions": asked.regions,
+        "water": wet,
         "max_diameter": asked.max_diameter,
         "objective": objective[0] if len(objective) == 1 else objective,
         "sensitive": np.column_stack([given.whole(name) for name in asked.sensitive]) if asked.sensitive else None,

@@ -127,6 +127,8 @@ def _walked(
         found.append(Finding(f"weight {name}", not wrong, text))
         heaviest = heaviest or max(int(asked["k"][0]), int(own[held].max(initial=0)))
     found.append(connected(label, place, pairs, asked.get("joined") or []))
+    if asked.get("water"):
+        found.append(by_land(label, place, pairs, asked.get("joined") or [], part(source, asked["water"])))
     for what, mixed in (("boundary", True), ("fixed", False), ("apart", None)):
         if asked.get(what) is not None:
             found.append(kept(what, mixed, label, part(source, asked[what]).cast(pl.String).to_list()))
@@ -223,6 +225,14 @@ def connected(label: np.ndarray, place: Mapping[str, int], pairs: pl.DataFrame, 
     apart = pieces - len(np.unique(label[held]))
     said = f"regions are in {apart} pieces too many" if apart else "every region hangs together"
     return Finding("connected", not apart, said)
+
+
+def by_land(
+    label: np.ndarray, place: Mapping[str, int], pairs: pl.DataFrame, joined: Sequence[Any], water: pl.Series
+) -> Finding:
+    """Whether every region hangs together without the areas that a column says are water."""
+    wet = np.array([str(v).strip().lower() in ("1", "1.0", "yes", "true") for v in water.to_list()], bool)
+    return connected(np.where(wet, -1, label), place, pairs, joined)._replace(check="connected by land")
 
 
 def kept(what: str, mixed: bool | None, label: np.ndarray, values: Sequence[Any]) -> Finding:

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from shoal.errors import VerificationError
-from shoal.judge.areas import NOWHERE, connected, kept, one_each, summed
+from shoal.judge.areas import NOWHERE, by_land, connected, kept, one_each, summed
 from shoal.judge.crosswalk import Stated, number_of, part, spelled, whole
 from shoal.judge.finding import STATED, Finding
 
@@ -158,6 +158,8 @@ def _walked(
     upper = (asked.get("levels") or [])[: i - 1]
     joined = [*(asked.get("joined") or []), *(pair for level in upper for pair in level["joined"])]
     checks = [connected(own, place, pairs, joined)]
+    if asked.get("water"):
+        checks.append(by_land(own, place, pairs, joined, part(source, asked["water"])))
     for what, mixed in (("boundary", True), ("apart", None)):
         if asked.get(what) is not None:
             checks.append(kept(what, mixed, own, part(source, asked[what]).cast(pl.String).to_list()))

@@ -28,6 +28,7 @@ class Asked(NamedTuple):
     regions  so many and no other number; where there are levels one for each
     similar  columns of numbers that the areas of a region are alike in
     max_diameter  largest distance between centers of areas, km or plane units
+    water    column that says which areas are water, and connect no others
     sums, means  columns added up, or averaged by the first weight, over each region
     """
 
@@ -41,12 +42,13 @@ class Asked(NamedTuple):
     similar: Sequence[str] = ()
     regions: Any = None
     max_diameter: float | None = None
+    water: str | None = None
     sums: Sequence[str] = ()
     means: Sequence[str] = ()
 
     def columns(self) -> list[str]:
         """The columns that the judge looks at."""
-        named = (self.boundary, self.soft_boundary, self.fixed, self.apart)
+        named = (self.boundary, self.soft_boundary, self.fixed, self.apart, self.water)
         return [*(n for n in named if n is not None), *self.at_most, *self.sensitive, *self.similar]
 
 
@@ -88,6 +90,7 @@ def regions(
         "similar": list(asked.similar), "regions": number, "max_diameter": asked.max_diameter,
         "geographic": degrees,
         "joined": [[given.ids[a], given.ids[b]] for a, b in answer.joined.tolist()],
+        **({"water": asked.water} if asked.water else {}),
         **({"levels": above} if above else {}),
     }  # fmt: skip
     first = answer.weights.reshape(answer.regions, -1)[:, 0].tolist()

@@ -18,7 +18,7 @@ from shoal.errors import InfeasibleError, InputError, PolicyError
 from shoal.problems.regions import nested
 from shoal.publishing.judging import findings
 from tests.oracles.regions import connected, meets
-from tests.regions.test_options import asked, choices, rank, rules
+from tests.regions.test_options import asked, choices, dry, rank, rules
 
 
 @st.composite
@@ -49,11 +49,12 @@ def second_rules(case, allowed, units):
 
     def fine(r):
         inside = [u for u in units if u & set(r)]
-        if set().union(*inside) != set(r) if inside else True:
+        whole = set().union(*inside)
+        if not inside or {v for v in whole if not (case["water"] and case["water"][v])} != set(r):
             return False
         if case["boundaries"] and len({case["boundaries"][v] for v in r}) > 1:
             return False
-        return len(inside) == 1 or within(r)
+        return len(inside) == 1 or within(tuple(sorted(whole)), True)
 
     return fine
 
@@ -74,9 +75,12 @@ def test_levels_with_options_mixed_against_every_choice(case):
         return  # each level by itself is tested with its refusals; here it matters that what is found holds
     fine, coarse = ([set(np.flatnonzero(level == r)) for r in range(level.max() + 1)] for level in found.labels.T)
     assert [len(fine), len(coarse)] == [level.regions for level in found.levels]
+    assert all(u <= r or not u & r for u in fine for r in coarse)
+    may = second_rules(case, allowed, fine)
+    fine = dry(case, fine, allowed)
+    coarse = [{v for v in r if not (case["water"] and case["water"][v])} for r in coarse]
     for regions, ks in zip((fine, coarse), case["levels"], strict=True):
         assert all(meets(tuple(r), case["weights"], ks) and connected(r, case["edges"]) for r in regions)
-    may = second_rules(case, allowed, fine)
     assert all(allowed(tuple(sorted(r))) for r in fine)
     assert all(may(tuple(sorted(r))) for r in coarse)  # unions of the regions below, and whatever else was asked for
     every = [c for c in choices(case["n"], case["edges"], case["weights"], case["levels"][1], may) if c]

@@ -34,6 +34,7 @@ from shoal.problems.regions.request import (
 )
 from shoal.problems.regions.result import Regions
 from shoal.problems.regions.task import Task, eligible_rows
+from shoal.problems.regions.water import attached, water_of
 
 
 @heard
@@ -59,6 +60,7 @@ def merge(
     similar: Any = None,
     regions: int | None = None,
     max_diameter: float | None = None,
+    water: Any = None,
     effort: str | float = "balanced",
     seed: int | None = None,
     unit: str = "people",
@@ -91,6 +93,8 @@ def merge(
     regions      exactly so many regions instead of as many as the objective makes; without maxima
     max_diameter  largest distance between the coordinates of two areas of a region, km (or the plane's units); areas
                  that no region can take under it are left out; not with "tree", fixed or soft_boundaries
+    water        bool[n]  areas of weight 0 that connect no others: lakes, harbors; each goes to a region beside it that
+                 no maximum and no boundary forbids, the one with most areas next to it; -1 where there is none
     effort       "fast", "balanced", "thorough", or seconds
     seed         int for the same answer again; None for fresh randomness
     unit         what the weights count
@@ -105,7 +109,11 @@ def merge(
     places, diameter = places_of(coordinates, n), reach(max_diameter, geographic)
     points = np.zeros((0, 2)) if diameter == NO_DIAMETER else on_earth(places, geographic)
     limits = maxima(at_most, apart, points, diameter, n)
-    held_together = any(asked is not None for asked in (exclude, fixed, soft_boundaries))
+    wet = None if water is None else water_of(water, features, exclude, {"fixed": fixed, "apart": apart})
+    dry = exclude
+    if wet is not None:
+        dry = wet if exclude is None else wet | np.asarray(exclude).astype(np.bool_)
+    held_together = any(asked is not None for asked in (dry, fixed, soft_boundaries))
     units = fixed is not None or soft_boundaries is not None
     _check(method, limits is not None, regions, units and max_diameter is not None, held_together and start is not None)
     relative, seconds = effort_of(effort)
@@ -116,9 +124,11 @@ def merge(
         state=randomness(seed), unit=unit,
     )  # fmt: skip
     if held_together:
-        found = _held(request, method, exclude, fixed, soft_boundaries)
+        found = _held(request, method, dry, fixed, soft_boundaries)
     else:
         found = _solved(request, method)
+    if wet is not None:
+        found = attached(found, edges, wet, limits, (boundaries, soft_boundaries))
     if similar is None:
         return found
     details = {**found.certificate.details, "variance_inside": inside(request.alike, found.labels)}
@@ -222,7 +232,10 @@ def most(edges: Any, found: Regions, weights: Any, options: Mapping[str, Any]) -
     columns = np.asarray(weights)
     columns = whole(columns[:, None] if columns.ndim == 1 else columns, "weights")
     ends = np.concatenate([np.asarray(edges, np.int64).reshape(-1, 2), found.joined])
-    held = contract(ends, len(columns), found.labels < 0, options.get("fixed"), options.get("boundaries"))
+    out = found.labels < 0
+    if options.get("water") is not None:
+        out |= np.asarray(options["water"]).astype(np.bool_)
+    held = contract(ends, len(columns), out, options.get("fixed"), options.get("boundaries"))
     request = Request(
         edges=held.edges, features=held.summed(columns), need=need, ways=1, chain=("count",),
         boundaries=None if options.get("boundaries") is None else held.first(list(options["boundaries"])),
