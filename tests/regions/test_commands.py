@@ -4,23 +4,37 @@ from __future__ import annotations
 
 import csv
 import importlib.util
+import io
 import json
+import signal
 import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from shoal.cli import main
 from tests.regions.test_geography import grid
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 
 
 def run(*arguments: object) -> subprocess.CompletedProcess:
-    return subprocess.run(
-        [sys.executable, "-m", "shoal", "regions", *map(str, arguments)], capture_output=True, text=True, check=False
-    )
+    """The command, in this process: what it prints and its exit status."""
+    out, err, status = io.StringIO(), io.StringIO(), 0
+    before, asked = signal.getsignal(signal.SIGTERM), sys.argv
+    sys.argv = ["shoal", "regions", *map(str, arguments)]
+    try:
+        with redirect_stdout(out), redirect_stderr(err):
+            main()
+    except SystemExit as left:
+        status = int(left.code or 0)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+        sys.argv = asked
+    return subprocess.CompletedProcess(arguments, status, out.getvalue(), err.getvalue())
 
 
 @pytest.fixture(scope="module")
