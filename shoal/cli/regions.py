@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from shoal.engines.geography import Geography
     from shoal.problems.regions import Nested, Regions
     from shoal.publishing.areas import Asked
+    from shoal.publishing.crosswalk import Crosswalk
 
 
 @app.command()
@@ -99,6 +100,11 @@ def regions(
     hierarchy: Path | None = typer.Option(
         None, "--hierarchy", help="Areas and their regions at every level, for 'shoal anonymize --hierarchy'."
     ),
+    choices: Path | None = typer.Option(
+        None,
+        "--choices",
+        help="Picture of how compact (or --similar) smaller numbers of regions can be: .png, .svg, .pdf.",
+    ),
     map_to: Path | None = typer.Option(None, "--map", help="Map that opens offline: .html."),
     png: Path | None = typer.Option(None, "--png", help="Picture of the map: .png, .svg or .pdf."),
     certificate: Path | None = typer.Option(
@@ -123,7 +129,7 @@ def regions(
     from shoal.publishing.areas import Asked, dissolve
 
     clock = [time.perf_counter()]
-    written = (output, dissolved, hierarchy, map_to, png, certificate)
+    written = (output, dissolved, hierarchy, choices, map_to, png, certificate)
     ks = _thresholds(weight, k, levels)
     _check(written, (areas, edges, shapes), force, islands, coordinates)
     given = read(
@@ -163,7 +169,11 @@ def regions(
         dissolve(given, found, weight, asked, degrees, dissolved, closed_to(made.read))
     for path in filter(None, (map_to, png)):
         made.map(path)
+    tried = []
+    if choices is not None:
+        tried = _choices(choices, given, weights, k, method, options | {"effort": effort_of(effort)}, made)
     facts: dict[str, Any] = {"light_components": light, "comparison": rows, "objective": ",".join(wanted)}
+    facts["choices"] = tried
     facts["levels"] = [{"k": list(k), **told} for k, told in zip(ks[1:], facts_of(nest), strict=True)]
     facts["drawing"] = {**given.facts, **stands.facts}
     payload = {**_facts(given, found, degrees), **facts, "seconds": seconds(*clock), **wrote}
@@ -182,6 +192,22 @@ def regions(
     answer(payload, lines, as_json)
 
 
+def _choices(
+    path: Path, given: Geography, weights: Any, k: list[int], method: str, options: dict[str, Any], made: Crosswalk
+) -> list[dict[str, Any]]:
+    """Draw what other numbers of regions would come to; the figures."""
+    from shoal.engines.atomic import closed_to, publish_file
+    from shoal.problems.regions import choices
+    from shoal.report.region_choices import draw
+
+    asked = {n: v for n, v in options.items() if n not in ("objective", "regions")} | {"coordinates": given.centers()}
+    found = choices(given.edges, weights, k, method=method, **asked)
+    rows = [{n: v for n, v in choice._asdict().items() if n != "found"} for choice in found]
+    unit = "km" if options["geographic"] else "units of the plane"
+    publish_file(path, lambda to: draw(to, rows, unit), closed=closed_to(made.read))
+    return rows
+
+
 def _check(
     written: tuple[Path | None, ...],
     read: tuple[Path | None, ...],
@@ -194,9 +220,9 @@ def _check(
     from shoal.engines.targets import HIERARCHY, JSON, OUTLINES, PAGE, PICTURE, TABLE, check_outputs
     from shoal.engines.vector import check_outlines
 
-    output, dissolved, hierarchy, map_to, png, certificate = written
-    forms = (TABLE, OUTLINES, HIERARCHY, PAGE, PICTURE, JSON)
-    places = (output, dissolved, hierarchy, map_to, png, beside(output or hierarchy, certificate))
+    output, dissolved, hierarchy, choices, map_to, png, certificate = written
+    forms = (TABLE, OUTLINES, HIERARCHY, PICTURE, PAGE, PICTURE, JSON)
+    places = (output, dissolved, hierarchy, choices, map_to, png, beside(output or hierarchy, certificate))
     check_outputs(zip(places, forms, strict=True), read, overwrite=force)
     if dissolved is not None:
         check_outlines(dissolved)
