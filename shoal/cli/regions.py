@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +14,9 @@ from shoal.errors import PolicyError
 
 if TYPE_CHECKING:
     from shoal.engines.geography import Geography
-    from shoal.problems.regions import Regions
+    from shoal.problems.regions import Nested, Regions
     from shoal.publishing.areas import Asked
+    from shoal.publishing.crosswalk import Crosswalk
 
 
 @app.command()
@@ -25,6 +27,9 @@ def regions(
     ),
     weight: list[str] = typer.Option(..., "--weight", help="Column with the weight of an area; repeat for several."),
     k: list[int] = typer.Option(..., "--k", help="Least weight of a region; one for each --weight, in order."),
+    levels: list[str] = typer.Option(
+        [], "--levels", help="Further k, rising: 5000,20000 merges the regions again; one for each --weight, in order."
+    ),
     id: str | None = typer.Option(None, "--id", help="Column that names an area; 'id', or else the first."),
     source: str | None = typer.Option(None, "--source", help="Column of EDGES; 'u' or 'source', or else the first."),
     target: str | None = typer.Option(None, "--target", help="Column of EDGES; 'v' or 'target', or else the second."),
@@ -33,15 +38,25 @@ def regions(
         None, "--soft-boundary", help="Column a region mixes only for areas too light to be a region inside."
     ),
     at_most: list[str] = typer.Option(
-        [], "--at-most", help="COLUMN=VALUE: largest sum of a region; areas=VALUE counts areas. Repeat for several."
+        [],
+        "--at-most",
+        help="COLUMN=VALUE: largest sum of a region; areas=VALUE counts areas. Repeat for several; "
+        "with --levels COLUMN=VALUE,VALUE gives each level its own.",
     ),
     fixed: str | None = typer.Option(None, "--fixed", help="Column: areas with the same value stay together."),
     apart: str | None = typer.Option(None, "--apart", help="Column: areas with the same value share no region."),
     exclude: str | None = typer.Option(None, "--exclude", help="Column: areas where it says yes, true or 1 stay out."),
+    water: str | None = typer.Option(
+        None,
+        "--water",
+        help="Column: areas where it says yes, true or 1 connect no others, and go to a region beside them.",
+    ),
     similar: str | None = typer.Option(
         None, "--similar", help="Columns of numbers that a region's areas should be alike in, with commas between."
     ),
-    number: int | None = typer.Option(None, "--regions", help="Exactly so many regions, not as many as can be."),
+    number: str | None = typer.Option(
+        None, "--regions", help="Exactly so many regions, not as many as can be; with --levels one for each: 100,20."
+    ),
     max_diameter: float | None = typer.Option(
         None, "--max-diameter", help="Largest distance between centers of areas in a region: km, or the plane's units."
     ),
@@ -82,6 +97,14 @@ def regions(
     dissolved: Path | None = typer.Option(
         None, "--dissolved", help="Outlines of the regions: .geojson, .gpkg, .shp or .kml."
     ),
+    hierarchy: Path | None = typer.Option(
+        None, "--hierarchy", help="Areas and their regions at every level, for 'shoal anonymize --hierarchy'."
+    ),
+    choices: Path | None = typer.Option(
+        None,
+        "--choices",
+        help="Picture of how compact (or --similar) smaller numbers of regions can be: .png, .svg, .pdf.",
+    ),
     map_to: Path | None = typer.Option(None, "--map", help="Map that opens offline: .html."),
     png: Path | None = typer.Option(None, "--png", help="Picture of the map: .png, .svg or .pdf."),
     report: Path | None = typer.Option(None, "--report", help="A page for a review board that opens offline: .html."),
@@ -99,14 +122,17 @@ def regions(
     from shoal.cli.common import answer, effort_of, listed, put, reported, seconds, working
     from shoal.engines.atomic import closed_to
     from shoal.engines.geography import read
-    from shoal.problems.regions import merge
+    from shoal.problems.regions import nested
     from shoal.problems.regions.comparing import against_prefixes, light_components
+    from shoal.problems.regions.levels import of_level
     from shoal.publishing.answers import release
+    from shoal.publishing.area_levels import facts_of
     from shoal.publishing.areas import Asked, dissolve
 
     clock = [time.perf_counter()]
-    written = (output, dissolved, map_to, png, report, certificate)
-    _check(written, (areas, edges, shapes), force, (weight, k), islands, coordinates)
+    written = (output, dissolved, hierarchy, choices, map_to, png, report, certificate)
+    ks = _thresholds(weight, k, levels)
+    _check(written, (areas, edges, shapes), force, islands, coordinates)
     given = read(
         areas, edges, id=id, source=source, target=target, shapes=shapes, shape_id=shape_id, unmatched=unmatched,
         tolerance=tolerance,
@@ -115,37 +141,51 @@ def regions(
     if any(p is not None for p in (dissolved, map_to, png)) and not given.shapes:
         raise PolicyError("--dissolved, --map and --png draw polygons; name their file with --shapes")
     asked = Asked(
-        boundary, soft_boundary, fixed, apart, pairs(at_most, "--at-most", int), listed(sensitive) or (), l,
-        listed(similar) or (), number, max_diameter, listed(sums) or (), listed(means) or (),
+        boundary, soft_boundary, fixed, apart, pairs(at_most, "--at-most", _numbers), listed(sensitive) or (), l,
+        listed(similar) or (), _number(number), max_diameter, water, listed(sums) or (), listed(means) or (),
     )  # fmt: skip
     weights = np.column_stack([given.whole(name) for name in weight])
     wanted = listed(objective) or ["similar" if asked.similar else "max"]
     options = _options(given, asked, wanted, islands, degrees, exclude) | {"seed": seed, "unit": weight[0]}
     clock.append(time.perf_counter())
     with working(f"merging {len(given.ids):,} areas"):
-        found = merge(given.edges, weights, k, method, effort=effort_of(effort), **options)
+        nest = nested(given.edges, weights, ks, method, effort=effort_of(effort), **options)
+    found = nest.levels[0]
     clock.append(time.perf_counter())
     made = release(
-        found, given, read=(areas, edges, shapes), weight=weight, id=id, geographic=degrees,
+        nest, given, read=(areas, edges, shapes), weight=weight, id=id, geographic=degrees,
         objective=found.certificate.details["objective"][0], columns=(source, target), **asked._asdict(),
     )  # fmt: skip
-    light = light_components(given.ids, given.edges, weights, found, options["boundaries"], options["exclude"])
+    light = light_components(
+        given.ids, given.edges, weights, found, options["boundaries"], options["exclude"], options["water"]
+    )
+    empty = (weights == 0).all(axis=1)
+    stands = given.apart(empty)
     rows = []
     if compare_prefix is not None:
-        rows = against_prefixes(given.ids, given.edges, weights[:, 0], compare_prefix, found, options, method)
-    wrote = put(made, output, certificate)
+        own = options | of_level(options, 0, len(ks))
+        rows = against_prefixes(given.ids, given.edges, weights[:, 0], compare_prefix, found, own, method)
+    wrote = put(made, output, certificate, {} if hierarchy is None else {"hierarchy": hierarchy})
     if dissolved is not None:
         dissolve(given, found, weight, asked, degrees, dissolved, closed_to(made.read))
     for path in filter(None, (map_to, png)):
         made.map(path)
-    facts = {"light_components": light, "comparison": rows, "objective": ",".join(wanted)}
+    tried = []
+    if choices is not None:
+        tried = _choices(choices, given, weights, k, method, options | {"effort": effort_of(effort)}, made)
+    facts: dict[str, Any] = {"light_components": light, "comparison": rows, "objective": ",".join(wanted)}
+    facts["choices"] = tried
+    facts["levels"] = [{"k": list(k), **told} for k, told in zip(ks[1:], facts_of(nest), strict=True)]
+    facts["drawing"] = {**given.facts, **stands.facts}
     payload = {**_facts(given, found, degrees), **facts, "seconds": seconds(*clock), **wrote}
     payload |= reported(made, report)
     lines = [
         f"{made.title} ({found.method})",
         *given.said,
+        *stands.said,
         made.note,
         f"Sum of squares {found.squares / k[0] ** 2:,.1f} k², none below {found.squares_bound / k[0] ** 2:,.1f} k².",
+        *_above(nest),
         *_obeyed(found),
         *_told(light, k),
         *_table(rows),
@@ -154,32 +194,93 @@ def regions(
     answer(payload, lines, as_json)
 
 
+def _choices(
+    path: Path, given: Geography, weights: Any, k: list[int], method: str, options: dict[str, Any], made: Crosswalk
+) -> list[dict[str, Any]]:
+    """Draw what other numbers of regions would come to; the figures."""
+    from shoal.engines.atomic import closed_to, publish_file
+    from shoal.problems.regions import choices
+    from shoal.report.region_choices import draw
+
+    asked = {n: v for n, v in options.items() if n not in ("objective", "regions")} | {"coordinates": given.centers()}
+    found = choices(given.edges, weights, k, method=method, **asked)
+    rows = [{n: v for n, v in choice._asdict().items() if n != "found"} for choice in found]
+    unit = "km" if options["geographic"] else "units of the plane"
+    publish_file(path, lambda to: draw(to, rows, unit), closed=closed_to(made.read))
+    return rows
+
+
 def _check(
     written: tuple[Path | None, ...],
     read: tuple[Path | None, ...],
     force: bool,
-    asked: tuple[list[str], list[int]],
     islands: str,
     coordinates: str,
 ) -> None:
     """Refuse targets that would do harm, and words that mean nothing, before any work."""
     from shoal.cli.common import beside
-    from shoal.engines.targets import JSON, OUTLINES, PAGE, PICTURE, TABLE, check_outputs
+    from shoal.engines.targets import HIERARCHY, JSON, OUTLINES, PAGE, PICTURE, TABLE, check_outputs
     from shoal.engines.vector import check_outlines
 
-    output, dissolved, map_to, png, report, certificate = written
-    forms = (TABLE, OUTLINES, PAGE, PICTURE, PAGE, JSON)
-    places = (output, dissolved, map_to, png, report, beside(output, certificate))
+    output, dissolved, hierarchy, choices, map_to, png, report, certificate = written
+    forms = (TABLE, OUTLINES, HIERARCHY, PICTURE, PAGE, PICTURE, PAGE, JSON)
+    beside_it = beside(output or hierarchy, certificate)
+    places = (output, dissolved, hierarchy, choices, map_to, png, report, beside_it)
     check_outputs(zip(places, forms, strict=True), read, overwrite=force)
     if dissolved is not None:
         check_outlines(dissolved)
-    weight, k = asked
-    if len(weight) != len(k):
-        raise PolicyError(f"there are {len(k)} of --k for {len(weight)} of --weight; give one for each")
     if islands not in ("leave", "join"):
         raise PolicyError.unknown("way to treat islands", islands, ("leave", "join"))
     if coordinates not in ("auto", "geographic", "projected"):
         raise PolicyError.unknown("kind of coordinates", coordinates, ("auto", "geographic", "projected"))
+
+
+def _thresholds(weight: list[str], k: list[int], levels: list[str]) -> list[tuple[int, ...]]:
+    """Thresholds of every level, one for each weight."""
+    if len(weight) != len(k):
+        raise PolicyError(f"there are {len(k)} of --k for {len(weight)} of --weight; give one for each")
+    if levels and len(levels) != len(k):
+        raise PolicyError(f"there are {len(levels)} of --levels for {len(k)} of --k; give one for each")
+    each = [[own, *_listed(more, "--levels")] for own, more in zip(k, levels or [""] * len(k), strict=True)]
+    if len({len(column) for column in each}) > 1:
+        raise PolicyError("--levels of one weight are more than those of another; give as many for each")
+    for column in each:
+        if any(a >= b for a, b in pairwise(column)):
+            raise PolicyError(f"thresholds must rise from --k through --levels, not {', '.join(map(str, column))}")
+    return list(zip(*each, strict=True))
+
+
+def _listed(text: str, option: str) -> list[int]:
+    try:
+        return [int(part) for part in text.split(",") if part.strip()]
+    except ValueError:
+        raise PolicyError(f"{option} {text!r} holds no whole numbers; write 5000,20000") from None
+
+
+def _numbers(text: str) -> int | tuple[int, ...]:
+    """A whole number, or one for each level."""
+    return tuple(int(part) for part in text.split(",")) if "," in text else int(text)
+
+
+def _number(text: str | None) -> int | tuple[int, ...] | None:
+    if text is None:
+        return None
+    try:
+        return _numbers(text)
+    except ValueError:
+        raise PolicyError(f"--regions {text!r} is no whole number; with --levels give one for each: 100,20") from None
+
+
+def _above(nest: Nested) -> list[str]:
+    """A line for each level above the first."""
+    lines = []
+    for level, most in zip(nest.levels[1:], nest.most[1:], strict=True):
+        out = f"; {len(level.left_out):,} areas in none" if len(level.left_out) else ""
+        lines.append(
+            f"Of these, {level.regions:,} regions of at least {level.k[0]:,}: heaviest {level.largest:,}, at most "
+            f"{level.upper_bound:,} of these regions, {most:,} of the areas{out}."
+        )
+    return lines
 
 
 def _facts(given: Geography, found: Regions, degrees: bool) -> dict[str, Any]:
@@ -211,6 +312,8 @@ def _obeyed(found: Regions) -> list[str]:
     facts = found.certificate.details
     said = {
         "excluded": "{:,} areas excluded",
+        "water": "{:,} areas are water and connect no others",
+        "water_attached": "{:,} of them are in a region beside them",
         "left_out_by_maxima": "{:,} areas are in no region, for none can take them under the maxima",
         "above_a_maximum_alone": "{:,} areas are above a maximum by themselves, and left alone",
         "variance_inside": "{:.1%} of the variance of the columns to be alike in is inside regions",
@@ -221,9 +324,14 @@ def _obeyed(found: Regions) -> list[str]:
 
 def _told(light: list[dict[str, Any]], k: list[int]) -> list[str]:
     """The light components for people."""
+    import numpy as np
+
+    empty = sum(len(part["areas"]) for part in light if not np.any(part["weight"]))
+    light = [part for part in light if np.any(part["weight"])]
+    lines = [f"{empty:,} empty areas, apart from all others, are in no region"] if empty else []
     if not light:
-        return []
-    lines = [f"{len(light)} sets of areas, apart from all others, are too light to be a region:"]
+        return lines
+    lines.append(f"{len(light)} sets of areas, apart from all others, are too light to be a region:")
     for part in light[:12]:
         areas = part["areas"]
         shown = ", ".join(areas[:6]) + (f" and {len(areas) - 6} more" if len(areas) > 6 else "")
@@ -269,17 +377,19 @@ def _options(
     out = np.zeros(n, np.bool_)
     out[list(given.outside)] = True
     if exclude is not None:
-        out |= np.array([str(v).strip().lower() in ("1", "1.0", "yes", "true") for v in given.column(exclude)])
+        out |= given.says(exclude)
     columns = {
         "boundaries": asked.boundary,
         "soft_boundaries": asked.soft_boundary,
         "fixed": asked.fixed,
         "apart": asked.apart,
     }
+    wet = None if asked.water is None else given.says(asked.water)
     placed = islands == "join" or "compact" in objective or asked.max_diameter is not None
     return {
         "similar": np.column_stack([given.number(name) for name in asked.similar]) if asked.similar else None,
         "regions": asked.regions,
+        "water": wet,
         "max_diameter": asked.max_diameter,
         "objective": objective[0] if len(objective) == 1 else objective,
         "sensitive": np.column_stack([given.whole(name) for name in asked.sensitive]) if asked.sensitive else None,

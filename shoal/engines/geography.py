@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 
 from shoal.engines.adjacency import adjacency, available
-from shoal.engines.matching import listed, partners, restored, shown, spelled
+from shoal.engines.apart import Apart, apart
+from shoal.engines.matching import listed, partners, restored, spelled
 from shoal.engines.shapes import Shape, center, features, neighbors
 from shoal.engines.vector import GDAL, JSON, Drawn, areas_of, drawing, read_drawing
 from shoal.errors import InputError, PolicyError
@@ -104,6 +105,17 @@ class Geography:
             return None
         found[lost] = found[~lost].mean(axis=0) if (~lost).any() else 0.0
         return found
+
+    def says(self, name: str) -> np.ndarray:
+        """bool[n]: where a column says yes, true or 1."""
+        return np.array([str(v).strip().lower() in ("1", "1.0", "yes", "true") for v in self.column(name)], np.bool_)
+
+    def apart(self, empty: np.ndarray | None = None) -> Apart:
+        """What has no neighbor, and sets of several areas apart from the largest.
+
+        empty  bool[n]  areas that nobody lives in: alone they are no isolated area, and only they no island
+        """
+        return apart(self.ids, self.edges, self.outside, empty)
 
     def geographic(self) -> bool:
         """Whether coordinates are degrees: by the file's system, the columns' names, or else their range."""
@@ -250,11 +262,8 @@ def _bordered(given: Geography, drawn: Drawn, tolerance: float | None) -> Geogra
     place = {name: i for i, name in enumerate(drawn.names)}
     own = [drawn.own[place[name]] if name in place else [] for name in given.ids]
     pairs, said, facts = _borders(own, drawn.drawing.geographic, tolerance)
-    island, isolated = _apart(pairs, given)
-    facts |= {"islands": island, "isolated": listed(isolated)}
-    if isolated:
-        said.append(f"{len(isolated):,} areas have no neighbour: {shown(isolated)}")
-    return replace(given, edges=pairs, said=(*given.said, *said), facts={**given.facts, **facts})
+    found = replace(given, edges=pairs, said=(*given.said, *said))
+    return replace(found, facts={**given.facts, **facts, **found.apart().facts})
 
 
 def _borders(own: Sequence[Shape], geographic: bool, tolerance: float | None) -> tuple[np.ndarray, list[str], dict]:
@@ -277,25 +286,6 @@ def _borders(own: Sequence[Shape], geographic: bool, tolerance: float | None) ->
     return found.pairs, said, facts
 
 
-def _apart(pairs: np.ndarray, given: Geography) -> tuple[int, list[str]]:
-    """Sets of several areas that are apart from the largest, and areas without any neighbour."""
-    n = len(given.ids)
-    root = list(range(n))
-
-    def top(v: int) -> int:
-        while root[v] != v:
-            root[v] = root[root[v]]
-            v = root[v]
-        return v
-
-    for a, b in pairs.tolist():
-        root[top(a)] = top(b)
-    size = np.bincount([top(v) for v in range(n)], minlength=n)
-    alone = np.bincount(pairs.ravel(), minlength=n) == 0
-    alone[list(given.outside)] = False
-    return max(0, int((size > 1).sum()) - 1), [given.ids[i] for i in np.flatnonzero(alone).tolist()]
-
-
 def _paired(given: Geography, edges: str | Path, source: str | None, target: str | None, unmatched: str) -> Geography:
     """Neighbours from a table."""
     pairs = _pairs(edges, source, target)
@@ -310,8 +300,7 @@ def _paired(given: Geography, edges: str | Path, source: str | None, target: str
     kept = [(a, b) for a, b in pairs if a in known and b in known]
     found = geography(ids, kept, given.columns, shapes)
     facts = {"neighbors": len(found.edges), "pairs_without_area": listed(unknown)}
-    island, isolated = _apart(found.edges, found)
-    facts |= {"islands": island, "isolated": listed(isolated)}
+    facts |= replace(found, outside=given.outside).apart().facts
     words = [*zeros.words("the areas", "the pairs"), *(f"{s}: left out" for s in said)]
     return replace(
         found, outside=given.outside, degrees=given.degrees, said=(*given.said, *words), facts={**given.facts, **facts}

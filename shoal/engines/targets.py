@@ -22,6 +22,7 @@ class Form(NamedTuple):
 
 
 TABLE = Form("table", (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt", ".parquet", ".pq", ".xlsx"))
+HIERARCHY = Form("hierarchy", (".csv", ".txt"))
 JSON = Form("certificate", (".json",))
 PAGE = Form("report", (".html", ".htm"))
 POLICY = Form("policy", (".toml",))

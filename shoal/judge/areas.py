@@ -44,7 +44,7 @@ def judge_regions(
     found = [one_row_each(areas, stated.facts, "area")]
     if not code or any(r is None for r in region):
         return [*found, Finding("regions", False, "the file has no region, or an area without a word of its own")]
-    told = {name: _one_each(label, whole(held, name)) for name in ("region_areas", *columns)}
+    told = {name: one_each(label, whole(held, name)) for name in ("region_areas", *columns)}
     if any(values is None for values in told.values()):
         return [*found, Finding("regions", False, "a region has two weights or two numbers of areas")]
     weights: dict[str, list[int]] = {name: values for name, values in told.items() if values is not None}
@@ -70,7 +70,7 @@ def judge_regions(
     return [*found, *_walked([str(a) for a in areas], region, code, weights, columns, stated, source, pairs)]
 
 
-def _one_each(label: np.ndarray, values: Sequence[int]) -> list[int] | None:
+def one_each(label: np.ndarray, values: Sequence[int]) -> list[int] | None:
     """The value of each region, None where one has two."""
     known: dict[int, int] = {}
     if any(known.setdefault(g, v) != v for g, v in zip(label.tolist(), values, strict=True)):
@@ -119,26 +119,28 @@ def _walked(
     heaviest = 0
     for column, name in zip(columns, asked["weight"], strict=True):
         own = np.array(whole(source, name), np.int64)
-        sums = _summed(label, own, m)
+        sums = summed(label, own, m)
         wrong = sum(a != b for a, b in zip(sums.tolist(), told[column], strict=True))
         text = (
             f"{wrong} regions weigh another sum than stated" if wrong else "every region's areas add up to its weight"
         )
         found.append(Finding(f"weight {name}", not wrong, text))
         heaviest = heaviest or max(int(asked["k"][0]), int(own[held].max(initial=0)))
-    found.append(_connected(label, place, pairs, asked.get("joined") or []))
+    found.append(connected(label, place, pairs, asked.get("joined") or []))
+    if asked.get("water"):
+        found.append(by_land(label, place, pairs, asked.get("joined") or [], part(source, asked["water"])))
     for what, mixed in (("boundary", True), ("fixed", False), ("apart", None)):
         if asked.get(what) is not None:
-            found.append(_kept(what, mixed, label, part(source, asked[what]).cast(pl.String).to_list()))
+            found.append(kept(what, mixed, label, part(source, asked[what]).cast(pl.String).to_list()))
     if asked.get("sensitive") and asked["l"] > 1:
-        counts = np.stack([_summed(label, np.array(whole(source, n), np.int64), m) for n in asked["sensitive"]], axis=1)
+        counts = np.stack([summed(label, np.array(whole(source, n), np.int64), m) for n in asked["sensitive"]], axis=1)
         over = int((counts.max(axis=1) * asked["l"] > counts.sum(axis=1)).sum())
         found.append(Finding("l", not over, f"{over} regions hold a value in more than 1/{asked['l']} of the records"))
     for name, most in dict(asked.get("at_most") or {}).items():
         counted = name == "areas" and name not in source.columns
         own = np.ones(len(label), np.int64) if counted else np.array(whole(source, name), np.int64)
-        several = _summed(label, np.ones(len(label), np.int64), m) > 1
-        over = int((_summed(label, own, m)[several] > most).sum()) if not asked.get("fixed") else 0
+        several = summed(label, np.ones(len(label), np.int64), m) > 1
+        over = int((summed(label, own, m)[several] > most).sum()) if not asked.get("fixed") else 0
         found.append(Finding(f"at most {name}", not over, f"{over} regions of several areas are above {most}"))
     if asked.get("max_diameter") is not None:
         found.append(_diameter(label, source, float(asked["max_diameter"]), bool(asked.get("geographic"))))
@@ -195,13 +197,13 @@ def _alike(label: np.ndarray, weight: np.ndarray, columns: np.ndarray, stated: A
     return Finding("variance inside", told, f"{share:.4f} of the variance is inside regions, {said}")
 
 
-def _summed(label: np.ndarray, values: np.ndarray, m: int) -> np.ndarray:
+def summed(label: np.ndarray, values: np.ndarray, m: int) -> np.ndarray:
     sums = np.zeros(m, np.int64)
     np.add.at(sums, label[label >= 0], values[label >= 0])
     return sums
 
 
-def _connected(label: np.ndarray, place: Mapping[str, int], pairs: pl.DataFrame, joined: Sequence[Any]) -> Finding:
+def connected(label: np.ndarray, place: Mapping[str, int], pairs: pl.DataFrame, joined: Sequence[Any]) -> Finding:
     """Whether every region hangs together by pairs of neighbors within it."""
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
@@ -225,7 +227,15 @@ def _connected(label: np.ndarray, place: Mapping[str, int], pairs: pl.DataFrame,
     return Finding("connected", not apart, said)
 
 
-def _kept(what: str, mixed: bool | None, label: np.ndarray, values: Sequence[Any]) -> Finding:
+def by_land(
+    label: np.ndarray, place: Mapping[str, int], pairs: pl.DataFrame, joined: Sequence[Any], water: pl.Series
+) -> Finding:
+    """Whether every region hangs together without the areas that a column says are water."""
+    wet = np.array([str(v).strip().lower() in ("1", "1.0", "yes", "true") for v in water.to_list()], bool)
+    return connected(np.where(wet, -1, label), place, pairs, joined)._replace(check="connected by land")
+
+
+def kept(what: str, mixed: bool | None, label: np.ndarray, values: Sequence[Any]) -> Finding:
     """A boundary that no region crosses (True), areas that stay together (False), or apart (None)."""
     both = [(g, v) for g, v in zip(label.tolist(), values, strict=True) if g >= 0 and (mixed or v not in (None, ""))]
     if mixed:

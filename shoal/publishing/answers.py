@@ -18,6 +18,7 @@ _MAKERS = {
     "Cover": ("grouped", "labels"),
     "Cut": ("grouped", "intervals"),
     "Regions": ("areas", "regions"),
+    "Nested": ("areas", "regions"),
     "Tiles": ("tiled", "tiles"),
     "Gathering": ("clusters", "clusters"),
 }
@@ -34,8 +35,8 @@ def release(
 ) -> Crosswalk:
     """An answer of a problem as a release: written, verified on its bytes and certified as tables are.
 
-    answer  what ``shoal.labels.cover``, ``shoal.intervals.cut`` ``shoal.regions.merge``, ``shoal.tiles.split``,
-            ``shoal.gathering.gather`` or ``shoal.gathering.cellular`` returned
+    answer  what ``shoal.labels.cover``, ``shoal.intervals.cut``, ``shoal.regions.merge`` or ``nested``,
+            ``shoal.tiles.split``, ``shoal.gathering.gather`` or ``shoal.gathering.cellular`` returned
     data    what it was found for: a path, or a pandas, Polars, PyArrow, DuckDB or Spark frame
     how     labels: label=column, count=column of records (each row is one without it), naming="ends", "largest" or
             "numbers", or names=[...] of your own; intervals: value=column, count=, names=;

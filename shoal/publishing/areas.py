@@ -14,6 +14,7 @@ from shoal.engines.geography import Geography, geography
 from shoal.engines.targets import MAP
 from shoal.errors import InputError, PolicyError
 from shoal.judge.nested import judge_regions_drawn
+from shoal.publishing.area_levels import asked_of, columns_of, facts_of, first_of, hierarchy, levels_of
 from shoal.publishing.area_tables import tables
 from shoal.publishing.crosswalk import Crosswalk, Drawing, refuse_unless
 from shoal.publishing.judging import Sources
@@ -23,9 +24,11 @@ from shoal.publishing.opening import opened
 class Asked(NamedTuple):
     """What a partition of areas had to keep besides its thresholds: names of columns of the areas.
 
-    at_most  column (or "areas") -> largest sum over a region
+    at_most  column (or "areas") -> largest sum over a region; where there are levels one for each, or one for all
+    regions  so many and no other number; where there are levels one for each
     similar  columns of numbers that the areas of a region are alike in
-    regions  so many and no other number;  max_diameter  largest distance between centers of areas, km or plane units
+    max_diameter  largest distance between centers of areas, km or plane units
+    water    column that says which areas are water, and connect no others
     sums, means  columns added up, or averaged by the first weight, over each region
     """
 
@@ -33,18 +36,19 @@ class Asked(NamedTuple):
     soft_boundary: str | None = None
     fixed: str | None = None
     apart: str | None = None
-    at_most: Mapping[str, int] = MappingProxyType({})
+    at_most: Mapping[str, Any] = MappingProxyType({})
     sensitive: Sequence[str] = ()
     l: int = 1
     similar: Sequence[str] = ()
-    regions: int | None = None
+    regions: Any = None
     max_diameter: float | None = None
+    water: str | None = None
     sums: Sequence[str] = ()
     means: Sequence[str] = ()
 
     def columns(self) -> list[str]:
         """The columns that the judge looks at."""
-        named = (self.boundary, self.soft_boundary, self.fixed, self.apart)
+        named = (self.boundary, self.soft_boundary, self.fixed, self.apart, self.water)
         return [*(n for n in named if n is not None), *self.at_most, *self.sensitive, *self.similar]
 
 
@@ -61,7 +65,9 @@ def regions(
     columns: tuple[str | None, str | None] = (None, None),
     **more: Any,
 ) -> Crosswalk:
-    """``Regions`` of the areas in a Geography, or of a frame with a row per area and pairs of row numbers."""
+    """``Regions`` (or ``Nested``) of the areas in a Geography, or of a frame with a row per area and row numbers."""
+    nested, levels = answer, levels_of(answer)
+    answer = levels[0]
     if unknown := [n for n in more if n not in Asked._fields]:
         raise PolicyError.unknown("argument of a release of regions", unknown[0], Asked._fields)
     asked, given = Asked(**more), areas_of(data, edges, id)
@@ -73,30 +79,36 @@ def regions(
         np.add.at(sums, answer.labels[held], own[held])
     if not np.array_equal(sums, answer.weights.reshape(answer.regions, -1)):
         raise InputError("the answer does not belong to these areas and weights; hand over what was merged")
+    at_most, number = first_of(levels, asked.at_most, asked.regions)
+    above = asked_of(levels, asked.at_most, asked.regions, given.ids)
     k, degrees = list(answer.k), given.geographic() if geographic is None else geographic
     parameters = {
         "column": id, "source": columns[0], "target": columns[1],
         "weight": names, "k": k, "objective": objective, "boundary": asked.boundary,
         "soft_boundary": asked.soft_boundary, "fixed": asked.fixed, "apart": asked.apart,
-        "at_most": dict(asked.at_most), "sensitive": list(asked.sensitive), "l": asked.l,
-        "similar": list(asked.similar), "regions": asked.regions, "max_diameter": asked.max_diameter,
+        "at_most": at_most, "sensitive": list(asked.sensitive), "l": asked.l,
+        "similar": list(asked.similar), "regions": number, "max_diameter": asked.max_diameter,
         "geographic": degrees,
         "joined": [[given.ids[a], given.ids[b]] for a, b in answer.joined.tolist()],
+        **({"water": asked.water} if asked.water else {}),
+        **({"levels": above} if above else {}),
     }  # fmt: skip
     first = answer.weights.reshape(answer.regions, -1)[:, 0].tolist()
     facts = {
         "rows": len(given.ids), "groups": answer.regions, "smallest_group": min(first), "largest_group": max(first),
         "left_out": len(answer.left_out), "regions_at_most": answer.upper_bound,
         "variance_inside": answer.certificate.details.get("variance_inside"),
+        **({"levels": facts_of(nested)} if above else {}),
     }  # fmt: skip
-    title = f"{answer.regions:,} regions of at least {k[0]:,} {names[0]}"
+    others = "".join(f"; {level.regions:,} of at least {level.k[0]:,}" for level in levels[1:])
+    title = f"{answer.regions:,} regions of at least {k[0]:,} {names[0]}{others}"
     note = (
         f"{len(given.ids):,} areas; heaviest region {answer.largest:,}, none below {answer.largest_bound:,} possible; "
         f"at most {answer.upper_bound:,} regions exist."
     )
     return Crosswalk(
         kind="regions",
-        content=content(given, answer, names, asked),
+        content=content(given, levels, names, asked),
         certificate=answer.certificate,
         method=answer.method,
         parameters=parameters,
@@ -105,6 +117,7 @@ def regions(
         read=read,
         title=title,
         groups=first,
+        companions={"hierarchy": hierarchy(given.ids, levels)},
         note=note,
         drawn_map=_map(given, answer, own[:, 0], names[0], degrees, (title, note)) if given.shapes else None,
     )
@@ -132,11 +145,12 @@ def _extra(given: Geography, names: Sequence[str], asked: Asked) -> tuple[Any, A
     return sums, {name: given.number(name) for name in asked.means}, given.whole(names[0])
 
 
-def content(given: Geography, answer: Any, names: Sequence[str], asked: Asked) -> pl.DataFrame:
-    """The crosswalk."""
+def content(given: Geography, levels: Sequence[Any], names: Sequence[str], asked: Asked) -> pl.DataFrame:
+    """The crosswalk: the finest regions, then those above."""
     from shoal.problems.regions import crosswalk
 
-    return pl.DataFrame(crosswalk(given.ids, answer, names, *_extra(given, names, asked)))
+    own = crosswalk(given.ids, levels[0], names, *_extra(given, names, asked))
+    return pl.DataFrame(own | columns_of(given.ids, levels, names))
 
 
 def _map(

@@ -55,7 +55,8 @@ class Crosswalk:
     read         the files among them, which are never written over
     title, note, groups   for the report: a heading, a line below it, and the size of every group
     picture, drawn_map, outlines   how it is drawn, where it can be
-    companions   what can be written beside it, by name: of tiles "tiles", "outlines" and "table"
+    companions   what can be written beside it, by name: of tiles "tiles", "outlines" and "table"; of
+                 regions "hierarchy"
     rows         of clusters: a row per record, its cluster's center in place of its values; companion "assignments"
     warnings     what whoever publishes it should know
     native       makes the kind of frame that came in
@@ -195,7 +196,7 @@ class Crosswalk:
 
     def judge(self, path: Path, part: str | None = None) -> list[Finding]:
         """What the judge finds in a file, the crosswalk or a companion; VerificationError unless all of it holds."""
-        if part == "outlines":
+        if part in ("outlines", "hierarchy"):
             said = self._found(part, path, "")
         else:
             said = self._found(part, read_release(path, usual_separator(path)), form_of(path))

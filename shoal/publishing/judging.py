@@ -15,6 +15,7 @@ from shoal.judge.areas import judge_regions
 from shoal.judge.clusters import judge_clusters
 from shoal.judge.crosswalk import Stated, judge_groups
 from shoal.judge.finding import Finding
+from shoal.judge.levels import judge_levels, judge_region_hierarchy
 from shoal.judge.tiles import judge_outlines, judge_tile_rows, judge_tile_table, judge_tiles
 from shoal.model.certificate import Certificate
 
@@ -53,20 +54,24 @@ def findings(
 ) -> list[Finding]:
     """What the judge of a kind finds; VerificationError for a file that is no such table.
 
-    held  the frame as read back; of outlines their path;  part  name of a companion of the crosswalk
+    held  the frame as read back; of outlines and hierarchies their path;  part  name of a companion of the crosswalk
     """
     stated = Stated(
         record["parameters"], record["facts"], certificate.cost, certificate.lower_bound, certificate.unit,
         certificate.details, record["kind"],
     )  # fmt: skip
     clusters = record["kind"] in ("gather", "cellular")
+    if part == "hierarchy" and record["kind"] == "regions":
+        return judge_region_hierarchy(held, stated, sources.table, sources.pairs)
     if part is not None and not (clusters and part == "assignments"):
         judges = {"tiles": judge_tile_rows, "table": judge_tile_table}
         if record["kind"] != "tiles" or part not in (*judges, "outlines"):
             raise InputError(f"the certificate file names a part {part!r} that this version cannot check")
         return judge_outlines(held, stated) if part == "outlines" else judges[part](held, stated, form)
     if record["kind"] == "regions":
-        return judge_regions(held, stated, form, sources.table, sources.pairs)
+        found = judge_regions(held, stated, form, sources.table, sources.pairs)
+        above = record["parameters"].get("levels")
+        return [*found, *judge_levels(held, stated, form, sources.table, sources.pairs)] if above else found
     if record["kind"] == "tiles":
         return judge_tiles(held, stated, form, sources.table)
     if clusters:

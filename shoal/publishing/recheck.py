@@ -45,7 +45,7 @@ def recheck(
     own = file_hash(path) if path.is_file() else ""
     about, stated = _parts(record, path.name, own)
     part = about.get("part")
-    if part == "outlines":
+    if part in ("outlines", "hierarchy"):
         if not path.is_file():
             raise InputError(f"there is no release {str(path)!r}")
         held: Any = path

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from html import escape
 
 ROWS = 8  # of the text
 COLUMNS = 400  # of the drawing
+DWARFED = 8  # times as large as the middle one, a group leaves the others no height
 
 
 def as_text(loads: Sequence[int], k: int) -> list[str]:
@@ -30,16 +32,20 @@ def as_text(loads: Sequence[int], k: int) -> list[str]:
 def as_svg(loads: Sequence[int], k: int, bound: int | None, title: str) -> str:
     """Bars in falling order against a line at k and, where ``bound`` is given, one below which no answer stays.
 
-    More than COLUMNS groups are drawn as COLUMNS bars, each the largest of its share.
+    More than COLUMNS groups are drawn as COLUMNS bars, each the largest of its share.  Where one group dwarfs the
+    others heights are logarithms, and the drawing says so.
     """
     falling = sorted(loads, reverse=True)
     shown = falling[:: -(-len(falling) // COLUMNS)]
     wide, tall, left, top = 820, 300, 90, 50
     top_value = max(falling[0], k)
     step = wide / len(shown)
+    dwarfed = top_value > DWARFED * max(falling[len(falling) // 2], k)
+    floor = min(falling[-1], k) / 2  # of the logarithms
 
-    def y(value: int) -> float:
-        return top + tall * (1 - value / top_value)
+    def y(value: float) -> float:
+        share = math.log(value / floor) / math.log(top_value / floor) if dwarfed else value / top_value
+        return top + tall * (1 - share)
 
     bars = "".join(
         f'<rect x="{left + i * step:.2f}" y="{y(load):.2f}" width="{max(step * 0.9, 0.4):.2f}" '
@@ -58,11 +64,15 @@ def as_svg(loads: Sequence[int], k: int, bound: int | None, title: str) -> str:
     )
     said = f"{len(falling):,} groups of {falling[-1]:,} to {falling[0]:,} records"
     said += "" if bound is None else f"; no answer has all below {bound:,}"
+    axis = "groups, largest first" + ("; each doubling is as high as another" if dwarfed else "")
+    labels = [(value, name) for value, name in ((k, "k"), (bound, "least")) if value is not None]
+    if dwarfed and all(abs(y(top_value) - y(value)) > 14 for value, _ in labels):
+        lines += f'<text x="{left - 6}" y="{y(top_value) + 4:.2f}" text-anchor="end">{top_value:,}</text>'
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {left + wide + 20} {top + tall + 40}" '
         f'font-family="sans-serif" font-size="12" role="img"><title>{escape(title)}: {said}</title>'
         f'<rect width="100%" height="100%" fill="white"/>'
         f'<text x="{left}" y="20" font-size="15">{escape(title)}</text><text x="{left}" y="38">{said}</text>'
         f'<g fill="#5b8db8">{bars}</g>{lines}'
-        f'<text x="{left}" y="{top + tall + 20}">groups, largest first</text></svg>\n'
+        f'<text x="{left}" y="{top + tall + 20}">{axis}</text></svg>\n'
     )

@@ -16,10 +16,12 @@ import numpy as np
 
 from shoal.errors import InputError, MissingDependencyError, PolicyError
 from shoal.model.metric import EARTH_KM, rounded_up
+from shoal.report.map_page import filled, outline
 
 CORNERS = 64
 SIDE = 1000.0  # the longer side of the drawing, in its own unit
 INK = "#14688a"
+KM_PER_DEGREE = math.pi * EARTH_KM / 180
 Rings = list[np.ndarray]
 
 
@@ -136,37 +138,40 @@ def draw(
     size = ((high[0] - low[0]) * wide * factor, (high[1] - low[1]) * factor)
     path = Path(path)
     if path.suffix.lower() in (".html", ".htm"):
-        path.write_text(_page(sheet, said, size, title, note), encoding="utf-8")
+        unit = (factor / KM_PER_DEGREE, "km") if geographic else (factor, "units")
+        path.write_text(_page(sheet, said, size, unit, title, note), encoding="utf-8")
     elif path.suffix.lower() in (".png", ".svg", ".pdf"):
         _plot(path, sheet, size, title, note)
     else:
         raise PolicyError.unknown("kind of map", path.suffix or path.name, (".png", ".svg", ".pdf", ".html"))
 
 
-def _page(sheet: Sequence[Rings], said: Sequence[str], size: tuple[float, float], title: str, note: str) -> str:
-    """One HTML file without any link; the wheel zooms."""
-    paths = []
-    for rings, text in zip(sheet, said, strict=True):
-        d = "".join("M" + "L".join(f"{x:.2f} {y:.2f}" for x, y in ring.tolist()) + "Z" for ring in rings)
-        paths.append(f'<path d="{d}"><title>{escape(text)}</title></path>')
+def _page(
+    sheet: Sequence[Rings], said: Sequence[str], size: tuple[float, float], unit: tuple[float, str], title: str,
+    note: str,
+) -> str:  # fmt: skip
+    """One HTML file without any link.
+
+    unit  drawing units per kilometer or unit of the plane, and its name
+    """
     pad = 0.03 * max(size)
-    box = f"{-pad:.1f} {-pad:.1f} {size[0] + 2 * pad:.1f} {size[1] + 2 * pad:.1f}"
-    zoom = (
-        "const s=document.querySelector('svg');s.addEventListener('wheel',e=>{e.preventDefault();"
-        "const v=s.viewBox.baseVal,f=e.deltaY>0?1.2:1/1.2,p=new DOMPoint(e.clientX,e.clientY)"
-        ".matrixTransform(s.getScreenCTM().inverse());v.x=p.x-(p.x-v.x)*f;v.y=p.y-(p.y-v.y)*f;v.width*=f;v.height*=f},{passive:false})"
-    )
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        f'<meta name="viewport" content="width=device-width, initial-scale=1"><title>{escape(title)}</title>'
-        "<style>body{margin:1rem;font:15px sans-serif;color:#1d2b33}svg{width:100%;height:80vh;background:#f7f8f8}"
-        f"path{{fill:{INK};fill-opacity:.18;stroke:{INK};stroke-width:.7;vector-effect:non-scaling-stroke}}"
-        "path:hover{fill-opacity:.5}</style></head><body><main>"
-        f"<h1>{escape(title)}</h1><p>{escape(note)}</p>"
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{box}" role="img" aria-label="{escape(title)}">'
-        f"{''.join(paths)}</svg>"
-        f"</main><script>{zoom}</script></body></html>\n"
-    )
+    held = [[ring + pad for ring in rings] for rings in sheet]
+    drawn = zip(map(outline, held), said, strict=True)
+    circles = [f'<path d="{d}"><title>{escape(text)}</title></path>' for d, text in drawn]
+    wide, tall = size[0] + 2 * pad, size[1] + 2 * pad
+    places = [[float(f"{v:.6g}") for v in rings[0].mean(axis=0).tolist()] for rings in held]
+    data = {
+        "said": list(said), "places": places, "focus": [0, 0, wide, tall], "scale": unit[0], "length": unit[1],
+        "corner": "left",
+    }  # fmt: skip
+    return filled(
+        "circle_map.html",
+        {
+            "title": escape(title), "note": escape(note), "width": f"{wide:.6g}", "height": f"{tall:.6g}", "ink": INK,
+            "circles": "".join(circles),
+            "data": json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c"),
+        },
+    )  # fmt: skip
 
 
 def _plot(path: Path, sheet: Sequence[Rings], size: tuple[float, float], title: str, note: str) -> None:

@@ -1,6 +1,7 @@
 """A map of regions: a picture, or one HTML file that opens anywhere, zooms, names what is under the pointer and prints.
 
-Neighbouring regions have different colors; a second coloring shows how far above k each region is.
+Neighbouring regions have different colors; a second coloring shows how far above k each region is, a third, of the
+areas as they came, which are below k by themselves.  What an area weighs stands nowhere: the release does not tell it.
 """
 
 from __future__ import annotations
@@ -15,10 +16,12 @@ import numpy as np
 
 from shoal.errors import MissingDependencyError, PolicyError
 from shoal.report.dissolve import Shape
+from shoal.report.map_page import filled, outline
 from shoal.report.sheet import COLORS, STEPS, Sheet, sheet_of
 
 SHADES = ("#f4f0da", "#e3d9a5", "#d9b365", "#c98a3c", "#a65628", "#6b2d13")
-OUT = "#dfe2e4"
+UNDER = "#ffffff"  # areas below k by themselves
+OUT = "#c9ced2"
 
 
 def draw(
@@ -41,7 +44,7 @@ def draw(
     shapes       polygons of every area (lists of rings float64[m, 2]); an empty one is not drawn
     labels       int64[n]  region of every area, -1 left out
     ids, areas   short and long name of every area
-    weights      int64[n]
+    weights      int64[n]; of regions their sums are shown, of an area whether it is below k and else its class
     regions      name of every region
     k, unit      least weight of a region, what weights count
     geographic   longitude and latitude, drawn on an equal-area cone (Albers); else a plane as it is
@@ -64,15 +67,8 @@ def draw(
 
 
 def _path(shape: Shape) -> str:
-    """The shape as an SVG path, two decimals, points that fall together left out."""
-    parts = []
-    for polygon in shape:
-        for ring in polygon:
-            points = np.round(ring, 2)
-            kept = points[(points != np.roll(points, 1, axis=0)).any(axis=1)]
-            if len(kept) > 2:
-                parts.append("M" + "L".join(f"{x:g} {y:g}" for x, y in kept.tolist()) + "z")
-    return "".join(parts)
+    """The shape as an SVG path."""
+    return outline([ring for polygon in shape for ring in polygon])
 
 
 def _corner(sheet: Sheet) -> str:
@@ -88,6 +84,12 @@ def _corner(sheet: Sheet) -> str:
 def _classes() -> list[str]:
     bounds = [f"{s:g}" for s in (1.0, *STEPS)]
     return [*(f"{a} to {b} k" for a, b in pairwise(bounds)), f"{bounds[-1]} k and more"]
+
+
+def _amounts(k: int) -> list[str]:
+    """What is said of the weight of an area by itself: nothing finer below k, and above it steps of the legend."""
+    bounds = [f"{s * k:,.0f}" for s in (1.0, *STEPS)]
+    return [f"under {bounds[0]}", *(f"{a} to {b}" for a, b in pairwise(bounds)), f"{bounds[-1]} and more"]
 
 
 def page(
@@ -110,11 +112,17 @@ def page(
     )
     styles = [f".c{i}{{fill:{c}}}" for i, c in enumerate(COLORS)]
     styles += [f".byweight .s{i}{{fill:{c}}}" for i, c in enumerate(SHADES)]
+    styles += [f".byclass .b{i}{{fill:{c}}}" for i, c in enumerate((UNDER, *SHADES))]
+    step = np.searchsorted([float(k), *(s * k for s in STEPS)], weights, side="right")
+    amounts = zip((UNDER, *SHADES), _amounts(k), strict=True)
+    classes = "".join(f'<li><i style="background:{c}"></i>{escape(s)}</li>' for c, s in amounts)
+    long = [_named(i, name) for i, name in zip(ids, areas, strict=True)]
     data = {
         "ids": list(ids),
-        "names": list(areas),
+        "names": [None if name == i else name for i, name in zip(ids, long, strict=True)],
         "region": labels.tolist(),
-        "weights": weights.tolist(),
+        "class": step.tolist(),
+        "steps": _amounts(k),
         "regions": list(regions),
         "total": np.bincount(labels[inside], weights=weights[inside], minlength=count).astype(np.int64).tolist(),
         "size": np.bincount(labels[inside], minlength=count).tolist(),
@@ -125,37 +133,43 @@ def page(
         "focus": sheet.focus,
         "corner": _corner(sheet),
     }
-    text = TEMPLATE.read_text(encoding="utf-8")
-    for name, value in {
-        "title": escape(title),
-        "note": escape(_noted(sheet, note)),
-        "unit": escape(unit),
-        "width": f"{sheet.width:.6g}",
-        "height": f"{sheet.height:.6g}",
-        "styles": "\n  ".join([*styles, f".o{{fill:{OUT}}}"]),
-        "areas": "\n".join(_drawn(sheet, labels, ids, areas, regions)),
-        "lines": "".join([*(f'<path d="{_path(shape)}"/>' for shape in sheet.outlines), *map(_framed, sheet.boxes)]),
-        "legend": legend,
-        "left": "" if inside.all() else f'<li><i style="background:{OUT}"></i>left out</li>',
-        "data": json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c"),
-    }.items():
-        text = text.replace(f"@@{name}@@", value)
-    return text
+    return filled(
+        "maps.html",
+        {
+            "title": escape(title),
+            "note": escape(_noted(sheet, note)),
+            "unit": escape(unit),
+            "width": f"{sheet.width:.6g}",
+            "height": f"{sheet.height:.6g}",
+            "styles": "\n".join([*styles, f".o{{fill:{OUT}}}"]),
+            "areas": "\n".join(_drawn(sheet, labels, step, long, regions)),
+            "lines": "".join(
+                [*(f'<path d="{_path(shape)}"/>' for shape in sheet.outlines), *map(_framed, sheet.boxes)]
+            ),
+            "legend": legend,
+            "classes": classes,
+            "left": "" if inside.all() else f'<li><i style="background:{OUT}"></i>in no region</li>',
+            "data": json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c"),
+        },
+    )
+
+
+def _named(id: str, name: str) -> str:
+    return name if id in name else f"{id} {name}"
 
 
 def _drawn(
-    sheet: Sheet, labels: np.ndarray, ids: Sequence[str], areas: Sequence[str], regions: Sequence[str]
+    sheet: Sheet, labels: np.ndarray, step: np.ndarray, names: Sequence[str], regions: Sequence[str]
 ) -> list[str]:
     """A path for every area that has an outline, with its name and region to hover over."""
     paths = []
     for i, (shape, r) in enumerate(zip(sheet.areas, labels.tolist(), strict=True)):
-        outline = _path(shape)
-        if not outline:
+        drawn = _path(shape)
+        if not drawn:
             continue
         kind = "o" if r < 0 else f"c{sheet.color[r]} s{sheet.shade[r]}"
-        name = areas[i] if areas[i] == ids[i] or ids[i] in areas[i] else f"{ids[i]} {areas[i]}"
-        tip = f"{name}: {'left out' if r < 0 else 'region ' + regions[r]}"
-        paths.append(f'<path class="{kind}" data-i="{i}" d="{outline}"><title>{escape(tip)}</title></path>')
+        tip = f"{names[i]}: {'in no region' if r < 0 else 'region ' + regions[r]}"
+        paths.append(f'<path class="{kind} b{step[i]}" data-i="{i}" d="{drawn}"><title>{escape(tip)}</title></path>')
     return paths
 
 
@@ -166,9 +180,6 @@ def _noted(sheet: Sheet, note: str) -> str:
 def _framed(box: tuple[float, float, float, float]) -> str:
     x, y, wide, tall = box
     return f'<path class="inset" d="M{x:.2f} {y:.2f}h{wide:.2f}v{tall:.2f}h{-wide:.2f}z"/>'
-
-
-TEMPLATE = Path(__file__).with_name("maps.html")
 
 
 def _plot(path: Path, sheet: Sheet, labels: np.ndarray, title: str, note: str) -> None:
@@ -215,7 +226,7 @@ def _plot(path: Path, sheet: Sheet, labels: np.ndarray, title: str, note: str) -
     begin = 0.02 * across if _corner(sheet) == "left" else 0.98 * across - length * sheet.scale
     at = (x0 + begin, y0 + down - 0.02 * max(across, down))
     box = {"facecolor": "white", "alpha": 0.8, "lw": 0, "pad": 1.5}
-    axes.text(at[0], at[1] - size, f"{length:,g} {sheet.unit}", fontsize=9, bbox=box)
+    axes.text(at[0], at[1] - size, f"{length:,g} {sheet.unit}   N ↑", fontsize=9, bbox=box)
     axes.plot([at[0], at[0] + length * sheet.scale], [at[1]] * 2, color="black", lw=2.5, solid_capstyle="butt")
     axes.set_title(title, fontsize=12, loc="left")
     note = _noted(sheet, note)

@@ -13,7 +13,7 @@ from shoal.report.dissolve import Shape, dissolve, turned
 
 KM_PER_DEGREE = 111.1950802335329
 SIDE = 1000.0  # the longer side of the drawing, in its own unit
-COLORS = ("#8fbcdb", "#f2c57c", "#a8cf8e", "#cdb4db", "#f2a599", "#e8e08a", "#9ad5ca", "#d8bfa4")
+COLORS = ("#77aadd", "#ee8866", "#eedd88", "#ffaabb", "#99ddff", "#44bb99", "#bbcc33", "#aaaa00")  # Tol, light
 STEPS = (1.25, 1.5, 2.0, 3.0, 5.0)  # multiples of k between the classes of the second coloring
 INSETS = 5  # so many boxes at most; where there would be more, everything is drawn where it is
 _ROW = 0.24  # height of the row of boxes over that of the map

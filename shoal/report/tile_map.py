@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from shoal.errors import InputError, MissingDependencyError, PolicyError
+from shoal.report.map_page import filled
 
 KM_PER_DEGREE = 111.1950802335329
 COLORS = ("#ffffd9", "#e4f4cb", "#c0e6c0", "#8fd3bd", "#54b9c3", "#2d97bf", "#2567a8", "#223a8a", "#0e1f57")
@@ -222,7 +223,7 @@ def _plot(path: Path, sheet: _Sheet, title: str, note: str) -> None:
     length = _bar(across / sheet.scale / 4)
     at = (x0 + 0.03 * across, y0 + down - 0.03 * max(across, down))
     box = {"facecolor": "white", "alpha": 0.8, "lw": 0, "pad": 1.5}
-    axes.text(at[0], at[1] - 0.012 * max(across, down), f"{_number(length)} {sheet.unit}", fontsize=9, bbox=box)
+    axes.text(at[0], at[1] - 0.012 * max(across, down), f"{_number(length)} {sheet.unit}   N ↑", fontsize=9, bbox=box)
     axes.plot([at[0], at[0] + length * sheet.scale], [at[1]] * 2, color="black", lw=2.5, solid_capstyle="butt")
     axes.set_title(title, fontsize=11, loc="left")
     steps = zip(colors, _steps(sheet), strict=True)
@@ -257,25 +258,22 @@ def page(sheet: _Sheet, bounds: np.ndarray, counts: np.ndarray, title: str, note
     )
     data = {
         "rects": [[float(f"{v:.6g}") for v in row] for row in sheet.rects.tolist()],
-        "bounds": [[None if not np.isfinite(v) else v for v in row] for row in bounds.tolist()],
+        "bounds": [[None if not np.isfinite(v) else float(f"{v:.9g}") for v in row] for row in bounds.tolist()],
         "counts": np.asarray(counts).tolist(),
         "scale": sheet.scale,
-        "unit": sheet.unit,
+        "length": sheet.unit,
         "focus": sheet.focus,
     }
-    text = TEMPLATE.read_text(encoding="utf-8")
-    for name, value in {
-        "title": escape(title),
-        "note": escape(note),
-        "width": f"{sheet.width:.6g}",
-        "height": f"{sheet.height:.6g}",
-        "shapes": "".join(shapes),
-        "legend": legend,
-        "per": "km²" if sheet.unit == "km" else "unit of area",
-        "data": json.dumps(data, separators=(",", ":")),
-    }.items():
-        text = text.replace(f"@@{name}@@", value)
-    return text
-
-
-TEMPLATE = Path(__file__).with_name("tile_map.html")
+    return filled(
+        "tile_map.html",
+        {
+            "title": escape(title),
+            "note": escape(note),
+            "width": f"{sheet.width:.6g}",
+            "height": f"{sheet.height:.6g}",
+            "shapes": "".join(shapes),
+            "legend": legend,
+            "per": "km²" if sheet.unit == "km" else "unit of area",
+            "data": json.dumps(data, separators=(",", ":")),
+        },
+    )

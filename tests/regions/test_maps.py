@@ -12,9 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.errors import InputError, PolicyError
+from shoal.report import circles, tile_map
+from shoal.report.bins_picture import as_svg
 from shoal.report.dissolve import dissolve, geojson, turned
-from shoal.report.maps import draw
-from shoal.report.sheet import albers, colors, seam, sheet_of, unwrapped
+from shoal.report.map_page import outline
+from shoal.report.maps import SHADES, UNDER, draw
+from shoal.report.sheet import COLORS, albers, colors, seam, sheet_of, unwrapped
 
 
 def square(x, y, side=1.0):
@@ -147,7 +150,7 @@ def test_the_page_is_one_file_that_names_everything(scene, tmp_path):
     assert "@@" not in text
     assert not re.search(r"(src|href)=|url\(|https?://", text)
     assert text.count('data-i="') == 12
-    assert text.count('class="o"') == 1
+    assert text.count('class="o ') == 1
     assert "A &amp; B" in text
     assert "n &lt; m" in text
     assert "<b>" not in text
@@ -155,7 +158,66 @@ def test_the_page_is_one_file_that_names_everything(scene, tmp_path):
     assert held["total"] == [3, 12, 21 + 10 + 11]
     assert held["size"] == [3, 3, 5]
     assert held["region"][9] == -1
-    assert len(re.search(r'<g id="lines">(.*?)</g>', text)[1].split("<path")) == 4
+    assert held["class"] == [0, 0, 0, 1, 2, 3, 4, 4, 4, 5, 5, 5]  # under 3, then steps of 3
+    assert "weights" not in held
+    assert len(re.search(r'<g id="lines"[^>]*>(.*?)</g>', text)[1].split("<path")) == 4
+
+
+def test_an_area_below_k_says_nothing_but_that(scene, tmp_path):
+    """Two maps of which only the areas' own weights differ, below k: the same bytes, in every form."""
+    other = {**scene, "weights": np.array([1, 1, 1, *range(3, 12)])}
+    for ending in ("html", "png", "svg"):
+        made = []
+        for i, held in enumerate((scene, other)):
+            path = tmp_path / f"{i}.{ending}"
+            draw(path, **held, k=3, geographic=False)
+            made.append(re.sub(rb"<dc:date>.*?</dc:date>|id=\"\w+\"|#\w+", b"", path.read_bytes()))
+        assert made[0] == made[1]
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(st.lists(st.tuples(*[st.floats(-2000, 2000)] * 2), min_size=3, max_size=9), min_size=1, max_size=3))
+def test_an_outline_in_steps_is_the_outline_to_a_hundredth(rings):
+    """Read back as SVG reads it: numbers parted by a sign, a blank or nothing at all before a dot."""
+    kept = []
+    for ring in rings:
+        points = np.round(np.array(ring) * 100).astype(int)
+        points = points[(points != np.roll(points, 1, axis=0)).any(axis=1)]
+        kept += [points] if len(points) > 2 else []
+    text = outline([np.array(ring) for ring in rings])
+    read = [[float(v) for v in re.findall(r"-?\d*\.?\d+", part)] for part in re.findall(r"M([^z]*)z", text)]
+    assert len(read) == len(kept)
+    for numbers, points in zip(read, kept, strict=True):
+        got = np.cumsum(np.array(numbers).reshape(-1, 2), axis=0)
+        assert np.abs(got * 100 - points).max() < 1e-6 * 100
+
+
+MACHADO = {  # severity 1.0, linear RGB
+    "protan": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+    "deutan": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.01182, 0.04294, 0.968881]],
+    "tritan": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.3039]],
+}
+
+
+def lab(color, seen):
+    """A color as somebody sees it, in CIE L*a*b*."""
+    rgb = np.array([int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)])
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    if seen in MACHADO:
+        linear = np.clip(np.array(MACHADO[seen]) @ linear, 0, 1)
+    xyz = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]) @ linear
+    f = np.cbrt(xyz / [0.9505, 1, 1.089])
+    f = np.where(f**3 > 0.008856, f, 7.787 * f**3 + 16 / 116)
+    return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
+
+
+@pytest.mark.parametrize("seen", ["all", *MACHADO])
+def test_colors_are_told_apart_by_everybody(seen):
+    apart = min(np.linalg.norm(lab(a, seen) - lab(b, seen)) for a, b in itertools.combinations(COLORS, 2))
+    assert apart > 6  # about three times what is just noticed
+    for scale in ((UNDER, *SHADES), tile_map.COLORS):
+        light = [lab(c, seen)[0] for c in scale]
+        assert all(a - b > 3 for a, b in itertools.pairwise(light))  # darker from step to step, for print too
 
 
 @pytest.mark.parametrize(("ending", "head"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
@@ -205,3 +267,26 @@ def test_refusals(scene, tmp_path):
         draw(tmp_path / "map.gif", **scene)
     with pytest.raises(InputError, match="none of the areas has a polygon"):
         draw(tmp_path / "map.png", **{**scene, "shapes": [[]] * 12})
+
+
+def test_one_giant_leaves_the_others_their_height():
+    giant, others = [90_000, *range(10, 40)], list(range(10, 40))
+    tall = [[float(h) for h in re.findall(r' height="([\d.]+)"/>', as_svg(loads, 10, None, "sizes"))]
+            for loads in (giant, others)]  # fmt: skip
+    assert min(tall[0]) > 10
+    assert tall[0] == sorted(tall[0], reverse=True)
+    assert "each doubling" in as_svg(giant, 10, None, "sizes")
+    assert "each doubling" not in as_svg(others, 10, None, "sizes")
+
+
+def test_circles_are_a_page_for_keys_and_readers(tmp_path):
+    centers, said = np.array([[-17.0, 179.9], [-16, 170]]), ["<i>12</i> records", "11 records @@ink@@"]
+    circles.draw(tmp_path / "c.html", centers, np.array([40.0, 0.0]), said, title="C & D")
+    text = (tmp_path / "c.html").read_text(encoding="utf-8")
+    assert not re.search(r"(src|href)=|url\(|https?://", text)
+    assert "<i>12" not in text
+    assert text.count("@@ink@@") == 2  # what is filled in is not looked at again
+    assert 'tabindex="0"' in text
+    held = json.loads(re.search(r'id="data">(.*?)</script>', text, re.DOTALL)[1])
+    assert held["length"] == "km"
+    assert len(held["places"]) == 2

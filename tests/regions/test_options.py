@@ -63,15 +63,26 @@ def asked(draw):
         "regions": draw(st.none() | st.integers(1, 4)),
         "values": draw(st.lists(st.integers(0, 5), min_size=n, max_size=n)),
         "method": draw(st.sampled_from(["exact", "auto", "search"])),
+        "water": _dried(weights, draw(pick(st.sampled_from([False, False, True])))),
     }  # fmt: skip
+
+
+def _dried(weights, water):
+    """Water, where nobody lives; in place."""
+    for v in range(len(weights)):
+        if water and water[v]:
+            weights[v][:] = [0] * len(weights[v])
+    return water if water and any(water) else None
 
 
 def rules(case):
     """Whether a set of areas may be a region, and the options as merge takes them."""
     n, w = case["n"], [row[0] for row in case["weights"]]
     options = {"objective": case["objective"], "exclude": case["exclude"], "boundaries": case["boundaries"]}
-    options |= {"apart": case["apart"]}
-    pair = case["fixed"] if case["widest"] is None else None
+    wet = {v for v in range(n) if case["water"] and case["water"][v]}
+    options |= {"apart": case["apart"] and ["" if v in wet else a for v, a in enumerate(case["apart"])]}
+    options |= {"water": case["water"]}
+    pair = case["fixed"] if case["widest"] is None and not wet & set(case["fixed"] or ()) else None
     if case["objective"] == "similar":
         options["similar"] = case["values"]
     if case["widest"] is not None:
@@ -90,8 +101,8 @@ def rules(case):
     if case["widest"] is None and not most and case["apart"] is None:
         options["regions"] = case["regions"]
 
-    def allowed(r):
-        if case["exclude"] and any(case["exclude"][v] for v in r):
+    def allowed(r, swims=False):
+        if (case["exclude"] and any(case["exclude"][v] for v in r)) or (not swims and wet & set(r)):
             return False
         if case["boundaries"] and len({case["boundaries"][v] for v in r}) > 1:
             return False
@@ -102,7 +113,7 @@ def rules(case):
         if case["widest"] is not None and any(dist(case["places"][a], case["places"][b]) > case["widest"]
                                               for a, b in combinations(r, 2)):  # fmt: skip
             return False
-        if case["apart"] and any(sum(case["apart"][v] == a for v in r) > 1 for a in "uv"):
+        if case["apart"] and any(sum(options["apart"][v] == a for v in r) > 1 for a in "uv"):
             return False
         return all(sum(values[v] for v in r) <= limit for values, limit in most.values())
 
@@ -130,6 +141,18 @@ def spread(case, regions):
     return sum(about(sorted(r)) for r in regions) / whole if whole > 0 else 0.0
 
 
+def dry(case, regions, allowed):
+    """The land of regions; water must be in one that may have it, from shore to shore, or find none beside it."""
+    wet = {v for v in range(case["n"]) if case["water"] and case["water"][v] and not (case["exclude"] or [0] * 9)[v]}
+    near = {v: {a + b - v for a, b in case["edges"] if v in (a, b)} for v in wet}
+    for r in regions:
+        assert connected(tuple(r), case["edges"])
+        assert not r & wet or allowed(tuple(sorted(r)), True)
+    for v in wet - set().union(*regions):
+        assert not any(r & near[v] and allowed(tuple(sorted(r | {v})), True) for r in regions)
+    return [r - wet for r in regions]
+
+
 @settings(max_examples=60, deadline=None)
 @given(case=asked())
 def test_options_mixed_against_every_choice(case):
@@ -147,16 +170,19 @@ def test_options_mixed_against_every_choice(case):
         missed = number is not None and case["method"] == "search" and "were found" in str(refusal)
         assert missed or not every
         return
-    regions = [set(np.flatnonzero(found.labels == r).tolist()) for r in range(found.regions)]
+    whole_ = [set(np.flatnonzero(found.labels == r).tolist()) for r in range(found.regions)]
+    assert found.sizes.tolist() == [len(r) for r in whole_]
+    regions = dry(case, whole_, allowed)
     assert all(meets(tuple(r), case["weights"], case["ks"]) and connected(r, case["edges"]) for r in regions)
     assert all(allowed(tuple(sorted(r))) for r in regions)
-    assert found.sizes.tolist() == [len(r) for r in regions]
     assert found.upper_bound >= max(len(c) for c in every)
     assert number is None or found.regions == number
+    if case["objective"] == "count" and number is None:
+        assert found.cost == (found.labels >= 0).sum() - found.regions >= found.certificate.lower_bound
     if case["objective"] == "similar" and len(set(case["values"])) > 1 and (found.labels >= 0).all():
         share = found.certificate.details["variance_inside"]
         whole = spread(case, [set(range(case["n"]))])
-        assert share == pytest.approx(spread(case, regions) / whole, abs=1e-9)
+        assert share == pytest.approx(spread(case, whole_) / whole, abs=1e-9)
     best = min(rank(case, c) for c in every)
     own = rank(case, regions)
     assert own >= best

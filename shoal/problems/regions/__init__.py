@@ -12,12 +12,14 @@ Hardness  strongly NP-hard on 3-regular planar graphs with unit weights and k = 
           (the same).
 
 Every algorithm has the signature ``(Task, CountBound) -> Found``; ``merge`` is the front door, ``nested`` repeats it at
-rising thresholds.
+rising thresholds, ``choices`` at falling numbers of regions.
 """
 
 from __future__ import annotations
 
-from shoal.problems.regions.merge import merge, nested
+from shoal.problems.regions.choices import Choice, choices
+from shoal.problems.regions.levels import nested
+from shoal.problems.regions.merge import merge
 from shoal.problems.regions.result import Nested, Regions, crosswalk, hierarchy_rows, region_names
 
-__all__ = ["Nested", "Regions", "crosswalk", "hierarchy_rows", "merge", "nested", "region_names"]
+__all__ = ["Choice", "Nested", "Regions", "choices", "crosswalk", "hierarchy_rows", "merge", "nested", "region_names"]

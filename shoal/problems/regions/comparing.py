@@ -14,7 +14,13 @@ from shoal.problems.regions.result import Regions
 
 
 def light_components(
-    ids: Sequence[str], edges: Any, weights: np.ndarray, found: Regions, boundaries: Any = None, exclude: Any = None
+    ids: Sequence[str],
+    edges: Any,
+    weights: np.ndarray,
+    found: Regions,
+    boundaries: Any = None,
+    exclude: Any = None,
+    water: Any = None,
 ) -> list[dict[str, Any]]:
     """Components (within the boundary) too light to be a region, before any was joined, and what became of them."""
     n = len(ids)
@@ -24,7 +30,9 @@ def light_components(
     _, component = components(g)
     touched = np.zeros(n, np.bool_)
     touched[found.joined.ravel()] = True
-    asked = exclude if exclude is not None else np.zeros(n, np.bool_)
+    asked = np.zeros(n, np.bool_)
+    for gone in (exclude, water):
+        asked |= False if gone is None else gone
     out = []
     for c in np.unique(component[((found.labels < 0) & ~asked) | touched]).tolist():
         member = np.flatnonzero(component == c)

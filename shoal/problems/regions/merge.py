@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.problems.interrupts import heard
 from shoal.problems.regions.answer import answer
+from shoal.problems.regions.bounds import count_bound
 from shoal.problems.regions.contract import contract, expanded, soften
 from shoal.problems.regions.graph import Graph, coded, components, graph, induced, without_crossings
 from shoal.problems.regions.join import join_light
-from shoal.problems.regions.limits import NO_DIAMETER, maxima
+from shoal.problems.regions.limits import NO_DIAMETER, Limits, maxima
 from shoal.problems.regions.request import (
     Request,
     alike_of,
@@ -29,9 +30,11 @@ from shoal.problems.regions.request import (
     randomness,
     reach,
     regions_of,
+    whole,
 )
-from shoal.problems.regions.result import Nested, Regions
+from shoal.problems.regions.result import Regions
 from shoal.problems.regions.task import Task, eligible_rows
+from shoal.problems.regions.water import attached, water_of
 
 
 @heard
@@ -57,6 +60,7 @@ def merge(
     similar: Any = None,
     regions: int | None = None,
     max_diameter: float | None = None,
+    water: Any = None,
     effort: str | float = "balanced",
     seed: int | None = None,
     unit: str = "people",
@@ -89,6 +93,8 @@ def merge(
     regions      exactly so many regions instead of as many as the objective makes; without maxima
     max_diameter  largest distance between the coordinates of two areas of a region, km (or the plane's units); areas
                  that no region can take under it are left out; not with "tree", fixed or soft_boundaries
+    water        bool[n]  areas of weight 0 that connect no others: lakes, harbors; each goes to a region beside it that
+                 no maximum and no boundary forbids, the one with most areas next to it; -1 where there is none
     effort       "fast", "balanced", "thorough", or seconds
     seed         int for the same answer again; None for fresh randomness
     unit         what the weights count
@@ -103,7 +109,11 @@ def merge(
     places, diameter = places_of(coordinates, n), reach(max_diameter, geographic)
     points = np.zeros((0, 2)) if diameter == NO_DIAMETER else on_earth(places, geographic)
     limits = maxima(at_most, apart, points, diameter, n)
-    held_together = any(asked is not None for asked in (exclude, fixed, soft_boundaries))
+    wet = None if water is None else water_of(water, features, exclude, {"fixed": fixed, "apart": apart})
+    dry = exclude
+    if wet is not None:
+        dry = wet if exclude is None else wet | np.asarray(exclude).astype(np.bool_)
+    held_together = any(asked is not None for asked in (dry, fixed, soft_boundaries))
     units = fixed is not None or soft_boundaries is not None
     _check(method, limits is not None, regions, units and max_diameter is not None, held_together and start is not None)
     relative, seconds = effort_of(effort)
@@ -114,9 +124,11 @@ def merge(
         state=randomness(seed), unit=unit,
     )  # fmt: skip
     if held_together:
-        found = _held(request, method, exclude, fixed, soft_boundaries)
+        found = _held(request, method, dry, fixed, soft_boundaries)
     else:
         found = _solved(request, method)
+    if wet is not None:
+        found = attached(found, edges, wet, limits, (boundaries, soft_boundaries))
     if similar is None:
         return found
     details = {**found.certificate.details, "variance_inside": inside(request.alike, found.labels)}
@@ -152,8 +164,23 @@ def _held(
     return expanded(_solved(request.of(held), method), held, soft, n)
 
 
+class _Posed(NamedTuple):
+    """A task, bool[n] the areas that it is about, pairs made neighbours, and its maxima."""
+
+    task: Task
+    keep: np.ndarray
+    joined: np.ndarray
+    limits: Limits | None
+
+
 def _solved(request: Request, method: str) -> Regions:
-    """The components that are eligible as a whole, and the method run on them."""
+    """The method run on the components that are eligible as a whole."""
+    posed = _posed(request)
+    return answer(posed.task, method, posed.keep, posed.joined, request.unit, posed.limits)
+
+
+def _posed(request: Request) -> _Posed:
+    """The components that are eligible as a whole."""
     features, need, ways, places = request.features, request.need, request.ways, request.places
     n = len(features)
     g = graph(request.edges, n)
@@ -189,60 +216,33 @@ def _solved(request: Request, method: str) -> Regions:
         regions=request.regions,
     )
     limits = request.limits
-    return answer(task, method, keep, joined, request.unit, None if limits is None else limits.of(nodes))
+    return _Posed(task, keep, joined, None if limits is None else limits.of(nodes))
 
 
-def nested(edges: Any, weights: Any, ks: Sequence[int], method: str = "auto", **options: Any) -> Nested:
-    """Regions at rising thresholds, each level merging the regions of the one before: a hierarchy.
+def most(edges: Any, found: Regions, weights: Any, options: Mapping[str, Any]) -> int:
+    """How many regions at most there are at the thresholds of ``found``, whatever else its areas had to keep together.
 
-    ks       thresholds (or sequences of thresholds, as for ``merge``), rising
-    options  as for ``merge``; ``start`` excepted
+    edges    int[m, 2]  pairs of neighbours
+    found    regions whose areas, those left out apart, may be put together anew
+    options  as for ``merge``; boundaries, fixed and light="nearest" bound the number further
 
-    Areas left out at one level stay out above it.
+    As a bound on fewer constraints it holds with all others.
     """
-    w = np.asarray(weights)
-    held: dict[str, Any] = {}
-    for name in ("boundaries", "sensitive", "coordinates", "similar"):
-        if options.get(name) is not None:
-            held[name] = np.asarray(options.pop(name))
-    ends = np.asarray(edges, dtype=np.int64).reshape(-1, 2)
-    label = np.arange(len(w))
-    levels, labels = [], []
-    last = None
-    for k in ks:
-        level = tuple(np.atleast_1d(k).tolist())
-        if last is not None and any(a < b for a, b in zip(level, last, strict=True)):
-            raise PolicyError(f"thresholds must rise from level to level, but {level} comes after {last}")
-        last = level
-        found = merge(ends, w, k, method, **held, **options)
-        levels.append(found)
-        label = np.where(label >= 0, found.labels[label], -1)
-        labels.append(label)
-        kept = found.labels >= 0
-        both = np.concatenate([ends, found.joined])
-        both = both[kept[both].all(axis=1)]
-        ends = found.labels[both]
-        part = found.labels[kept]
-        mass = np.bincount(part, weights=np.maximum(w if w.ndim == 1 else w[:, 0], 1e-9)[kept])
-        for name, values in list(held.items()):
-            if name == "boundaries":
-                held[name] = values[kept][np.unique(part, return_index=True)[1]]
-            elif name == "sensitive":
-                held[name] = _summed(part, values[kept])
-            else:
-                lift = np.maximum(w if w.ndim == 1 else w[:, 0], 1e-9)[kept]
-                wide = values.reshape(len(values), -1)
-                held[name] = np.column_stack(
-                    [np.bincount(part, weights=lift * wide[kept, j]) / mass for j in range(wide.shape[1])]
-                )
-        w = _summed(part, w[kept])
-    return Nested(tuple(levels), np.column_stack(labels) if labels else np.empty((len(w), 0), np.int64))
-
-
-def _summed(part: np.ndarray, values: np.ndarray) -> np.ndarray:
-    found = np.zeros((int(part.max(initial=-1)) + 1, *values.shape[1:]), np.int64)
-    np.add.at(found, part, values.astype(np.int64))
-    return found
+    need = np.array(found.k, np.int64)
+    columns = np.asarray(weights)
+    columns = whole(columns[:, None] if columns.ndim == 1 else columns, "weights")
+    ends = np.concatenate([np.asarray(edges, np.int64).reshape(-1, 2), found.joined])
+    out = found.labels < 0
+    if options.get("water") is not None:
+        out |= np.asarray(options["water"]).astype(np.bool_)
+    held = contract(ends, len(columns), out, options.get("fixed"), options.get("boundaries"))
+    request = Request(
+        edges=held.edges, features=held.summed(columns), need=need, ways=1, chain=("count",),
+        boundaries=None if options.get("boundaries") is None else held.first(list(options["boundaries"])),
+        places=None, geographic=True, alike=np.zeros((0, 3)), light="leave", start=None, limits=None, regions=None,
+        effort=0.1, seconds=None, state=randomness(1), unit="",
+    )  # fmt: skip
+    return count_bound(_posed(request).task, steps=2_000).value
 
 
 def _eligible_components(g: Graph, features: np.ndarray, need: np.ndarray, ways: int) -> np.ndarray:

@@ -63,10 +63,13 @@ class Nested:
 
     levels  the result at each threshold, the finest first
     labels  int64[n, levels]  region of every area at each level; -1 left out
+    most    no partition of the areas that are not left out has more regions at each level, whatever the level below;
+            ``levels[i].upper_bound`` is that of unions of the regions below
     """
 
     levels: tuple[Regions, ...]
     labels: np.ndarray = field(repr=False)
+    most: tuple[int, ...]
 
     def rows(self, ids: Sequence[Any], names: Sequence[Sequence[str]] | None = None) -> list[list[str]]:
         """One row per area for a hierarchy in ARX's form: value; region at each level; ...; *.
