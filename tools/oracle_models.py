@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 import shoal
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.model.histogram import Histogram
-from shoal.model.privacy import MODELS, restore
+from shoal.model.privacy import MODELS, Model, restore
 from shoal.problems.tables import group
 from tests.oracles.models import least_beside, least_stars, meets, meets_population
 
@@ -40,7 +40,8 @@ def drawn(name: str, random: np.random.Generator) -> dict[str, object]:
         "RecursiveLDiversity": lambda: {"c": float(pick([0.5, 0.7, 1.0, 1.5, 2.0, 4.0])), "l": int(pick([1, 2, 3]))},
         "AlphaKAnonymity": lambda: {"alpha": float(pick([0.3, 0.4, 0.5, 0.6, 0.75, 0.9])), "k": int(pick([1, 2, 3]))},
         "TCloseness": lambda: {
-            "t": float(pick([0.0, 0.1, 0.2, 0.25, 0.3, 0.5])), "distance": str(pick(["equal", "ordered"])),
+            "t": float(pick([0.0, 0.1, 0.2, 0.25, 0.3, 0.5])),
+            "distance": str(pick(["equal", "ordered", "hierarchical"])), "node": classes_of(random),
         },
         "BetaLikeness": lambda: {"beta": float(pick([0.2, 0.5, 1.0, 2.0])), "enhanced": bool(pick([True, False]))},
         "DeltaDisclosure": lambda: {"delta": float(pick([0.3, 0.7, 1.0, 1.5]))},
@@ -48,6 +49,25 @@ def drawn(name: str, random: np.random.Generator) -> dict[str, object]:
         "KMap": lambda: {"k": int(pick([1, 2, 3, 5, 8, 12]))},
         "DeltaPresence": lambda: {"low": 0.0, "high": float(pick([0.2, 0.3, 0.4, 0.5, 0.6, 0.75]))},
     }[name]()  # fmt: skip
+
+
+def classes_of(random: np.random.Generator) -> list[list[int]]:
+    """A hierarchy of five values, one to three levels high: the class of each at every level."""
+    node = [list(range(5))]
+    for _ in range(int(random.integers(0, 3))):
+        joined = random.integers(0, 3, 5)
+        node.append([int(joined[c]) for c in node[-1]])
+    return [*node, [0] * 5]
+
+
+def made(name: str, values: dict[str, object], size: int, column: str | None = None) -> Model:
+    """The model with drawn parameters, for a column of so many values."""
+    where = {} if column is None or name in ("KAnonymity", "SimultaneousLDiversity") else {"column": column}
+    plain = {key: value for key, value in values.items() if key != "node"}
+    model = restore({"model": name, **plain, **where})
+    if model.unbound is None:
+        return model
+    return model.on(np.array(values["node"])[:, :size], column or "s0")
 
 
 def table(seed: int, name: str) -> tuple[list, list, list]:
@@ -105,10 +125,7 @@ def check(seed: int, name: str, methods: tuple[str, ...] = METHODS, effort: str 
         return beside_population(seed, name, tuple(m for m in methods if m != "optimal"), effort)
     quasi, sensitive, asked = table(seed, name)
     histogram = Histogram.from_rows(np.array(quasi), np.array(sensitive))
-    models = []
-    for model, values, column in asked:
-        where = {} if model in ("KAnonymity", "SimultaneousLDiversity") else {"column": f"s{column}"}
-        models.append(restore({"model": model, **values, **where}))
+    models = [made(m, values, histogram.sensitive_sizes[column], f"s{column}") for m, values, column in asked]
     least = least_stars(quasi, sensitive, asked)
     for method in methods:
         try:

@@ -24,6 +24,7 @@ from shoal.errors import InputError, PolicyError
 
 STAR = "*"
 BUILDERS = ("intervals", "prefixes", "dates", "stars")
+GENERATED = ("labels", "intervals", "tiles")  # names that stand for hierarchies made from a table's counts
 _PERIODS: dict[str, Callable[[int, int, int], str]] = {
     "day": lambda y, m, d: f"{y:04d}-{m:02d}-{d:02d}",
     "month": lambda y, m, d: f"{y:04d}-{m:02d}",
