@@ -139,9 +139,15 @@ def least_beside(quasi: Rows, population: Rows, name: str, parameters: dict[str,
     return best
 
 
-def least_stars(quasi: Rows, sensitive: Rows, asked: Sequence[tuple[str, dict[str, Any], int]]) -> int | None:
+def least_stars(
+    quasi: Rows,
+    sensitive: Rows,
+    asked: Sequence[tuple[str, dict[str, Any], int]],
+    apart: Sequence[int] | None = None,
+) -> int | None:
     """Fewest stars over all partitions of the rows into groups that meet every model; None when there is none.
 
+    apart  rows of different numbers never share a group
     Every set of rows is either a group by itself or split into the group of its first row and a rest that is a set.
     """
     n = len(quasi)
@@ -149,6 +155,8 @@ def least_stars(quasi: Rows, sensitive: Rows, asked: Sequence[tuple[str, dict[st
     known: dict[Any, bool] = {}
     for some in range(1, 2**n):
         rows = [i for i in range(n) if some >> i & 1]
+        if apart is not None and len({apart[i] for i in rows}) > 1:
+            continue
         held = tuple(sorted(sensitive[i] for i in rows))
         if held not in known:
             known[held] = all(meets(name, values, held, sensitive, column) for name, values, column in asked)
