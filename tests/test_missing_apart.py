@@ -81,6 +81,8 @@ def test_a_complete_row_hides_among_complete_rows_and_the_others_among_themselve
     }  # fmt: skip
     assert "__incomplete__" not in release.table.columns
     assert release.certificate.lower_bound <= release.certificate.cost
+    if release.certificate.unit in release.loss:
+        assert release.certificate.cost == pytest.approx(release.loss[release.certificate.unit])
     # the same table with blanks as values mixes the two somewhere, or there would be nothing to ask for
     plain = shoal.anonymize(
         before.drop("who"), quasi_identifiers=QUASI, sensitive=["ill"], insensitive=["id"], k=4, l=2, seed=1,
@@ -125,6 +127,17 @@ def test_persons_and_people_of_a_population_are_counted_apart_too() -> None:
     assert fits.audit.passes
     assert fits.audit.population["k_map"] >= 20
     assert min(len(ids) for part in classes(fits.table, before).values() for ids in part) >= 2
+
+
+def test_rows_starred_whole_hide_in_their_own_part() -> None:
+    rows = [(1, "a")] * 4 + [(1, "b")] + [(None, "c")] * 4 + [(None, "d")]
+    table = pl.DataFrame(rows, schema={"x": pl.Int64, "y": pl.String}, orient="row")
+    asked = {"quasi_identifiers": ["x", "y"], "k": 2, "global_recoding": True, "max_suppressed": 0.2, "seed": 1}
+    mixed = shoal.anonymize(table, **asked)
+    assert mixed.certificate.details["suppressed_rows"] == 2  # b and d, one of each part
+    apart = shoal.anonymize(table, missing="apart", **asked)
+    assert apart.certificate.details["suppressed_rows"] == 0
+    assert apart.certificate.details["levels"] == {"x": 0, "y": 1}
 
 
 CELLS = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2), st.integers(0, 1)), min_size=2, max_size=7)

@@ -6,6 +6,7 @@ import json
 import sys
 from collections import Counter
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -89,19 +90,19 @@ def test_model_and_judge_say_what_an_assignment_costs(one: list[int], other: lis
     assert found.t_hierarchical == pytest.approx(max(exact), abs=1e-12)
 
 
-@settings(deadline=None, max_examples=150)
-@given(COUNTS, COUNTS, st.sampled_from([0.05, 0.1, 0.2, 0.35, 0.6]))
-def test_what_follows_for_size_share_and_values_holds_of_every_eligible_group(
-    group: list[int], rest: list[int], t: float
-) -> None:
-    held, whole = np.array(group), np.add(group, rest)
-    model = TreeCloseness(t, tuple(map(tuple, NODE)))
-    if not held.sum() or not model.holds(held, whole):
+@settings(deadline=None, max_examples=25)
+@given(st.lists(st.integers(0, 2), min_size=6, max_size=6), st.sampled_from([0.05, 0.1, 0.2, 0.35, 0.6]))
+def test_what_follows_for_size_share_and_values_holds_of_every_eligible_group(whole: list[int], t: float) -> None:
+    table = np.array(whole)
+    if not table.sum():
         return
-    implied = model.implied(whole)
-    assert held.sum() >= implied.size
-    assert held.max() * implied.share <= held.sum()
-    assert (held > 0).sum() >= implied.distinct
+    model = TreeCloseness(t, tuple(map(tuple, NODE)))
+    implied = model.implied(table)
+    for held in map(np.array, product(*(range(4 if n else 1) for n in whole))):
+        if held.sum() and model.holds(held, table):
+            assert held.sum() >= implied.size
+            assert held.max() * implied.share <= held.sum()
+            assert (held > 0).sum() >= implied.distinct
 
 
 @pytest.mark.parametrize(
