@@ -61,7 +61,8 @@ ROOMS: dict[str, set[str]] = {
     "publishing/centers.py": MODEL,
     "publishing/verify.py": {"polars", "shoal.errors", "shoal.model", "shoal.judge", "shoal.engines"}
     | {"shoal.publishing.release", "shoal.publishing.signing", "shoal.publishing.recheck", "shoal.publishing.opening"}
-    | {"shoal.publishing.recorded"},
+    | {"shoal.publishing.recorded", "shoal.publishing.unseen"},
+    "publishing/unseen.py": {"polars", "shoal.errors", "shoal.model", "shoal.judge", "shoal.publishing.recorded"},
     "publishing/recorded.py": {"polars", "shoal.errors", "shoal.model", "shoal.judge"},
     "publishing/recheck.py": {"polars", "shoal.errors", "shoal.model", "shoal.judge", "shoal.engines"}
     | {"shoal.publishing.release", "shoal.publishing.judging", "shoal.publishing.opening"}

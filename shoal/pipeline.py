@@ -33,8 +33,10 @@ from shoal.model.safe_harbor import NAME
 from shoal.model.settings import Settings
 from shoal.model.task import Effort, Grouping, nothing, refuse_infeasible
 from shoal.publishing.average import within
+from shoal.publishing.closeness import on_trees
 from shoal.publishing.clustered import by_centers
 from shoal.publishing.exposed import Exposed, exposed
+from shoal.publishing.incomplete import flagged, judged_apart, parts_of
 from shoal.publishing.opening import read_census, with_place
 from shoal.publishing.population import certified, refuse_uncovered, study
 from shoal.publishing.recodings import one_level_per_column, recodings
@@ -172,6 +174,7 @@ class _Cells(NamedTuple):
     texts: list[list[str | None]]
     need: Any
     told: Any
+    apart: np.ndarray | None
 
 
 class _Solved(NamedTuple):
@@ -201,6 +204,7 @@ def _read(
         _refuse_target(table, asked, target)
     if asked.coordinates is not None:
         table = with_place(table, asked.coordinates)
+    table = flagged(table, asked)
     census = None
     if asked.population is not None:
         census = read_census(asked.population, asked.grouped, asked.coordinates, engine)
@@ -216,19 +220,21 @@ def _count(read: _Read, asked: Policy, data: Any) -> _Cells:
     refuse_missing(counted, asked)
     texts = [column.texts() for column in counted.quasi]
     _refuse_stars(asked, {c.name: c.texts() for c in (*counted.quasi, *counted.sensitive)})
-    need = requirement(models_of(asked), (*asked.sensitive, *asked.units), counted.histogram)
+    models = on_trees(models_of(asked), asked, counted.sensitive)
+    need = requirement(models, (*asked.sensitive, *asked.units), counted.histogram)
     refuse_infeasible(counted.histogram, need, lambda j, code: counted.sensitive[j].texts()[code] or "missing")
-    told = study(asked, counted, need, read.census)
+    apart = parts_of(counted, asked, need)
+    told = study(asked, counted, need, read.census, apart)
     if read.census is None:
         refuse_infeasible(told.histogram, told.need)
-    return _Cells(counted, texts, need, told)
+    return _Cells(counted, texts, need, told, apart)
 
 
 def _solve(cells: _Cells, asked: Policy, progress: Callable[[str, float | None], None]) -> _Solved:
     """The partition that loses least, and how its groups are published."""
     from shoal.problems.tables import group
 
-    counted, texts, need, told = cells
+    counted, texts, need, told, apart = cells
     if asked.publish == "centers":
         grouping, recoding, columns = by_centers(asked, counted, texts, need)
         return _Solved(grouping, recoding, None, columns)
@@ -247,7 +253,7 @@ def _solve(cells: _Cells, asked: Policy, progress: Callable[[str, float | None],
     def grouped(wants: Any) -> Grouping:
         return group(
             told.histogram, wants, _method(asked), recoding=recoding, effort=Effort.of(asked.effort), seed=seed,
-            max_suppressed=asked.max_suppressed, progress=progress,
+            max_suppressed=asked.max_suppressed, apart=apart, progress=progress,
         )  # fmt: skip
 
     grouping = told.solve(
@@ -272,6 +278,7 @@ def _recode(
     merged, replacements = classes(grouping.partition, replacements)
     dropped = [c for c in asked.identifiers if c not in asked.beside]
     placed = read.table.place(counted, merged, replacements, dropped, lot, asked.keep_order)
+    placed, incomplete = judged_apart(placed, asked)
     out, persons, people = judged(placed, asked)
     _, merged = without_units(counted, merged, asked)
     counted, partition = without_units(counted, grouping.partition, asked)
@@ -290,6 +297,7 @@ def _recode(
         rows=counted.histogram.rows,
         carried=read.carried,
         persons=persons,
+        incomplete=incomplete,
         census=read.census,
         people=people,
         harbor=read.harbor,

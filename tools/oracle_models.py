@@ -1,13 +1,15 @@
-"""Every privacy model against exhaustive search: ``python tools/oracle_models.py TABLES [SEED] [MODEL]``.
+"""Every privacy model against exhaustive search: ``python tools/oracle_models.py TABLES [SEED] [MODEL ...]``.
 
-Random tables of 2 to 7 rows.  For each: a release exists exactly when some partition meets the models; every method's
-groups meet them; no lower bound is above the least number of stars, and no cost below it; the exact method finds it.
-Prints the seed of every failure and exits 1 when there is one.
+Random tables of 2 to 7 rows, one of five with rows that must stay apart.  For each: a release exists exactly when some
+partition meets the models; every method's groups meet them; no lower bound is above the least number of stars, and no
+cost below it; the exact method finds it.  Every table is put to one method, in turn; models take turns too, so that a
+run that is stopped has tried all of them alike.  Prints the seed of every failure and exits 1 when there is one.
 """
 
 from __future__ import annotations
 
 import sys
+import threading
 from collections import Counter
 from pathlib import Path
 
@@ -19,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 import shoal
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.model.histogram import Histogram
-from shoal.model.privacy import MODELS, restore
+from shoal.model.privacy import MODELS, Model, restore
 from shoal.problems.tables import group
 from tests.oracles.models import least_beside, least_stars, meets, meets_population
 
@@ -27,6 +29,9 @@ METHODS = (
     "auto", "three_phase", "cascade", "improve", "hilbert", "three_phase_hilbert", "mondrian", "top_down",
     "global_recoding", "optimal",
 )  # fmt: skip
+
+
+TURN = 200  # tables of a model before the next one's
 
 
 def drawn(name: str, random: np.random.Generator) -> dict[str, object]:
@@ -40,7 +45,8 @@ def drawn(name: str, random: np.random.Generator) -> dict[str, object]:
         "RecursiveLDiversity": lambda: {"c": float(pick([0.5, 0.7, 1.0, 1.5, 2.0, 4.0])), "l": int(pick([1, 2, 3]))},
         "AlphaKAnonymity": lambda: {"alpha": float(pick([0.3, 0.4, 0.5, 0.6, 0.75, 0.9])), "k": int(pick([1, 2, 3]))},
         "TCloseness": lambda: {
-            "t": float(pick([0.0, 0.1, 0.2, 0.25, 0.3, 0.5])), "distance": str(pick(["equal", "ordered"])),
+            "t": float(pick([0.0, 0.1, 0.2, 0.25, 0.3, 0.5])),
+            "distance": str(pick(["equal", "ordered", "hierarchical"])), "node": classes_of(random),
         },
         "BetaLikeness": lambda: {"beta": float(pick([0.2, 0.5, 1.0, 2.0])), "enhanced": bool(pick([True, False]))},
         "DeltaDisclosure": lambda: {"delta": float(pick([0.3, 0.7, 1.0, 1.5]))},
@@ -50,8 +56,27 @@ def drawn(name: str, random: np.random.Generator) -> dict[str, object]:
     }[name]()  # fmt: skip
 
 
-def table(seed: int, name: str) -> tuple[list, list, list]:
-    """(quasi-identifiers, sensitive values, models asked as (name, parameters, column)) of one case."""
+def classes_of(random: np.random.Generator) -> list[list[int]]:
+    """A hierarchy of five values, one to three levels high: the class of each at every level."""
+    node = [list(range(5))]
+    for _ in range(int(random.integers(0, 3))):
+        joined = random.integers(0, 3, 5)
+        node.append([int(joined[c]) for c in node[-1]])
+    return [*node, [0] * 5]
+
+
+def made(name: str, values: dict[str, object], size: int, column: str | None = None) -> Model:
+    """The model with drawn parameters, for a column of so many values."""
+    where = {} if column is None or name in ("KAnonymity", "SimultaneousLDiversity") else {"column": column}
+    plain = {key: value for key, value in values.items() if key != "node"}
+    model = restore({"model": name, **plain, **where})
+    if model.unbound is None:
+        return model
+    return model.on(np.array(values["node"])[:, :size], column or "s0")
+
+
+def table(seed: int, name: str) -> tuple[list, list, list, list | None]:
+    """(quasi-identifiers, sensitive values, models asked as (name, parameters, column), parts) of one case."""
     random = np.random.default_rng([seed, list(MODELS).index(name)])
     n, values = int(random.integers(2, 8)), int(random.integers(2, 5))
     s = 2 if name == "SimultaneousLDiversity" or random.random() < 0.15 else 1
@@ -61,7 +86,8 @@ def table(seed: int, name: str) -> tuple[list, list, list]:
     if random.random() < 0.3:
         other = str(random.choice([m for m in MODELS if MODELS[m].speaks in ("rows", "column")]))
         asked.append((other, drawn(other, random), int(random.integers(0, s))))
-    return quasi, sensitive, asked
+    apart = [int(0 in r) for r in quasi] if random.random() < 0.2 else None
+    return quasi, sensitive, asked, apart
 
 
 def beside_population(seed: int, name: str, methods: tuple[str, ...], effort: str) -> str | None:
@@ -103,16 +129,15 @@ def check(seed: int, name: str, methods: tuple[str, ...] = METHODS, effort: str 
     """What is wrong with one case, or None."""
     if MODELS[name].speaks == "population":
         return beside_population(seed, name, tuple(m for m in methods if m != "optimal"), effort)
-    quasi, sensitive, asked = table(seed, name)
+    quasi, sensitive, asked, parts = table(seed, name)
     histogram = Histogram.from_rows(np.array(quasi), np.array(sensitive))
-    models = []
-    for model, values, column in asked:
-        where = {} if model in ("KAnonymity", "SimultaneousLDiversity") else {"column": f"s{column}"}
-        models.append(restore({"model": model, **values, **where}))
-    least = least_stars(quasi, sensitive, asked)
+    models = [made(m, values, histogram.sensitive_sizes[column], f"s{column}") for m, values, column in asked]
+    apart = None if parts is None else (histogram.quasi == 0).any(axis=1).astype(np.int64)
+    least = least_stars(quasi, sensitive, asked, parts)
     for method in methods:
+        tried = "balanced" if method == "auto" else effort
         try:
-            found = group(histogram, models, method, seed=seed, effort="balanced" if method == "auto" else effort)
+            found = group(histogram, models, method, seed=seed, effort=tried, apart=apart)
         except InfeasibleError as error:
             if least is not None:
                 return f"{method} refuses, {least} stars exist: {error}"
@@ -127,6 +152,8 @@ def check(seed: int, name: str, methods: tuple[str, ...] = METHODS, effort: str 
         for g in range(partition.groups):
             here = partition.group == g
             cells = np.repeat(partition.cell[here], partition.count[here])
+            if apart is not None and np.unique(apart[cells]).size > 1:
+                return f"{method}: a group mixes what is apart"
             rows = [tuple(r) for r in histogram.sensitive[cells].tolist()]
             if not all(meets(m, values, rows, sensitive, column) for m, values, column in asked):
                 return f"{method}: a group does not meet the models"
@@ -140,20 +167,37 @@ def check(seed: int, name: str, methods: tuple[str, ...] = METHODS, effort: str 
     return None
 
 
+def in_turn(seed: int, name: str) -> tuple[str, ...]:
+    """The method that a table is put to."""
+    known = METHODS if MODELS[name].speaks != "population" else tuple(m for m in METHODS if m != "optimal")
+    return (known[seed % len(known)],)
+
+
+def run(cases: int, first: int, names: list[str]) -> int:
+    """Number of failures."""
+    wrong = dict.fromkeys(names, 0)
+    for begin in range(first, first + cases, TURN):
+        seeds = range(begin, min(begin + TURN, first + cases))
+        for name in names:
+            for seed in seeds:
+                says = check(seed, name, in_turn(seed, name))
+                if says is not None:
+                    wrong[name] += 1
+                    print(f"{name}, seed {seed}: {says}", flush=True)
+        done = f"{seeds.stop - first:,} tables of each of {len(names)} models"
+        print(f"{done}; wrong: {', '.join(f'{n} {w}' for n, w in wrong.items() if w) or 'none'}", flush=True)
+    return sum(wrong.values())
+
+
 def main() -> int:
-    """Run the cases of every model, or of one."""
+    """Run the cases of every model, or of some."""
     cases, first = int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0
-    bad = 0
-    for name in sys.argv[3:] or MODELS:
-        wrong = 0
-        for seed in range(first, first + cases):
-            says = check(seed, name)
-            if says is not None:
-                wrong += 1
-                print(f"{name}, seed {seed}: {says}")
-        print(f"{name}: {cases:,} tables, {wrong} wrong", flush=True)
-        bad += wrong
-    return int(bad > 0)
+    bad: list[int] = []
+    # not the main thread, from which every search would be started in a thread of its own
+    worker = threading.Thread(target=lambda: bad.append(run(cases, first, sys.argv[3:] or list(MODELS))))
+    worker.start()
+    worker.join()
+    return int(bad != [0])
 
 
 if __name__ == "__main__":

@@ -94,6 +94,9 @@ def anonymize(
         None, "--secret", help="File of 16 bytes or more that fixes placement and order of the rows; fresh by default."
     ),
     keep_order: bool = typer.Option(False, "--keep-order", help="Keep the row order, which is a leak."),
+    missing: str | None = typer.Option(
+        None, "--missing", help="category (default): a blank is a value; apart: rows with one are grouped apart."
+    ),
     star: str | None = typer.Option(None, "--star", help="Text of a suppressed value; * by default."),
     separator: str | None = SEPARATOR,
     encoding: str | None = ENCODING,
@@ -135,11 +138,13 @@ def anonymize(
         "effort": effort,
         "seed": seed,
         "keep_order": keep_order or None,
+        "missing": missing,
         "star": star,
     }
     settings = {name: value for name, value in settings.items() if value is not None}
     asked = Policy.read(policy, **settings) if policy is not None else Policy.of(None, **settings)
-    if hierarchy and asked.publish not in ("hierarchy", "centers"):
+    recoded = [name for name in pairs(hierarchy, "--hierarchy") if name not in asked.sensitive]
+    if recoded and asked.publish not in ("hierarchy", "centers"):
         raise PolicyError(f"--hierarchy has no effect with --publish {asked.publish}; say --publish hierarchy")
     data = source_of(tables, glob)
     target = output or _beside_table(data, glob)
@@ -201,6 +206,7 @@ def release_lines(facts: dict[str, Any]) -> list[str]:
         f"{facts['smallest_group']:,}.",
         "reached: " + ", ".join(f"{name} = {short(value)}" for name, value in facts["privacy"].items()),
         *(f"at least {fewest:,} different {name} in every group" for name, fewest in facts["persons"].items()),
+        *_incomplete(facts["incomplete"]),
         *_people(facts["population"]),
         *_rule_book(facts["rule_book"]),
         f"loss: {sum(facts['stars'].values()):,} stars, {facts['loss']['suppressed_tuples']:,} rows changed, "
@@ -215,6 +221,12 @@ def release_lines(facts: dict[str, Any]) -> list[str]:
     if "report" in facts:
         lines.append(f"report       {facts['report']}")
     return lines
+
+
+def _incomplete(found: dict[str, Any] | None) -> list[str]:
+    if found is None:
+        return []
+    return [f"{found['rows']:,} rows with a missing quasi-identifier are grouped apart"]
 
 
 def _people(found: dict[str, Any] | None) -> list[str]:

@@ -6,8 +6,10 @@ that cell's groups.  In between nobody sees a row.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import or_
 from typing import Any
 
 import narwhals as nw
@@ -161,6 +163,11 @@ class FrameTable:
             self.frame.with_columns(texts).drop(*pair).to_native(), lazy=self.lazy, coded=tuple(self.coded)
         )
 
+    def with_missing(self, names: Sequence[str], flag: str) -> FrameTable:
+        """A table with one more column, true where any of some columns is missing."""
+        found = self.frame.with_columns(any_missing(names, dict(self.frame.schema)).alias(flag)).to_native()
+        return FrameTable(found, lazy=self.lazy, coded=tuple(self.coded))
+
     def count(self, quasi: Sequence[str], sensitive: Sequence[str]) -> Counted:
         """Group and count.  O(n) for codes and moderate domains, O(n log n) otherwise."""
         require(self.columns, [*quasi, *sensitive])
@@ -258,6 +265,13 @@ class FrameTable:
             n: new[n][0].gather(new[n][1]).to_list() if n in new else carried.get_column(n).to_list() for n in names
         }
         return nw.from_dict(pieces, backend=implementation).to_native()
+
+
+def any_missing(names: Sequence[str], kinds: Mapping[str, Any]) -> nw.Expr:
+    """Whether any of some columns is missing: null, or NaN among floats."""
+    each = [nw.col(n).is_null() for n in names]
+    each += [nw.col(n).is_nan().fill_null(False) for n in names if kinds[n].is_float()]
+    return reduce(or_, each)
 
 
 def mixed_radix_columns(columns: Sequence[np.ndarray], sizes: Sequence[int], rows: int) -> np.ndarray:

@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 
 from shoal.engines.codes import cannot_group, encode
-from shoal.engines.frames import Counted, Replacement, _count, mixed_radix_columns, require, shares
+from shoal.engines.frames import Counted, Replacement, _count, any_missing, mixed_radix_columns, require, shares
 from shoal.engines.order import Lot, payload_sql
 from shoal.engines.parts import Parts
 from shoal.errors import InputError, ShoalError
@@ -95,6 +95,13 @@ class LazyTable:
             sensitive_sizes=sizes[d:],
         )
         return Counted(histogram, tuple(coded[:d]), tuple(coded[d:]), np.zeros(0, np.int64))
+
+    def with_missing(self, names: Sequence[str], flag: str) -> LazyTable:
+        """A table with one more column, true where any of some columns is missing."""
+        found = self.frame.with_columns(any_missing(names, self.kinds).alias(flag)).to_native()
+        return LazyTable(
+            found, source=self.source, records=self.records, parts=self.parts, separator=self.separator
+        )  # fmt: skip
 
     def counts(self, names: Sequence[str]) -> tuple[pl.DataFrame, np.ndarray]:
         """The distinct tuples over some columns and how many rows hold each, grouped inside the engine."""

@@ -15,6 +15,7 @@ from shoal.errors import InputError, VerificationError
 from shoal.judge.multiset import Counts, same_counts
 from shoal.judge.privacy import judge
 from shoal.model.audit import Audit
+from shoal.model.hierarchy import Hierarchy
 from shoal.model.privacy import PrivacyModel
 
 
@@ -67,6 +68,7 @@ def judge_release(
     orders: Mapping[str, Sequence[str]] | None = None,
     separator: str | None = None,
     outside: Callable[[pl.DataFrame, Audit], Audit] | None = None,
+    trees: Mapping[str, Hierarchy] | None = None,
 ) -> tuple[Audit, str, int]:
     """Audit, SHA-256 and size of a released file.
 
@@ -75,6 +77,7 @@ def judge_release(
     expected every tuple of quasi-identifiers and sensitive values with its number of rows; None: not checked
     outside  adds what a population tells to the audit of the table read
     orders   of sensitive columns with an order of their own, the values from lowest to highest
+    trees    of sensitive columns their hierarchies, where they have some
 
     Raises VerificationError for another number of stars, or where a tuple stands there more or less often than it
     should.  The message never holds a value.
@@ -97,7 +100,7 @@ def judge_release(
         refuse_other(expected, tuples(frame, names), _form(path))
     for name, levels in (orders or {}).items():
         frame = frame.with_columns(pl.col(name).cast(pl.String).cast(pl.Enum(levels)))
-    audit = judge(frame, quasi, sensitive, models)
+    audit = judge(frame, quasi, sensitive, models, trees=trees)
     if outside is not None:
         audit = outside(frame, audit)
     with open(path, "rb") as file:

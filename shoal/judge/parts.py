@@ -20,6 +20,7 @@ from shoal.judge.file import read_release, refuse_other
 from shoal.judge.multiset import Counts
 from shoal.judge.privacy import judge
 from shoal.model.audit import Audit
+from shoal.model.hierarchy import Hierarchy
 from shoal.model.privacy import PrivacyModel
 
 MANIFEST = "manifest.json"
@@ -157,6 +158,7 @@ class Asked(NamedTuple):
     stars     starred cells each quasi-identifier must show where a star is written as text
     expected  every tuple of quasi-identifiers and sensitive values with its rows; None: not checked
     orders    of sensitive columns with an order of their own, the values from lowest to highest
+    trees     of sensitive columns their hierarchies, where they have some
     """
 
     quasi: Sequence[str]
@@ -166,6 +168,7 @@ class Asked(NamedTuple):
     stars: Mapping[str, int]
     expected: Counts | None = None
     orders: Mapping[str, Sequence[str]] = {}
+    trees: Mapping[str, Hierarchy] = {}
 
 
 def judge_held(held: Held, asked: Asked, form: str) -> Audit:
@@ -188,4 +191,4 @@ def judge_held(held: Held, asked: Asked, form: str) -> Audit:
         refuse_other(asked.expected, (cells, held.counts), form)
     for name, levels in asked.orders.items():
         cells = cells.with_columns(cells[name].cast(pl.String).cast(pl.Enum(levels)))
-    return judge(cells, asked.quasi, asked.sensitive, asked.models, counts=held.counts)
+    return judge(cells, asked.quasi, asked.sensitive, asked.models, counts=held.counts, trees=asked.trees)

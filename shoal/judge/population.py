@@ -21,8 +21,8 @@ from shoal.errors import InputError, PolicyError
 from shoal.judge.covering import Column, Reading, column
 from shoal.judge.uniqueness import individual, uniques
 from shoal.model.audit import Audit, Check
-from shoal.model.hierarchy import Hierarchy
-from shoal.model.policy import GENERATED, Policy
+from shoal.model.hierarchy import GENERATED, Hierarchy
+from shoal.model.policy import Policy
 from shoal.model.privacy import DeltaPresence, KMap, Model
 
 Reader = Callable[[str, pl.Series], Reading]

@@ -7,7 +7,7 @@ other, a missing value is a value like any other, and a block of fully starred r
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -15,9 +15,11 @@ import numpy as np
 import polars as pl
 
 from shoal.errors import PolicyError
+from shoal.judge.closeness import classes, hierarchical
 from shoal.judge.simultaneous import simultaneous
 from shoal.judge.units import fewest
 from shoal.model.audit import Audit, Check, SensitiveLevels
+from shoal.model.hierarchy import Hierarchy
 from shoal.model.notation import NUMBER
 from shoal.model.privacy import (
     AlphaKAnonymity,
@@ -44,6 +46,7 @@ def judge(
     threshold: float = 0.2,
     persons: Sequence[str] = (),
     counts: np.ndarray | None = None,
+    trees: Mapping[str, Hierarchy] | None = None,
 ) -> Audit:
     """Audit a table.
 
@@ -52,8 +55,9 @@ def judge(
     threshold  a record is at risk when 1 / (size of its class) is above it
     persons    columns that name who a row is about: k is judged on their different values as well
     counts     int64[lines]  how many rows each line of ``frame`` stands for; None: each is a row
+    trees      per sensitive column the hierarchy by which its values are far apart, where it has one
 
-    Raises PolicyError for a column that is not there.  O(n log n) for n lines.
+    Raises PolicyError for a column that is not there, for a value that its hierarchy lacks.  O(n log n) for n lines.
     """
     for name in [*quasi, *sensitive, *persons]:
         if name not in frame.columns:
@@ -63,7 +67,7 @@ def judge(
     n = lines if held is None else int(held.sum())
     group = _number([_codes(frame[c]) for c in quasi], lines)
     sizes = _rows(group, held) if n else np.zeros(0, np.int64)
-    tables = {name: _Table(group, frame[name], held) for name in sensitive}
+    tables = {name: _Table(group, frame[name], held, (trees or {}).get(name)) for name in sensitive}
     levels = {name: _levels(table, sizes, n) for name, table in tables.items()}
     models = [m for m in models if m.speaks != "population"]  # judged beside a population
     checks = tuple(c for m in models for c in _checks(m, sizes, tables, group, frame, n))
@@ -154,9 +158,11 @@ def _dense(key: np.ndarray, span: int) -> np.ndarray:
 
 
 class _Table:
-    """Sparse class-by-value counts of one sensitive column, and the values for their order."""
+    """Sparse class-by-value counts of one sensitive column, the values for their order, and their classes in a tree."""
 
-    def __init__(self, group: np.ndarray, series: pl.Series, held: np.ndarray | None = None) -> None:
+    def __init__(
+        self, group: np.ndarray, series: pl.Series, held: np.ndarray | None = None, tree: Hierarchy | None = None
+    ) -> None:
         raw = _codes(series)
         first = np.full(int(raw.max()) + 2 if raw.size else 1, -1, np.int64)
         first[raw[::-1]] = np.arange(raw.size - 1, -1, -1)
@@ -165,6 +171,7 @@ class _Table:
         rank = np.zeros(first.size, np.int64)
         rank[seen[order]] = np.arange(seen.size)
         self.values = int(seen.size)
+        self.node = None if tree is None else classes(series.gather(first[seen][order]), tree, series.name)
         key = group * max(self.values, 1) + rank[raw]
         span = (int(group.max()) + 1 if group.size else 0) * max(self.values, 1)
         if 0 < span <= max(1 << 24, 4 * key.size):
@@ -206,6 +213,7 @@ def _levels(table: _Table, sizes: np.ndarray, n: int) -> SensitiveLevels:
         alpha=float((top / sizes).max()),
         t_equal=_t_equal(table, sizes, n),
         t_ordered=_t_ordered(table, sizes, n),
+        t_hierarchical=None if table.node is None else _t_hierarchical(table, sizes, n),
         beta=_beta(table, sizes, n),
         delta=_delta(table, sizes, n, True),
     )
@@ -278,6 +286,12 @@ def _t_ordered(table: _Table, sizes: np.ndarray, n: int) -> float:
     return float(np.clip(total / (m - 1), 0, 1).max())
 
 
+def _t_hierarchical(table: _Table, sizes: np.ndarray, n: int) -> float:
+    if table.node is None:
+        raise PolicyError("t-closeness by the hierarchical distance needs the hierarchy of its column; hand it over")
+    return hierarchical(table.group, table.value, table.count, sizes, _global(table, n), table.node)
+
+
 def _checks(
     model: Model,
     sizes: np.ndarray,
@@ -338,7 +352,8 @@ def _found_alpha(model: Any, table: _Table, sizes: np.ndarray, n: int) -> tuple[
 
 
 def _found_t(model: Any, table: _Table, sizes: np.ndarray, n: int) -> tuple[float, bool]:
-    found = {"equal": _t_equal, "ordered": _t_ordered}[model.distance](table, sizes, n)
+    distance = {"equal": _t_equal, "ordered": _t_ordered, "hierarchical": _t_hierarchical}[model.distance]
+    found = distance(table, sizes, n)
     return found, found <= model.t + _TOLERANCE
 
 

@@ -36,6 +36,7 @@ class SensitiveLevels:
     alpha        largest share of a value in a class
     t_equal      largest distance from the table's distribution: half the sum of differences
     t_ordered    the same by the earth mover's distance over the values' order
+    t_hierarchical  the same by how far the values are apart in their hierarchy; None without one
     beta         largest relative gain (p - q) / q of a value in a class over the table
     delta        largest |log(p / q)|; infinite when a class lacks a value of the table
     """
@@ -47,6 +48,7 @@ class SensitiveLevels:
     alpha: float | None
     t_equal: float | None
     t_ordered: float | None
+    t_hierarchical: float | None
     beta: float | None
     delta: float | None
 

@@ -22,6 +22,7 @@ from shoal.model.hierarchy_files import amnesia, fields
 from shoal.model.hierarchy_steps import PERIODS, STAR, date_of, exact, period, span, written
 
 BUILDERS = ("intervals", "prefixes", "dates", "stars")
+GENERATED = ("labels", "intervals", "tiles")  # names that stand for hierarchies made from a table's counts
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from shoal.errors import PolicyError
-from shoal.model.hierarchy import Hierarchy
-from shoal.model.privacy import DeltaPresence, KAnonymity, PrivacyModel, by_shorthand, describe, restore
+from shoal.model.hierarchy import GENERATED
+from shoal.model.privacy import KAnonymity, PrivacyModel, by_shorthand, describe, restore
 from shoal.model.record import recipe
+from shoal.model.refusals import refuse_hierarchies, refuse_missing, refuse_population
 from shoal.model.rule_books import RULE_BOOKS
 from shoal.model.shorthands import SHORTHANDS
 from shoal.model.task import Effort
 
 PUBLISH = ("stars", "hierarchy", "ranges", "centers")
-GENERATED = ("labels", "intervals", "tiles")
 PERIODS = ("month", "year")  # steps of dates beside numbers of days
 PLACE = "place"
 PRESETS = RULE_BOOKS
@@ -41,7 +41,8 @@ class Policy:
     publish            "stars", "hierarchy", "ranges" or "centers"
     coordinates        two columns of numbers (x, y) that become one quasi-identifier, ``place``, published as tiles
     hierarchies        per column: a path, rows, a nested dict or a Hierarchy; or "labels" or "intervals", which are
-                       generated from the table's counts
+                       generated from the table's counts.  Of a sensitive column: how far apart its values are, for
+                       t-closeness by the hierarchical distance; it is published as it is
     weights            per column: factor of its loss, 1 where not given
     max_level          per column: highest hierarchy level that may be published
     range_step         per column of numbers or dates: published ranges end at multiples of this, widened outwards
@@ -57,6 +58,8 @@ class Policy:
     method, effort     how to search; see the catalogue
     seed               None: fresh randomness; an int: reproducible
     keep_order         keep the input's row order, which is a leak; written on the certificate
+    missing            "category": a missing quasi-identifier is a value of its own; "apart": also, rows with one are
+                       grouped among themselves, never with rows without one
     star               the text of a suppressed value
     numeric_stars      "null": a suppressed number in a frame is a missing value; "text": the column becomes text
     source             the file it was read from
@@ -85,6 +88,7 @@ class Policy:
     effort: str | float = "balanced"
     seed: int | None = None
     keep_order: bool = False
+    missing: str = "category"
     star: str = "*"
     numeric_stars: str = "null"
     source: Path | None = field(default=None, compare=False)
@@ -94,6 +98,7 @@ class Policy:
             if name is not None and (not isinstance(name, str) or not name):
                 raise PolicyError(f"{name!r} names no column; person and household are one column each")
         refuse_population(self)
+        refuse_missing(self)
         leave = (*self.units, *(n for n in self.weighed if n not in self.insensitive))
         kept = tuple(n for n in self.identifiers if n not in leave)
         object.__setattr__(self, "identifiers", (*kept, *leave))
@@ -147,14 +152,9 @@ class Policy:
             if not isinstance(given, Mapping):
                 raise PolicyError(f"{what}={given!r}: give a mapping from column to value")
             for name in given:
-                if name not in self.grouped:
+                if name not in self.grouped and not (what == "hierarchies" and name in self.sensitive):
                     raise PolicyError.unknown(f"quasi-identifier ({what})", name, self.grouped)
-        for name, source in self.hierarchies.items():
-            if isinstance(source, (bytes, bytearray)) or not isinstance(source, (Hierarchy, Path, Mapping, Sequence)):
-                raise PolicyError(
-                    f"hierarchies[{name!r}] is of type {type(source).__name__}; give the path of a file, rows, a "
-                    "nested mapping, a Hierarchy or its builder, or 'labels' or 'intervals'"
-                )
+        refuse_hierarchies(self)
         for name, weight in self.weights.items():
             if isinstance(weight, bool) or not isinstance(weight, (int, float)) or not 0 < weight < float("inf"):
                 raise PolicyError(f"weights[{name!r}] = {weight!r}: a weight is a positive number")
@@ -164,7 +164,7 @@ class Policy:
                     f"max_level[{name!r}] = {level!r}: a level is a whole number from 0, the value itself"
                 )
         self._check_steps()
-        if self.publish == "hierarchy" and not self.hierarchies:
+        if self.publish == "hierarchy" and not any(name in self.grouped for name in self.hierarchies):
             raise PolicyError(
                 "publish='hierarchy' needs hierarchies={column: ...} for at least one quasi-identifier; "
                 "columns without one are published as value or star"
@@ -322,34 +322,10 @@ class Policy:
             "effort": self.effort,
             "seed": self.seed,
             "keep_order": self.keep_order,
+            "missing": self.missing,
             "star": self.star,
             "numeric_stars": self.numeric_stars,
         }
-
-
-def refuse_population(asked: Policy) -> None:
-    """PolicyError for a model of a population without one, and for what does not go with one."""
-    models = [m for m in asked.privacy if m.speaks == "population"]
-    column = asked.population_weights
-    if column is not None and (not isinstance(column, str) or not column):
-        raise PolicyError(f"population_weights={column!r} names no column")
-    known = asked.population is not None or column is not None
-    if asked.population is not None and column is not None:
-        raise PolicyError("population and population_weights are two ways to say the same; give one of them")
-    if models and not known:
-        raise PolicyError(
-            f"{models[0].name} counts people in the population; say population=TABLE, or "
-            "population_weights=COLUMN for a sample with weights"
-        )
-    if column is not None and any(isinstance(m, DeltaPresence) for m in models):
-        raise PolicyError("delta-presence needs the population itself (population=TABLE); weights estimate it only")
-    if known and asked.publish == "centers":
-        raise PolicyError(
-            "publish='centers' publishes records, which cover nobody else; a population goes with stars, hierarchy "
-            "and ranges"
-        )
-    if known and asked.units:
-        raise PolicyError("a population is counted in rows, and person= counts persons; leave one of them out")
 
 
 def _names(what: str, given: Any) -> tuple[str, ...]:

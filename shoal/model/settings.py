@@ -22,6 +22,7 @@ class OtherModels(TypedDict, total=False):
     alpha_k: Pair
     t: float
     t_ordered: float
+    t_hierarchical: float
     beta: float
     beta_basic: float
     delta: float
@@ -59,6 +60,7 @@ class OtherSettings(OtherModels, total=False):
     effort: str | float
     seed: int | None
     keep_order: bool
+    missing: str
     star: str
     numeric_stars: str
 

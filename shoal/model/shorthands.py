@@ -32,6 +32,10 @@ SHORTHANDS: dict[str, Shorthand] = {
         "TCloseness", (float,), "The same by the earth mover's distance over the values' order.",
         (("distance", "ordered"),),
     ),
+    "t_hierarchical": Shorthand(
+        "TCloseness", (float,), "The same by the hierarchy of the sensitive column; see --hierarchy.",
+        (("distance", "hierarchical"),),
+    ),
     "beta": Shorthand("BetaLikeness", (float,), "Enhanced beta-likeness."),
     "beta_basic": Shorthand("BetaLikeness", (float,), "Basic beta-likeness.", (("enhanced", False),)),
     "delta": Shorthand("DeltaDisclosure", (float,), "Delta-disclosure: |log(p / q)| < delta for every value."),

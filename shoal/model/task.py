@@ -57,6 +57,8 @@ class Task:
 
     progress(what, share) may be called at any time with a few words and a share 0..1 or None.
     spare is how many rows may be starred whole beside the groups; only global recoding has such a budget.
+    apart int64[m], or None: cells of different numbers never share a group; only global recoding is handed it, for
+    other methods every part is a task of its own.
     started is the clock reading (time.monotonic) the effort's seconds count from.
     """
 
@@ -68,6 +70,7 @@ class Task:
     progress: Callable[[str, float | None], None] = nothing
     started: float = field(default_factory=time.monotonic)
     spare: int = 0
+    apart: np.ndarray | None = None
 
 
 @dataclass(frozen=True, eq=False)

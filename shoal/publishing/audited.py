@@ -20,6 +20,7 @@ from shoal.model.audit import Audit
 from shoal.model.policy import Policy
 from shoal.model.privacy import PrivacyModel
 from shoal.model.settings import ModelSettings
+from shoal.publishing.closeness import trees_of
 from shoal.publishing.opening import read_census
 
 
@@ -55,7 +56,8 @@ def audit(
                        delta-presence and the journalist's risk; population_weights: the column that says instead how
                        many people a row stands for; population_size: how many people there are, where no more is known
     hierarchies        per column the hierarchy its values are classes of; without one a published value is itself, a
-                       star, or a range or set as this package writes them
+                       star, or a range or set as this package writes them.  Of a sensitive column: how far apart its
+                       values are, for t-closeness by the hierarchical distance
     missing            "category": a missing value is a value of its own; "wildcard": beside that, ``wildcards`` of the
                        Audit has the risks with missing values and stars alike to every value
     models             k=5, l=3, privacy=[...]: what should hold; each becomes a check of the Audit
@@ -72,6 +74,7 @@ def audit(
         household=household,
         population=population,
         population_weights=population_weights,
+        hierarchies={n: h for n, h in (hierarchies or {}).items() if n in sensitive},
         **({"k": 1} | models),
     )
     needed = [*names.quasi_identifiers, *names.sensitive, *names.beside]
@@ -105,14 +108,15 @@ def audit_table(
     """Judge an opened table: of an engine's only cells and counts come back; units: columns that name persons."""
     from shoal.judge.privacy import judge
 
+    trees = trees_of(policy)
     names = [*policy.grouped, *policy.sensitive, *units]
     names += [n for n in policy.weighed if n in table.columns]
     if hasattr(table, "polars"):
         frame = table.polars(names)
     elif outside is None:
         cells, counts = table.counts(names)
-        return judge(cells, policy.grouped, policy.sensitive, models, threshold, units, counts)
+        return judge(cells, policy.grouped, policy.sensitive, models, threshold, units, counts, trees)
     else:  # what is counted beside a population is counted by rows
         frame = table.frame.select(names).collect(backend="polars").to_native()
-    audit = judge(frame, policy.grouped, policy.sensitive, models, threshold, units)
+    audit = judge(frame, policy.grouped, policy.sensitive, models, threshold, units, trees=trees)
     return audit if outside is None else outside(frame, audit)

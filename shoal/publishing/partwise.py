@@ -28,6 +28,7 @@ from shoal.engines.targets import JSON, TABLE, certificate_path, check_folder, c
 from shoal.errors import InputError, PolicyError
 from shoal.judge.parts import Asked, count_release, hash_of, judge_held
 from shoal.publishing import signing
+from shoal.publishing.closeness import trees_of
 from shoal.version import __version__
 
 ENDINGS = ("parquet", "csv")
@@ -193,6 +194,7 @@ def judge_written(release: Any, path: Path, form: str, separator: str, shown: di
         stars=shown,
         expected=release.expected.counts(text=text, blank=blank),
         orders=release.orders,
+        trees=trees_of(policy),
     )
     audit = judge_held(held, asked, form)
     if policy.population is not None or policy.weighed:

@@ -24,8 +24,9 @@ from shoal.errors import InfeasibleError, InputError, PolicyError
 from shoal.judge.population import Census, check_of, covered, lacks, numbers, reading_of
 from shoal.model.audit import Audit
 from shoal.model.certificate import Guarantee, tight
+from shoal.model.hierarchy import GENERATED
 from shoal.model.histogram import Histogram, mixed_radix
-from shoal.model.policy import GENERATED, Policy
+from shoal.model.policy import Policy
 from shoal.model.privacy import Charge, DeltaPresence, KMap, Model, Requirement, Rule
 from shoal.model.privacy.requirement import refuse_unenforced
 from shoal.model.recoding import Levels, Recoding
@@ -45,6 +46,7 @@ class Study:
     need       what the search asks of every group; free: the same without the population
     census     the population; codes int64[p, d] its tuples in the sample's codes, new values after them
     values     per column the texts of those codes; fewest: people that every group has to cover
+    apart      int64[cells]  cells of different numbers never share a group; None: any may
     """
 
     histogram: Histogram
@@ -54,6 +56,7 @@ class Study:
     codes: np.ndarray | None = None
     values: tuple[Sequence[str | None], ...] = ()
     fewest: int = 0
+    apart: np.ndarray | None = None
 
     @property
     def asked(self) -> bool:
@@ -62,9 +65,10 @@ class Study:
 
     @property
     def strict(self) -> bool:
-        """Whether the whole table meets what the search asks; else one group of all rows decides."""
+        """Whether the whole table, or each part kept apart, meets what is asked; else one group of it decides."""
         h, new = self.histogram, self.need.rules[len(self.free.rules) :]
-        return not h.rows or all(rule.holds(h.sensitive, h.count) for rule in new)
+        parts = [np.ones(h.cells, bool)] if self.apart is None else [self.apart == n for n in np.unique(self.apart)]
+        return not h.rows or all(rule.holds(h.sensitive[p], h.count[p]) for rule in new for p in parts)
 
     def solve(self, one: Callable[[Requirement], Grouping], holds: Callable[[Grouping], bool]) -> Grouping:
         """A grouping by what the search asks; where not even the whole table meets that, by larger and larger groups.
@@ -91,7 +95,9 @@ class Study:
         return all(check_of(m, found).passes for m in asked.privacy if m.speaks == "population")
 
 
-def study(asked: Policy, counted: Counted, need: Requirement, census: Census | None) -> Study:
+def study(
+    asked: Policy, counted: Counted, need: Requirement, census: Census | None, apart: np.ndarray | None = None
+) -> Study:
     """Bind the models of a population to a sample; the need has an entry for every column counted beside the sensitive.
 
     Raises PolicyError for a model that cannot be enforced; InputError where the sample is no part of the population,
@@ -107,9 +113,9 @@ def study(asked: Policy, counted: Counted, need: Requirement, census: Census | N
         free = replace(need, frequency=(*need.frequency, 1), distinct=(*need.distinct, 1))
         rules = [Rule(Charge(m, tuple(weight.tolist()), float(_k(m)), once=False), (place,), (1,) * weight.size)
                  for m in models]  # fmt: skip
-        return Study(histogram, replace(free, rules=(*free.rules, *rules)), free)
+        return Study(histogram, replace(free, rules=(*free.rules, *rules)), free, apart=apart)
     if census is None:
-        return Study(histogram, need, need)
+        return Study(histogram, need, need, apart=apart)
     values, codes = _in_codes(counted, census)
     people = _people(histogram, codes, census, asked.grouped)
     of_type, first = histogram.types
@@ -125,7 +131,7 @@ def study(asked: Policy, counted: Counted, need: Requirement, census: Census | N
     rules = [Rule(m.charge(rows, people), where, tuple(rows.tolist())) for m in models
              if isinstance(m, (KMap, DeltaPresence))]  # fmt: skip
     least = max((_fewest(m, need.smallest) for m in models), default=0)
-    return Study(searched, replace(free, rules=(*free.rules, *rules)), free, census, codes, values, least)
+    return Study(searched, replace(free, rules=(*free.rules, *rules)), free, census, codes, values, least, apart)
 
 
 def _k(model: Model) -> int:

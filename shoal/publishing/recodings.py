@@ -10,9 +10,10 @@ import numpy as np
 from shoal.engines.codes import Coded
 from shoal.engines.frames import Counted
 from shoal.errors import InputError, PolicyError
+from shoal.model.hierarchy import GENERATED
 from shoal.model.histogram import Histogram
 from shoal.model.partition import Partition
-from shoal.model.policy import GENERATED, Policy
+from shoal.model.policy import Policy
 from shoal.model.recoding import ColumnRecoding, Levels, Published, Ranges, Recoding, Sets
 from shoal.model.task import Grouping
 from shoal.publishing.grid import grid

@@ -26,11 +26,13 @@ from shoal.judge.safe_harbor import breach
 from shoal.model.audit import Audit, finite
 from shoal.model.certificate import Certificate
 from shoal.model.meaning import Members
+from shoal.model.missing import missing_words
 from shoal.model.policy import Policy
 from shoal.model.rule_books import RULE_BOOKS
 from shoal.model.safe_harbor import Harbor
 from shoal.model.task import nothing
 from shoal.publishing.audited import audit_table
+from shoal.publishing.closeness import trees_of
 from shoal.publishing.exposed import Exposed
 from shoal.utility.decode import Decoded
 from shoal.version import __version__
@@ -45,6 +47,7 @@ RECORDED = (
     "carried",
     "method",
     "persons",
+    "incomplete",
     "population",
     "exposed",
     "rule_book",
@@ -64,6 +67,8 @@ class Release:
     before       privacy of the table as it came
     carried      the columns carried along, and how many rows they single out
     persons      per column that names persons, the fewest in a class, counted on the placed rows before it left them
+    incomplete   where missing="apart": "rows" that lack a quasi-identifier, the "smallest" class of them, the
+                 "smallest_of_others"; counted on the placed rows
     census       the population, people what its weights say of each class, where they were given; never shown
     harbor       what the Safe Harbor did to which columns, where it was asked for
     exposed      shares of the groups that show a value which only one of their rows holds
@@ -94,6 +99,7 @@ class Release:
     order: str
     carried: Carried = field(default_factory=Carried)
     persons: Mapping[str, int] = field(default_factory=dict)
+    incomplete: Mapping[str, int] | None = None
     census: Census | None = field(default=None, repr=False)
     people: Covered | None = field(default=None, repr=False)
     harbor: Harbor | None = None
@@ -314,6 +320,7 @@ class Release:
             orders=self.orders,
             separator=separator,
             outside=self._outside(blank, kind_of(path) == "excel"),
+            trees=trees_of(self.policy),
         )
 
     @property
@@ -395,6 +402,7 @@ class Release:
             "changed": dict(self.changed),
             "carried": self.carried.as_dict(),
             "persons": dict(self.persons),
+            "incomplete": None if self.incomplete is None else dict(self.incomplete),
             "population": None if self.audit.population is None else dict(self.audit.population),
             "exposed": self.exposed.as_dict(),
             "rule_book": self._rule_book(),
@@ -431,7 +439,7 @@ class Release:
             "shuffled": not self.policy.keep_order,
             "order": self.order,
             "orders": self.orders,
-            "missing_values": "a missing value is a value of its own, never a wildcard",
+            "missing_values": missing_words(self.policy.missing),
             **{k: inside[k] for k in RECORDED},
             "separator": self._separator(path),
             "certificate": inside["certificate"],
@@ -439,8 +447,7 @@ class Release:
 
     def _hierarchies(self) -> dict[str, dict[str, str]]:
         """SHA-256 of every hierarchy's content as it was given; generated ones are left out."""
-        from shoal.model.hierarchy import Hierarchy
-        from shoal.model.policy import GENERATED
+        from shoal.model.hierarchy import GENERATED, Hierarchy
         from shoal.model.record import digest
 
         given = {n: h for n, h in self.policy.hierarchies.items() if not (isinstance(h, str) and h in GENERATED)}

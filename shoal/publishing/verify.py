@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,14 +22,14 @@ from shoal.judge.population import beside, outside, reading_of
 from shoal.judge.safe_harbor import breach
 from shoal.model.audit import Audit
 from shoal.model.certificate import Certificate
-from shoal.model.hierarchy import Hierarchy
-from shoal.model.policy import GENERATED, PLACE
-from shoal.model.privacy import KAnonymity, KMap
+from shoal.model.hierarchy import GENERATED, Hierarchy
+from shoal.model.policy import PLACE
 from shoal.model.record import digest, source_of
 from shoal.publishing.opening import opened, read_census
 from shoal.publishing.recheck import recheck
 from shoal.publishing.recorded import Record, parsed, read_record
 from shoal.publishing.signing import signature
+from shoal.publishing.unseen import incomplete, persons, population_of
 
 _Outer = Callable[[pl.DataFrame, Audit], Audit]
 
@@ -83,7 +83,7 @@ def _levels(record: Record, audit: Audit) -> Finding:
     if audit.rows and lacking:
         return Finding("levels", False, f"it does not state {lacking[0]}")
     for name, level in record.levels.items():
-        if name in apart:  # not without the population; ``_population`` says what is stated
+        if name in apart:  # not without the population; ``population_of`` says what is stated
             continue
         found = [v for v in reached.get(name, []) if v is not None and math.isfinite(v)]
         if level is not None and not any(math.isclose(level, v, rel_tol=1e-9) for v in found):
@@ -127,8 +127,13 @@ def _consistent(record: Record) -> Finding:
     return Finding("certificate", True, "agrees with itself", CONSISTENT)
 
 
-def _own(path: Path, held: Held, record: Record, outer: _Outer) -> tuple[list[Finding], Audit]:
-    """What a release shows by itself, and beside its population where that is at hand."""
+def _own(
+    path: Path, held: Held, record: Record, outer: _Outer, trees: Mapping[str, Hierarchy]
+) -> tuple[list[Finding], Audit]:
+    """What a release shows by itself, and beside its population where that is at hand.
+
+    trees  the hierarchies of its sensitive columns
+    """
     policy, said = record.policy, record.said
     wanted = Asked(
         quasi=policy.quasi_identifiers,
@@ -137,6 +142,7 @@ def _own(path: Path, held: Held, record: Record, outer: _Outer) -> tuple[list[Fi
         star=policy.star if said.publish != "centers" else None,
         stars=dict(said.stars) | dict.fromkeys(said.blanks, 0),
         orders=record.orders,
+        trees=trees,
     )
     parts: list[Finding] = []
     try:
@@ -178,9 +184,11 @@ def _own(path: Path, held: Held, record: Record, outer: _Outer) -> tuple[list[Fi
         mean = audit.risk["prosecutor_mean"]
         findings.append(Finding("mean risk", mean <= limit + 1e-9, f"asked at most {limit}, reached {mean:.6g}"))
     if policy.units:
-        findings.append(_persons(record))
+        findings.append(persons(record))
+    if policy.missing == "apart":
+        findings.append(incomplete(record))
     if policy.population is not None or policy.weighed:
-        findings.append(_population(record, audit))
+        findings.append(population_of(record, audit))
     if record.harbor is not None:
         wrong = breach(read_rows(path, record.separator), record.harbor)
         text = wrong or f"{', '.join(record.harbor.columns) or 'no column'} shown as the rule lets them stand"
@@ -192,34 +200,6 @@ def _own(path: Path, held: Held, record: Record, outer: _Outer) -> tuple[list[Fi
     listed = ", ".join(map(repr, others)) or "none"
     findings.append(Finding("what was asked", True, f"columns without a promise: {listed}; {asked}", STATED))
     return findings, audit
-
-
-def _persons(record: Record) -> Finding:
-    """Who stands behind the rows is not in the release; the certificate says what was counted."""
-    found = record.raw.get("persons")
-    asked = max((m.k for m in record.policy.privacy if isinstance(m, KAnonymity)), default=1)
-    told = found if isinstance(found, dict) else {}
-    counts = {n: told.get(n) for n in record.policy.units}
-    good = all(isinstance(x, int) and not isinstance(x, bool) and asked <= x for x in counts.values())
-    good = good or not record.rows
-    named = ", ".join(f"{x} different values of {n!r}" for n, x in counts.items())
-    text = f"{named} in the class with fewest, counted before the column left; {asked} asked"
-    return Finding("persons", good, text, STATED)
-
-
-def _population(record: Record, audit: Audit) -> Finding:
-    """What the population tells, counted again where it is at hand, and stated where it is not."""
-    told = record.raw.get("population")
-    said = dict(told) if isinstance(told, dict) else {}
-    if audit.population is not None:
-        fits = f"every group fits at least {audit.population['k_map']} of {audit.population['rows']} people"
-        same = all(said.get(name) == audit.population[name] for name in ("rows", "k_map", "unique"))
-        return Finding("population", same, fits if same else f"{fits}; the certificate says otherwise")
-    least, people = said.get("k_map"), said.get("rows")
-    asked = max((m.k for m in record.policy.privacy if isinstance(m, KMap)), default=0)
-    good = not record.rows or (type(least) is int and type(people) is int and asked <= least <= people)
-    source = "the column of weights, which left" if record.policy.weighed else "the population, which is not at hand"
-    return Finding("population", good, f"every group fits at least {least} of {people} people, by {source}", STATED)
 
 
 def _coarser(held: Held, record: Record) -> Finding:
@@ -255,14 +235,21 @@ def _suppressed(held: Held, record: Record) -> Finding:
     return Finding("suppressed rows", said <= allowed, text, how)
 
 
-def _sources(record: Record, folder: Path, given: Mapping[str, Any]) -> tuple[dict[str, Any], list[Finding]]:
-    """The hierarchies a release was published by: handed over, or found by name beside the certificate or here."""
+def _sources(
+    record: Record, folder: Path, given: Mapping[str, Any], only: Sequence[str] | None = None
+) -> tuple[dict[str, Any], list[Finding]]:
+    """The hierarchies a release was published by: handed over, or found by name beside the certificate or here.
+
+    only  of these columns; None: all
+    """
     out: dict[str, Any] = {}
     findings: list[Finding] = []
     for name in given:
         if name not in record.hierarchies:
             raise InputError(f"the certificate names no hierarchy of a column {name!r}")
     for name, (source, expected) in record.hierarchies.items():
+        if only is not None and name not in only:
+            continue
         if source in GENERATED:
             out[name] = source
             text = f"generated ({source}); a label is read by what it says"
@@ -349,7 +336,10 @@ def verify(
     progress("judging the release", None)
     try:
         outer = _outer(record, population, hierarchies or {}, beside_it.parent)
-        findings, audit = _own(path, held, record, outer)
+        distances = [n for n in record.hierarchies if n in record.policy.sensitive]
+        trees, used_by = _sources(record, beside_it.parent, hierarchies or {}, distances)
+        findings, audit = _own(path, held, record, outer, trees)
+        findings += used_by if original is None else []
     except PolicyError as error:
         raise InputError(f"the certificate file asks for what cannot be judged: {error!s}") from None
     except OverflowError:
@@ -359,6 +349,8 @@ def verify(
         source = _opened(original, record, separator, encoding)
         used, found = _sources(record, beside_it.parent, hierarchies or {})
         findings += found
+        if record.policy.missing == "apart" and set(record.policy.quasi_identifiers) <= set(source.columns):
+            findings.append(incomplete(record, source))
         findings += compare(source, read_rows(path, record.separator), record.said, used, progress)
     elif record.stated.lower_bound:
         text = f"{record.stated.lower_bound:.9g} certified; the original would tell more"

@@ -8,7 +8,12 @@ from typing import Any
 
 from shoal.model.cards import times
 from shoal.model.certificate import ROUNDING
+from shoal.model.missing import missing_words
 from shoal.model.privacy import MODELS
+
+
+def _sentence(words: str) -> str:
+    return words[0].upper() + words[1:] + "."
 
 
 def promise(figures: Mapping[str, Any]) -> str:
@@ -185,7 +190,7 @@ def assumptions(policy: Mapping[str, Any]) -> list[str]:
         + (" (" + ", ".join(policy["sensitive"]) + ")" if policy["sensitive"] else "")
         + ".",
         "Columns without a role are carried along unchanged; whoever chose the roles answers for them.",
-        "A missing value is a value of its own. It is never a wildcard that would make rows alike that are not.",
+        _sentence(missing_words(policy["missing"])),
         "A star is a value of its own too: fully starred rows are a group like any other and keep every promise.",
         "Which of several equal rows went into which group was chosen at random.",
         "The rows stand in the order of the input." if policy["keep_order"] else "The rows were shuffled.",

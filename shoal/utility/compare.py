@@ -16,7 +16,7 @@ from shoal.engines.frames import require
 from shoal.engines.open import open_table
 from shoal.errors import InputError, PolicyError, within
 from shoal.model.cards import grid, number
-from shoal.model.policy import GENERATED
+from shoal.model.hierarchy import GENERATED
 from shoal.utility.foreign import ORDER, Domain, Spread, domain_of, spread
 
 READINGS = {

@@ -211,7 +211,7 @@ def _request(asked: Policy, models: tuple[Any, ...], way: str, method: str, step
         method=method,
         identifiers=(),  # neither of these is looked at, nor is it in the table that is tried
         insensitive=(),
-        hierarchies=asked.hierarchies if levels else {},
+        hierarchies={n: h for n, h in asked.hierarchies.items() if levels or n in asked.sensitive},
         max_level=asked.max_level if levels else {},
         range_step=steps if way == "ranges" else {},
         global_recoding=asked.global_recoding and way in ("hierarchy", "stars"),

@@ -12,6 +12,9 @@ from fractions import Fraction
 from itertools import combinations
 from typing import Any
 
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
 from tests.oracles.tables import partitions
 
 Rows = Sequence[tuple[int, ...]]
@@ -43,6 +46,8 @@ def meets(name: str, parameters: dict[str, Any], group: Rows, table: Rows, colum
         return n >= parameters["k"] and max(p.values()) <= _decimal(parameters["alpha"])
     if name == "TCloseness" and parameters["distance"] == "equal":
         return sum(abs(p[v] - q[v]) for v in q) / 2 <= _decimal(parameters["t"])
+    if name == "TCloseness" and parameters["distance"] == "hierarchical":
+        return carried(own, all_, parameters["node"]) <= _decimal(parameters["t"])
     if name == "TCloseness":
         run, total = Fraction(0), Fraction(0)
         for v in sorted(q):
@@ -70,6 +75,20 @@ def meets(name: str, parameters: dict[str, Any], group: Rows, table: Rows, colum
         any(apart((r, *others)) for others in combinations([*group[:i], *group[i + 1 :]], l - 1))
         for i, r in enumerate(group)
     )
+
+
+def carried(own: Counter[int], whole: Counter[int], node: Sequence[Sequence[int]]) -> Fraction:
+    """Earth mover's distance of two distributions, values being as far apart as the level at which they are one class.
+
+    Both are cut into equally many equal bits, and each bit of the one is assigned a bit of the other, at the least cost
+    in whole numbers.
+    """
+    n, m = own.total(), whole.total()
+    mine, theirs = [v for v in own.elements() for _ in range(m)], [v for v in whole.elements() for _ in range(n)]
+    values = range(len(node[0]))
+    joined = [[[level[a] == level[b] for level in node].index(True) for b in values] for a in values]
+    cost = np.array(joined)[np.ix_(mine, theirs)]
+    return Fraction(int(cost[linear_sum_assignment(cost)].sum()), n * m * (len(node) - 1))
 
 
 def published(group: Rows) -> tuple[int | None, ...]:
@@ -120,20 +139,36 @@ def least_beside(quasi: Rows, population: Rows, name: str, parameters: dict[str,
     return best
 
 
-def least_stars(quasi: Rows, sensitive: Rows, asked: Sequence[tuple[str, dict[str, Any], int]]) -> int | None:
-    """Fewest stars over all partitions of the rows into groups that meet every model; None when there is none."""
-    best = None
-    known: dict[tuple[int, ...], bool] = {}
+def least_stars(
+    quasi: Rows,
+    sensitive: Rows,
+    asked: Sequence[tuple[str, dict[str, Any], int]],
+    apart: Sequence[int] | None = None,
+) -> int | None:
+    """Fewest stars over all partitions of the rows into groups that meet every model; None when there is none.
 
-    def good(group: list[int]) -> bool:
-        key = tuple(group)
-        if key not in known:
-            rows = [sensitive[i] for i in group]
-            known[key] = all(meets(name, values, rows, sensitive, column) for name, values, column in asked)
-        return known[key]
-
-    for found in partitions(len(quasi)):
-        if all(good(g) for g in found):
-            stars = sum(len(g) * sum(len({quasi[i][j] for i in g}) > 1 for j in range(len(quasi[0]))) for g in found)
-            best = stars if best is None else min(best, stars)
-    return best
+    apart  rows of different numbers never share a group
+    Every set of rows is either a group by itself or split into the group of its first row and a rest that is a set.
+    """
+    n = len(quasi)
+    price: list[int | None] = [None] * 2**n
+    known: dict[Any, bool] = {}
+    for some in range(1, 2**n):
+        rows = [i for i in range(n) if some >> i & 1]
+        if apart is not None and len({apart[i] for i in rows}) > 1:
+            continue
+        held = tuple(sorted(sensitive[i] for i in rows))
+        if held not in known:
+            known[held] = all(meets(name, values, held, sensitive, column) for name, values, column in asked)
+        if known[held]:
+            price[some] = len(rows) * sum(v is None for v in published([quasi[i] for i in rows]))
+    least: list[int | None] = [0, *price[1:]]
+    for some in range(1, 2**n):
+        others = some & (some - 1)  # without its first row
+        rest = others
+        while rest:  # every set without the first row may be the rest
+            own, left = price[some ^ rest], least[rest]
+            if own is not None and left is not None and (least[some] is None or own + left < (least[some] or 0)):
+                least[some] = own + left
+            rest = (rest - 1) & others
+    return least[-1]

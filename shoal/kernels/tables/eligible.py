@@ -3,11 +3,12 @@
 Size, shares of 1/l and numbers of values are asked where the loops have them at hand; what is here is everything else.
 
 Rules, for s sensitive columns:
-kind   int64[r]      BAND, ENTROPY, RECURSIVE, EQUAL, ORDERED, TUPLES or CHARGE
+kind   int64[r]      BAND, ENTROPY, RECURSIVE, EQUAL, ORDERED, TUPLES, CHARGE or TREE
 column int64[r]      the column it speaks of; -1 for TUPLES, which speak of all
 number float64[r], whole int64[r]   parameters
 at     int64[r]      where its table begins in ``table``: per value the share in the whole table (EQUAL), the cumulated
-                     share (ORDERED), the least and the largest share (BAND), or its charge (CHARGE)
+                     share (ORDERED), the least and the largest share (BAND), or its charge (CHARGE); TREE: how many
+                     classes there are, the class of every value level by level, the share of every class
 size   int64[s]      values of each column
 
 Where there are none the kernels get None: what only rules need is then not even compiled.
@@ -22,7 +23,7 @@ from numba import njit
 
 from shoal.kernels import INNER
 
-BAND, ENTROPY, RECURSIVE, EQUAL, ORDERED, TUPLES, CHARGE = 0, 1, 2, 3, 4, 5, 6
+BAND, ENTROPY, RECURSIVE, EQUAL, ORDERED, TUPLES, CHARGE, TREE = 0, 1, 2, 3, 4, 5, 6, 7
 CLOSE = 1e-9
 
 
@@ -53,7 +54,8 @@ def widest(rules):
 def _column_gap(rules, i, held, seen, kinds, n):
     """How far rule i is from holding, 0 when it holds; held[seen[:kinds]] the rows of each value there is, n in all.
 
-    O(kinds), for ORDERED and for bands with floors O(values), for RECURSIVE O(kinds l).
+    O(kinds), for ORDERED and for bands with floors O(values), for RECURSIVE O(kinds l), for TREE O(kinds levels) beside
+    clearing a figure for each class.
     """
     kind, number, at = rules.kind[i], rules.number[i], rules.at[i]
     gap = 0.0
@@ -104,6 +106,17 @@ def _column_gap(rules, i, held, seen, kinds, n):
         for y in range(kinds):
             common += min(held[seen[y]] / n, rules.table[at + seen[y]])
         return max(0.0, 1.0 - common - number - CLOSE)
+    if kind == TREE:
+        nodes, values, levels = np.int64(rules.table[at]), rules.size[rules.column[i]], rules.whole[i]
+        within = np.zeros(nodes, np.int64)
+        apart = np.float64(levels)
+        for z in range(levels):
+            for y in range(kinds):
+                within[np.int64(rules.table[at + 1 + z * values + seen[y]])] += held[seen[y]]
+        for c in range(nodes):
+            if within[c] > 0:
+                apart -= min(within[c] / n, rules.table[at + 1 + levels * values + c])
+        return max(0.0, apart / levels - number - CLOSE)
     if kind == CHARGE:
         charged = 0.0
         for y in range(kinds):

@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit
 
 from shoal.kernels import INNER
-from shoal.kernels.tables.eligible import BAND, EQUAL, ORDERED, group_gap
+from shoal.kernels.tables.eligible import BAND, EQUAL, ORDERED, TREE, group_gap
 
 
 @njit(**INNER)
@@ -153,6 +153,9 @@ def _part(rules, sensitive, cells, left, k, frequency, distinct, held, seen, man
                 weight[v] = rules.table[rules.at[i] + v] - (rules.table[rules.at[i] + v - 1] if v > 0 else 0.0)
             elif rules.kind[i] == BAND:
                 weight[v] = rules.table[rules.at[i] + 2 * v + 1]
+            elif rules.kind[i] == TREE:  # the classes of the first level are the values
+                shares = rules.at[i] + 1 + rules.whole[i] * values
+                weight[v] = rules.table[shares + np.int64(rules.table[rules.at[i] + 1 + v])]
     kinds, total, high = 0, np.int64(0), 0.0
     for i in range(cells.size):
         w = sensitive[cells[i], 0]

@@ -24,6 +24,7 @@ from shoal.model.privacy.share import AlphaKAnonymity
 from shoal.model.privacy.simultaneous import SimultaneousLDiversity
 from shoal.model.privacy.size import KAnonymity
 from shoal.model.privacy.t_closeness import TCloseness
+from shoal.model.privacy.tree_closeness import TreeCloseness
 from shoal.model.shorthands import SHORTHANDS
 
 __all__ = [
@@ -45,6 +46,7 @@ __all__ = [
     "Rule",
     "SimultaneousLDiversity",
     "TCloseness",
+    "TreeCloseness",
     "by_shorthand",
     "describe",
     "requirement",

@@ -76,6 +76,11 @@ class Model:
         """None, or why the model can be audited only."""
         return None if self.monotone.startswith("monotone") else self.monotone
 
+    @property
+    def unbound(self) -> str | None:
+        """None, or what has to be known of the table's columns before a group can be asked."""
+        return None
+
     def words(self) -> str:
         """What every group is like, in words."""
         raise NotImplementedError
@@ -146,6 +151,13 @@ def least_size(possible: Any, most: int) -> int:
     """The least number of rows for which ``possible(rows)``; the end of the range looked at when none is."""
     most = max(min(most, LOOKED_AT), 1)
     return next((n for n in range(1, most) if possible(n)), most)
+
+
+def nearest(q: np.ndarray, n: int) -> float:
+    """The least half sum of |p - q| that n rows can have: shares rounded down, the rows left where most was cut off."""
+    down = np.floor(n * q + CLOSE)
+    over = np.sort(n * q - down)[::-1][: n - int(down.sum())]
+    return 1 - (float(down.sum()) + float(over.sum())) / n
 
 
 def whole_share(share: float) -> int:

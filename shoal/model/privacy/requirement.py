@@ -102,6 +102,8 @@ def requirement(models: Sequence[Model], sensitive: Sequence[str], histogram: Hi
     rules: list[Rule] = []
     for model in models:
         refuse_unenforced(model)
+        if histogram is not None and model.unbound is not None:
+            raise PolicyError(f"{model.unbound}; say hierarchies={{column: ...}} to shoal.anonymize")
         everywhere = model.speaks == "tuples"
         for j in _places(model, sensitive):
             table = _table(histogram, j)

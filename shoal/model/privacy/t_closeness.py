@@ -8,16 +8,19 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.errors import PolicyError
-from shoal.model.privacy.base import CLOSE, Implied, Measure, Model, least_size, reach, whole_share
+from shoal.model.privacy.base import CLOSE, Implied, Measure, Model, least_size, nearest, reach, whole_share
+from shoal.model.privacy.tree_closeness import TreeCloseness
 
-DISTANCES = ("equal", "ordered")
+DISTANCES = ("equal", "ordered", "hierarchical")
 
 
 @dataclass(frozen=True)
 class TCloseness(Model):
     """The distance between a group's distribution of a sensitive column and the table's is at most t.
 
-    distance  "equal" (half the sum of differences) or "ordered" (earth mover's on ranks, over m - 1)
+    distance  "equal" (half the sum of differences), "ordered" (earth mover's on ranks, over m - 1) or "hierarchical"
+              (earth mover's, values being as far apart as the hierarchy of the column says: the level at which they
+              join, over its height)
     """
 
     t: float
@@ -35,10 +38,23 @@ class TCloseness(Model):
         if self.distance not in DISTANCES:
             raise PolicyError.unknown("distance of TCloseness", self.distance, DISTANCES)
 
+    @property
+    def unbound(self) -> str | None:
+        if self.distance != "hierarchical":
+            return None
+        where = "its sensitive column" if self.column is None else f"column {self.column!r}"
+        return f"t-closeness by the hierarchical distance needs the hierarchy of {where}"
+
+    def on(self, node: np.ndarray, column: str) -> TreeCloseness:
+        """The model bound to the classes int[h, m] of a column's values; see ``Hierarchy.resolve``."""
+        return TreeCloseness(self.t, tuple(map(tuple, node.tolist())), column)
+
     def words(self) -> str:
         return f"the distribution of every group is within {self.t} of the table's ({self.distance} distance)"
 
     def level(self, counts: np.ndarray, table: np.ndarray) -> float:
+        if self.unbound is not None:
+            raise PolicyError(self.unbound)
         here = table > 0
         apart = counts[here] / counts.sum() - table[here] / table.sum()
         if self.distance == "equal":
@@ -51,19 +67,15 @@ class TCloseness(Model):
     def implied(self, table: np.ndarray) -> Implied:
         """Equal: no share above q + t, and values present that make up 1 - t of the table.
 
-        The least distance n rows can have: equal, the shares rounded down and the rows left given to where most was
-        cut off; ordered, every cumulated share rounded by itself, which keeps their order.
+        The least distance n rows can have: equal, see ``nearest``; ordered, every cumulated share rounded by itself,
+        which keeps their order.
         """
+        if self.unbound is not None:
+            return Implied()
         rows = int(table.sum())
         q = table[table > 0] / max(rows, 1)
         if self.distance == "equal":
-
-            def nearest(n: int) -> float:
-                down = np.floor(n * q + CLOSE)
-                over = np.sort(n * q - down)[::-1][: n - int(down.sum())]
-                return 1 - (float(down.sum()) + float(over.sum())) / n
-
-            size = least_size(lambda n: nearest(n) <= self.t + CLOSE, rows)
+            size = least_size(lambda n: nearest(q, n) <= self.t + CLOSE, rows)
             return Implied(size, whole_share(float(q.max(initial=0)) + self.t), max(reach(q, 1 - self.t), 1))
         upto = np.cumsum(q)
 

@@ -13,7 +13,11 @@ Every algorithm has the signature ``algorithm(task: Task) -> Grouping``.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
 
 from shoal.errors import PolicyError
 from shoal.model.histogram import Histogram
@@ -22,6 +26,7 @@ from shoal.model.recoding import Levels, Recoding
 from shoal.model.task import Effort, Grouping, Task, nothing, refuse_infeasible
 from shoal.problems.catalogue import algorithm
 from shoal.problems.interrupts import heard
+from shoal.problems.tables.apart import by_parts
 
 __all__ = ["Effort", "Grouping", "Histogram", "Recoding", "Requirement", "Task", "group"]
 
@@ -36,6 +41,7 @@ def group(
     effort: str | float | Effort = "balanced",
     seed: int | None = None,
     max_suppressed: float = 0.0,
+    apart: np.ndarray | None = None,
     progress: Callable[[str, float | None], None] = nothing,
 ) -> Grouping:
     """Group the rows of a histogram under privacy models.
@@ -47,11 +53,12 @@ def group(
     effort     "fast", "balanced", "thorough", or seconds
     seed       None: fresh randomness; an int: reproducible
     max_suppressed  share of the rows that global recoding may star whole; the block they form meets the models too
+    apart      int64[cells]  cells of different numbers never share a group; None: any may.  Of a Requirement that asks
+               for more rows than such a part has the whole part is enough
 
     Raises InfeasibleError when no partition exists, PolicyError for a model the method cannot enforce.
     """
-    import numpy as np
-
+    bound = isinstance(privacy, Requirement)
     if not isinstance(privacy, Requirement):
         models = [privacy] if not isinstance(privacy, Sequence) else list(privacy)
         privacy = requirement(models, histogram.sensitive_names, histogram)
@@ -61,7 +68,6 @@ def group(
         raise PolicyError(
             f"max_suppressed is a budget of 'global_recoding'; {method!r} may star any row whole where this loses least"
         )
-    refuse_infeasible(histogram, privacy)
     task = Task(
         histogram=histogram,
         requirement=privacy,
@@ -70,9 +76,24 @@ def group(
         seed=seed,
         progress=progress,
         spare=int(max_suppressed * histogram.rows + 1e-9),
+        apart=None if apart is None or np.unique(apart).size < 2 else apart,
     )
+    if task.apart is None or method == "global_recoding":
+        return _one(task, method)
+
+    def part(some: Histogram, own: Effort) -> Grouping:
+        need = replace(task.requirement, k=min(task.requirement.k, some.rows)) if bound else task.requirement
+        made = replace(task, histogram=some, requirement=need, effort=own, apart=None, started=time.monotonic())
+        return _one(made, method)
+
+    return by_parts(histogram, task.apart, task.effort, part)
+
+
+def _one(task: Task, method: str) -> Grouping:
+    """A method's grouping of a task, checked."""
+    refuse_infeasible(task.histogram, task.requirement)
     grouping: Grouping = algorithm("tables", method)(task)
-    grouping.partition.check(histogram)
+    grouping.partition.check(task.histogram)
     _refuse_high_levels(task, grouping)
     return grouping
 

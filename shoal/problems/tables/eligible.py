@@ -7,7 +7,8 @@ import numpy as np
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import Requirement
 
-KINDS = ("band", "entropy", "recursive", "equal", "ordered", "tuples", "charge")  # as numbered in kernels.eligible
+# as numbered in kernels.eligible
+KINDS = ("band", "entropy", "recursive", "equal", "ordered", "tuples", "charge", "tree")
 
 
 def rules_of(need: Requirement, sizes: tuple[int, ...]):  # type: ignore[no-untyped-def]

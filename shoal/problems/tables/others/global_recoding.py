@@ -127,14 +127,14 @@ def _costs(task: Task) -> list[np.ndarray]:
 
 def _label(task: Task, levels: np.ndarray) -> np.ndarray:
     """int64[m]: the group of every cell at a node."""
-    columns = task.recoding.hierarchies
-    if not columns:
+    columns = task.recoding.hierarchies or ()
+    code = [c.node[h][task.histogram.quasi[:, j]] for j, (c, h) in enumerate(zip(columns, levels, strict=True))]
+    if task.apart is not None:
+        code.append(task.apart)
+    if not code:
         return np.zeros(task.histogram.cells, np.int64)
-    code = np.stack(
-        [c.node[h][task.histogram.quasi[:, j]] for j, (c, h) in enumerate(zip(columns, levels, strict=True))], 1
-    )
-    sizes = [int(c.node[h].max(initial=0)) + 1 for c, h in zip(columns, levels, strict=True)]
-    return np.unique(mixed_radix(code, sizes), return_inverse=True)[1].reshape(-1)
+    sizes = [int(c.max(initial=0)) + 1 for c in code]
+    return np.unique(mixed_radix(np.stack(code, 1), sizes), return_inverse=True)[1].reshape(-1)
 
 
 class _Looks:

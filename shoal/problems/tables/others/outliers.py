@@ -54,6 +54,10 @@ class Nodes:
         self.total = [loss @ task.histogram.count for loss in self.loss]
         need = task.requirement
         self.by_size = not need.sensitive_columns and not need.rules
+        # parts of a table that never share a group make a block of their own each
+        self.parts = [np.ones(task.histogram.cells, bool)]
+        if task.apart is not None:
+            self.parts = [task.apart == number for number in np.unique(task.apart)]
 
     def label(self, levels: np.ndarray) -> np.ndarray:
         """int64[m]: the group of every cell.  O(m) where the tuples of classes are few, O(m log m) otherwise."""
@@ -61,6 +65,8 @@ class Nodes:
             c.node[h][self.task.histogram.quasi[:, j]]
             for j, (c, h) in enumerate(zip(self.columns, levels, strict=True))
         ]
+        if self.task.apart is not None:
+            node.append(self.task.apart)
         sizes = [int(n.max(initial=0)) + 1 for n in node]
         if prod(sizes) < 1 << 20:
             key = np.zeros(node[0].size, np.int64)
@@ -92,7 +98,8 @@ class Nodes:
         block = self._whole(label, rows, bad, price)
         cost = inf if block is None else total + float(price[block].sum())
         # Where size is all that counts the cheapest group that fits is the cheapest way to fill the block.
-        return Look(cost, cost if self.by_size else least, (bad if block is None else block)[label], low, False)
+        exact = self.by_size and len(self.parts) == 1
+        return Look(cost, cost if exact else least, (bad if block is None else block)[label], low, False)
 
     def _whole(self, label: np.ndarray, rows: np.ndarray, bad: np.ndarray, price: np.ndarray) -> np.ndarray | None:
         """bool[g]: the block, groups that could stay added where it does not meet the models; None: beyond budget."""
@@ -115,12 +122,15 @@ class Nodes:
         return None
 
     def _meets(self, label: np.ndarray, rows: np.ndarray, block: np.ndarray) -> bool:
-        if rows[block].sum() < self.task.requirement.k or self.by_size:
-            return bool(rows[block].sum() >= self.task.requirement.k)
-        cells = np.flatnonzero(block[label])
-        return bool(
-            good_groups(self.task.histogram, self.task.requirement, cells, np.zeros(cells.size, np.int64)).all()
-        )
+        need, held = self.task.requirement, self.task.histogram
+        if self.by_size and len(self.parts) == 1:
+            return bool(rows[block].sum() >= need.k)
+        for part in self.parts:
+            cells = np.flatnonzero(block[label] & part)
+            good = not cells.size or held.count[cells].sum() >= need.k
+            if not good or (cells.size and not good_groups(held, need, cells, np.zeros(cells.size, np.int64)).all()):
+                return False
+        return True
 
 
 @dataclass(frozen=True, eq=False)

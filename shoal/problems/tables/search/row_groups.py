@@ -19,7 +19,6 @@ from shoal.model.task import Task
 from shoal.problems.tables.eligible import good_groups, rules_of
 
 
-
 @dataclass(frozen=True, eq=False)
 class Rows:
     """The rows of a table, each with its cell, and what the kernels need of its recoding and its requirement.

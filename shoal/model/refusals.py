@@ -1,0 +1,79 @@
+"""What a request cannot mean: combinations of models, populations and hierarchies, refused by one sentence each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from shoal.errors import PolicyError
+from shoal.model.hierarchy import GENERATED, Hierarchy
+from shoal.model.missing import READINGS
+from shoal.model.privacy import DeltaPresence
+
+
+def refuse_hierarchies(asked: Any) -> None:
+    """PolicyError for what is no hierarchy, and for a distance without the one it goes by; asked is a ``Policy``."""
+    for name, source in asked.hierarchies.items():
+        if isinstance(source, (bytes, bytearray)) or not isinstance(source, (Hierarchy, Path, Mapping, Sequence)):
+            raise PolicyError(
+                f"hierarchies[{name!r}] is of type {type(source).__name__}; give the path of a file, rows, a "
+                "nested mapping, a Hierarchy or its builder, or 'labels' or 'intervals'"
+            )
+        if name in asked.sensitive and isinstance(source, str) and source in GENERATED:
+            raise PolicyError(
+                f"hierarchies[{name!r}] = {source!r} is made from counts and says nothing about how far sensitive "
+                "values are apart; give a file, rows or a builder"
+            )
+    for model in asked.privacy:
+        if model.unbound is None:
+            continue
+        for name in asked.sensitive if model.column is None else (model.column,):
+            if name in asked.sensitive and name not in asked.hierarchies:
+                raise PolicyError(
+                    f"t-closeness by the hierarchical distance needs the hierarchy of {name!r}; say "
+                    "hierarchies={column: ...}"
+                )
+
+
+def refuse_population(asked: Any) -> None:
+    """PolicyError for a model of a population without one, and for what does not go with one; asked is a ``Policy``."""
+    models = [m for m in asked.privacy if m.speaks == "population"]
+    column = asked.population_weights
+    if column is not None and (not isinstance(column, str) or not column):
+        raise PolicyError(f"population_weights={column!r} names no column")
+    known = asked.population is not None or column is not None
+    if asked.population is not None and column is not None:
+        raise PolicyError("population and population_weights are two ways to say the same; give one of them")
+    if models and not known:
+        raise PolicyError(
+            f"{models[0].name} counts people in the population; say population=TABLE, or "
+            "population_weights=COLUMN for a sample with weights"
+        )
+    if column is not None and any(isinstance(m, DeltaPresence) for m in models):
+        raise PolicyError("delta-presence needs the population itself (population=TABLE); weights estimate it only")
+    if known and asked.publish == "centers":
+        raise PolicyError(
+            "publish='centers' publishes records, which cover nobody else; a population goes with stars, hierarchy "
+            "and ranges"
+        )
+    if known and asked.units:
+        raise PolicyError("a population is counted in rows, and person= counts persons; leave one of them out")
+
+
+def refuse_missing(asked: Any) -> None:
+    """PolicyError for a reading of missing values that cannot be kept; asked is a ``Policy``."""
+    if asked.missing == "filled":
+        raise PolicyError(
+            "missing='filled' would publish values that no row has, and count them as nothing lost; fill the table "
+            "yourself and say so beside it, or take missing='apart'"
+        )
+    if asked.missing == "wildcard":
+        raise PolicyError(
+            "missing='wildcard' lets one row hide in many classes, so it is a reading of shoal.audit alone; take "
+            "missing='category' or missing='apart'"
+        )
+    if asked.missing not in READINGS:
+        raise PolicyError.unknown("reading of missing values", str(asked.missing), tuple(READINGS))
+    if asked.missing == "apart" and asked.publish == "centers":
+        raise PolicyError("publish='centers' gathers all rows together; missing='apart' goes with the other ways")

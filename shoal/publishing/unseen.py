@@ -1,0 +1,60 @@
+"""What a certificate states that a release no longer shows: who stood behind the rows, and what their cells lacked."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from shoal.judge.finding import STATED, Finding
+from shoal.model.audit import Audit
+from shoal.model.privacy import KAnonymity, KMap
+from shoal.publishing.recorded import Record
+
+
+def persons(record: Record) -> Finding:
+    """Who stands behind the rows is not in the release; the certificate says what was counted."""
+    found = record.raw.get("persons")
+    asked = max((m.k for m in record.policy.privacy if isinstance(m, KAnonymity)), default=1)
+    told = found if isinstance(found, dict) else {}
+    counts = {n: told.get(n) for n in record.policy.units}
+    good = all(isinstance(x, int) and not isinstance(x, bool) and asked <= x for x in counts.values())
+    good = good or not record.rows
+    named = ", ".join(f"{x} different values of {n!r}" for n, x in counts.items())
+    text = f"{named} in the class with fewest, counted before the column left; {asked} asked"
+    return Finding("persons", good, text, STATED)
+
+
+def incomplete(record: Record, original: pl.DataFrame | None = None) -> Finding:
+    """Rows that lack a quasi-identifier, how many with the original; in which class each went the certificate says."""
+    told = record.raw.get("incomplete")
+    said = dict(told) if isinstance(told, dict) else {}
+    rows, own, others = (
+        x if type(x) is int else -1 for x in (said.get(n) for n in ("rows", "smallest", "smallest_of_others"))
+    )
+    asked = max((m.k for m in record.policy.privacy if isinstance(m, KAnonymity)), default=1)
+    good = 0 <= rows <= record.rows and (not rows or own >= asked) and (rows == record.rows or others >= asked)
+    text = (
+        f"{rows} rows lack a quasi-identifier and are grouped apart; in a class at least {own} of them, {others} others"
+    )
+    if original is None:
+        return Finding("missing values", good, text, STATED)
+    gone = pl.Series([False]).new_from_index(0, original.height)
+    for name in record.policy.quasi_identifiers:
+        column = original[name]
+        gone = gone | (column.fill_nan(None) if column.dtype.is_float() else column).is_null()
+    there = int(gone.sum())
+    return Finding("missing rows", good and there == rows, f"{there} rows of the original lack a quasi-identifier")
+
+
+def population_of(record: Record, audit: Audit) -> Finding:
+    """What the population tells, counted again where it is at hand, and stated where it is not."""
+    told = record.raw.get("population")
+    said = dict(told) if isinstance(told, dict) else {}
+    if audit.population is not None:
+        fits = f"every group fits at least {audit.population['k_map']} of {audit.population['rows']} people"
+        same = all(said.get(name) == audit.population[name] for name in ("rows", "k_map", "unique"))
+        return Finding("population", same, fits if same else f"{fits}; the certificate says otherwise")
+    least, people = said.get("k_map"), said.get("rows")
+    asked = max((m.k for m in record.policy.privacy if isinstance(m, KMap)), default=0)
+    good = not record.rows or (type(least) is int and type(people) is int and asked <= least <= people)
+    source = "the column of weights, which left" if record.policy.weighed else "the population, which is not at hand"
+    return Finding("population", good, f"every group fits at least {least} of {people} people, by {source}", STATED)

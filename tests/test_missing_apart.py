@@ -1,0 +1,218 @@
+"""Rows with a missing quasi-identifier grouped among themselves: every recoding, engine and model beside it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter, defaultdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import shoal
+from shoal.cli import main
+from shoal.errors import InfeasibleError, PolicyError
+from shoal.judge.file import seal
+from shoal.model.histogram import Histogram
+from shoal.model.recoding import ColumnRecoding, Recoding
+from shoal.publishing.verify import verify
+from tests.oracles.tables import partitions
+
+QUASI = ["age", "zip"]
+ROWS = 120
+
+
+def people(lacking: float = 0.2) -> pl.DataFrame:
+    random = np.random.default_rng(8)
+    age, place = random.integers(20, 50, ROWS), random.choice(["94110", "94117", "94704"], ROWS)
+    gone = random.random((2, ROWS)) < lacking / 2
+    return pl.DataFrame(
+        {
+            "id": np.arange(ROWS),
+            "age": pl.Series([None if g else int(a) for a, g in zip(age, gone[0], strict=True)]),
+            "zip": pl.Series([None if g else str(p) for p, g in zip(place, gone[1], strict=True)]),
+            "who": np.arange(ROWS) // 2,
+            "ill": random.choice(["flu", "cough", "ulcer"], ROWS),
+        }
+    )
+
+
+def classes(table: Any, before: pl.DataFrame) -> dict[bool, list[list[int]]]:
+    """Ids of every class, told apart by whether their own rows lacked a value."""
+    frame = pl.from_pandas(table) if hasattr(table, "iloc") else table.pl() if hasattr(table, "pl") else table
+    lacks = dict(zip(before["id"], before.select(pl.any_horizontal(pl.col(QUASI).is_null())).to_series(), strict=True))
+    held: dict[bool, dict[Any, list[int]]] = {True: defaultdict(list), False: defaultdict(list)}
+    for row in frame.select(*QUASI, "id").rows():
+        held[lacks[row[-1]]][row[:-1]].append(row[-1])
+    return {part: list(found.values()) for part, found in held.items()}
+
+
+WAYS: list[dict[str, Any]] = [
+    {},
+    {"publish": "ranges"},
+    {"publish": "hierarchy", "hierarchies": {"age": "intervals:5,15", "zip": "prefixes:4,3"}},
+    {"global_recoding": True},
+    {"global_recoding": True, "max_suppressed": 0.3},
+    {"method": "mondrian"},
+    {"max_average_risk": 0.1},
+]
+
+
+@pytest.mark.parametrize("more", WAYS)
+def test_a_complete_row_hides_among_complete_rows_and_the_others_among_themselves(more: dict) -> None:
+    before = people()
+    release = shoal.anonymize(
+        before.drop("who"), quasi_identifiers=QUASI, sensitive=["ill"], insensitive=["id"], k=4, l=2, missing="apart",
+        seed=1, effort="fast", **more,
+    )  # fmt: skip
+    ill = dict(zip(before["id"], before["ill"], strict=True))
+    found = classes(release.table, before)
+    for ids in (*found[True], *found[False]):
+        assert len(ids) >= 4
+        assert max(Counter(ill[i] for i in ids).values()) * 2 <= len(ids)
+    smallest = {part: min(map(len, some)) for part, some in found.items()}
+    assert release.incomplete == {
+        "rows": sum(map(len, found[True])), "smallest": smallest[True], "smallest_of_others": smallest[False],
+    }  # fmt: skip
+    assert "__incomplete__" not in release.table.columns
+    assert release.certificate.lower_bound <= release.certificate.cost
+    if release.certificate.unit in release.loss:
+        assert release.certificate.cost == pytest.approx(release.loss[release.certificate.unit])
+    # the same table with blanks as values mixes the two somewhere, or there would be nothing to ask for
+    plain = shoal.anonymize(
+        before.drop("who"), quasi_identifiers=QUASI, sensitive=["ill"], insensitive=["id"], k=4, l=2, seed=1,
+        effort="fast", **more,
+    )  # fmt: skip
+    assert min(len(ids) for part in classes(plain.table, before).values() for ids in part) < 4
+
+
+@pytest.mark.parametrize("engine", ["pandas", "duckdb", "csv"])
+def test_every_engine_tells_the_same_rows_apart(engine: str, tmp_path: Path) -> None:
+    before = people().drop("who")
+    if engine == "csv":
+        before.write_csv(tmp_path / "t.csv")
+        data: Any = tmp_path / "t.csv"
+    elif engine == "pandas":
+        data = before.to_pandas()  # a missing age is NaN there
+    else:
+        import duckdb
+
+        data = duckdb.connect().from_arrow(before.to_arrow())
+    asked = {"quasi_identifiers": QUASI, "sensitive": ["ill"], "insensitive": ["id"], "k": 4, "missing": "apart"}
+    release = shoal.anonymize(data, seed=1, effort="fast", **asked)
+    table = release.table.with_columns(pl.col("id").cast(pl.Int64)) if engine == "csv" else release.table
+    found = classes(table, before)
+    assert min(len(ids) for part in found.values() for ids in part) >= 4
+    assert release.incomplete["rows"] == sum(map(len, found[True]))
+
+
+def test_persons_and_people_of_a_population_are_counted_apart_too() -> None:
+    before = people()
+    person = shoal.anonymize(
+        before, quasi_identifiers=QUASI, sensitive=["ill"], insensitive=["id"], person="who", k=3, missing="apart",
+        seed=1, effort="fast",
+    )  # fmt: skip
+    for ids in (ids for part in classes(person.table, before).values() for ids in part):
+        assert len({i // 2 for i in ids}) >= 3
+    town = pl.concat([before.select(QUASI)] * 3)
+    fits = shoal.anonymize(
+        before.select(*QUASI, "id"), quasi_identifiers=QUASI, insensitive=["id"], k=2, k_map=20, population=town,
+        missing="apart", seed=1, effort="fast",
+    )  # fmt: skip
+    assert fits.audit.passes
+    assert fits.audit.population["k_map"] >= 20
+    assert min(len(ids) for part in classes(fits.table, before).values() for ids in part) >= 2
+
+
+def test_rows_starred_whole_hide_in_their_own_part() -> None:
+    rows = [(1, "a")] * 4 + [(1, "b")] + [(None, "c")] * 4 + [(None, "d")]
+    table = pl.DataFrame(rows, schema={"x": pl.Int64, "y": pl.String}, orient="row")
+    asked = {"quasi_identifiers": ["x", "y"], "k": 2, "global_recoding": True, "max_suppressed": 0.2, "seed": 1}
+    mixed = shoal.anonymize(table, **asked)
+    assert mixed.certificate.details["suppressed_rows"] == 2  # b and d, one of each part
+    apart = shoal.anonymize(table, missing="apart", **asked)
+    assert apart.certificate.details["suppressed_rows"] == 0
+    assert apart.certificate.details["levels"] == {"x": 0, "y": 1}
+
+
+CELLS = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2), st.integers(0, 1)), min_size=2, max_size=7)
+
+
+@settings(deadline=None, max_examples=40)
+@given(CELLS, st.integers(1, 3), st.sampled_from(["optimal", "cascade", "global_recoding"]))
+def test_never_below_the_least_over_all_partitions_that_mix_nothing(rows: list, k: int, method: str) -> None:
+    histogram = Histogram.from_rows(np.array(rows)[:, :2], np.array(rows)[:, 2])
+    part = [int(0 in r[:2]) for r in rows]  # 0 stands for a missing value
+    least = None
+    for found in partitions(len(rows)):
+        if all(len(g) >= k and len({part[i] for i in g}) == 1 for g in found):
+            stars = sum(len(g) * sum(len({rows[i][j] for i in g}) > 1 for j in range(2)) for g in found)
+            least = stars if least is None else min(least, stars)
+    apart = (histogram.quasi == 0).any(axis=1).astype(np.int64)
+    recoding = Recoding(tuple(ColumnRecoding.stars(s) for s in histogram.quasi_sizes), "stars")
+    try:
+        answer = shoal.tables.group(
+            histogram, [shoal.KAnonymity(k)], method, recoding=recoding, apart=apart, seed=1, effort="fast"
+        )
+    except InfeasibleError:
+        assert least is None
+        return
+    assert least is not None
+    assert answer.certificate.lower_bound <= least <= answer.certificate.cost
+    assert method != "optimal" or answer.certificate.cost == least
+    for g in range(answer.partition.groups):
+        assert np.unique(apart[answer.partition.cell[answer.partition.group == g]]).size == 1
+
+
+def exit_of(monkeypatch: pytest.MonkeyPatch, words: list[str]) -> int:
+    """Exit status of a command."""
+    monkeypatch.setattr(sys, "argv", ["shoal", *words])
+    with pytest.raises(SystemExit) as left:
+        main()
+    return left.value.code or 0  # type: ignore[return-value]
+
+
+def test_from_the_command_line_to_the_verdict(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    people().drop("id", "who").write_csv(tmp_path / "t.csv")
+    out, beside = tmp_path / "out.csv", tmp_path / "out.certificate.json"
+    told = ["anonymize", str(tmp_path / "t.csv"), "--quasi", "age,zip", "--sensitive", "ill", "--k", "4", "--missing",
+            "apart", "-o", str(out), "--effort", "fast", "--seed", "1"]  # fmt: skip
+    assert exit_of(monkeypatch, told) == 0
+    assert "grouped apart" in capsys.readouterr().out
+    record = json.loads(beside.read_text())
+    assert record["policy"]["missing"] == "apart"
+    assert "among themselves" in record["missing_values"]
+    verdict = verify(out, beside, tmp_path / "t.csv")
+    assert verdict.holds
+    assert {f.check: f.how for f in verdict.findings if f.check.startswith("missing")} == {
+        "missing values": "stated", "missing rows": "recomputed",
+    }  # fmt: skip
+    for change in ({"rows": record["incomplete"]["rows"] + 1}, {"smallest": 3}, None):
+        bent = record | {"incomplete": None if change is None else record["incomplete"] | change}
+        bent["seal"] = seal(bent)
+        beside.write_text(json.dumps(bent))
+        assert not verify(out, beside, tmp_path / "t.csv").holds
+    (tmp_path / "p.toml").write_text('quasi_identifiers = ["age", "zip"]\nk = 4\nmissing = "apart"\n')
+    assert shoal.Policy.read(tmp_path / "p.toml").missing == "apart"
+
+
+REFUSED = [
+    ({"missing": "filled"}, PolicyError, "values that no row has"),
+    ({"missing": "wildcard"}, PolicyError, "reading of shoal.audit alone"),
+    ({"missing": "appart"}, PolicyError, "did you mean 'apart'"),
+    ({"missing": "apart", "publish": "centers"}, PolicyError, "gathers all rows together"),
+    ({"missing": "apart", "k": 40}, InfeasibleError, "rows with a missing quasi-identifier are grouped apart"),
+]
+
+
+@pytest.mark.parametrize(("more", "kind", "says"), REFUSED)
+def test_what_cannot_be_gets_one_sentence(more: dict, kind: type[Exception], says: str) -> None:
+    with pytest.raises(kind, match=says):
+        shoal.anonymize(people().select(QUASI), **{"quasi_identifiers": QUASI, "k": 4, **more})
