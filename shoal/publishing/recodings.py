@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from shoal.engines.codes import Coded
-from shoal.engines.frames import Counted
+from shoal.engines.table import Counted
 from shoal.errors import InputError, PolicyError
 from shoal.model.histogram import Histogram
 from shoal.model.partition import Partition
