@@ -20,7 +20,7 @@ from shoal.engines.columns import starred_text
 from shoal.engines.files import kind_of
 from shoal.engines.open import open_table
 from shoal.engines.parts import MANIFEST, ending_of, is_table_name
-from shoal.engines.partwise import PART_ROWS, write_folder, write_single
+from shoal.engines.partwise import PART_ROWS, ahead, write_folder, write_single
 from shoal.engines.store import refuse_both
 from shoal.engines.targets import JSON, TABLE, certificate_path, check_folder, check_outputs, check_place
 from shoal.errors import InputError, PolicyError
@@ -100,7 +100,7 @@ def write_partwise(
         def told(done: int) -> None:
             tell("writing", min(done / max(release.rows, 1), 1.0))
 
-        for frame in rows_of(release, room, told):
+        for frame in ahead(rows_of(release, room, told)):
             yield as_text_table(release, frame) if text else frame
 
     def fill(temporary: Path) -> None:
