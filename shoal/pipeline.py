@@ -17,13 +17,14 @@ from shoal.engines.carried import look
 from shoal.engines.dangerous import Danger, dangerous
 from shoal.engines.expected import Expected
 from shoal.engines.files import kind_of, one_character, separator_of
-from shoal.engines.frames import Counted, classes, require
+from shoal.engines.frames import classes
 from shoal.engines.oddities import notes
 from shoal.engines.open import open_table
 from shoal.engines.order import Lot
 from shoal.engines.safe_harbor import harbored
 from shoal.engines.scope import Scope
 from shoal.engines.store import refuse_for_excel, refuse_sheet
+from shoal.engines.table import Counted, Table, require
 from shoal.errors import InputError
 from shoal.model.loss import View, measures, ncp, stars, suppressed_tuples
 from shoal.model.policy import Policy
@@ -159,7 +160,7 @@ class _Clock:
 class _Read(NamedTuple):
     """A table as an engine has it, where it came from, what its columns without a role give away, its population."""
 
-    table: Any
+    table: Table
     source: str | None
     separator: str | None
     carried: Any
@@ -310,7 +311,7 @@ def _recode(
         own={c.name: held for c, held in zip(counted.quasi, cells.texts, strict=True)},
         from_path=read.source,
         separator=read.separator,
-        parts=getattr(read.table, "parts", None),
+        parts=read.table.origin.parts,
         dealt=lot.order if _nothing_carried(read.table, asked) else None,
         expected=Expected(
             histogram=counted.histogram,
@@ -332,27 +333,25 @@ def _path(data: Any) -> str | None:
     return str(data) if isinstance(data, (str, Path)) else None
 
 
-def _separator(table: Any, data: Any) -> str | None:
-    found: str | None = getattr(table, "separator", None)
-    if found is None and isinstance(data, (str, Path)) and not hasattr(table, "parts"):
+def _separator(table: Table, data: Any) -> str | None:
+    if table.in_memory and isinstance(data, (str, Path)):
         return separator_of(data)
-    return found
+    return table.origin.separator
 
 
-def _nothing_carried(table: Any, asked: Policy) -> bool:
+def _nothing_carried(table: Table, asked: Policy) -> bool:
     """Whether an engine's table publishes judged columns alone, so that its rows follow from the partition."""
     judged = {*asked.grouped, *asked.sensitive, *asked.identifiers, *asked.units}
-    return not hasattr(table, "polars") and set(table.columns) <= judged
+    return not table.in_memory and set(table.columns) <= judged
 
 
-def _refuse_target(table: Any, asked: Policy, target: Path) -> None:
+def _refuse_target(table: Table, asked: Policy, target: Path) -> None:
     """InputError for a table that an Excel sheet could not hold."""
     if kind_of(target) != "excel":
         return
     kept = [c for c in table.columns if c not in asked.identifiers]
     refuse_sheet(table.rows, kept)
-    frame = table.polars(kept) if hasattr(table, "polars") else table.frame.select(kept).collect("polars").to_native()
-    refuse_for_excel(target, frame, asked.quasi_identifiers)
+    refuse_for_excel(target, table.polars(kept), asked.quasi_identifiers)
 
 
 def _method(asked: Policy) -> str:

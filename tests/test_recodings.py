@@ -7,7 +7,8 @@ import polars as pl
 import pytest
 
 import shoal
-from shoal.engines.frames import Replacement, classes
+from shoal.engines.frames import classes
+from shoal.engines.table import Replacement
 from shoal.errors import InputError
 from shoal.model.partition import Partition
 

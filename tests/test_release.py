@@ -170,9 +170,9 @@ def test_with_the_original_a_forged_certificate_does_not_help(tmp_path: Path, ho
     path.write_text(TAMPERED[how](path.read_text()))
     facts = json.loads(record.read_text())
     verdict = shoal.verify(path, record)
-    from shoal.publishing.release import file_hash
+    from shoal.judge.parts import hash_of
 
-    facts["release"] |= {"sha256": file_hash(path), "rows": verdict.audit.rows}
+    facts["release"] |= {"sha256": hash_of(path), "rows": verdict.audit.rows}
     facts |= {"groups": verdict.audit.classes, "smallest_group": verdict.audit.smallest_class}
     facts["privacy"]["k"] = verdict.audit.k
     facts["seal"] = seal(facts)

@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import narwhals as nw
 import numpy as np
 import polars as pl
 
 from shoal.engines.recognize import DIRECT, Kind, by_name, by_values, numbers_nobody
+from shoal.engines.table import Singled, Table
 from shoal.errors import InputError
 
 if TYPE_CHECKING:
@@ -57,8 +59,8 @@ class Carried:
         )
 
 
-def look(table: Any, policy: Policy) -> Carried:
-    """Look at every column that will be carried; ``table`` is one of the engines' tables.
+def look(table: Table, policy: Policy) -> Carried:
+    """Look at every column that will be carried.
 
     Raises InputError naming each column without a role that is a direct identifier by its name or its values, or whose
     values single out more than 5 % of the rows.  O(n) per carried column; nothing where there is none.
@@ -67,7 +69,7 @@ def look(table: Any, policy: Policy) -> Carried:
     columns = [c for c in table.columns if c not in roles]
     if not columns:
         return Carried()
-    rows, alone, together, distinct, texts = (_memory if hasattr(table, "polars") else _engine)(table, columns)
+    rows, alone, together, distinct, texts = table.singled(columns)
     refused = {}
     for name in columns:
         if name not in policy.insensitive:
@@ -106,19 +108,14 @@ def _why(name: str, alone: int, distinct: int, rows: int, texts: Sequence[str]) 
     return ""
 
 
-_Found = tuple[int, dict[str, int], int, dict[str, int], dict[str, Sequence[str]]]
-
-
-def _memory(table: Any, columns: Sequence[str]) -> _Found:
-    """Counts of a table in memory, by 64-bit hashes of values and of rows."""
-    frame = table.polars(columns)
+def singled_in_memory(frame: pl.DataFrame) -> Singled:
+    """How the columns of a frame single rows out, by 64-bit hashes of values and of rows."""
     rows = frame.height
     alone: dict[str, int] = {}
     distinct: dict[str, int] = {}
     texts: dict[str, Sequence[str]] = {}
     joined = np.zeros(rows, np.uint64)
-    for name in columns:
-        column = frame[name]
+    for name, column in zip(frame.columns, frame.iter_columns(), strict=True):
         if column.dtype == pl.Object:
             raise InputError(f"column {name!r} holds objects of no kind a table has; name it in identifiers=[...]")
         hashed = _hashed(column)
@@ -126,9 +123,9 @@ def _memory(table: Any, columns: Sequence[str]) -> _Found:
         alone[name], distinct[name] = _counted(hashed)
         texts[name] = sample(column)
     together = max(alone.values())
-    if len(columns) > 1 and together < rows:
+    if len(alone) > 1 and together < rows:
         together = _counted(joined)[0]
-    return rows, alone, together, distinct, texts
+    return Singled(rows, alone, together, distinct, texts)
 
 
 def counts_of(column: pl.Series) -> tuple[int, int]:
@@ -169,17 +166,15 @@ def sample(column: pl.Series) -> list[str]:
     return spread.cast(pl.String).to_list()
 
 
-def _engine(table: Any, columns: Sequence[str]) -> _Found:
-    """The same counted inside DuckDB or Spark: only numbers and a sample of values come back."""
-    import narwhals as nw
-
-    frame, number = table.frame, "__shoal_number"
+def singled_elsewhere(frame: nw.LazyFrame[Any], columns: Sequence[str]) -> Singled:
+    """The same counted inside an engine: only numbers and a sample of values come back."""
+    number = "__shoal_number"
 
     def count(names: Sequence[str]) -> tuple[int, int, int]:
         grouped = frame.group_by(list(names)).agg(nw.len().alias(number))
         single = nw.when(nw.col(number) == 1).then(nw.lit(1)).otherwise(nw.lit(0))
         sums = grouped.select(nw.col(number).sum().alias("n"), single.sum().alias("u"), nw.len().alias("d"))
-        n, u, d = sums.collect(backend="polars").to_native().row(0)
+        n, u, d = sums.collect(backend="polars").row(0)
         return int(n or 0), int(u or 0), int(d or 0)
 
     alone, distinct, rows = {}, {}, 0
@@ -195,4 +190,4 @@ def _engine(table: Any, columns: Sequence[str]) -> _Found:
     if len(columns) > 1 and together < rows:
         together = count(columns)[1]
     head = frame.select([nw.col(c) for c in columns]).head(_SAMPLE).collect(backend="polars").to_native()
-    return rows, alone, together, distinct, {name: sample(head[name]) for name in columns}
+    return Singled(rows, alone, together, distinct, {name: sample(head[name]) for name in columns})

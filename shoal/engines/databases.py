@@ -8,18 +8,18 @@ from typing import Any
 
 import polars as pl
 
-from shoal.engines.duck import connect, quoted, relation
-from shoal.engines.lazy import LazyTable
+from shoal.engines.duck import connect, quoted, relation, table_of
 from shoal.engines.parts import Parts
 from shoal.engines.scope import Scope
 from shoal.engines.source import Source, database_kind, locate
+from shoal.engines.table import Origin, Table
 from shoal.errors import InputError, PolicyError
 
 _BATCH = 100_000
 _KINDS = {"integer": "BIGINT", "real": "DOUBLE", "text": "VARCHAR", "null": "VARCHAR"}
 
 
-def open_database(path: str | Path, scope: Scope) -> LazyTable:
+def open_database(path: str | Path, scope: Scope) -> Table:
     """A table of a database file.
 
     Raises PolicyError without ``table`` or ``query``, or for a table that is not there, InputError where the file, or
@@ -29,7 +29,7 @@ def open_database(path: str | Path, scope: Scope) -> LazyTable:
     if scope.table is None and scope.query is None:
         raise PolicyError(f"{source.name!r} is a database: say which table with table=..., or give a query=...")
     made = _duckdb(source, scope) if database_kind(path) == "duckdb" else _sqlite(source, scope)
-    return LazyTable(made, source=source.name, parts=Parts((source,), (), source.name))
+    return table_of(made, Origin(source.name, None, Parts((source,), (), source.name)))
 
 
 def _duckdb(source: Source, scope: Scope) -> Any:

@@ -1,18 +1,78 @@
-"""DuckDB opened for one table: within the memory it was given, spilling where only this user can read."""
+"""DuckDB: its words, a connection within the memory it was given that spills where only this user can read, and files.
+
+Every option of reading is said, nothing sniffed.
+"""
 
 from __future__ import annotations
 
 import atexit
+import re
+import secrets
 import shutil
 import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from shoal.engines.atomic import clear_stale, folder_beside
+from shoal.engines.checked import Checked
+from shoal.engines.lazy import Dialect, LazyTable
+from shoal.engines.order import Sql
+from shoal.engines.partwise import slices
 from shoal.engines.scope import Scope, size
+from shoal.engines.table import Origin, Stored
 from shoal.errors import InputError, MissingDependencyError
 
 READABLE = ("BinderException", "CatalogException", "ParserException", "SyntaxException")
+_OPAQUE = ("BIGNUM", "VARINT", "BIT", "INTERVAL", "BLOB")  # which no other table holds
+
+
+class _DuckDB:
+    """The words of DuckDB; see ``Dialect``."""
+
+    name = "DuckDB"
+    sql = Sql('"', "varchar", "epoch_us({})")
+
+    def number(self, columns: Sequence[str]) -> str:
+        return f"hash({', '.join(columns)})"
+
+    def digest(self, text: str) -> str:
+        return f"sha256({text})"
+
+    def with_columns(self, native: Any, made: Mapping[str, str]) -> Any:
+        return native.project("*, " + ", ".join(f"{how} as {quoted(name)}" for name, how in made.items()))
+
+    def opaque(self, native: Any) -> Mapping[str, str]:
+        kinds = zip(native.columns, map(str, native.types), strict=True)
+        return {name: kind for name, kind in kinds if kind in _OPAQUE}
+
+    def bring(self, native: Any, frame: pl.DataFrame) -> Any:
+        arrow = frame.to_arrow(compat_level=pl.CompatLevel.oldest())  # noqa: F841  (the query finds it by its name)
+        found = native.query(f"__shoal_{secrets.token_hex(8)}", "select * from arrow")
+        return found.set_alias(f"__shoal_{secrets.token_hex(8)}")
+
+    def slices(self, native: Any, room: Path, tell: Callable[[int], None]) -> Iterator[pl.DataFrame]:
+        return slices(native, tell)
+
+    def stored(self, native: Any) -> Any:
+        return Stored(native.to_arrow_table(), _relation_of)
+
+
+DUCKDB: Dialect = _DuckDB()
+
+
+def _relation_of(rows: Any) -> Any:
+    """Rows again as a relation, on a connection of their own: that of the first is of one process alone."""
+    import duckdb
+
+    return duckdb.connect().from_arrow(rows)
+
+
+def table_of(native: Any, origin: Origin = Origin()) -> LazyTable:
+    """A relation as a table."""
+    return LazyTable(native, DUCKDB, origin)
 
 
 def connect(scope: Scope, database: Path | None = None) -> Any:
@@ -72,3 +132,54 @@ def text(value: str) -> str:
 def quoted(name: str) -> str:
     """An identifier of SQL."""
     return '"' + name.replace('"', '""') + '"'
+
+
+def read(checked: Checked, scope: Scope) -> Any:
+    """The parts as a relation on a connection of its own, or a query over them as the view ``data``."""
+    connection = connect(scope)
+    sql = duckdb_sql(checked)
+    if scope.query is not None:
+        relation(connection, f"create view data as {sql}", checked.parts.name)
+        return relation(connection, scope.query, "the query")
+    return relation(connection, sql, checked.parts.name)
+
+
+def duckdb_sql(checked: Checked) -> str:
+    """The query that reads the parts, a call for all files that are read with the same options."""
+    hive = f"hive_partitioning = {str(bool(checked.parts.keys)).lower()}"
+    if checked.parts.keys:
+        hive += ", hive_types_autocast = false"
+    columns = ", ".join(map(quoted, checked.columns))
+    calls: dict[str, list[str]] = {}
+    for i, source in enumerate(checked.parts.sources):
+        name = text(re.sub(r"([*?\[])", r"[\1]", str(source.path.absolute())))
+        options = hive if not checked.found else _csv_options(checked, i) + ", " + hive
+        calls.setdefault(options, []).append(name)
+    reader = "read_csv" if checked.found else "read_parquet"
+    made = [f"select {columns} from {reader}([{', '.join(names)}], {options})" for options, names in calls.items()]
+    return " union all ".join(made)
+
+
+def _csv_options(checked: Checked, i: int) -> str:
+    found = checked.found[i]
+    longest = max(*(f.longest + 2 for f in checked.found), 1 << 21)
+    options = {
+        "auto_detect": "false",
+        "columns": "{" + ", ".join(f"{text(n)}: 'VARCHAR'" for n in checked.names) + "}",
+        "header": "true",
+        "skip": str(found.leading),
+        "delim": text(checked.separator or ","),
+        "quote": text('"'),
+        "escape": text('"'),
+        "comment": "''",
+        "nullstr": "''",
+        "allow_quoted_nulls": "false",
+        "strict_mode": "true",
+        "null_padding": "false",
+        "ignore_errors": "false",
+        "encoding": text("latin-1" if checked.latin else "utf-8"),
+        "compression": text("gzip" if checked.parts.sources[i].packed else "none"),
+        "max_line_size": str(longest),
+        "buffer_size": str(max(1 << 25, 4 * longest)),
+    }
+    return ", ".join(f"{k} = {v}" for k, v in options.items())

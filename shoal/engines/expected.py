@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from shoal.engines.codes import Coded
-from shoal.engines.frames import Replacement
+from shoal.engines.table import Replacement
 from shoal.model.histogram import Histogram
 from shoal.model.partition import Partition
 

@@ -6,17 +6,19 @@ that cell's groups.  In between nobody sees a row.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import reduce
 from operator import or_
+from pathlib import Path
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 import polars as pl
 
-from shoal.engines.codes import Coded, cannot_group, encode
+from shoal.engines.carried import singled_in_memory
+from shoal.engines.codes import cannot_group, encode
 from shoal.engines.columns import (
     arrow_column,
     arrow_without_levels,
@@ -27,28 +29,10 @@ from shoal.engines.columns import (
     without_levels,
 )
 from shoal.engines.order import Lot, draws, permutation, row_hashes
+from shoal.engines.table import Counted, Origin, Replacement, Singled, require
 from shoal.errors import InputError, PolicyError
 from shoal.model.histogram import Histogram, mixed_radix
 from shoal.model.partition import Partition
-
-
-@dataclass(frozen=True, eq=False)
-class Counted:
-    """A histogram with what is needed to go back: the values of every code and, in memory, the cell of every row."""
-
-    histogram: Histogram
-    quasi: tuple[Coded, ...]
-    sensitive: tuple[Coded, ...]
-    cell: np.ndarray
-
-
-@dataclass(frozen=True, eq=False)
-class Replacement:
-    """A quasi-identifier's new column: ``values`` (a short Polars series) and, per group, the place in it."""
-
-    name: str
-    values: pl.Series
-    index: np.ndarray
 
 
 def classes(partition: Partition, columns: Sequence[Replacement]) -> tuple[Partition, list[Replacement]]:
@@ -57,13 +41,6 @@ def classes(partition: Partition, columns: Sequence[Replacement]) -> tuple[Parti
     _, first, name = np.unique(key, return_index=True, return_inverse=True)
     merged = Partition.of(partition.cell, name.reshape(-1)[partition.group], partition.count)
     return merged, [replace(c, index=c.index[first]) for c in columns]
-
-
-def require(columns: Sequence[str], wanted: Sequence[str]) -> None:
-    """PolicyError with the nearest name for the first wanted column that is not there."""
-    for name in wanted:
-        if name not in columns:
-            raise PolicyError.unknown("column", name, columns)
 
 
 def _refuse_names(native: Any) -> None:
@@ -79,11 +56,14 @@ def _refuse_names(native: Any) -> None:
 
 
 class FrameTable:
-    """A table held in memory.
+    """A table held in memory; see ``Table``.
 
     lazy   the user handed over a Polars LazyFrame and gets one back
     coded  text columns read as categories; they are given back as text
     """
+
+    in_memory = True
+    origin = Origin()
 
     def __init__(self, native: Any, *, lazy: bool = False, coded: Sequence[str] = ()) -> None:
         _refuse_names(native)
@@ -142,6 +122,29 @@ class FrameTable:
         """The native frame without some columns, as it came."""
         left = [c for c in self.columns if c not in names]
         found = self.frame[left].to_native()
+        return found.lazy() if self.lazy else found
+
+    def bring(self, frame: pl.DataFrame) -> Any:
+        """A Polars frame as the kind of frame that came."""
+        implementation = self.frame.implementation
+        if implementation.is_pandas():
+            return frame.to_pandas()
+        if implementation.is_pyarrow():
+            return frame.to_arrow()
+        return frame.lazy() if self.lazy else frame
+
+    def singled(self, columns: Sequence[str]) -> Singled:
+        """How some columns single rows out.  O(n log n) per column."""
+        return singled_in_memory(self.polars(columns))
+
+    def slices(self, room: Path, tell: Callable[[int], None]) -> Iterator[pl.DataFrame]:
+        """The whole table, which fits into memory already."""
+        yield self.polars(self.columns)
+        tell(self.rows)
+
+    def stored(self) -> Any:
+        """The frame, which can be pickled as it is."""
+        found = self.frame.to_native()
         return found.lazy() if self.lazy else found
 
     def replaced(self, columns: Sequence[pl.Series]) -> FrameTable:
@@ -272,6 +275,13 @@ def any_missing(names: Sequence[str], kinds: Mapping[str, Any]) -> nw.Expr:
     each = [nw.col(n).is_null() for n in names]
     each += [nw.col(n).is_nan().fill_null(False) for n in names if kinds[n].is_float()]
     return reduce(or_, each)
+
+
+def table_of(native: Any) -> FrameTable:
+    """A frame in memory as a table; a Polars LazyFrame is run.  TypeError for what is no frame."""
+    if isinstance(native, pl.LazyFrame):
+        return FrameTable(native.collect(), lazy=True)
+    return FrameTable(native)
 
 
 def mixed_radix_columns(columns: Sequence[np.ndarray], sizes: Sequence[int], rows: int) -> np.ndarray:

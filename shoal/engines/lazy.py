@@ -1,60 +1,81 @@
-"""Frames that live elsewhere: DuckDB relations and Spark frames, through narwhals' lazy interface.
+"""Frames that live elsewhere, DuckDB relations and Spark frames for two, through narwhals' lazy interface.
 
 The same two operations as in memory, run inside the engine: *group and count* brings back the cells only; *number and
-join* numbers the rows of every cell by a keyed hash of the row and joins what each is published as.  Rows stay where
-they are, and what comes back is a plan that gives the same rows each time it is looked at: nothing is stored, and
-nothing is registered with the user's connection or session.
+join* numbers the rows of cells that are split between groups by a keyed hash of the row, and joins what each is
+published as.  Rows stay where they are, and what comes back is a plan that gives the same rows each time it is looked
+at: nothing is stored, and nothing is registered with the user's connection or session.
 """
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
 
 import narwhals as nw
 import numpy as np
 import polars as pl
 
+from shoal.engines.carried import singled_elsewhere
 from shoal.engines.codes import cannot_group, encode
-from shoal.engines.frames import Counted, Replacement, _count, any_missing, mixed_radix_columns, require, shares
-from shoal.engines.order import Lot, payload_sql
-from shoal.engines.parts import Parts
+from shoal.engines.frames import _count, any_missing, mixed_radix_columns, shares
+from shoal.engines.order import Lot, Sql, payload_sql
+from shoal.engines.table import Counted, Keys, Origin, Replacement, Singled, require
 from shoal.errors import InputError, ShoalError
 from shoal.model.histogram import Histogram
 from shoal.model.partition import Partition
 
-_MISSING = "\x00missing"
-_OPAQUE = ("BIGNUM", "VARINT", "BIT", "INTERVAL", "BLOB")  # of DuckDB, which no other table holds
 _DIGITS = 16
+_ATTEMPTS = 8
+
+
+class Dialect(Protocol):
+    """What narwhals has no words for, as one engine says it; ``native`` is a frame of that engine.
+
+    name  what messages call it;  sql  how it writes names, text and moments
+    """
+
+    name: str
+    sql: Sql
+
+    def number(self, columns: Sequence[str]) -> str:
+        """An expression: a 64-bit number of the values of some expressions, a missing value told from all others."""
+        ...
+
+    def digest(self, text: str) -> str:
+        """An expression: SHA-256 of a text in hexadecimal."""
+        ...
+
+    def with_columns(self, native: Any, made: Mapping[str, str]) -> Any:
+        """A frame with more columns, by expressions over those it has."""
+        ...
+
+    def opaque(self, native: Any) -> Mapping[str, str]:
+        """The columns whose values no other table could hold, and their types."""
+        ...
+
+    def bring(self, native: Any, frame: pl.DataFrame) -> Any:
+        """A small Polars frame into the engine, on the connection or session of ``native``."""
+        ...
+
+    def slices(self, native: Any, room: Path, tell: Callable[[int], None]) -> Iterator[pl.DataFrame]:
+        """All rows in slices that fit into memory, at least one; room: a folder for what is on its way."""
+        ...
+
+    def stored(self, native: Any) -> Any:
+        """A frame as something that can be pickled."""
+        ...
 
 
 class LazyTable:
-    """A table held by DuckDB or Spark.
+    """A table held by an engine that narwhals speaks to; see ``Table``."""
 
-    source   name of the file it is read from; records: how many rows a second parser found there
-    parts    the files it is read from; separator: of CSV files
-    """
+    in_memory = False
 
-    def __init__(
-        self,
-        native: Any,
-        *,
-        source: str | None = None,
-        records: int | None = None,
-        parts: Parts | None = None,
-        separator: str | None = None,
-    ) -> None:
+    def __init__(self, native: Any, dialect: Dialect, origin: Origin) -> None:
         _refuse_alike(native)
-        self.native = native
-        self.source, self.records = source, records
-        self.parts, self.separator = parts, separator
-        self.spark = not is_duckdb(native)
-        if self.spark and int(native.sparkSession.version.split(".")[0]) < 4:
-            raise InputError(
-                f"Spark {native.sparkSession.version} loses the types of small tables; use Spark 4: "
-                "pip install 'pyspark>=4'"
-            )
+        self.native, self.dialect, self.origin = native, dialect, origin
         self.frame = nw.from_native(native)
         self.kinds = dict(self.frame.collect_schema())
         self.columns = [str(c) for c in self.kinds]
@@ -70,15 +91,15 @@ class LazyTable:
         """Group and count inside the engine; only the cells come back."""
         require(self.columns, [*quasi, *sensitive])
         names = [*quasi, *sensitive]
-        cells, counts = self.counts(names)
+        cells, counts, key, attempt = self._tuples(names)
         coded = [encode(cells[name]) for name in names]
         sizes = tuple(c.size for c in coded)
-        key = mixed_radix_columns([c.codes for c in coded], sizes, cells.height)
-        where, first, _ = _count(key)  # NaN and null may stand in two rows of one cell
+        where, first, _ = _count(mixed_radix_columns([c.codes for c in coded], sizes, cells.height))
         held = np.bincount(where, weights=counts, minlength=first.size).astype(np.int64)
-        if self.records is not None and int(held.sum()) != self.records:
+        records = self.origin.records
+        if records is not None and int(held.sum()) != records:
             raise InputError(
-                f"two readers do not agree on {self.source!r}: {int(held.sum()):,} rows and {self.records:,}; "
+                f"two readers do not agree on {self.origin.source!r}: {int(held.sum()):,} rows and {records:,}; "
                 "leave --engine out"
             )
         codes = (
@@ -94,22 +115,44 @@ class LazyTable:
             quasi_sizes=sizes[:d],
             sensitive_sizes=sizes[d:],
         )
-        return Counted(histogram, tuple(coded[:d]), tuple(coded[d:]), np.zeros(0, np.int64))
+        keys = Keys(attempt, key, where)
+        return Counted(histogram, tuple(coded[:d]), tuple(coded[d:]), np.zeros(0, np.int64), keys)
 
     def with_missing(self, names: Sequence[str], flag: str) -> LazyTable:
         """A table with one more column, true where any of some columns is missing."""
         found = self.frame.with_columns(any_missing(names, self.kinds).alias(flag)).to_native()
-        return LazyTable(
-            found, source=self.source, records=self.records, parts=self.parts, separator=self.separator
-        )  # fmt: skip
+        return LazyTable(found, self.dialect, self.origin)
 
     def counts(self, names: Sequence[str]) -> tuple[pl.DataFrame, np.ndarray]:
         """The distinct tuples over some columns and how many rows hold each, grouped inside the engine."""
-        number = f"{self.own}n"
-        cells = self._collected(self.frame.group_by(list(names)).agg(nw.len().alias(number)), names)
+        return self._tuples(names)[:2]
+
+    def _tuples(self, names: Sequence[str]) -> tuple[pl.DataFrame, np.ndarray, np.ndarray, int]:
+        """(distinct tuples, rows of each, the engine's number of each, which numbering).
+
+        Every row's tuple is among them, so a numbering that tells them apart finds each row's tuple without fail; the
+        next one is tried where it does not, once in a million tables of ten million tuples.
+        """
+        count, key = f"{self.own}n", f"{self.own}key"
+        grouped = self.frame.group_by(list(names)).agg(nw.len().alias(count)).to_native()
         levels = {n: k.categories for n, k in self.kinds.items() if n in names and isinstance(k, nw.Enum)}
-        cells = cells.with_columns(pl.col(n).cast(pl.String).cast(pl.Enum(v)) for n, v in levels.items())
-        return cells.drop(number), cells[number].cast(pl.Int64).to_numpy()
+        for attempt in range(_ATTEMPTS):
+            query = nw.from_native(self.dialect.with_columns(grouped, {key: self._number(names, str(attempt))}))
+            cells = self._collected(query, names)
+            if cells[key].n_unique() == cells.height:
+                found = cells[count].cast(pl.Int64).to_numpy(), cells[key].to_numpy()
+                enums = [pl.col(n).cast(pl.String).cast(pl.Enum(v)) for n, v in levels.items()]
+                return cells.drop(count, key).with_columns(enums), *found, attempt
+        raise InputError("the engine gives different values the same number; read the table with the Polars engine")
+
+    def _number(self, names: Sequence[str], first: str) -> str:
+        """An expression: a 64-bit number of some columns; first: an expression that goes before them."""
+        shown = [first]
+        for name in names:
+            kind, column = self.kinds.get(name, nw.String()), self.dialect.sql.name(name)
+            plain = not kind.is_nested() and kind != nw.Unknown
+            shown.append(column if plain else f"cast({column} as {self.dialect.sql.text})")
+        return self.dialect.number(shown)
 
     def without(self, names: Sequence[str]) -> Any:
         """The native plan without some columns."""
@@ -117,17 +160,18 @@ class LazyTable:
 
     def _collected(self, query: Any, names: Sequence[str]) -> pl.DataFrame:
         """The cells; an engine's own message may quote rows, so none is passed on."""
-        kinds = dict(zip(self.columns, map(str, self.native.types), strict=True)) if is_duckdb(self.native) else {}
+        opaque = self.dialect.opaque(self.native)
         for name in names:
-            if kinds.get(name) in _OPAQUE:
-                raise cannot_group(name, kinds[name])
+            if name in opaque:
+                raise cannot_group(name, opaque[name])
         try:
             return query.collect(backend="polars").to_native()
         except ShoalError:
             raise
         except Exception as error:
-            if self.source is not None and not isinstance(error, pl.exceptions.PolarsError):
-                raise InputError(f"{self.source!r} cannot be read by the engine ({type(error).__name__})") from None
+            source = self.origin.source
+            if source is not None and not isinstance(error, pl.exceptions.PolarsError):
+                raise InputError(f"{source!r} cannot be read by the engine ({type(error).__name__})") from None
             raise InputError(
                 "a quasi-identifier or sensitive column is of a type that cannot be grouped here, an interval perhaps; "
                 "cast it to text or numbers"
@@ -144,36 +188,44 @@ class LazyTable:
     ) -> Any:
         """Number and join inside the engine; the same kind of frame as came in.
 
-        A row of a cell that lies in one group has that group.  Only rows of cells that are split between groups get
-        their number within the cell, by their keyed hash, and numbers run through the cell's groups.
+        A row of a cell that lies in one group has that group.  Only rows of cells that are split between groups are
+        hashed and get their number within the cell, and numbers run through the cell's groups.  Rows leave in an order
+        that is a keyed function of what is published of each and of nothing else, so it can tell nothing more.
         """
         if keep_order:
-            raise InputError("a DuckDB or Spark table has no row order to keep; leave keep_order out")
-        names = [*counted.histogram.quasi_names, *counted.histogram.sensitive_names]
-        keys = [self._key(i) for i in range(len(names))]
-        ordinal, cell, group, split = (f"{self.own}{word}" for word in ("ordinal", "cell", "group", "split"))
-        cells, pieces = self._plan(counted, partition)
-        frame = self.frame.with_columns(*(_key(n, self.kinds[n]).alias(k) for n, k in zip(names, keys, strict=True)))
-        frame = frame.join(nw.from_native(self.bring(cells)), on=keys, how="left").drop(keys)
-        if pieces.height:
-            cut = nw.col(split).fill_null(False)
-            whole, frame = self._hashed(frame.filter(~cut), lot), self._hashed(frame.filter(cut), lot)
-            floats = [n for n, kind in self.kinds.items() if kind.is_float()]
-            by = [f"{self.own}place", *floats]
-            frame = frame.with_columns(nw.col(by[0]).cum_count().over(cell, order_by=by).cast(nw.Int64).alias(ordinal))
-            frame = frame.drop(group).join(nw.from_native(self.bring(pieces)), on=cell, how="inner")
-            first, last = nw.col(f"{self.own}first"), nw.col(f"{self.own}last")
-            frame = frame.filter(first <= nw.col(ordinal), nw.col(ordinal) <= last)
-            kept = [*self.columns, group, f"{self.own}order"]
-            frame = nw.concat([whole.select(kept), frame.select(kept)])
-        else:
-            frame = self._hashed(frame, lot)
-        frame = self._publish(frame, replacements).sort(f"{self.own}order")
+            raise InputError(f"a table of {self.dialect.name} has no row order to keep; leave keep_order out")
+        order = f"{self.own}order"
+        frame = self._publish(self._grouped(counted, partition, lot), replacements, lot)
         kept = [c for c in self.columns if c not in drop]
-        return frame.select(*(self._plain(c, counted, replacements) for c in kept)).to_native()
+        shown = frame.select(*(self._plain(c, counted, replacements) for c in kept), nw.col(order))
+        keyed = {f"{self.own}at": self._number(kept, self.dialect.sql.name(order))}
+        native = self.dialect.with_columns(shown.to_native(), keyed)
+        return nw.from_native(native).sort(f"{self.own}at").select(*kept).to_native()
 
-    def _key(self, i: int) -> str:
-        return f"{self.own}key_{i}"
+    def _grouped(self, counted: Counted, partition: Partition, lot: Lot) -> Any:
+        """Every row with the number of its group."""
+        keys = counted.keys
+        if keys is None:
+            raise InputError("the table was counted by another engine, which knows its rows otherwise")
+        key, group, cell, ordinal, salt = (f"{self.own}{w}" for w in ("key", "group", "cell", "ordinal", "salt"))
+        cells, pieces = self._plan(counted, keys, partition, lot)
+        names = [*counted.histogram.quasi_names, *counted.histogram.sensitive_names]
+        numbered = self.dialect.with_columns(self.native, {key: self._number(names, str(keys.attempt))})
+        frame = nw.from_native(numbered).join(nw.from_native(self.bring(cells)), on=key, how="left")
+        kept = [*self.columns, group]
+        if not pieces.height:
+            return frame.select(*kept)
+        whole, split = frame.filter(nw.col(salt).is_null()), frame.filter(~nw.col(salt).is_null())
+        text = f"{self.dialect.sql.name(salt)} || {payload_sql(self.kinds, self.dialect.sql)}"
+        place = f"{self.own}place"
+        hashed = {place: f"substr({self.dialect.digest(text)}, 1, {_DIGITS})"}
+        split = nw.from_native(self.dialect.with_columns(split.drop(key, group).to_native(), hashed))
+        by = [place, *(n for n, kind in self.kinds.items() if kind.is_float())]
+        split = split.with_columns(nw.col(place).cum_count().over(cell, order_by=by).cast(nw.Int64).alias(ordinal))
+        split = split.join(nw.from_native(self.bring(pieces)), on=cell, how="inner")
+        first, last = nw.col(f"{self.own}first"), nw.col(f"{self.own}last")
+        split = split.filter(first <= nw.col(ordinal), nw.col(ordinal) <= last)
+        return nw.concat([whole.select(*kept), split.select(*kept)])
 
     def _plain(self, name: str, counted: Counted, replacements: Sequence[Replacement]) -> nw.Expr:
         """A column whose type tells no level that no row holds."""
@@ -189,95 +241,64 @@ class LazyTable:
             raise InputError(f"column {name!r} holds an enumeration inside {kind.base_type()}; cast it to text")
         return column
 
-    def _hashed(self, frame: Any, lot: Lot) -> Any:
-        """A frame with a keyed hash of every row, one half for its place, the other for the order rows leave in.
+    def _plan(self, counted: Counted, keys: Keys, partition: Partition, lot: Lot) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """(cell, largest group and, where there are others, the key of the lot, by key; ordinals of the groups).
 
-        The key is a column, so that no plan prints it.
+        Ordinals run from 1 through the groups of a cell that is split, the largest last.  The lot's key is a value of
+        a table, so that no plan prints it.
         """
-        salt, digest = f"{self.own}salt", f"{self.own}digest"
-        salted = frame.join(nw.from_native(self.bring(pl.DataFrame({salt: [lot.place.hex()]}))), how="cross")
-        text = f"{salt} || {payload_sql(self.kinds, spark=self.spark)}"
-        halves = {
-            f"{self.own}{word}": f"substr({digest}, {start}, {_DIGITS})"
-            for word, start in (("place", 1), ("order", 1 + _DIGITS))
-        }
-        native = salted.to_native()
-        if self.spark:  # expressions as text, which classic and Connect sessions both take
-            native = native.selectExpr("*", f"sha2({text}, 256) as {digest}")
-            return nw.from_native(native.selectExpr("*", *(f"{half} as {n}" for n, half in halves.items())))
-        native = native.project(f"*, sha256({text}) as {digest}")
-        return nw.from_native(native.project("*, " + ", ".join(f"{half} as {n}" for n, half in halves.items())))
-
-    def _plan(self, counted: Counted, partition: Partition) -> tuple[pl.DataFrame, pl.DataFrame]:
-        """(keys, number and largest group of every cell and whether it has others; ordinals of their groups).
-
-        Ordinals run from 1 through the groups of a cell that is split, the largest last.
-        """
-        coded = [*counted.quasi, *counted.sensitive]
-        codes = np.concatenate([counted.histogram.quasi, counted.histogram.sensitive], axis=1)
         order = shares(partition)
         cell, group, count = partition.cell[order], partition.group[order], partition.count[order]
-        head = np.ones(cell.size, bool)
-        head[:-1] = np.diff(cell) != 0
         several = np.bincount(cell, minlength=counted.histogram.cells) > 1
+        largest = np.zeros(counted.histogram.cells, np.int64)
+        largest[cell] = group  # the last one of a cell
         ends = np.cumsum(count)
         start = np.searchsorted(cell, cell, side="left")
         before = np.concatenate([[0], ends])[start]  # rows of the cells before
-        whole = cell[head]
-        texts = [self._as_keys(column.values) for column in coded]
-        cells = pl.DataFrame(
-            {self._key(i): text.gather(codes[whole, i]) for i, text in enumerate(texts)}
-            | {f"{self.own}cell": whole.astype(np.int64), f"{self.own}group": group[head].astype(np.int64)}
-            | {f"{self.own}split": several[whole]}
-        )
+        salt = pl.Series([None, lot.place.hex()], dtype=pl.String).gather(several[keys.cell].astype(np.int64))
+        made = {"key": keys.key, "cell": keys.cell.astype(np.int64), "group": largest[keys.cell], "salt": salt}
         held = several[cell]
         numbers = {"cell": cell, "first": ends - count - before + 1, "last": ends - before, "group": group}
-        return cells, pl.DataFrame({f"{self.own}{word}": made[held].astype(np.int64) for word, made in numbers.items()})
+        return (
+            pl.DataFrame({f"{self.own}{word}": values for word, values in made.items()}),
+            pl.DataFrame({f"{self.own}{word}": values[held].astype(np.int64) for word, values in numbers.items()}),
+        )
 
-    def _as_keys(self, values: pl.Series) -> pl.Series:
-        """Distinct values as the engine itself writes them, so that the join finds them again."""
-        frame = nw.from_native(self.bring(pl.DataFrame({"i": np.arange(len(values)), "v": values})))
-        shown = _key("v", frame.collect_schema()["v"])
-        out = frame.select("i", shown.alias("v")).collect(backend="polars").to_native()
-        return out.sort("i")["v"]
-
-    def _publish(self, frame: Any, replacements: Sequence[Replacement]) -> Any:
-        """Join the published values by group number; a missing value stays missing."""
+    def _publish(self, frame: Any, replacements: Sequence[Replacement], lot: Lot) -> Any:
+        """Join the published values by group number, and the key of the order; a missing value stays missing."""
         groups = replacements[0].index.size if replacements else 0
         number = f"{self.own}group"
         new = {f"{self.own}new_{i}": r.values.gather(r.index) for i, r in enumerate(replacements)}
-        side = nw.from_native(self.bring(pl.DataFrame({number: np.arange(groups, dtype=np.int64)} | new)))
+        key = np.full(groups, int.from_bytes(lot.order[:8], "big") >> 1, np.int64)
+        made = {number: np.arange(groups, dtype=np.int64), f"{self.own}order": key}
+        side = nw.from_native(self.bring(pl.DataFrame(made | new)))
         frame = frame.join(side, on=number, how="left")
         return frame.with_columns(nw.col(f"{self.own}new_{i}").alias(r.name) for i, r in enumerate(replacements))
 
     def bring(self, frame: pl.DataFrame) -> Any:
         """A small Polars frame into the engine, on the connection or session of the table itself."""
-        arrow = frame.to_arrow(compat_level=pl.CompatLevel.oldest())
-        if self.spark:
-            return self.native.sparkSession.createDataFrame(arrow)
-        found = self.native.query(f"{self.own}view", "select * from arrow")
-        return found.set_alias(f"__shoal_{secrets.token_hex(8)}")
+        return self.dialect.bring(self.native, frame)
 
+    def singled(self, columns: Sequence[str]) -> Singled:
+        """How some columns single rows out, counted inside the engine."""
+        return singled_elsewhere(self.frame, columns)
 
-class Stored(NamedTuple):
-    """A DuckDB relation by its rows: its connection is of one process alone."""
+    def polars(self, names: Sequence[str]) -> pl.DataFrame:
+        """Some columns brought into memory, every row."""
+        found: pl.DataFrame = self.frame.select(*names).collect(backend="polars").to_native()
+        return found
 
-    rows: Any
+    def slices(self, room: Path, tell: Callable[[int], None]) -> Iterator[pl.DataFrame]:
+        """Every row in slices, as the engine hands them out."""
+        return self.dialect.slices(self.native, room, tell)
 
-    def relation(self) -> Any:
-        """The rows again, on a connection of their own."""
-        import duckdb
-
-        return duckdb.connect().from_arrow(self.rows)
-
-
-def stored(table: Any) -> Any:
-    """A frame as something that can be pickled."""
-    return Stored(table.to_arrow_table()) if is_duckdb(table) else table
+    def stored(self) -> Any:
+        """The frame as something that can be pickled."""
+        return self.dialect.stored(self.native)
 
 
 def _refuse_alike(native: Any) -> None:
-    """Neither engine tells names apart that differ by case alone; one of two such columns would be read twice.
+    """No such engine tells names apart that differ by case alone; one of two such columns would be read twice.
 
     A column named ``*`` would stand for all of them.
     """
@@ -288,21 +309,3 @@ def _refuse_alike(native: Any) -> None:
         if name.casefold() in seen:
             raise InputError(f"the table names the column {name!r} more than once, or only its case differs; rename it")
         seen.add(name.casefold())
-
-
-def is_spark(native: Any) -> bool:
-    """Whether a frame is one of Spark's."""
-    return type(native).__module__.startswith("pyspark")
-
-
-def is_duckdb(native: Any) -> bool:
-    """Whether a frame is a relation of DuckDB."""
-    return type(native).__module__.startswith(("duckdb", "_duckdb"))
-
-
-def _key(name: str, kind: Any) -> nw.Expr:
-    """A column as text by which rows find their cell: NaN is missing and -0.0 is 0.0, as when counting."""
-    column = nw.col(name)
-    if kind.is_float():
-        column = nw.when(~column.is_nan()).then(column + 0.0)
-    return column.cast(nw.String).fill_null(_MISSING)

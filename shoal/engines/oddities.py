@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 if TYPE_CHECKING:
-    from shoal.engines.frames import Counted
+    from shoal.engines.table import Counted
 
 # fmt: off
 CODES = frozenset([

@@ -6,13 +6,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from shoal.engines import frames
+from shoal.engines.elsewhere import ENGINES as ELSEWHERE
+from shoal.engines.elsewhere import open_file
 from shoal.engines.frames import FrameTable
 from shoal.engines.parts import is_several
 from shoal.engines.scope import Scope
 from shoal.engines.source import database_kind, is_remote
+from shoal.engines.table import Origin, Table
 from shoal.errors import InputError, PolicyError
 
-ENGINES = ("polars", "duckdb", "spark")
+ENGINES = ("polars", *ELSEWHERE)
 
 
 def open_table(
@@ -24,7 +28,7 @@ def open_table(
     coded: Sequence[str] = (),
     needed: Sequence[str] = (),
     scope: Scope | None = None,
-) -> Any:
+) -> Table:
     """A table from a path or a frame.
 
     data    path of a CSV, Parquet or Excel file, or a pandas / Polars / PyArrow / DuckDB / Spark frame; a folder or a
@@ -49,17 +53,11 @@ def open_table(
         return table
     scope.check(None)
     module = type(data).__module__.split(".")[0]
-    if module == "polars":
-        import polars as pl
-
-        if isinstance(data, pl.LazyFrame):
-            return FrameTable(data.collect(), lazy=True)
-    if module in ("duckdb", "_duckdb", "pyspark", "sqlframe"):
-        from shoal.engines.lazy import LazyTable
-
-        return LazyTable(data)
+    for known in ELSEWHERE.values():
+        if module in known.frames:
+            return known.opened().table_of(data, Origin())
     try:
-        return FrameTable(data)
+        return frames.table_of(data)
     except TypeError:
         raise InputError(
             f"a table of type {type(data).__name__} is not known; hand over a path, or a pandas, Polars, PyArrow, "
@@ -80,17 +78,16 @@ def engine_of(data: Any, engine: str | None, scope: Scope) -> str:
 
 def _opened(
     path: Any, engine: str, separator: str | None, encoding: str | None, coded: Sequence[str], scope: Scope
-) -> Any:
+) -> Table:
     from shoal.engines.files import read_table
     from shoal.engines.source import kind_of
 
     if is_remote(path):
-        from shoal.engines.lazy import LazyTable
-        from shoal.engines.spark import read_remote
+        from shoal.engines import spark
 
         if engine != "spark":
             raise InputError(f"{path!r} is no place on this machine; read it with engine='spark'")
-        return LazyTable(read_remote(path, scope), source=path)
+        return spark.table_of(spark.read_remote(path, scope), Origin(path))
     if engine == "polars":
         text = kind_of(path) == "csv"
         frame = read_table(path, separator=separator, encoding=encoding, coded=coded)
@@ -101,12 +98,10 @@ def _opened(
         if engine != "duckdb":
             raise InputError("a DuckDB or SQLite file is read with engine='duckdb'")
         return open_database(path, scope)
-    from shoal.engines.lazy_files import open_file
-
     return open_file(path, engine, separator=separator, encoding=encoding, scope=scope)
 
 
-def _require(table: Any, path: Any, separator: str | None, needed: Sequence[str]) -> None:
+def _require(table: Table, path: Any, separator: str | None, needed: Sequence[str]) -> None:
     """PolicyError for the first column that is not there; it names the separator that would give it."""
     from shoal.engines.csv import one_character, other_separator
     from shoal.engines.files import separator_of

@@ -11,9 +11,10 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -124,18 +125,32 @@ def portable(series: pl.Series) -> pl.Series:
     return as_text(series)
 
 
-def payload_sql(columns: dict[str, Any], *, spark: bool) -> str:
-    """The same payload as an expression of DuckDB or Spark over columns of the given narwhals types."""
-    quote, text = ("`", "string") if spark else ('"', "varchar")
+class Sql(NamedTuple):
+    """How an engine writes what a payload needs.
+
+    quote   around names;  text  its type of text;  moment  microseconds since 1970 of the column {}
+    """
+
+    quote: str
+    text: str
+    moment: str
+
+    def name(self, column: str) -> str:
+        """A column in an expression."""
+        return self.quote + column.replace(self.quote, self.quote * 2) + self.quote
+
+
+def payload_sql(columns: Mapping[str, Any], sql: Sql) -> str:
+    """The same payload as an expression of an engine over columns of the given narwhals types."""
     fields = []
     for name, kind in columns.items():
-        column = quote + name.replace(quote, quote * 2) + quote
-        shown = _text_sql(column, kind, text, spark)
+        shown = _text_sql(sql.name(name), kind, sql)
         fields.append(f"coalesce('v' || length({shown}) || ':' || ({shown}), 'n')")
     return " || ".join(fields)
 
 
-def _text_sql(column: str, kind: Any, text: str, spark: bool) -> str:
+def _text_sql(column: str, kind: Any, sql: Sql) -> str:
+    text = sql.text
     if kind.is_float():
         wide = f"cast({column} as double)"
         parts = f"cast(floor(({wide} - floor({wide})) * {_PARTS}) as bigint)"
@@ -145,8 +160,7 @@ def _text_sql(column: str, kind: Any, text: str, spark: bool) -> str:
             f"when {wide} > 0 then 'far' else '-far' end"
         )
     if str(kind).startswith("Datetime"):
-        moment = f"unix_micros(cast({column} as timestamp))" if spark else f"epoch_us({column})"
-        return f"cast({moment} as {text})"
+        return f"cast({sql.moment.format(column)} as {text})"
     if str(kind) == "Binary":
         return f"hex({column})"
     return f"cast({column} as {text})"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import gzip
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,6 +50,25 @@ def slices(native: Any, tell: Callable[[int], None] = lambda _rows: None) -> Ite
         raise InputError(f"the table cannot be read by the engine ({type(error).__name__})") from None
     if held or not total:
         yield pl.concat(held, rechunk=True) if held else empty  # type: ignore[misc]
+
+
+def ahead(frames: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+    """The same frames, the next one on its way in a thread while one is written; two are in memory at a time."""
+    with ThreadPoolExecutor(1) as thread:
+        try:
+            coming = thread.submit(next, frames, None)
+            while (frame := coming.result()) is not None:
+                coming = thread.submit(next, frames, None)
+                yield frame
+        finally:
+            coming.cancel()
+            thread.submit(_close, frames).result()  # by the thread that runs it, once it has come to its next frame
+
+
+def _close(frames: Iterator[Any]) -> None:
+    """What a generator leaves behind is taken away; any other iterator leaves nothing."""
+    if isinstance(frames, Generator):
+        frames.close()
 
 
 def write_folder(frames: Iterable[pl.DataFrame], folder: Path, ending: str, separator: str) -> dict[str, int]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Collection, Sequence
-from typing import Any
 
 import polars as pl
 
 from shoal.engines.carried import sample
 from shoal.engines.codes import as_text
+from shoal.engines.frames import FrameTable
 from shoal.engines.recognize import DIRECT, by_name, by_values, numbers_nobody
+from shoal.engines.table import Table
 from shoal.errors import InputError, PolicyError
 from shoal.model.safe_harbor import OLDEST, RESTRICTED, Harbor
 
@@ -19,14 +20,14 @@ WORDS = {"zip": "zip codes", "age": "ages", "birth": "dates or years of birth", 
 _WIDE = ("state", "province", "country", "nation", "region", "nationality")  # no smaller than a state
 
 
-def harbored(table: Any, columns: Sequence[str], known: Collection[str]) -> tuple[Any, Harbor]:
+def harbored(table: Table, columns: Sequence[str], known: Collection[str]) -> tuple[Table, Harbor]:
     """The table with its zips, ages and dates as the rule lets them stand, and what was done.
 
     columns  those that stay; known: columns carried knowingly, whose names are not held against them
 
     Raises InputError naming each column that must go before, PolicyError for an engine that holds no frame in memory.
     """
-    if not hasattr(table, "replaced"):
+    if not isinstance(table, FrameTable):
         raise PolicyError("hipaa-safe-harbor recodes columns in memory; read the table with the Polars engine")
     frame = pl.DataFrame([_plain(c) for c in table.polars(list(columns))])
     found: dict[str, str] = {}

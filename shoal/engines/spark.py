@@ -1,15 +1,75 @@
-"""Files through Spark, read by executors where they stand."""
+"""Apache Spark, classic and Connect: its words, and files read by executors where they stand."""
 
 from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
+from shoal.engines.atomic import folder_beside
 from shoal.engines.checked import Checked
+from shoal.engines.lazy import Dialect, LazyTable
+from shoal.engines.order import Sql
 from shoal.engines.scope import Scope
+from shoal.engines.table import Origin
 from shoal.errors import InputError, MissingDependencyError
+
+OLDEST = 4
+
+
+class _Spark:
+    """The words of Spark; see ``Dialect``.  Expressions are text, which classic and Connect sessions both take."""
+
+    name = "Spark"
+    sql = Sql("`", "string", "unix_micros(cast({} as timestamp))")
+
+    def number(self, columns: Sequence[str]) -> str:
+        return f"xxhash64({', '.join(f'{c}, {c} is null' for c in columns)})"  # which passes over a missing value
+
+    def digest(self, text: str) -> str:
+        return f"sha2({text}, 256)"
+
+    def with_columns(self, native: Any, made: Mapping[str, str]) -> Any:
+        return native.selectExpr("*", *(f"{how} as {self.sql.name(name)}" for name, how in made.items()))
+
+    def opaque(self, native: Any) -> Mapping[str, str]:
+        return {}
+
+    def bring(self, native: Any, frame: pl.DataFrame) -> Any:
+        return native.sparkSession.createDataFrame(frame.to_arrow(compat_level=pl.CompatLevel.oldest()))
+
+    def slices(self, native: Any, room: Path, tell: Callable[[int], None]) -> Iterator[pl.DataFrame]:
+        """The parts that executors wrote, each taken away once it has been read."""
+        staging, done = folder_beside(room / "staging"), 0
+        try:
+            for part in write_parts(native, staging):
+                frame = pl.read_parquet(part, glob=False, hive_partitioning=False)
+                yield frame
+                part.unlink()
+                done += frame.height
+                tell(done)
+        finally:
+            shutil.rmtree(staging, ignore_errors=True)
+
+    def stored(self, native: Any) -> Any:
+        return native
+
+
+SPARK: Dialect = _Spark()
+
+
+def table_of(native: Any, origin: Origin = Origin()) -> LazyTable:
+    """A frame of Spark as a table; InputError for a session that is too old."""
+    if int(native.sparkSession.version.split(".")[0]) < OLDEST:
+        raise InputError(
+            f"Spark {native.sparkSession.version} loses the types of small tables; use Spark 4: "
+            "pip install 'pyspark>=4'"
+        )
+    return LazyTable(native, SPARK, origin)
 
 
 def session(scope: Scope) -> Any:
@@ -27,7 +87,7 @@ def session(scope: Scope) -> Any:
     return builder.getOrCreate()
 
 
-def read_parts(checked: Checked, scope: Scope) -> Any:
+def read(checked: Checked, scope: Scope) -> Any:
     """The files of a table as a frame of Spark, every option of reading said."""
     running = session(scope)
     from pyspark.sql.types import StringType, StructField, StructType

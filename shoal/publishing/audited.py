@@ -9,10 +9,10 @@ from typing import Any, Unpack
 
 import polars as pl
 
-from shoal.engines.frames import require
 from shoal.engines.oddities import notes
 from shoal.engines.open import open_table
 from shoal.engines.scope import Scope
+from shoal.engines.table import Table, require
 from shoal.errors import PolicyError
 from shoal.judge.population import beside, foreign, outside, sized
 from shoal.judge.wildcards import wildcards
@@ -98,7 +98,7 @@ def audit(
 
 
 def audit_table(
-    table: Any,
+    table: Table,
     policy: Policy,
     threshold: float,
     models: Sequence[PrivacyModel],
@@ -111,12 +111,9 @@ def audit_table(
     trees = trees_of(policy)
     names = [*policy.grouped, *policy.sensitive, *units]
     names += [n for n in policy.weighed if n in table.columns]
-    if hasattr(table, "polars"):
-        frame = table.polars(names)
-    elif outside is None:
+    if not table.in_memory and outside is None:
         cells, counts = table.counts(names)
         return judge(cells, policy.grouped, policy.sensitive, models, threshold, units, counts, trees)
-    else:  # what is counted beside a population is counted by rows
-        frame = table.frame.select(names).collect(backend="polars").to_native()
+    frame = table.polars(names)  # what is counted beside a population is counted by rows
     audit = judge(frame, policy.grouped, policy.sensitive, models, threshold, units, trees=trees)
     return audit if outside is None else outside(frame, audit)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from shoal.engines.frames import Counted
+from shoal.engines.table import Counted
 from shoal.errors import PolicyError
 from shoal.model.metric import Category, Feature, Metric, Number
 from shoal.model.partition import Partition

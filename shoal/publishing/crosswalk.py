@@ -18,10 +18,10 @@ from shoal.engines.targets import JSON, PAGE, TABLE, Form, Wanted, certificate_p
 from shoal.errors import PolicyError, VerificationError
 from shoal.judge.file import read_release, seal
 from shoal.judge.finding import Finding
+from shoal.judge.parts import hash_of
 from shoal.model.certificate import Certificate
 from shoal.publishing import signing
 from shoal.publishing.judging import Sources, findings, form_of
-from shoal.publishing.release import file_hash
 from shoal.version import __version__
 
 
@@ -160,7 +160,7 @@ class Crosswalk:
         def piece(place: Path, part: str | None, fill: Callable[[Path], object]) -> Piece:
             def judge_bytes(temporary: Path) -> None:
                 self.judge(temporary, part)
-                size = {"sha256": file_hash(temporary), "bytes": temporary.stat().st_size}
+                size = {"sha256": hash_of(temporary), "bytes": temporary.stat().st_size}
                 abouts.append({**self._stated(part), "file": place.name, "separator": usual_separator(place), **size})
 
             return Piece(place, fill, judge_bytes)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.engines.frames import Counted
 from shoal.engines.open import open_table
+from shoal.engines.table import Counted, Table
 from shoal.errors import InfeasibleError, PolicyError, VerificationError
 from shoal.judge.privacy import judge
 from shoal.model.policy import Policy
@@ -21,7 +21,7 @@ from shoal.publishing.closeness import trees_of
 FLAG = "__incomplete__"  # the column that says of a row whether it lacks a quasi-identifier; it never leaves
 
 
-def flagged(table: Any, policy: Policy) -> Any:
+def flagged(table: Table, policy: Policy) -> Table:
     """The table with a column that says which rows lack a quasi-identifier; PolicyError for another of its name."""
     if policy.missing != "apart":
         return table

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from shoal.engines.frames import require
+from shoal.engines.frames import FrameTable
 from shoal.engines.open import open_table
+from shoal.engines.table import Table, require
 from shoal.errors import PolicyError, within
 from shoal.judge.population import Census
 from shoal.model.policy import PLACE
@@ -20,30 +22,19 @@ def opened(data: Any, separator: str | None = None, encoding: str | None = None)
     if isinstance(data, pl.DataFrame):
         return data
     table = open_table(data, separator=separator, encoding=encoding)
-    if hasattr(table, "polars"):
-        return table.polars(table.columns)  # type: ignore[no-any-return]
-    return table.frame.collect(backend="polars").to_native()  # type: ignore[no-any-return]
+    return table.polars(table.columns)
 
 
 def like(data: Any, frame: pl.DataFrame) -> Any:
     """A Polars frame as the kind of frame that data are; of a path it stays one."""
-    module = type(data).__module__.split(".")[0]
-    if isinstance(data, pl.LazyFrame):
-        return frame.lazy()
-    if module == "pandas":
-        return frame.to_pandas()
-    if module == "pyarrow":
-        return frame.to_arrow()
-    if module in ("duckdb", "_duckdb", "pyspark"):
-        from shoal.engines.lazy import LazyTable
-
-        return LazyTable(data).bring(frame)
-    return frame
+    if isinstance(data, (str, Path)):
+        return frame
+    return frame.lazy() if isinstance(data, pl.LazyFrame) else open_table(data).bring(frame)
 
 
-def with_place(table: Any, coordinates: tuple[str, str]) -> Any:
+def with_place(table: Table, coordinates: tuple[str, str]) -> Table:
     """A table in which the two coordinate columns are one column ``PLACE``, "x y"."""
-    if not hasattr(table, "joined"):
+    if not isinstance(table, FrameTable):
         raise PolicyError("coordinates are tiled in memory; read the table with the Polars engine")
     return table.joined(coordinates, PLACE)
 

@@ -7,26 +7,24 @@ gets a manifest with the hash of each part; the folder appears under its name in
 from __future__ import annotations
 
 import json
-import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from shoal.engines.atomic import Piece, folder_beside, publish_together
+from shoal.engines.atomic import Piece, publish_together
 from shoal.engines.columns import starred_text
 from shoal.engines.files import kind_of
-from shoal.engines.lazy import is_duckdb, is_spark
+from shoal.engines.open import open_table
 from shoal.engines.parts import MANIFEST, ending_of, is_table_name
-from shoal.engines.partwise import PART_ROWS, slices, write_folder, write_single
-from shoal.engines.spark import write_parts
+from shoal.engines.partwise import PART_ROWS, ahead, write_folder, write_single
 from shoal.engines.store import refuse_both
 from shoal.engines.targets import JSON, TABLE, certificate_path, check_folder, check_outputs, check_place
 from shoal.errors import InputError, PolicyError
-from shoal.judge.parts import Asked, count_release, hash_of, judge_held
+from shoal.judge.parts import Asked, count_release, hash_of, judge_held, read_rows
 from shoal.publishing import signing
 from shoal.publishing.closeness import trees_of
 from shoal.version import __version__
@@ -37,7 +35,7 @@ Tell = Callable[[str, float | None], None]
 
 def is_partwise(release: Any, path: Path, parts: str | None) -> bool:
     """Whether a release is written slice by slice; PolicyError for parts of a table in memory."""
-    large = is_duckdb(release.table) or is_spark(release.table)
+    large = not open_table(release.table).in_memory
     return (is_folder(path, parts, large) or kind_of(path) != "excel") if large else is_folder(path, parts, large)
 
 
@@ -95,6 +93,7 @@ def write_partwise(
         refuse_both({**release.own, **{c.name: c.texts() for c in release.expected.sensitive}})
     shown = shown_stars(release, text)
     facts: dict[str, Any] = {**release.shown_facts(shown), **({"folder": True} if folder else {})}
+    columns = open_table(release.table).columns
     rows: dict[str, int] = {}
     clock = time.perf_counter()
 
@@ -102,7 +101,7 @@ def write_partwise(
         def told(done: int) -> None:
             tell("writing", min(done / max(release.rows, 1), 1.0))
 
-        for frame in rows_of(release, room, told):
+        for frame in ahead(rows_of(release, room, told)):
             yield as_text_table(release, frame) if text else frame
 
     def fill(temporary: Path) -> None:
@@ -117,7 +116,7 @@ def write_partwise(
 
     def judge(temporary: Path) -> None:
         tell("reading back", None)
-        judge_written(release, temporary, "csv" if text else "parquet", separator, shown)
+        judge_written(release, temporary, separator, shown, columns if text else ())
         if release.parts is not None:
             release.parts.refuse_change()
         if folder:
@@ -136,32 +135,17 @@ def write_partwise(
 def rows_of(release: Any, room: Path, told: Callable[[int], None]) -> Iterator[pl.DataFrame]:
     """The rows of a release in slices: read from the engine, or dealt out where nothing is carried along.
 
-    room  a folder in which Spark's executors can leave their parts for as long as it takes
+    room  a folder in which an engine may leave its parts for as long as it takes
     """
-    if release.dealt is None and not is_spark(release.table):
-        yield from slices(release.table, told)
+    table = open_table(release.table)
+    if release.dealt is None:
+        yield from table.slices(room, told)
         return
     done = 0
-    frames = _of_spark(release.table, room) if release.dealt is None else _dealt(release)
-    for frame in frames:
+    for frame in release.expected.deal(table.columns, release.dealt, PART_ROWS):
         yield frame
         done += frame.height
         told(done)
-
-
-def _dealt(release: Any) -> Iterator[pl.DataFrame]:
-    return release.expected.deal(list(release.table.columns), release.dealt, PART_ROWS)  # type: ignore[no-any-return]
-
-
-def _of_spark(native: Any, room: Path) -> Iterator[pl.DataFrame]:
-    """Parts written by executors, each taken away once it has been read."""
-    staging = folder_beside(room / "staging")
-    try:
-        for part in write_parts(native, staging):
-            yield pl.read_parquet(part, glob=False, hive_partitioning=False)
-            part.unlink()
-    finally:
-        shutil.rmtree(staging, ignore_errors=True)
 
 
 def shown_stars(release: Any, text: bool) -> dict[str, int]:
@@ -180,12 +164,15 @@ def as_text_table(release: Any, frame: pl.DataFrame) -> pl.DataFrame:
     return told
 
 
-def judge_written(release: Any, path: Path, form: str, separator: str, shown: dict[str, int]) -> None:
-    """Count what stands on disk and judge it; VerificationError unless it is what was decided, row for row."""
+def judge_written(release: Any, path: Path, separator: str, shown: Mapping[str, int], text: Collection[str]) -> None:
+    """Count what stands on disk and judge it; VerificationError unless it is what was decided, row for row.
+
+    shown  the stars each quasi-identifier shows;  text  the columns that stand as text
+    """
     policy = release.policy
     held = count_release(path, [*policy.grouped, *policy.sensitive], separator)
-    text = held.columns if form == "csv" else ()
     blank = [name for name, count in release.stars.items() if count != shown[name]]
+    form = ("csv" if text else "parquet") if path.is_dir() else kind_of(path)
     asked = Asked(
         quasi=policy.grouped,
         sensitive=policy.sensitive,
@@ -197,8 +184,10 @@ def judge_written(release: Any, path: Path, form: str, separator: str, shown: di
         trees=trees_of(policy),
     )
     audit = judge_held(held, asked, form)
-    if policy.population is not None or policy.weighed:
-        audit = release._outside(blank)(held.rows(), audit)
+    if release.harbor is not None:
+        audit = release._outside(blank, form == "excel")(read_rows(path, separator), audit)
+    elif policy.population is not None or policy.weighed:
+        audit = release._outside(blank, form == "excel")(held.rows(), audit)
     release._accept(audit)
     release.__dict__["audit"] = release._with_exposed(audit)
 

@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 
 from shoal.engines.codes import encode
-from shoal.engines.frames import Counted
+from shoal.engines.table import Counted
 from shoal.errors import InfeasibleError, InputError, PolicyError
 from shoal.judge.population import Census, check_of, covered, lacks, numbers, reading_of
 from shoal.model.audit import Audit

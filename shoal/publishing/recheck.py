@@ -13,12 +13,12 @@ import polars as pl
 from shoal.errors import CertificateError, InputError, ShoalError, VerificationError
 from shoal.judge.file import read_release, seal
 from shoal.judge.finding import CONSISTENT, STATED, Finding
+from shoal.judge.parts import hash_of
 from shoal.model.certificate import Certificate
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.record import digest, source_of
 from shoal.publishing.judging import KINDS, Sources, findings, form_of
 from shoal.publishing.opening import opened
-from shoal.publishing.release import file_hash
 
 
 def recheck(
@@ -42,7 +42,7 @@ def recheck(
         raise InputError(
             f"the certificate file is of a kind that this version cannot check; it knows {', '.join(KINDS)}"
         )
-    own = file_hash(path) if path.is_file() else ""
+    own = hash_of(path) if path.is_file() else ""
     about, stated = _parts(record, path.name, own)
     part = about.get("part")
     if part in ("outlines", "hierarchy"):

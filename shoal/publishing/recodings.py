@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from shoal.engines.codes import Coded
-from shoal.engines.frames import Counted
+from shoal.engines.table import Counted
 from shoal.errors import InputError, PolicyError
 from shoal.model.hierarchy import GENERATED
 from shoal.model.histogram import Histogram

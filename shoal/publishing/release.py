@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import hashlib
 import json
 import platform
 import time
@@ -18,9 +17,11 @@ import polars as pl
 from shoal.engines.carried import Carried
 from shoal.engines.expected import Expected
 from shoal.engines.parts import Parts
+from shoal.engines.table import Stored, Table
 from shoal.engines.targets import certificate_path
 from shoal.errors import VerificationError
 from shoal.judge.file import refuse_other
+from shoal.judge.parts import hash_of
 from shoal.judge.population import Census, Covered, beside, outside, reading_of
 from shoal.judge.safe_harbor import breach
 from shoal.model.audit import Audit, finite
@@ -32,7 +33,6 @@ from shoal.model.rule_books import RULE_BOOKS
 from shoal.model.safe_harbor import Harbor
 from shoal.model.task import nothing
 from shoal.publishing.audited import audit_table
-from shoal.publishing.closeness import trees_of
 from shoal.publishing.exposed import Exposed
 from shoal.utility.decode import Decoded
 from shoal.version import __version__
@@ -112,25 +112,24 @@ class Release:
 
     def __getstate__(self) -> dict[str, Any]:
         """A relation of DuckDB goes by its rows, since no connection leaves its process."""
-        from shoal.engines.lazy import stored
-
-        return {**self.__dict__, "table": stored(self.table)}
+        return {**self.__dict__, "table": self._opened().stored()}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
-        from shoal.engines.lazy import Stored
-
         table = state["table"]
-        self.__dict__.update(state, table=table.relation() if isinstance(table, Stored) else table)
+        self.__dict__.update(state, table=table.revive(table.held) if isinstance(table, Stored) else table)
+
+    def _opened(self) -> Table:
+        from shoal.engines.open import open_table
+
+        return open_table(self.table)
 
     @cached_property
     def audit(self) -> Audit:
         """The published table judged by code that shares nothing with what made it."""
-        from shoal.engines.open import open_table
-
         clock = time.perf_counter()
-        opened = open_table(self.table)
+        opened = self._opened()
         people = self.policy.population is not None or bool(self.policy.weighed)
-        around = self._outside() if people or hasattr(opened, "polars") else None
+        around = self._outside() if people or opened.in_memory else None
         found = audit_table(opened, self.policy, 0.2, self.policy.privacy, outside=around)
         refuse_other(self.expected.counts(), opened.counts([*self.policy.grouped, *self.policy.sensitive]))
         self.seconds["verify"] = time.perf_counter() - clock
@@ -209,7 +208,7 @@ class Release:
         from shoal.engines.store import store
         from shoal.engines.targets import JSON, TABLE, check_outputs, check_place
         from shoal.publishing import signing
-        from shoal.publishing.partwise import is_partwise, write_partwise
+        from shoal.publishing.partwise import is_partwise, judge_written, write_partwise
 
         path = Path(path)
         if is_partwise(self, path, parts):
@@ -230,9 +229,8 @@ class Release:
             clock = time.perf_counter()
 
         def judge_bytes(temporary: Path) -> None:
-            audit, facts["sha256"], facts["bytes"] = self._judge_file(temporary, self._separator(path), shown, text)
-            self._accept(audit)
-            self.__dict__["audit"] = self._with_exposed(audit)
+            judge_written(self, temporary, self._separator(path), shown, text)
+            facts["sha256"], facts["bytes"] = hash_of(temporary), temporary.stat().st_size
             self.seconds["verify"] = time.perf_counter() - clock
 
         certify = partial(self.certify, path, facts, sign)
@@ -266,16 +264,10 @@ class Release:
         """The table as the file can hold it, the stars each quasi-identifier then shows, and what stands as text."""
         from shoal.engines.columns import starred_text
         from shoal.engines.files import kind_of
-        from shoal.engines.open import open_table
         from shoal.engines.store import refuse_both, text_in_excel
 
-        frame = open_table(self.table)
-        content = (
-            frame.polars(frame.columns)
-            if hasattr(frame, "polars")
-            else frame.frame.collect(backend="polars").to_native()
-        )
-        content = self.expected.typed(content)
+        opened = self._opened()
+        content = self.expected.typed(opened.polars(opened.columns))
         kind = kind_of(path)
         if kind != "parquet":
             refuse_both({**self.own, **{c.name: c.texts() for c in self.expected.sensitive}})
@@ -300,28 +292,6 @@ class Release:
 
         usual = usual_separator(path)
         return usual if usual != "," else self.separator or usual
-
-    def _judge_file(
-        self, path: Path, separator: str, stars: Mapping[str, int], text: Collection[str]
-    ) -> tuple[Audit, str, int]:
-        """Read the bytes again: privacy, stars, and that every published tuple stands there as often as decided."""
-        from shoal.engines.files import kind_of
-        from shoal.judge.file import judge_release
-
-        blank = [name for name, count in self.stars.items() if count != stars[name]]
-        return judge_release(
-            path,
-            self.policy.grouped,
-            self.policy.sensitive,
-            self.policy.privacy,
-            star=self.policy.star if self.policy.publish != "centers" else None,
-            stars=stars,
-            expected=self.expected.counts(text=text, blank=blank),
-            orders=self.orders,
-            separator=separator,
-            outside=self._outside(blank, kind_of(path) == "excel"),
-            trees=trees_of(self.policy),
-        )
 
     @property
     def orders(self) -> dict[str, list[str]]:
@@ -475,9 +445,3 @@ def summary(release: Release) -> list[str]:
         + (", ".join(release.policy.sensitive) or "none")
         + " (sensitive)",
     ]
-
-
-def file_hash(path: str | Path) -> str:
-    """SHA-256 of a file's bytes, in hexadecimal."""
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

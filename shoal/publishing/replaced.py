@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.engines.frames import Replacement
+from shoal.engines.table import Replacement
 from shoal.publishing.text import ColumnText
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from shoal.engines.frames import Counted
 from shoal.engines.open import open_table
+from shoal.engines.table import Counted
 from shoal.errors import InputError, PolicyError, VerificationError
 from shoal.judge.population import Covered, weighed
 from shoal.judge.units import fewest

@@ -12,8 +12,8 @@ import numpy as np
 import polars as pl
 
 from shoal.engines.codes import as_text
-from shoal.engines.frames import require
 from shoal.engines.open import open_table
+from shoal.engines.table import require
 from shoal.errors import InputError, PolicyError, within
 from shoal.model.cards import grid, number
 from shoal.model.hierarchy import GENERATED
@@ -194,9 +194,7 @@ def _blurred(name: str, column: str) -> str:
 def _open(data: Any, names: Sequence[str], separator: str | None) -> pl.DataFrame:
     opened = open_table(data, separator=separator, needed=names)
     require(opened.columns, names)
-    if hasattr(opened, "polars"):
-        return opened.polars(list(names))
-    return opened.frame.select(list(names)).collect(backend="polars").to_native()
+    return opened.polars(list(names))
 
 
 def _coded(texts: pl.Series, values: Sequence[str | None]) -> np.ndarray:

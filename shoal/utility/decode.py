@@ -65,11 +65,7 @@ class Decoded:
     def shown(cls, data: Any, policy: Policy, stars: Mapping[str, int], separator: str | None = None) -> Decoded:
         """The same for every release; a center stands for itself."""
         opened = open_table(data, separator=separator)
-        frame = (
-            opened.polars(opened.columns)
-            if hasattr(opened, "polars")
-            else opened.frame.collect(backend="polars").to_native()
-        )
+        frame = opened.polars(opened.columns)
         found = {}
         for name in policy.grouped:
             if name not in frame.columns:

@@ -11,8 +11,8 @@ from typing import Any, Unpack
 
 import polars as pl
 
-from shoal.engines.frames import require
 from shoal.engines.open import open_table
+from shoal.engines.table import require
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.model.policy import PUBLISH, Policy
 from shoal.model.privacy import KAnonymity, LDiversity
@@ -154,7 +154,7 @@ def explore(
     table = open_table(data, engine, separator=separator, encoding=encoding)
     names = [*asked.quasi_identifiers, *(asked.coordinates or ()), *asked.sensitive, *asked.units]
     require(table.columns, [*names, *asked.identifiers, *asked.insensitive])
-    frame = table.frame.select(names).to_native()
+    frame = table.without([c for c in table.columns if c not in names])
 
     grid = list(itertools.product(ways, methods, ls, ks))
     found: list[Point] = []

@@ -13,8 +13,8 @@ import polars as pl
 import pytest
 
 import shoal
+from shoal.engines.elsewhere import open_file
 from shoal.engines.files import read_table
-from shoal.engines.lazy_files import open_file
 from shoal.engines.open import open_table
 from shoal.engines.structure import examine
 from shoal.errors import InputError, PolicyError
@@ -231,7 +231,7 @@ def test_engines_that_fold_case_refuse_names_alike(tmp_path: Path) -> None:
 
 def test_an_engine_that_finds_other_rows_is_not_believed(tmp_path: Path) -> None:
     table = open_file(written(tmp_path, b"a,b\n1,2\n3,4\n"), "duckdb")
-    table.records = 3
+    table.origin = table.origin._replace(records=3)
     with pytest.raises(InputError, match=r"two readers do not agree on 't\.csv'"):
         table.count(["a"], ["b"])
 

@@ -54,13 +54,11 @@ def test_spark_writes_the_rows_that_duckdb_writes(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("spark")
 def test_what_executors_lose_is_kept_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from shoal.errors import VerificationError
-    from shoal.publishing import partwise
 
     folder = in_parts(people(120), tmp_path / "in", "parquet")
     release = prepare(folder, engine="spark", insensitive=["note"], **ASKED)
-    monkeypatch.setattr(
-        partwise, "write_parts", lambda native, where: engine.write_parts(native, where)[1:] or [_none(where)]
-    )
+    whole = engine.write_parts
+    monkeypatch.setattr(engine, "write_parts", lambda native, where: whole(native, where)[1:] or [_none(where)])
     with pytest.raises(VerificationError):
         release.write(tmp_path / "out")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["in"]

@@ -137,7 +137,7 @@ def _found(path: Path, engine: str) -> tuple[Table | None, str]:
 
             frame = read_table(path, separator=",")
             return (frame.columns, frame.rows()), ""
-        from shoal.engines.lazy_files import open_file
+        from shoal.engines.elsewhere import open_file
 
         table = open_file(path, engine, separator=",")
         return (table.columns, table.native.fetchall()), ""

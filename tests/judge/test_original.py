@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.judge.file import seal
-from shoal.publishing.release import file_hash
+from shoal.judge.parts import hash_of
 
 TREE = [["a", "ab"], ["b", "ab"], ["c", "cd"], ["d", "cd"]]
 ABOVE = {"ab": "ab", "cd": "cd", "*": "abcd"}
@@ -47,7 +47,7 @@ def resealed(release: Path, record: Path) -> None:
     """Make a certificate agree with a forged file, as far as that can be done without the original."""
     facts = json.loads(record.read_text())
     frame = pl.read_csv(release, infer_schema=False)
-    facts["release"] |= {"sha256": file_hash(release), "rows": frame.height}
+    facts["release"] |= {"sha256": hash_of(release), "rows": frame.height}
     sizes = frame.group_by("age", "town").len("rows")["rows"]
     facts |= {"groups": len(sizes), "smallest_group": sizes.min()}
     facts["privacy"]["k"] = sizes.min()
@@ -172,7 +172,7 @@ def test_codes_with_leading_zeros_are_not_numbers(tmp_path: Path) -> None:
 
 def resealed_zip(out: Path, record: Path) -> None:
     facts = json.loads(record.read_text())
-    facts["release"]["sha256"] = file_hash(out)
+    facts["release"]["sha256"] = hash_of(out)
     facts |= {"groups": 1, "smallest_group": 4}
     facts["privacy"]["k"] = 4
     record.write_text(json.dumps(facts | {"seal": seal(facts)}))
