@@ -83,8 +83,10 @@ class ColumnRecoding:
 
     @property
     def pure(self) -> np.ndarray:
-        """float64[size]: unweighted loss of a code published by itself; above 0 where a range is widened to a grid."""
+        """float64[size]: unweighted loss of a code published by itself; above 0 on a grid, or for classes of values."""
         codes = np.arange(self.size)
+        if self.kind == "levels" and self.levels:
+            return self.loss[0]
         return self.width(codes, codes) if self.kind == "range" else np.zeros(self.size)
 
     @classmethod
