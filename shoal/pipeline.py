@@ -72,7 +72,7 @@ def anonymize(
               SQLite file
     policy    a Policy, or the same settings as keyword arguments: quasi_identifiers, sensitive, identifiers,
               insensitive, k, l, privacy, publish, hierarchies, weights, max_level, range_step, global_recoding,
-              max_suppressed, method, effort, seed, keep_order; see ``Policy``
+              coarsen, max_suppressed, method, effort, seed, keep_order; see ``Policy``
     engine    for a path: "polars", "duckdb" or "spark"; DuckDB for what is more than one file
     separator, encoding  of a CSV; found out when None
     memory, threads, temporary  of DuckDB: how much it holds, such as "2GB", before it spills to disk; how many threads
@@ -244,7 +244,7 @@ def _solve(cells: _Cells, asked: Policy, progress: Callable[[str, float | None],
 
     def told_as(found: Grouping) -> tuple[Grouping, Published, list[ColumnText]]:
         made = (counted.histogram, found.partition, recoding)
-        if asked.global_recoding:
+        if asked.global_recoding or asked.coarsen:
             found, shows = one_level_per_column(found, *made, texts, labels)
         else:
             shows = recoding.publish(*made[:2])
@@ -355,7 +355,9 @@ def _refuse_target(table: Table, asked: Policy, target: Path) -> None:
 
 
 def _method(asked: Policy) -> str:
-    return "global_recoding" if asked.global_recoding and asked.method == "auto" else asked.method
+    if asked.method != "auto":
+        return asked.method
+    return "global_recoding" if asked.global_recoding else "coarsen" if asked.coarsen else "auto"
 
 
 def _refuse_stars(asked: Policy, texts: Mapping[str, list[str | None]]) -> None:

@@ -63,6 +63,9 @@ def anonymize(
         [], "--range-step", help="column=step (dates: days, month or year) at which ranges end; may be repeated."
     ),
     global_recoding: bool = typer.Option(False, "--global-recoding", help="One level per column for all rows."),
+    coarsen: str | None = typer.Option(
+        None, "--coarsen", help="auto: one level per column, the best in all, and stars where groups differ there."
+    ),
     max_average_risk: float | None = typer.Option(
         None, "--max-average-risk", help="Highest mean over the rows of 1 / (size of its class)."
     ),
@@ -132,6 +135,7 @@ def anonymize(
         "max_level": pairs(max_level, "--max-level", int) or None,
         "range_step": pairs(range_step, "--range-step", step_of) or None,
         "global_recoding": global_recoding or None,
+        "coarsen": coarsen,
         "max_suppressed": max_suppressed,
         "max_average_risk": max_average_risk,
         "method": method,
@@ -213,6 +217,7 @@ def release_lines(facts: dict[str, Any]) -> list[str]:
         f"NCP {facts['loss']['ncp']:.4f}",
         f"method {facts['method']}: {guarantee(certificate)}",
         *_full_domain(certificate["details"]),
+        *_coarsened(certificate["details"]),
         *_exposed(facts["exposed"]),
         f"took {sum(facts['seconds'].values()):.2f} s",
         f"release      {facts['output']}",
@@ -251,6 +256,24 @@ def _full_domain(details: dict[str, Any]) -> list[str]:
         )
     if "proved" in details:
         lines.append(f"one level per column: {details['proved']}")
+    return lines
+
+
+def _coarsened(details: dict[str, Any]) -> list[str]:
+    """The levels of coarsened columns, and the curve of stars against width."""
+    if "curve" not in details:
+        return []
+
+    def named(levels: dict[str, int]) -> str:
+        return ", ".join(f"{name} {level}" for name, level in levels.items())
+
+    lines = [f"levels: {named(details['levels'])}; stars against width of what is no star:"]
+    for point in details["curve"]:
+        kept = "  <- this release" if point["levels"] == details["levels"] else ""
+        lines.append(
+            f"  {point['stars']:>9,} stars, width {point['width']:.4f}, loss {short(point['loss'])} "
+            f"({named(point['levels'])}){kept}"
+        )
     return lines
 
 

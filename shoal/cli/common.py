@@ -29,6 +29,7 @@ _FLAGS = {
     "boundary": "--boundary", "max_width": "--max-width", "grid": "--grid", "extent": "--extent",
     "center": "--center", "sparse": "--sparse",
     "max_level": "--max-level", "range_step": "--range-step", "global_recoding": "--global-recoding",
+    "coarsen": "--coarsen",
     "method": "--method", "effort": "--effort",
     "seed": "--seed", "keep_order": "--keep-order", "star": "--star", "separator": "--separator",
     "encoding": "--encoding", "engine": "--engine", "memory": "--memory", "threads": "--threads",

@@ -16,7 +16,7 @@ _WORDS = {
     "What is asked": "k l r least distinct_l epsilon preset max_average_risk population population_weights "
     "population_size missing threshold number at_most max_diameter max_width max_clusters setup_cost levels policy",
     "What is published": "publish hierarchy max_level range_step global_recoding max_suppressed star center grid "
-    "extent sparse naming names keep_order",
+    "coarsen extent sparse naming names keep_order",
     "How it is found": "method effort seed rule improve objective islands unmatched tolerance time_limit order engine",
     "Files": "output certificate report sign signer secret tiles_to table map_to png dissolved picture plot choices "
     "geojson shapes assignments original held_out data folder separator encoding "

@@ -48,6 +48,8 @@ class Policy:
     range_step         per column of numbers or dates: published ranges end at multiples of this, widened outwards
                        (publish="ranges"); of dates a number of days, "month" or "year"
     global_recoding    one level per column for the whole table (publish="hierarchy")
+    coarsen            "auto": every column at one level for the whole table, found by the search, and a star where a
+                       group's rows differ there (publish="hierarchy")
     max_suppressed     share of the rows that global recoding may star whole where the rest then loses less; the block
                        they form meets the models as well
     population         the table the rows were drawn from, a path or a frame with the quasi-identifiers as columns, for
@@ -82,6 +84,7 @@ class Policy:
     max_level: Mapping[str, int] = field(default_factory=dict)
     range_step: Mapping[str, float | str] = field(default_factory=dict)
     global_recoding: bool = False
+    coarsen: str | None = None
     max_suppressed: float = 0.0
     max_average_risk: float | None = None
     method: str = "auto"
@@ -171,6 +174,7 @@ class Policy:
             )
         if self.global_recoding and self.publish not in ("hierarchy", "stars"):
             raise PolicyError(f"global_recoding works on levels; it cannot go with publish={self.publish!r}")
+        self._check_coarsen()
         risk = self.max_average_risk
         if risk is not None and (isinstance(risk, bool) or not isinstance(risk, (int, float)) or not 0 < risk <= 1):
             raise PolicyError(f"max_average_risk={risk!r}: a risk is above 0 and at most 1")
@@ -185,6 +189,20 @@ class Policy:
                 "any row whole where this loses least, so leave it out"
             )
         Effort.of(self.effort)
+
+    def _check_coarsen(self) -> None:
+        if self.coarsen is None:
+            return
+        if self.coarsen != "auto":
+            raise PolicyError(f"coarsen={self.coarsen!r}: say coarsen='auto', or leave it out")
+        if self.publish != "hierarchy":
+            raise PolicyError("coarsen puts columns at levels of hierarchies; say publish='hierarchy' beside it")
+        if self.global_recoding:
+            raise PolicyError("coarsen and global_recoding=True are two ways to choose levels; leave one of them out")
+        if self.method not in ("auto", "coarsen"):
+            raise PolicyError(f"coarsen has a method of its own; leave method={self.method!r} out")
+        if self.population is not None or self.population_weights is not None:
+            raise PolicyError("coarsen counts rows of the table; leave it out beside a population")
 
     def _check_steps(self) -> None:
         for name, step in self.range_step.items():
@@ -316,6 +334,7 @@ class Policy:
             "max_level": dict(self.max_level),
             "range_step": dict(self.range_step),
             "global_recoding": self.global_recoding,
+            "coarsen": self.coarsen,
             "max_suppressed": self.max_suppressed,
             "max_average_risk": self.max_average_risk,
             "method": self.method,

@@ -55,6 +55,7 @@ class OtherSettings(OtherModels, total=False):
     max_level: Mapping[str, int]
     range_step: Mapping[str, float | str]
     global_recoding: bool
+    coarsen: str | None
     max_suppressed: float
     max_average_risk: float | None
     effort: str | float

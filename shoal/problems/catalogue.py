@@ -26,6 +26,7 @@ CATALOGUE: dict[str, dict[str, str]] = {
         "top_down": "shoal.problems.tables.others.top_down:top_down",
         "mondrian": "shoal.problems.tables.others.mondrian:mondrian",
         "global_recoding": "shoal.problems.tables.others.global_recoding:global_recoding",
+        "coarsen": "shoal.problems.tables.search.coarsen:coarsen",
         "optimal": "shoal.problems.tables.exact.optimal:optimal",
         "halving": "shoal.problems.tables.exact.halving:halving",
         "forest": "shoal.problems.tables.others.forest:forest",

@@ -139,20 +139,22 @@ def one_level_per_column(
     texts: Sequence[Sequence[str | None]],
     labels: Sequence[Labels],
 ) -> tuple[Grouping, Published]:
-    """A global recoding as it is published, its certificate counting what that costs.
+    """A global recoding, or one of coarsened columns with stars, as it is published; its certificate counts that cost.
 
     texts   per column, the text of every code
     labels  as from ``recodings``
 
     The bound stays that of all releases; ``uniform_bound`` among the details is that of one level per column.
     """
-    from shoal.problems.tables.others.global_recoding import published
+    from shoal.problems.tables.others import global_recoding
+    from shoal.problems.tables.search import coarsen
 
     facts = dict(grouping.certificate.details)
     if "levels" not in facts:
         raise PolicyError(f"method {grouping.method!r} does not take one level per column; leave the method out")
     certificate = replace(grouping.certificate, cost=facts["uniform_cost"])
-    shows = published(histogram, recoding, partition, facts["levels"], grouping.starred)
+    made = (histogram, recoding, partition, facts["levels"])
+    shows = coarsen.published(*made) if "curve" in facts else global_recoding.published(*made, grouping.starred)
     return replace(grouping, certificate=certificate), _as_they_are(shows, recoding, texts, labels)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from shoal.model.cards import number
 from shoal.report.parts import Html, again, drawing, glossary, listed, proof, released, table, term, whole
-from shoal.report.pictures import beside, class_sizes, heat
+from shoal.report.pictures import beside, class_sizes, heat, trade_off
 from shoal.report.words import MEASURES, UNITS, assumptions, attacks, certificate_words, model_words, promise
 from shoal.report.words import theorem_words as explained
 
@@ -260,11 +260,29 @@ def _certificate(figures: Mapping[str, Any]) -> str:
         ]
         head = ("argument", f"at least ({UNITS.get(unit, unit)})", "idea")
         out += table(head, lines, 3, "Every bound that was computed; the highest counts")
+    out += _curve(certificate["details"])
     tried = figures["release"]["attempts"]
     if tried:
         lines = [(str(a["method"]).replace("_", " "), a.get("cost"), a.get("seconds")) for a in tried]
         out += table(("method", UNITS.get(unit, unit), "seconds"), lines, 1, "What each method got")
     return out
+
+
+def _curve(details: Mapping[str, Any]) -> str:
+    """Stars against width for coarsened columns: every choice of levels that was tried and is not beaten in both."""
+    points = details.get("curve")
+    if not points:
+        return ""
+    names = list(details["levels"])
+    at = points.index(next(p for p in points if p["levels"] == details["levels"]))
+    lines = [
+        (Html("<b>this release</b>") if i == at else "", *(p["levels"][n] for n in names),
+         p["stars"], p["width"], p["loss"])
+        for i, p in enumerate(points)
+    ]  # fmt: skip
+    head = ("", *names, "stars", "width", "loss")
+    said = "The levels of the columns, the stars they need, and how much a value that is no star has lost on the mean"
+    return f"<figure>{trade_off(points, at)}</figure>" + table(head, lines, 1, said)
 
 
 def _guide(certificate: Mapping[str, Any]) -> str:

@@ -108,3 +108,30 @@ def columns(bars: Sequence[Mapping[str, Any]], title: str) -> str:
         f'<p class="key soft" aria-hidden="true">{escape(title)}</p>'
         f'<div class="bars" role="group" aria-label="{escape(title)}">{lines}</div>'
     )
+
+
+def trade_off(points: Sequence[Mapping[str, Any]], chosen: int) -> str:
+    """Choices of levels as a curve: stars to the right, the width of all other values upwards; one is marked."""
+    left, top, width, height = 70, 14, 600, 240
+    most = max([1, *(p["stars"] for p in points)])
+    widest = max([p["width"] for p in points]) or 1.0
+    at = [(left + width * p["stars"] / most, top + height * (1 - p["width"] / widest)) for p in points]
+    parts = [
+        f'<polyline points="{left},{top} {left},{top + height} {left + width},{top + height}" fill="none" '
+        'stroke="var(--soft)"/>',
+        f'<polyline points="{" ".join(f"{x:.1f},{y:.1f}" for x, y in at)}" fill="none" stroke="var(--accent)"/>',
+        f'<text x="{left - 6}" y="{top + 8}" text-anchor="end">{widest:.2g}</text>',
+        f'<text x="{left - 6}" y="{top + height}" text-anchor="end">0</text>',
+        f'<text x="{left}" y="{top + height + 18}">0</text>',
+        f'<text x="{left + width}" y="{top + height + 18}" text-anchor="end">{most:,} stars</text>',
+        f'<text x="{left + 6}" y="{top + 8}">width: mean loss of a value that is no star</text>',
+    ]
+    for i, (p, (x, y)) in enumerate(zip(points, at, strict=True)):
+        said = f"{p['stars']:,} stars, width {p['width']:.4f}, loss {p['loss']:.4g}"
+        ring = f'<circle cx="{x:.1f}" cy="{y:.1f}" r="9" fill="none" stroke="var(--other)"/>' if i == chosen else ""
+        parts.append(f'{ring}<circle cx="{x:.1f}" cy="{y:.1f}" r="4" class="after">')
+        parts.append(f"<title>{escape(said)}</title></circle>")
+    return (
+        f'<svg viewBox="0 0 {left + width + 20} {top + height + 30}" width="{left + width + 20}" role="img" '
+        f'aria-label="stars against width; the table below has the same figures">{"".join(parts)}</svg>'
+    )

@@ -215,6 +215,7 @@ def _request(asked: Policy, models: tuple[Any, ...], way: str, method: str, step
         max_level=asked.max_level if levels else {},
         range_step=steps if way == "ranges" else {},
         global_recoding=asked.global_recoding and way in ("hierarchy", "stars"),
+        coarsen=asked.coarsen if levels else None,
     )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from shoal.model.recoding import Levels, Ranges, Recoding, Sets
-from tests.oracles.tables import eligible, partitions
+from tests.oracles.tables import eligible, least_total, partitions
 
 
 def group_loss(rows: list[tuple[int, ...]], recoding: Recoding) -> float:
@@ -37,13 +37,13 @@ def least_loss(
     distinct: tuple[int, ...] = (),
 ) -> float | None:
     """Least loss summed over rows and columns; None when no partition is eligible."""
-    best = None
-    sensitive = sensitive or [()] * len(rows)
-    for partition in partitions(len(rows)):
-        if all(eligible([sensitive[i] for i in g], k, frequency, distinct) for g in partition):
-            loss = sum(len(g) * group_loss([rows[i] for i in g], recoding) for g in partition)
-            best = loss if best is None else min(best, loss)
-    return best
+    hidden = sensitive or [()] * len(rows)
+
+    def price(group: list[int]) -> float | None:
+        good = eligible([hidden[i] for i in group], k, frequency, distinct)
+        return len(group) * group_loss([rows[i] for i in group], recoding) if good else None
+
+    return least_total(len(rows), price)
 
 
 def in_unit(total: float, recoding: Recoding, rows: int) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import product
 
 import numpy as np
@@ -28,6 +28,27 @@ def partitions(n: int) -> Iterator[list[list[int]]]:
         for i in range(len(smaller)):
             yield [*smaller[:i], [*smaller[i], n - 1], *smaller[i + 1 :]]
         yield [*smaller, [n - 1]]
+
+
+def least_total(n: int, price: Callable[[list[int]], float | None]) -> float | None:
+    """Least sum of prices over all partitions of 0..n-1; None for a group is no group, for the whole no partition.
+
+    The lowest number left has every set in turn as its group.  Each set is priced once, each rest solved once.
+    """
+    groups = {mask: price([i for i in range(n) if mask >> i & 1]) for mask in range(1, 2**n)}
+    found = {0: 0.0}
+    for left in range(1, 2**n):
+        low, best = left & -left, None
+        more = rest = left ^ low
+        while True:
+            total, others = groups[more | low], found[rest ^ more]
+            if total is not None and others is not None and (best is None or total + others < best):
+                best = total + others
+            if not more:
+                break
+            more = (more - 1) & rest
+        found[left] = best
+    return found[2**n - 1]
 
 
 def fewest_suppressed(types: list[int], sensitive: list[int], l: int, k: int = 1, distinct: int = 1) -> int | None:
@@ -57,9 +78,11 @@ def least_stars(
     distinct: tuple[int, ...] = (),
 ) -> int | None:
     """Fewest stars over all partitions into eligible groups; None when there is none."""
-    best = None
-    for partition in partitions(len(rows)):
-        if all(eligible([sensitive[i] for i in g], k, frequency, distinct) for g in partition):
-            stars = sum(len(g) * sum(len({rows[i][j] for i in g}) > 1 for j in range(len(rows[0]))) for g in partition)
-            best = stars if best is None else min(best, stars)
-    return best
+
+    def price(group: list[int]) -> int | None:
+        if not eligible([sensitive[i] for i in group], k, frequency, distinct):
+            return None
+        return len(group) * sum(len({rows[i][j] for i in group}) > 1 for j in range(len(rows[0])))
+
+    found = least_total(len(rows), price)
+    return None if found is None else round(found)

@@ -8,7 +8,7 @@ from shoal.model.histogram import Histogram
 from shoal.model.partition import Partition
 from shoal.model.privacy import Requirement
 from shoal.model.recoding import Recoding
-from tests.oracles.tables import eligible, partitions
+from tests.oracles.tables import eligible, least_total
 
 
 def row_loss(recoding: Recoding, rows: list[tuple[int, ...]]) -> float | None:
@@ -33,16 +33,14 @@ def least_loss(histogram: Histogram, need: Requirement, recoding: Recoding) -> f
     cells = [c for c in range(histogram.cells) for _ in range(int(histogram.count[c]))]
     quasi = [tuple(int(v) for v in histogram.quasi[c]) for c in cells]
     sensitive = [tuple(int(v) for v in histogram.sensitive[c]) for c in cells]
-    best = None
-    for partition in partitions(len(cells)):
-        if not all(eligible([sensitive[i] for i in g], need.k, need.frequency, need.distinct) for g in partition):
-            continue
-        losses = [row_loss(recoding, [quasi[i] for i in g]) for g in partition]
-        if any(loss is None for loss in losses):
-            continue
-        total = sum(len(g) * loss for g, loss in zip(partition, losses, strict=True) if loss is not None)
-        best = total if best is None else min(best, total)
-    return best
+
+    def price(group: list[int]) -> float | None:
+        if not eligible([sensitive[i] for i in group], need.k, need.frequency, need.distinct):
+            return None
+        loss = row_loss(recoding, [quasi[i] for i in group])
+        return None if loss is None else len(group) * loss
+
+    return least_total(len(cells), price)
 
 
 def paid(histogram: Histogram, recoding: Recoding, partition: Partition) -> float | None:

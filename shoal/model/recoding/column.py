@@ -66,7 +66,7 @@ class ColumnRecoding:
 
     @property
     def pure(self) -> np.ndarray:
-        """float64[size]: loss of a code published by itself; above 0 where a range is widened to a grid."""
+        """float64[size]: loss of a code published by itself; above 0 on a grid, or for classes of values."""
         return np.zeros(self.size)
 
     def join(self, group: np.ndarray, code: np.ndarray, start: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:

@@ -75,6 +75,12 @@ class Levels(ColumnRecoding):
         """Whether some level may not be published."""
         return self.ceiling < self.levels - 1
 
+    @property
+    def pure(self) -> np.ndarray:
+        """Above 0 where the codes stand for classes of values."""
+        found: np.ndarray = self.loss[0] if self.levels else np.zeros(self.size)
+        return found
+
     def join(self, group: np.ndarray, code: np.ndarray, start: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
         """The lowest level at which a group is of one class, and the class."""
         first, second = np.zeros(start.size, np.int32), np.zeros(start.size, np.int32)

@@ -14,11 +14,11 @@ from threading import Lock
 
 import numpy as np
 
-from shoal.model.recoding import Levels, Ranges, Sets
 from shoal.model.task import Task
 from shoal.problems.interrupts import flag
 from shoal.problems.tables.papers.stars import plain_stars
 from shoal.problems.tables.papers.three_phase import WIDENED, residue
+from shoal.problems.tables.search.boxes import without_lattice
 from shoal.problems.tables.search.class_program import Tolls, price, sees_closeness
 from shoal.problems.tables.search.lattice import Lattice
 from shoal.problems.tables.search.row_groups import Rows
@@ -28,9 +28,6 @@ LOOKS = {"fast": 3e8, "balanced": 3e8, "thorough": 4e9}  # cells that one sweep 
 PACE = 1e8  # cells a core looks at in a second, at most
 HOPELESS = 1e13  # cells times nodes beyond which no sweep is begun
 PAIRS = {"fast": 4e9, "balanced": 8e9, "thorough": 4e10}  # pairs of cells times columns for the bound by neighbours
-BOXED = 400  # cells above which boxes are tried
-BOXES = ((48, 300), (24, 60))  # cells near to each, nodes of its search: thorough, others
-BOX_PACE = 1e8  # cells times columns that it looks at in a second and core, at least
 ROUNDS = {"fast": 3, "balanced": 3, "thorough": 8}  # raises of the prices
 SMALL = {"fast": 10_000, "balanced": 60_000, "thorough": 60_000}  # pairs of cell and node for the linear program
 SOLVE = {"fast": 3.0, "balanced": 20.0, "thorough": 120.0}  # seconds it may take, many times what such tables need
@@ -45,6 +42,7 @@ ARGUMENTS = {
     "tolls": "rows at their cheapest classes, where common values pay to enter a class and scarce ones are paid",
     "integer program": "no assignment of rows to closed patterns, each eligible as a whole, costs less",
     "boxes": "per row the cheapest box of sets, ranges and nodes that holds it and as many rows as a group needs",
+    "raised boxes": "row prices that no box with as many rows as a group needs exceeds, raised by dual ascent",
     "neighbours": "per row what it loses together with its nearest rows, as many as the least group needs",
 }
 
@@ -118,10 +116,8 @@ def lower_bounds(task: Task, rows: Rows, *, until: float | None = None) -> Bound
                     out.prices = raised
                     out.values["dual ascent"] = total(task, raised)
     if out.prices is None and task.histogram.cells**2 * len(task.recoding.columns) <= PAIRS[effort]:
-        boxed = box_search(task, effort, until)
-        found = neighbours(task, rows, until, boxed)
-        if found is not None:
-            out.values["boxes" if boxed is not None else "neighbours"] = total(task, found)
+        for name, found in without_lattice(task, effort, until).items():
+            out.values[name] = total(task, found)
     alone = task.recoding.alone(task.histogram)
     if alone:
         out.values["alone"] = alone
@@ -302,97 +298,3 @@ class Sweeper:
         limits = Limits(matrix, np.full(len(limit), -np.inf), np.array(limit))
         found = solve(objective, limits, below, np.full(column, np.inf), whole=False, seconds=seconds)
         return found.x[:m] if found.finished and found.x is not None else None
-
-
-def box_search(task: Task, effort: str, until: float | None) -> tuple[int, int] | None:
-    """Near cells and nodes for each cell's cheapest box that the effort allows; None for pairs alone."""
-    cells, d = task.histogram.cells, len(task.recoding.columns)
-    if effort == "fast" or cells <= BOXED:
-        return None
-    for near, nodes in BOXES if effort == "thorough" else BOXES[1:]:
-        near = max(near, 2 * task.requirement.smallest)
-        work = cells * d * (cells + nodes * near)
-        if until is None or time.monotonic() + work / (BOX_PACE * (os.cpu_count() or 1)) < until:
-            return near, nodes
-    return None
-
-
-def neighbours(task: Task, rows: Rows, until: float | None, boxed: tuple[int, int] | None = None) -> np.ndarray | None:
-    """Per cell, what a row of it loses at least together with its nearest rows, float64[m]; None when time ran out.
-
-    boxed  near cells and nodes of the search for the cheapest box that holds enough of them, instead of the pair with
-           the last of them
-    """
-    from shoal.kernels.tables.boxes import boxes
-    from shoal.kernels.tables.lattice import nearest
-    from shoal.problems.tables.search.row_groups import ancestors
-
-    h, need = task.histogram, task.requirement
-    parts, at, kind, width, code = [], [], [], [], []
-    place = 0
-    alone = np.zeros(h.cells)
-    for j, column in enumerate(task.recoding.columns):
-        values, small = np.unique(h.quasi[:, j], return_inverse=True)
-        small = small.reshape(-1)
-        n = values.size
-        at.append(place)
-        kind.append(0)
-        if isinstance(column, Ranges):
-            pure = column.pure
-            if pure.any() and n <= 2000:  # what two codes lose together, beyond what each loses by itself
-                low, high = np.minimum(values[:, None], values), np.maximum(values[:, None], values)
-                flat = (column.width(low, high) - pure[values][:, None]).reshape(-1) * column.weight
-                alone += (pure * column.weight)[h.quasi[:, j]]
-            else:
-                kind[-1] = 1
-                flat = column.position[values] * (column.weight / column.span)
-        elif not isinstance(column, Levels) or n > 2000:
-            # one price for every pair of different values; for large trees the least loss of any node above a leaf
-            kind[-1] = 2
-            if isinstance(column, Levels):
-                low = float(column.loss[1:, values].min()) * column.weight if column.levels > 1 else 0.0
-            else:
-                low = column.weight * float(column.steps().min(initial=np.inf))
-            flat = np.array([low])
-        else:
-            parent, loss, of = column.nodes()
-            leaf = of[values]
-            flat = loss[ancestors(parent)[np.ix_(leaf, leaf)]].reshape(-1)
-        width.append(n)
-        parts.append(flat)
-        code.append(small)
-        place += flat.size
-    asked = list(need.sensitive_columns)
-    kinds, value = 1, np.zeros(h.cells, np.int64)
-    for j in asked:
-        if max(need.frequency[j], need.distinct[j]) > kinds:
-            kinds = max(need.frequency[j], need.distinct[j])
-            value = np.unique(h.sensitive[:, j], return_inverse=True)[1].reshape(-1).astype(np.int64)
-    order = np.lexsort(np.stack(code[::-1])) if code else np.arange(h.cells)
-    table = np.stack(code, axis=1).astype(np.int32)[order]
-    losses, place_of, shape, widths = np.concatenate(parts), np.array(at), np.array(kind), np.array(width)
-    sets = np.array([isinstance(c, Sets) for c in task.recoding.columns])
-    count, values_of = h.count[order], value[order]
-    out = np.zeros(h.cells)
-    workers = os.cpu_count() or 1
-    step, stop = max(1, h.cells // (workers * 40)), flag()
-
-    def one(first: int) -> bool:
-        if stop.is_set() or (until is not None and time.monotonic() > until):
-            return False
-        last = min(first + step, h.cells)
-        if boxed is not None:
-            boxes(losses, place_of, shape, sets, widths, table, first, last, count, values_of, kinds, need.smallest,
-                  *boxed, out)  # fmt: skip
-        else:
-            nearest(losses, place_of, shape, widths, table, first, last, count, values_of, kinds, need.smallest, out)
-        return True
-
-    with ThreadPoolExecutor(workers) as pool:
-        done = list(pool.map(one, range(0, h.cells, step)))
-    if not any(done):
-        return None
-    task.progress("bound", None)
-    back = np.zeros(h.cells)
-    back[order] = out  # cells not reached keep the bound 0
-    return back + alone
