@@ -63,13 +63,14 @@ SEARCHES = {
 
 @pytest.mark.parametrize("which", SEARCHES)
 def test_ctrl_c_is_heard_in_the_middle_of_a_search(which):
-    child = subprocess.Popen([sys.executable, "-c", BEGIN + SEARCHES[which] + AFTER], stdout=subprocess.PIPE, text=True)
+    words = [sys.executable, "-X", "faulthandler", "-c", BEGIN + SEARCHES[which] + AFTER]
+    child = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
     try:
         assert child.stdout is not None
         assert child.stdout.readline() == "ready\n"
         began = time.monotonic()
         child.send_signal(signal.SIGINT)
-        assert child.stdout.readline() == "heard\n"
+        assert child.stdout.readline() == "heard\n", f"ended with {child.wait(30)}"
         assert time.monotonic() - began < HEARD
         assert child.wait(30) == 7
     finally:
