@@ -57,48 +57,11 @@ def read_record(path: str | Path) -> dict[str, Any]:
 def parsed(record: Mapping[str, Any], sheet: bool) -> Record:
     """Every part in its place and of its type; InputError or CertificateError otherwise."""
     try:
-        asked, facts, loss = record["policy"], record["release"], record["loss"]
-        policy = Policy.of(
-            quasi_identifiers=asked["quasi_identifiers"],
-            sensitive=asked["sensitive"],
-            identifiers=asked["identifiers"],
-            insensitive=asked.get("insensitive", ()),
-            population=asked.get("population"),
-            population_weights=asked.get("population_weights"),
-            person=asked.get("person"),
-            household=asked.get("household"),
-            max_average_risk=asked.get("max_average_risk"),
-            privacy=asked["privacy"],
-            star=asked["star"],
-            missing=asked.get("missing", "category"),
-            weights=asked["weights"],
-            hierarchies={n: h for n, h in dict(asked["hierarchies"]).items() if n in asked["sensitive"]},
-            **({"publish": "ranges", "range_step": asked["range_step"]} if asked.get("range_step") else {}),
-            global_recoding=bool(asked.get("global_recoding", False)),
-            max_suppressed=asked.get("max_suppressed", 0.0),
-        )
-        publish = asked["publish"]
-        if publish not in PUBLISH:
-            raise PolicyError.unknown("way to publish", str(publish), PUBLISH)
+        asked, facts = record["policy"], record["release"]
+        policy = _policy(asked)
         stated = Certificate.from_dict(record["certificate"])
         float(_number(stated.guarantee.factor or 1)), float(_number(stated.guarantee.additive or 0))
-        stars, changed = ({str(n): _count(x) for n, x in dict(record[part]).items()} for part in ("stars", "changed"))
-        if not set(stars) == set(changed) == set(policy.quasi_identifiers):
-            raise InputError("the certificate file counts stars of other columns than its quasi-identifiers")
-        blanks = frozenset(map(str, facts.get("starred_as_missing", ())))
-        said = Stated(
-            policy=policy,
-            publish=publish,
-            weights=policy.weights,
-            unit=str(stated.unit),
-            cost=_number(stated.cost),
-            bound=_number(stated.lower_bound),
-            stars=stars,
-            changed=changed,
-            blanks=blanks & set(stars),
-            loss={n: _number(loss[n]) for n in ("stars", "suppressed_tuples", "ncp")},
-            sheet=sheet,
-        )
+        said = _said(record, policy, stated, sheet)
         given, hashes = dict(asked["hierarchies"]), dict(record.get("hierarchies") or {})
         named = {str(n): (str(s), str(hashes[n]["sha256"]) if n in hashes else None) for n, s in given.items()}
         separator = record.get("separator")
@@ -126,6 +89,53 @@ def parsed(record: Mapping[str, Any], sheet: bool) -> Record:
         raise InputError(f"the certificate file holds a policy that cannot be: {error!s}") from None
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, IndexError):
         raise InputError("the certificate file lacks something, or holds it in a wrong form") from None
+
+
+def _policy(asked: Mapping[str, Any]) -> Policy:
+    """What was asked, as far as the release shows whether it holds."""
+    return Policy.of(
+        quasi_identifiers=asked["quasi_identifiers"],
+        sensitive=asked["sensitive"],
+        identifiers=asked["identifiers"],
+        insensitive=asked.get("insensitive", ()),
+        population=asked.get("population"),
+        population_weights=asked.get("population_weights"),
+        person=asked.get("person"),
+        household=asked.get("household"),
+        max_average_risk=asked.get("max_average_risk"),
+        privacy=asked["privacy"],
+        star=asked["star"],
+        missing=asked.get("missing", "category"),
+        weights=asked["weights"],
+        hierarchies={n: h for n, h in dict(asked["hierarchies"]).items() if n in asked["sensitive"]},
+        **({"publish": "ranges", "range_step": asked["range_step"]} if asked.get("range_step") else {}),
+        global_recoding=bool(asked.get("global_recoding", False)),
+        max_suppressed=asked.get("max_suppressed", 0.0),
+    )
+
+
+def _said(record: Mapping[str, Any], policy: Policy, stated: Certificate, sheet: bool) -> Stated:
+    """What the certificate says of the release's cells."""
+    publish = record["policy"]["publish"]
+    if publish not in PUBLISH:
+        raise PolicyError.unknown("way to publish", str(publish), PUBLISH)
+    stars, changed = ({str(n): _count(x) for n, x in dict(record[part]).items()} for part in ("stars", "changed"))
+    if not set(stars) == set(changed) == set(policy.quasi_identifiers):
+        raise InputError("the certificate file counts stars of other columns than its quasi-identifiers")
+    blanks = frozenset(map(str, record["release"].get("starred_as_missing", ())))
+    return Stated(
+        policy=policy,
+        publish=publish,
+        weights=policy.weights,
+        unit=str(stated.unit),
+        cost=_number(stated.cost),
+        bound=_number(stated.lower_bound),
+        stars=stars,
+        changed=changed,
+        blanks=blanks & set(stars),
+        loss={n: _number(record["loss"][n]) for n in ("stars", "suppressed_tuples", "ncp")},
+        sheet=sheet,
+    )
 
 
 def _harbor(told: Any) -> Harbor | None:

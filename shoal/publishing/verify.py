@@ -135,37 +135,12 @@ def _own(
     trees  the hierarchies of its sensitive columns
     """
     policy, said = record.policy, record.said
-    wanted = Asked(
-        quasi=policy.quasi_identifiers,
-        sensitive=policy.sensitive,
-        models=policy.privacy,
-        star=policy.star if said.publish != "centers" else None,
-        stars=dict(said.stars) | dict.fromkeys(said.blanks, 0),
-        orders=record.orders,
-        trees=trees,
-    )
-    parts: list[Finding] = []
-    try:
-        audit = judge_held(held, wanted, "")
-        stars = Finding("stars", True, f"{sum(said.stars.values())} starred cells, as certified")
-    except VerificationError as error:
-        audit = judge_held(held, wanted._replace(star=None, orders={}), "")
-        stars = Finding("stars", False, str(error))
+    audit, stars = _judged(held, record, trees)
     if policy.population is not None or policy.weighed:
         # weights that were carried stand row by row, outside the tuples counted
         audit = outer(read_rows(path, record.separator) if policy.weighed else held.rows(), audit)
-    try:
-        found = digest_of(path)
-    except VerificationError as error:
-        found = ""
-        parts.append(Finding("parts", False, str(error)))
-    same = found == record.sha256
-    findings = [
-        Finding("file", same, "the file is the one certified" if same else _stale(path, record.raw)),
-        *parts,
-        stars,
-        Finding("rows", audit.rows == record.rows, f"{audit.rows} rows, {record.rows} certified"),
-    ]
+    findings = [*_same_file(path, record), stars]
+    findings.append(Finding("rows", audit.rows == record.rows, f"{audit.rows} rows, {record.rows} certified"))
     for check in audit.checks:
         where = f" of {check.column}" if check.column else ""
         findings.append(Finding(check.model, check.passes, f"asked {dict(check.asked)}{where}, reached {check.level}"))
@@ -193,13 +168,48 @@ def _own(
         wrong = breach(read_rows(path, record.separator), record.harbor)
         text = wrong or f"{', '.join(record.harbor.columns) or 'no column'} shown as the rule lets them stand"
         findings.append(Finding("safe harbor", wrong is None, text))
+    return [*findings, *_columns(held, record)], audit
+
+
+def _judged(held: Held, record: Record, trees: Mapping[str, Hierarchy]) -> tuple[Audit, Finding]:
+    """The audit of what stands there, and whether its stars are those certified."""
+    policy, said = record.policy, record.said
+    wanted = Asked(
+        quasi=policy.quasi_identifiers,
+        sensitive=policy.sensitive,
+        models=policy.privacy,
+        star=policy.star if said.publish != "centers" else None,
+        stars=dict(said.stars) | dict.fromkeys(said.blanks, 0),
+        orders=record.orders,
+        trees=trees,
+    )
+    try:
+        audit = judge_held(held, wanted, "")
+    except VerificationError as error:
+        return judge_held(held, wanted._replace(star=None, orders={}), ""), Finding("stars", False, str(error))
+    return audit, Finding("stars", True, f"{sum(said.stars.values())} starred cells, as certified")
+
+
+def _same_file(path: Path, record: Record) -> list[Finding]:
+    """Whether the bytes are the ones certified, and of a folder which part is not."""
+    try:
+        same, parts = digest_of(path) == record.sha256, []
+    except VerificationError as error:
+        same, parts = False, [Finding("parts", False, str(error))]
+    return [Finding("file", same, "the file is the one certified" if same else _stale(path, record.raw)), *parts]
+
+
+def _columns(held: Held, record: Record) -> list[Finding]:
+    """The columns that stand there: none that names people, and which of them nothing is promised of."""
+    policy = record.policy
     left = [name for name in policy.identifiers if name in held.columns]
-    findings.append(Finding("identifiers", not left, f"column {left[0]!r} is still there" if left else "gone"))
     others = [c for c in held.columns if c not in policy.quasi_identifiers and c not in policy.sensitive]
     asked = "that this is what was asked for, and of these columns, rests on the certificate"
     listed = ", ".join(map(repr, others)) or "none"
-    findings.append(Finding("what was asked", True, f"columns without a promise: {listed}; {asked}", STATED))
-    return findings, audit
+    return [
+        Finding("identifiers", not left, f"column {left[0]!r} is still there" if left else "gone"),
+        Finding("what was asked", True, f"columns without a promise: {listed}; {asked}", STATED),
+    ]
 
 
 def _coarser(held: Held, record: Record) -> Finding:
