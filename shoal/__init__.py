@@ -52,6 +52,7 @@ if TYPE_CHECKING:  # what a type checker and an editor see; ``_WHERE`` finds the
     from shoal.utility.compare import compare as compare
     from shoal.utility.decode import decode as decode
     from shoal.utility.explore import explore as explore
+    from shoal.utility.recoder import Recoder as Recoder
 
 _WHERE = {
     # problems, each a module with its own small interface
@@ -72,6 +73,7 @@ _WHERE = {
     "assign": "shoal.publishing.assigned:assign",
     "Crosswalk": "shoal.publishing.crosswalk:Crosswalk",
     "explore": "shoal.utility.explore:explore",
+    "Recoder": "shoal.utility.recoder:Recoder",
     "Policy": "shoal.model.policy:Policy",
     "Hierarchy": "shoal.model.hierarchy:Hierarchy",
     "Release": "shoal.publishing.release:Release",

@@ -12,7 +12,9 @@ from shoal.cli.common import answer, present
 
 @app.command()
 def init(
-    table: Path = typer.Argument(help="CSV (also .gz), Parquet or Excel file."),
+    table: Path = typer.Argument(
+        help="CSV (also .gz), Parquet or Excel file; or an ARX project (.deid), whose roles and hierarchies are kept."
+    ),
     output: Path | None = typer.Option(None, "-o", "--output", help="The policy; TABLE.policy.toml when not given."),
     k: int = typer.Option(5, "--k", help="The k to write into the policy."),
     l: int = typer.Option(2, "--l", help="The l to write and to test sensitive columns against."),
@@ -28,6 +30,9 @@ def init(
     from shoal.engines.targets import POLICY, check_outputs
 
     present(table)
+    if table.suffix.lower() == ".deid":
+        _from_arx(table, output, k, force, as_json)
+        return
     target = output or table.with_name(f"{table.name.split('.')[0]}.policy.toml")
     closed = check_outputs([(target, POLICY)], [table], overwrite=force)
     found, together, rows = looked_at(table, l=l, separator=separator, encoding=encoding)
@@ -43,6 +48,50 @@ def init(
             for c in found
         ],
         "dangerous": [d.as_dict() for d in together],
+        "output": str(target),
+    }
+    answer(facts, lines, as_json)
+
+
+def _from_arx(project: Path, output: Path | None, k: int, force: bool, as_json: bool) -> None:
+    """A policy and the hierarchies it names, from a project of ARX."""
+    from tempfile import TemporaryDirectory
+
+    from shoal.engines.arx import read_project
+    from shoal.engines.arx_policy import hierarchy_files, policy_text
+    from shoal.engines.atomic import publish_text
+    from shoal.engines.targets import POLICY, TABLE, check_outputs
+    from shoal.errors import ShoalError
+    from shoal.model.hierarchy import Hierarchy
+
+    found = read_project(project)
+    target = output or project.with_name(f"{project.stem}.policy.toml")
+    folder = target.parent / f"{target.name.split('.')[0]}-hierarchies"
+    files = hierarchy_files(found, folder.name)
+    places = [target.parent / name for name in files.values()]
+    with TemporaryDirectory() as trial:  # refused before anything is written, and not when the policy is used
+        for name, held in found.hierarchies.items():
+            Path(trial, Path(files[name]).name).write_bytes(held)
+            Hierarchy.of(Path(trial, Path(files[name]).name))
+    made = not folder.exists()
+    folder.mkdir(exist_ok=True)
+    try:
+        closed = check_outputs([(target, POLICY), *((p, TABLE) for p in places)], [project], overwrite=force)
+    except ShoalError:
+        if made:
+            folder.rmdir()
+        raise
+    for place, held in zip(places, found.hierarchies.values(), strict=True):
+        publish_text(place, held.decode("utf-8-sig", errors="replace"), closed=closed)
+    publish_text(target, policy_text(found, project, files, k), closed=closed)
+    lines = [f"{name:<24} {role.replace('_', '-').removesuffix('s')}" for name, role in found.roles.items()]
+    lines += [f"hierarchy {name:<14} {place}" for name, place in zip(files, places, strict=True)]
+    lines += [f"not read: {text}" for text in found.unread]
+    lines += [f"policy  {target}", f"next    shoal anonymize TABLE --policy {target}"]
+    facts = {
+        "columns": [{"name": name, "role": role} for name, role in found.roles.items()],
+        "hierarchies": {name: str(place) for name, place in zip(files, places, strict=True)},
+        "not_read": list(found.unread),
         "output": str(target),
     }
     answer(facts, lines, as_json)

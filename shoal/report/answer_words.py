@@ -107,7 +107,7 @@ def answer(figures: Mapping[str, Any]) -> str:
         return f"There is no {group}: everything was left out."
     parts = [
         f"Every {group} holds at least {after['smallest']:,} {unit}: whoever knows no more of somebody than the "
-        f"{group} has {after['smallest'] - 1:,} others to choose from"
+        f"{group} has {several(after['smallest'] - 1, 'other')} to choose from"
     ]
     before = figures["before"]
     if before is not None and figures["kind"] not in ("gather", "cellular"):

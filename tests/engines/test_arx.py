@@ -1,0 +1,135 @@
+"""Projects of ARX: roles, hierarchies, ceilings and models become a policy that runs; bent ones are refused."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import shoal
+from shoal.cli import main
+from shoal.engines.arx import read_project
+
+TABLE = pl.DataFrame(
+    {"name": [f"P{i}" for i in range(24)], "age": [20 + i % 12 for i in range(24)],
+     "zip & co": ["101", "102", "203"] * 8, "ill": ["flu", "gout"] * 12, "note": ["a", "b", "c"] * 8}
+)  # fmt: skip
+ROLES = {
+    "name": "IDENTIFYING",
+    "age": "QUASI_IDENTIFYING",
+    "zip & co": "QUASI_IDENTIFYING",
+    "ill": "SENSITIVE",
+    "note": "INSENSITIVE",
+}
+AGES = "".join(f"{a};{a // 4 * 4}-{a // 4 * 4 + 3};*\n" for a in range(20, 32))
+ZIPS = "101;10*;*\n102;10*;*\n203;20*;*\n"
+
+
+def project(path: Path, **bent: Any) -> Path:
+    """A project as ARX 3 writes it, made here."""
+    columns = ""
+    for name, role in ROLES.items():
+        shown = name.replace("&", "&amp;")
+        more = (
+            f"<ref>hierarchies/{shown}.csv</ref><min>All</min><max>{2 if name == 'age' else 'All'}</max>"
+            if role.startswith("QUASI")
+            else ""
+        )
+        columns += (
+            f"<assigment><name>{shown}</name><type>{role}_ATTRIBUTE</type><datatype>String</datatype>{more}</assigment>"
+        )
+    config = (
+        "<config><relativeMaxOutliers>0.05</relativeMaxOutliers><attributeWeights><attributeWeight><attribute>age</attribute>"
+        "<weight>0.75</weight></attributeWeight></attributeWeights><criteria><criterion>3-anonymity</criterion>"
+        "<criterion>distinct-2-diversity for attribute 'ill'</criterion><criterion>0.2-closeness</criterion></criteria>"
+        "</config>"
+    )
+    held = {
+        "metadata.xml": "<metadata><version>3.9.1</version><vocabulary>2.0</vocabulary></metadata>",
+        "data/input.csv": TABLE.write_csv(separator=";"),
+        "input/definition.xml": f"<definition>{columns}</definition>",
+        "input/config.xml": config,
+        "input/hierarchies/age.csv": AGES,
+        "input/hierarchies/zip & co.csv": ZIPS,
+    } | bent
+    with zipfile.ZipFile(path, "w") as made:
+        for name, text in held.items():
+            if text is not None:
+                made.writestr(name, text)
+    return path
+
+
+def run(monkeypatch: pytest.MonkeyPatch, *words: object) -> int:
+    monkeypatch.setattr(sys, "argv", ["shoal", *map(str, words)])
+    with pytest.raises(SystemExit) as left:
+        main()
+    return int(left.value.code or 0)
+
+
+def test_what_is_read(tmp_path: Path) -> None:
+    found = read_project(project(tmp_path / "p.deid"))
+    assert list(found.roles) == list(ROLES)
+    assert (found.k, found.distinct, found.ceilings, found.weights) == (3, {"ill": 2}, {"age": 2}, {"age": 0.75})
+    assert found.hierarchies == {"age": AGES.encode(), "zip & co": ZIPS.encode()}
+    assert any("0.2-closeness" in text for text in found.unread)
+    assert any("5 %" in text for text in found.unread)
+
+
+def test_the_policy_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    project(Path("p.deid"))
+    TABLE.write_csv("t.csv")
+    assert run(monkeypatch, "init", "p.deid", "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["output"] == "p.policy.toml"
+    assert "P1" not in Path("p.policy.toml").read_text()  # no row of the table that the project holds
+    values = tomllib.loads(Path("p.policy.toml").read_text())
+    assert values["privacy"] == [
+        {"model": "KAnonymity", "k": 3},
+        {"model": "DistinctLDiversity", "l": 2, "column": "ill"},
+    ]
+    assert run(monkeypatch, "anonymize", "t.csv", "--policy", "p.policy.toml", "-o", "r.csv") == 0
+    out = pl.read_csv("r.csv", infer_schema=False)
+    assert "name" not in out.columns
+    assert shoal.audit(out, quasi_identifiers=["age", "zip & co"], sensitive=["ill"]).k >= 3
+    assert set(out["zip & co"]) <= {"101", "102", "203", "10*", "20*", "*"}
+    assert run(monkeypatch, "init", "p.deid") == 2  # nothing is replaced unasked
+
+
+@pytest.mark.parametrize(
+    ("bent", "said"),
+    [
+        ({"input/definition.xml": None}, "no input/definition.xml"),
+        ({"input/definition.xml": "<definition>"}, "not XML"),
+        ({"input/definition.xml": '<!DOCTYPE a [<!ENTITY b "c">]><definition/>'}, "defines entities"),
+        ({"input/definition.xml": "<definition/>"}, "without columns"),
+        (
+            {"input/definition.xml": "<definition><assigment><name>a</name><type>X</type></assigment></definition>"},
+            "no role",
+        ),
+        ({"input/hierarchies/age.csv": "1;2\n1;3\n"}, "rows 1 and 2"),
+    ],
+)
+def test_bent_ones_are_refused(
+    bent: dict[str, Any], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    assert run(monkeypatch, "init", project(tmp_path / "p.deid", **bent)) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_nothing_is_written_where_a_hierarchy_is_bent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bent = project(tmp_path / "p.deid", **{"input/hierarchies/zip & co.csv": "1;2\n1;3\n"})
+    assert run(monkeypatch, "init", bent) == 2
+    assert [p.name for p in tmp_path.iterdir()] == ["p.deid"]
+
+
+def test_what_is_no_zip_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "p.deid").write_text("no zip")
+    with pytest.raises(shoal.InputError, match="no ARX project"):
+        read_project(tmp_path / "p.deid")

@@ -1,0 +1,126 @@
+"""A recoding fitted on one table: what comes out of another keeps every promise by itself, or nothing does."""
+
+from __future__ import annotations
+
+import pickle
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import shoal
+
+TREES = {"age": "intervals:5,10,20,40", "zip": "prefixes:3,2"}
+
+
+def people(rows: int, seed: int) -> pl.DataFrame:
+    rng = np.random.default_rng(seed)
+    return pl.DataFrame(
+        {
+            "age": rng.integers(20, 60, rows),
+            "zip": rng.choice(["10115", "10117", "80331", "80333"], rows),
+            "ill": rng.choice(["flu", "gout", "none"], rows),
+            "y": rng.integers(0, 2, rows),
+        }
+    )
+
+
+def fitted(**more: Any) -> shoal.Recoder:
+    asked = {"insensitive": [n for n in ("ill",) if n not in more.get("sensitive", ())], **more}
+    return shoal.Recoder(["age", "zip"], k=5, hierarchies=TREES, **asked).fit(people(800, 1))
+
+
+def test_on_its_own_table_it_is_what_anonymize_publishes():
+    table = people(800, 1)
+    asked = {"quasi_identifiers": ["age", "zip"], "k": 5, "hierarchies": TREES, "publish": "hierarchy"}
+    release = shoal.anonymize(table, global_recoding=True, keep_order=True, **asked)
+    recoder = shoal.Recoder(["age", "zip"], k=5, hierarchies=TREES)
+    out = recoder.fit_transform(table)
+    assert out.cast(pl.String).equals(release.table.cast(pl.String))
+    assert recoder.levels_ == release.certificate.details["levels"]
+    assert recoder.certificate_.cost == release.certificate.cost
+
+
+@pytest.mark.parametrize("rows", [12, 60, 400, 3000])
+def test_every_group_of_another_table_holds_k_rows_or_nothing_comes_out(rows: int) -> None:
+    recoder, came = fitted(), 0
+    for seed in range(8):
+        table = people(rows, seed + 10)
+        own = [(age // 10, code[:3]) for age, code in table.select("age", "zip").rows()]  # classes are nested in these
+        try:
+            out = recoder.transform(table)
+        except shoal.InfeasibleError:
+            continue
+        came += 1
+        assert min(Counter(out.select("age", "zip").rows()).values()) >= 5
+        assert out["y"].equals(table["y"])  # a target stays beside its row
+        assert len(set(out.select("age", "zip").rows())) >= 2 or len(set(own)) < 2
+    assert came or rows < 400
+
+
+def test_few_or_odd_rows_are_refused_in_one_sentence_without_a_value() -> None:
+    recoder = fitted()
+    alone = people(500, 3).with_columns(age=pl.Series([777, *people(500, 3)["age"].to_list()[1:]]))
+    with pytest.raises(shoal.InfeasibleError, match="1 of 500 rows would stand in groups of fewer than k = 5") as said:
+        recoder.transform(alone)
+    assert "777" not in str(said.value)
+    with pytest.raises(shoal.InputError, match="another form"):
+        recoder.transform(people(500, 3).with_columns(pl.col("age") + 0.5))
+    with pytest.raises(shoal.InputError, match="same columns"):
+        recoder.transform(people(500, 3).drop("y"))
+    with pytest.raises(shoal.InputError, match="no rows"):
+        recoder.transform(people(500, 3).head(0))
+    with pytest.raises(shoal.PolicyError, match="not fitted"):
+        shoal.Recoder(["age"]).transform(people(10, 1))
+    with pytest.raises(shoal.PolicyError, match="own counts"):
+        shoal.Recoder(["age"], hierarchies={"age": "intervals"}).fit(people(100, 1))
+    with pytest.raises(shoal.PolicyError, match="kk"):
+        recoder.set_params(kk=3)
+
+
+def test_a_column_that_singles_out_is_refused_as_anywhere() -> None:
+    rows = people(500, 3).with_columns(y=pl.Series([f"row {i}" for i in range(500)]))
+    with pytest.raises(shoal.InputError, match="'y'"):
+        fitted().transform(rows)
+
+
+def test_diversity_is_judged_on_each_table() -> None:
+    recoder = fitted(sensitive=["ill"], l=2)
+    assert recoder.transform(people(12_000, 4)).height == 12_000
+    with pytest.raises(shoal.InfeasibleError, match="ill would not hold"):
+        recoder.transform(people(12_000, 4).with_columns(ill=pl.lit("flu")))
+
+
+def test_frames_and_their_index_come_back() -> None:
+    recoder, table = fitted(), people(900, 5)
+    frame = table.to_pandas().set_index(pd.Index(np.arange(900)[::-1] + 7000, name="row"))
+    out = recoder.transform(frame)
+    assert list(out.index) == list(frame.index)
+    assert out.index.name == "row"
+    assert pl.from_pandas(out).equals(recoder.transform(table))
+    again = pickle.loads(pickle.dumps(recoder))
+    assert again.transform(table).equals(recoder.transform(table))
+    missing = table.with_columns(zip=pl.when(pl.int_range(900) < 300).then(None).otherwise("zip"))
+    assert recoder.transform(missing)["zip"].null_count() in (0, 300)
+
+
+def test_in_a_pipeline() -> None:
+    pytest.importorskip("sklearn")
+    from sklearn.base import clone
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder
+    from sklearn.tree import DecisionTreeClassifier
+
+    table = people(900, 6).drop("ill").to_pandas()
+    target = (table["zip"].str[0] == "8").to_numpy()
+    recoder = clone(shoal.Recoder(["age", "zip"], k=5, hierarchies=TREES))
+    assert recoder.get_params()["k"] == 5
+    made = make_pipeline(recoder, OneHotEncoder(handle_unknown="ignore"), DecisionTreeClassifier(max_depth=4))
+    made.fit(table, target)
+    other = people(900, 7).drop("ill").to_pandas()
+    assert made.score(other, (other["zip"].str[0] == "8").to_numpy()) == 1.0
+    with pytest.raises(shoal.InfeasibleError, match="fewer than k"):
+        made.predict(other.head(3))
