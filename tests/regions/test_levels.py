@@ -251,3 +251,23 @@ def test_islands_joined_at_one_level_are_neighbors_above():
     assert (found.labels >= 0).all()
     assert found.levels[0].joined.tolist() == [[2, 3]]
     assert [level.regions for level in found.levels] == [4, 2, 1]
+
+
+def test_two_bounds_where_the_level_below_is_in_the_way():
+    """Six areas of 2 in a row: three regions of 4, which make one of at least 6, where the areas would make two."""
+    edges = [(i, i + 1) for i in range(5)]
+    found = nested(edges, [2] * 6, [4, 6], seed=1)
+    assert [level.regions for level in found.levels] == [3, 1]
+    assert found.levels[1].upper_bound >= 1
+    assert found.most == (3, 2)
+
+
+def test_water_counts_for_the_maxima_of_every_level():
+    edges, weights, wet = [(0, 1), (0, 2)], [5, 5, 0], [False, False, True]
+    for most in (2, 3):
+        asked = {"water": wet, "at_most": {"areas": ([1, 1, 1], most)}, "seed": 1}
+        if most == 2:
+            with pytest.raises(InfeasibleError):
+                nested(edges, weights, [5, 10], **asked)
+            continue
+        assert nested(edges, weights, [5, 10], **asked).labels.tolist() == [[0, 0], [1, 0], [0, 0]]
