@@ -251,6 +251,14 @@ def test_islands_joined_at_one_level_are_neighbors_above():
     assert (found.labels >= 0).all()
     assert found.levels[0].joined.tolist() == [[2, 3]]
     assert [level.regions for level in found.levels] == [4, 2, 1]
+    areas = pl.DataFrame({"id": list("abcde"), "w": weights})
+    out = shoal.release(found, areas, weight="w", edges=[(0, 1), (1, 2)], geographic=False)
+    record = {"kind": "regions", "parameters": out.parameters, "facts": out.facts}
+    assert all(f.holds for f in findings(record, out.certificate, out.content, "parquet", out.sources))
+    bare = [level | {"joined": []} for level in out.parameters["levels"]]
+    said = findings(record | {"parameters": out.parameters | {"levels": bare}}, out.certificate, out.content, "parquet",
+                    out.sources)  # fmt: skip
+    assert {f.check for f in said if not f.holds} == {"level 3 connected"}
 
 
 def test_two_bounds_where_the_level_below_is_in_the_way():
