@@ -13,7 +13,7 @@ DWARFED = 8  # times as large as the middle one, a group leaves the others no he
 
 
 def as_text(loads: Sequence[int], k: int) -> list[str]:
-    """How many groups hold how many times k: one line per range, from k up; ranges that grow where one dwarfs the rest."""
+    """How many groups hold how many times k: one line per range, from k up; ranges grow where one is a giant."""
     least, most = min(loads), max(loads)
     starts = [least + row * max(1, -(-(most - least + 1) // ROWS)) for row in range(ROWS)]
     if _dwarfed(loads, k):
