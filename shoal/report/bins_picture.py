@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Sequence
 from html import escape
 
@@ -12,21 +13,28 @@ DWARFED = 8  # times as large as the middle one, a group leaves the others no he
 
 
 def as_text(loads: Sequence[int], k: int) -> list[str]:
-    """How many groups hold how many times k: one line per range, from k up."""
+    """How many groups hold how many times k: one line per range, from k up; ranges grow where one is a giant."""
     least, most = min(loads), max(loads)
-    width = max(1, -(-(most - least + 1) // ROWS))
-    numbers = [0] * ROWS
+    starts = [least + row * max(1, -(-(most - least + 1) // ROWS)) for row in range(ROWS)]
+    if _dwarfed(loads, k):
+        starts = sorted(
+            {math.ceil(max(least, 1) * ((most + 1) / max(least, 1)) ** (row / ROWS)) for row in range(ROWS)}
+        )
+        starts[0] = least
+    starts = [low for low in starts if low <= most]
+    numbers = [0] * len(starts)
     for load in loads:
-        numbers[(load - least) // width] += 1
+        numbers[bisect_right(starts, load) - 1] += 1
     lines = []
-    for row, number in enumerate(numbers):
-        low = least + row * width
-        if low > most:
-            break
-        high = min(most, low + width - 1)
+    for low, high, number in zip(starts, [*(s - 1 for s in starts[1:]), most], numbers, strict=True):
         bar = "█" * max(round(30 * number / max(numbers)), number > 0)
         lines.append(f"  {low:>12,} .. {high:<12,} {low / k:7.2f} k  {bar} {number:,}")
     return lines
+
+
+def _dwarfed(loads: Sequence[int], k: int) -> bool:
+    """Whether the largest group leaves the others no height."""
+    return max(loads) > DWARFED * max(sorted(loads)[len(loads) // 2], k)
 
 
 def as_svg(loads: Sequence[int], k: int, bound: int | None, title: str) -> str:
@@ -40,7 +48,7 @@ def as_svg(loads: Sequence[int], k: int, bound: int | None, title: str) -> str:
     wide, tall, left, top = 820, 300, 90, 50
     top_value = max(falling[0], k)
     step = wide / len(shown)
-    dwarfed = top_value > DWARFED * max(falling[len(falling) // 2], k)
+    dwarfed = _dwarfed(loads, k)
     floor = min(falling[-1], k) / 2  # of the logarithms
 
     def y(value: float) -> float:

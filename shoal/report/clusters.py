@@ -65,7 +65,7 @@ def draw(
     pairs = list(combinations(axes_of, 2))[:PAIRS] or [(axes_of[0], axes_of[0])]
     figure, panels = _figure(path, len(pairs) + 1)
     for panel, (a, b) in zip(panels, pairs, strict=False):
-        _ellipses(panel, a, b, np.asarray(form.records))
+        _pair(panel, a, b, np.asarray(form.records))
         if (a.name, b.name) == ("longitude", "latitude"):
             middle = np.clip(abs(float(np.median(b.value))) if b.value.size else 0.0, 0, 85)
             panel.set_aspect(1 / np.cos(np.radians(middle)))
@@ -156,27 +156,74 @@ def _named(center: Shown, texts: Sequence[str | None]) -> Axis:
     return Axis(center.feature.name, at.reshape(-1).astype(np.float64), reach, [str(x)[:20] for x in shown])
 
 
-def _ellipses(axes: Any, a: Axis, b: Axis, records: np.ndarray) -> None:
-    from matplotlib.collections import EllipseCollection
-
-    x, y = a.value, b.value
-    size = np.clip(3000.0 / max(x.size, 1), 0.2, 12.0)
-    axes.add_collection(
-        EllipseCollection(
-            2 * a.reach, 2 * b.reach, np.zeros(x.size), units="xy", offsets=np.stack([x, y], axis=1),
-            offset_transform=axes.transData, facecolors=INK, edgecolors=INK, alpha=0.15, linewidths=0.4,
-        )
-    )  # fmt: skip
-    axes.scatter(x, y, s=size * np.clip(records / max(float(np.median(records)) if x.size else 1, 1), 1, 6), color=INK,
-                 linewidths=0)  # fmt: skip
-    axes.autoscale_view()
-    axes.margins(0.05)
+def _pair(axes: Any, a: Axis, b: Axis, records: np.ndarray) -> None:
+    """Two columns: ellipses of numbers, a strip for each value of a category, counts where both are categories."""
+    if a.named and b.named:
+        _counts(axes, a, b, records)
+    elif a.named or b.named:
+        _strips(axes, a, b)
+    else:
+        _ellipses(axes, a, b, records)
     axes.set_xlabel(a.name)
     axes.set_ylabel(b.name)
     if 0 < len(a.named) <= NAMED:
         axes.set_xticks(range(len(a.named)), a.named, rotation=45, ha="right", fontsize=8)
     if 0 < len(b.named) <= NAMED:
         axes.set_yticks(range(len(b.named)), b.named, fontsize=8)
+    for axis, limits in ((a, axes.set_xlim), (b, axes.set_ylim)):
+        if axis.named:
+            limits(-0.6, len(axis.named) - 0.4)
+
+
+def _ellipses(axes: Any, a: Axis, b: Axis, records: np.ndarray) -> None:
+    """How far each cluster reaches, the fainter the more of them lie over each other, and its center."""
+    from matplotlib.collections import EllipseCollection
+
+    x, y = a.value, b.value
+    size = np.clip(3000.0 / max(x.size, 1), 0.2, 12.0)
+    span = [max(float(np.ptp(v)), 1e-12) if v.size else 1.0 for v in (x, y)]
+    layers = float(np.pi * (a.reach * b.reach).sum() / (span[0] * span[1]))  # over a point, on average
+    alpha = float(np.clip(0.4 / max(layers, 1e-9), 0.004, 0.15))
+    axes.add_collection(
+        EllipseCollection(
+            2 * a.reach, 2 * b.reach, np.zeros(x.size), units="xy", offsets=np.stack([x, y], axis=1),
+            offset_transform=axes.transData, facecolors=INK, edgecolors="none", alpha=alpha,
+        )
+    )  # fmt: skip
+    axes.scatter(x, y, s=size * np.clip(records / max(float(np.median(records)) if x.size else 1, 1), 1, 6), color=INK,
+                 linewidths=0)  # fmt: skip
+    axes.autoscale_view()
+    axes.margins(0.05)
+
+
+def _strips(axes: Any, a: Axis, b: Axis) -> None:
+    """A line for each cluster, as long as it reaches, in the strip of its value, one line above the other."""
+    from matplotlib.collections import LineCollection
+
+    named, number = (a, b) if a.named else (b, a)
+    height = np.zeros(len(named.value))
+    for value in np.unique(named.value):
+        at = np.flatnonzero(named.value == value)
+        order = at[np.argsort(number.value[at], kind="stable")]
+        height[order] = value + 0.7 * ((np.arange(len(at)) + 0.5) / len(at) - 0.5)
+    low, high = number.value - number.reach, number.value + number.reach
+    sides = [np.column_stack([v, height]) if named is b else np.column_stack([height, v]) for v in (low, high)]
+    axes.add_collection(LineCollection(list(np.stack(sides, axis=1)), colors=INK, alpha=0.35, linewidths=0.6))
+    middle = (number.value, height) if named is b else (height, number.value)
+    axes.scatter(*middle, s=float(np.clip(1500 / max(len(height), 1), 0.3, 6)), color=INK, linewidths=0)
+    axes.autoscale_view()
+
+
+def _counts(axes: Any, a: Axis, b: Axis, records: np.ndarray) -> None:
+    """A disc for each pair of values, its area by the records of the clusters there, and their number of clusters."""
+    where, at = np.unique(np.stack([a.value, b.value], axis=1), axis=0, return_inverse=True)
+    held, number = np.bincount(at.ravel(), weights=records), np.bincount(at.ravel())
+    room = 40.0 * 40 * 36 / max(len(a.named), len(b.named), 4) ** 2
+    axes.scatter(*where.T, s=room * held / max(held.max(initial=1), 1), color=INK, alpha=0.35, linewidths=0)
+    if len(where) <= 60:
+        for (x, y), n in zip(where.tolist(), number.tolist(), strict=True):
+            axes.text(x, y, f"{n:,}", ha="center", va="center", fontsize=8)
+    axes.set_title("clusters; discs by records", fontsize=9, loc="right")
 
 
 def _radii(axes: Any, radii: np.ndarray, records: np.ndarray, unit: str) -> None:

@@ -251,3 +251,61 @@ def test_islands_joined_at_one_level_are_neighbors_above():
     assert (found.labels >= 0).all()
     assert found.levels[0].joined.tolist() == [[2, 3]]
     assert [level.regions for level in found.levels] == [4, 2, 1]
+    areas = pl.DataFrame({"id": list("abcde"), "w": weights})
+    out = shoal.release(found, areas, weight="w", edges=[(0, 1), (1, 2)], geographic=False)
+    record = {"kind": "regions", "parameters": out.parameters, "facts": out.facts}
+    assert all(f.holds for f in findings(record, out.certificate, out.content, "parquet", out.sources))
+    bare = [level | {"joined": []} for level in out.parameters["levels"]]
+    said = findings(record | {"parameters": out.parameters | {"levels": bare}}, out.certificate, out.content, "parquet",
+                    out.sources)  # fmt: skip
+    assert {f.check for f in said if not f.holds} == {"level 3 connected"}
+
+
+def test_two_bounds_where_the_level_below_is_in_the_way():
+    """Six areas of 2 in a row: three regions of 4, which make one of at least 6, where the areas would make two."""
+    edges = [(i, i + 1) for i in range(5)]
+    found = nested(edges, [2] * 6, [4, 6], seed=1)
+    assert [level.regions for level in found.levels] == [3, 1]
+    assert found.levels[1].upper_bound >= 1
+    assert found.most == (3, 2)
+
+
+def test_water_counts_for_the_maxima_of_every_level():
+    edges, weights, wet = [(0, 1), (0, 2)], [5, 5, 0], [False, False, True]
+    for most in (2, 3):
+        asked = {"water": wet, "at_most": {"areas": ([1, 1, 1], most)}, "seed": 1}
+        if most == 2:
+            with pytest.raises(InfeasibleError):
+                nested(edges, weights, [5, 10], **asked)
+            continue
+        assert nested(edges, weights, [5, 10], **asked).labels.tolist() == [[0, 0], [1, 0], [0, 0]]
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        (["--levels", "16,12"], "must rise from --k through --levels, not 8, 16, 12"),
+        (["--levels", "8"], "must rise"),
+        (["--levels", "many"], "--levels 'many' holds no whole numbers"),
+        (["--levels", "16", "--levels", "20"], "2 of --levels for 1 of --k"),
+        (["--weight", "cases", "--k", "2", "--levels", "16", "--levels", "4,9"], "give as many for each"),
+        (["--levels", "16", "--regions", "9"], "one number for 2 levels"),
+        (["--levels", "16", "--at-most", "areas=4,9,20"], "3 values for 2 levels"),
+        (["--levels", "16", "--hierarchy", "zip.parquet"], "a hierarchy is written as .csv or .txt"),
+    ],
+)
+def test_refusals_of_the_command(places, monkeypatch, capsys, more, says):
+    status, out, err = run(
+        monkeypatch,
+        capsys,
+        "regions",
+        places / "areas.csv",
+        places / "pairs.csv",
+        "--weight",
+        "people",
+        "--k",
+        8,
+        *more,
+    )
+    assert status == 2
+    assert says in out + err

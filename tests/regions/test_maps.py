@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from shoal.errors import InputError, PolicyError
 from shoal.report import circles, tile_map
-from shoal.report.bins_picture import as_svg
+from shoal.report.bins_picture import as_svg, as_text
 from shoal.report.dissolve import dissolve, geojson, turned
 from shoal.report.map_page import outline
 from shoal.report.maps import SHADES, UNDER, draw
@@ -277,6 +277,11 @@ def test_one_giant_leaves_the_others_their_height():
     assert tall[0] == sorted(tall[0], reverse=True)
     assert "each doubling" in as_svg(giant, 10, None, "sizes")
     assert "each doubling" not in as_svg(others, 10, None, "sizes")
+    for loads, rows in ((giant, 4), (others, 8), ([10], 1), ([0, 3, 9], 8)):
+        lines = as_text(loads, 10)
+        assert sum(int(line.split()[-1]) for line in lines) == len(loads)
+        assert sum(not line.endswith(" 0") for line in lines) <= rows <= 8
+    assert max(int(line.split()[-1]) for line in as_text(giant, 10)) < len(others)
 
 
 def test_circles_are_a_page_for_keys_and_readers(tmp_path):

@@ -91,6 +91,9 @@ def test_water_keeps_boundaries_and_maxima_and_has_no_weight():
     found = shoal.regions.merge(edges, weights, 5, water=wet, at_most={"areas": ([1] * 4, 1)}, seed=1)
     assert found.labels.tolist() == [0, -1, -1, 1]
     assert found.certificate.details["water_attached"] == 0
+    star = shoal.regions.merge([(0, 1), (0, 2)], [5, 0, 0], 5, water=[False, True, True],
+                               at_most={"areas": ([1] * 3, 2)}, seed=1)  # fmt: skip
+    assert sorted(star.labels.tolist()) == [-1, 0, 0]  # two at once would be one too many
     with pytest.raises(InputError, match="1 areas of water weigh"):
         shoal.regions.merge(edges, [5, 0, 1, 5], 5, water=wet, seed=1)
     with pytest.raises(PolicyError, match="value of fixed"):
