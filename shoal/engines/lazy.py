@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
+from functools import reduce
+from operator import or_
 from typing import Any, NamedTuple
 
 import narwhals as nw
@@ -17,7 +19,7 @@ import numpy as np
 import polars as pl
 
 from shoal.engines.codes import cannot_group, encode
-from shoal.engines.frames import Counted, Replacement, _count, any_missing, mixed_radix_columns, require, shares
+from shoal.engines.frames import Counted, Replacement, _count, mixed_radix_columns, require, shares
 from shoal.engines.order import Lot, payload_sql
 from shoal.engines.parts import Parts
 from shoal.errors import InputError, ShoalError
@@ -98,7 +100,9 @@ class LazyTable:
 
     def with_missing(self, names: Sequence[str], flag: str) -> LazyTable:
         """A table with one more column, true where any of some columns is missing."""
-        found = self.frame.with_columns(any_missing(names, self.kinds).alias(flag)).to_native()
+        each = [nw.col(n).is_null() for n in names]
+        each += [nw.col(n).is_nan().fill_null(False) for n in names if self.kinds[n].is_float()]
+        found = self.frame.with_columns(reduce(or_, each).alias(flag)).to_native()
         return LazyTable(
             found, source=self.source, records=self.records, parts=self.parts, separator=self.separator
         )  # fmt: skip
