@@ -22,7 +22,7 @@ from shoal.model.hierarchy import Hierarchy
 from shoal.model.histogram import Histogram
 from shoal.model.partition import Partition
 from shoal.model.privacy import KAnonymity, LDiversity, Requirement
-from shoal.model.recoding import ColumnRecoding, Recoding
+from shoal.model.recoding import ColumnRecoding, Levels, Recoding
 from shoal.model.task import Task, shortfall
 from shoal.problems.catalogue import CATALOGUE
 from shoal.problems.tables import group
@@ -63,7 +63,7 @@ def adult_trees(columns: tuple[str, ...], values: list[list[str]]) -> Recoding:
     for name, here in zip(columns, values, strict=True):
         (path,) = (DATA / "adult" / "hierarchies").glob(f"*hierarchy_{name}.csv")
         found = Hierarchy.from_csv(path).resolve(here, name)
-        trees.append(ColumnRecoding.tree(found.node, leaves=found.leaves))
+        trees.append(Levels.tree(found.node, leaves=found.leaves))
     return Recoding(tuple(trees), "ncp")
 
 
@@ -192,7 +192,7 @@ def random_tree(rng: np.random.Generator, size: int) -> ColumnRecoding:
     for _ in range(rng.integers(0, 3)):
         width = int(nodes[-1].max()) + 1
         nodes.append(np.unique(rng.integers(0, width, width), return_inverse=True)[1].reshape(-1)[nodes[-1]])
-    return ColumnRecoding.tree(np.stack([*nodes, np.zeros(size, int)]))
+    return Levels.tree(np.stack([*nodes, np.zeros(size, int)]))
 
 
 def agreement(instances: int = 500) -> None:

@@ -19,7 +19,7 @@ from shoal.model.hierarchy import Hierarchy
 from shoal.model.histogram import Histogram
 from shoal.model.loss import measures
 from shoal.model.privacy import DistinctLDiversity, KAnonymity, LDiversity, PrivacyModel
-from shoal.model.recoding import ColumnRecoding, Recoding
+from shoal.model.recoding import Levels, Ranges, Recoding, Sets
 from shoal.problems.tables import group
 
 DATA = Path(__file__).parents[1].parent / "shared" / "data"
@@ -38,11 +38,11 @@ def adult(sensitive: Sequence[str], leave: Sequence[str] = (), form: str = "leve
         codes.append([number[v] for v in frame[name].to_list()])
         if form == "levels":
             found = Hierarchy.of(DATA / f"adult/hierarchies/adult_hierarchy_{name}.csv").resolve(values, name)
-            columns.append(ColumnRecoding.tree(found.node, leaves=found.leaves))
+            columns.append(Levels.tree(found.node, leaves=found.leaves))
         elif name == "age":
-            columns.append(ColumnRecoding.range(np.array([float(v) for v in values])))
+            columns.append(Ranges.of(np.array([float(v) for v in values])))
         else:
-            columns.append(ColumnRecoding.set(len(values)))
+            columns.append(Sets.of(len(values)))
     second = [np.unique(np.array(frame[c].to_list()), return_inverse=True)[1] for c in sensitive]
     hidden = np.stack(second, axis=1) if second else None
     made = Histogram.from_rows(np.array(codes).T, hidden, quasi_names=names, sensitive_names=list(sensitive))

@@ -15,7 +15,7 @@ from record import record
 
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import DistinctLDiversity, KAnonymity, LDiversity, requirement
-from shoal.model.recoding import ColumnRecoding, Recoding
+from shoal.model.recoding import ColumnRecoding, Levels, Recoding
 from shoal.model.task import shortfall
 from shoal.problems.tables import group
 
@@ -29,7 +29,7 @@ def hierarchy(rng: np.random.Generator, size: int) -> ColumnRecoding:
     levels = [np.arange(size)]
     while int(levels[-1].max()) > 0:
         levels.append(levels[-1] // int(rng.integers(2, 4)))
-    return ColumnRecoding.tree(np.stack(levels))
+    return Levels.tree(np.stack(levels))
 
 
 def drawn(number: int) -> tuple[Histogram, list[Any], Recoding, str]:

@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import Requirement
-from shoal.model.recoding import ColumnRecoding, Recoding
+from shoal.model.recoding import ColumnRecoding, Levels, Ranges, Recoding, Sets
 from shoal.problems.tables import Grouping, group
 
 DATA = Path(__file__).parents[1].parent / "shared" / "data"
@@ -40,7 +40,7 @@ def codes(values: list[str]) -> tuple[np.ndarray, list[str]]:
 def hierarchy(path: Path, distinct: list[str]) -> ColumnRecoding:
     """An ARX hierarchy over the values of a column."""
     found = Hierarchy.from_csv(path).resolve(distinct)
-    return ColumnRecoding.tree(found.node, leaves=found.leaves)
+    return Levels.tree(found.node, leaves=found.leaves)
 
 
 def histogram(table: dict[str, list[str]], quasi: list[str], sensitive: list[str]) -> tuple[Histogram, list[list[str]]]:
@@ -82,9 +82,7 @@ def adult_sets(sensitive: list[str]) -> tuple[Histogram, Recoding]:
     table = read(DATA / "adult" / "adult.csv")
     found, values = histogram(table, quasi, sensitive)
     columns = [
-        ColumnRecoding.range(np.array([float(v) for v in distinct]))
-        if name == "age"
-        else ColumnRecoding.set(len(distinct))
+        Ranges.of(np.array([float(v) for v in distinct])) if name == "age" else Sets.of(len(distinct))
         for name, distinct in zip(quasi, values, strict=True)
     ]
     return found, Recoding(tuple(columns))
@@ -109,7 +107,7 @@ def credit_card() -> tuple[Histogram, Recoding]:
     columns = []
     for name, distinct in zip(quasi, values, strict=True):
         path = DATA / "arx_creditcard" / "hierarchies" / f"creditcard_int_hierarchy_{name}.csv"
-        columns.append(hierarchy(path, distinct) if path.exists() else ColumnRecoding.stars(len(distinct)))
+        columns.append(hierarchy(path, distinct) if path.exists() else Levels.stars(len(distinct)))
     return found, Recoding(tuple(columns))
 
 

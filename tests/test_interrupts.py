@@ -21,13 +21,13 @@ import sys, time, threading
 import numpy as np, shoal
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import Requirement
-from shoal.model.recoding import ColumnRecoding, Recoding
+from shoal.model.recoding import Levels, Ranges, Recoding
 from shoal.problems.tables import group
 random = np.random.default_rng(0)
 def table(n, kind, d=4):
     h = Histogram.from_rows(random.integers(0, 30, (n, d)), random.integers(0, 9, n))
-    make = {"stars": ColumnRecoding.stars, "range": lambda s: ColumnRecoding.range(np.arange(s) * 1.0),
-            "tree": lambda s: ColumnRecoding.tree(np.stack([np.arange(s), np.arange(s) // 5, np.arange(s) * 0]))}[kind]
+    make = {"stars": Levels.stars, "range": lambda s: Ranges.of(np.arange(s) * 1.0),
+            "tree": lambda s: Levels.tree(np.stack([np.arange(s), np.arange(s) // 5, np.arange(s) * 0]))}[kind]
     return h, Recoding(tuple(make(s) for s in h.quasi_sizes), "stars" if kind == "stars" else "ncp")
 def tables(n, kind, effort):
     h, recoding = table(n, kind)

@@ -19,7 +19,7 @@ from shoal.cli import main
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.judge.file import seal
 from shoal.model.histogram import Histogram
-from shoal.model.recoding import ColumnRecoding, Recoding
+from shoal.model.recoding import Levels, Recoding
 from shoal.publishing.verify import verify
 from tests.oracles.tables import partitions
 
@@ -154,7 +154,7 @@ def test_never_below_the_least_over_all_partitions_that_mix_nothing(rows: list, 
             stars = sum(len(g) * sum(len({rows[i][j] for i in g}) > 1 for j in range(2)) for g in found)
             least = stars if least is None else min(least, stars)
     apart = (histogram.quasi == 0).any(axis=1).astype(np.int64)
-    recoding = Recoding(tuple(ColumnRecoding.stars(s) for s in histogram.quasi_sizes), "stars")
+    recoding = Recoding(tuple(Levels.stars(s) for s in histogram.quasi_sizes), "stars")
     try:
         answer = shoal.tables.group(
             histogram, [shoal.KAnonymity(k)], method, recoding=recoding, apart=apart, seed=1, effort="fast"

@@ -25,7 +25,7 @@ from shoal.model.histogram import Histogram
 from shoal.model.loss import View, kl_divergence
 from shoal.model.partition import Partition
 from shoal.model.privacy import LDiversity, Requirement
-from shoal.model.recoding import ColumnRecoding, Recoding
+from shoal.model.recoding import Ranges, Recoding
 from shoal.model.task import Effort, Task, shortfall
 from shoal.problems.tables import group
 from shoal.problems.tables.others.top_down import as_published, specialize
@@ -153,7 +153,7 @@ def _measure(histogram: Histogram, l: int, kl: bool) -> list[Row]:
         out.append(row)
     if kl:
         started = time.perf_counter()
-        ranges = Recoding(tuple(ColumnRecoding.range(np.arange(n)) for n in histogram.quasi_sizes))
+        ranges = Recoding(tuple(Ranges.of(np.arange(n)) for n in histogram.quasi_sizes))
         task = Task(histogram, Requirement(1, (l,), (1,)), ranges, Effort("fast"))
         label, cuts = specialize(task)
         seconds = time.perf_counter() - started

@@ -6,20 +6,19 @@ published values, *tokens*, in any order.  A token covers an interval of the val
 
 from __future__ import annotations
 
-import datetime
 import math
-import re
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import polars as pl
 
-from shoal.errors import InputError
+from shoal.judge.distinct import Values, as_number, parsed
+from shoal.judge.generated_labels import GENERATED
 from shoal.judge.grid import above, moment
-from shoal.judge.values import has_both, pair, shown, with_empty
+from shoal.judge.values import has_both, shown
 from shoal.model.hierarchy import Hierarchy, Resolved
-from shoal.model.notation import NUMBER, RangeOf, SetOf, parse
+from shoal.model.notation import RangeOf, SetOf
 
 LARGEST_TABLE = 1 << 24
 
@@ -110,49 +109,6 @@ class Reading:
     step: float | str | None = None
 
 
-class _Values:
-    """The distinct values of an original column, in order."""
-
-    def __init__(self, column: pl.Series, like: pl.Series, how: Reading, apart: bool) -> None:
-        if how.kind == "ranges" and like.dtype == pl.String:  # a value by itself may stand in quotes
-            read = [_parsed(t) if t else t for t in like.to_list()]
-            like = pl.Series([r if isinstance(r, str) else t for r, t in zip(read, like.to_list(), strict=True)],
-                             dtype=pl.String)  # fmt: skip
-        if isinstance(column.dtype, pl.Categorical):
-            column = column.cast(pl.String)
-        if column.dtype.is_float():
-            column = column.fill_nan(None)
-        empty = bool((column == "").any()) if column.dtype == pl.String else False
-        if empty and not apart:
-            column = column.set(column == "", None)
-        found = column.unique().drop_nulls()
-        lies = _line(found)
-        order = np.argsort(lies[0], kind="stable") if lies is not None else found.arg_sort().to_numpy()
-        found = found.gather(order)
-        self.missing = column.null_count() > 0
-        self.position: np.ndarray | None = None if lies is None else lies[0][order]
-        self.zero = 0.0 if lies is None else lies[1]
-        unit = getattr(found.dtype, "time_unit", None)
-        self.day = 1.0 if unit is None else 86400e3 * {"ms": 1, "us": 1e3, "ns": 1e6}[unit]
-        self.texts = [*shown(found), *(["" if empty and not apart else None] if self.missing else [])]
-        if self.position is not None and self.missing:
-            line = self.position
-            far = line[-1] + max(line[-1] - line[0], 1.0, abs(line[-1]) * 1e-9)
-            self.position = np.append(line, far)
-        self.size = len(self.texts)
-        plain, tokens = pair(found, like, how.sheet)
-        if apart:
-            plain, tokens = with_empty(found, plain), with_empty(like, tokens)
-        number = {text: i for i, text in enumerate(plain.to_list())}
-        if len(number) < len(found):  # a form in which two values are one tells too little
-            number = {text: i for i, text in enumerate(shown(found))}
-            tokens = pl.Series(shown(like))
-        self.number: dict[str | None, int] = number | ({None: self.size - 1} if self.missing else {})
-        self.tokens = tokens.to_list()
-        self.codes = column.replace_strict(found, np.arange(len(found)), default=None, return_dtype=pl.Int64)
-        self.by_text = {text: i for i, text in enumerate(self.texts) if text is not None}
-
-
 def column(before: pl.Series, after: pl.Series, how: Reading) -> Column:
     """Decode one quasi-identifier.  O(rows + tokens + the members of all sets and classes).
 
@@ -166,7 +122,7 @@ def column(before: pl.Series, after: pl.Series, how: Reading) -> Column:
     if after.dtype == pl.String and len(after) and not apart:
         after = after.set(after == "", None)
     tokens = after.unique(maintain_order=True)
-    values = _Values(before, tokens, how, apart)
+    values = Values(before, tokens, how.kind == "ranges", how.sheet, apart)
     place = pl.Series(np.arange(len(tokens)))
     present = tokens.is_not_null()
     row = after.replace_strict(tokens.filter(present), place.filter(present), default=None, return_dtype=pl.Int64)
@@ -180,7 +136,7 @@ def column(before: pl.Series, after: pl.Series, how: Reading) -> Column:
 class _Decoder:
     """Reads tokens one by one."""
 
-    def __init__(self, values: _Values, how: Reading) -> None:
+    def __init__(self, values: Values, how: Reading) -> None:
         self.values, self.how = values, how
         self.low: list[int] = []
         self.high: list[int] = []
@@ -241,13 +197,13 @@ class _Decoder:
             return (0, -1, np.unique(np.concatenate(parts)), losses) if parts else None
         if self.how.kind == "hierarchy" and isinstance(self.how.hierarchy, str):
             self.certain = False
-            inside = _GENERATED[self.how.hierarchy](raw, self.values)
+            inside = GENERATED[self.how.hierarchy](raw, self.values)
             if inside is None or not inside.size:
                 return None
             return 0, -1, inside, [0.0, 1.0]
         if self.how.kind != "ranges":
             return None
-        found = _parsed(raw)
+        found = parsed(raw)
         if isinstance(found, RangeOf):
             ends = self._ends(found)
             if ends is None or self.values.position is None:
@@ -274,7 +230,7 @@ class _Decoder:
         ends = []
         for text in (found.low, found.high):
             at = self._code(text)
-            number = _as_number(text) if at < 0 and text is not None else None
+            number = as_number(text) if at < 0 and text is not None else None
             if at < 0 and number is None and text is not None and self.how.step is not None:
                 number = moment(text, self.values.day)
             if line is None or (at < 0 and number is None):
@@ -333,114 +289,3 @@ def _level_losses(hierarchy: Hierarchy, present: list[str], found: Resolved) -> 
             leaves = below.get(text, 1) if hierarchy.rows else max(int(inside.sum()), 1)
             out[level][inside] = (leaves - 1) / max(whole - 1, 1)
     return out
-
-
-def _parsed(raw: str) -> str | SetOf | RangeOf | None:
-    """A text of a column of sets or ranges; None where it is none that such a column has."""
-    try:
-        return parse(raw)
-    except InputError:
-        return None
-
-
-def _line(values: pl.Series) -> tuple[np.ndarray, float] | None:
-    """Where distinct values lie, float64, and what was taken off all of them; None where there is no such line.
-
-    Text counts as numbers or days where every one is written as such.  Equal or too near values have no line.
-    """
-    if not len(values):
-        return None
-    zero = 0.0
-    if isinstance(values.dtype, pl.Enum):
-        line = values.to_physical().cast(pl.Float64).rank("dense").cast(pl.Float64).to_numpy() - 1
-    elif values.dtype == pl.String:
-        texts = values.to_list()
-        found = [float(t) if re.search(NUMBER, t) else None for t in texts]
-        if any(x is None for x in found):
-            found = [_as_day(text) for text in texts]
-        if any(x is None for x in found):
-            return None
-        line = np.array(found, float)
-    elif values.dtype.is_temporal() or values.dtype.is_integer():
-        whole = values.to_physical().to_list()
-        if values.dtype.is_integer() and max(map(abs, whole)) > 2**53:
-            zero = float(min(whole))
-            whole = [v - min(whole) for v in whole]
-        line = np.array(whole, float)
-    elif values.dtype.is_numeric() or values.dtype == pl.Boolean:
-        line = values.cast(pl.Float64, strict=False).fill_null(math.nan).to_numpy()
-    else:
-        return None
-    return (line, zero) if np.isfinite(line).all() and np.unique(line).size == line.size else None
-
-
-def _as_number(text: str) -> float | None:
-    try:
-        number = float(text) if "_" not in text else math.nan
-    except ValueError:
-        return None
-    return number if math.isfinite(number) else None
-
-
-def _as_day(text: str) -> float | None:
-    try:
-        return float(datetime.date.fromisoformat(text).toordinal() - 719163) if len(text) == 10 else None
-    except ValueError:
-        return None
-
-
-def _between(raw: str, values: _Values) -> np.ndarray | None:
-    """``18 .. 25``: values from the one to the other."""
-    low, dots, high = raw.partition(" .. ")
-    a, b = _as_number(low), _as_number(high)
-    if not dots or a is None or b is None or values.position is None:
-        return None
-    slack = 1e-14 * max(abs(a), abs(b))
-    line = values.position[: values.size - values.missing]
-    return np.flatnonzero((line >= a - slack) & (line <= b + slack))
-
-
-def _alphabetic(raw: str, values: _Values) -> np.ndarray | None:
-    """``Adams .. Baker and 12 more``, ``Adams, Baker``: values from the one to the other in the order of text.
-
-    Where two labels would have one name, all have a number: ``Adams, Baker (group 3)``, also a value by itself.
-    """
-    if raw.endswith(")") and raw not in values.by_text:
-        bare, mark, number = raw[:-1].rpartition(" (group ")
-        if mark and number.isdecimal():
-            several, one = _alphabetic(bare, values), values.by_text.get(bare)
-            own = np.zeros(0, np.int64) if one is None else np.array([one], np.int64)
-            return own if several is None and own.size else several if several is None else np.union1d(several, own)
-    texts = [t for t in values.texts if t is not None]
-    for mark in (" .. ", ", "):
-        pieces = raw.split(mark)
-        for cut in range(1, len(pieces)):
-            low, high = mark.join(pieces[:cut]), mark.join(pieces[cut:])
-            if mark == " .. ":
-                high = high.rpartition(" and ")[0]
-            if low in values.by_text and high in values.by_text:
-                if mark == ", ":
-                    return np.array([values.by_text[low], values.by_text[high]], np.int64)
-                return np.array([values.by_text[t] for t in texts if low <= t <= high], np.int64)
-    return None
-
-
-def _tile(raw: str, values: _Values) -> np.ndarray | None:
-    """``x..x y..y``: places in a rectangle, sides included; a side left out is open."""
-    try:
-        spans = [[float(v) if v else s for v, s in zip(p.split(".."), (-math.inf, math.inf), strict=True)]
-                 for p in raw.split(" ")]  # fmt: skip
-        (x0, x1), (y0, y1) = spans
-    except ValueError:
-        return None
-    places = np.array([[float(v) for v in t.split(" ")] for t in values.texts if t])
-    if not places.size:
-        return None
-    x, y = places[:, 0], places[:, 1]
-    along = np.zeros(x.size, bool)
-    for turn in (-360.0, 0.0, 360.0):
-        along |= (x + turn >= x0) & (x + turn <= x1)
-    return np.flatnonzero(along & (y >= y0) & (y <= y1))
-
-
-_GENERATED = {"labels": _alphabetic, "intervals": _between, "tiles": _tile}

@@ -5,14 +5,11 @@ A ``Hierarchy`` is made before the data are seen; ``resolve`` applies it to the 
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
@@ -21,18 +18,11 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import InputError, PolicyError
+from shoal.model.hierarchy_files import amnesia, fields
+from shoal.model.hierarchy_steps import PERIODS, STAR, date_of, exact, period, span, written
 
-STAR = "*"
 BUILDERS = ("intervals", "prefixes", "dates", "stars")
 GENERATED = ("labels", "intervals", "tiles")  # names that stand for hierarchies made from a table's counts
-_PERIODS: dict[str, Callable[[int, int, int], str]] = {
-    "day": lambda y, m, d: f"{y:04d}-{m:02d}-{d:02d}",
-    "month": lambda y, m, d: f"{y:04d}-{m:02d}",
-    "quarter": lambda y, m, d: f"{y:04d}-Q{(m + 2) // 3}",
-    "year": lambda y, m, d: f"{y:04d}",
-    "decade": lambda y, m, d: f"{y - y % 10:04d}s",
-    "century": lambda y, m, d: f"{y - y % 100:04d}-{y - y % 100 + 99:04d}",
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +92,7 @@ class Hierarchy:
             return cls.stars()
         if name == "dates":
             return cls.dates(levels or ("month", "year"))
-        numbers = [_number(x) for x in levels]
+        numbers = [exact(x) for x in levels]
         if name == "intervals":
             return cls.intervals(numbers)
         return cls.prefixes([int(x) for x in numbers] or None)
@@ -123,8 +113,8 @@ class Hierarchy:
         except UnicodeDecodeError:
             text = raw.decode("latin-1")
         if text.split(None, 1)[:1] in (["distinct"], ["range"]):
-            return cls.tree(_amnesia(text, path.name))
-        return cls._checked(_fields(text, path.name), f"the hierarchy file {path.name!r}")
+            return cls.tree(amnesia(text, path.name))
+        return cls._checked(fields(text, path.name), f"the hierarchy file {path.name!r}")
 
     @classmethod
     def from_rows(cls, rows: Sequence[Sequence[Any]]) -> Hierarchy:
@@ -198,27 +188,28 @@ class Hierarchy:
         if any(isinstance(s, Sequence) and not isinstance(s, str) for s in steps):
             if not all(isinstance(s, Sequence) and not isinstance(s, str) for s in steps):
                 raise PolicyError("intervals are given by widths or by lists of cuts, not by both")
-            cuts = [sorted({_number(c) for c in level}) for level in steps]
+            cuts = [sorted({exact(c) for c in level}) for level in steps]
             if not all(cuts):
                 raise PolicyError("a level of intervals has no cut; leave it out, the star above is always there")
             for finer, coarser in pairwise(cuts):
                 for cut in coarser:
                     if cut not in finer:
                         raise PolicyError(
-                            f"the cut at {_text(cut)} is missing from the level below it, so the levels are not nested"
+                            f"the cut at {written(cut)} is missing from the level below it, so the levels are not "
+                            "nested"
                         )
             return cls("intervals", steps=tuple(tuple(c) for c in cuts))
-        widths = [_number(s) for s in steps]
+        widths = [exact(s) for s in steps]
         if min(widths) <= 0:
-            raise PolicyError(f"a width of {_text(min(widths))} is no interval; widths are above 0")
+            raise PolicyError(f"a width of {written(min(widths))} is no interval; widths are above 0")
         for below, above in pairwise(widths):
             if above % below or above == below:
                 near = below * max(2, round(above / below))
                 raise PolicyError(
-                    f"width {_text(above)} is no multiple of the width {_text(below)} below it, so the levels are "
-                    f"not nested; take {_text(near)}"
+                    f"width {written(above)} is no multiple of the width {written(below)} below it, so the levels are "
+                    f"not nested; take {written(near)}"
                 )
-        return cls("intervals", steps=tuple(widths), origin=_number(origin))
+        return cls("intervals", steps=tuple(widths), origin=exact(origin))
 
     @classmethod
     def prefixes(cls, lengths: Sequence[int] | None = None, fill: str = STAR) -> Hierarchy:
@@ -236,7 +227,7 @@ class Hierarchy:
     @classmethod
     def dates(cls, levels: Sequence[str] = ("month", "year")) -> Hierarchy:
         """Periods for dates written 2024-03-05: day, month, quarter, year, decade, century, in rising order."""
-        names = list(_PERIODS)
+        names = list(PERIODS)
         for level in levels:
             if level not in names:
                 raise PolicyError.unknown("period of a date", str(level), names)
@@ -312,12 +303,12 @@ class Hierarchy:
             lengths = self.steps or range(longest - 1, 0, -1)
             return [[v[:n] + self.fill * max(len(v) - n, 0) for v in values] for n in lengths]
         if self.kind == "dates":
-            parts = [_date(v, column) for v in values]
-            return [[_period(v, p, name) for v, p in zip(values, parts, strict=True)] for name in self.steps]
+            parts = [date_of(v, column) for v in values]
+            return [[period(v, p, name) for v, p in zip(values, parts, strict=True)] for name in self.steps]
         numbers = []
         for v in values:
             try:
-                numbers.append(_number(v))
+                numbers.append(exact(v))
             except PolicyError:
                 raise PolicyError(
                     f"column {column!r} has a value that is not a number; repair it or leave it empty, "
@@ -329,11 +320,11 @@ class Hierarchy:
     def _interval(self, x: Fraction, step: Any, whole: bool) -> str:
         if isinstance(step, Fraction):
             low = self.origin + (x - self.origin) // step * step
-            return _span(low, low + step, whole)
+            return span(low, low + step, whole)
         at = bisect_right(step, x)
         if at == 0:
-            return f"<{_text(step[0])}"
-        return _span(step[at - 1], step[at], whole) if at < len(step) else f">={_text(step[-1])}"
+            return f"<{written(step[0])}"
+        return span(step[at - 1], step[at], whole) if at < len(step) else f">={written(step[-1])}"
 
 
 def _nested(levels: Sequence[Sequence[str]], where: str, rows: bool = True) -> None:
@@ -351,55 +342,6 @@ def _nested(levels: Sequence[Sequence[str]], where: str, rows: bool = True) -> N
                 )
 
 
-def _fields(text: str, name: str) -> list[list[str]]:
-    """Rows of a hierarchy file, by the separator under which all rows have the same number of fields."""
-    found: list[list[list[str]]] = []
-    for mark in (";", "\t", ","):
-        lines = csv.reader(io.StringIO(text, newline=""), delimiter=mark, strict=True)
-        try:
-            rows = [[row[0], *(x.strip() for x in row[1:])] for row in lines if any(x.strip() for x in row)]
-        except csv.Error:
-            continue
-        if any("\n" in x or "\r" in x for row in rows for x in row):  # a quote left open swallows lines of values
-            continue
-        if rows and len(rows[0]) > 1 and len({len(row) for row in rows}) == 1:
-            heading = {row[-1] for row in rows[1:]} == {STAR} and rows[0][-1] != STAR
-            return rows[heading:]
-        if max(map(len, rows), default=0) > 1:
-            found.append(rows)
-    if not found:
-        raise PolicyError(
-            f"the hierarchy file {name!r} has no classes beside its values, or a quote in it is left open; "
-            "write value;class;*"
-        )
-    return found[0]  # ragged: refused with the number of the row
-
-
-def _amnesia(text: str, name: str) -> dict[str, Any]:
-    """Amnesia's text form: a heading, then "parent has child child ..." from the leaves' parents up to the root."""
-    lines = text.strip().split("\n")
-    if lines[0].strip() == "range":
-        raise PolicyError(
-            f"{name!r} is a range hierarchy of Amnesia; write its levels with Hierarchy.intervals instead"
-        )
-    children: dict[str, list[str]] = {}
-    for line in lines[1:]:
-        parts = line.split()
-        if len(parts) > 2 and parts[1] == "has":
-            children.setdefault(parts[0], []).extend(parts[2:])
-    below = {c for kids in children.values() for c in kids}
-
-    def grow(node: str, above: tuple[str, ...]) -> Any:
-        if node in above:
-            raise PolicyError(f"the hierarchy file {name!r} has {node!r} above itself")
-        return {c: grow(c, (*above, node)) for c in children[node]} if node in children else None
-
-    roots = [node for node in children if node not in below]
-    if not roots:
-        raise PolicyError(f"the hierarchy file {name!r} has no root; its last line should be: Any has ...")
-    return {root: grow(root, ()) for root in roots}
-
-
 def _uncovered(column: str, lost: list[str], known: Mapping[str, Any]) -> str:
     def bare(text: str) -> str:
         text = text.strip().casefold()
@@ -413,42 +355,3 @@ def _uncovered(column: str, lost: list[str], known: Mapping[str, Any]) -> str:
         else "a hierarchy lists every value of its column"
     )
     return f"the hierarchy of {column!r} does not cover {len(lost)} of the column's values; {hint}"
-
-
-def _number(value: Any) -> Fraction:
-    try:
-        return Fraction(value.strip() if isinstance(value, str) else str(value))
-    except (ValueError, ZeroDivisionError):
-        raise PolicyError(f"{value!r} is not a number") from None
-
-
-def _text(x: Fraction) -> str:
-    return str(x.numerator) if x.denominator == 1 else format(float(x), ".12g")
-
-
-def _span(low: Fraction, high: Fraction, whole: bool) -> str:
-    if whole and low.denominator == high.denominator == 1 and low >= 0:
-        return _text(low) if high - low == 1 else f"{_text(low)}-{_text(high - 1)}"
-    return f"[{_text(low)}, {_text(high)})"
-
-
-def _date(value: str, column: str) -> tuple[int, ...]:
-    """(year,), (year, month) or (year, month, day) of an ISO date; a time after it is left out."""
-    found = re.fullmatch(r"(\d{4})(?:-(\d\d)(?:-(\d\d)(?:[T ].*)?)?)?", value.strip())
-    try:
-        if found:
-            parts = tuple(int(x) for x in found.groups() if x)
-            date(*(*parts, 1, 1)[:3])
-            return parts
-    except ValueError:
-        pass
-    raise PolicyError(f"column {column!r} has a value that is not a date; write dates as 2024-03-05, or leave it empty")
-
-
-def _period(value: str, parts: tuple[int, ...], name: str) -> str:
-    """The period of a date; a date known less exactly than the period stands for itself."""
-    needed = {"day": 3, "month": 2, "quarter": 2}.get(name, 1)
-    if len(parts) < needed:
-        return value.strip()
-    year, month, day = (*parts, 1, 1)[:3]
-    return _PERIODS[name](year, month, day)

@@ -14,7 +14,7 @@ import numpy as np
 
 from shoal.model.histogram import Histogram, mixed_radix
 from shoal.model.partition import Partition
-from shoal.model.recoding import ColumnRecoding, Published, Recoding
+from shoal.model.recoding import ColumnRecoding, Published, Recoding, Shown
 
 MOST_WORK = 2_000_000_000  # table look-ups beyond which ``measures`` leaves the KL divergence out
 
@@ -40,16 +40,22 @@ class View:
         return self.partition.sizes
 
     @cached_property
+    def shown(self) -> list[Shown]:
+        """The same, column by column."""
+        known = self.histogram, self.partition, self.published
+        return [self.recoding.shown(*known, j) for j in range(len(self.recoding.columns))]
+
+    def each(self, ask: Callable[[ColumnRecoding, Shown], np.ndarray], kind: type = float) -> np.ndarray:
+        """[g, d]: what every column says of every group."""
+        out: np.ndarray = np.zeros(self.published.first.shape, kind)
+        for j, (column, shown) in enumerate(zip(self.recoding.columns, self.shown, strict=True)):
+            out[:, j] = ask(column, shown)
+        return out
+
+    @cached_property
     def values(self) -> np.ndarray:
         """int64[g, d]: a number for every published value, equal within a column exactly when the values are."""
-        out = np.zeros(self.published.first.shape, np.int64)
-        for j, column in enumerate(self.recoding.columns):
-            if column.kind == "set":
-                out[:, j] = _set_numbers(*self.sets(j), self.partition.groups)
-            else:
-                first, second = self.published.first[:, j], self.published.second[:, j]
-                out[:, j] = first.astype(np.int64) * max(column.size, column.ends.size, 1) + second
-        return out
+        return self.each(lambda column, shown: column.numbers(shown), np.int64)
 
     @cached_property
     def class_of(self) -> np.ndarray:
@@ -68,20 +74,10 @@ class View:
         """int64[c]: rows of every class."""
         return np.bincount(self.class_of, weights=self.sizes).astype(np.int64)
 
-    def sets(self, j: int) -> tuple[np.ndarray, np.ndarray]:
-        """(group, code), sorted and distinct: the values present in every group in column j."""
-        size = np.int64(max(self.recoding.columns[j].size, 1))
-        pair = np.unique(self.partition.group * size + self.histogram.quasi[self.partition.cell, j])
-        return pair // size, pair % size
-
     @cached_property
     def exact(self) -> np.ndarray:
         """bool[g, d]: published as the value itself."""
-        out = np.zeros(self.published.first.shape, bool)
-        for j, column in enumerate(self.recoding.columns):
-            first, second = self.published.first[:, j], self.published.second[:, j]
-            out[:, j] = {"levels": first == 0, "set": first == 1, "range": first == second}[column.kind]
-        return out
+        return self.each(lambda column, shown: column.exact(shown), bool)
 
     def mean(self, per_value: np.ndarray) -> float:
         """Mean over rows and columns of float[g, d]."""
@@ -91,11 +87,8 @@ class View:
 
 def stars(view: View) -> int:
     """Values published as ``*``: at the root of their hierarchy.  Sets and ranges are never stars."""
-    out = 0
-    for j, column in enumerate(view.recoding.columns):
-        if column.kind == "levels" and column.levels > 1:
-            out += int(view.sizes[view.published.first[:, j] == column.levels - 1].sum())
-    return out
+    starred = view.each(lambda column, shown: column.starred(shown), bool)
+    return int((starred * view.sizes[:, None]).sum())
 
 
 def suppressed_tuples(view: View) -> int:
@@ -116,11 +109,7 @@ def ncp(view: View) -> float:
 
 def precision(view: View) -> float:
     """Sweeney's Prec: 1 - mean of level / height.  A set or a range has no level: 0 as it is, else height 1 of 1."""
-    lost = (~view.exact).astype(float)
-    for j, column in enumerate(view.recoding.columns):
-        if column.kind == "levels":
-            lost[:, j] = view.published.first[:, j] / max(column.levels - 1, 1)
-    return 1 - view.mean(lost)
+    return 1 - view.mean(view.each(lambda column, shown: column.height(shown)))
 
 
 def discernibility(view: View) -> int:
@@ -161,19 +150,7 @@ def non_uniform_entropy(view: View) -> float:
     for j, column in enumerate(view.recoding.columns):
         code = histogram.quasi[:, j]
         held = np.bincount(code, weights=histogram.count, minlength=max(column.size, 1))
-        first, second = view.published.first[:, j], view.published.second[:, j]
-        if column.kind == "levels":
-            inside: np.ndarray = np.zeros(first.size)
-            for level in range(column.levels):
-                here = first == level
-                inside[here] = np.bincount(column.node[level], weights=held)[second[here]]
-        elif column.kind == "range":
-            upto = np.concatenate([[0.0], np.cumsum(held)])
-            low, high = column.inside(first, second)
-            inside = np.asarray(upto[high + 1] - upto[low])
-        else:
-            group, value = view.sets(j)
-            inside = np.bincount(group, weights=held[value], minlength=first.size)
+        inside = column.inside(view.shown[j], held)
         placed = histogram.quasi[partition.cell, j]
         total += float((np.log2(inside[partition.group] / held[placed]) * partition.count).sum())
     return max(total, 0.0) / max(histogram.rows * len(view.recoding.columns), 1)
@@ -235,18 +212,6 @@ def measures(
     return out
 
 
-def _set_numbers(group: np.ndarray, code: np.ndarray, groups: int) -> np.ndarray:
-    """int64[groups]: equal exactly for equal sets.  Refined by one element at a time; O(total size log groups)."""
-    size = np.bincount(group, minlength=groups)
-    start = np.cumsum(size) - size
-    number = size.astype(np.int64)
-    for at in range(int(size.max(initial=0))):
-        longer = np.flatnonzero(size > at)
-        pair = np.stack([number[longer], code[start[longer] + at]], axis=1)
-        number[longer] = groups + np.unique(pair, axis=0, return_inverse=True)[1].reshape(-1) + int(number.max()) + 1
-    return np.unique(number, return_inverse=True)[1].reshape(-1)
-
-
 class _Boxes:
     """The classes of a release as boxes with sensitive contents, for the KL divergence."""
 
@@ -254,7 +219,7 @@ class _Boxes:
         histogram, partition = view.histogram, view.partition
         self.view = view
         self.codes = histogram.quasi
-        self.columns = view.recoding.columns
+        self.columns, self.trees = view.recoding.columns, view.recoding.hierarchies
         sensitive = mixed_radix(histogram.sensitive, histogram.sensitive_sizes)
         self.kind = np.unique(sensitive, return_inverse=True)[1].reshape(-1)
         kinds = int(self.kind.max(initial=-1)) + 1
@@ -270,32 +235,23 @@ class _Boxes:
 
     def _volume(self) -> np.ndarray:
         """float64[c]: how many code tuples each class may stand for."""
-        out = np.ones(self.someone.size)
-        first, second = self.view.published.first[self.someone], self.view.published.second[self.someone]
-        for j, column in enumerate(self.columns):
-            if column.kind == "levels":
-                for level in range(column.levels):
-                    here = first[:, j] == level
-                    out[here] *= np.bincount(column.node[level])[second[here, j]] if here.any() else 1
-            elif column.kind == "range":
-                low, high = column.inside(first[:, j], second[:, j])
-                out *= high - low + 1
-            else:
-                out *= first[:, j]
-        return out
+        one = [np.ones(c.size) for c in self.columns]
+        volumes = [c.inside(shown, held) for c, shown, held in zip(self.columns, self.view.shown, one, strict=True)]
+        return np.prod(volumes, axis=0)[self.someone] if volumes else np.ones(self.someone.size)
 
     def work(self) -> tuple[float, float]:
         """Look-ups that each way takes; infinite where it does not apply."""
         cells = np.bincount(self.kind, minlength=self.begin.size - 1).astype(float)
         by_bits = float((cells * (np.diff(self.begin) + 8)).sum()) / 8 * (1 + len(self.columns) / 8)
         by_bits += float(self.box.size) * sum(c.size * max(c.levels, 1) for c in self.columns) / 8
-        if any(c.kind != "levels" for c in self.columns):
+        if self.trees is None:
             return by_bits, float("inf")
         patterns = len(np.unique(self.view.published.first, axis=0))
         return by_bits, float(patterns) * self.codes.shape[0] * (len(self.columns) + 8)
 
     def by_patterns(self) -> np.ndarray:
         """float64[m]: f* of every cell, one combination of levels at a time."""
+        trees = self.trees or ()
         out = np.zeros(self.codes.shape[0])
         first = self.view.published.first[self.someone]
         second = self.view.published.second[self.someone]
@@ -306,7 +262,7 @@ class _Boxes:
             here = np.arange(out.size)
             boxes = [self.box_kind[part]]
             sizes = [self.begin.size]
-            for j, column in enumerate(self.columns):
+            for j, column in enumerate(trees):
                 node = column.node[levels[j]]
                 width = int(node.max()) + 1
                 used = np.zeros(width, bool)
@@ -315,7 +271,7 @@ class _Boxes:
                     here = here[used[node[self.codes[here, j]]]]
                 boxes.append(second[self.box[part], j])
                 sizes.append(width)
-            keys = [self.kind[here], *(c.node[levels[j]][self.codes[here, j]] for j, c in enumerate(self.columns))]
+            keys = [self.kind[here], *(c.node[levels[j]][self.codes[here, j]] for j, c in enumerate(trees))]
             both = np.concatenate([np.stack(boxes, axis=1), np.stack(keys, axis=1)])
             key = mixed_radix(both, sizes)
             table, asked = key[: part.size], key[part.size :]
@@ -350,29 +306,10 @@ class _Boxes:
 
     def _members(self, j: int, box: np.ndarray) -> np.ndarray:
         """int64[size, boxes / 64]: for every code of column j, the bits of the boxes that it lies in."""
-        column: ColumnRecoding = self.columns[j]
-        group = self.someone[box]
-        first, second = self.view.published.first[group, j], self.view.published.second[group, j]
+        column = self.columns[j]
         member = np.zeros((max(column.size, 1), -(-box.size // 64) * 64), bool)
-        if column.kind == "range":
-            code = np.arange(column.size)[:, None]
-            low, high = column.inside(first, second)
-            member[:, : box.size] = (low <= code) & (code <= high)
-        elif column.kind == "set":
-            groups, code = self._sets[j]
-            start = np.searchsorted(groups, np.arange(self.view.partition.groups + 1))
-            length = start[group + 1] - start[group]
-            at = np.repeat(start[group] - (np.cumsum(length) - length), length) + np.arange(length.sum())
-            member[code[at], np.repeat(np.arange(box.size), length)] = True
-        else:
-            for level in range(column.levels):
-                here = np.flatnonzero(first == level)
-                member[:, here] = column.node[level][:, None] == second[here]
+        member[: column.size, : box.size] = column.members(self.view.shown[j], self.someone[box])
         return np.packbits(member, axis=1).view(np.int64)
-
-    @cached_property
-    def _sets(self) -> dict[int, tuple[np.ndarray, np.ndarray]]:
-        return {j: self.view.sets(j) for j, c in enumerate(self.columns) if c.kind == "set"}
 
 
 def _parts(low: int, high: int, step: int) -> Iterator[np.ndarray]:

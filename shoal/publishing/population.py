@@ -30,7 +30,7 @@ from shoal.model.histogram import Histogram, mixed_radix
 from shoal.model.policy import Policy
 from shoal.model.privacy import Charge, DeltaPresence, KMap, Model, Requirement, Rule
 from shoal.model.privacy.requirement import refuse_unenforced
-from shoal.model.recoding import Recoding
+from shoal.model.recoding import Levels, Recoding
 from shoal.model.task import Effort, Grouping, Task
 from shoal.publishing.text import ColumnText
 
@@ -243,12 +243,12 @@ def _cheapest(told: Study, histogram: Histogram, recoding: Recoding, asked: Poli
         rare = _people(histogram, told.codes, told.census, asked.grouped) < told.fewest
         steps = least_steps(histogram, recoding)
         return np.where(rare[of_type] & np.isfinite(steps), steps, 0.0)
-    best = np.full(first.size, np.inf)
+    best, trees = np.full(first.size, np.inf), recoding.hierarchies or ()
     for levels in product(*(range(n.shape[0]) for n in nodes)):
         loss = np.zeros(first.size)
         classes = []
         for j, level in enumerate(levels):
-            loss += recoding.columns[j].loss[level][mine[:, j]] * recoding.columns[j].weight
+            loss += trees[j].loss[level][mine[:, j]] * trees[j].weight
             classes.append(nodes[j][level])
         better = loss < best
         if not better.any():
@@ -270,7 +270,7 @@ def _nodes(told: Study, recoding: Recoding, asked: Policy) -> list[np.ndarray] |
     out = []
     for j, (name, column) in enumerate(zip(asked.grouped, recoding.columns, strict=True)):
         values = told.values[j]
-        if column.kind != "levels":
+        if not isinstance(column, Levels):
             return None
         source = asked.hierarchies.get(name) if asked.publish == "hierarchy" else None
         if source is None:

@@ -14,7 +14,7 @@ from shoal.model.hierarchy import GENERATED
 from shoal.model.histogram import Histogram
 from shoal.model.partition import Partition
 from shoal.model.policy import Policy
-from shoal.model.recoding import ColumnRecoding, Published, Recoding
+from shoal.model.recoding import ColumnRecoding, Levels, Published, Ranges, Recoding, Sets
 from shoal.model.task import Grouping
 from shoal.publishing.grid import grid
 
@@ -47,7 +47,7 @@ def recodings(
             found = Hierarchy.of(source).resolve(values, column.name)
             if given:
                 _refuse_above(column.name, ceiling, found.node.shape[0] - 1)
-            columns.append(ColumnRecoding.tree(found.node, weight, ceiling, found.leaves))
+            columns.append(Levels.tree(found.node, weight, ceiling, found.leaves))
             labels.append(found.labels[1:])
             continue
         if asked.publish == "ranges":
@@ -58,15 +58,11 @@ def recodings(
             else:
                 ends, names = grid(column, position, step)
                 labels.append([names])
-            columns.append(
-                ColumnRecoding.set(column.size, weight)
-                if position is None
-                else ColumnRecoding.range(position, weight, ends)
-            )
+            columns.append(Sets.of(column.size, weight) if position is None else Ranges.of(position, weight, ends))
         else:
             labels.append(None)
             _refuse_above(column.name, ceiling, 1)
-            plain = ColumnRecoding.stars(column.size, weight)
+            plain = Levels.stars(column.size, weight)
             columns.append(plain if ceiling is None else replace(plain, ceiling=min(ceiling, 1)))
     stars_only = asked.publish == "stars" and not asked.weights
     return Recoding(tuple(columns), "stars" if stars_only else "ncp"), labels
@@ -166,8 +162,10 @@ def _as_they_are(
     """A class of one value that is called like the value publishes the value: nobody can tell a level by the text."""
     first, second = shows.first.copy(), shows.second.copy()
     for j, (column, own, named) in enumerate(zip(recoding.columns, texts, labels, strict=True)):
-        for level in range(1, column.levels if named is not None else 0):
-            node, called = column.node[level], named[level - 1] if named is not None else ()
+        if named is None or not isinstance(column, Levels):
+            continue
+        for level in range(1, column.levels):
+            node, called = column.node[level], named[level - 1]
             alone = np.bincount(node, minlength=len(called)) == 1
             for code in np.flatnonzero(alone[node] & (column.loss[level] == 0)).tolist():
                 if called[node[code]] == own[code]:

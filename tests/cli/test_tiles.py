@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 
+from tests import commands
+from tests.commands import Done
 
-def run(*arguments: object, cwd=None) -> subprocess.CompletedProcess:
-    return subprocess.run(
-        [sys.executable, "-m", "shoal", "tiles", *map(str, arguments)],
-        capture_output=True, text=True, cwd=cwd, check=False,
-    )  # fmt: skip
+
+def run(*arguments: object, cwd: Path | None = None) -> Done:
+    return commands.run("tiles", *arguments, cwd=cwd)
 
 
 @pytest.fixture(scope="module")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 
 import numpy as np
 import polars as pl
@@ -12,12 +10,7 @@ import pytest
 
 import shoal
 from shoal.errors import InfeasibleError, InputError, PolicyError
-
-
-def run(*arguments: object) -> subprocess.CompletedProcess:
-    return subprocess.run(
-        [sys.executable, "-m", "shoal", *map(str, arguments)], capture_output=True, text=True, check=False
-    )
+from tests.commands import run
 
 
 @pytest.fixture(scope="module")

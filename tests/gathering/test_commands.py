@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import io
 import json
-import signal
 import subprocess
 import sys
 from collections import Counter
-from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import replace
 
 import numpy as np
@@ -16,26 +13,10 @@ import polars as pl
 import pytest
 
 import shoal.problems.gathering as gathering
-from shoal.cli import main
 from shoal.engines.features import Asked, Features
 from shoal.model.metric import Category, Metric, Number, Place
 from shoal.publishing.centers import publish
-
-
-def run(*arguments: object) -> subprocess.CompletedProcess:
-    """The command, in this process: what it prints and its exit status."""
-    out, err, status = io.StringIO(), io.StringIO(), 0
-    before, asked = signal.getsignal(signal.SIGTERM), sys.argv
-    sys.argv = ["shoal", *map(str, arguments)]
-    try:
-        with redirect_stdout(out), redirect_stderr(err):
-            main()
-    except SystemExit as left:
-        status = int(left.code or 0)
-    finally:
-        signal.signal(signal.SIGTERM, before)
-        sys.argv = asked
-    return subprocess.CompletedProcess(arguments, status, out.getvalue(), err.getvalue())
+from tests.commands import run
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from shoal.errors import InputError, PolicyError
 from shoal.model.hierarchy import Hierarchy, Resolved
-from shoal.model.recoding import ColumnRecoding
+from shoal.model.recoding import Levels
 
 DATA = Path(__file__).resolve().parents[2].parent / "shared" / "data"
 WORK = "Private;Paid;*\nSelf-emp;Paid;*\nState-gov;Government;*\nNever-worked;Unpaid;*\n"
@@ -33,7 +33,7 @@ def well_formed(found: Resolved, size: int) -> None:
     assert not found.node[-1].any()
     for level in range(h):
         assert set(found.node[level].tolist()) == set(range(len(found.labels[level]))) or size == 0
-    ColumnRecoding.tree(found.node)  # refuses levels that are not nested
+    Levels.tree(found.node)  # refuses levels that are not nested
 
 
 @pytest.mark.parametrize("mark", [";", ",", "\t"])

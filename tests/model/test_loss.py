@@ -14,7 +14,7 @@ from shoal.model import loss
 from shoal.model.histogram import Histogram
 from shoal.model.loss import View, measures
 from shoal.model.partition import Partition
-from shoal.model.recoding import ColumnRecoding, Recoding
+from shoal.model.recoding import ColumnRecoding, Levels, Ranges, Recoding, Sets
 
 # Table 1 of Xiao, Yi, Tao 2010, columns Age, Gender, Education and Disease; groups as in its Table 3.
 AGE = [0, 0, 0, 0, 0, 0, 0, 0, 1, 1]  # < 30, [30, 50) as one value each here
@@ -29,14 +29,14 @@ def by_row(histogram: Histogram, group_of_row: np.ndarray, row_cell: np.ndarray)
 
 def tree_of(size: int) -> ColumnRecoding:
     """Values, pairs, all: a hierarchy of height two."""
-    return ColumnRecoding.tree(np.stack([np.arange(size), np.arange(size) // 2, np.zeros(size, int)]))
+    return Levels.tree(np.stack([np.arange(size), np.arange(size) // 2, np.zeros(size, int)]))
 
 
 FORMS = {
-    "stars": ColumnRecoding.stars,
+    "stars": Levels.stars,
     "levels": tree_of,
-    "set": ColumnRecoding.set,
-    "range": lambda size: ColumnRecoding.range(np.arange(size) ** 2.0),
+    "set": Sets.of,
+    "range": lambda size: Ranges.of(np.arange(size) ** 2.0),
 }
 
 
@@ -143,7 +143,7 @@ def test_table_three_of_the_paper_has_eight_stars_and_four_suppressed_tuples():
 def test_groups_published_alike_are_one_class():
     histogram = Histogram.from_rows(np.array([[0], [1], [0], [1]]))
     partition = Partition(np.array([0, 1, 0, 1]), np.array([0, 0, 1, 1]), np.ones(4, int))
-    for column in (ColumnRecoding.stars(2), ColumnRecoding.set(2), ColumnRecoding.range(np.arange(2))):
+    for column in (Levels.stars(2), Sets.of(2), Ranges.of(np.arange(2))):
         found = measures(histogram, partition, Recoding((column,)))
         assert found["discernibility"] == 16
         assert found["average_class_size"] == 4
@@ -164,7 +164,7 @@ def test_publishing_the_table_itself_loses_nothing():
 def test_weights_change_only_the_weighted_penalty():
     histogram = Histogram.from_rows(np.array([[0, 0], [1, 1]]))
     partition = Partition(np.array([0, 1]), np.zeros(2, int), np.ones(2, int))
-    columns = (ColumnRecoding.stars(2, weight=3.0), ColumnRecoding.stars(2, weight=0.0))
+    columns = (Levels.stars(2, weight=3.0), Levels.stars(2, weight=0.0))
     found = measures(histogram, partition, Recoding(columns))
     assert found["ncp"] == 1
     assert found["weighted_ncp"] == 1.5

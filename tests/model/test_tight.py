@@ -13,7 +13,7 @@ from shoal.errors import CertificateError
 from shoal.model.certificate import tight
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import Requirement
-from shoal.model.recoding import ColumnRecoding, Recoding
+from shoal.model.recoding import Ranges, Recoding
 from shoal.problems.tables import group
 
 TABLE = Histogram.from_rows(np.array([0, 0, 1, 2, 2, 3]), np.array([0, 1, 0, 1, 0, 1]))
@@ -51,9 +51,7 @@ def test_bounds_of_tables(monkeypatch, where, method):
         group(TABLE, NEED, method, seed=0)
 
 
-@pytest.mark.parametrize(
-    "recoding", [Recoding.stars(TABLE), Recoding((ColumnRecoding.range(np.arange(4) ** 1.5),), "ncp")]
-)
+@pytest.mark.parametrize("recoding", [Recoding.stars(TABLE), Recoding((Ranges.of(np.arange(4) ** 1.5),), "ncp")])
 def test_the_dual_of_matching(monkeypatch, recoding):
     module = import_module("shoal.problems.tables.papers.matching")
     ship = module._transport

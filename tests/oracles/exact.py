@@ -8,7 +8,7 @@ from itertools import combinations
 import numpy as np
 from hypothesis import strategies as st
 
-from shoal.model.recoding import ColumnRecoding, Recoding
+from shoal.model.recoding import Levels, Ranges, Recoding, Sets
 from tests.oracles.tables import eligible, partitions
 
 
@@ -93,7 +93,7 @@ def recodings(draw: st.DrawFn, sizes: tuple[int, ...], kinds: tuple[str, ...] = 
     for size in sizes:
         kind = draw(st.sampled_from(kinds))
         if kind == "stars":
-            columns.append(ColumnRecoding.stars(size))
+            columns.append(Levels.stars(size))
         elif kind == "tree":
             nodes = [np.arange(size)]
             for _ in range(draw(st.integers(0, 2))):
@@ -101,12 +101,12 @@ def recodings(draw: st.DrawFn, sizes: tuple[int, ...], kinds: tuple[str, ...] = 
                 merge = np.array(draw(st.lists(st.integers(0, max(width - 1, 0)), min_size=width, max_size=width)), int)
                 nodes.append(np.unique(merge, return_inverse=True)[1][nodes[-1]])
             nodes.append(np.zeros(size, int))
-            columns.append(ColumnRecoding.tree(np.stack(nodes), weight=draw(st.sampled_from([1.0, 0.5, 3.0]))))
+            columns.append(Levels.tree(np.stack(nodes), weight=draw(st.sampled_from([1.0, 0.5, 3.0]))))
         elif kind == "set":
-            columns.append(ColumnRecoding.set(size))
+            columns.append(Sets.of(size))
         else:
             steps = draw(st.lists(st.integers(1, 4), min_size=size, max_size=size))
-            columns.append(ColumnRecoding.range(np.cumsum(steps).astype(float)))
+            columns.append(Ranges.of(np.cumsum(steps).astype(float)))
     return Recoding(tuple(columns), "ncp")
 
 

@@ -5,22 +5,20 @@ from __future__ import annotations
 import csv
 import importlib.util
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tests import commands
+from tests.commands import Done
 from tests.regions.test_geography import grid
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 
 
-def run(*arguments: object) -> subprocess.CompletedProcess:
-    return subprocess.run(
-        [sys.executable, "-m", "shoal", "regions", *map(str, arguments)], capture_output=True, text=True, check=False
-    )
+def run(*arguments: object) -> Done:
+    return commands.run("regions", *arguments)
 
 
 @pytest.fixture(scope="module")
@@ -299,9 +297,8 @@ def test_a_number_of_regions_of_like_areas_that_are_not_wide(folder, towns, tmp_
     assert said["regions"] == 4
     with (tmp_path / "a.csv").open() as file:
         assert [row["region"] for row in csv.DictReader(file)] == [f"0{x // 2 * 2}+1" for x in range(8)]
-    check = [sys.executable, "-m", "shoal", "verify", tmp_path / "a.csv", said["certificate_file"], "--json"]
-    both = [*check, "--original", towns, "--original", folder / "edges.csv"]
-    done = subprocess.run([*map(str, both)], capture_output=True, text=True, check=False)
+    check = ["verify", tmp_path / "a.csv", said["certificate_file"], "--json"]
+    done = commands.run(*check, "--original", towns, "--original", folder / "edges.csv")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "0.0000 of the variance is inside regions" in done.stdout
     narrow = run(*common, "--max-diameter", 1.2, "--coordinates", "projected", "-o", tmp_path / "b.csv")

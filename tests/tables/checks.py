@@ -10,7 +10,7 @@ from shoal.errors import InfeasibleError
 from shoal.model.histogram import Histogram
 from shoal.model.partition import Partition
 from shoal.model.privacy import Requirement
-from shoal.model.recoding import ColumnRecoding, Recoding
+from shoal.model.recoding import Levels, Ranges, Recoding, Sets
 from shoal.model.task import Grouping
 from shoal.problems.tables import group
 from tests.oracles import tables_loss
@@ -45,10 +45,10 @@ def least_loss(histogram: Histogram, need: Requirement, recoding: Recoding) -> f
 def columns_of(form: str, sizes: tuple[int, ...]) -> Recoding:
     """Every column published in one form; "tree" is values, pairs, all."""
     make = {
-        "stars": ColumnRecoding.stars,
-        "tree": lambda n: ColumnRecoding.tree(np.stack([np.arange(n), np.arange(n) // 2, np.zeros(n, int)])),
-        "set": ColumnRecoding.set,
-        "range": lambda n: ColumnRecoding.range(np.arange(n) ** 1.5),
+        "stars": Levels.stars,
+        "tree": lambda n: Levels.tree(np.stack([np.arange(n), np.arange(n) // 2, np.zeros(n, int)])),
+        "set": Sets.of,
+        "range": lambda n: Ranges.of(np.arange(n) ** 1.5),
     }[form]
     return Recoding(tuple(make(n) for n in sizes), "stars" if form == "stars" else "ncp")
 

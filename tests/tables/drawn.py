@@ -8,17 +8,17 @@ from hypothesis import strategies as st
 from shoal.model.histogram import Histogram
 from shoal.model.partition import Partition
 from shoal.model.privacy import Requirement
-from shoal.model.recoding import ColumnRecoding, Recoding
+from shoal.model.recoding import ColumnRecoding, Levels, Ranges, Recoding, Sets
 from shoal.model.task import Effort, Task, shortfall
 from tests.oracles.tables import eligible
 
 TREE = np.array([[0, 1, 2, 3], [0, 0, 1, 1], [0, 0, 0, 0]])  # four leaves, two pairs, the root
 KINDS = {
-    "stars": lambda: ColumnRecoding.stars(4),
-    "tree": lambda: ColumnRecoding.tree(TREE),
-    "heavy": lambda: ColumnRecoding.tree(TREE, weight=2.5),
-    "set": lambda: ColumnRecoding.set(4),
-    "range": lambda: ColumnRecoding.range(np.array([0.0, 1.0, 4.0, 9.0])),
+    "stars": lambda: Levels.stars(4),
+    "tree": lambda: Levels.tree(TREE),
+    "heavy": lambda: Levels.tree(TREE, weight=2.5),
+    "set": lambda: Sets.of(4),
+    "range": lambda: Ranges.of(np.array([0.0, 1.0, 4.0, 9.0])),
 }
 
 
@@ -77,4 +77,4 @@ def halved(size: int) -> ColumnRecoding:
     levels = [np.arange(size)]
     while levels[-1].max() > 0:
         levels.append(levels[-1] // 2)
-    return ColumnRecoding.tree(np.stack(levels))
+    return Levels.tree(np.stack(levels))

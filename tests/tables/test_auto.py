@@ -11,7 +11,7 @@ from hypothesis import given, settings
 
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import KAnonymity, LDiversity, Requirement
-from shoal.model.recoding import ColumnRecoding, Recoding
+from shoal.model.recoding import Levels, Recoding, Sets
 from shoal.model.task import Effort, Task
 from shoal.problems.tables import group
 from shoal.problems.tables.auto import auto, labels_of
@@ -81,7 +81,7 @@ def test_wide_trees_and_large_sets():
     histogram = Histogram.from_rows(np.stack([codes, codes], axis=1))
     size = histogram.quasi_sizes[0]
     node = np.stack([np.arange(size), np.arange(size) // 5, np.arange(size) // 50, np.zeros(size, int)])
-    recoding = Recoding((ColumnRecoding.tree(node), ColumnRecoding.set(size)))
+    recoding = Recoding((Levels.tree(node), Sets.of(size)))
     found = group(histogram, KAnonymity(3), recoding=recoding, seed=1)
     assert found.certificate.cost < 0.02
     task = Task(histogram, Requirement(3), recoding)

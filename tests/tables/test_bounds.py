@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies
 
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import KAnonymity, Requirement
-from shoal.model.recoding import ColumnRecoding, Recoding
+from shoal.model.recoding import Levels, Ranges, Recoding, Sets
 from shoal.model.task import Effort, Task
 from shoal.problems.tables import group
 from shoal.problems.tables.search import bounds as module
@@ -141,7 +141,7 @@ def test_the_linear_program_proves_what_the_cheapest_node_cannot():
 def test_dual_ascent_raises_the_bound_on_a_census_like_table(monkeypatch):
     monkeypatch.setattr(module, "SMALL", dict.fromkeys(module.SMALL, 0))
     histogram = census_like(1500, 3, columns=4)
-    columns = tuple(ColumnRecoding.stars(size) for size in histogram.quasi_sizes)
+    columns = tuple(Levels.stars(size) for size in histogram.quasi_sizes)
     for need in (Requirement(5, (1,), (1,)), Requirement(1, (4,), (1,)), Requirement(3, (1,), (3,))):
         task = Task(histogram, need, Recoding(columns), Effort("thorough"))
         found = lower_bounds(task, Rows.of(task)).values
@@ -159,7 +159,7 @@ def test_combined_is_at_least_both_of_its_parts():
 def test_a_sweep_that_does_not_fit_is_left_out(effort, monkeypatch):
     monkeypatch.setattr(module, "LOOKS", {"fast": 10, "balanced": 10, "thorough": 10})
     h = Histogram.from_rows(np.arange(40) % 4)
-    task = Task(h, Requirement(2), Recoding((ColumnRecoding.tree(TREE),)), Effort(effort))
+    task = Task(h, Requirement(2), Recoding((Levels.tree(TREE),)), Effort(effort))
     assert lower_bounds(task, Rows.of(task)).values.keys() <= {"neighbours"}
 
 
@@ -204,7 +204,7 @@ def test_boxes_of_sets_and_ranges_prove_more_than_pairs():
     table = census_like(900, 4, columns=5)
     kinds = ("range", "set", "set", "set", "set")
     columns = tuple(
-        ColumnRecoding.set(s) if kind == "set" else ColumnRecoding.range(np.arange(s) * 1.0)
+        Sets.of(s) if kind == "set" else Ranges.of(np.arange(s) * 1.0)
         for kind, s in zip(kinds, table.quasi_sizes, strict=True)
     )
     task = Task(table, Requirement(5, (1,), (3,)), Recoding(columns, "ncp"))

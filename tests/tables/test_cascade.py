@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from shoal.errors import InfeasibleError
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import DistinctLDiversity, KAnonymity, LDiversity, Requirement
-from shoal.model.recoding import ColumnRecoding, Recoding
+from shoal.model.recoding import Levels, Ranges, Recoding
 from shoal.model.task import Task
 from shoal.problems.tables import group
 from shoal.problems.tables.papers.three_phase import residue, split
@@ -65,7 +65,7 @@ def test_a_scarce_value_is_lent_and_nobody_is_stranded():
 
 def test_the_lattice_is_walked_by_rising_mean_loss():
     histogram = census_like(500, 2, columns=3)
-    columns = (ColumnRecoding.stars(40), ColumnRecoding.stars(2), ColumnRecoding.range(np.arange(6.0)))
+    columns = (Levels.stars(40), Levels.stars(2), Ranges.of(np.arange(6.0)))
     task = Task(histogram, Requirement(2, (1,), (1,)), Recoding(columns))
     lattice = Lattice.of(task.recoding)
     nodes = lattice.ordered(task)
@@ -78,7 +78,7 @@ def test_the_lattice_is_walked_by_rising_mean_loss():
 
 def test_a_ceiling_is_kept_or_named():
     histogram = Histogram.from_rows(np.array([[0], [1], [2], [3]]), quasi_names=["zip"])
-    low = Recoding((ColumnRecoding.tree(TREE, ceiling=1),))
+    low = Recoding((Levels.tree(TREE, ceiling=1),))
     found = group(histogram, KAnonymity(2), "cascade", recoding=low, seed=0)
     assert found.certificate.cost == pytest.approx(1 / 3)
     with pytest.raises(InfeasibleError, match=r"4 rows .*'zip' at level 1 of 2.*raise its ceiling"):
@@ -89,8 +89,7 @@ def test_a_ceiling_is_kept_or_named():
 @given(task=tasks(kinds=("tree", "stars", "set"), sensitive=(0, 1)))
 def test_ceilings_of_one_are_kept_where_rows_can_be_placed(task):
     columns = tuple(
-        ColumnRecoding.tree(TREE, ceiling=1) if c.kind == "levels" and c.levels == 3 else c
-        for c in task.recoding.columns
+        Levels.tree(TREE, ceiling=1) if c.kind == "levels" and c.levels == 3 else c for c in task.recoding.columns
     )
     task = Task(task.histogram, task.requirement, Recoding(columns, task.recoding.unit), task.effort, task.seed)
     try:
@@ -112,7 +111,7 @@ def test_an_empty_table():
 def test_a_left_over_row_avoids_a_cheaper_group_above_the_ceiling():
     # (2, 1) may join (3, 0) twice, at the price of a heavy star, or (0, 1) twice, cheaply but above the ceiling.
     histogram = Histogram.from_rows(np.array([[0, 1], [0, 1], [2, 1], [3, 0], [3, 0]]))
-    recoding = Recoding((ColumnRecoding.tree(TREE, ceiling=1), ColumnRecoding.stars(2, weight=10.0)))
+    recoding = Recoding((Levels.tree(TREE, ceiling=1), Levels.stars(2, weight=10.0)))
     found = group(histogram, KAnonymity(2), "cascade", recoding=recoding, seed=0)
     assert total_loss(found.certificate.cost) == pytest.approx(3 * (10 + 1 / 3))
 

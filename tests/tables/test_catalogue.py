@@ -10,7 +10,7 @@ import pytest
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import Requirement
-from shoal.model.recoding import ColumnRecoding, Recoding
+from shoal.model.recoding import Levels, Recoding
 from shoal.model.task import shortfall
 from shoal.problems.catalogue import names
 from shoal.problems.tables import group
@@ -74,7 +74,7 @@ def test_under_the_highest_levels_allowed_only_what_is_infeasible_is_refused(met
     random, refused = np.random.default_rng(2), 0
     for _ in range(60):
         table, need = drawn(random)
-        columns = tuple(ColumnRecoding.tree(TREE, ceiling=int(random.integers(1, 3))) for _ in table.quasi_names)
+        columns = tuple(Levels.tree(TREE, ceiling=int(random.integers(1, 3))) for _ in table.quasi_names)
         recoding = Recoding(columns, "ncp")
         best = least_loss(table, need, recoding)
         if best is None:

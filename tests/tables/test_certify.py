@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from shoal.model.histogram import Histogram
 from shoal.model.partition import Partition
 from shoal.model.privacy import Requirement
-from shoal.model.recoding import ColumnRecoding, Recoding
+from shoal.model.recoding import Levels, Ranges, Recoding
 from shoal.model.task import Task, shortfall
 from shoal.problems.tables import group
 from shoal.problems.tables.certify import bound, good_groups, least_steps
@@ -33,9 +33,9 @@ def test_never_above_the_optimum(histogram, form, k, l):
 def test_a_step_is_the_least_class_of_two():
     node = np.stack([np.arange(4), [0, 0, 1, 2], [0, 0, 0, 1], np.zeros(4, int)])
     histogram = Histogram.from_rows(np.arange(4))
-    tree = Recoding((ColumnRecoding.tree(node, weight=3.0),))
+    tree = Recoding((Levels.tree(node, weight=3.0),))
     assert least_steps(histogram, tree) == pytest.approx([1, 1, 2, 3])
-    line = Recoding((ColumnRecoding.range(np.array([0.0, 1, 5, 10])),))
+    line = Recoding((Ranges.of(np.array([0.0, 1, 5, 10])),))
     assert least_steps(histogram, line) == pytest.approx([0.1, 0.1, 0.4, 0.5])
     assert bound(Task(histogram, Requirement(2), tree), 3) == pytest.approx((1 + 1 + 2) / 4)
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from shoal.kernels.tables.flow import ship
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import Requirement
-from shoal.model.recoding import ColumnRecoding, Recoding
+from shoal.model.recoding import Levels, Recoding, Sets
 from shoal.model.task import Effort, Task, shortfall
 from shoal.problems.tables.auto import auto
 from shoal.problems.tables.search.bounds import lower_bounds
@@ -187,7 +187,7 @@ def test_tolls_prove_more_than_the_other_bounds_and_lead_to_a_cheaper_partition(
 
 def test_the_same_seed_gives_the_same_start_and_bound():
     histogram = census_like(1500, 5, columns=4)
-    columns = tuple(ColumnRecoding.stars(size, 0.7) for size in histogram.quasi_sizes)
+    columns = tuple(Levels.stars(size, 0.7) for size in histogram.quasi_sizes)
     task = Task(histogram, Requirement(8, (4,), (1,)), Recoding(columns), Effort("balanced"), seed=3)
     one, two = price(task), price(task)
     assert (one.toll == two.toll).all()
@@ -212,7 +212,7 @@ def test_a_budget_in_seconds_is_heeded():
 def test_where_nothing_is_asked_by_frequency_or_columns_are_sets_there_are_no_tolls():
     histogram = census_like(200, 7, columns=2)
     stars = Recoding.stars(histogram)
-    sets = Recoding(tuple(ColumnRecoding.set(size) for size in histogram.quasi_sizes))
+    sets = Recoding(tuple(Sets.of(size) for size in histogram.quasi_sizes))
     for need, recoding in ((Requirement(5, (1,), (1,)), stars), (Requirement(1, (1,), (3,)), stars),
                            (Requirement(1, (3,), (1,)), sets)):  # fmt: skip
         assert price(Task(histogram, need, recoding)) is None
@@ -221,5 +221,5 @@ def test_where_nothing_is_asked_by_frequency_or_columns_are_sets_there_are_no_to
 def test_rows_above_a_ceiling_have_no_class_and_there_are_no_tolls():
     node = np.array([[0, 1, 2, 3], [0, 0, 1, 1], [0, 0, 0, 0]])
     histogram = Histogram.from_rows(np.array([0, 0, 1, 1, 2, 3]), np.array([0, 1, 2, 3, 0, 0]))
-    task = Task(histogram, Requirement(1, (2,), (1,)), Recoding((ColumnRecoding.tree(node, ceiling=1),)))
+    task = Task(histogram, Requirement(1, (2,), (1,)), Recoding((Levels.tree(node, ceiling=1),)))
     assert price(task) is None

@@ -13,7 +13,7 @@ from shoal.errors import InfeasibleError, PolicyError
 from shoal.model.histogram import Histogram
 from shoal.model.partition import Partition
 from shoal.model.privacy import KAnonymity, LDiversity, Requirement
-from shoal.model.recoding import ColumnRecoding, Recoding
+from shoal.model.recoding import Levels, Recoding
 from shoal.model.task import Effort, Task
 from shoal.problems.tables import group
 from shoal.problems.tables.others import global_recoding
@@ -79,7 +79,7 @@ def test_the_cheapest_node_of_a_larger_lattice(seed, pairs, monkeypatch):
     histogram = Histogram.from_rows(quasi, rng.integers(0, 4, 60))
     node = np.stack([np.arange(8), np.arange(8) // 2, np.arange(8) // 4, np.zeros(8, int)])
     weights = rng.integers(1, 5, 4)
-    recoding = Recoding(tuple(ColumnRecoding.tree(node, weight=float(w)) for w in weights))
+    recoding = Recoding(tuple(Levels.tree(node, weight=float(w)) for w in weights))
     need = Requirement(int(rng.integers(1, 4)), (2,), (1,))
     found = group(histogram, need, "global_recoding", recoding=recoding).certificate.details
     assert found["uniform_cost"] == pytest.approx(every_node(histogram, need, recoding))
@@ -106,7 +106,7 @@ def test_a_search_cut_short_says_how_far_it_may_be_off(histogram, k, looks):
 
 def test_a_limit_is_kept_and_an_impossible_one_refused():
     node = np.stack([np.arange(4), [0, 0, 1, 1], np.zeros(4, int)])
-    limited = Recoding((ColumnRecoding.tree(node, ceiling=1),))
+    limited = Recoding((Levels.tree(node, ceiling=1),))
     histogram = Histogram.from_rows(np.array([0, 1, 2, 3]))
     found = group(histogram, KAnonymity(2), "global_recoding", recoding=limited)
     assert found.certificate.details["levels"] == {"q0": 1}
@@ -126,7 +126,7 @@ def test_a_lattice_beyond_the_oracle_is_decided_by_few_looks(effort):
     quasi = np.stack([rng.integers(0, 8, 800) * rng.integers(0, 2, 800) for _ in range(6)], axis=1)
     histogram = Histogram.from_rows(quasi, rng.integers(0, 6, 800))
     node = np.stack([np.arange(8), np.arange(8) // 2, np.arange(8) // 4, np.zeros(8, int)])
-    recoding = Recoding(tuple(ColumnRecoding.tree(node) for _ in range(6)))
+    recoding = Recoding(tuple(Levels.tree(node) for _ in range(6)))
     found = group(histogram, [KAnonymity(5), LDiversity(2)], "global_recoding", recoding=recoding, effort=effort)
     assert found.certificate.details["uniform_optimal"]
     assert found.certificate.details["nodes_looked_at"] < 4**6 / 8

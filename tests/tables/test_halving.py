@@ -13,7 +13,7 @@ from shoal.errors import PolicyError
 from shoal.model.certificate import Certificate, Guarantee
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import KAnonymity, LDiversity, Requirement
-from shoal.model.recoding import ColumnRecoding, Recoding
+from shoal.model.recoding import Levels, Recoding
 from shoal.model.task import Effort, Grouping, Task
 from shoal.problems.tables import group
 from shoal.problems.tables.papers.kernelize import kernelize
@@ -98,7 +98,7 @@ def test_an_optimum_of_the_kernel_is_carried_back(data, k, many, stars):
 def test_what_left_the_kernel_is_added_to_cost_and_bound():
     histogram = Histogram.from_rows(np.array([0] * 60 + [1] * 3 + [2] * 2))
     node = np.array([[0, 0, 1], [0, 0, 0]])  # already the lowest level holds two of three values: it loses 1/2
-    recoding = Recoding((ColumnRecoding.tree(node),))
+    recoding = Recoding((Levels.tree(node),))
     kernel = kernelize(histogram, 3, recoding)
     left, kept = int(kernel.emitted.sum()), kernel.histogram.rows
     assert left > 30
@@ -172,6 +172,6 @@ def test_what_lemma_two_refuses():
     found = group(histogram, LDiversity(2), "three_phase")
     with pytest.raises(PolicyError, match="certified in stars"):
         stars_from_tuples(task, Grouping(found.partition, Certificate(cost=1, lower_bound=0, unit="stars"), "x"))
-    weighted = Recoding((ColumnRecoding.stars(2, 2.0),), "stars")
+    weighted = Recoding((Levels.stars(2, 2.0),), "stars")
     with pytest.raises(PolicyError, match="counting one"):
         stars_from_tuples(replace(task, recoding=weighted), found)

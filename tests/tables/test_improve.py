@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 
 from shoal.model.privacy import Requirement
-from shoal.model.recoding import ColumnRecoding, Recoding
+from shoal.model.recoding import Levels, Ranges, Recoding, Sets
 from shoal.model.task import Effort, Task
 from shoal.problems.tables import group
 from shoal.problems.tables.search import neighborhood as module
@@ -41,9 +41,9 @@ def table(kind: str, need: Requirement, seed: int = 0) -> Task:
             histogram, sensitive=np.zeros((histogram.cells, 0), np.int32), sensitive_names=(), sensitive_sizes=()
         )
     make = {
-        "stars": ColumnRecoding.stars,
-        "set": ColumnRecoding.set,
-        "range": lambda size: ColumnRecoding.range(np.arange(float(size))),
+        "stars": Levels.stars,
+        "set": Sets.of,
+        "range": lambda size: Ranges.of(np.arange(float(size))),
     }[kind]
     columns = tuple(make(size) for size in histogram.quasi_sizes)
     return Task(histogram, need, Recoding(columns, "stars" if kind == "stars" else "ncp"), Effort("balanced"), seed)

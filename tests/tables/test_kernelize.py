@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from shoal.errors import PolicyError
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import KAnonymity
-from shoal.model.recoding import ColumnRecoding, Recoding
+from shoal.model.recoding import Levels, Ranges, Recoding
 from shoal.problems.tables import group
 from shoal.problems.tables.papers.kernelize import deal, kernelize
 from tests.oracles.exact import recodings
@@ -94,7 +94,7 @@ def test_cells_that_differ_only_in_sensitive_values_share_their_type():
 def test_refusals():
     histogram = table({(0, 0): 5, (1, 0): 4})
     with pytest.raises(PolicyError, match="published as ranges"):
-        kernelize(histogram, 2, Recoding((ColumnRecoding.range(np.array([0.0, 1.0])), ColumnRecoding.stars(1))))
+        kernelize(histogram, 2, Recoding((Ranges.of(np.array([0.0, 1.0])), Levels.stars(1))))
     with pytest.raises(PolicyError, match="paper"):
         kernelize(histogram, 2, threshold="papers")
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from shoal.kernels.tables.scarce_values import spare
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import Requirement
-from shoal.model.recoding import ColumnRecoding, Recoding
+from shoal.model.recoding import ColumnRecoding, Levels, Recoding, Sets
 from shoal.model.task import Effort, Task
 from shoal.problems.tables import group
 from shoal.problems.tables.search import scarce_values as module
@@ -90,9 +90,9 @@ def table(kind: str = "tree", n: int = 1200, seed: int = 0, effort: str = "balan
 
     def tree(size: int) -> ColumnRecoding:
         codes = np.arange(size)
-        return ColumnRecoding.tree(np.stack([codes, codes // 3, codes // 9, codes * 0]))
+        return Levels.tree(np.stack([codes, codes // 3, codes // 9, codes * 0]))
 
-    make = {"tree": tree, "set": ColumnRecoding.set}[kind]
+    make = {"tree": tree, "set": Sets.of}[kind]
     recoding = Recoding(tuple(make(size) for size in histogram.quasi_sizes))
     return Task(histogram, Requirement(4, (1,), (2,)), recoding, Effort.of(effort), seed)
 

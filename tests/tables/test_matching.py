@@ -13,7 +13,7 @@ from scipy.optimize import linear_sum_assignment
 from shoal.errors import PolicyError
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import DistinctLDiversity, KAnonymity, LDiversity, Requirement
-from shoal.model.recoding import ColumnRecoding, Grid, Recoding
+from shoal.model.recoding import Grid, Levels, Ranges, Recoding, Sets
 from shoal.problems.tables import group
 from shoal.problems.tables.papers import matching
 from shoal.problems.tables.papers.matching import pair_losses
@@ -66,13 +66,13 @@ def test_equals_an_assignment_of_all_rows_at_a_size_no_oracle_reaches(form):
 def test_pair_losses_are_what_the_recoding_charges():
     rng = np.random.default_rng(2)
     columns = (
-        ColumnRecoding.tree(np.stack([np.arange(6), np.arange(6) // 2, np.zeros(6, int)]), weight=2.0),
-        ColumnRecoding.range(np.array([0.0, 1, 5, 7])),
-        ColumnRecoding.range(
+        Levels.tree(np.stack([np.arange(6), np.arange(6) // 2, np.zeros(6, int)]), weight=2.0),
+        Ranges.of(np.array([0.0, 1, 5, 7])),
+        Ranges.of(
             np.array([0.0, 1, 5, 7]), 0.4, Grid(np.array([-2.0, 3, 8]), np.array([0, 0, 1, 1]), np.array([1, 1, 2, 2]))
         ),
-        ColumnRecoding.set(5),
-        ColumnRecoding.stars(3, weight=0.5),
+        Sets.of(5),
+        Levels.stars(3, weight=0.5),
     )
     codes = np.stack([rng.integers(0, c.size, 8) for c in columns], axis=1)
     loss = pair_losses(Recoding(columns), codes[:4], codes[4:])
@@ -88,24 +88,24 @@ def test_pair_losses_are_what_the_recoding_charges():
             assert loss[i, j] == pytest.approx(Recoding(columns).losses(both, whole).sum())
 
 
-ages = ColumnRecoding.range(np.array([17.0, 18, 23.5, 40.25]), weight=0.3)
-gains = ColumnRecoding.range(np.array([0.0, 601.37, 99999]), weight=1 / 3)
-thirds = ColumnRecoding.tree(np.array([[0, 1, 2, 3], [0, 0, 0, 1], [0, 0, 0, 0]]), weight=0.7)
+ages = Ranges.of(np.array([17.0, 18, 23.5, 40.25]), weight=0.3)
+gains = Ranges.of(np.array([0.0, 601.37, 99999]), weight=1 / 3)
+thirds = Levels.tree(np.array([[0, 1, 2, 3], [0, 0, 0, 1], [0, 0, 0, 0]]), weight=0.7)
 
 
 @settings(deadline=None, max_examples=60)
-@given(rows=pairs, first=st.sampled_from([ages, thirds, ColumnRecoding.set(4, 0.1)]), wide=st.booleans())
+@given(rows=pairs, first=st.sampled_from([ages, thirds, Sets.of(4, 0.1)]), wide=st.booleans())
 def test_ranges_and_fractional_weights_are_proved_optimal(rows, first, wide):
     histogram = balanced(rows)
     assume(histogram.quasi_sizes == (4, 3))
-    recoding = Recoding((first, gains if wide else ColumnRecoding.stars(3, 2.5)))
+    recoding = Recoding((first, gains if wide else Levels.stars(3, 2.5)))
     found = group(histogram, Requirement(1, (2, 1), (1, 1)), "matching", recoding=recoding)
     assert found.certificate.optimal
     assert found.certificate.cost == pytest.approx(least_loss(histogram, Requirement(1, (2, 1), (1, 1)), recoding))
 
 
 def test_whole_numbers_are_the_losses_and_one_denominator_serves_all_columns():
-    recoding = Recoding((ages, thirds, ColumnRecoding.set(4, 0.1), gains))
+    recoding = Recoding((ages, thirds, Sets.of(4, 0.1), gains))
     codes = np.array(np.meshgrid(range(4), range(4), range(4), range(3))).reshape(4, -1).T[::7]
     whole = matching.whole_losses(recoding)
     assert whole.exact
@@ -124,7 +124,7 @@ def test_whole_numbers_are_the_losses_and_one_denominator_serves_all_columns():
 def test_digits_without_end_are_rounded_and_the_bound_says_so():
     rng = np.random.default_rng(3)
     histogram = balanced([(i % 40, (7 * i) % 31) for i in range(80)])
-    columns = tuple(ColumnRecoding.range(np.sort(rng.random(n))) for n in histogram.quasi_sizes)
+    columns = tuple(Ranges.of(np.sort(rng.random(n))) for n in histogram.quasi_sizes)
     assert not matching.whole_losses(Recoding(columns)).exact
     found = group(histogram, Requirement(1, (2, 1), (1, 1)), "matching", recoding=Recoding(columns)).certificate
     assert 0 < found.cost - found.lower_bound < 1e-7
@@ -137,7 +137,7 @@ def test_digits_without_end_are_rounded_and_the_bound_says_so():
 def test_weights_and_a_time_limit_keep_the_bound_below_the_optimum(rows):
     histogram = balanced(rows)
     assume(histogram.cells > 1)
-    columns = tuple(ColumnRecoding.stars(n, weight=w) for n, w in zip(histogram.quasi_sizes, (2.0, 0.25), strict=True))
+    columns = tuple(Levels.stars(n, weight=w) for n, w in zip(histogram.quasi_sizes, (2.0, 0.25), strict=True))
     found = group(histogram, Requirement(1, (2, 1), (1, 1)), "matching", recoding=Recoding(columns), effort=1e-9)
     best = least_loss(histogram, Requirement(1, (2, 1), (1, 1)), Recoding(columns))
     assert found.certificate.lower_bound <= best + 1e-12 <= found.certificate.cost + 2e-12
@@ -161,7 +161,7 @@ def test_a_ceiling_that_would_be_passed_is_refused():
     histogram = Histogram.from_rows(np.array([0, 3]), np.array([0, 1]), quasi_names=["zip"])
     node = np.stack([np.arange(4), np.arange(4) // 2, np.zeros(4, int)])
     with pytest.raises(PolicyError, match="above level 1 of 'zip'"):
-        group(histogram, TWO, "matching", recoding=Recoding((ColumnRecoding.tree(node, ceiling=1),)))
+        group(histogram, TWO, "matching", recoding=Recoding((Levels.tree(node, ceiling=1),)))
 
 
 def test_an_empty_table_has_no_pairs():

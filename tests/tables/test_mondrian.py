@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from shoal.errors import PolicyError
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import DistinctLDiversity, KAnonymity, LDiversity, Requirement
-from shoal.model.recoding import ColumnRecoding, Recoding
+from shoal.model.recoding import Levels, Ranges, Recoding
 from shoal.problems.tables import group
 from tests.tables.checks import below_the_optimum, columns_of, forms, least_loss, solved, tables
 
@@ -56,7 +56,7 @@ def test_different_values_in_one_column_end_in_groups_under_twice_k(form):
 
 def test_a_median_on_the_highest_value_cuts_below_it():
     histogram = Histogram.from_rows(np.array([0, 0, 1, 1, 1, 1, 1]))
-    found = group(histogram, KAnonymity(2), "mondrian", recoding=Recoding((ColumnRecoding.range(np.arange(2)),)))
+    found = group(histogram, KAnonymity(2), "mondrian", recoding=Recoding((Ranges.of(np.arange(2)),)))
     assert sorted(found.partition.sizes) == [2, 5]
     assert found.certificate.cost == 0
 
@@ -65,7 +65,7 @@ def test_on_a_hierarchy_small_children_stay_together_and_large_ones_leave():
     # Children 0 and 1 under one parent are too few; 2 under the other is enough.
     node = np.stack([np.arange(4), [0, 0, 1, 1], np.zeros(4, int)])
     histogram = Histogram.from_rows(np.array([0, 0, 1, 2, 2, 2, 3, 3, 3]))
-    found = group(histogram, KAnonymity(3), "mondrian", recoding=Recoding((ColumnRecoding.tree(node),)))
+    found = group(histogram, KAnonymity(3), "mondrian", recoding=Recoding((Levels.tree(node),)))
     assert found.partition.groups == 3
     assert found.certificate.cost == pytest.approx(3 * (1 / 3) / 9)
 
@@ -98,7 +98,7 @@ def test_a_ceiling_that_mondrian_cannot_keep_is_refused():
     node = np.stack([np.arange(4), [0, 0, 1, 1], np.zeros(4, int)])
     histogram = Histogram.from_rows(np.array([0, 1, 2, 3]), quasi_names=["zip"])
     with pytest.raises(PolicyError, match="'zip'"):
-        group(histogram, KAnonymity(3), "mondrian", recoding=Recoding((ColumnRecoding.tree(node, ceiling=1),)))
+        group(histogram, KAnonymity(3), "mondrian", recoding=Recoding((Levels.tree(node, ceiling=1),)))
 
 
 def test_nothing_to_group_and_nothing_to_cut():

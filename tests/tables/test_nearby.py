@@ -8,7 +8,7 @@ from hypothesis import given, settings, strategies
 
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import Requirement
-from shoal.model.recoding import ColumnRecoding, Recoding
+from shoal.model.recoding import Levels, Ranges, Recoding, Sets
 from shoal.model.task import Task
 from shoal.problems.tables.search.near_graph import WIDTH, deal, neighbour_graph
 from shoal.problems.tables.search.row_groups import Rows
@@ -53,11 +53,11 @@ def test_neighbours_are_other_cells_nearest_first(task, looks, seed):
 def test_the_descent_finds_most_of_the_nearest(kind):
     histogram = census_like(3000, 5, columns=5)
     columns = [
-        ColumnRecoding.stars(size)
+        Levels.stars(size)
         if kind == "stars"
-        else ColumnRecoding.set(size)
+        else Sets.of(size)
         if kind == "set"
-        else ColumnRecoding.range(np.arange(size, dtype=float))
+        else Ranges.of(np.arange(size, dtype=float))
         for size in histogram.quasi_sizes
     ]
     rows = Rows.of(Task(histogram, Requirement(3), Recoding(tuple(columns), "stars" if kind == "stars" else "ncp")))

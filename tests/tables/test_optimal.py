@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import DistinctLDiversity, KAnonymity, LDiversity, Requirement
-from shoal.model.recoding import Recoding
+from shoal.model.recoding import Recoding, Sets
 from shoal.problems.tables import group
 from shoal.problems.tables.exact import optimal, pattern_program
 from tests.oracles.exact import divide_and_conquer, in_unit, least_loss, recodings, rows_of
@@ -142,7 +142,7 @@ def test_out_of_time_gives_an_answer_with_its_bound_and_says_so():
 
 def test_refusals():
     histogram = Histogram.from_rows(np.random.default_rng(0).integers(0, 9, (200, 3)))
-    sets = Recoding(tuple(type(Recoding.stars(histogram).columns[0]).set(9) for _ in range(3)))
+    sets = Recoding((Sets.of(9),) * 3)
     with pytest.raises(PolicyError, match="too many for an exact answer"):
         group(histogram, KAnonymity(3), "optimal", recoding=sets)
     few = Histogram.from_rows(np.array([[0], [1]]), np.array([0, 0]))

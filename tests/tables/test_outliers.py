@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from itertools import combinations, product
 
 import numpy as np
@@ -15,7 +16,7 @@ import shoal
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import KAnonymity, Requirement
-from shoal.model.recoding import ColumnRecoding, Recoding
+from shoal.model.recoding import Levels, Recoding
 from shoal.problems.tables import group
 from shoal.problems.tables.others import global_recoding
 from tests.oracles.tables import eligible
@@ -65,10 +66,7 @@ def cheapest(histogram, need, recoding, spare):
 def test_the_cheapest_levels_and_block(histogram, form, k, l, u, share, ceiling):
     need = Requirement(k, (l,), (u,))
     plain = columns_of(form, histogram.quasi_sizes)
-    columns = [
-        ColumnRecoding(c.kind, c.size, c.node, c.loss, c.position, 1.0 + j, min(ceiling, c.ceiling))
-        for j, c in enumerate(plain.columns)
-    ]
+    columns = [replace(c, weight=1.0 + j, ceiling=min(ceiling, c.ceiling)) for j, c in enumerate(plain.columns)]
     recoding = Recoding(tuple(columns), "ncp")
     spare = int(share * histogram.rows + 1e-9)
     least = cheapest(histogram, need, recoding, spare)
@@ -101,7 +99,7 @@ def test_the_cheapest_levels_of_a_larger_lattice(seed):
     quasi = np.stack([rng.integers(0, 8, 50) * rng.integers(0, 2, 50) for _ in range(4)], axis=1)
     histogram = Histogram.from_rows(quasi)
     node = np.stack([np.arange(8), np.arange(8) // 2, np.arange(8) // 4, np.zeros(8, int)])
-    plain = [ColumnRecoding.tree(node[:, :size], weight=1 + j % 2) for j, size in enumerate(histogram.quasi_sizes)]
+    plain = [Levels.tree(node[:, :size], weight=1 + j % 2) for j, size in enumerate(histogram.quasi_sizes)]
     recoding = Recoding(tuple(plain), "ncp")
     least = float("inf")
     for levels in product(range(4), repeat=4):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from shoal.errors import PolicyError
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import KAnonymity, LDiversity
-from shoal.model.recoding import ColumnRecoding, Recoding
+from shoal.model.recoding import Recoding, Sets
 from shoal.problems.tables import group
 from shoal.problems.tables.costs import Costs
 from shoal.problems.tables.others import pattern_cover
@@ -133,7 +133,7 @@ def test_refusals():
     with pytest.raises(PolicyError, match="k-anonymity alone"):
         group(histogram, LDiversity(2), "pattern_cover")
     with pytest.raises(PolicyError, match="published as sets"):
-        group(histogram, KAnonymity(2), "pattern_cover", recoding=Recoding((ColumnRecoding.set(2),)))
+        group(histogram, KAnonymity(2), "pattern_cover", recoding=Recoding((Sets.of(2),)))
 
 
 def test_an_empty_table():

@@ -9,7 +9,7 @@ from shoal.kernels.tables.settling import Classes, covering, settle
 from shoal.kernels.tables.slots import prices
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import DistinctLDiversity, KAnonymity, TCloseness, requirement
-from shoal.model.recoding import ColumnRecoding, Recoding
+from shoal.model.recoding import Levels, Ranges, Recoding, Sets
 from shoal.model.task import Effort, Task
 from shoal.problems.tables.search.cascade import start
 from shoal.problems.tables.search.row_groups import Rows
@@ -27,8 +27,8 @@ def made(seed: int, n: int, kind: str = "stars", more: tuple = ()) -> tuple[Task
     histogram = Histogram.from_rows(quasi, sensitive[:, None])
     node = np.array([[0, 1, 2, 3], [0, 0, 1, 1], [0, 0, 0, 0]])
     column = {
-        "stars": ColumnRecoding.stars(4), "levels": ColumnRecoding.tree(node), "sets": ColumnRecoding.set(4),
-        "ranges": ColumnRecoding.range(np.arange(4.0)),
+        "stars": Levels.stars(4), "levels": Levels.tree(node), "sets": Sets.of(4),
+        "ranges": Ranges.of(np.arange(4.0)),
     }[kind]  # fmt: skip
     models = [KAnonymity(3), TCloseness(T), *more]
     need = requirement(models, list(histogram.sensitive_names), histogram)

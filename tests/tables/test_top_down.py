@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from shoal.errors import PolicyError
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import KAnonymity, LDiversity, Requirement
-from shoal.model.recoding import ColumnRecoding, Recoding
+from shoal.model.recoding import Levels, Recoding
 from shoal.model.task import Task
 from shoal.problems.tables import group
 from shoal.problems.tables.certify import good_groups
@@ -70,7 +70,7 @@ def test_stars_of_the_column_that_tells_least_apart_go_first():
 
 def test_a_limit_on_levels_is_kept_or_refused():
     node = np.stack([np.arange(4), [0, 0, 1, 1], np.zeros(4, int)])
-    limited = Recoding((ColumnRecoding.tree(node, ceiling=1),))
+    limited = Recoding((Levels.tree(node, ceiling=1),))
     kept = Histogram.from_rows(np.array([0, 1, 2, 3]))
     assert group(kept, KAnonymity(2), "top_down", recoding=limited).partition.groups == 2
     with pytest.raises(PolicyError, match="q0"):

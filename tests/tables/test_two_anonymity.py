@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import KAnonymity, LDiversity
-from shoal.model.recoding import ColumnRecoding, Recoding
+from shoal.model.recoding import Levels, Ranges, Recoding
 from shoal.problems.tables import group
 from shoal.problems.tables.costs import Costs
 from shoal.problems.tables.exact import odd_sets, set_partition
@@ -166,7 +166,7 @@ def test_every_broken_odd_set_is_one_that_partitions_respect():
 def test_losses_without_a_common_denominator_keep_a_true_bound():
     position = np.array([0.0, np.sqrt(2), np.pi, 5.0, 7.3])
     rows = [(0, 0), (1, 2), (2, 1), (3, 4), (4, 3), (0, 4)]
-    recoding = Recoding((ColumnRecoding.range(position), ColumnRecoding.range(position)), "ncp")
+    recoding = Recoding((Ranges.of(position), Ranges.of(position)), "ncp")
     costs = Costs.of(Histogram.from_rows(np.array(rows)), recoding)
     assert not costs.exact
     for a in range(5):
@@ -211,7 +211,7 @@ def test_refusals():
         group(histogram, [KAnonymity(2), LDiversity(2)], "two_anonymity")
     with pytest.raises(InfeasibleError):
         group(Histogram.from_rows(np.array([(0, 1)])), KAnonymity(2), "two_anonymity")
-    capped = ColumnRecoding.tree(np.array([[0, 1], [0, 0]]), ceiling=0)
+    capped = Levels.tree(np.array([[0, 1], [0, 0]]), ceiling=0)
     with pytest.raises(PolicyError, match="ceiling"):
         group(histogram, KAnonymity(2), "two_anonymity", recoding=Recoding((capped, capped)))
 

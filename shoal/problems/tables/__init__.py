@@ -22,7 +22,7 @@ import numpy as np
 from shoal.errors import PolicyError
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import PrivacyModel, Requirement, requirement
-from shoal.model.recoding import Recoding
+from shoal.model.recoding import Levels, Recoding
 from shoal.model.task import Effort, Grouping, Task, nothing, refuse_infeasible
 from shoal.problems.catalogue import algorithm
 from shoal.problems.interrupts import heard
@@ -101,11 +101,11 @@ def _one(task: Task, method: str) -> Grouping:
 def _refuse_high_levels(task: Task, grouping: Grouping) -> None:
     """PolicyError where a method that knows no ceilings has passed one."""
     columns = task.recoding.columns
-    if all(c.kind != "levels" or c.ceiling >= c.levels - 1 for c in columns):
+    if not any(c.held for c in columns):
         return
     first = task.recoding.publish(task.histogram, grouping.partition).first
     for j, column in enumerate(columns):
-        if column.kind == "levels" and (first[: -1 if grouping.starred else None, j] > column.ceiling).any():
+        if isinstance(column, Levels) and (first[: -1 if grouping.starred else None, j] > column.ceiling).any():
             raise PolicyError(
                 f"method {grouping.method!r} needs {task.histogram.quasi_names[j]!r} above level {column.ceiling}; "
                 "raise its max_level, or use the method 'cascade'"

@@ -242,7 +242,7 @@ def covers(task: Task, left: float | None) -> bool:
     columns, need, cells = task.recoding.columns, task.requirement, task.histogram.cells
     if need.sensitive_columns or need.rules or need.k < LARGE or cells <= CELLS:
         return False
-    if any(c.kind != "levels" or c.ceiling < c.levels - 1 or c.size > WIDEST for c in columns):
+    if task.recoding.hierarchies is None or any(c.held or c.size > WIDEST for c in columns):
         return False
     work = COVER_PACE * 0.2 * left if left is not None else COVER[task.effort.name]
     return math.prod(c.levels for c in columns) * cells * len(columns) <= work

@@ -12,7 +12,7 @@ from shoal.model.certificate import Certificate, Guarantee, tight
 from shoal.model.histogram import Histogram
 from shoal.model.partition import Partition
 from shoal.model.privacy import Requirement
-from shoal.model.recoding import Recoding
+from shoal.model.recoding import Levels, Recoding
 from shoal.model.task import Grouping, Task
 from shoal.problems.tables.eligible import good_groups as of_rows
 from shoal.problems.tables.papers.three_phase import residue
@@ -30,17 +30,7 @@ def least_steps(histogram: Histogram, recoding: Recoding) -> np.ndarray:
     for j, column in enumerate(recoding.columns):
         if column.size < 2:
             continue
-        if column.kind == "levels":
-            loss = np.full(column.size, np.inf)
-            for level in range(column.levels):
-                wide = np.bincount(column.node[level])[column.node[level]] > 1
-                loss = np.where(wide, np.minimum(loss, column.loss[level]), loss)
-        elif column.kind == "set":
-            loss = np.full(column.size, 1 / (column.size - 1))
-        else:
-            gap = column.width(np.arange(column.size - 1), np.arange(1, column.size))
-            loss = np.minimum(np.append(gap, np.inf), np.append(np.inf, gap))
-        out = np.minimum(out, (loss * column.weight)[histogram.quasi[:, j]])
+        out = np.minimum(out, (column.steps() * column.weight)[histogram.quasi[:, j]])
     return out
 
 
@@ -80,9 +70,11 @@ def refuse_ceiling(task: Task, partition: Partition, method: str, starred: bool 
     """
     published = task.recoding.publish(task.histogram, partition)
     for j, column in enumerate(task.recoding.columns):
+        if not isinstance(column, Levels):
+            continue
         above = published.first[: -1 if starred else None, j] > column.ceiling
         above = np.append(above, False) if starred else above
-        if column.kind == "levels" and above.any():
+        if above.any():
             raise PolicyError(
                 f"{method} would publish {int(partition.sizes[above].sum())} rows above level {column.ceiling} of "
                 f"{task.histogram.quasi_names[j]!r}; allow higher levels, or use a method that heeds the limit, "

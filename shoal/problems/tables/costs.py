@@ -81,7 +81,7 @@ class Costs:
         """
         of_type, first = histogram.types
         for name, column in zip(histogram.quasi_names, recoding.columns, strict=True):
-            if column.kind == "levels" and column.ceiling < column.levels - 1:
+            if column.held:
                 raise PolicyError(
                     f"exact methods publish {name!r} up to its root; lift its ceiling or choose another method"
                 )
@@ -168,19 +168,8 @@ class Costs:
 
 def _pairs(column: ColumnRecoding) -> tuple[np.ndarray, np.ndarray]:
     """Distinct losses of a column's pairs of codes float64[v], and which of them each pair has, int64[size * size]."""
-    s = column.size
-    out = np.full((s, s), np.nan)
-    if column.kind == "set":
-        out[:] = 1 / max(s - 1, 1)
-        np.fill_diagonal(out, 0)
-    elif column.kind == "range":
-        codes = np.arange(s)
-        out[:] = column.width(np.minimum(codes[:, None], codes), np.maximum(codes[:, None], codes))
-    else:
-        for level in range(column.levels):
-            same = column.node[level][:, None] == column.node[level][None, :]
-            out = np.where(np.isnan(out) & same, column.loss[level][:, None], out)
-        if np.isnan(out).any():
-            raise PolicyError("a hierarchy has no common root, so some rows cannot be published together")
+    out = column.together()
+    if np.isnan(out).any():
+        raise PolicyError("a hierarchy has no common root, so some rows cannot be published together")
     values, inverse = np.unique(out * column.weight, return_inverse=True)
     return values, inverse.reshape(-1).astype(np.int64)

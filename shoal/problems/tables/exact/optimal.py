@@ -58,7 +58,7 @@ def optimal(task: Task) -> Grouping:
     details: dict[str, Any] = {}
     kernel = None
     small = histogram
-    levels = all(c.kind == "levels" for c in task.recoding.columns)
+    levels = task.recoding.hierarchies is not None
     if levels and not need.sensitive_columns and need.k > 1:
         kernel = kernelize(histogram, need.k, task.recoding)
         small = kernel.histogram

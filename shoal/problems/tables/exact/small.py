@@ -28,7 +28,7 @@ def decidable(task: Task) -> bool:
     columns, need = task.recoding.columns, task.requirement
     if task.effort.name == "fast" or (task.effort.seconds or 2.0) < 2.0 or need.rules:
         return False
-    if any(c.kind != "levels" or c.ceiling < c.levels - 1 for c in columns):
+    if task.recoding.hierarchies is None or any(c.held for c in columns):
         return False
     return 0 < task.histogram.cells <= CELLS and math.prod(c.levels for c in columns) <= NODES
 

@@ -20,7 +20,7 @@ import numpy as np
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.model.histogram import Histogram, mixed_radix
 from shoal.model.partition import Partition
-from shoal.model.recoding import Published, Recoding
+from shoal.model.recoding import Levels, Published, Recoding
 from shoal.model.task import Grouping, Task
 from shoal.problems.tables.certify import certified, good_groups
 
@@ -53,7 +53,8 @@ def published(
     first = np.tile(np.array([levels[n] for n in histogram.quasi_names], np.int32), (partition.groups, 1))
     if starred:
         first[-1] = [c.levels - 1 for c in recoding.columns]
-    second = [c.node[first[:, j], someone[:, j]] for j, c in enumerate(recoding.columns)] if partition.groups else []
+    columns = (recoding.hierarchies or ()) if partition.groups else ()
+    second = [c.node[first[:, j], someone[:, j]] for j, c in enumerate(columns)]
     return Published(first, np.stack(second, axis=1) if second else np.zeros_like(first))
 
 
@@ -61,12 +62,13 @@ def search(task: Task) -> tuple[np.ndarray, np.ndarray, dict[str, object]]:
     """(level of every column, cells starred whole bool[m], facts for the certificate)."""
     histogram, recoding = task.histogram, task.recoding
     for name, column in zip(histogram.quasi_names, recoding.columns, strict=True):
-        if column.kind != "levels":
+        if not isinstance(column, Levels):
             raise PolicyError(
                 f"global recoding puts every column at one level of a hierarchy, and {name!r} is published as a "
                 f"{column.kind}; give it a hierarchy, or use 'mondrian'"
             )
-    block, top = np.zeros(histogram.cells, bool), np.array([c.ceiling for c in recoding.columns], np.int64)
+    columns = recoding.hierarchies or ()
+    block, top = np.zeros(histogram.cells, bool), np.array([c.ceiling for c in columns], np.int64)
     if task.spare and top.size:
         from shoal.problems.tables.others.outliers import decide
 
@@ -80,9 +82,7 @@ def search(task: Task) -> tuple[np.ndarray, np.ndarray, dict[str, object]]:
     if not looks.eligible(top):
         raise InfeasibleError(
             "even at the highest levels allowed some groups do not meet the privacy models; allow higher levels for "
-            + ", ".join(
-                n for n, c in zip(histogram.quasi_names, recoding.columns, strict=True) if c.ceiling < c.levels - 1
-            )
+            + ", ".join(n for n, c in zip(histogram.quasi_names, columns, strict=True) if c.held)
         )
     if not top.size:
         best, bound = top, 0.0
@@ -119,7 +119,7 @@ def _in_unit(recoding: Recoding, total: float, rows: int) -> float:
 def _costs(task: Task) -> list[np.ndarray]:
     """Per column, the loss of the whole table at every level."""
     out = []
-    for j, column in enumerate(task.recoding.columns):
+    for j, column in enumerate(task.recoding.hierarchies or ()):
         held = np.bincount(task.histogram.quasi[:, j], weights=task.histogram.count, minlength=column.size)
         out.append((column.loss[: column.ceiling + 1] @ held) * column.weight)
     return out
@@ -127,7 +127,7 @@ def _costs(task: Task) -> list[np.ndarray]:
 
 def _label(task: Task, levels: np.ndarray) -> np.ndarray:
     """int64[m]: the group of every cell at a node."""
-    columns = task.recoding.columns
+    columns = task.recoding.hierarchies or ()
     code = [c.node[h][task.histogram.quasi[:, j]] for j, (c, h) in enumerate(zip(columns, levels, strict=True))]
     if task.apart is not None:
         code.append(task.apart)
@@ -153,7 +153,7 @@ class _Looks:
 
     def pair(self, i: int, j: int, a: int, b: int) -> bool:
         """Columns i at level a and j at level b, all others left out."""
-        columns, quasi = self.task.recoding.columns, self.task.histogram.quasi
+        columns, quasi = self.task.recoding.hierarchies or (), self.task.histogram.quasi
         left, right = columns[i].node[a][quasi[:, i]], columns[j].node[b][quasi[:, j]]
         group = np.unique(left.astype(np.int64) * (int(right.max(initial=0)) + 1) + right, return_inverse=True)[1]
         return bool(good_groups(self.task.histogram, self.task.requirement, self.cells, group.reshape(-1)).all())

@@ -22,7 +22,7 @@ from shoal.model.certificate import Guarantee
 from shoal.model.histogram import Histogram
 from shoal.model.partition import Partition
 from shoal.model.privacy import Requirement
-from shoal.model.recoding import Recoding
+from shoal.model.recoding import Levels, Ranges, Recoding
 from shoal.model.task import Grouping, Task
 from shoal.problems.tables.certify import certified
 from shoal.problems.tables.eligible import rules_of
@@ -124,7 +124,7 @@ def _ranks(histogram: Histogram, recoding: Recoding) -> tuple[np.ndarray, np.nda
     """(int64[m, d] codes renumbered so that those of one class lie together, number of codes of each column)."""
     code = np.zeros((histogram.cells, len(recoding.columns)), np.int64)
     for j, column in enumerate(recoding.columns):
-        rank = np.argsort(np.lexsort(column.node)) if column.kind == "levels" else np.arange(column.size)
+        rank = np.argsort(np.lexsort(column.node)) if isinstance(column, Levels) else np.arange(column.size)
         code[:, j] = rank[histogram.quasi[:, j]]
     return code, np.array(histogram.quasi_sizes, np.int64).reshape(code.shape[1])
 
@@ -224,14 +224,14 @@ def _least_cuts(histogram: Histogram, recoding: Recoding, k: int, order: np.ndar
     node = np.zeros((d, h, max(widest, 1)), np.int32)
     loss = np.zeros((d, h, max(widest, 1)))
     for j, c in enumerate(recoding.columns):
-        if c.kind == "levels":
+        if isinstance(c, Levels):
             node[j, : c.levels, : c.size] = c.node
             loss[j, : c.levels, : c.size] = c.loss * c.weight
-        elif c.kind == "set":
-            loss[j, 0, : c.size] = np.arange(c.size) / max(c.size - 1, 1) * c.weight
-        else:
+        elif isinstance(c, Ranges):
             for side, ends in enumerate((c.low, c.high)):
                 loss[j, side, : c.size] = c.ends[ends] / c.span * c.weight
+        else:
+            loss[j, 0, : c.size] = np.arange(c.size) / max(c.size - 1, 1) * c.weight
     kind = np.array([("levels", "set", "range").index(c.kind) for c in recoding.columns], np.int64)
     rows = np.repeat(order, histogram.count[order])
     best, back = np.empty(rows.size + 1), np.zeros(rows.size + 1, np.int64)

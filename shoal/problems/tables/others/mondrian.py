@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from shoal.model.partition import Partition
-from shoal.model.recoding import ColumnRecoding
+from shoal.model.recoding import ColumnRecoding, Levels, Ranges
 from shoal.model.task import Grouping, Task
 from shoal.problems.tables.certify import certified, good_groups
 
@@ -75,7 +75,7 @@ def _widths(task: Task, cells: np.ndarray, group: np.ndarray, groups: int) -> tu
     for j, column in enumerate(task.recoding.columns):
         code = task.histogram.quasi[cells[order], j]
         low, high = np.minimum.reduceat(code, start), np.maximum.reduceat(code, start)
-        if column.kind == "levels":
+        if isinstance(column, Levels):
             apart = low != high
             for at in range(1, column.levels):
                 level[apart, j] = at
@@ -84,7 +84,7 @@ def _widths(task: Task, cells: np.ndarray, group: np.ndarray, groups: int) -> tu
             width[:, j] = column.loss[level[:, j], low]
         else:
             spread = (high - low) / max(column.size - 1, 1)
-            width[:, j] = column.width(low, high) if column.kind == "range" else spread
+            width[:, j] = column.width(low, high) if isinstance(column, Ranges) else spread
         width[:, j] *= column.weight
     return width, level
 
@@ -94,7 +94,7 @@ def _parts(
 ) -> np.ndarray:
     """int64[x]: the part of its group that each cell would go to."""
     code = task.histogram.quasi[cells, j].astype(np.int64)
-    if column.kind == "levels":
+    if isinstance(column, Levels):
         below = np.maximum(level[group] - 1, 0)
         return column.node[below, code].astype(np.int64)
     order = np.lexsort((code, group))

@@ -47,7 +47,7 @@ class Nodes:
 
     def __init__(self, task: Task) -> None:
         self.task, self.made = task, 0
-        self.columns = task.recoding.columns
+        self.columns = task.recoding.hierarchies or ()
         quasi = task.histogram.quasi
         self.loss = [c.loss[: c.ceiling + 1][:, quasi[:, j]] * c.weight for j, c in enumerate(self.columns)]
         self.top = [c.loss[-1][quasi[:, j]] * c.weight for j, c in enumerate(self.columns)]

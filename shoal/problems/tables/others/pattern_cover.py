@@ -33,7 +33,7 @@ from shoal.model.certificate import Certificate, Guarantee
 from shoal.model.histogram import mixed_radix
 from shoal.model.partition import Partition
 from shoal.model.privacy import Requirement
-from shoal.model.recoding import Recoding
+from shoal.model.recoding import Levels, Recoding
 from shoal.model.task import Grouping, Task, refuse_infeasible
 from shoal.problems.tables.costs import Costs
 from shoal.problems.tables.papers.kernelize import deal
@@ -67,7 +67,7 @@ class Patterns:
 def levels_only(task: Task, method: str) -> None:
     """PolicyError when a column is published as a set or a range."""
     for name, column in zip(task.histogram.quasi_names, task.recoding.columns, strict=True):
-        if column.kind != "levels":
+        if not isinstance(column, Levels):
             raise PolicyError(
                 f"{method} publishes stars and hierarchies; {name!r} is to be published as {column.kind}s"
             )
@@ -81,13 +81,11 @@ def k_only(need: Requirement, method: str) -> None:
 
 def patterns(costs: Costs, recoding: Recoding, k: int, work: int = WORK, places: int = PLACES) -> Patterns:
     """All closed patterns that fit at least k rows.  O(nodes x t x d) with one node per vector of levels."""
-    t, d = costs.code.shape
-    nodes = list(product(*(range(column.levels) for column in recoding.columns)))
+    (t, d), columns = costs.code.shape, recoding.hierarchies or ()
+    nodes = list(product(*(range(column.levels) for column in columns)))
 
     def price(node: tuple[int, ...]) -> float:
-        return sum(
-            c.weight * float(c.loss[v].sum()) / max(c.size, 1) for c, v in zip(recoding.columns, node, strict=True)
-        )
+        return sum(c.weight * float(c.loss[v].sum()) / max(c.size, 1) for c, v in zip(columns, node, strict=True))
 
     top = nodes[-1]
     room = max(1, work // max(t * d, 1))
@@ -98,7 +96,7 @@ def patterns(costs: Costs, recoding: Recoding, k: int, work: int = WORK, places:
     held = 0
     for node in nodes:
         classes = np.zeros((t, d), np.int64)
-        for j, column in enumerate(recoding.columns):
+        for j, column in enumerate(columns):
             classes[:, j] = column.node[node[j]][costs.code[:, j]]
         key = mixed_radix(classes, [int(c.max(initial=0)) + 1 for c in classes.T])
         order = np.argsort(key, kind="stable")
@@ -106,7 +104,7 @@ def patterns(costs: Costs, recoding: Recoding, k: int, work: int = WORK, places:
         good = np.add.reduceat(costs.count[order], begin) >= k if t else np.zeros(0, bool)
         length = np.diff(np.append(begin, t))
         loss = np.zeros(begin.size, np.int64)
-        for j, column in enumerate(recoding.columns):
+        for j, column in enumerate(columns):
             code = costs.code[order, j].astype(np.int64)
             if node[j]:  # closed: the members differ one level below
                 below = column.node[node[j] - 1][code]

@@ -18,7 +18,7 @@ import numpy as np
 
 from shoal.errors import PolicyError
 from shoal.model.partition import Partition
-from shoal.model.recoding import ColumnRecoding, Recoding
+from shoal.model.recoding import Levels, Ranges, Recoding
 from shoal.model.task import Grouping, Task
 from shoal.problems.tables.certify import certified, good_groups
 
@@ -42,7 +42,7 @@ def as_published(cuts: list[np.ndarray]) -> Recoding:
 
     For measuring: level 0 are the classes of the cut, level 1 is the root.
     """
-    return Recoding(tuple(ColumnRecoding.tree(np.stack([cut, np.zeros_like(cut)])) for cut in cuts))
+    return Recoding(tuple(Levels.tree(np.stack([cut, np.zeros_like(cut)])) for cut in cuts))
 
 
 def specialize(task: Task) -> tuple[np.ndarray, list[np.ndarray]]:
@@ -53,20 +53,18 @@ def specialize(task: Task) -> tuple[np.ndarray, list[np.ndarray]]:
     heap: list[tuple[float, int, int, int, np.ndarray]] = []
     order = 0
     for j, column in enumerate(columns):
-        top = (
-            column.node[column.ceiling].astype(np.int64) if column.kind == "levels" else np.zeros(column.size, np.int64)
-        )
+        highest, top = 0, np.zeros(column.size, np.int64)
+        if isinstance(column, Levels):
+            highest, top = column.ceiling, column.node[column.ceiling].astype(np.int64)
         cuts.append(top)
         _, label = np.unique(label * (int(top.max(initial=0)) + 1) + top[histogram.quasi[:, j]], return_inverse=True)
         label = label.reshape(-1)
         for name in np.unique(top):
             codes = np.flatnonzero(top == name)
-            heap.append((-_worth(task, j, codes, column.ceiling), order, j, column.ceiling, codes))
+            heap.append((-_worth(task, j, codes, highest), order, j, highest, codes))
             order += 1
     if label.size and not good_groups(histogram, task.requirement, np.arange(label.size), label).all():
-        held = [
-            histogram.quasi_names[j] for j, c in enumerate(columns) if c.kind == "levels" and c.ceiling < c.levels - 1
-        ]
+        held = [histogram.quasi_names[j] for j, c in enumerate(columns) if c.held]
         raise PolicyError(
             f"with the highest levels allowed for {', '.join(held)} some groups stay too small when every value is "
             "recoded alike; allow higher levels"
@@ -107,7 +105,7 @@ def _refinements(task: Task, j: int, level: int, codes: np.ndarray) -> list[tupl
     column = task.recoding.columns[j]
     if codes.size < 2:
         return []
-    if column.kind == "levels":
+    if isinstance(column, Levels):
         while level > 0:
             level -= 1
             _, part = np.unique(column.node[level][codes], return_inverse=True)
@@ -136,9 +134,9 @@ def _worth(task: Task, j: int, codes: np.ndarray, level: int) -> float:
         return 0.0
 
     def loss(some: np.ndarray, at: int) -> float:
-        if column.kind == "levels":
+        if isinstance(column, Levels):
             return float(column.loss[at, some[0]])
-        if column.kind == "range":
+        if isinstance(column, Ranges):
             return float(column.width(some[0], some[-1]))
         return (some.size - 1) / max(column.size - 1, 1)
 

@@ -30,7 +30,7 @@ from shoal.errors import PolicyError
 from shoal.model.certificate import tight
 from shoal.model.histogram import Histogram
 from shoal.model.partition import Partition
-from shoal.model.recoding import Recoding
+from shoal.model.recoding import Levels, Recoding
 from shoal.model.task import Grouping
 
 COVERS = 1024  # published rows over one type are counted on the table up to this many, else bounded
@@ -75,7 +75,7 @@ class Kernel:
             )
         partition = self.replay(grouping.partition)
         of_type, first = self.original.types
-        level = [c.loss[0][self.original.quasi[first, j]] * c.weight for j, c in enumerate(recoding.columns)]
+        level = [c.loss[0][self.original.quasi[first, j]] * c.weight for j, c in enumerate(recoding.hierarchies or ())]
         left = np.bincount(of_type, weights=self.emitted, minlength=first.size)
         aside = math.fsum(float(x) for column in level for x in (column * left).tolist())
         inner, cost = grouping.certificate, recoding.cost(self.original, partition)
@@ -104,7 +104,7 @@ def kernelize(histogram: Histogram, k: int, recoding: Recoding | None = None, *,
     if threshold not in ("linear", "paper"):
         raise PolicyError.unknown("threshold", threshold, ["linear", "paper"])
     for name, column in zip(histogram.quasi_names, recoding.columns, strict=True):
-        if column.kind != "levels":
+        if not isinstance(column, Levels):
             raise PolicyError(f"{name!r} is published as {column.kind}s; kernels are known for stars and hierarchies")
     of_type, first = histogram.types
     rows = np.bincount(of_type, weights=histogram.count, minlength=first.size).astype(np.int64)
@@ -146,7 +146,7 @@ def _covers(code: np.ndarray, t: int, recoding: Recoding) -> int:
     Each is a vector of levels, and the closure of a set of types is the largest level in every column of its members'.
     """
     levels = np.zeros(code.shape, np.int64)
-    for j, column in enumerate(recoding.columns):
+    for j, column in enumerate(recoding.hierarchies or ()):
         unmet = np.ones(len(code), bool)
         for level in range(column.levels):
             unmet &= column.node[level][code[:, j]] != column.node[level][code[t, j]]

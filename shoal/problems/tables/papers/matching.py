@@ -21,7 +21,7 @@ import numpy as np
 from shoal.errors import PolicyError
 from shoal.model.certificate import Certificate, Guarantee, tight
 from shoal.model.partition import Partition
-from shoal.model.recoding import ColumnRecoding, Recoding
+from shoal.model.recoding import ColumnRecoding, Levels, Ranges, Recoding
 from shoal.model.task import Grouping, Task
 from shoal.problems.tables.certify import refuse_ceiling
 
@@ -167,9 +167,9 @@ def whole_losses(recoding: Recoding, most: int = WIDE) -> Whole:
 
 def _floats(column: ColumnRecoding) -> np.ndarray:
     """What ``Whole.columns`` has of a column, as floats in the unit of its loss."""
-    if column.kind == "levels":
+    if isinstance(column, Levels):
         return column.loss * column.weight
-    if column.kind == "range":
+    if isinstance(column, Ranges):
         ends = (column.ends - column.ends[column.low[:1]]) / column.span * column.weight
         return np.stack([ends[column.low], ends[column.high], np.full(column.size, column.weight)])
     return np.array([column.weight / max(column.size - 1, 1)])
@@ -182,18 +182,18 @@ def _fractions(column: ColumnRecoding) -> list[Fraction] | None:
     0.142857142857 as 1/7, or as decimals.
     """
     weight = _read(column.weight)
-    if column.kind == "set":
-        return [weight / max(column.size - 1, 1)]
-    if column.kind == "range":
+    if isinstance(column, Ranges):
         at = [Fraction(repr(float(x))) for x in column.position[[0, -1]]]
         span = at[1] - at[0] if column.size > 1 else Fraction(1)
         read = [Fraction(repr(float(x))) / span * weight for x in column.ends]
         low, high = column.low.tolist(), column.high.tolist()
         out = [*(read[i] - read[low[0]] for i in [*low, *high]), *[weight] * column.size]
-    else:
+    elif isinstance(column, Levels):
         values, inverse = np.unique(column.loss, return_inverse=True)
         read = [_read(float(v)) * weight for v in values]
         out = [read[i] for i in inverse.reshape(-1)]
+    else:
+        return [weight / max(column.size - 1, 1)]
     near = np.abs(np.array([float(f) for f in out]) - _floats(column).reshape(-1))
     return out if near.max(initial=0.0) <= 1e-12 * max(float(weight), 1.0) else None
 
@@ -212,12 +212,12 @@ def pair_losses(recoding: Recoding, a: np.ndarray, b: np.ndarray, whole: Whole |
     out = np.zeros((a.shape[0], b.shape[0]), np.float64 if whole is None else np.int64)
     for j, column in enumerate(recoding.columns):
         x, y, table = a[:, j], b[:, j], tables[j]
-        if column.kind == "levels":
+        if isinstance(column, Levels):
             part = np.zeros(out.shape, table.dtype)
             for level in range(column.levels - 1):
                 apart = column.node[level][x][:, None] != column.node[level][y]
                 part = np.where(apart, table[level + 1][x][:, None], part)
-        elif column.kind == "range":
+        elif isinstance(column, Ranges):
             part = np.minimum(table[1][np.maximum(x[:, None], y)] - table[0][np.minimum(x[:, None], y)], table[2, 0])
         else:
             part = (x[:, None] != y) * table[0]

@@ -19,9 +19,7 @@ TUPLES = "suppressed tuples"
 
 def plain_stars(recoding: Recoding) -> bool:
     """Whether every column is a value or a star, and every star counts one."""
-    return recoding.unit == "stars" and all(
-        c.kind == "levels" and c.levels == 2 and c.weight == 1 for c in recoding.columns
-    )
+    return recoding.unit == "stars" and all(c.levels == 2 and c.weight == 1 for c in recoding.columns)
 
 
 def in_stars(promise: Guarantee, d: int) -> Guarantee:

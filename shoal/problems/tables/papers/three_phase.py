@@ -21,6 +21,7 @@ from shoal.model.certificate import Certificate, Guarantee, tight
 from shoal.model.histogram import Histogram
 from shoal.model.partition import Partition
 from shoal.model.privacy import Requirement
+from shoal.model.recoding import Levels
 from shoal.model.task import Grouping, Task
 from shoal.problems.tables.eligible import good_groups
 
@@ -129,7 +130,7 @@ def _ceilings(task: Task) -> list[str]:
     return [
         f"{name!r} at level {c.ceiling} of {c.levels - 1}"
         for name, c in zip(task.histogram.quasi_names, task.recoding.columns, strict=True)
-        if c.kind == "levels" and c.ceiling < c.levels - 1
+        if isinstance(c, Levels) and c.held
     ]
 
 
@@ -138,7 +139,7 @@ def ceiling_classes(task: Task) -> np.ndarray:
     limited = [
         c.node[c.ceiling][task.histogram.quasi[:, j]]
         for j, c in enumerate(task.recoding.columns)
-        if c.kind == "levels" and c.ceiling < c.levels - 1
+        if isinstance(c, Levels) and c.held
     ]
     if not limited or not task.histogram.cells:
         return np.zeros(task.histogram.cells, np.int64)

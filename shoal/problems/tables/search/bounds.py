@@ -14,8 +14,10 @@ from threading import Lock
 
 import numpy as np
 
+from shoal.model.recoding import Levels, Ranges, Sets
 from shoal.model.task import Task
 from shoal.problems.interrupts import flag
+from shoal.problems.tables.papers.stars import plain_stars
 from shoal.problems.tables.papers.three_phase import WIDENED, residue
 from shoal.problems.tables.search.class_program import Tolls, price, sees_closeness
 from shoal.problems.tables.search.lattice import Lattice
@@ -80,13 +82,11 @@ def lower_bounds(task: Task, rows: Rows, *, until: float | None = None) -> Bound
         until = began + QUICK
     effort = "thorough" if task.effort.name == "seconds" else task.effort.name
     lattice = Lattice.of(task.recoding)
-    stars = task.recoding.unit == "stars"
-    plain = stars and all(c.kind == "levels" and c.levels == 2 and c.weight == 1 for c in task.recoding.columns)
+    plain = plain_stars(task.recoding)
     tuples = residue(task.histogram, task.requirement)[1]["bound"]
     if plain:
         out.values["tuples"] = int(tuples)
-    levels = all(c.kind == "levels" for c in task.recoding.columns)
-    if levels and lattice.nodes * task.histogram.cells <= HOPELESS:
+    if task.recoding.hierarchies is not None and lattice.nodes * task.histogram.cells <= HOPELESS:
         sweeper = Sweeper(task, lattice, LOOKS[effort])
         half = None if until is None else began + 0.7 * (until - began)
         clock = time.monotonic()
@@ -325,7 +325,7 @@ def neighbours(task: Task, rows: Rows, until: float | None, boxed: tuple[int, in
     """
     from shoal.kernels.tables.boxes import boxes
     from shoal.kernels.tables.lattice import nearest
-    from shoal.problems.tables.search.row_groups import ancestors, tree
+    from shoal.problems.tables.search.row_groups import ancestors
 
     h, need = task.histogram, task.requirement
     parts, at, kind, width, code = [], [], [], [], []
@@ -337,7 +337,7 @@ def neighbours(task: Task, rows: Rows, until: float | None, boxed: tuple[int, in
         n = values.size
         at.append(place)
         kind.append(0)
-        if column.kind == "range":
+        if isinstance(column, Ranges):
             pure = column.pure
             if pure.any() and n <= 2000:  # what two codes lose together, beyond what each loses by itself
                 low, high = np.minimum(values[:, None], values), np.maximum(values[:, None], values)
@@ -346,16 +346,16 @@ def neighbours(task: Task, rows: Rows, until: float | None, boxed: tuple[int, in
             else:
                 kind[-1] = 1
                 flat = column.position[values] * (column.weight / column.span)
-        elif column.kind == "set" or n > 2000:
+        elif not isinstance(column, Levels) or n > 2000:
             # one price for every pair of different values; for large trees the least loss of any node above a leaf
             kind[-1] = 2
-            if column.kind == "set":
-                low = column.weight / max(column.size - 1, 1)
-            else:
+            if isinstance(column, Levels):
                 low = float(column.loss[1:, values].min()) * column.weight if column.levels > 1 else 0.0
+            else:
+                low = column.weight * float(column.steps().min(initial=np.inf))
             flat = np.array([low])
         else:
-            parent, loss, of = tree(column)
+            parent, loss, of = column.nodes()
             leaf = of[values]
             flat = loss[ancestors(parent)[np.ix_(leaf, leaf)]].reshape(-1)
         width.append(n)
@@ -371,7 +371,7 @@ def neighbours(task: Task, rows: Rows, until: float | None, boxed: tuple[int, in
     order = np.lexsort(np.stack(code[::-1])) if code else np.arange(h.cells)
     table = np.stack(code, axis=1).astype(np.int32)[order]
     losses, place_of, shape, widths = np.concatenate(parts), np.array(at), np.array(kind), np.array(width)
-    sets = np.array([c.kind == "set" for c in task.recoding.columns])
+    sets = np.array([isinstance(c, Sets) for c in task.recoding.columns])
     count, values_of = h.count[order], value[order]
     out = np.zeros(h.cells)
     workers = os.cpu_count() or 1

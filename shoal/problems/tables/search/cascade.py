@@ -17,6 +17,7 @@ import numpy as np
 
 from shoal.errors import InfeasibleError
 from shoal.model.partition import Partition
+from shoal.model.recoding import Levels
 from shoal.model.task import Grouping, Task, shortfall
 from shoal.problems.tables.eligible import rules_of
 from shoal.problems.tables.papers.three_phase import residues
@@ -128,7 +129,7 @@ def forbidden(task: Task, partition: Partition) -> np.ndarray:
     published = task.recoding.publish(task.histogram, partition)
     out = np.zeros(len(task.recoding.columns), np.int64)
     for j, column in enumerate(task.recoding.columns):
-        if column.kind == "levels":
+        if isinstance(column, Levels):
             out[j] = partition.sizes[published.first[:, j] > column.ceiling].sum()
     return out
 
@@ -146,8 +147,9 @@ def best(task: Task, rows: Rows, *partitions: Partition) -> Partition:
     if over.any():
         j = int(over.argmax())
         column, name = task.recoding.columns[j], task.histogram.quasi_names[j]
+        level = f"level {column.ceiling} of {column.levels - 1}" if isinstance(column, Levels) else "its level"
         raise InfeasibleError(
-            f"{int(over[j])} rows cannot be placed with {name!r} at level {column.ceiling} of "
-            f"{column.levels - 1} or below; raise its ceiling or leave the column out"
+            f"{int(over[j])} rows cannot be placed with {name!r} at {level} or below; "
+            "raise its ceiling or leave the column out"
         )
     return chosen

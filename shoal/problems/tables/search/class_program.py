@@ -159,7 +159,7 @@ class Tolls:
 
 def column(task: Task) -> int | None:
     """The sensitive column whose shares are asked, None where none is or even coarse lattices are too large."""
-    if any(c.kind != "levels" for c in task.recoding.columns) or not task.histogram.cells:
+    if task.recoding.hierarchies is None or not task.histogram.cells:
         return None
     asked = shares_of(task)
     if asked is None:

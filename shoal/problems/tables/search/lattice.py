@@ -30,32 +30,8 @@ class Lattice:
 
         For ranges and sets the loss is that of the whole class, an upper bound on what its rows publish.
         """
-        up, loss = [], []
-        for column in recoding.columns:
-            size = max(column.size, 1)
-            if column.kind == "levels":
-                top = column.ceiling + 1
-                up.append(
-                    np.stack([np.unique(level, return_inverse=True)[1].reshape(-1) for level in column.node[:top]])
-                )
-                loss.append(column.loss[:top] * column.weight)
-            elif column.kind == "range":
-                codes = np.arange(size)
-                chain = [codes]
-                while chain[-1][-1] > 0:
-                    chain.append(chain[-1] // 2)
-                up.append(np.stack(chain))
-                losses = []
-                for level in chain:
-                    new = np.flatnonzero(np.diff(level, prepend=-1))
-                    last = np.append(new[1:], size) - 1
-                    width = column.width(new, last) if column.size else np.zeros(1)
-                    losses.append(width[level] * column.weight)
-                loss.append(np.stack(losses))
-            else:
-                up.append(np.stack([np.arange(size), np.zeros(size, np.int64)]))
-                loss.append(np.stack([np.zeros(size), np.full(size, column.weight * (size > 1))]))
-        return cls(tuple(u.astype(np.int32) for u in up), tuple(loss))
+        ladders = [(*column.ladder(), column.weight) for column in recoding.columns]
+        return cls(tuple(up.astype(np.int32) for up, *_ in ladders), tuple(loss * w for _, loss, w in ladders))
 
     @cached_property
     def heights(self) -> tuple[int, ...]:

@@ -14,11 +14,9 @@ from shoal.kernels.uncompiled import quick
 from shoal.model.histogram import Histogram, mixed_radix
 from shoal.model.partition import Partition
 from shoal.model.privacy import Requirement
-from shoal.model.recoding import ColumnRecoding, Recoding
+from shoal.model.recoding import Levels, Ranges, Recoding
 from shoal.model.task import Task
 from shoal.problems.tables.eligible import good_groups, rules_of
-
-FORBIDDEN = float(2**20)  # loss of a level above its column's ceiling: more than any row can lose otherwise
 
 
 @dataclass(frozen=True, eq=False)
@@ -301,7 +299,7 @@ def encode(recoding: Recoding, histogram: Histogram) -> tuple[Slots, np.ndarray]
     for j, column in enumerate(recoding.columns):
         code = histogram.quasi[:, j].astype(np.int64)
         size = max(column.size, 1)
-        if column.kind == "set":
+        if not isinstance(column, Ranges | Levels):
             for first in range(0, size, 60):
                 here = (code >= first) & (code < first + 60)
                 leaves.append(np.where(here, np.int64(1) << np.where(here, code - first, 0), 0))
@@ -309,7 +307,7 @@ def encode(recoding: Recoding, histogram: Histogram) -> tuple[Slots, np.ndarray]
                 unit.append(column.weight / max(size - 1, 1))
             continue
         base.append(at)
-        if column.kind == "range":
+        if isinstance(column, Ranges):
             leaves.append(column.low[code].astype(np.int64) | (column.high[code].astype(np.int64) << 32))
             kind, table, width = [*kind, 3], [*table, 0], [*width, 0]
             unit.append(column.weight / column.span)
@@ -318,7 +316,7 @@ def encode(recoding: Recoding, histogram: Histogram) -> tuple[Slots, np.ndarray]
             losses.append(ends)
             at += ends.size
             continue
-        parent, loss, of = tree(column)
+        parent, loss, of = column.nodes()
         leaves.append(of[code])
         unit.append(1.0)
         nodes = parent.size
@@ -347,30 +345,6 @@ def encode(recoding: Recoding, histogram: Histogram) -> tuple[Slots, np.ndarray]
     )
     leaf = np.stack(leaves, axis=1) if leaves else np.zeros((histogram.cells, 0), np.int64)
     return slots, np.ascontiguousarray(leaf, dtype=np.int64)
-
-
-def tree(column: ColumnRecoding) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Nodes of a levels column numbered level by level: parent int32, loss float64, node of each code int64[size].
-
-    Levels above the ceiling cost FORBIDDEN; so does a root added above a hierarchy that has none.
-    """
-    of, first, loss = [], [], []
-    total = 0
-    for level in range(column.levels):
-        names, at, inverse = np.unique(column.node[level], return_index=True, return_inverse=True)
-        of.append(inverse.reshape(-1) + total)
-        first.append(at)
-        loss.append(
-            column.loss[level][at] * column.weight + (FORBIDDEN if level > column.ceiling else 0.0) * np.ones(at.size)
-        )
-        total += names.size
-    if first and first[-1].size > 1:
-        of.append(np.full(column.size, total))
-        first.append(np.zeros(1, np.int64))
-        loss.append(np.full(1, FORBIDDEN))
-        total += 1
-    parent = np.concatenate([high[at] for high, at in zip([*of[1:], of[-1]], first, strict=True)])
-    return parent.astype(np.int32), np.concatenate(loss), of[0].astype(np.int64)
 
 
 def ancestors(parent: np.ndarray) -> np.ndarray:

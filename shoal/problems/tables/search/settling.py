@@ -16,13 +16,14 @@ from dataclasses import replace
 
 import numpy as np
 
+from shoal.model.recoding import FORBIDDEN
 from shoal.model.task import Task
 from shoal.problems.interrupts import flag
 from shoal.problems.tables.search.cascade import rank
 from shoal.problems.tables.search.certified import Told
 from shoal.problems.tables.search.near_graph import deal, neighbour_graph
 from shoal.problems.tables.search.neighborhood import looks, search, steps_of
-from shoal.problems.tables.search.row_groups import FORBIDDEN, Rows
+from shoal.problems.tables.search.row_groups import Rows
 
 BLOCK = 40_000  # rows settled together
 ARCS = 12_000_000  # pairs of cell and class in a block, at most

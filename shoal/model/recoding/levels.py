@@ -1,0 +1,184 @@
+"""Values replaced by their lowest common ancestor in a tree of equal depth; suppression is the tree of height one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import ClassVar
+
+import numpy as np
+
+from shoal.errors import PolicyError
+from shoal.model.recoding.column import ColumnRecoding, Labels, Shown
+
+FORBIDDEN = float(2**20)  # loss of a level above its ceiling: more than any row can lose otherwise
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Levels(ColumnRecoding):
+    """A hierarchy.
+
+    node     int32[h, size]    the class of each code at each level; node[0] numbers the codes themselves, classes at
+                               level i+1 are unions of classes at level i
+    loss     float64[h, size]  loss of publishing a code's class at that level, rising with the level
+    ceiling  highest level that may be published (h - 1 unless the user forbids more)
+    leaves   how many leaves the hierarchy has; 0 for a star alone
+    """
+
+    kind: ClassVar[str] = "levels"
+    node: np.ndarray
+    loss: np.ndarray
+    ceiling: int
+    leaves: int = 0
+
+    @classmethod
+    def stars(cls, size: int, weight: float = 1.0) -> Levels:
+        """The value or a star; a star costs 1."""
+        node = np.stack([np.arange(size), np.zeros(size, int)]).astype(np.int32)
+        loss = np.stack([np.zeros(size), np.ones(size)])
+        return cls(size=size, weight=weight, node=node, loss=loss, ceiling=1)
+
+    @classmethod
+    def tree(
+        cls, node: np.ndarray, weight: float = 1.0, ceiling: int | None = None, leaves: np.ndarray | None = None
+    ) -> Levels:
+        """A hierarchy, node int[h, size] as above; loss is NCP: (leaves under the class - 1) / (leaves - 1).
+
+        leaves  int[h, size]  of the class of each code, as the hierarchy was given, its root last; None: the codes
+        """
+        node = np.ascontiguousarray(node, dtype=np.int32)
+        h, size = node.shape
+        for low, high in pairwise(node):
+            order = np.lexsort((high, low))
+            same = low[order][1:] == low[order][:-1]
+            if (same & (high[order][1:] != high[order][:-1])).any():
+                raise PolicyError(
+                    "a hierarchy's levels are not nested: one class lies in two classes of the next level"
+                )
+        if leaves is None:
+            leaves = np.array([np.bincount(level, minlength=1)[level] if size else level for level in node])
+        total = int(leaves[-1].max(initial=1))
+        loss = (leaves - 1) / max(total - 1, 1)
+        if h > 1 and size and (node[-1] == node[-1][0]).all():  # a star is a star, also over a single leaf
+            loss[-1] = 1.0
+        top = h - 1 if ceiling is None else min(ceiling, h - 1)
+        return cls(size=size, weight=weight, node=node, loss=loss.astype(np.float64), ceiling=top, leaves=total)
+
+    @property
+    def levels(self) -> int:
+        """Number of levels, the values themselves included."""
+        return int(self.node.shape[0])
+
+    @property
+    def held(self) -> bool:
+        """Whether some level may not be published."""
+        return self.ceiling < self.levels - 1
+
+    def join(self, group: np.ndarray, code: np.ndarray, start: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+        """The lowest level at which a group is of one class, and the class."""
+        first, second = np.zeros(start.size, np.int32), np.zeros(start.size, np.int32)
+        done = np.zeros(start.size, bool)
+        for level in range(self.levels):
+            at = self.node[level][code]
+            low, high = np.minimum.reduceat(at, start), np.maximum.reduceat(at, start)
+            now = ~done & (low == high)
+            first[now], second[now] = level, low[now]
+            done |= now
+        return (first, second) if done.all() else None
+
+    def lost(self, shown: Shown, someone: np.ndarray) -> np.ndarray:
+        """Loss of the class."""
+        out: np.ndarray = self.loss[shown.first, someone]
+        return out
+
+    def exact(self, shown: Shown) -> np.ndarray:
+        """Level 0."""
+        return np.asarray(shown.first == 0)
+
+    def starred(self, shown: Shown) -> np.ndarray:
+        """The last level, where there is one above the values."""
+        return np.asarray(shown.first == self.levels - 1) & (self.levels > 1)
+
+    def height(self, shown: Shown) -> np.ndarray:
+        """The level, over the number of levels above the values."""
+        return np.asarray(shown.first / max(self.levels - 1, 1))
+
+    def numbers(self, shown: Shown) -> np.ndarray:
+        """Level and class."""
+        return shown.first.astype(np.int64) * max(self.size, 1) + shown.second
+
+    def inside(self, shown: Shown, held: np.ndarray) -> np.ndarray:
+        """Rows of the class."""
+        out = np.zeros(shown.groups)
+        for level in range(self.levels):
+            here = shown.first == level
+            out[here] = np.bincount(self.node[level], weights=held)[shown.second[here]]
+        return out
+
+    def members(self, shown: Shown, of: np.ndarray) -> np.ndarray:
+        """Codes of the class."""
+        out = np.zeros((self.size, of.size), bool)
+        for level in range(self.levels):
+            here = np.flatnonzero(shown.first[of] == level)
+            out[:, here] = self.node[level][:, None] == shown.second[of[here]]
+        return out
+
+    def steps(self) -> np.ndarray:
+        """Loss of the lowest class of two codes."""
+        out = np.full(self.size, np.inf)
+        for level in range(self.levels):
+            wide = np.bincount(self.node[level])[self.node[level]] > 1
+            out = np.where(wide, np.minimum(out, self.loss[level]), out)
+        return out
+
+    def together(self) -> np.ndarray:
+        """Loss of the lowest common class."""
+        out = np.full((self.size, self.size), np.nan)
+        for level in range(self.levels):
+            same = self.node[level][:, None] == self.node[level][None, :]
+            out = np.where(np.isnan(out) & same, self.loss[level][:, None], out)
+        return out
+
+    def ladder(self) -> tuple[np.ndarray, np.ndarray]:
+        """The levels up to the ceiling, their classes numbered 0, 1, 2, ..."""
+        top = self.ceiling + 1
+        return np.stack([np.unique(level, return_inverse=True)[1].reshape(-1) for level in self.node[:top]]), self.loss[
+            :top
+        ]
+
+    def nodes(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The tree's nodes numbered level by level: parent int32, weighted loss float64, node of each code int64[size].
+
+        Levels above the ceiling cost ``FORBIDDEN``; so does a root added above a hierarchy that has none.
+        """
+        of, first, loss = [], [], []
+        total = 0
+        for level in range(self.levels):
+            names, at, inverse = np.unique(self.node[level], return_index=True, return_inverse=True)
+            of.append(inverse.reshape(-1) + total)
+            first.append(at)
+            loss.append(self.loss[level][at] * self.weight + (FORBIDDEN if level > self.ceiling else 0.0))
+            total += names.size
+        if first and first[-1].size > 1:
+            of.append(np.full(self.size, total))
+            first.append(np.zeros(1, np.int64))
+            loss.append(np.full(1, FORBIDDEN))
+            total += 1
+        parent = np.concatenate([high[at] for high, at in zip([*of[1:], of[-1]], first, strict=True)])
+        return parent.astype(np.int32), np.concatenate(loss), of[0].astype(np.int64)
+
+    def texts(
+        self, shown: Shown, values: Sequence[str | None], labels: Labels | None, star: str
+    ) -> tuple[np.ndarray, list[str | None], list[int]]:
+        """Values as they are, classes by their labels, the root a star."""
+        width = max(self.size, int(shown.second.max(initial=0)) + 1)
+        distinct, index = np.unique(shown.first.astype(np.int64) * width + shown.second, return_inverse=True)
+        texts: list[str | None] = []
+        plain: list[int] = []
+        for pair in distinct.tolist():
+            level, class_ = divmod(pair, width)
+            text = values[class_] if level == 0 else labels[level - 1][class_] if labels is not None else "*"
+            texts.append(star if level and text == "*" else text)
+            plain.append(class_ if level == 0 else -1)
+        return index.reshape(-1), texts, plain

@@ -1,0 +1,140 @@
+"""Numbers and dates replaced by lowest and highest, widened to a grid if asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from shoal.model.notation import range_text, single
+from shoal.model.recoding.column import ColumnRecoding, Labels, Shown
+
+
+class Grid(NamedTuple):
+    """Ends to which ranges are widened outwards.
+
+    ends       float64[e], rising;  low, high int32[size]: the last end not above a code's position, the first not below
+    """
+
+    ends: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Ranges(ColumnRecoding):
+    """Codes on a line; loss (high - low) / (max - min), 1 at most.
+
+    position   float64[size]  where each code lies, rising with the code
+    ends       float64[e]     the places at which a published range may end, rising; the positions themselves unless
+                              ranges are widened to a grid
+    low, high  int32[size]    the ends published for a code by itself, as indices, around its position
+    """
+
+    kind: ClassVar[str] = "range"
+    position: np.ndarray
+    ends: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+    @classmethod
+    def of(cls, position: np.ndarray, weight: float = 1.0, grid: Grid | None = None) -> Ranges:
+        """Positions float[size], rising; grid None: ranges end at the positions themselves."""
+        position = np.asarray(position, dtype=np.float64)
+        codes = np.arange(position.size, dtype=np.int32)
+        ends, low, high = grid or Grid(position, codes, codes)
+        return cls(size=position.size, weight=weight, position=position, ends=ends, low=low, high=high)
+
+    @property
+    def span(self) -> float:
+        """Length of the line, at least a tiny positive number."""
+        return float(self.position[-1] - self.position[0]) if self.size > 1 else 1.0
+
+    def width(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+        """float64: loss of publishing codes ``low`` to ``high`` as a range, shapes broadcast."""
+        return self.between(self.low[low], self.high[high])
+
+    def between(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        """float64: the same for ends, as indices.  Beyond the column's own span nothing is left to lose."""
+        return np.minimum((self.ends[second] - self.ends[first]) / self.span, 1.0)
+
+    def codes(self, first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """int64: lowest and highest code that lies between two ends, given as indices."""
+        return np.searchsorted(self.low, first, "left"), np.searchsorted(self.high, second, "right") - 1
+
+    @property
+    def pure(self) -> np.ndarray:
+        """What the grid costs a code by itself."""
+        codes = np.arange(self.size)
+        return self.width(codes, codes)
+
+    def join(self, group: np.ndarray, code: np.ndarray, start: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+        """The ends around the lowest and the highest."""
+        return self.low[np.minimum.reduceat(code, start)], self.high[np.maximum.reduceat(code, start)]
+
+    def lost(self, shown: Shown, someone: np.ndarray) -> np.ndarray:
+        """Width."""
+        return self.between(shown.first, shown.second)
+
+    def exact(self, shown: Shown) -> np.ndarray:
+        """Both ends are one."""
+        return np.asarray(shown.first == shown.second)
+
+    def numbers(self, shown: Shown) -> np.ndarray:
+        """Both ends."""
+        return shown.first.astype(np.int64) * max(self.ends.size, 1) + shown.second
+
+    def inside(self, shown: Shown, held: np.ndarray) -> np.ndarray:
+        """Rows of the codes from end to end."""
+        upto = np.concatenate([[0.0], np.cumsum(held)])
+        low, high = self.codes(shown.first, shown.second)
+        return np.asarray(upto[high + 1] - upto[low])
+
+    def members(self, shown: Shown, of: np.ndarray) -> np.ndarray:
+        """Codes from end to end."""
+        code = np.arange(self.size)[:, None]
+        low, high = self.codes(shown.first[of], shown.second[of])
+        return np.asarray((low <= code) & (code <= high))
+
+    def steps(self) -> np.ndarray:
+        """Width to the nearer neighbor."""
+        if self.size < 2:
+            return np.full(self.size, np.inf)
+        gap = self.width(np.arange(self.size - 1), np.arange(1, self.size))
+        return np.minimum(np.append(gap, np.inf), np.append(np.inf, gap))
+
+    def together(self) -> np.ndarray:
+        """Width from the one to the other."""
+        codes = np.arange(self.size)
+        return self.width(np.minimum(codes[:, None], codes), np.maximum(codes[:, None], codes))
+
+    def ladder(self) -> tuple[np.ndarray, np.ndarray]:
+        """Codes, pairs of neighboring codes, fours, ... all."""
+        size = max(self.size, 1)
+        chain = [np.arange(size)]
+        while chain[-1][-1] > 0:
+            chain.append(chain[-1] // 2)
+        losses = []
+        for level in chain:
+            new = np.flatnonzero(np.diff(level, prepend=-1))
+            last = np.append(new[1:], size) - 1
+            losses.append((self.width(new, last) if self.size else np.zeros(1))[level])
+        return np.stack(chain), np.stack(losses)
+
+    def texts(
+        self, shown: Shown, values: Sequence[str | None], labels: Labels | None, star: str
+    ) -> tuple[np.ndarray, list[str | None], list[int]]:
+        """``model.notation`` of both ends, a value by itself where they are one."""
+        width = max(self.size, int(shown.second.max(initial=0)) + 1)
+        ends = values if labels is None else labels[0]
+        at_end = {int(a): code for code, (a, b) in enumerate(zip(self.low, self.high, strict=True)) if a == b}
+        distinct, index = np.unique(shown.first.astype(np.int64) * width + shown.second, return_inverse=True)
+        texts: list[str | None] = []
+        plain: list[int] = []
+        for pair in distinct.tolist():
+            a, b = divmod(pair, width)
+            texts.append(single(ends[a]) if a == b else range_text(ends[a], ends[b]))
+            plain.append(at_end[a] if a == b else -1)
+        return index.reshape(-1), texts, plain

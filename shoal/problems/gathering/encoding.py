@@ -1,0 +1,137 @@
+"""Records as the kernels compare them, and points no farther apart than they are for a tree of their neighbors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from shoal.errors import PolicyError
+from shoal.kernels.gathering import neighbors
+from shoal.kernels.gathering.neighbors import Coded
+from shoal.model.metric import EARTH_KM, Category, Metric, Number, Place, on_sphere
+
+FEW = 8  # categories of at most this many values are embedded exactly
+
+
+ORDER = {"euclidean": 2, "manhattan": 1, "chebyshev": 0}
+
+
+def places_of(values: np.ndarray) -> np.ndarray:
+    """int64[n]: the same number for equal rows, numbered in lexicographic order.  O(n log n)."""
+    n = len(values)
+    if not n:
+        return np.zeros(0, np.int64)
+    order = np.lexsort(values.T[::-1])
+    ordered = values[order]
+    place = np.empty(n, np.int64)
+    place[order] = np.concatenate([[0], np.cumsum((ordered[1:] != ordered[:-1]).any(axis=1))])
+    return place
+
+
+def table_of(distances: np.ndarray) -> Coded:
+    """A full matrix as the kernels read it."""
+    none, zero = np.zeros(0, np.int64), np.zeros(0)
+    return Coded(neighbors.TABLE, 2, distances, none, zero, none, none, none, zero, none)
+
+
+def encode(metric: Metric, columns: Sequence[np.ndarray]) -> tuple[Coded, np.ndarray, bool]:
+    """(records for the kernels, embedding float64[n, e], whether the embedding is exact)."""
+    norm = ORDER[metric.norm]
+    parts: list[np.ndarray] = []
+    spread: list[np.ndarray] = []
+    kind: list[int] = []
+    weight: list[float] = []
+    tree, tree_at, depth = [np.zeros(0, np.int64)], [], []
+    heights, height_at = [np.zeros(0)], []
+    exact = True
+
+    def put(part: np.ndarray, what: list[int], w: float = 0.0) -> None:
+        parts.append(part if part.ndim == 2 else part[:, None])
+        kind.extend(what)
+        weight.extend([w] * len(what))
+        tree_at.extend([sum(map(len, tree))] * len(what))
+        height_at.extend([sum(map(len, heights))] * len(what))
+        depth.extend([0] * len(what))
+
+    for feature, column in zip(metric.features, columns, strict=True):
+        if not feature.weight:
+            continue
+        if isinstance(feature, Number):
+            put(np.asarray(column, np.float64) / (feature.scale / feature.weight), [neighbors.NUMBER])
+            spread.append(parts[-1])
+        elif isinstance(feature, Place):
+            factor = feature.weight / feature.scale
+            shrink = {2: 1.0, 1: 1 / np.sqrt(2 if feature.geometry == "plane" else 3), 0: 1.0}[norm]
+            if feature.geometry == "plane":
+                flat = np.asarray(column, np.float64) * factor
+                put(flat, [neighbors.NUMBER] * 2 if norm == 2 else [neighbors.PLANE, neighbors.SKIP])
+                spread.append(flat * shrink)
+                exact &= norm == 2
+            else:
+                ball = on_sphere(column)
+                put(ball, [neighbors.SPHERE, neighbors.SKIP, neighbors.SKIP], EARTH_KM * factor)
+                spread.append(ball * (EARTH_KM * factor * shrink))
+                exact &= len(metric.features) == 1  # a chord grows with its arc
+        else:
+            codes = np.asarray(column, np.int64)
+            if feature.depth == 2:
+                put(codes.astype(np.float64), [neighbors.CATEGORY], feature.weight)
+            else:
+                put(codes.astype(np.float64), [neighbors.TREE])
+                depth[-1] = feature.depth
+                tree.append(feature.tree.ravel())
+                heights.append(feature.heights)
+            embedded, same = _embed_category(feature, norm)
+            spread.append(embedded[codes])
+            exact &= same
+    if not parts:
+        raise PolicyError("every column has weight 0, so all records are alike; give one of them a weight")
+    values = np.ascontiguousarray(np.hstack(parts), dtype=np.float64)
+    values += 0.0  # -0.0 and 0.0 are one place
+    plain = all(k == neighbors.NUMBER for k in kind) and (norm == 2 or len(kind) == 1)
+    coded = Coded(
+        neighbors.PLAIN if plain else neighbors.MIXED, norm, values, np.array(kind, np.int64), np.array(weight),
+        np.concatenate(tree), np.array(tree_at, np.int64), np.array(depth, np.int64),
+        np.concatenate(heights), np.array(height_at, np.int64),
+    )  # fmt: skip
+    return coded, np.ascontiguousarray(np.hstack(spread)), exact
+
+
+def _embed_category(feature: Category, norm: int) -> tuple[np.ndarray, bool]:
+    """(float64[values, e], exact): points no farther apart than the categories, in the norm; exact for few classes.
+
+    A node of the tree below the root is one coordinate.  Two leaves whose lowest common ancestor is at height h
+    differ in the nodes under it, twice as many as levels, so steps sqrt((h'^2 - h^2) / 2) add up to h in the
+    Euclidean norm and (h' - h) / 2 in the sum.  Large trees keep their upper levels only, and large flat ones a
+    binary number: nearer than the truth, never farther.
+    """
+    height, tree = feature.heights, feature.tree
+    low = 0
+    while low < feature.depth - 2 and int(tree[:, low:-1].max(axis=0).sum()) + 1 > FEW * 3:
+        low += 1
+    if feature.depth == 2 or int(tree[:, low].max()) + 1 > FEW * 3:
+        codes = tree[:, low]
+        classes = int(codes.max()) + 1
+        if classes <= FEW and norm:
+            step = {2: feature.weight / np.sqrt(2), 1: feature.weight / 2}[norm]
+            return np.eye(classes)[codes] * step, low == 0 and feature.depth == 2
+        bits = max(1, int(classes - 1).bit_length())
+        step = {2: 1 / np.sqrt(bits), 1: 1 / bits, 0: 1.0}[norm] * (
+            feature.weight if feature.depth == 2 else height[low + 1]
+        )
+        return ((codes[:, None] >> np.arange(bits)) & 1) * step, feature.depth == 2 and (norm == 0 or bits == 1)
+    if norm == 0:  # distances to a few of the values (Fréchet)
+        marks = np.arange(min(feature.values, FEW * 3))
+        apart = (tree[:, None, :] != tree[None, marks, :]).sum(axis=-1)
+        return height[apart], marks.size == feature.values
+    parts = []
+    for level in range(low, feature.depth - 1):
+        below = 0.0 if level == low else height[level]
+        if norm == 2:
+            step = np.sqrt((height[level + 1] ** 2 - below**2) / 2)
+        else:
+            step = (height[level + 1] - below) / 2
+        codes = tree[:, level]
+        parts.append(np.eye(int(codes.max()) + 1)[codes] * step)
+    return np.hstack(parts), low == 0
