@@ -6,7 +6,7 @@ that cell's groups.  In between nobody sees a row.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import reduce
 from operator import or_
@@ -168,7 +168,9 @@ class FrameTable:
 
     def with_missing(self, names: Sequence[str], flag: str) -> FrameTable:
         """A table with one more column, true where any of some columns is missing."""
-        found = self.frame.with_columns(any_missing(names, dict(self.frame.schema)).alias(flag)).to_native()
+        each = [self.frame.get_column(n) for n in names]  # an expression would take a column "*" for all of them
+        gone = [c.is_null() for c in each] + [c.is_nan().fill_null(False) for c in each if c.dtype.is_float()]
+        found = self.frame.with_columns(reduce(or_, gone).alias(flag)).to_native()
         return FrameTable(found, lazy=self.lazy, coded=tuple(self.coded))
 
     def count(self, quasi: Sequence[str], sensitive: Sequence[str]) -> Counted:
@@ -268,13 +270,6 @@ class FrameTable:
             n: new[n][0].gather(new[n][1]).to_list() if n in new else carried.get_column(n).to_list() for n in names
         }
         return nw.from_dict(pieces, backend=implementation).to_native()
-
-
-def any_missing(names: Sequence[str], kinds: Mapping[str, Any]) -> nw.Expr:
-    """Whether any of some columns is missing: null, or NaN among floats."""
-    each = [nw.col(n).is_null() for n in names]
-    each += [nw.col(n).is_nan().fill_null(False) for n in names if kinds[n].is_float()]
-    return reduce(or_, each)
 
 
 def table_of(native: Any) -> FrameTable:

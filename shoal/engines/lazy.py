@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import reduce
+from operator import or_
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -19,7 +21,7 @@ import polars as pl
 
 from shoal.engines.carried import singled_elsewhere
 from shoal.engines.codes import cannot_group, encode
-from shoal.engines.frames import _count, any_missing, mixed_radix_columns, shares
+from shoal.engines.frames import _count, mixed_radix_columns, shares
 from shoal.engines.order import Lot, Sql, payload_sql
 from shoal.engines.table import Counted, Keys, Origin, Replacement, Singled, require
 from shoal.errors import InputError, ShoalError
@@ -120,7 +122,9 @@ class LazyTable:
 
     def with_missing(self, names: Sequence[str], flag: str) -> LazyTable:
         """A table with one more column, true where any of some columns is missing."""
-        found = self.frame.with_columns(any_missing(names, self.kinds).alias(flag)).to_native()
+        each = [nw.col(n).is_null() for n in names]
+        each += [nw.col(n).is_nan().fill_null(False) for n in names if self.kinds[n].is_float()]
+        found = self.frame.with_columns(reduce(or_, each).alias(flag)).to_native()
         return LazyTable(found, self.dialect, self.origin)
 
     def counts(self, names: Sequence[str]) -> tuple[pl.DataFrame, np.ndarray]:

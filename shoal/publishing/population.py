@@ -3,9 +3,10 @@
 What a group publishes covers rows of the population, and how many depends on how it is published.  The search asks for
 something stricter that it can ask quickly: the population of the group's own different tuples (k-map), or the part of
 it that falls to the group's rows (delta-presence).  Where not even the whole table meets that, one group of all rows
-covers most: that decides about k-map, not about delta-presence, where few rows may cover much.  The judge counts what
-is covered; so does the lower bound, row by row: whatever group a row lies in publishes a coarser form of its tuple,
-which covers enough people.
+decides: it publishes values that stand for all that any groups' values stand for, so it covers whomever they cover
+together.  Of k-map no group covers more; of delta-presence all rows over all whom the groups cover is one of the shares
+to be kept, and that of the one group is no larger.  The judge counts what is covered; so does the lower bound, row by
+row: whatever group a row lies in publishes a coarser form of its tuple, which covers enough people.
 """
 
 from __future__ import annotations

@@ -29,6 +29,7 @@ MODELS: list[dict[str, Any]] = [
     {"k": 2, "recursive_cl": (2.0, 2)},
     {"k": 2, "t": 0.4},
     {"k": 2, "t_ordered": 0.4},
+    {"k": 2, "t_hierarchical": 0.3},
     {"k": 2, "beta": 1.0},
     {"k": 2, "delta": 1.2},
     {"k": 2, "simultaneous_l": 2},
@@ -133,6 +134,11 @@ def asked(rng: random.Random, frame: pl.DataFrame, publish: str) -> tuple[dict[s
         settings["weights"] = {quasi[1]: 5.0}
     if publish == "centers":
         settings = {"k": 2}
+    elif rng.random() < 0.25:
+        settings["missing"] = "apart"
+    if "t_hierarchical" in settings:
+        tree = {frame.columns[2]: [["p", "x"], ["q", "x"], ["r", "y"]]}
+        hierarchies = tree if hierarchies is None else hierarchies | tree
     return settings, hierarchies
 
 

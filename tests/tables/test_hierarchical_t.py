@@ -21,7 +21,8 @@ from shoal.errors import InputError, PolicyError
 from shoal.judge.privacy import judge
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.histogram import Histogram
-from shoal.model.privacy import TreeCloseness, requirement
+from shoal.model.privacy import Requirement, Rule, TreeCloseness, requirement
+from shoal.problems.tables.eligible import good_groups
 from shoal.publishing.verify import verify
 from tests.oracles.models import carried
 
@@ -98,11 +99,20 @@ def test_what_follows_for_size_share_and_values_holds_of_every_eligible_group(wh
         return
     model = TreeCloseness(t, tuple(map(tuple, NODE)))
     implied = model.implied(table)
-    for held in map(np.array, product(*(range(4 if n else 1) for n in whole))):
-        if held.sum() and model.holds(held, table):
-            assert held.sum() >= implied.size
-            assert held.max() * implied.share <= held.sum()
-            assert (held > 0).sum() >= implied.distinct
+    every = [np.array(held) for held in product(*(range(4 if n else 1) for n in whole)) if sum(held)]
+    good = [model.holds(held, table) for held in every]
+    for held in (h for h, met in zip(every, good, strict=True) if met):
+        assert held.sum() >= implied.size
+        assert held.max() * implied.share <= held.sum()
+        assert (held > 0).sum() >= implied.distinct
+    # the compiled question about each of these groups, a cell for every value
+    size = int(np.flatnonzero(table)[-1]) + 1
+    cells = Histogram.from_rows(np.zeros(size, int), np.arange(size))
+    bound = TreeCloseness(t, tuple(tuple(level[:size]) for level in NODE))
+    need = Requirement(1, (1,), (1,), (Rule(bound, (0,), tuple(whole[:size])),))
+    count = np.concatenate([held[:size] for held in every])
+    at = np.arange(count.size)
+    assert good_groups(cells, need, at % size, at // size, count, len(every)).tolist() == good
 
 
 @pytest.mark.parametrize(
