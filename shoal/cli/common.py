@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _FLAGS = {
     "quasi_identifiers": "--quasi", "sensitive": "--sensitive", "identifiers": "--identifiers",
     "insensitive": "--insensitive", "person": "--person", "household": "--household",
-    "max_suppressed": "--max-suppressed", "max_average_risk": "--max-average-risk",
+    "max_suppressed": "--max-suppressed", "shards": "--shards", "max_average_risk": "--max-average-risk",
     "k": "--k", "l": "--l", "t": "--t", "distinct_l": "--distinct-l",
     "entropy_l": "--entropy-l", "recursive_cl": "--recursive-cl", "alpha_k": "--alpha-k", "preset": "--preset",
     "k_map": "--k-map", "presence": "--presence",

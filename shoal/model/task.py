@@ -58,6 +58,7 @@ class Task:
     progress(what, share) may be called at any time with a few words and a share 0..1 or None.
     spare is how many rows may be starred whole beside the groups; only global recoding has such a budget.
     started is the clock reading (time.monotonic) the effort's seconds count from.
+    part says that the table is one part of another, whose bound is sought elsewhere: none by pairs of rows is.
     """
 
     histogram: Histogram
@@ -68,6 +69,7 @@ class Task:
     progress: Callable[[str, float | None], None] = nothing
     started: float = field(default_factory=time.monotonic)
     spare: int = 0
+    part: bool = False
 
 
 @dataclass(frozen=True, eq=False)

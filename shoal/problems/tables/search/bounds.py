@@ -44,6 +44,7 @@ ARGUMENTS = {
     "integer program": "no assignment of rows to closed patterns, each eligible as a whole, costs less",
     "boxes": "per row the cheapest box of sets, ranges and nodes that holds it and as many rows as a group needs",
     "neighbours": "per row what it loses together with its nearest rows, as many as the least group needs",
+    "shards": "per row the less of what it loses with its nearest rows in its shard and with any tuple of another",
 }
 
 
@@ -117,7 +118,7 @@ def lower_bounds(task: Task, rows: Rows, *, until: float | None = None) -> Bound
                 if raised is not None:
                     out.prices = raised
                     out.values["dual ascent"] = total(task, raised)
-    if out.prices is None and task.histogram.cells**2 * len(task.recoding.columns) <= PAIRS[effort]:
+    if out.prices is None and not task.part and task.histogram.cells**2 * len(task.recoding.columns) <= PAIRS[effort]:
         boxed = box_search(task, effort, until)
         found = neighbours(task, rows, until, boxed)
         if found is not None:
