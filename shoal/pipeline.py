@@ -72,7 +72,7 @@ def anonymize(
               SQLite file
     policy    a Policy, or the same settings as keyword arguments: quasi_identifiers, sensitive, identifiers,
               insensitive, k, l, privacy, publish, hierarchies, weights, max_level, range_step, global_recoding,
-              coarsen, max_suppressed, method, effort, seed, keep_order; see ``Policy``
+              coarsen, max_suppressed, method, effort, shards, seed, keep_order; see ``Policy``
     engine    for a path: "polars", "duckdb" or "spark"; DuckDB for what is more than one file
     separator, encoding  of a CSV; found out when None
     memory, threads, temporary  of DuckDB: how much it holds, such as "2GB", before it spills to disk; how many threads
@@ -234,6 +234,7 @@ def _count(read: _Read, asked: Policy, data: Any) -> _Cells:
 def _solve(cells: _Cells, asked: Policy, progress: Callable[[str, float | None], None]) -> _Solved:
     """The partition that loses least, and how its groups are published."""
     from shoal.problems.tables import group
+    from shoal.problems.tables.shards import sharded
 
     counted, texts, need, told, apart = cells
     if asked.publish == "centers":
@@ -252,6 +253,11 @@ def _solve(cells: _Cells, asked: Policy, progress: Callable[[str, float | None],
         return found, shows, texted
 
     def grouped(wants: Any) -> Grouping:
+        if asked.shards is not None:
+            return sharded(
+                told.histogram, wants, _method(asked), asked.shards, recoding=recoding, effort=Effort.of(asked.effort),
+                seed=seed, progress=progress,
+            )  # fmt: skip
         return group(
             told.histogram, wants, _method(asked), recoding=recoding, effort=Effort.of(asked.effort), seed=seed,
             max_suppressed=asked.max_suppressed, apart=apart, progress=progress,

@@ -92,6 +92,9 @@ def anonymize(
     master: str | None = MASTER,
     method: str | None = typer.Option(None, "--method", help="A method of the catalogue; auto by default."),
     effort: str | None = typer.Option(None, "--effort", help="fast, balanced, thorough, or seconds."),
+    shards: int | None = typer.Option(
+        None, "--shards", help="Cut the cells of a large table into so many shards, each searched by itself."
+    ),
     seed: int | None = typer.Option(None, "--seed", help="Fixes the search; never the row order."),
     secret: Path | None = typer.Option(
         None, "--secret", help="File of 16 bytes or more that fixes placement and order of the rows; fresh by default."
@@ -140,6 +143,7 @@ def anonymize(
         "max_average_risk": max_average_risk,
         "method": method,
         "effort": effort,
+        "shards": shards,
         "seed": seed,
         "keep_order": keep_order or None,
         "missing": missing,

@@ -21,6 +21,7 @@ _FLAGS = {
     "quasi_identifiers": "--quasi", "sensitive": "--sensitive", "identifiers": "--identifiers",
     "insensitive": "--insensitive", "person": "--person", "household": "--household",
     "max_suppressed": "--max-suppressed", "max_average_risk": "--max-average-risk", "missing": "--missing",
+    "shards": "--shards",
     "k": "--k", "l": "--l", "t": "--t", "distinct_l": "--distinct-l",
     "entropy_l": "--entropy-l", "recursive_cl": "--recursive-cl", "alpha_k": "--alpha-k", "preset": "--preset",
     "k_map": "--k-map", "presence": "--presence",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -167,27 +167,41 @@ def sample(column: pl.Series) -> list[str]:
 
 
 def singled_elsewhere(frame: nw.LazyFrame[Any], columns: Sequence[str]) -> Singled:
-    """The same counted inside an engine: only numbers and a sample of values come back."""
-    number = "__shoal_number"
+    """The same counted inside an engine, in one query: only numbers and a sample of values come back."""
+    number, which = "__shoal_number", "__shoal_which"
 
-    def count(names: Sequence[str]) -> tuple[int, int, int]:
+    def query(i: int, names: Sequence[str]) -> Any:
         grouped = frame.group_by(list(names)).agg(nw.len().alias(number))
         single = nw.when(nw.col(number) == 1).then(nw.lit(1)).otherwise(nw.lit(0))
         sums = grouped.select(nw.col(number).sum().alias("n"), single.sum().alias("u"), nw.len().alias("d"))
-        n, u, d = sums.collect(backend="polars").row(0)
-        return int(n or 0), int(u or 0), int(d or 0)
+        return sums.with_columns(nw.lit(i).alias(which))
 
-    alone, distinct, rows = {}, {}, 0
-    for name in columns:
-        try:
-            rows, alone[name], distinct[name] = count([name])
-        except Exception as error:
-            raise InputError(
-                f"column {name!r} cannot be counted here ({type(error).__name__}), so nobody can say whom it singles "
-                "out; name it in identifiers=[...], or cast it to text"
-            ) from None
-    together = max(alone.values())
-    if len(columns) > 1 and together < rows:
-        together = count(columns)[1]
+    def numbers(asked: Any) -> dict[int, tuple[int, int, int]]:
+        rows = asked.collect(backend="polars").to_native().select(which, "n", "u", "d").rows()
+        return {int(i): (int(n or 0), int(u or 0), int(d or 0)) for i, n, u, d in rows}
+
+    sets = [[name] for name in columns] + ([list(columns)] if len(columns) > 1 else [])
+    try:
+        found = numbers(nw.concat([query(i, names) for i, names in enumerate(sets)]))
+    except Exception as error:
+        raise InputError(_uncounted(columns, lambda i: numbers(query(i, [columns[i]])), error)) from None
+    alone = {name: found[i][1] for i, name in enumerate(columns)}
+    distinct = {name: found[i][2] for i, name in enumerate(columns)}
     head = frame.select([nw.col(c) for c in columns]).head(_SAMPLE).collect(backend="polars").to_native()
-    return Singled(rows, alone, together, distinct, {name: sample(head[name]) for name in columns})
+    texts = {name: sample(head[name]) for name in columns}
+    return Singled(found[0][0], alone, found[len(sets) - 1][1], distinct, texts)
+
+
+def _uncounted(columns: Sequence[str], count: Callable[[int], Any], error: Exception) -> str:
+    """Why columns could not be counted, by the first that cannot be by itself."""
+    named = "the columns carried along"
+    for i, name in enumerate(columns):
+        try:
+            count(i)
+        except Exception as own:
+            named, error = f"column {name!r}", own
+            break
+    return (
+        f"{named} cannot be counted here ({type(error).__name__}), so nobody can say whom they single out; name what "
+        "holds no values that can be compared in identifiers=[...], or cast it to text"
+    )

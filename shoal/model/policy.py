@@ -58,6 +58,7 @@ class Policy:
                        named insensitive
     max_average_risk   highest mean over the rows of 1 / (size of its class)
     method, effort     how to search; see the catalogue
+    shards             None, or a number: cells are cut into so many shards, at most, each searched by itself
     seed               None: fresh randomness; an int: reproducible
     keep_order         keep the input's row order, which is a leak; written on the certificate
     missing            "category": a missing quasi-identifier is a value of its own; "apart": also, rows with one are
@@ -89,6 +90,7 @@ class Policy:
     max_average_risk: float | None = None
     method: str = "auto"
     effort: str | float = "balanced"
+    shards: int | None = None
     seed: int | None = None
     keep_order: bool = False
     missing: str = "category"
@@ -189,6 +191,15 @@ class Policy:
                 "any row whole where this loses least, so leave it out"
             )
         Effort.of(self.effort)
+        if self.shards is not None and (
+            isinstance(self.shards, bool) or not isinstance(self.shards, int) or self.shards < 1
+        ):
+            raise PolicyError(f"shards={self.shards!r}: a whole number from 1 up")
+        if self.shards is not None and (self.global_recoding or self.publish == "centers"):
+            raise PolicyError("shards are searched one by one; leave them out beside global_recoding and centers")
+        if self.shards is not None and (self.coarsen is not None or self.missing == "apart"):
+            other = "coarsen" if self.coarsen is not None else "missing='apart'"
+            raise PolicyError(f"shards and {other} both cut the table in parts; leave one of them out")
 
     def _check_coarsen(self) -> None:
         if self.coarsen is None:
@@ -339,6 +350,7 @@ class Policy:
             "max_average_risk": self.max_average_risk,
             "method": self.method,
             "effort": self.effort,
+            **({} if self.shards is None else {"shards": self.shards}),
             "seed": self.seed,
             "keep_order": self.keep_order,
             "missing": self.missing,

@@ -59,6 +59,7 @@ class OtherSettings(OtherModels, total=False):
     max_suppressed: float
     max_average_risk: float | None
     effort: str | float
+    shards: int | None
     seed: int | None
     keep_order: bool
     missing: str

@@ -60,6 +60,7 @@ class Task:
     apart int64[m], or None: cells of different numbers never share a group; only global recoding is handed it, for
     other methods every part is a task of its own.
     started is the clock reading (time.monotonic) the effort's seconds count from.
+    part says that the table is one part of another, whose bound is sought elsewhere: none by pairs of rows is.
     """
 
     histogram: Histogram
@@ -71,6 +72,7 @@ class Task:
     started: float = field(default_factory=time.monotonic)
     spare: int = 0
     apart: np.ndarray | None = None
+    part: bool = False
 
 
 @dataclass(frozen=True, eq=False)

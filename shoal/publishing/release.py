@@ -32,7 +32,6 @@ from shoal.model.policy import Policy
 from shoal.model.rule_books import RULE_BOOKS
 from shoal.model.safe_harbor import Harbor
 from shoal.model.task import nothing
-from shoal.publishing.audited import audit_table
 from shoal.publishing.exposed import Exposed
 from shoal.utility.decode import Decoded
 from shoal.version import __version__
@@ -126,12 +125,16 @@ class Release:
     @cached_property
     def audit(self) -> Audit:
         """The published table judged by code that shares nothing with what made it."""
-        clock = time.perf_counter()
-        opened = self._opened()
-        people = self.policy.population is not None or bool(self.policy.weighed)
-        around = self._outside() if people or opened.in_memory else None
-        found = audit_table(opened, self.policy, 0.2, self.policy.privacy, outside=around)
-        refuse_other(self.expected.counts(), opened.counts([*self.policy.grouped, *self.policy.sensitive]))
+        from shoal.judge.privacy import judge
+
+        clock, policy = time.perf_counter(), self.policy
+        opened, names = self._opened(), [*policy.grouped, *policy.sensitive]
+        cells, counts = opened.counts(names)
+        refuse_other(self.expected.counts(), (cells, counts))
+        found = judge(cells, policy.grouped, policy.sensitive, policy.privacy, counts=counts)
+        if self.harbor is not None or policy.population is not None or policy.weighed:
+            beside = [n for n in policy.weighed if n in opened.columns]
+            found = self._outside()(opened.polars([*names, *beside]), found)
         self.seconds["verify"] = time.perf_counter() - clock
         return self._with_exposed(found)
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -21,25 +19,12 @@ pytest.importorskip("pyspark", reason="Spark needs the package pyspark")
 duckdb = pytest.importorskip("duckdb", reason="the releases are compared with those of DuckDB")
 
 
-@pytest.fixture(scope="module")
-def spark() -> Any:
-    if not (shutil.which("java") or os.environ.get("JAVA_HOME")):
-        pytest.skip("Spark needs Java, and there is none")
-    from pyspark.sql import SparkSession
-
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
-    session = builder.config("spark.sql.shuffle.partitions", "3").config("spark.driver.host", "127.0.0.1").getOrCreate()
-    yield session
-    session.stop()
-
-
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.usefixtures("spark")
 def test_spark_writes_the_rows_that_duckdb_writes(tmp_path: Path) -> None:
     folder = in_parts(people(300), tmp_path / "in", "parquet")
     asked = ASKED | {"insensitive": ["note"], "secret": SECRET}
-    release = prepare(folder, engine="spark", scope=Scope(master="local[2]"), **asked)
+    release = prepare(folder, engine="spark", **asked)
     record = release.write(tmp_path / "out")
     assert shoal.verify(tmp_path / "out", record, folder).holds
     shoal.anonymize(folder, engine="duckdb", **asked).write(tmp_path / "other")

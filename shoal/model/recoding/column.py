@@ -108,9 +108,18 @@ class ColumnRecoding:
         """float64[size]: the least loss of a code together with another."""
         raise NotImplementedError
 
-    def together(self) -> np.ndarray:
-        """float64[size, size]: loss of two codes published together; nan where they cannot be."""
+    def pair(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        """float64: loss of a row of code ``first`` with one of code ``second``, shapes broadcast; nan: none may be."""
         raise NotImplementedError
+
+    def beyond(self, present: np.ndarray) -> np.ndarray:
+        """float64[size]: the least loss of each code with one that is ``present`` bool[size], one at least."""
+        raise NotImplementedError
+
+    def together(self) -> np.ndarray:
+        """float64[size, size]: loss of any two codes published together; nan where they cannot be."""
+        codes = np.arange(self.size)
+        return self.pair(codes[:, None], codes)
 
     def ladder(self) -> tuple[np.ndarray, np.ndarray]:
         """(int[h, size] nested classes, float64[h, size] the most that a row of a class then loses)."""

@@ -138,12 +138,21 @@ class Levels(ColumnRecoding):
             out = np.where(wide, np.minimum(out, self.loss[level]), out)
         return out
 
-    def together(self) -> np.ndarray:
+    def pair(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
         """Loss of the lowest common class."""
-        out = np.full((self.size, self.size), np.nan)
-        for level in range(self.levels):
-            same = self.node[level][:, None] == self.node[level][None, :]
-            out = np.where(np.isnan(out) & same, self.loss[level][:, None], out)
+        out = np.full(np.broadcast_shapes(first.shape, second.shape), np.nan)
+        for level in range(self.levels - 1, -1, -1):
+            joined = self.node[level][first] == self.node[level][second]
+            out = np.where(joined, self.loss[level][first], out)
+        return out
+
+    def beyond(self, present: np.ndarray) -> np.ndarray:
+        """Loss of the lowest class that holds one; 0 where none does."""
+        out = np.zeros(self.size)
+        for level in range(self.levels - 1, -1, -1):
+            held = np.zeros(int(self.node[level].max(initial=0)) + 1, bool)
+            held[self.node[level][present]] = True
+            out = np.where(held[self.node[level]], self.loss[level], out)
         return out
 
     def ladder(self) -> tuple[np.ndarray, np.ndarray]:

@@ -105,10 +105,17 @@ class Ranges(ColumnRecoding):
         gap = self.width(np.arange(self.size - 1), np.arange(1, self.size))
         return np.minimum(np.append(gap, np.inf), np.append(np.inf, gap))
 
-    def together(self) -> np.ndarray:
+    def pair(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
         """Width from the one to the other."""
-        codes = np.arange(self.size)
-        return self.width(np.minimum(codes[:, None], codes), np.maximum(codes[:, None], codes))
+        return self.width(np.minimum(first, second), np.maximum(first, second))
+
+    def beyond(self, present: np.ndarray) -> np.ndarray:
+        """Width to the nearer one of two; 0 for a code that is present itself."""
+        codes, there = np.arange(self.size), np.flatnonzero(present)
+        place = np.searchsorted(there, codes)
+        below, above = there[np.maximum(place - 1, 0)], there[np.minimum(place, there.size - 1)]
+        out = np.minimum(self.pair(codes, below), self.pair(codes, above))
+        return np.where(present, 0.0, out)
 
     def ladder(self) -> tuple[np.ndarray, np.ndarray]:
         """Codes, pairs of neighboring codes, fours, ... all."""

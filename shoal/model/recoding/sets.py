@@ -75,11 +75,13 @@ class Sets(ColumnRecoding):
         """One value more."""
         return np.full(self.size, self.step if self.size > 1 else np.inf)
 
-    def together(self) -> np.ndarray:
+    def pair(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
         """One value more, for any two."""
-        out = np.full((self.size, self.size), self.step)
-        np.fill_diagonal(out, 0)
-        return out
+        return np.asarray((first != second) * self.step)
+
+    def beyond(self, present: np.ndarray) -> np.ndarray:
+        """One value more, but for those present themselves."""
+        return np.asarray(~present * self.step)
 
     def ladder(self) -> tuple[np.ndarray, np.ndarray]:
         """One value or all."""

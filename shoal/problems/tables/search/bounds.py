@@ -44,6 +44,7 @@ ARGUMENTS = {
     "boxes": "per row the cheapest box of sets, ranges and nodes that holds it and as many rows as a group needs",
     "raised boxes": "row prices that no box with as many rows as a group needs exceeds, raised by dual ascent",
     "neighbours": "per row what it loses together with its nearest rows, as many as the least group needs",
+    "shards": "per row the less of what it loses with its nearest rows in its shard and with any tuple of another",
 }
 
 
@@ -115,7 +116,7 @@ def lower_bounds(task: Task, rows: Rows, *, until: float | None = None) -> Bound
                 if raised is not None:
                     out.prices = raised
                     out.values["dual ascent"] = total(task, raised)
-    if out.prices is None and task.histogram.cells**2 * len(task.recoding.columns) <= PAIRS[effort]:
+    if out.prices is None and not task.part and task.histogram.cells**2 * len(task.recoding.columns) <= PAIRS[effort]:
         for name, found in without_lattice(task, effort, until).items():
             out.values[name] = total(task, found)
     alone = task.recoding.alone(task.histogram)

@@ -1,0 +1,129 @@
+"""Shards: every group meets what was asked, and the bound of the whole is never above the optimum of the whole."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings, strategies
+
+import shoal
+from shoal.cli import main
+from shoal.errors import PolicyError
+from shoal.model.histogram import Histogram
+from shoal.model.privacy import KAnonymity, Requirement, requirement
+from shoal.model.recoding import Ranges, Recoding
+from shoal.problems.tables import group
+from shoal.problems.tables.shards import composed, cut, sharded
+from tests.oracles.exact import group_loss
+from tests.oracles.tables_loss import least_loss
+from tests.tables.drawn import assert_eligible, tasks, total
+
+
+@settings(deadline=None, max_examples=100)
+@given(task=tasks(most=8), draw=strategies.data())
+def test_the_bound_is_never_above_the_optimum_of_the_whole(task, draw):
+    """For shards of any cells: it is what groups across them could save that a sum of the shards' optima leaves out."""
+    of = draw.draw(
+        strategies.lists(strategies.integers(0, 2), min_size=task.histogram.cells, max_size=task.histogram.cells)
+    )
+    parts = [np.flatnonzero(np.array(of) == s) for s in sorted(set(of))]
+    best = least_loss(task.histogram, task.requirement, task.recoding)
+    for value in composed(task, parts, time.monotonic() + 60).values.values():
+        assert total(task, value) <= best + 1e-9
+
+
+@settings(deadline=None, max_examples=60)
+@given(task=tasks(most=8), shards=strategies.integers(2, 4))
+def test_shards_are_eligible_and_so_is_every_group(task, shards):
+    parts = cut(replace(task, seed=1), shards)
+    assert len(parts) <= shards
+    assert sorted(np.concatenate(parts).tolist()) == list(range(task.histogram.cells))
+    found = sharded(task.histogram, task.requirement, "auto", shards, recoding=task.recoding, effort="fast", seed=1)
+    assert_eligible(task, found.partition)
+    best = least_loss(task.histogram, task.requirement, task.recoding)
+    assert total(task, found.certificate.lower_bound) <= best + 1e-9 <= total(task, found.certificate.cost) + 2e-9
+    shard_of = {int(c): s for s, part in enumerate(parts) for c in part}
+    if len(parts) > 1 and found.certificate.details.get("shards") == len(parts):
+        for g in range(found.partition.groups):
+            inside = {shard_of[int(c)] for c in found.partition.cell[found.partition.group == g]}
+            assert len(inside) == 1
+
+
+@settings(deadline=None, max_examples=100)
+@given(task=tasks(most=6), draw=strategies.data())
+def test_what_lies_beyond_is_the_least_of_all_pairs(task, draw):
+    for j, column in enumerate(task.recoding.columns):
+        codes = np.arange(column.size)
+        present = np.array(
+            draw.draw(strategies.lists(strategies.booleans(), min_size=column.size, max_size=column.size))
+        )
+        present[draw.draw(strategies.integers(0, column.size - 1))] = True
+        pairs = column.pair(codes[:, None], codes[None, :]) * column.weight
+        alone = Recoding((column,), "ncp")
+        for a in codes:
+            for b in codes:
+                assert pairs[a, b] == pytest.approx(group_loss([(int(a),), (int(b),)], alone)), j
+        least = np.where(present, 0.0, np.where(present[None, :], pairs, np.inf).min(axis=1))
+        assert column.beyond(present) * column.weight == pytest.approx(least)
+
+
+def test_a_large_table_in_shards_loses_a_little_more():
+    quasi = np.random.default_rng(0).integers(0, 40, (4000, 3))
+    table = Histogram.from_rows(quasi)
+    need = requirement([KAnonymity(5)], (), table)
+
+    recoding = Recoding(tuple(Ranges.of(np.arange(40.0)) for _ in range(3)))
+    whole = group(table, need, "auto", recoding=recoding, effort="fast", seed=1)
+    parts = sharded(table, need, "auto", 8, recoding=recoding, effort="fast", seed=1)
+    assert parts.certificate.details["shards"] == 8
+    assert whole.certificate.cost < parts.certificate.cost < 1.25 * whole.certificate.cost
+    assert 0 < parts.certificate.lower_bound <= whole.certificate.cost
+    with pytest.raises(PolicyError, match="recodes the whole table alike"):
+        sharded(table, need, "global_recoding", 2)
+
+
+def test_a_value_that_only_one_side_has_keeps_the_table_whole():
+    """Half the rows have one sensitive value and lie on one side: no cut there leaves both sides eligible."""
+    table = Histogram.from_rows(np.arange(40)[:, None], np.repeat([0, 1], 20)[:, None])
+    assert len(cut_of(table, Requirement(k=2, frequency=(2,), distinct=(1,)))) == 1
+    assert len(cut_of(table, Requirement(k=2, frequency=(1,), distinct=(1,)))) == 4
+
+
+def cut_of(table, need):
+    from shoal.model.task import Task
+
+    return cut(Task(table, need, Recoding.stars(table)), 4)
+
+
+def test_every_way_in_knows_shards(tmp_path, monkeypatch):
+    """From a frame, through DuckDB and on the command line: the same loss, verified on the bytes written."""
+    rng = np.random.default_rng(3)
+    frame = pl.DataFrame({name: rng.integers(0, 30, 500) for name in "ab"})
+    frame = frame.with_columns(s=pl.Series(["p", "q", "r", "s"] * 125))
+    frame.write_parquet(tmp_path / "t.parquet")
+    asked = {"quasi_identifiers": ["a", "b"], "sensitive": ["s"], "k": 4, "l": 2, "publish": "ranges", "seed": 1}
+    asked |= {"effort": "fast", "shards": 3}
+    told = shoal.anonymize(frame, **asked)
+    assert told.certificate.details["shards"] == 3
+    assert "shards" not in shoal.anonymize(frame, **(asked | {"shards": None})).certificate.details
+    there = shoal.anonymize(tmp_path / "t.parquet", engine="duckdb", **asked)
+    assert there.loss == told.loss
+    record = there.write(tmp_path / "out.csv")
+    assert shoal.verify(tmp_path / "out.csv", record, tmp_path / "t.parquet").holds
+    assert shoal.Policy.read(record).shards == 3
+    words = f"shoal anonymize {tmp_path}/t.parquet --quasi a,b --sensitive s --k 4 --l 2 --publish ranges --seed 1"
+    words += f" --effort fast --shards 3 -o {tmp_path}/cli.csv"
+    monkeypatch.setattr("sys.argv", words.split())
+    with pytest.raises(SystemExit) as left:
+        main()
+    assert not left.value.code
+    other = json.loads((tmp_path / "cli.certificate.json").read_text())
+    assert other["certificate"]["cost"] == told.certificate.as_dict()["cost"]
+    for wrong in ({"shards": 0}, {"shards": True}, {"shards": 2, "publish": "stars", "global_recoding": True}):
+        with pytest.raises(PolicyError, match="shards"):
+            shoal.anonymize(frame, **(asked | wrong))
