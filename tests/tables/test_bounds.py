@@ -199,6 +199,17 @@ def test_every_row_has_its_cheapest_box_and_a_cut_search_never_more(task, near, 
     assert (found >= plain - 1e-9).all()
 
 
+def test_rows_that_share_a_new_value_share_its_price():
+    """Boxes of four and five rows over sets, where several rows ask for the same."""
+    random = np.random.default_rng(12)
+    for k in (4, 5) * 15:
+        table = Histogram.from_rows(random.integers(0, 4, (9, 3)), np.zeros(9, int))
+        recoding = Recoding(tuple(ColumnRecoding.set(s) for s in table.quasi_sizes), "ncp")
+        task = Task(table, Requirement(k, (1,), (1,)), recoding)
+        found, *_ = boxes.box_prices(task, (8, 400), 0, None)
+        np.testing.assert_allclose(found, cheapest_boxes(task), atol=1e-9)
+
+
 @settings(deadline=None, max_examples=80)
 @given(task=tasks(most=8), near=strategies.integers(1, 8), nodes=strategies.integers(1, 60))
 def test_raised_prices_are_paid_by_every_eligible_group(task, near, nodes):
