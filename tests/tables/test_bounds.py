@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from itertools import combinations, product
 
 import numpy as np
@@ -246,6 +247,7 @@ def test_boxes_of_sets_and_ranges_prove_more_than_pairs_and_raised_more_than_the
     assert found.values["boxes"] > 1.15 * near
     assert found.values["raised boxes"] > 1.005 * found.values["boxes"]
     assert boxes.box_search(task, "fast", None) is None
+    assert boxes.box_search(task, "fast", time.monotonic() + 60) == boxes.BOXES[1]
     assert boxes.box_search(task, "thorough", None) == boxes.BOXES[0]
     assert boxes.box_search(task, "thorough", 0.0) is None
 
