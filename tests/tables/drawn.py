@@ -23,10 +23,10 @@ KINDS = {
 
 
 @st.composite
-def tasks(draw, most=8, kinds=tuple(KINDS), sensitive=(0, 1, 2), steps="balanced"):
+def tasks(draw, most=8, kinds=tuple(KINDS), sensitive=(0, 1, 2), steps="balanced", least=1):
     """A feasible task on a table of a few rows."""
     d, s = draw(st.integers(1, 3)), draw(st.sampled_from(sensitive))
-    rows = draw(st.lists(st.tuples(*[st.integers(0, 3)] * (d + s)), min_size=1, max_size=most))
+    rows = draw(st.lists(st.tuples(*[st.integers(0, 3)] * (d + s)), min_size=least, max_size=most))
     array = np.array(rows)
     found = Histogram.from_rows(array[:, :d], array[:, d:])
     wide = Histogram(

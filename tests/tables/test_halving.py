@@ -22,8 +22,8 @@ from tests.oracles.exact import divide_and_conquer, in_unit, least_loss, recodin
 from tests.oracles.exact import partitions as every_partition
 
 
-@settings(deadline=None, max_examples=60)
-@given(data=st.data(), rows=rows_of(3, 8, values=3, least=1), k=st.integers(1, 4))
+@settings(deadline=None, max_examples=40)
+@given(data=st.data(), rows=rows_of(3, 8, values=3, least=3), k=st.integers(1, 4))
 def test_halving_is_the_optimum_for_every_recoding(data, rows, k):
     if len(rows) < k:
         return
@@ -36,7 +36,7 @@ def test_halving_is_the_optimum_for_every_recoding(data, rows, k):
     assert found.certificate.cost == pytest.approx(in_unit(least_loss(rows, recoding, k), recoding, len(rows)))
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=15)
 @given(rows=rows_of(4, 13, values=2, least=9), k=st.integers(3, 6))
 def test_halving_against_the_other_exact_method(rows, k):
     histogram = Histogram.from_rows(np.array(rows))
@@ -69,7 +69,7 @@ def test_what_halving_refuses():
         group(many, LDiversity(2), "halving")
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=25)
 @given(data=st.data(), k=st.integers(2, 3), many=st.integers(1, 14), stars=st.booleans())
 def test_an_optimum_of_the_kernel_is_carried_back(data, k, many, stars):
     counts = {(0, 0): many, **data.draw(st.dictionaries(st.tuples(*[st.integers(0, 1)] * 2), st.integers(1, 3)))}

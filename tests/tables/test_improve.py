@@ -15,14 +15,14 @@ from shoal.model.recoding import Levels, Ranges, Recoding, Sets
 from shoal.model.task import Effort, Task
 from shoal.problems.tables import group
 from shoal.problems.tables.search import neighborhood as module
-from shoal.problems.tables.search.cascade import cascade, rank, start
+from shoal.problems.tables.search.cascade import rank, start
 from shoal.problems.tables.search.row_groups import Rows
 from tests.oracles.tables_loss import least_loss
 from tests.tables.drawn import assert_eligible, census_like, tasks, total
 
 
-@settings(deadline=None, max_examples=200)
-@given(task=tasks(most=8))
+@settings(deadline=None, max_examples=80)
+@given(task=tasks(most=8, least=4))
 def test_eligible_and_between_the_optimum_and_the_cascade(task):
     rows = Rows.of(task)
     before = start(task, rows)
@@ -98,7 +98,8 @@ def test_a_budget_of_seconds_is_kept_roughly():
     task = replace(table("stars", Requirement(1, (3,), (1,))), effort=Effort("seconds", 0.5), started=time.monotonic())
     found = module.improve(task)
     assert_eligible(task, found.partition)
-    assert found.certificate.cost <= cascade(task).certificate.cost
+    rows = Rows.of(task)
+    assert rank(task, found.partition) <= rank(task, rows.partition(start(task, rows)))
 
 
 def test_in_the_catalogue():

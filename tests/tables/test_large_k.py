@@ -12,7 +12,7 @@ from shoal.model.recoding import Recoding
 from shoal.model.task import Effort, Task
 from shoal.problems.catalogue import CATALOGUE
 from shoal.problems.tables import auto, group
-from shoal.problems.tables.search import bounds, certified, neighborhood
+from shoal.problems.tables.search import bounds, certified, coarsen, neighborhood
 from shoal.problems.tables.search.cascade import rank, start
 from shoal.problems.tables.search.row_groups import Rows
 from tests.tables.drawn import assert_eligible, census_like, halved
@@ -45,9 +45,11 @@ def test_a_step_takes_apart_more_than_one_group_of_the_least_size_for_any_k():
 
 @pytest.mark.parametrize("effort", ["fast", "balanced"])
 def test_the_default_is_never_dearer_than_a_method_of_the_catalogue(effort, monkeypatch):
-    task = large(12, 400)
+    task = large(12, 330)
     with mock.patch.dict(auto.COVER, {"fast": 1e9, "balanced": 1e9}):
         best = group(task.histogram, task.requirement, recoding=task.recoding, effort=effort, seed=1)
+    monkeypatch.setitem(coarsen.LOOKS, "balanced", 6)
+    monkeypatch.setitem(coarsen.FINALS, "balanced", 1)
     for module in (bounds, certified):  # what the others prove is no matter here
         monkeypatch.setattr(module, "lower_bounds", lambda *_, **__: bounds.Bounds())
     assert task.histogram.cells > auto.CELLS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from itertools import combinations
 from unittest import mock
 
 import numpy as np
@@ -16,10 +17,12 @@ from shoal.model.recoding import Recoding
 from shoal.model.task import Task, shortfall
 from shoal.problems.tables.auto import auto
 from shoal.problems.tables.costs import Costs
+from shoal.problems.tables.exact import pattern_program as pattern_program_of
 from shoal.problems.tables.exact import small
-from shoal.problems.tables.exact.pattern_model import kinds_of, model_of, places_of
+from shoal.problems.tables.exact.pattern_model import kinds_of, least_sizes, model_of, places_of
 from shoal.problems.tables.exact.pattern_program import Limits, counted, paid, pattern_program, relaxation
 from shoal.problems.tables.others.pattern_cover import patterns, whole_cost
+from tests.oracles.tables import eligible
 from tests.oracles.tables_loss import least_loss
 from tests.tables.drawn import KINDS, assert_eligible, census_like, total
 
@@ -84,12 +87,38 @@ def test_no_prices_prove_more_than_the_optimum_and_none_drop_a_place_that_an_opt
             line = model.owner >= 0
             swung = np.where(line, best_price - 5.0 * (random.random(line.size) < 0.3), best_price + 5.0)
             assert counted(model, swung)[0] <= best + 1e-9
-            pattern, place = paid(places, kinds.count, task.requirement.smallest, spare)
+            pattern, place = paid(places, kinds.count, least_sizes(kinds, places, task.requirement), spare)
             assert (value + pattern[places.pattern[used]] <= best + 1e-9).all()
             assert (value + place[used] <= best + 1e-9).all()
         tried += 1
     assert tried > 70
     assert sharp > 40
+
+
+def test_the_least_size_of_a_pattern_is_that_of_some_rows_of_it():
+    """Every choice of rows of a pattern, by the values that they hold."""
+    random, more, tried = np.random.default_rng(35), 0, 0
+    while tried < 80:
+        s = int(random.integers(1, 3))
+        table = Histogram.from_rows(random.integers(0, 3, (9, 2)), random.integers(0, 4, (9, s)) ** 2 // 3)
+        need = Requirement(int(random.integers(3, 8)), tuple(random.integers(2, 4, s).tolist()), (1,) * s)
+        if shortfall(table, need) is not None:
+            continue
+        costs, kinds = Costs.of(table, Recoding.stars(table)), kinds_of(table, need)
+        found = patterns(costs, Recoding.stars(table), need.smallest)
+        places = places_of(kinds, found, need)
+        least = least_sizes(kinds, places, need)
+        for p in np.unique(places.pattern):
+            rows = np.repeat(kinds.value[places.kind], kinds.count[places.kind] * (places.pattern == p), axis=0)
+            values = [tuple(r) for r in rows.tolist()]
+            sizes = range(1, len(values) + 1)
+            good = [n for n in sizes if any(eligible(list(x), need.k, need.frequency, need.distinct)
+                                            for x in combinations(values, n))]  # fmt: skip
+            assert least[p] <= good[0] if good else s > 1 or least[p] > len(values)
+            assert s > 1 or not good or least[p] == good[0]
+            more += bool(good) and least[p] > need.smallest
+        tried += 1
+    assert more > 10
 
 
 def used_places(task, kinds, places, costs, found, partition):
@@ -118,6 +147,7 @@ def test_sixty_rows_are_proved_at_the_default_effort():
     found = tables.group(sixty(), [KAnonymity(5), DistinctLDiversity(3)], seed=0)
     assert found.certificate.optimal
     assert found.certificate.details["proof"]["stopped"] is None
+    assert "linear program" not in found.certificate.details["bounds"]  # it would prove less, in more time
     with mock.patch.object(small, "CELLS", 0):
         before = tables.group(sixty(), [KAnonymity(5), DistinctLDiversity(3)], seed=0).certificate
     assert before.ratio > 1.05
@@ -132,7 +162,7 @@ def test_a_proof_that_does_not_end_says_so_and_a_seed_still_gives_the_same():
     assert (cut.partition.group == again.partition.group).all()
     with mock.patch.object(small, "PLACES", 10):
         assert auto(task).certificate.details["proof"]["stopped"] == "memory"
-    with mock.patch.dict(small.HOPELESS, {"balanced": 0.5}):
+    with mock.patch.dict(small.HOPELESS, {"balanced": 0.5}), mock.patch.object(pattern_program_of, "FEW", 0):
         assert auto(task).certificate.details["proof"]["stopped"] == "gap"
 
 

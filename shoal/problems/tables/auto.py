@@ -138,7 +138,8 @@ class _Race:
         """Lower bounds of the whole table, in a share of the time."""
         left = self.left
         share = None if left is None else time.monotonic() + (0.3 if left > 3 else 0.6) * left
-        return lower_bounds(self.task, self.rows if self.thin is None else Rows.of(self.task), until=share)
+        rows = self.rows if self.thin is None else Rows.of(self.task)
+        return lower_bounds(self.task, rows, until=share, program=not decidable(self.task))  # that proves more
 
     def of_rows(self, bounds: Bounds) -> tuple[Any, Any, Any]:
         """Cheapest publication, prices and tolls of the cells that are searched."""

@@ -145,6 +145,31 @@ def _pairs(kinds: Kinds, places: Places, i: int) -> tuple[np.ndarray, np.ndarray
     return pair // base, which.reshape(-1)
 
 
+def least_sizes(kinds: Kinds, places: Places, need: Requirement) -> np.ndarray:
+    """float64[q]: the fewest rows that a used pattern holds; more than fit it where no eligible set does.
+
+    n rows with at most n / l of each value exist where the values, each counted up to n // l times, make up n.  Where
+    they do not, they do not for any n of the same n // l either.  O(n) for each n // l looked at.
+    """
+    q, count = places.patterns, kinds.count[places.kind].astype(float)
+    out = np.full(q, need.smallest)
+    size = np.bincount(places.pattern, weights=count, minlength=q)
+    for i, j in enumerate(need.sensitive_columns):
+        l = need.frequency[j]
+        if l < 2:
+            continue
+        own, which = _pairs(kinds, places, i)
+        held = np.bincount(which, weights=count, minlength=own.size)
+        while True:
+            most = out // l
+            there = np.bincount(own, weights=np.minimum(held, most[own]), minlength=q)
+            short = (there < out) & (out <= size)
+            if not short.any():
+                break
+            out = np.where(short, l * (most + 1), out)
+    return out.astype(float)
+
+
 def model_of(kinds: Kinds, places: Places, need: Requirement, loss: np.ndarray) -> Model:
     """The program, cost loss float64[q] for each row of a pattern.  O(n) lines and columns for each column asked."""
     n, q, out, asked = places.kind.size, places.patterns, _Lines(), _Asked(need)
@@ -156,7 +181,7 @@ def model_of(kinds: Kinds, places: Places, need: Requirement, loss: np.ndarray) 
     z = np.zeros(0, np.int64)
     if not asked.plain:
         z = out.columns(np.ones(q), every)
-        out.lines(every, (places.pattern, x, 1.0), (every, z, -float(need.smallest)))
+        out.lines(every, (places.pattern, x, 1.0), (every, z, -least_sizes(kinds, places, need)))
         out.lines(places.pattern, (x, z[places.pattern], count), (x, x, -1.0))
     size = np.bincount(places.pattern, weights=count, minlength=q)
     for i, l, u in asked.columns:

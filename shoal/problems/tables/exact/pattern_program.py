@@ -24,7 +24,15 @@ from shoal.model.partition import Partition
 from shoal.model.privacy import Requirement
 from shoal.model.task import Task
 from shoal.problems.tables.costs import Costs
-from shoal.problems.tables.exact.pattern_model import Kinds, Model, Places, completed, model_of, places_of
+from shoal.problems.tables.exact.pattern_model import (
+    Kinds,
+    Model,
+    Places,
+    completed,
+    least_sizes,
+    model_of,
+    places_of,
+)
 from shoal.problems.tables.others.pattern_cover import Patterns, patterns, whole_cost
 from shoal.problems.tables.papers.kernelize import deal
 
@@ -32,6 +40,7 @@ VARIABLES = 400_000
 SUPPORT = 0.25  # share of the seconds for the patterns that the linear program uses
 NEAR = 0.4  # part of what lies between bound and cost, within which patterns are looked at first
 USED = 1e-7  # rows of a pattern that count as used
+FEW = 4_000  # places up to which a proof is tried however far the bound is
 CAREFUL = 1e-6  # of the losses, by which bound and fixing err to the safe side
 
 
@@ -101,9 +110,10 @@ class _Search:
             return None
         used = np.bincount(self.places.pattern, weights=rows + self._rows(), minlength=self.places.patterns) > USED
         self._decide(used[self.model.pattern], SUPPORT)
-        if self.upper > hopeless * self.lower:
+        if self.places.kind.size > FEW and self.upper > hopeless * self.lower:
             return "gap"
-        pattern, place = paid(self.places, self.kinds.count, self.need.smallest, spare)
+        fewest = least_sizes(self.kinds, self.places, self.need)
+        pattern, place = paid(self.places, self.kinds.count, fewest, spare)
 
         def within(room: float) -> np.ndarray:
             kept = (pattern <= room)[self.model.pattern]
@@ -200,10 +210,10 @@ def program_of(
     return program
 
 
-def paid(places: Places, count: np.ndarray, k: int, spare: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def paid(places: Places, count: np.ndarray, k: int | np.ndarray, spare: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """What the use of each pattern float64[q] and of each place float64[n] adds to a bound; infinite without k rows.
 
-    count  int64[r] rows of each kind; spare  float64[c] reduced costs of at least 0
+    count  int64[r] rows of each kind; spare  float64[c] reduced costs of at least 0; k may be float64[q]
 
     A solution costs the bound and the reduced costs of what it uses.  A pattern in use holds k rows, so at least k
     times a reduced cost of its places is paid; a row in it pays its own and k - 1 of them.
@@ -215,13 +225,15 @@ def paid(places: Places, count: np.ndarray, k: int, spare: np.ndarray) -> tuple[
     before = np.concatenate([[0], np.cumsum(rows)])
     ahead = before[:-1] - before[start[own]]
 
-    def least(needed: int) -> np.ndarray:
-        take = np.clip(needed - ahead, 0, rows)
+    fewest = np.broadcast_to(np.asarray(k, float), (places.patterns,))
+
+    def least(needed: np.ndarray) -> np.ndarray:
+        take = np.clip(needed[own] - ahead, 0, rows)
         return np.bincount(own, weights=take * spare[:n][order], minlength=places.patterns)
 
-    enough = np.diff(before[start]) >= k
-    pattern = np.where(enough, least(k), np.inf)
-    return pattern, np.where(enough, least(k - 1), np.inf)[places.pattern] + spare[:n]
+    enough = np.diff(before[start]) >= fewest
+    pattern = np.where(enough, least(fewest), np.inf)
+    return pattern, np.where(enough, least(fewest - 1), np.inf)[places.pattern] + spare[:n]
 
 
 def decide(

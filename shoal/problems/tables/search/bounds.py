@@ -68,8 +68,10 @@ class Bounds:
         return name, self.values[name]
 
 
-def lower_bounds(task: Task, rows: Rows, *, until: float | None = None) -> Bounds:
+def lower_bounds(task: Task, rows: Rows, *, until: float | None = None, program: bool = True) -> Bounds:
     """The bounds that fit the effort; with ``until`` (time.monotonic) no sweep starts that might pass it.
+
+    program  whether small tables get the best prices there are, by linear programming, instead of ascent
 
     A sweep over the lattice is O(nodes * cells) at worst; the bound by neighbours is O(cells^2).
     """
@@ -99,7 +101,7 @@ def lower_bounds(task: Task, rows: Rows, *, until: float | None = None) -> Bound
                     int(task.histogram.count[first > p + 0.5].sum()) for p in range(1, len(task.recoding.columns))
                 )
                 out.values["combined"] = int(tuples) + beyond
-            if lattice.nodes * task.histogram.cells <= SMALL[effort]:
+            if program and lattice.nodes * task.histogram.cells <= SMALL[effort]:
                 named = task.effort.seconds is None  # then a seed gives the same again, so the clock is far away
                 left = SOLVE[effort] if named or until is None else until - time.monotonic()
                 prices = sweeper.program(left)
