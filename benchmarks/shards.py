@@ -20,7 +20,6 @@ import json, resource, sys, time
 import numpy as np
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import KAnonymity, requirement
-from shoal.model.recoding import ColumnRecoding, Recoding
 from shoal.problems.tables import group
 from shoal.problems.tables.shards import sharded
 def table(n):
@@ -31,7 +30,7 @@ def table(n):
 def run(n, shards):
     held = table(n)
     need = requirement([KAnonymity(5)], (), held)
-    how = {"recoding": Recoding(tuple(ColumnRecoding.range(np.arange(float(s))) for s in held.quasi_sizes))}
+    how = {"recoding": Recoding(tuple(Ranges.of(np.arange(float(s))) for s in held.quasi_sizes))}
     how |= {"effort": "fast", "seed": 1}
     clock = time.perf_counter(), time.process_time()
     found = sharded(held, need, "auto", shards, **how) if shards > 1 else group(held, need, "auto", **how)

@@ -205,7 +205,7 @@ def test_rows_that_share_a_new_value_share_its_price():
     random = np.random.default_rng(12)
     for k in (4, 5) * 15:
         table = Histogram.from_rows(random.integers(0, 4, (9, 3)), np.zeros(9, int))
-        recoding = Recoding(tuple(ColumnRecoding.set(s) for s in table.quasi_sizes), "ncp")
+        recoding = Recoding(tuple(Sets.of(s) for s in table.quasi_sizes), "ncp")
         task = Task(table, Requirement(k, (1,), (1,)), recoding)
         found, *_ = boxes.box_prices(task, (8, 400), 0, None)
         np.testing.assert_allclose(found, cheapest_boxes(task), atol=1e-9)
