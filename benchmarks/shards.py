@@ -20,6 +20,7 @@ import json, resource, sys, time
 import numpy as np
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import KAnonymity, requirement
+from shoal.model.recoding import Ranges, Recoding
 from shoal.problems.tables import group
 from shoal.problems.tables.shards import sharded
 def table(n):

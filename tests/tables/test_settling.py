@@ -71,8 +71,8 @@ def test_models_asked_for_beside_it_hold_too() -> None:
 
 def test_never_dearer_and_often_cheaper() -> None:
     gains = []
-    for seed in range(3):
-        task, rows = made(seed, 400, "levels")
+    for seed in range(2):
+        task, rows = made(seed, 240, "levels")
         group = start(task, rows)
         before = task.recoding.cost(task.histogram, rows.partition(group))
         found, told = approach(task, rows, group, steps=40)
