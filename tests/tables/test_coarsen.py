@@ -190,6 +190,23 @@ def test_a_release_shows_one_level_or_a_star_and_is_judged(kind, tmp_path):
     assert "stars against width" in (tmp_path / "page.html").read_text()
 
 
+def test_a_highest_level_below_the_star_forbids_stars_and_people_are_counted():
+    made = shoal.anonymize(people(), **{**ASKED, "max_level": {"age": 1}, "numeric_stars": "text"})
+    assert "*" not in set(made.table["age"])
+    assert made.certificate.details["levels"]["age"] <= 1
+    twice = people().with_columns(who=pl.int_range(pl.len()) // 2)
+    counted = shoal.anonymize(twice, **{**ASKED, "person": "who", "numeric_stars": "text"})
+    assert counted.table.height == twice.height
+    assert counted.audit.k >= 6
+
+
+def test_explore_coarsens_where_levels_are_published():
+    found = shoal.explore(people(), shoal.Policy.of(None, **ASKED), k=[4], publish=["stars", "hierarchy"]).points
+    loss = dict(zip(found["publish"], found["loss"], strict=True))
+    assert dict(zip(found["publish"], found["method"], strict=True))["hierarchy"] == "coarsen"
+    assert loss["hierarchy"] < loss["stars"]
+
+
 def test_the_command_prints_the_curve(tmp_path, capsys, monkeypatch):
     people().write_csv(tmp_path / "in.csv")
     from shoal.cli import main
