@@ -19,7 +19,10 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import numpy as np
 import polars as pl
@@ -130,6 +133,23 @@ def names(folder: Path, rng: np.random.Generator) -> None:
 MAKERS: tuple[Callable[[Path, np.random.Generator], None], ...] = (tables, names, areas, points)
 
 
+def served(site: Path) -> list[dict[str, str]]:
+    """The pages of a guide, by the addresses under which this process serves them to this machine alone."""
+
+    class Quiet(SimpleHTTPRequestHandler):
+        def log_message(self, *_: object) -> None:
+            """Every request is the browser's."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(site)))
+    Thread(target=server.serve_forever, daemon=True).start()
+    home = f"http://127.0.0.1:{server.server_port}/"
+    found = [p.parent.relative_to(site).as_posix() for p in sorted(site.rglob("index.html"))]
+    return [
+        {"name": f"site-{name.replace('/', '-').strip('.') or 'home'}", "url": f"{home}{name.strip('.')}", "site": home}
+        for name in found
+    ]
+
+
 def needed(modules: Path) -> tuple[list[str], str]:
     """What is missing, in words, and the path of Chromium."""
     chromium = next((p for p in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if p), None)
@@ -163,12 +183,7 @@ def main() -> int:
         make(out, np.random.default_rng(7))
     pages = [{"name": p.stem, "path": str(p.resolve())} for p in sorted(out.glob("*.html"))]
     if given.site is not None:
-        home = given.site.resolve()
-        found = sorted(home.rglob("index.html"))
-        site = home.as_uri()
-        pages += [
-            {"name": "site-" + "-".join(p.parent.relative_to(home).parts), "path": str(p), "site": site} for p in found
-        ]
+        pages += served(given.site.resolve())
     wanted = tuple(given.only.split(",")) if given.only else ("",)
     pages = [p for p in pages if p["name"].startswith(wanted)]
     task = out / "task.json"
