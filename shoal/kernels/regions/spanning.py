@@ -297,7 +297,9 @@ def reduce_degree(indptr, indices, parent, phases):
     done = np.empty((2 * n + 4, 3), np.int64)
     stamp = 0
     for _ in range(phases):
-        largest = degree.max()
+        largest = 0
+        for v in range(degree.shape[0]):
+            largest = max(largest, degree[v])
         if largest <= 2:
             return True
         order = preorder(parent)
