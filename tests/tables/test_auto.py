@@ -97,3 +97,11 @@ def test_a_small_table_is_solved_to_proved_optimality():
         assert found.certificate.optimal
         assert found.certificate.cost == least_stars([tuple(r) for r in codes.tolist()], [()] * 9, privacy.k)
         assert found.attempts[-1]["cost"] == found.certificate.cost <= found.attempts[0]["cost"]
+
+
+def test_a_table_without_columns_is_one_group():
+    bare = Histogram.from_rows(np.zeros((5, 0), int), np.array([0, 1, 1, 0, 1]))
+    for effort in ("fast", "balanced", 2.0):
+        found = group(bare, LDiversity(1), effort=effort, seed=0)
+        assert found.certificate.optimal
+        assert found.partition.groups == 1

@@ -265,13 +265,13 @@ def separator(indptr, indices, weights, need, out, steps, visits, temperature, s
             value += after - before
             if value < best:
                 best = value
-                for x in range(n):  # a slice would compile numba's words for arrays that do not fit
-                    kept[x] = out[x]
+                for v in range(n):  # a whole array at once compiles what its errors would say, a second or two
+                    kept[v] = out[v]
         else:
             for a in range(many):
                 out[pair[a]] = not out[pair[a]]
-    for x in range(n):
-        out[x] = kept[x]
+    for v in range(n):
+        out[v] = kept[v]
     return best
 
 

@@ -298,7 +298,7 @@ def reduce_degree(indptr, indices, parent, phases):
     stamp = 0
     for _ in range(phases):
         largest = 0
-        for v in range(n):
+        for v in range(degree.shape[0]):
             largest = max(largest, degree[v])
         if largest <= 2:
             return True
@@ -368,7 +368,9 @@ def reduce_degree(indptr, indices, parent, phases):
             u = todo[have, 0]
             a = todo[have, 1]
             b = todo[have, 2]
-            done[count] = todo[have]
+            done[count, 0] = u
+            done[count, 1] = a
+            done[count, 2] = b
             count += 1
             for end in (a, b):
                 if via[end, 0] >= 0:

@@ -176,7 +176,9 @@ def select_tree(x, y, w, k, rule, stop, geographic):
         axis[cuts], below[cuts], above[cuts] = cut_axis, low, high
         if sp + 2 > stack.shape[0]:
             more = np.empty((2 * stack.shape[0], 7), np.int64)
-            more[:sp] = stack[:sp]
+            for row in range(sp):
+                for j in range(7):
+                    more[row, j] = stack[row, j]
             stack = more
         # the right part waits below the left one, so that cells come out in the order of their slices
         stack[sp, 0], stack[sp, 1], stack[sp, 2] = at, hi, weight - left

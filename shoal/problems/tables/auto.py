@@ -15,7 +15,7 @@ from shoal.model.task import Effort, Grouping, Task
 from shoal.problems.tables.costs import WIDEST
 from shoal.problems.tables.exact.small import CELLS, SEARCHED, decidable, decide
 from shoal.problems.tables.others.pattern_cover import pattern_cover
-from shoal.problems.tables.papers.three_phase import residues
+from shoal.problems.tables.papers.three_phase import residues, three_phase
 from shoal.problems.tables.search.bounds import Bounds, lower_bounds
 from shoal.problems.tables.search.cascade import best, rank, scarcity, start
 from shoal.problems.tables.search.certified import certify
@@ -47,6 +47,8 @@ def auto(task: Task) -> Grouping:
 
     ``attempts`` has one line {"method", "cost", "seconds"} per method, costs by the task's loss.
     """
+    if not task.recoding.columns:  # nothing is published that could be lost
+        return three_phase(task)
     race = _Race(task)
     race.begin()
     if min(race.first, race.order) == (0, 0):  # nothing is lost, so nothing is left to search
