@@ -28,6 +28,7 @@ from shoal.model.policy import Policy
 from shoal.model.safe_harbor import Harbor
 from shoal.model.task import nothing
 from shoal.publishing import told
+from shoal.publishing.closeness import trees_of
 from shoal.publishing.exposed import Exposed
 from shoal.utility.decode import Decoded
 
@@ -109,7 +110,7 @@ class Release:
         opened, names = self._opened(), [*policy.grouped, *policy.sensitive]
         cells, counts = opened.counts(names)
         refuse_other(self.expected.counts(), (cells, counts))
-        found = judge(cells, policy.grouped, policy.sensitive, policy.privacy, counts=counts)
+        found = judge(cells, policy.grouped, policy.sensitive, policy.privacy, counts=counts, trees=trees_of(policy))
         if self.harbor is not None or policy.population is not None or policy.weighed:
             beside = [n for n in policy.weighed if n in opened.columns]
             found = self._outside()(opened.polars([*names, *beside]), found)
