@@ -348,3 +348,29 @@ def test_the_judge_sees_a_bent_request(folder, towns, tmp_path, name, value, tex
         parameters[name] = value
     wrong = judged(parameters, facts)
     assert any(text in f.found for f in wrong), wrong
+
+
+def wards(folder, beds):
+    """Four areas in a row, the first two fixed together with 6 beds, the others with as many as are said."""
+    (folder / "n.csv").write_text(f"id,people,beds,fix,one\na,5,3,x,y\nb,5,3,x,y\nc,5,{beds},,\nd,5,{beds},,\n")
+    (folder / "e.csv").write_text("u,v\na,b\nb,c\nc,d\n")
+    return folder / "n.csv", folder / "e.csv", "--weight", "people", "--fixed", "fix", "--seed", 1
+
+
+def test_the_judge_keeps_maxima_beside_areas_fixed_together(tmp_path):
+    """Areas fixed together may be above a maximum by themselves; other areas may not."""
+    made = run(*wards(tmp_path, 1), "--k", 10, "--at-most", "beds=4", "-o", tmp_path / "c.csv")
+    assert made.returncode == 0, made.stderr
+    check = ["verify", tmp_path / "c.csv", tmp_path / "c.certificate.json"]
+    for beds, status in ((1, 0), (3, 1)):
+        areas, pairs, *_ = wards(tmp_path, beds)
+        said = commands.run(*check, "--original", areas, "--original", pairs)
+        assert said.returncode == status, said.stdout
+    assert "1 regions of several areas are above 4" in said.stdout
+
+
+def test_areas_fixed_together_and_apart_are_a_contradiction(tmp_path):
+    done = run(*wards(tmp_path, 1), "--k", 5, "--apart", "one", "-o", tmp_path / "c.csv")
+    assert done.returncode == 2, done.stdout
+    assert "fixed together" in done.stderr
+    assert "apart" in done.stderr
