@@ -53,6 +53,12 @@ def judge_regions(
     for name, k in zip(columns[1:], least[1:], strict=True):
         under = sum(w < k for w in weights[name])
         found.append(Finding(f"k of {name}", not under, f"{under} regions are below {k}"))
+    if len(names) > 1:
+        sums = np.array([weights[name] for name in columns])
+        nearest = (sums / np.array(least)[:, None]).argmin(axis=0)
+        said = spelled(part(held, "bound_by"), form)
+        off = sum(names[nearest[r]] != name for r, name in zip(label.tolist(), said, strict=True))
+        found.append(Finding("bound_by", not off, f"{off} areas name another weight than the one nearest its k"))
     found += group_sizes(dict(enumerate(weights["region_weight"])), stated.facts, least[0])
     out = int((~inside).sum())
     found.append(

@@ -374,3 +374,23 @@ def test_areas_fixed_together_and_apart_are_a_contradiction(tmp_path):
     assert done.returncode == 2, done.stdout
     assert "fixed together" in done.stderr
     assert "apart" in done.stderr
+
+
+def test_the_weight_that_binds_is_judged(tmp_path):
+    """The column bound_by names, of several weights, the one whose sum is nearest its threshold."""
+    import polars as pl
+
+    from shoal.judge.areas import judge_regions
+    from shoal.judge.crosswalk import Stated
+
+    made = run(*wards(tmp_path, 1), "--weight", "beds", "--k", 5, "--k", 1, "-o", tmp_path / "c.csv")
+    assert made.returncode == 0, made.stderr
+    record = json.loads((tmp_path / "c.certificate.json").read_text())
+    said = record["certificate"]
+    known = Stated(record["parameters"], record["facts"], said["cost"], said["lower_bound"], said["unit"])
+    frame = pl.read_csv(tmp_path / "c.csv", infer_schema=False)
+    assert set(frame["bound_by"]) == {"people"}
+    for bent in ("people", "beds"):
+        other = frame.with_columns(bound_by=pl.Series([bent, *frame["bound_by"][1:]]))
+        wrong = [f.check for f in judge_regions(other, known, "csv") if not f.holds]
+        assert wrong == (["bound_by"] if bent == "beds" else [])
