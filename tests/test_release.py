@@ -53,6 +53,13 @@ def written(folder: Path, name: str = "r.csv", **more: Any) -> tuple[Path, Path,
     return path, folder / name, release.write(folder / name)
 
 
+@pytest.mark.parametrize("name", ["r.csv", "r.csv.gz", "r.parquet"])
+def test_names_with_quotes_are_read_back(tmp_path: Path, name: str) -> None:
+    ages = pl.DataFrame({'a "b"': [1, 1, 1, 2, 2, 2], "<i>\n,": ["x"] * 6, '""': ["flu", "gout"] * 3})
+    release = shoal.anonymize(ages, quasi_identifiers=ages.columns[:2], sensitive=['""'], k=3, seed=1)
+    assert shoal.verify(tmp_path / name, release.write(tmp_path / name), ages).holds
+
+
 @pytest.mark.parametrize("name", ["r.csv", "r.csv.gz", "r.tsv", "r.parquet", "r.xlsx"])
 @pytest.mark.parametrize("publish", ["stars", "ranges"])
 def test_what_was_written_holds(tmp_path: Path, name: str, publish: str) -> None:

@@ -53,6 +53,12 @@ def judge_regions(
     for name, k in zip(columns[1:], least[1:], strict=True):
         under = sum(w < k for w in weights[name])
         found.append(Finding(f"k of {name}", not under, f"{under} regions are below {k}"))
+    if len(names) > 1:
+        sums = np.array([weights[name] for name in columns])
+        nearest = (sums / np.array(least)[:, None]).argmin(axis=0)
+        said = spelled(part(held, "bound_by"), form)
+        off = sum(names[nearest[r]] != name for r, name in zip(label.tolist(), said, strict=True))
+        found.append(Finding("bound_by", not off, f"{off} areas name another weight than the one nearest its k"))
     found += group_sizes(dict(enumerate(weights["region_weight"])), stated.facts, least[0])
     out = int((~inside).sum())
     found.append(
@@ -139,8 +145,8 @@ def _walked(
     for name, most in dict(asked.get("at_most") or {}).items():
         counted = name == "areas" and name not in source.columns
         own = np.ones(len(label), np.int64) if counted else np.array(whole(source, name), np.int64)
-        several = summed(label, np.ones(len(label), np.int64), m) > 1
-        over = int((summed(label, own, m)[several] > most).sum()) if not asked.get("fixed") else 0
+        several = _parts(label, None if not asked.get("fixed") else part(source, asked["fixed"]), m) > 1
+        over = int((summed(label, own, m)[several] > most).sum())
         found.append(Finding(f"at most {name}", not over, f"{over} regions of several areas are above {most}"))
     if asked.get("max_diameter") is not None:
         found.append(_diameter(label, source, float(asked["max_diameter"]), bool(asked.get("geographic"))))
@@ -149,6 +155,13 @@ def _walked(
         columns_ = [_numbers(source, name) for name in asked["similar"]]
         found.append(_alike(label, own, np.stack(columns_, axis=1), stated.facts.get("variance_inside")))
     return [*found, _bound(stated, heaviest)]
+
+
+def _parts(label: np.ndarray, fixed: pl.Series | None, m: int) -> np.ndarray:
+    """int64[m]: how many areas every region has, those fixed together counted as one."""
+    names = [None] * len(label) if fixed is None else fixed.cast(pl.String).to_list()
+    whole_ = {(r, v or i) for i, (r, v) in enumerate(zip(label.tolist(), names, strict=True)) if r >= 0}
+    return np.bincount([r for r, _ in whole_], minlength=m)
 
 
 def _numbers(source: pl.DataFrame, name: str) -> np.ndarray:

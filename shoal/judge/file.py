@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +22,19 @@ def read_release(path: Path, separator: str | None = None) -> pl.DataFrame:
             return pl.read_parquet(path)
         if name.endswith((".xlsx", ".xls", ".xlsb")):
             return _read_excel(path)
-        return pl.read_csv(path, infer_schema=False, separator=separator or ",")
+        frame = pl.read_csv(path, infer_schema=False, separator=separator or ",")
+        return frame.rename(dict(zip(frame.columns, unquoted(frame.columns), strict=True)))
     except FileNotFoundError:
         raise InputError(f"there is no release {str(path)!r}") from None
     except pl.exceptions.NoDataError:
         return pl.DataFrame()
     except pl.exceptions.PolarsError as error:
         raise VerificationError(f"{path.name!r} cannot be read back ({type(error).__name__})") from None
+
+
+def unquoted(names: Sequence[str]) -> list[str]:
+    """The names of a CSV's header as they were meant: Polars leaves quotes in them doubled."""
+    return [name.replace('""', '"') for name in names]
 
 
 def _read_excel(path: Path) -> pl.DataFrame:

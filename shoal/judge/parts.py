@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from shoal.errors import InputError, VerificationError
-from shoal.judge.file import read_release, refuse_other
+from shoal.judge.file import read_release, refuse_other, unquoted
 from shoal.judge.multiset import Counts
 from shoal.judge.privacy import judge
 from shoal.model.audit import Audit
@@ -92,7 +92,9 @@ def _scan(path: Path, separator: str | None) -> tuple[pl.LazyFrame, tuple[str, .
         if files[0].name.lower().endswith((".parquet", ".pq")):
             query = pl.scan_parquet(files, glob=False, hive_partitioning=False)
         else:
-            query = pl.scan_csv(files, infer_schema=False, separator=separator or ",", glob=False)
+            query = pl.scan_csv(
+                files, infer_schema=False, separator=separator or ",", glob=False, with_column_names=unquoted
+            )
         return query, tuple(query.collect_schema())
     except FileNotFoundError:
         raise InputError(f"there is no release {str(path)!r}") from None

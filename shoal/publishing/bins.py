@@ -30,12 +30,15 @@ def distribution(
     """
     bins = bins_of(column, rows, least)
     after = rows @ shares_of(column, bins)
+    surely, maybe = (rows @ known for known in possible(column, bins))
     counted = np.zeros(len(bins) + 1, np.int64)
     for value, n in zip(own[0], own[1].tolist(), strict=True):
         counted[place_of(value, bins, column)] += n
     out = [
-        {"label": label, "before": round_to(int(n), step), "after": round(float(a), 3)}
-        for (label, *_), n, a in zip([*bins, ("all other values",)], counted, after, strict=True)
+        {"label": label, "before": told(int(n), int(low), int(high), step), "after": round(float(a), 3)}
+        for (label, *_), n, a, low, high in zip(
+            [*bins, ("all other values",)], counted, after, surely, maybe, strict=True
+        )
     ]
     return out if out[-1]["after"] or counted[-1] else out[:-1]
 
@@ -62,9 +65,46 @@ def place_of(value: str | None, bins: Sequence[Bin], column: Column) -> int:
     return next((i for i, b in enumerate(bins) if _inside(value, b, column)), len(bins))
 
 
+def possible(column: Column, bins: Sequence[Bin]) -> tuple[np.ndarray, np.ndarray]:
+    """bool[cells, bins + 1] twice: whether a row of a cell is surely in a bin, and whether it may be."""
+    surely, maybe = (np.zeros((len(column.cells), len(bins) + 1), bool) for _ in range(2))
+    inside = {b[1] for b in bins}
+    for i, cell in enumerate(column.cells):
+        low, high = ends_of(cell, column)[:2]
+        if cell.everything or (column.ruler is not None and not np.isfinite(low + high) and cell.low is not None):
+            maybe[i] = True
+        elif column.ruler is not None:
+            maybe[i, :-1] = [high >= b[1] and low < b[2] for b in bins]
+            maybe[i, -1] = None in cell.named or not bins or not (low >= bins[0][1] and high < bins[-1][2])
+        else:
+            maybe[i, :-1] = [b[1] in cell for b in bins]
+            maybe[i, -1] = cell.pattern is not None or cell.low is not None or bool(cell.named - inside)
+        surely[i] = maybe[i] & (maybe[i].sum() == 1)
+    return surely, maybe
+
+
+def told(n: int, surely: int, maybe: int, step: int) -> int | None:
+    """A count of the original as it may be told beside the release; None where it is not.
+
+    surely, maybe  the least and the most that it can be, by the release
+
+    Rounded to a multiple of ``step``, and so far inside of both that what is told always leaves a step of numbers: the
+    nearest multiple may be one that only the least or the most is rounded to, and tells that none, or all, of the
+    hidden values are this one.
+    """
+    if surely == maybe:
+        return round_to(n, step)
+    least = 2 * step if 0 < surely < step else step  # below it nothing is said, which must say little as well
+    if not step or n < least or (surely < least and maybe < least + step):
+        return None
+    low = max(least, -(-(2 * surely + step) // (2 * step)) * step) if surely else least
+    high = (2 * maybe - step) // (2 * step) * step
+    return None if high < low else min(max(round_to(n, step) or step, low), high)
+
+
 def round_to(n: int, step: int) -> int | None:
-    """The nearest multiple; None for fewer than ``step``, nothing included, and where there is no step."""
-    return None if not step or n < step else step * round(n / step)
+    """The nearest multiple, halves up; None for fewer than ``step``, nothing included, and where there is no step."""
+    return None if not step or n < step else (2 * n + step) // (2 * step) * step
 
 
 def _names(column: Column, rows: np.ndarray, least: int, most: int) -> list[Bin]:

@@ -53,8 +53,11 @@ def least_rows(release: Any) -> int:
 
 
 def step_of(rows: int, least: int) -> int:
-    """To what counts of the original are rounded: k rows, in large tables a hundredth of them."""
-    return max(least, rows // 100)
+    """To what counts of the original are rounded: k rows and at least 3, in large tables a hundredth of them.
+
+    Of the numbers that are rounded to 2 one is not below 2, so that it would be told exactly.
+    """
+    return max(least, 3, rows // 100)
 
 
 def _column(release: Any, decoded: Decoded, name: str, least: int) -> dict[str, Any]:

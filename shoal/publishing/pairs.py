@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from shoal.publishing.bins import bins_of, place_of, round_to, shares_of
+from shoal.publishing.bins import bins_of, place_of, possible, shares_of
+from shoal.publishing.bins import told as told_of
 from shoal.utility.decode import Column, Decoded
 
 BINS = 7  # of each column, beside one for all other values
@@ -22,12 +23,15 @@ class _Axis(NamedTuple):
 
     after   float64[classes, bins]: the share of each published class in each bin; a star has none
     before  int64[codes]: bin of each value of the original
+    surely, maybe  bool[classes, bins]: whether a row of a class is in a bin, or may be
     """
 
     name: str
     labels: list[str]
     after: np.ndarray
     before: np.ndarray
+    surely: np.ndarray
+    maybe: np.ndarray
 
 
 def pairs(
@@ -60,7 +64,7 @@ def pairs(
             "columns": [a.name, b.name],
             "labels": [a.labels, b.labels],
             "after": np.round(after, 3).tolist(),
-            "before": _before(release, (a, b), step, shown[a.name] and shown[b.name]),
+            "before": _before(release, (a, b), rows, step, shown[a.name] and shown[b.name]),
             "unplaced": round(float(release.rows - after.sum()), 3),
         }
         for strength, a, b, after in found[:PAIRS]
@@ -73,7 +77,8 @@ def _axis(release: Any, name: str, column: Column, at: np.ndarray, least: int) -
     bins = bins_of(column, rows, least, BINS)
     shares = shares_of(column, bins)
     own = np.array([place_of(v, bins, column) for v in release.own[name]], np.int64)
-    return _Axis(name, [*(b[0] for b in bins), "all other values"], shares[at], own)
+    surely, maybe = possible(column, bins)
+    return _Axis(name, [*(b[0] for b in bins), "all other values"], shares[at], own, surely[at], maybe[at])
 
 
 def _together(after: np.ndarray) -> float:
@@ -84,7 +89,9 @@ def _together(after: np.ndarray) -> float:
     return float((p[some] * np.log(p[some] / alone[some])).sum())
 
 
-def _before(release: Any, axes: tuple[_Axis, _Axis], step: int, shown: bool) -> list[list[int | None]]:
+def _before(
+    release: Any, axes: tuple[_Axis, _Axis], rows: np.ndarray, step: int, shown: bool
+) -> list[list[int | None]]:
     """Counts of the original, None where they are not told."""
     a, b = axes
     counts, changed = _counted(release, axes)
@@ -92,9 +99,13 @@ def _before(release: Any, axes: tuple[_Axis, _Axis], step: int, shown: bool) -> 
     lines = _line(changed.sum(axis=1), step) | untouched
     across = _line(changed.sum(axis=0), step) | untouched
     told = lines[:, None] & across[None, :] & shown
+    least, most = ((x.T * rows @ y).astype(np.int64) for x, y in ((a.surely, b.surely), (a.maybe, b.maybe)))
     return [
-        [round_to(int(n), step) if yes else None for n, yes in zip(line, mask, strict=True)]
-        for line, mask in zip(counts.tolist(), told.tolist(), strict=True)
+        [
+            told_of(int(counts[i, j]), int(least[i, j]), int(most[i, j]), step) if told[i, j] else None
+            for j in range(wide)
+        ]
+        for i, wide in enumerate([told.shape[1]] * told.shape[0])
     ]
 
 

@@ -180,17 +180,16 @@ def _columns(figures: Mapping[str, Any]) -> str:
 def _distributions(figures: Mapping[str, Any]) -> str:
     step, rows = figures["step"], max(figures["release"]["rows"], 1)
     said = (
-        f'<p class="soft">Counts before are rounded to multiples of {step}, and fewer than {step} are said as '
-        "that, so that no difference gives away whose value was hidden. A coarser value counts evenly for all it may "
-        "stand for; hidden values are counted apart.</p>"
+        f'<p class="soft">Counts before are rounded to multiples of {step}, more coarsely beside what is published,'
+        f" and not told below {step} or where the release leaves too little open, so that no difference gives away "
+        "whose value was hidden. A coarser value counts evenly for all it may stand for; hidden values are counted "
+        "apart.</p>"
     )
-    return said + "".join(
-        f"<figure><h3>{escape(c['name'])}</h3>{_bars(c, step, rows)}</figure>" for c in figures["columns"]
-    )
+    return said + "".join(f"<figure><h3>{escape(c['name'])}</h3>{_bars(c, rows)}</figure>" for c in figures["columns"])
 
 
-def _bars(column: Mapping[str, Any], step: int, rows: int) -> str:
-    pictured = beside(column["distribution"], column["hidden"], step, rows, column["name"])
+def _bars(column: Mapping[str, Any], rows: int) -> str:
+    pictured = beside(column["distribution"], column["hidden"], rows, column["name"])
     if column["before_shown"] or not column["changed"]:
         return pictured
     return pictured + (

@@ -7,8 +7,8 @@ from html import escape
 from typing import Any
 
 
-def beside(bars: Sequence[Mapping[str, Any]], hidden: int, least: int, rows: int, title: str) -> str:
-    """Rows before and after as pairs of bars, with the numbers in words; a before of None is fewer than ``least``."""
+def beside(bars: Sequence[Mapping[str, Any]], hidden: int, rows: int, title: str) -> str:
+    """Rows before and after as pairs of bars, with the numbers in words; a before of None is not told."""
     peak = max([1.0, hidden, *(max(b["before"] or 0, b["after"]) for b in bars)])
 
     def bar(kind: str, value: float) -> str:
@@ -17,7 +17,7 @@ def beside(bars: Sequence[Mapping[str, Any]], hidden: int, least: int, rows: int
     lines = []
     told = any(b["before"] is not None for b in bars)
     for b in bars:
-        before = f"fewer than {least} → " if b["before"] is None else f"about {b['before']:,} → "
+        before = "not told → " if b["before"] is None else f"about {b['before']:,} → "
         before = before if told else ""
         lines.append(
             f'<span class="name">{escape(b["label"])}</span><span aria-hidden="true">{bar("b", b["before"] or 0)}'

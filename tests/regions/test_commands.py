@@ -348,3 +348,49 @@ def test_the_judge_sees_a_bent_request(folder, towns, tmp_path, name, value, tex
         parameters[name] = value
     wrong = judged(parameters, facts)
     assert any(text in f.found for f in wrong), wrong
+
+
+def wards(folder, beds):
+    """Four areas in a row, the first two fixed together with 6 beds, the others with as many as are said."""
+    (folder / "n.csv").write_text(f"id,people,beds,fix,one\na,5,3,x,y\nb,5,3,x,y\nc,5,{beds},,\nd,5,{beds},,\n")
+    (folder / "e.csv").write_text("u,v\na,b\nb,c\nc,d\n")
+    return folder / "n.csv", folder / "e.csv", "--weight", "people", "--fixed", "fix", "--seed", 1
+
+
+def test_the_judge_keeps_maxima_beside_areas_fixed_together(tmp_path):
+    """Areas fixed together may be above a maximum by themselves; other areas may not."""
+    made = run(*wards(tmp_path, 1), "--k", 10, "--at-most", "beds=4", "-o", tmp_path / "c.csv")
+    assert made.returncode == 0, made.stderr
+    check = ["verify", tmp_path / "c.csv", tmp_path / "c.certificate.json"]
+    for beds, status in ((1, 0), (3, 1)):
+        areas, pairs, *_ = wards(tmp_path, beds)
+        said = commands.run(*check, "--original", areas, "--original", pairs)
+        assert said.returncode == status, said.stdout
+    assert "1 regions of several areas are above 4" in said.stdout
+
+
+def test_areas_fixed_together_and_apart_are_a_contradiction(tmp_path):
+    done = run(*wards(tmp_path, 1), "--k", 5, "--apart", "one", "-o", tmp_path / "c.csv")
+    assert done.returncode == 2, done.stdout
+    assert "fixed together" in done.stderr
+    assert "apart" in done.stderr
+
+
+def test_the_weight_that_binds_is_judged(tmp_path):
+    """The column bound_by names, of several weights, the one whose sum is nearest its threshold."""
+    import polars as pl
+
+    from shoal.judge.areas import judge_regions
+    from shoal.judge.crosswalk import Stated
+
+    made = run(*wards(tmp_path, 1), "--weight", "beds", "--k", 5, "--k", 1, "-o", tmp_path / "c.csv")
+    assert made.returncode == 0, made.stderr
+    record = json.loads((tmp_path / "c.certificate.json").read_text())
+    said = record["certificate"]
+    known = Stated(record["parameters"], record["facts"], said["cost"], said["lower_bound"], said["unit"])
+    frame = pl.read_csv(tmp_path / "c.csv", infer_schema=False)
+    assert set(frame["bound_by"]) == {"people"}
+    for bent in ("people", "beds"):
+        other = frame.with_columns(bound_by=pl.Series([bent, *frame["bound_by"][1:]]))
+        wrong = [f.check for f in judge_regions(other, known, "csv") if not f.holds]
+        assert wrong == (["bound_by"] if bent == "beds" else [])

@@ -91,6 +91,8 @@ def rules(case):
         pair = None
     if pair and case["boundaries"] and case["boundaries"][pair[0]] != case["boundaries"][pair[1]]:
         pair = None
+    if pair and options["apart"] and "" != options["apart"][pair[0]] == options["apart"][pair[1]]:
+        pair = None
     options["fixed"] = None if pair is None else ["x" if v in pair else "" for v in range(n)]
     most = {}
     if case["at_most"]:

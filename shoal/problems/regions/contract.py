@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from shoal.errors import InfeasibleError, InputError
+from shoal.errors import InfeasibleError, InputError, PolicyError
 from shoal.problems.regions.graph import coded, components, graph, without_crossings
 from shoal.problems.regions.result import Regions
 from shoal.problems.regions.task import relabelled
@@ -79,6 +79,16 @@ def contract(
                 "or add the pair of neighbours"
             )
     return _units(edges, together, gone)
+
+
+def refuse_torn(held: Fixed, apart: Sequence[Any]) -> None:
+    """PolicyError where two areas fixed together have the same value of ``apart``, None or "" aside."""
+    own = [(u, a) for u, a in zip(held.unit.tolist(), apart, strict=True) if u >= 0 and a not in (None, "")]
+    if len(set(own)) < len(own):
+        raise PolicyError(
+            f"{len(own) - len(set(own))} areas are fixed together with another that they are to be apart from; change "
+            "fixed or apart"
+        )
 
 
 def _units(edges: np.ndarray, together: np.ndarray, gone: np.ndarray) -> Fixed:

@@ -12,7 +12,7 @@ from shoal.errors import InfeasibleError, PolicyError
 from shoal.problems.interrupts import heard
 from shoal.problems.regions.answer import answer
 from shoal.problems.regions.bounds import count_bound
-from shoal.problems.regions.contract import contract, expanded, soften
+from shoal.problems.regions.contract import contract, expanded, refuse_torn, soften
 from shoal.problems.regions.graph import Graph, coded, components, graph, induced, without_crossings
 from shoal.problems.regions.join import join_light
 from shoal.problems.regions.limits import NO_DIAMETER, Limits, maxima
@@ -124,7 +124,7 @@ def merge(
         state=randomness(seed), unit=unit,
     )  # fmt: skip
     if held_together:
-        found = _held(request, method, dry, fixed, soft_boundaries)
+        found = _held(request, method, dry, fixed, soft_boundaries, apart)
     else:
         found = _solved(request, method)
     if wet is not None:
@@ -150,13 +150,16 @@ def _check(method: str, limited: bool, regions: Any, wide_units: bool, started: 
 
 
 def _held(
-    request: Request, method: str, exclude: Any, fixed: Sequence[Any] | None, soft: Sequence[Any] | None
-) -> Regions:
+    request: Request, method: str, exclude: Any, fixed: Sequence[Any] | None, soft: Sequence[Any] | None,
+    apart: Sequence[Any] | None,
+) -> Regions:  # fmt: skip
     """Regions of units: areas fixed together, without those excluded, on the graph that soft boundaries leave."""
     n = len(request.features)
     held = contract(graph(request.edges, n).edges(), n, exclude, fixed, request.boundaries)
     if (held.unit < 0).all():
         raise InfeasibleError("every area is excluded, so there is none to merge")
+    if apart is not None:
+        refuse_torn(held, apart)
     if soft is not None:
         both = soft if request.boundaries is None else list(zip(soft, request.boundaries, strict=True))
         need, ways = request.need, request.ways
