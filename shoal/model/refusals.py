@@ -77,3 +77,8 @@ def refuse_missing(asked: Any) -> None:
         raise PolicyError.unknown("reading of missing values", str(asked.missing), tuple(READINGS))
     if asked.missing == "apart" and asked.publish == "centers":
         raise PolicyError("publish='centers' gathers all rows together; missing='apart' goes with the other ways")
+    if asked.missing == "apart" and (asked.coarsen is not None or asked.method == "coarsen"):
+        raise PolicyError(
+            "coarsen puts a column at one level for all rows, and missing='apart' groups rows in two parts, each with "
+            "levels of its own; leave one of them out"
+        )
