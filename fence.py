@@ -14,7 +14,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 MODEL = {"numpy", "shoal.errors", "shoal.model"}
-SOLVER = MODEL | {"scipy", "shoal.kernels", "shoal.problems.interrupts", "shoal.problems.programs"}
+SOLVER = MODEL | {
+    "scipy",
+    "shoal.kernels",
+    "shoal.problems.cores",
+    "shoal.problems.interrupts",
+    "shoal.problems.programs",
+}
 ROOMS: dict[str, set[str]] = {
     "errors.py": set(),
     "version.py": set(),
@@ -27,6 +33,7 @@ ROOMS: dict[str, set[str]] = {
     "kernels/tables": {"numpy", "numba", "shoal.kernels", "shoal.kernels.tables"},
     "kernels/tiles": {"numpy", "numba", "shoal.kernels", "shoal.kernels.tiles"},
     "problems/catalogue.py": {"shoal.errors"},
+    "problems/cores.py": set(),
     "problems/interrupts.py": set(),
     "problems/programs.py": {"numpy", "scipy", "highspy"},
     "problems/tables": SOLVER | {"highspy", "networkx", "shoal.problems.tables", "shoal.problems.catalogue"},

@@ -119,7 +119,8 @@ def shortfall(histogram: Histogram, requirement: Requirement) -> Shortfall | Non
     for rule in requirement.rules:
         if not rule.holds(histogram.sensitive, histogram.count):
             named = " and ".join(histogram.sensitive_names[j] for j in rule.columns)
-            says = rule.model.refusal(rule.counts(histogram.sensitive, histogram.count), named)
+            counts = rule.counts(histogram.sensitive, histogram.count)
+            says = rule.model.refusal(counts, named, np.array(rule.table, np.int64))
             return Shortfall("model", 0, 0, rule.columns[0], says=says)
     if rows < requirement.k:
         return Shortfall("k", requirement.k, rows)

@@ -13,6 +13,7 @@ import polars as pl
 
 from shoal.publishing.bins import distribution
 from shoal.publishing.pairs import pairs
+from shoal.publishing.told import hierarchies
 from shoal.utility.decode import Decoded
 from shoal.version import __version__
 
@@ -34,7 +35,7 @@ def figures(release: Any) -> dict[str, Any]:
         "release": {**release.as_dict(), "loss": dict(release.loss)},
         "audit": release.audit.as_dict(),
         "policy": policy,
-        "hierarchies": release._hierarchies(),
+        "hierarchies": hierarchies(release),
         "before": dict(release.before),
         "least": least,
         "step": step,

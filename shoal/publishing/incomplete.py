@@ -47,7 +47,8 @@ def parts_of(counted: Counted, policy: Policy, need: Requirement) -> np.ndarray 
             refuse_infeasible(held, need, lambda j, code: counted.sensitive[j].texts()[code] or "missing")
         except InfeasibleError as error:
             raise InfeasibleError(
-                f"the {held.rows:,} rows {words} are grouped apart (missing='apart'), and among them alone: {error!s}"
+                f"the {held.rows:,} rows {words} are grouped apart (missing='apart'), and among them alone: "
+                + str(error).replace("the whole table", "that part")
             ) from None
     return lacking.astype(np.int64)
 

@@ -25,7 +25,7 @@ from shoal.engines.store import refuse_both
 from shoal.engines.targets import JSON, TABLE, certificate_path, check_folder, check_outputs, check_place
 from shoal.errors import InputError, PolicyError
 from shoal.judge.parts import Asked, count_release, hash_of, judge_held, read_rows
-from shoal.publishing import signing
+from shoal.publishing import signing, told
 from shoal.publishing.closeness import trees_of
 from shoal.version import __version__
 
@@ -92,7 +92,7 @@ def write_partwise(
     if text:
         refuse_both({**release.own, **{c.name: c.texts() for c in release.expected.sensitive}})
     shown = shown_stars(release, text)
-    facts: dict[str, Any] = {**release.shown_facts(shown), **({"folder": True} if folder else {})}
+    facts: dict[str, Any] = {**told.shown_facts(release, shown), **({"folder": True} if folder else {})}
     columns = open_table(release.table).columns
     rows: dict[str, int] = {}
     clock = time.perf_counter()
@@ -126,7 +126,7 @@ def write_partwise(
         facts["bytes"] = sum(p.stat().st_size for p in held)
         release.seconds["verify"] = time.perf_counter() - clock
 
-    certify = partial(release.certify, path, facts, sign)
+    certify = partial(told.certify, release, path, facts, sign)
     publish_together([Piece(path, fill, judge, folder), Piece(beside, certify)], closed=closed)
     release.__dict__["written"] = {"file": path.name, "certificate": beside.name, **facts}
     return beside

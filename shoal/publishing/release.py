@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
-import json
-import platform
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,34 +21,16 @@ from shoal.judge.file import refuse_other
 from shoal.judge.parts import hash_of
 from shoal.judge.population import Census, Covered, beside, outside, reading_of
 from shoal.judge.safe_harbor import breach
-from shoal.model.audit import Audit, finite
+from shoal.model.audit import Audit
 from shoal.model.certificate import Certificate
 from shoal.model.meaning import Members
-from shoal.model.missing import missing_words
 from shoal.model.policy import Policy
-from shoal.model.rule_books import RULE_BOOKS
 from shoal.model.safe_harbor import Harbor
 from shoal.model.task import nothing
+from shoal.publishing import told
+from shoal.publishing.closeness import trees_of
 from shoal.publishing.exposed import Exposed
 from shoal.utility.decode import Decoded
-from shoal.version import __version__
-
-RECORDED = (
-    "groups",
-    "smallest_group",
-    "privacy",
-    "loss",
-    "stars",
-    "changed",
-    "carried",
-    "method",
-    "persons",
-    "incomplete",
-    "population",
-    "exposed",
-    "rule_book",
-    "safe_harbor",
-)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -131,7 +110,7 @@ class Release:
         opened, names = self._opened(), [*policy.grouped, *policy.sensitive]
         cells, counts = opened.counts(names)
         refuse_other(self.expected.counts(), (cells, counts))
-        found = judge(cells, policy.grouped, policy.sensitive, policy.privacy, counts=counts)
+        found = judge(cells, policy.grouped, policy.sensitive, policy.privacy, counts=counts, trees=trees_of(policy))
         if self.harbor is not None or policy.population is not None or policy.weighed:
             beside = [n for n in policy.weighed if n in opened.columns]
             found = self._outside()(opened.polars([*names, *beside]), found)
@@ -223,7 +202,7 @@ class Release:
             signing.private_key(sign)  # refused before any work
         clock = time.perf_counter()
         content, shown, text = self._content(path)
-        facts = self.shown_facts(shown)
+        facts = told.shown_facts(self, shown)
 
         def fill(temporary: Path) -> None:
             nonlocal clock
@@ -236,27 +215,10 @@ class Release:
             facts["sha256"], facts["bytes"] = hash_of(temporary), temporary.stat().st_size
             self.seconds["verify"] = time.perf_counter() - clock
 
-        certify = partial(self.certify, path, facts, sign)
+        certify = partial(told.certify, self, path, facts, sign)
         publish_together([Piece(path, fill, judge_bytes), Piece(beside, certify)], closed=closed)
         self.__dict__["written"] = {"file": path.name, "certificate": beside.name, **facts}
         return beside
-
-    def shown_facts(self, shown: Mapping[str, int]) -> dict[str, Any]:
-        """The columns whose stars stand as missing values; shown: the stars each column shows."""
-        hidden = [name for name, count in self.stars.items() if count != shown[name]]
-        return {"starred_as_missing": hidden} if hidden else {}
-
-    def certify(self, path: Path, facts: Mapping[str, Any], sign: str | Path | None, temporary: Path) -> None:
-        """Write the certificate file of a release that stands at ``path``."""
-        from shoal.judge.file import seal
-        from shoal.publishing import signing
-
-        record = json.loads(json.dumps(self.record(path, facts), default=str))
-        record["seal"] = seal(record)
-        if sign is not None:
-            record = signing.sign(record, sign)
-        text = json.dumps(record, indent=2, ensure_ascii=False)
-        temporary.write_text(text + "\n", encoding="utf-8")
 
     def _read(self) -> list[str | Path]:
         """Every file the release was made from."""
@@ -343,108 +305,17 @@ class Release:
         return self.decoded.sample(seed)
 
     def __repr__(self) -> str:
-        return "\n".join(summary(self))
+        return "\n".join(told.summary(self))
 
     def _repr_html_(self) -> str:
         from shoal.model.cards import card
 
-        return card("Release", summary(self)[1:])
+        return card("Release", told.summary(self)[1:])
 
     def privacy(self) -> dict[str, Any]:
         """Level reached by each model asked for; several sensitive columns: the weakest."""
-        out: dict[str, Any] = {}
-        weaker_of = {model.short: model.weaker for model in self.policy.privacy}
-        for found in self.audit.checks:
-            weaker = weaker_of[found.short]
-            known = out.get(found.short)
-            level = finite(found.level)
-            out[found.short] = level if known is None or level is None else weaker(known, level)
-        if "k" not in out:
-            out["k"] = self.audit.k
-        return out
+        return told.privacy(self)
 
     def as_dict(self) -> dict[str, Any]:
         """The facts of ``--json``: plain values only."""
-        return {
-            "rows": self.rows,
-            "groups": self.audit.classes,
-            "smallest_group": self.audit.smallest_class,
-            "privacy": self.privacy(),
-            "loss": dict(self.cost),
-            "stars": dict(self.stars),
-            "changed": dict(self.changed),
-            "carried": self.carried.as_dict(),
-            "persons": dict(self.persons),
-            "incomplete": None if self.incomplete is None else dict(self.incomplete),
-            "population": None if self.audit.population is None else dict(self.audit.population),
-            "exposed": self.exposed.as_dict(),
-            "rule_book": self._rule_book(),
-            "safe_harbor": None if self.harbor is None else self.harbor.as_dict(),
-            "certificate": self.certificate.as_dict(),
-            "method": self.method,
-            "attempts": [dict(a) for a in self.attempts],
-            "seconds": {k: round(v, 4) for k, v in self.seconds.items()},
-        }
-
-    def _rule_book(self) -> dict[str, Any] | None:
-        """The rule asked for by name, where it comes from and what it leaves to others."""
-        name = self.policy.preset
-        rows = [getattr(m, "k", 0) for m in self.policy.privacy if m.speaks != "population"]
-        if name is None or max(rows, default=0) < RULE_BOOKS[name].k:
-            return None
-        return {"name": name, **RULE_BOOKS[name].as_dict()}
-
-    def record(self, path: Path, facts: Mapping[str, Any]) -> dict[str, Any]:
-        """What the certificate file holds."""
-        inside = self.as_dict()
-        return {
-            "format": 1,
-            "kind": "table",
-            "made_by": {
-                "shoal": __version__,
-                "python": platform.python_version(),
-                "polars": pl.__version__,
-            },
-            "made_at": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-            "release": {"file": path.name, "rows": self.rows, **facts},
-            "policy": self.policy.describe(),
-            "hierarchies": self._hierarchies(),
-            "shuffled": not self.policy.keep_order,
-            "order": self.order,
-            "orders": self.orders,
-            "missing_values": missing_words(self.policy.missing),
-            **{k: inside[k] for k in RECORDED},
-            "separator": self._separator(path),
-            "certificate": inside["certificate"],
-        }
-
-    def _hierarchies(self) -> dict[str, dict[str, str]]:
-        """SHA-256 of every hierarchy's content as it was given; generated ones are left out."""
-        from shoal.model.hierarchy import GENERATED, Hierarchy
-        from shoal.model.record import digest
-
-        given = {n: h for n, h in self.policy.hierarchies.items() if not (isinstance(h, str) and h in GENERATED)}
-        return {name: {"sha256": digest(Hierarchy.of(source))} for name, source in given.items()}
-
-
-def summary(release: Release) -> list[str]:
-    """Five lines about a release."""
-    from shoal.model.cards import several
-    from shoal.report.words import certificate_words
-
-    facts = {"certificate": release.certificate.as_dict()}
-    reached = ", ".join(f"{name} = {level:.4g}" for name, level in release.privacy().items() if level is not None)
-    cost = release.cost
-    return [
-        f"Release of {several(release.rows, 'row')} in {several(release.groups, 'group')}, "
-        f"published as {release.policy.publish}",
-        f"reached: {reached}",
-        f"loss: NCP {cost['ncp']:.4g}, {cost['suppressed_tuples']:,} rows changed, "
-        f"{sum(release.stars.values()):,} values hidden",
-        f"method {release.method}: {certificate_words(facts)}",
-        "columns: "
-        + ", ".join(release.policy.grouped)
-        + " (recoded); "
-        + (", ".join(release.policy.sensitive) or "none")
-        + " (sensitive)",
-    ]
+        return told.facts(self)

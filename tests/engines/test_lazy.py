@@ -157,12 +157,18 @@ def test_spark_places_every_type_as_memory_does(spark: Any) -> None:
     asked: dict[str, Any] = {"sensitive": ["s"], "k": 3, "l": 2, "seed": 1, "effort": "fast"}
     asked |= {"secret": b"sixteen bytes or more"}
     for publish, quasi in (("stars", ["day", "price", "age", "all"]), ("ranges", ["day", "price", "age"])):
-        others = [c for c in ("age", "price", "all", "row", "x", "__shoal_group") if c not in quasi]
+        if publish == "ranges":  # every column carried along is counted, which takes Spark a while
+            given, frame = given.drop("all", "flag", "__shoal_group"), frame.drop("all", "flag", "__shoal_group")
+        others = [
+            c for c in ("age", "price", "all", "row", "x", "__shoal_group") if c not in quasi and c in frame.columns
+        ]
         told = asked | {"publish": publish, "quasi_identifiers": quasi, "insensitive": others}
         release, expected = prepare(given, **told), shoal.anonymize(frame, **told)
         if publish == "ranges":
             assert release.audit.passes
-        got = sorted((tuple(map(str, r)) for r in release.table.collect()), key=lambda r: int(r[5]))
+        got = sorted(
+            (tuple(map(str, r)) for r in release.table.collect()), key=lambda r: int(r[given.columns.index("row")])
+        )
         assert got == [tuple(map(str, r)) for r in expected.table.sort("row").rows()]
         assert (np.bincount(expected.expected.partition.cell) > 1).any() or publish == "stars", "no cell was split"
         if publish == "stars":

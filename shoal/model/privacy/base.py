@@ -105,9 +105,12 @@ class Model:
         """The model as numbers for the compiled test."""
         raise NotImplementedError
 
-    def refusal(self, counts: np.ndarray, name: str) -> str:
-        """Why no table can meet the model, by how much, and what would pass; counts of the whole table."""
-        level = self.level(counts, counts)
+    def refusal(self, counts: np.ndarray, name: str, table: np.ndarray) -> str:
+        """Why no table can meet the model, by how much, and what would pass.
+
+        counts of all rows that a group may have: those of the whole table, or of a part kept apart
+        """
+        level = self.level(counts, table)
         end = "least" if self.weaker is max else "most"
         return (
             f"the whole table has {self.short} = {level:.6g} of {name} in one group, so no table in which "

@@ -126,7 +126,7 @@ class Charge(Model):
     def measure(self, table: np.ndarray) -> Measure:
         return Measure("charge", self.least, int(self.once), self.charge)
 
-    def refusal(self, counts: np.ndarray, name: str) -> str:
+    def refusal(self, counts: np.ndarray, name: str, table: np.ndarray) -> str:
         most = int(self.level(counts, counts) + CLOSE)
         return (
             f"the weights of all rows add up to a population of {most}, so no group of k_map = {self.least:g} exists; "

@@ -56,7 +56,7 @@ class RecursiveLDiversity(Model):
     def measure(self, table: np.ndarray) -> Measure:
         return Measure("recursive", self.c, self.l)
 
-    def refusal(self, counts: np.ndarray, name: str) -> str:
+    def refusal(self, counts: np.ndarray, name: str, table: np.ndarray) -> str:
         level = self.level(counts, counts)
         way = f"any c above {level:.6g} passes" if math.isfinite(level) else f"{name} has fewer than l different values"
         return (

@@ -55,7 +55,7 @@ class AlphaKAnonymity(Model):
     def measure(self, table: np.ndarray) -> Measure:
         return Measure("band", 0.0, 0, tuple(np.tile([0.0, self.alpha], table.size).tolist()))
 
-    def refusal(self, counts: np.ndarray, name: str) -> str:
+    def refusal(self, counts: np.ndarray, name: str, table: np.ndarray) -> str:
         if int(counts.sum()) < self.k:
             return f"the table has {int(counts.sum())} rows, so no group of k = {self.k} exists"
         level = self.level(counts, counts)

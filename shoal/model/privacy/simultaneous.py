@@ -45,7 +45,7 @@ class SimultaneousLDiversity(Model):
     def measure(self, table: np.ndarray) -> Measure:
         return Measure("tuples", 0.0, self.l)
 
-    def refusal(self, counts: np.ndarray, name: str) -> str:
+    def refusal(self, counts: np.ndarray, name: str, table: np.ndarray) -> str:
         return (
             f"some rows of the table lie in no {self.l} rows that differ pairwise in {name}, so no table with "
             f"simultaneous l = {self.l} exists; the largest l possible is {self.level(counts, counts)}"

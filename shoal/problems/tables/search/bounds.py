@@ -6,15 +6,14 @@ Each bound is a function of the task alone.  ``docs/cascade.md`` has the proofs.
 from __future__ import annotations
 
 import math
-import os
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from threading import Lock
 
 import numpy as np
 
 from shoal.model.task import Task
+from shoal.problems.cores import cores, each
 from shoal.problems.interrupts import flag
 from shoal.problems.tables.papers.stars import plain_stars
 from shoal.problems.tables.papers.three_phase import WIDENED, residue
@@ -167,7 +166,7 @@ class Sweeper:
         from shoal.kernels.uncompiled import quick
 
         h = self.task.histogram
-        workers = os.cpu_count() or 1
+        workers = cores(h.quasi.size * float(self.lattice.nodes))
         split = 0  # columns whose levels are dealt to the threads
         while split < self.columns.size and np.prod(self.height[self.columns[:split]]) < 4 * workers:
             split += 1
@@ -200,8 +199,7 @@ class Sweeper:
                 if room[worker] < 0:
                     return False
 
-        with ThreadPoolExecutor(workers) as pool:
-            done = all(pool.map(one, range(workers)))
+        done = all(each(one, range(workers), workers))
         self.task.progress("bound", None)
         return np.minimum.reduce(at_node if mode == 3 else found) if done else None
 

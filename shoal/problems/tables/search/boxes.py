@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from threading import Event
@@ -18,6 +17,7 @@ import numpy as np
 
 from shoal.model.recoding import Levels, Ranges, Sets
 from shoal.model.task import Task
+from shoal.problems.cores import cores, each
 from shoal.problems.interrupts import flag
 from shoal.problems.tables.search.row_groups import ancestors
 
@@ -138,7 +138,7 @@ class Pairs:
 
 def _over(cells: int, until: float | None, one: Callable[[int, int], None]) -> bool:
     """Slices of the cells on all cores; whether any was reached before time ran out."""
-    workers = os.cpu_count() or 1
+    workers = cores(float(cells) ** 2)
     step, stop = max(1, cells // (workers * 40)), flag()
 
     def slice_from(first: int) -> bool:
@@ -147,8 +147,7 @@ def _over(cells: int, until: float | None, one: Callable[[int, int], None]) -> b
         one(first, min(first + step, cells))
         return True
 
-    with ThreadPoolExecutor(workers) as pool:
-        return any(list(pool.map(slice_from, range(0, cells, step))))
+    return any(each(slice_from, range(0, cells, step), workers))
 
 
 def _late(stop: Event, until: float | None) -> bool:
