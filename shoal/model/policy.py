@@ -13,7 +13,7 @@ from shoal.errors import PolicyError
 from shoal.model.hierarchy import GENERATED
 from shoal.model.privacy import KAnonymity, PrivacyModel, by_shorthand, describe, restore
 from shoal.model.record import recipe
-from shoal.model.refusals import refuse_hierarchies, refuse_missing, refuse_population
+from shoal.model.refusals import refuse_hierarchies, refuse_missing, refuse_nameless, refuse_population
 from shoal.model.rule_books import RULE_BOOKS
 from shoal.model.shorthands import SHORTHANDS
 from shoal.model.task import Effort
@@ -102,6 +102,7 @@ class Policy:
         for name in (self.person, self.household):
             if name is not None and (not isinstance(name, str) or not name):
                 raise PolicyError(f"{name!r} names no column; person and household are one column each")
+        refuse_nameless(self)
         refuse_population(self)
         refuse_missing(self)
         leave = (*self.units, *(n for n in self.weighed if n not in self.insensitive))

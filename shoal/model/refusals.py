@@ -61,6 +61,12 @@ def refuse_population(asked: Any) -> None:
         raise PolicyError("a population is counted in rows, and person= counts persons; leave one of them out")
 
 
+def refuse_nameless(asked: Any) -> None:
+    """PolicyError for a role of the column without a name, which no engine can be asked for; asked is a ``Policy``."""
+    if "" in asked.quasi_identifiers or "" in asked.sensitive:
+        raise PolicyError("a column without a name is no quasi-identifier and not sensitive; give it a name first")
+
+
 def refuse_missing(asked: Any) -> None:
     """PolicyError for a reading of missing values that cannot be kept; asked is a ``Policy``."""
     if asked.missing == "filled":
