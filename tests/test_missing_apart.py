@@ -208,6 +208,11 @@ REFUSED = [
     ({"missing": "wildcard"}, PolicyError, "reading of shoal.audit alone"),
     ({"missing": "appart"}, PolicyError, "did you mean 'apart'"),
     ({"missing": "apart", "publish": "centers"}, PolicyError, "gathers all rows together"),
+    (
+        {"missing": "apart", "publish": "hierarchy", "hierarchies": {"age": "intervals:5,15"}, "coarsen": "auto"},
+        PolicyError,
+        "one level for all rows",
+    ),
     ({"missing": "apart", "k": 40}, InfeasibleError, "rows with a missing quasi-identifier are grouped apart"),
 ]
 

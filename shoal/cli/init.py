@@ -8,6 +8,7 @@ import typer
 
 from shoal.cli.app import app
 from shoal.cli.common import answer, present
+from shoal.errors import PolicyError
 
 
 @app.command()
@@ -31,6 +32,8 @@ def init(
 
     present(table)
     if table.suffix.lower() == ".deid":
+        if separator is not None or encoding is not None:
+            raise PolicyError("--separator and --encoding read a CSV, and a project says itself how it is written")
         _from_arx(table, output, k, force, as_json)
         return
     target = output or table.with_name(f"{table.name.split('.')[0]}.policy.toml")
@@ -82,7 +85,11 @@ def _from_arx(project: Path, output: Path | None, k: int, force: bool, as_json: 
             folder.rmdir()
         raise
     for place, held in zip(places, found.hierarchies.values(), strict=True):
-        publish_text(place, held.decode("utf-8-sig", errors="replace"), closed=closed)
+        try:
+            text = held.decode("utf-8-sig")
+        except UnicodeDecodeError:  # as the trial read it
+            text = held.decode("latin-1")
+        publish_text(place, text, closed=closed)
     publish_text(target, policy_text(found, project, files, k), closed=closed)
     lines = [f"{name:<24} {role.replace('_', '-').removesuffix('s')}" for name, role in found.roles.items()]
     lines += [f"hierarchy {name:<14} {place}" for name, place in zip(files, places, strict=True)]

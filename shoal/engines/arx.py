@@ -7,6 +7,7 @@ read.
 
 from __future__ import annotations
 
+import math
 import re
 import zipfile
 from collections.abc import Mapping
@@ -83,7 +84,8 @@ def _bytes(held: zipfile.ZipFile, entry: str, path: Path) -> bytes:
 def _xml(held: zipfile.ZipFile, entry: str, path: Path) -> ElementTree.Element:
     """An entry's tree; a document with definitions of its own is refused, for those can be made to grow."""
     text = _bytes(held, entry, path)
-    if b"<!DOCTYPE" in text or b"<!ENTITY" in text:
+    plain = text.replace(b"\x00", b"")  # UTF-16 would hide the words
+    if b"<!DOCTYPE" in plain or b"<!ENTITY" in plain:
         raise InputError(f"{path.name!r}: {entry} defines entities, which ARX does not; it is not read")
     try:
         return ElementTree.fromstring(text)
@@ -102,9 +104,9 @@ def _columns(definition: ElementTree.Element, path: Path) -> tuple[dict[str, str
             raise InputError(f"{path.name!r} gives a column no role that is known; open and save it with ARX 3")
         roles[name] = ROLES[kind]
         least, most = ((given.findtext(tag) or "All").strip() for tag in ("min", "max"))
-        if most.isdigit():
+        if most.isdecimal():
             ceilings[name] = int(most)
-        if least.isdigit() and int(least) > 0:
+        if least.isdecimal() and int(least) > 0:
             unread.append(f"column {name!r} has a least level of {least}; here a value may stay as it is")
         if given.findtext("microaggregationfunction"):
             unread.append(f"column {name!r} is microaggregated; publish ranges or centers instead")
@@ -141,6 +143,7 @@ def _asked(config: ElementTree.Element | None) -> tuple[int | None, dict[str, in
 
 def _number(text: str) -> float:
     try:
-        return float(text)
+        found = float(text)
     except ValueError:
         return 0.0
+    return found if math.isfinite(found) else 0.0

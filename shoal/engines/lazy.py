@@ -137,6 +137,7 @@ class LazyTable:
         Every row's tuple is among them, so a numbering that tells them apart finds each row's tuple without fail; the
         next one is tried where it does not, once in a million tables of ten million tuples.
         """
+        self._refuse_fields(names)
         count, key = f"{self.own}n", f"{self.own}key"
         grouped = self.frame.group_by(list(names)).agg(nw.len().alias(count)).to_native()
         levels = {n: k.categories for n, k in self.kinds.items() if n in names and isinstance(k, nw.Enum)}
@@ -285,7 +286,17 @@ class LazyTable:
 
     def singled(self, columns: Sequence[str]) -> Singled:
         """How some columns single rows out, counted inside the engine."""
+        self._refuse_fields(columns)
         return singled_elsewhere(self.frame, columns)
+
+    def _refuse_fields(self, names: Sequence[str]) -> None:
+        """InputError for a name that would be read as a field of another column where rows are grouped by it."""
+        for name in names:
+            if "." in name:
+                raise InputError(
+                    f"{self.dialect.name} reads the dot of column {name!r} as that of a field; rename the column, or "
+                    "read the table with the Polars engine"
+                )
 
     def polars(self, names: Sequence[str]) -> pl.DataFrame:
         """Some columns brought into memory, every row."""

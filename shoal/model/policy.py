@@ -13,7 +13,13 @@ from shoal.errors import PolicyError
 from shoal.model.hierarchy import GENERATED
 from shoal.model.privacy import KAnonymity, PrivacyModel, by_shorthand, describe, restore
 from shoal.model.record import recipe
-from shoal.model.refusals import refuse_hierarchies, refuse_missing, refuse_population
+from shoal.model.refusals import (
+    refuse_coarsen,
+    refuse_hierarchies,
+    refuse_missing,
+    refuse_nameless,
+    refuse_population,
+)
 from shoal.model.rule_books import RULE_BOOKS
 from shoal.model.shorthands import SHORTHANDS
 from shoal.model.task import Effort
@@ -102,6 +108,7 @@ class Policy:
         for name in (self.person, self.household):
             if name is not None and (not isinstance(name, str) or not name):
                 raise PolicyError(f"{name!r} names no column; person and household are one column each")
+        refuse_nameless(self)
         refuse_population(self)
         refuse_missing(self)
         leave = (*self.units, *(n for n in self.weighed if n not in self.insensitive))
@@ -176,7 +183,7 @@ class Policy:
             )
         if self.global_recoding and self.publish not in ("hierarchy", "stars"):
             raise PolicyError(f"global_recoding works on levels; it cannot go with publish={self.publish!r}")
-        self._check_coarsen()
+        refuse_coarsen(self)
         risk = self.max_average_risk
         if risk is not None and (isinstance(risk, bool) or not isinstance(risk, (int, float)) or not 0 < risk <= 1):
             raise PolicyError(f"max_average_risk={risk!r}: a risk is above 0 and at most 1")
@@ -200,20 +207,6 @@ class Policy:
         if self.shards is not None and (self.coarsen is not None or self.missing == "apart"):
             other = "coarsen" if self.coarsen is not None else "missing='apart'"
             raise PolicyError(f"shards and {other} both cut the table in parts; leave one of them out")
-
-    def _check_coarsen(self) -> None:
-        if self.coarsen is None:
-            return
-        if self.coarsen != "auto":
-            raise PolicyError(f"coarsen={self.coarsen!r}: say coarsen='auto', or leave it out")
-        if self.publish != "hierarchy":
-            raise PolicyError("coarsen puts columns at levels of hierarchies; say publish='hierarchy' beside it")
-        if self.global_recoding:
-            raise PolicyError("coarsen and global_recoding=True are two ways to choose levels; leave one of them out")
-        if self.method not in ("auto", "coarsen"):
-            raise PolicyError(f"coarsen has a method of its own; leave method={self.method!r} out")
-        if self.population is not None or self.population_weights is not None:
-            raise PolicyError("coarsen counts rows of the table; leave it out beside a population")
 
     def _check_steps(self) -> None:
         for name, step in self.range_step.items():

@@ -61,6 +61,12 @@ def refuse_population(asked: Any) -> None:
         raise PolicyError("a population is counted in rows, and person= counts persons; leave one of them out")
 
 
+def refuse_nameless(asked: Any) -> None:
+    """PolicyError for a role of the column without a name, which no engine can be asked for; asked is a ``Policy``."""
+    if "" in asked.quasi_identifiers or "" in asked.sensitive:
+        raise PolicyError("a column without a name is no quasi-identifier and not sensitive; give it a name first")
+
+
 def refuse_missing(asked: Any) -> None:
     """PolicyError for a reading of missing values that cannot be kept; asked is a ``Policy``."""
     if asked.missing == "filled":
@@ -77,3 +83,26 @@ def refuse_missing(asked: Any) -> None:
         raise PolicyError.unknown("reading of missing values", str(asked.missing), tuple(READINGS))
     if asked.missing == "apart" and asked.publish == "centers":
         raise PolicyError("publish='centers' gathers all rows together; missing='apart' goes with the other ways")
+    if asked.missing == "apart" and asked.coarsen is not None:
+        raise PolicyError(
+            "coarsen puts a column at one level for all rows, and missing='apart' groups rows in two parts, each with "
+            "levels of its own; leave one of them out"
+        )
+
+
+def refuse_coarsen(asked: Any) -> None:
+    """PolicyError for what does not go with levels of the whole table found by the search; asked is a ``Policy``."""
+    if asked.coarsen is None:
+        if asked.method == "coarsen":
+            raise PolicyError("method='coarsen' finds levels that the release would not show; say coarsen='auto'")
+        return
+    if asked.coarsen != "auto":
+        raise PolicyError(f"coarsen={asked.coarsen!r}: say coarsen='auto', or leave it out")
+    if asked.publish != "hierarchy":
+        raise PolicyError("coarsen puts columns at levels of hierarchies; say publish='hierarchy' beside it")
+    if asked.global_recoding:
+        raise PolicyError("coarsen and global_recoding=True are two ways to choose levels; leave one of them out")
+    if asked.method not in ("auto", "coarsen"):
+        raise PolicyError(f"coarsen has a method of its own; leave method={asked.method!r} out")
+    if asked.population is not None or asked.population_weights is not None:
+        raise PolicyError("coarsen counts rows of the table; leave it out beside a population")

@@ -166,7 +166,8 @@ class Recoder:
             "effort": self.effort, "seed": self.seed,
         }  # fmt: skip
         asked = {name: value for name, value in asked.items() if value is not None}
-        return Policy.of(None, **asked, publish="hierarchy", global_recoding=True, keep_order=True)
+        publish = "hierarchy" if self.hierarchies else "stars"
+        return Policy.of(None, **asked, publish=publish, global_recoding=True, keep_order=True)
 
     def _kind(self, column: pl.Series, name: str) -> tuple[int, str]:
         """Height of the column's hierarchy, and how it writes a whole number: both may follow from the values."""

@@ -108,6 +108,10 @@ def test_the_policy_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
         ({"input/definition.xml": None}, "no input/definition.xml"),
         ({"input/definition.xml": "<definition>"}, "not XML"),
         ({"input/definition.xml": '<!DOCTYPE a [<!ENTITY b "c">]><definition/>'}, "defines entities"),
+        (
+            {"input/definition.xml": '<!DOCTYPE a [<!ENTITY b "c">]><definition/>'.encode("utf-16")},
+            "defines entities",
+        ),
         ({"input/definition.xml": "<definition/>"}, "without columns"),
         (
             {"input/definition.xml": "<definition><assigment><name>a</name><type>X</type></assigment></definition>"},
@@ -121,6 +125,15 @@ def test_bent_ones_are_refused(
 ) -> None:
     assert run(monkeypatch, "init", project(tmp_path / "p.deid", **bent)) == 2
     assert said in capsys.readouterr().err
+
+
+def test_a_hierarchy_of_another_encoding_keeps_its_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mark in place of a letter would be a value that no table has."""
+    there = "Orléans;Süd;*\n203;Süd;*\n"
+    held = project(tmp_path / "p.deid", **{"input/hierarchies/zip & co.csv": there.encode("latin-1")})
+    assert run(monkeypatch, "init", held) == 0
+    assert next((tmp_path / "p-hierarchies").glob("02-*")).read_text(encoding="utf-8") == there
+    assert run(monkeypatch, "init", held, "--force", "--encoding", "latin-1") == 2  # it would do nothing
 
 
 def test_nothing_is_written_where_a_hierarchy_is_bent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

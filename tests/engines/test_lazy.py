@@ -125,6 +125,20 @@ def test_names_that_differ_by_case_alone_are_refused() -> None:
             shoal.anonymize(made, quasi_identifiers=["a"], identifiers=["name"], k=1, effort="fast")
 
 
+def test_names_that_no_engine_can_be_asked_for_are_refused() -> None:
+    """A dot would be read as that of a field, so rows be grouped by another column; nameless columns are none."""
+    table = duckdb.sql("select {'y': i % 3} as x, i % 2 as \"x.y\", i % 2 as z from range(12) t(i)")
+    for roles in ({"quasi_identifiers": ["x.y"]}, {"quasi_identifiers": ["z"], "insensitive": ["x.y"]}):
+        with pytest.raises(InputError, match=r"the dot of column 'x\.y'"):
+            shoal.anonymize(table, k=2, identifiers=["x"], **roles)
+    assert shoal.anonymize(table, k=2, identifiers=["x", "x.y"], quasi_identifiers=["z"]).audit.k == 6
+    nameless = pl.DataFrame({"": [1, 1, 2, 2], "z": [1, 1, 1, 1]})
+    for roles in ({"quasi_identifiers": [""]}, {"quasi_identifiers": ["z"], "sensitive": [""]}):
+        for frame in (nameless, nameless.to_pandas()):
+            with pytest.raises(PolicyError, match="without a name"):
+                shoal.anonymize(frame, k=2, **roles)
+
+
 def test_a_missing_file_and_a_broken_one(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no file"):
         shoal.anonymize(tmp_path / "no.csv", engine="duckdb", **ASKED)

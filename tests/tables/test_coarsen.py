@@ -233,6 +233,7 @@ def test_the_command_prints_the_curve(tmp_path, capsys, monkeypatch):
         ({"publish": "stars", "hierarchies": {}}, "publish='hierarchy'"),
         ({"global_recoding": True}, "two ways"),
         ({"method": "cascade"}, "method='cascade'"),
+        ({"method": "coarsen", "coarsen": None}, "say coarsen='auto'"),
         ({"population": people()}, "population"),
     ],
 )

@@ -16,7 +16,8 @@ from shoal.cli import main
 from shoal.errors import PolicyError
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import KAnonymity, Requirement, requirement
-from shoal.model.recoding import Ranges, Recoding
+from shoal.model.recoding import Levels, Ranges, Recoding
+from shoal.model.task import Task
 from shoal.problems.tables import group
 from shoal.problems.tables.shards import composed, cut, sharded
 from tests.oracles.exact import group_loss
@@ -94,9 +95,25 @@ def test_a_value_that_only_one_side_has_keeps_the_table_whole():
     assert len(cut_of(table, Requirement(k=2, frequency=(1,), distinct=(1,)))) == 4
 
 
-def cut_of(table, need):
-    from shoal.model.task import Task
+def test_ceilings_are_heeded_by_every_shard():
+    """No cut parts rows that only each other can be grouped with, and no method passes a level that is forbidden."""
+    tree = np.array([[0, 1, 2, 3], [0, 0, 1, 1], [0, 0, 0, 0]])
+    recoding, need = Recoding((Levels.tree(tree, ceiling=1), Levels.tree(tree, ceiling=1))), Requirement(k=3)
+    several = 0
+    for seed in range(60):
+        quasi = np.random.default_rng(seed).integers(0, 4, (24, 2))
+        table = Histogram.from_rows(quasi)
+        if any(0 < np.all(quasi // 2 == pair, axis=1).sum() < 3 for pair in np.ndindex(2, 2)):
+            continue  # no table exists
+        found = sharded(table, need, "cascade", 3, recoding=recoding, effort="fast", seed=seed)
+        assert recoding.publish(table, found.partition).first.max() <= 1
+        several += "shards" in found.certificate.details
+    assert several > 10
+    with pytest.raises(PolicyError, match="recodes the whole table alike"):
+        sharded(table, Requirement(k=2), "coarsen", 2)
 
+
+def cut_of(table, need):
     return cut(Task(table, need, Recoding.stars(table)), 4)
 
 

@@ -81,6 +81,14 @@ def test_few_or_odd_rows_are_refused_in_one_sentence_without_a_value() -> None:
         recoder.set_params(kk=3)
 
 
+def test_without_a_hierarchy_a_column_is_kept_or_starred_whole() -> None:
+    table = pl.DataFrame({"a": [1, 1, 1, 2, 2, 2], "b": [1, 2, 3, 4, 5, 6]})
+    recoder = shoal.Recoder(["a", "b"], k=3).fit(table)
+    assert recoder.levels_ == {"a": 0, "b": 1}
+    assert recoder.transform(table).rows() == [(1, "*")] * 3 + [(2, "*")] * 3
+    assert recoder.transform(pl.DataFrame({"a": [7, 7, 7], "b": [0, 0, 9]})).rows() == [(7, "*")] * 3
+
+
 def test_a_column_that_singles_out_is_refused_as_anywhere() -> None:
     rows = people(500, 3).with_columns(y=pl.Series([f"row {i}" for i in range(500)]))
     with pytest.raises(shoal.InputError, match="'y'"):

@@ -94,11 +94,11 @@ def _one(task: Task, method: str) -> Grouping:
     refuse_infeasible(task.histogram, task.requirement)
     grouping: Grouping = algorithm("tables", method)(task)
     grouping.partition.check(task.histogram)
-    _refuse_high_levels(task, grouping)
+    refuse_high_levels(task, grouping)
     return grouping
 
 
-def _refuse_high_levels(task: Task, grouping: Grouping) -> None:
+def refuse_high_levels(task: Task, grouping: Grouping) -> None:
     """PolicyError where a method that knows no ceilings has passed one."""
     columns = task.recoding.columns
     if not any(c.held for c in columns):

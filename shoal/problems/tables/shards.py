@@ -29,10 +29,11 @@ from shoal.model.recoding import Recoding
 from shoal.model.task import Effort, Grouping, Task, nothing, shortfall
 from shoal.problems.catalogue import algorithm
 from shoal.problems.interrupts import heard
-from shoal.problems.tables import group
+from shoal.problems.tables import group, refuse_high_levels
+from shoal.problems.tables.eligible import good_groups
 from shoal.problems.tables.others.hilbert import _ranks
 from shoal.problems.tables.papers.stars import plain_stars
-from shoal.problems.tables.papers.three_phase import residue
+from shoal.problems.tables.papers.three_phase import ceiling_classes, residue
 from shoal.problems.tables.search.bounds import Bounds, total
 from shoal.problems.tables.search.boxes import neighbours
 from shoal.problems.tables.search.certified import certify
@@ -40,7 +41,7 @@ from shoal.problems.tables.search.certified import certify
 ASKED = 200  # cells whose nearest ones say where a cut does the least harm
 AMONG = 3_000  # cells they are sought among
 UNEVEN = 0.2  # of the rows, at least, that lie on each side of a cut
-WHOLE = ("global_recoding",)  # methods that recode the table as one
+WHOLE = ("coarsen", "global_recoding")  # methods that recode the table as one
 
 
 @heard
@@ -88,9 +89,10 @@ def sharded(
     made = certify(task, partition, max(methods, key=lambda name: methods[name]), bounds)
     details = {**made.certificate.details, "shards": len(parts), "shard_cells": [int(p.size) for p in parts]}
     certificate = replace(made.certificate, guarantee=Guarantee(), details=details)
-    return Grouping(
-        partition, certificate, made.method, ({"method": f"{len(parts)} shards", "cost": certificate.cost},)
-    )
+    attempts = ({"method": f"{len(parts)} shards", "cost": certificate.cost},)
+    grouping = Grouping(partition, certificate, made.method, attempts)
+    refuse_high_levels(task, grouping)
+    return grouping
 
 
 def _of(histogram: Histogram, cells: np.ndarray) -> Histogram:
@@ -145,9 +147,19 @@ def _sides(
         cuts.append((parted, left))
     for _, left in sorted(cuts, key=lambda pair: pair[0]):
         sides = part[left], part[~left]
-        if all(shortfall(_of(task.histogram, side), task.requirement) is None for side in sides):
+        if all(_stands(task, side) for side in sides):
             return sides
     return None
+
+
+def _stands(task: Task, side: np.ndarray) -> bool:
+    """Whether some cells have an eligible partition of their own that heeds the ceilings.  O(m log m)."""
+    part = _of(task.histogram, side)
+    if shortfall(part, task.requirement) is not None:
+        return False
+    kind = ceiling_classes(replace(task, histogram=part))
+    classes = int(kind.max(initial=0)) + 1
+    return bool(good_groups(part, task.requirement, np.arange(part.cells), kind, part.count, classes).all())
 
 
 def _nearest(task: Task, asked: np.ndarray, among: np.ndarray) -> np.ndarray:
