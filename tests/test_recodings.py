@@ -9,7 +9,7 @@ import pytest
 import shoal
 from shoal.engines.frames import classes
 from shoal.engines.table import Replacement
-from shoal.errors import InputError
+from shoal.errors import InputError, PolicyError
 from shoal.model.partition import Partition
 
 
@@ -187,3 +187,15 @@ def test_groups_that_are_published_alike_are_one_when_rows_are_placed():
     merged, made = classes(partition, columns)
     assert [merged.cell.tolist(), merged.group.tolist(), merged.count.tolist()] == [[0, 1, 1], [0, 0, 1], [7, 2, 5]]
     assert [c.index.tolist() for c in made] == [[0, 1], [1, 1]]
+
+
+def test_the_method_global_recoding_publishes_the_levels_that_its_certificate_names() -> None:
+    tree = [["a", "g", "*"], ["b", "g", "*"], ["c", "h", "*"], ["d", "h", "*"]]
+    random = np.random.default_rng(4)
+    table = pl.DataFrame({name: random.choice(list("abcd"), 14) for name in ("y", "z")})
+    asked = {"quasi_identifiers": ["y", "z"], "k": 2, "publish": "hierarchy", "hierarchies": {"y": tree, "z": tree}}
+    release = shoal.anonymize(table, method="global_recoding", effort="fast", seed=0, **asked)
+    for name, level in release.certificate.details["levels"].items():
+        assert set(release.table[name]) <= {row[level] for row in tree}
+    with pytest.raises(PolicyError, match="works on levels"):
+        shoal.anonymize(table, method="global_recoding", **asked | {"publish": "ranges", "hierarchies": {}})

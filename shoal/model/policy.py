@@ -16,6 +16,7 @@ from shoal.model.record import recipe
 from shoal.model.refusals import (
     refuse_coarsen,
     refuse_hierarchies,
+    refuse_limits,
     refuse_missing,
     refuse_nameless,
     refuse_population,
@@ -111,6 +112,24 @@ class Policy:
         refuse_nameless(self)
         refuse_population(self)
         refuse_missing(self)
+        self._check_roles()
+        if not self.privacy:
+            raise PolicyError("no privacy model is asked for; say k=5, or l=3 beside a sensitive column")
+        self._check_words()
+        self._check_columns()
+        if self.publish == "hierarchy" and not any(name in self.grouped for name in self.hierarchies):
+            raise PolicyError(
+                "publish='hierarchy' needs hierarchies={column: ...} for at least one quasi-identifier; "
+                "columns without one are published as value or star"
+            )
+        if self.global_recoding and self.publish not in ("hierarchy", "stars"):
+            raise PolicyError(f"global_recoding works on levels; it cannot go with publish={self.publish!r}")
+        refuse_coarsen(self)
+        refuse_limits(self)
+        Effort.of(self.effort)
+
+    def _check_roles(self) -> None:
+        """Every column has one role; persons and weights leave with the identifiers; places are published as tiles."""
         leave = (*self.units, *(n for n in self.weighed if n not in self.insensitive))
         kept = tuple(n for n in self.identifiers if n not in leave)
         object.__setattr__(self, "identifiers", (*kept, *leave))
@@ -138,13 +157,16 @@ class Policy:
                         f"column {name!r} is named {other}; a column has one role, so take it out of one of them"
                     )
                 seen[name] = role
-        if not self.privacy:
-            raise PolicyError("no privacy model is asked for; say k=5, or l=3 beside a sensitive column")
+
+    def _check_words(self) -> None:
+        """Settings that are a word, a flag or a seed."""
         if not isinstance(self.method, str):
             raise PolicyError(f"method={self.method!r}: a method is the name of one")
         for flag in ("global_recoding", "keep_order"):
             if not isinstance(getattr(self, flag), bool):
                 raise PolicyError(f"{flag}={getattr(self, flag)!r}: say true or false")
+        if self.method == "global_recoding":  # one level per column is published as such, or the certificate would lie
+            object.__setattr__(self, "global_recoding", True)
         if self.publish not in PUBLISH:
             raise PolicyError.unknown("way to publish", str(self.publish), PUBLISH)
         if self.numeric_stars not in ("null", "text"):
@@ -155,6 +177,9 @@ class Policy:
             object.__setattr__(self, "seed", int(self.seed))
         if self.seed is not None and (isinstance(self.seed, bool) or not isinstance(self.seed, int) or self.seed < 0):
             raise PolicyError(f"seed={self.seed!r}: a seed is a whole number from 0, or None for fresh randomness")
+
+    def _check_columns(self) -> None:
+        """Settings by column name a quasi-identifier, and hold what they may."""
         for what, given in (
             ("hierarchies", self.hierarchies),
             ("weights", self.weights),
@@ -176,37 +201,6 @@ class Policy:
                     f"max_level[{name!r}] = {level!r}: a level is a whole number from 0, the value itself"
                 )
         self._check_steps()
-        if self.publish == "hierarchy" and not any(name in self.grouped for name in self.hierarchies):
-            raise PolicyError(
-                "publish='hierarchy' needs hierarchies={column: ...} for at least one quasi-identifier; "
-                "columns without one are published as value or star"
-            )
-        if self.global_recoding and self.publish not in ("hierarchy", "stars"):
-            raise PolicyError(f"global_recoding works on levels; it cannot go with publish={self.publish!r}")
-        refuse_coarsen(self)
-        risk = self.max_average_risk
-        if risk is not None and (isinstance(risk, bool) or not isinstance(risk, (int, float)) or not 0 < risk <= 1):
-            raise PolicyError(f"max_average_risk={risk!r}: a risk is above 0 and at most 1")
-        if risk is not None and (self.publish == "centers" or self.units):
-            raise PolicyError("max_average_risk speaks of rows in groups; leave it out beside centers and persons")
-        share = self.max_suppressed
-        if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 <= share <= 1:
-            raise PolicyError(f"max_suppressed={share!r}: a share of the rows, from 0 to 1")
-        if share and not self.global_recoding:
-            raise PolicyError(
-                "max_suppressed is a budget of global_recoding=True; every other release may star "
-                "any row whole where this loses least, so leave it out"
-            )
-        Effort.of(self.effort)
-        if self.shards is not None and (
-            isinstance(self.shards, bool) or not isinstance(self.shards, int) or self.shards < 1
-        ):
-            raise PolicyError(f"shards={self.shards!r}: a whole number from 1 up")
-        if self.shards is not None and (self.global_recoding or self.publish == "centers"):
-            raise PolicyError("shards are searched one by one; leave them out beside global_recoding and centers")
-        if self.shards is not None and (self.coarsen is not None or self.missing == "apart"):
-            other = "coarsen" if self.coarsen is not None else "missing='apart'"
-            raise PolicyError(f"shards and {other} both cut the table in parts; leave one of them out")
 
     def _check_steps(self) -> None:
         for name, step in self.range_step.items():

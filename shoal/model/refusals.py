@@ -106,3 +106,29 @@ def refuse_coarsen(asked: Any) -> None:
         raise PolicyError(f"coarsen has a method of its own; leave method={asked.method!r} out")
     if asked.population is not None or asked.population_weights is not None:
         raise PolicyError("coarsen counts rows of the table; leave it out beside a population")
+
+
+def refuse_limits(asked: Any) -> None:
+    """PolicyError for an average risk, a budget of suppression or shards that cannot be, or not beside the rest."""
+    risk = asked.max_average_risk
+    if risk is not None and (isinstance(risk, bool) or not isinstance(risk, (int, float)) or not 0 < risk <= 1):
+        raise PolicyError(f"max_average_risk={risk!r}: a risk is above 0 and at most 1")
+    if risk is not None and (asked.publish == "centers" or asked.units):
+        raise PolicyError("max_average_risk speaks of rows in groups; leave it out beside centers and persons")
+    share = asked.max_suppressed
+    if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 <= share <= 1:
+        raise PolicyError(f"max_suppressed={share!r}: a share of the rows, from 0 to 1")
+    if share and not asked.global_recoding:
+        raise PolicyError(
+            "max_suppressed is a budget of global_recoding=True; every other release may star "
+            "any row whole where this loses least, so leave it out"
+        )
+    if asked.shards is not None and (
+        isinstance(asked.shards, bool) or not isinstance(asked.shards, int) or asked.shards < 1
+    ):
+        raise PolicyError(f"shards={asked.shards!r}: a whole number from 1 up")
+    if asked.shards is not None and (asked.global_recoding or asked.publish == "centers"):
+        raise PolicyError("shards are searched one by one; leave them out beside global_recoding and centers")
+    if asked.shards is not None and (asked.coarsen is not None or asked.missing == "apart"):
+        other = "coarsen" if asked.coarsen is not None else "missing='apart'"
+        raise PolicyError(f"shards and {other} both cut the table in parts; leave one of them out")
