@@ -25,7 +25,7 @@ MODELS = ("k", "frequency l", "distinct l", "k and frequency l", "k and distinct
 
 
 def hierarchy(rng: np.random.Generator, size: int) -> ColumnRecoding:
-    """Values in order, joined by two or three neighbours at a time until one is left."""
+    """Values in order, joined by two or three neighbors at a time until one is left."""
     levels = [np.arange(size)]
     while int(levels[-1].max()) > 0:
         levels.append(levels[-1] // int(rng.integers(2, 4)))

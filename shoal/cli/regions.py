@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def regions(
     areas: Path = typer.Argument(..., help="A row per area (CSV, Parquet, Excel), or polygons (GeoJSON, TopoJSON)."),
     edges: Path | None = typer.Argument(
-        None, help="A row per pair of neighbours; without it, areas are neighbours whose polygons share a border."
+        None, help="A row per pair of neighbors; without it, areas are neighbors whose polygons share a border."
     ),
     weight: list[str] = typer.Option(..., "--weight", help="Column with the weight of an area; repeat for several."),
     k: list[int] = typer.Option(..., "--k", help="Least weight of a region; one for each --weight, in order."),
@@ -114,7 +114,7 @@ def regions(
     force: bool = typer.Option(False, "--force", help="Replace outputs that exist."),
     as_json: bool = typer.Option(False, "--json", help="One JSON object on standard output."),
 ) -> None:
-    """Merge neighbouring areas (zip codes, counties) until each region weighs at least k."""
+    """Merge neighboring areas (zip codes, counties) until each region weighs at least k."""
     import time
 
     import numpy as np
@@ -341,7 +341,7 @@ def _told(light: list[dict[str, Any]], k: list[int]) -> list[str]:
     if len(light) > 12:
         lines.append(f"  and {len(light) - 12} more (--json lists all)")
     if any(part["outcome"] == "left out" for part in light):
-        lines.append("  (--islands join makes each a neighbour of the nearest)")
+        lines.append("  (--islands join makes each a neighbor of the nearest)")
     return lines
 
 

@@ -5,7 +5,7 @@ and gape there.  A true subdivision has no overlaps, so how deep the corners of 
 far borders were moved; gaps are as wide as overlaps are deep, for both come from the same lines.  Hence the tolerance:
 twice the depth that 95 of 100 such corners stay below.
 
-Two areas are neighbours when they have a side in common, or when along more than half of the tolerance the border of
+Two areas are neighbors when they have a side in common, or when along more than half of the tolerance the border of
 one lies within the tolerance of the other, and neither a third area nor open space is nearer.  A corner where four
 areas meet gives no such stretch; a river wider than the tolerance is never crossed.
 """
@@ -23,12 +23,12 @@ from shoal.errors import InputError, MissingDependencyError
 _KM = 111.195  # a degree of latitude
 _ROUNDING = 1e-7  # of the extent: borders nearer than this are one
 _DEEP = 0.95
-_FAULTS = 0.05  # where fewer pairs than this share of the neighbours overlap, these are faults, and no simplification
+_FAULTS = 0.05  # where fewer pairs than this share of the neighbors overlap, these are faults, and no simplification
 _SAMPLES = 64  # of a border of two areas at most
 
 
 class Adjacency(NamedTuple):
-    """Pairs of neighbours and how the drawing looks.
+    """Pairs of neighbors and how the drawing looks.
 
     pairs      int64[m, 2], the smaller number first
     tolerance  in km, or in the plane's units
@@ -56,9 +56,9 @@ def available() -> bool:
 
 
 def adjacency(shapes: Sequence[Shape], geographic: bool, tolerance: float | None = None) -> Adjacency:
-    """Neighbours of polygons, by sides in common and by nearness.
+    """Neighbors of polygons, by sides in common and by nearness.
 
-    shapes      as read: lists of polygons;  an empty one has no neighbours
+    shapes      as read: lists of polygons;  an empty one has no neighbors
     geographic  degrees: measured in km, widths by the cosine of the middle latitude, 180 degrees is no border
     tolerance   km or the plane's units; None: told from the overlaps
 

@@ -48,8 +48,8 @@ def apart(ids: Sequence[str], edges: np.ndarray, outside: Sequence[int] = (), em
         sizes = shown([f"{s:,}" for s in islands])
         said.append(f"{len(islands):,} islands, sets of areas apart from the largest, of {sizes} areas")
     if isolated:
-        said.append(f"{len(isolated):,} areas have no neighbour: {shown(isolated)}")
+        said.append(f"{len(isolated):,} areas have no neighbor: {shown(isolated)}")
     if unlived:
-        said.append(f"{len(unlived):,} empty areas have no neighbour, and are left alone: {shown(unlived)}")
+        said.append(f"{len(unlived):,} empty areas have no neighbor, and are left alone: {shown(unlived)}")
     facts = {"islands": len(islands), "isolated": listed(isolated)}
     return Apart(facts | ({"isolated_empty": listed(unlived)} if bare.any() else {}), said)

@@ -1,6 +1,6 @@
 """Areas and who is next to whom, from whatever a geographer has at hand.
 
-read(nodes, edges)      two tables: a row per area, a row per pair of neighbours
+read(nodes, edges)      two tables: a row per area, a row per pair of neighbors
 read(shapes)            GeoJSON or TopoJSON; GeoPackage, shapefile and the like with the extra ``geo``
 from_graph(graph)       a networkx graph
 from_weights(weights)   libpysal's W or Graph
@@ -31,10 +31,10 @@ _PLANE = ("x", "y")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Geography:
-    """Areas and their neighbours.
+    """Areas and their neighbors.
 
     ids      name of every area, as text, leading zeros kept
-    edges    int64[m, 2]  pairs of neighbours by position, each once, the smaller first
+    edges    int64[m, 2]  pairs of neighbors by position, each once, the smaller first
     columns  what else is known, a list of n values by name
     shapes   polygons by id, where they are known; in degrees wherever the file's system is known
     outside  positions of areas that are to be in no region: they have no polygon, and were to be left out
@@ -165,7 +165,7 @@ def geography(
         for end in pair:
             if spelled(end) not in place:
                 raise InputError(
-                    f"a pair of neighbours names {spelled(end)!r}, which is no area; drop the pair or add the area"
+                    f"a pair of neighbors names {spelled(end)!r}, which is no area; drop the pair or add the area"
                 )
             ends.append(place[spelled(end)])
         if ends[0] != ends[1]:
@@ -194,13 +194,13 @@ def read(
 
     areas            table with a row per area (CSV, also .gz, Parquet, Excel), or polygons (GeoJSON, TopoJSON; others
                      with the extra ``geo``)
-    edges            table with a row per pair of neighbours; without it, areas must be polygons, or shapes be given,
+    edges            table with a row per pair of neighbors; without it, areas must be polygons, or shapes be given,
                      and the polygons tell who is next to whom (``engines.adjacency``)
     id               column (property) that names an area; "id" when there is one, else the first column
     source, target   columns of edges; "u" and "v" or "source" and "target" if there are any, else the first two
     shapes           polygons of the areas, named by the property shape_id (default: id)
     unmatched        "refuse" ids that are in one file only, all of them named; or "leave-out": areas without a polygon
-                     go to no region when polygons tell the neighbours, polygons without an area and pairs that name
+                     go to no region when polygons tell the neighbors, polygons without an area and pairs that name
                      no area are dropped
     tolerance        how far borders drawn twice may lie apart, km or the plane's units; None: told from the drawing
 
@@ -258,7 +258,7 @@ def _drawn(path: Path, id: str | None) -> Drawn:
 
 
 def _bordered(given: Geography, drawn: Drawn, tolerance: float | None) -> Geography:
-    """Neighbours from the polygons."""
+    """Neighbors from the polygons."""
     place = {name: i for i, name in enumerate(drawn.names)}
     own = [drawn.own[place[name]] if name in place else [] for name in given.ids]
     pairs, said, facts = _borders(own, drawn.drawing.geographic, tolerance)
@@ -270,7 +270,7 @@ def _borders(own: Sequence[Shape], geographic: bool, tolerance: float | None) ->
     """Pairs, and what is to be said of the drawing."""
     if tolerance is None and not available():
         pairs = neighbors(own)
-        said = [f"{len(pairs):,} pairs of neighbours by sides in common alone; borders drawn twice need shoal[geo]"]
+        said = [f"{len(pairs):,} pairs of neighbors by sides in common alone; borders drawn twice need shoal[geo]"]
         return pairs, said, {"neighbors": len(pairs), "tolerance": None}
     found = adjacency(own, geographic, tolerance)
     unit = " km" if geographic else ""
@@ -278,7 +278,7 @@ def _borders(own: Sequence[Shape], geographic: bool, tolerance: float | None) ->
     facts |= {"unit": "km" if geographic else "as the coordinates", "overlapping_pairs": found.overlaps}
     facts |= {"slivers": found.slivers, "holes": found.holes, "repaired": found.repaired}
     said = [
-        f"{len(found.pairs):,} pairs of neighbours; {found.overlaps:,} pairs overlap, {found.slivers:,} slivers, "
+        f"{len(found.pairs):,} pairs of neighbors; {found.overlaps:,} pairs overlap, {found.slivers:,} slivers, "
         f"{found.holes:,} holes; borders up to {found.tolerance:.3g}{unit} apart are one"
     ]
     if found.repaired:
@@ -287,7 +287,7 @@ def _borders(own: Sequence[Shape], geographic: bool, tolerance: float | None) ->
 
 
 def _paired(given: Geography, edges: str | Path, source: str | None, target: str | None, unmatched: str) -> Geography:
-    """Neighbours from a table."""
+    """Neighbors from a table."""
     pairs = _pairs(edges, source, target)
     ends = list(dict.fromkeys(end for pair in pairs for end in pair))
     zeros = restored(given.ids, ends)
@@ -296,7 +296,7 @@ def _paired(given: Geography, edges: str | Path, source: str | None, target: str
     pairs = [(zeros.second.get(a, a), zeros.second.get(b, b)) for a, b in pairs]
     known = set(ids)
     unknown = [e for e in dict.fromkeys(end for pair in pairs for end in pair) if e not in known]
-    said = partners(unmatched, {"{} names in the pairs of neighbours are no area": unknown})
+    said = partners(unmatched, {"{} names in the pairs of neighbors are no area": unknown})
     kept = [(a, b) for a, b in pairs if a in known and b in known]
     found = geography(ids, kept, given.columns, shapes)
     facts = {"neighbors": len(found.edges), "pairs_without_area": listed(unknown)}
@@ -327,7 +327,7 @@ def _pairs(path: str | Path, source: str | None, target: str | None) -> list[tup
 
     frame = read_table(path, rows=False)  # areas of which none is next to another are areas all the same
     if len(frame.columns) < 2:
-        raise InputError(f"{Path(path).name} has {len(frame.columns)} column; a pair of neighbours needs two")
+        raise InputError(f"{Path(path).name} has {len(frame.columns)} column; a pair of neighbors needs two")
     usual = next((p for p in (("u", "v"), ("source", "target")) if set(p) <= set(frame.columns)), None)
     first, second = usual or (frame.columns[0], frame.columns[1])
     first, second = _key(frame.columns, source or first), _key(frame.columns, target or second)
@@ -336,7 +336,7 @@ def _pairs(path: str | Path, source: str | None, target: str | None) -> list[tup
 
 
 def from_frame(frame: Any, id: str | None = None, tolerance: float | None = None) -> Geography:
-    """A GeoDataFrame: neighbours by the geometry of its polygons, in the coordinates it has.
+    """A GeoDataFrame: neighbors by the geometry of its polygons, in the coordinates it has.
 
     id         the column that names an area; "id" when there is one, else the first column that is not the geometry
     tolerance  as for ``read``

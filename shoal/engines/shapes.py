@@ -114,7 +114,7 @@ def neighbors(shapes: Sequence[Shape]) -> np.ndarray:
     """Pairs of shapes that have a side of a ring in common; int64[m, 2], the smaller number first.
 
     A side is shared when both its ends are the same floats in both rings, in either direction.  Shapes that meet in a
-    point only are no neighbours.  Borders drawn twice with different points are not recognized
+    point only are no neighbors.  Borders drawn twice with different points are not recognized
     here: ``engines.adjacency`` finds those.
 
     O(number of points) time and memory.

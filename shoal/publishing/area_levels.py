@@ -25,7 +25,7 @@ def levels_of(answer: Any) -> tuple[Any, ...]:
 def asked_of(
     levels: Sequence[Any], at_most: Mapping[str, Any], regions: Any, ids: Sequence[str]
 ) -> list[dict[str, Any]]:
-    """What each level above the first had to keep: thresholds, maxima, number of regions, areas made neighbours."""
+    """What each level above the first had to keep: thresholds, maxima, number of regions, areas made neighbors."""
     from shoal.problems.regions.levels import of_level
 
     found = []

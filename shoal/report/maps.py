@@ -1,6 +1,6 @@
 """A map of regions: a picture, or one HTML file that opens anywhere, zooms, names what is under the pointer and prints.
 
-Neighbouring regions have different colors; a second coloring shows how far above k each region is, a third, of the
+Neighboring regions have different colors; a second coloring shows how far above k each region is, a third, of the
 areas as they came, which are below k by themselves.  What an area weighs stands nowhere: the release does not tell it.
 """
 

@@ -256,7 +256,7 @@ def albers(frame: np.ndarray) -> Place:
 
 
 def colors(shapes: Sequence[Shape], labels: np.ndarray, count: int) -> list[int]:
-    """A color for each region that none of its neighbours has, as far as the colors go; all about equally often."""
+    """A color for each region that none of its neighbors has, as far as the colors go; all about equally often."""
     owner: dict[tuple[float, float], set[int]] = {}
     for shape, label in zip(shapes, labels.tolist(), strict=True):
         if label >= 0:

@@ -1,4 +1,4 @@
-"""Neighbours of polygons that were simplified one by one, and the systems their coordinates are in."""
+"""Neighbors of polygons that were simplified one by one, and the systems their coordinates are in."""
 
 from __future__ import annotations
 

@@ -119,7 +119,7 @@ def test_packing_bounds_hold_and_the_integer_program_closes_them(tolls, integer,
 
 
 def test_rows_of_three_close_a_gap_of_the_linear_program():
-    # a cycle of five light areas, any two neighbours make a region: the program packs 5/2, the truth is 2
+    # a cycle of five light areas, any two neighbors make a region: the program packs 5/2, the truth is 2
     cycle = [(i, (i + 1) % 5) for i in range(5)]
     weights = np.full((5, 1), 3)
     g = graph(np.array(cycle), 5)

@@ -1,4 +1,4 @@
-"""Areas and neighbours from tables, polygons, graphs and weights: all say the same of the same map."""
+"""Areas and neighbors from tables, polygons, graphs and weights: all say the same of the same map."""
 
 from __future__ import annotations
 

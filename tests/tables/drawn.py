@@ -73,7 +73,7 @@ def census_like(n: int, seed: int, columns: int = 5, values: int = 12) -> Histog
 
 
 def halved(size: int) -> ColumnRecoding:
-    """Neighbours joined two by two."""
+    """Neighbors joined two by two."""
     levels = [np.arange(size)]
     while levels[-1].max() > 0:
         levels.append(levels[-1] // 2)

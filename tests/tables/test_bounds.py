@@ -32,7 +32,7 @@ def test_no_bound_is_above_the_optimum(task):
     found = lower_bounds(task, Rows.of(task))
     for value in found.values.values():
         assert total(task, value) <= best + 1e-9
-    near = boxes.neighbours(task, None)
+    near = boxes.neighbors(task, None)
     assert float(near @ task.histogram.count) <= best + 1e-9
 
 
@@ -162,7 +162,7 @@ def test_a_sweep_that_does_not_fit_is_left_out(effort, monkeypatch):
     monkeypatch.setattr(module, "LOOKS", {"fast": 10, "balanced": 10, "thorough": 10})
     h = Histogram.from_rows(np.arange(40) % 4)
     task = Task(h, Requirement(2), Recoding((Levels.tree(TREE),)), Effort(effort))
-    assert lower_bounds(task, Rows.of(task)).values.keys() <= {"neighbours"}
+    assert lower_bounds(task, Rows.of(task)).values.keys() <= {"neighbors"}
 
 
 @settings(deadline=None, max_examples=60)
@@ -196,7 +196,7 @@ def test_every_row_has_its_cheapest_box_and_a_cut_search_never_more(task, near, 
     cut, *_ = boxes.box_prices(task, (near, nodes), 0, None)
     assert (cut <= expected + 1e-9).all()
     assert (cut >= 0).all()
-    plain = boxes.neighbours(task, None)
+    plain = boxes.neighbors(task, None)
     assert (found >= plain - 1e-9).all()
 
 
@@ -239,7 +239,7 @@ def sets_and_a_range(rows: int) -> Task:
 def test_boxes_of_sets_and_ranges_prove_more_than_pairs_and_raised_more_than_these():
     task = sets_and_a_range(450)
     found = lower_bounds(task, Rows.of(task))
-    near = module.total(task, boxes.neighbours(task, None))
+    near = module.total(task, boxes.neighbors(task, None))
     assert found.best[0] == "raised boxes"
     assert found.values["boxes"] > 1.15 * near
     assert found.values["raised boxes"] > 1.005 * found.values["boxes"]

@@ -21,7 +21,7 @@ METHODS = ("hilbert", "three_phase_hilbert")
 
 
 @pytest.mark.parametrize(("d", "bits"), [(1, 3), (2, 1), (2, 3), (3, 2), (4, 2)])
-def test_the_curve_visits_every_point_and_steps_to_a_neighbour(d, bits):
+def test_the_curve_visits_every_point_and_steps_to_a_neighbor(d, bits):
     points = np.array(list(product(range(1 << bits), repeat=d)))
     path = points[hilbert_order(points, bits)]
     assert len({tuple(p) for p in path}) == len(points)
@@ -33,7 +33,7 @@ def test_the_curve_of_many_columns_needs_more_than_one_word():
     points = rng.integers(0, 1 << 9, (50, 10))
     path = hilbert_order(points, 9)
     assert sorted(path) == list(range(50))
-    padded = np.concatenate([points, points[:1]])  # equal points are neighbours
+    padded = np.concatenate([points, points[:1]])  # equal points are neighbors
     found = hilbert_order(padded, 9).tolist()
     assert abs(found.index(0) - found.index(50)) == 1
 

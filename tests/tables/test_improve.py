@@ -1,4 +1,4 @@
-"""Neighbourhood search: eligible, never dearer than its start, the same on any number of cores, stoppable."""
+"""Neighborhood search: eligible, never dearer than its start, the same on any number of cores, stoppable."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from shoal.model.histogram import Histogram
 from shoal.model.privacy import Requirement
 from shoal.model.recoding import Levels, Ranges, Recoding, Sets
 from shoal.model.task import Task
-from shoal.problems.tables.search.near_graph import WIDTH, deal, neighbour_graph
+from shoal.problems.tables.search.near_graph import WIDTH, deal, neighbor_graph
 from shoal.problems.tables.search.row_groups import Rows
 from tests.tables.drawn import census_like, tasks
 
@@ -37,9 +37,9 @@ def distances(rows: Rows) -> np.ndarray:
 
 @settings(deadline=None, max_examples=60)
 @given(task=tasks(most=10), looks=strategies.sampled_from([0, 100, 2000]), seed=strategies.integers(0, 3))
-def test_neighbours_are_other_cells_nearest_first(task, looks, seed):
+def test_neighbors_are_other_cells_nearest_first(task, looks, seed):
     rows = Rows.of(task)
-    near, far = neighbour_graph(rows, seed, looks), distances(Rows.of(task))
+    near, far = neighbor_graph(rows, seed, looks), distances(Rows.of(task))
     m = task.histogram.cells
     assert near.shape == (m, WIDTH)
     for a in range(m):
@@ -66,10 +66,10 @@ def test_the_descent_finds_most_of_the_nearest(kind):
     bar = np.sort(far, axis=1)[:, WIDTH - 1]
     share = []
     for looks in (0, 5000):
-        near = neighbour_graph(rows, 1, looks)
+        near = neighbor_graph(rows, 1, looks)
         share.append(float((np.take_along_axis(far, near.astype(np.int64), axis=1) <= bar[:, None] + 1e-12).mean()))
     assert share[1] > 0.9 > share[0]
-    assert (neighbour_graph(rows, 1, 5000) == neighbour_graph(rows, 1, 5000)).all()
+    assert (neighbor_graph(rows, 1, 5000) == neighbor_graph(rows, 1, 5000)).all()
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 8])

@@ -133,7 +133,7 @@ def connected_sets(
                     bound = z
                 if every < 2:
                     continue
-            # the child's frontier: its own new neighbours first (so that they can be given back), then what is left
+            # the child's frontier: its own new neighbors first (so that they can be given back), then what is left
             # here
             start = stop[level]
             if start + (end[level] - begin[level]) + indptr[u + 1] - indptr[u] > frontier.shape[0]:
@@ -177,7 +177,7 @@ def separator(indptr, indices, weights, need, out, steps, visits, temperature, s
 
     weights  int64[n, t], need int64[t]
     out      bool[n]  S to start from; the S of least sum on return
-    steps    int64, temperature float64, state uint64[1]   annealing: one vertex, or two neighbours, change sides
+    steps    int64, temperature float64, state uint64[1]   annealing: one vertex, or two neighbors, change sides
     visits   int64    and stop after so many vertices looked at
     returns  int64    the least sum
 

@@ -12,7 +12,7 @@ from shoal.kernels.regions.spanning import eligible, uniform
 
 @njit(**INNER)
 def _joined(indptr, indices, label, start, around, part, mark, stamp, queue):
-    """Whether all neighbours of ``around`` that lie in ``part`` are reached from ``start`` inside the part."""
+    """Whether all neighbors of ``around`` that lie in ``part`` are reached from ``start`` inside the part."""
     wanted = 0
     for e in range(indptr[around], indptr[around + 1]):
         wanted += label[indices[e]] == part and indices[e] != start
@@ -40,7 +40,7 @@ def _joined(indptr, indices, label, start, around, part, mark, stamp, queue):
 def shift(indptr, indices, features, need, ways, geo, label, form, scale, target, cap, steps, hot, cold, state):
     """Anneal a partition by single areas; the arguments are those of ``recombine``, any form but COUNT and EXCESS.
 
-    A step moves one area into a neighbouring part, or exchanges two areas of neighbouring parts.  The number of
+    A step moves one area into a neighboring part, or exchanges two areas of neighboring parts.  The number of
     parts stays.  O(size of the two parts) a step, and only where the value would be accepted.
     """
     n, width = features.shape

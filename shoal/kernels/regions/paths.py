@@ -17,7 +17,7 @@ def long_path(indptr, indices, steps, state):
     returns  seq int64[], the vertices in order; a Hamiltonian path when all n are there
 
     A step, by what is possible: go on from an end to a vertex not visited; put such a vertex between two
-    neighbours on the path that are both its own; rotate (Posa): from the end t to a neighbour u on the path, and
+    neighbors on the path that are both its own; rotate (Posa): from the end t to a neighbor u on the path, and
     turn around what comes after u, so that u's follower is the new end; or exchange a vertex inside for one
     not visited.  O(n) a step.
     """

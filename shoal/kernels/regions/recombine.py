@@ -1,4 +1,4 @@
-"""Search over partitions of a graph into connected parts: neighbouring parts are merged and cut anew along a random
+"""Search over partitions of a graph into connected parts: neighboring parts are merged and cut anew along a random
 tree.
 
 What a search lowers is one of six forms, summed over the parts (``scale`` is k, or a unit of inertia):
@@ -172,7 +172,7 @@ def _least(features, need, ways, geo, d, s, m, q, form, scale, target, limit):
 def recombine(
     indptr, indices, features, need, ways, geo, label, form, scale, target, cap, enough, steps, hot, cold, state
 ):
-    """Anneal a partition: merge two or three neighbouring parts, draw a spanning tree of them, cut it anew.
+    """Anneal a partition: merge two or three neighboring parts, draw a spanning tree of them, cut it anew.
 
     indptr, indices  the graph
     features   int64[n, t + s]  weights (the first is the one valued), then counts of sensitive values

@@ -1,6 +1,6 @@
 """Spanning trees of low degree and the cutting of a tree into parts.
 
-A graph is two arrays in compressed rows: the neighbours of v are ``indices[indptr[v]:indptr[v + 1]]``,
+A graph is two arrays in compressed rows: the neighbors of v are ``indices[indptr[v]:indptr[v + 1]]``,
 each edge stands in both rows.  A forest is ``parent`` (-1 at a root) with ``order``, its vertices in preorder.
 """
 
@@ -11,7 +11,7 @@ from numba import njit
 
 from shoal.kernels import INNER
 
-_WIDE = 64  # above so many neighbours a vertex is left by its next free edge, not by the one with fewest exits
+_WIDE = 64  # above so many neighbors a vertex is left by its next free edge, not by the one with fewest exits
 
 
 @njit(cache=True)
@@ -27,7 +27,7 @@ def uniform(state: np.ndarray) -> float:
 
 @njit(cache=True, nogil=True)
 def deep_tree(indptr, indices, first, seed):
-    """A depth-first forest that steps to the free neighbour with the fewest free neighbours: long paths, low degree.
+    """A depth-first forest that steps to the free neighbor with the fewest free neighbors: long paths, low degree.
 
     indptr   int64[n + 1], indices int64[2m]   the graph
     first    int64     vertex to start at

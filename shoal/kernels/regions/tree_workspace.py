@@ -20,7 +20,7 @@ class Workspace(NamedTuple):
     tail: np.ndarray  # int64[m + 1] ends of the edges inside, as places
     head: np.ndarray
     union: np.ndarray  # int64[n] disjoint sets of places
-    first: np.ndarray  # int64[n + 1] tree neighbours of a place: links[first[i]:first[i + 1]]
+    first: np.ndarray  # int64[n + 1] tree neighbors of a place: links[first[i]:first[i + 1]]
     links: np.ndarray  # int64[2n]
     stack: np.ndarray  # int64[n]
     at: np.ndarray  # int64[n] position -> place
@@ -73,7 +73,7 @@ def workspace(n, m, width, places, wide):
 
 @njit(cache=True)
 def gather(indptr, indices, label, d, i, s, p, q):
-    """Extend the gathered vertices, from place i on, by their neighbours in part p or q; the new number gathered."""
+    """Extend the gathered vertices, from place i on, by their neighbors in part p or q; the new number gathered."""
     while i < s:
         v = d.node[i]
         for e in range(indptr[v], indptr[v + 1]):

@@ -407,7 +407,7 @@ def publish(quasi, up, at, size, levels, exact, sensitive, values, left, k, freq
 
 @njit(cache=True, nogil=True)
 def nearest(losses, at, shape, width, code, first, last, count, value, kinds, group, out):
-    """Bound by neighbours, for any recoding: a row loses at least what it loses together with its (K-1)-th nearest row.
+    """Bound by neighbors, for any recoding: a row loses at least what it loses together with its (K-1)-th nearest row.
 
     losses float64[..]  loss of publishing codes a and b of column j together, if they differ: for shape[j] == 0 at
                         at[j] + a * width[j] + b; for 1 |losses[at[j] + a] - losses[at[j] + b]|; for 2 losses[at[j]]

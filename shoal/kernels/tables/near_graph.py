@@ -1,4 +1,4 @@
-"""Near cells of every cell: a graph of nearest neighbours by the loss of publishing two cells together."""
+"""Near cells of every cell: a graph of nearest neighbors by the loss of publishing two cells together."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def windows(slots, leaf, order, rank, reach, low, high, near, far):
 
 @njit(cache=True, nogil=True)
 def descend(slots, leaf, old, low, high, near, far):
-    """One pass of the descent: the neighbours of a cell's neighbours are offered to it.
+    """One pass of the descent: the neighbors of a cell's neighbors are offered to it.
 
     old int32[m, w] the graph before; near, far: out for the cells low .. high, in: as in old.
     O((high - low) w^2 t).

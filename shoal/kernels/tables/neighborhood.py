@@ -1,4 +1,4 @@
-"""Neighbourhood search: near groups are taken apart, their rows grouped anew, and what is not dearer is kept."""
+"""Neighborhood search: near groups are taken apart, their rows grouped anew, and what is not dearer is kept."""
 
 from __future__ import annotations
 
@@ -68,14 +68,14 @@ def _descend(slots, near, groups):
 @njit(cache=True, nogil=True)
 def improve(slots, leaf, cell, first, near_cell, sensitive, group, groups, k, frequency, distinct, rules, steps, seed,
             most):  # fmt: skip
-    """Neighbourhood search: take near groups apart, group their rows anew, descend, keep what is not dearer.
+    """Neighborhood search: take near groups apart, group their rows anew, descend, keep what is not dearer.
 
     leaf int64[n, t], sensitive int64[n, s] (numbered 0 .. n-1 at most), group int64[n] labels below groups, updated
     cell int64[n] rising from 0, first int64[cells + 1] where the rows of each cell begin
     near_cell int32[cells, w] other cells, nearest first, -1 for none: where near groups are looked for
     k, frequency int64[s], distinct int64[s], rules   the requirement; every group given meets it, and so does every
     group left; with rules the sensitive values are numbered as in these
-    steps int64, seed uint64   neighbourhoods tried, start of the random numbers
+    steps int64, seed uint64   neighborhoods tried, start of the random numbers
     most  int64  rows taken apart at once; groups above it are left alone
     returns the change of the loss, at most 0.  Space O(n t), time O(steps (n + most^2) t).
     """

@@ -1,6 +1,6 @@
 """Merge the nodes of a (planar) graph into connected regions of weight at least k.
 
-Input     areas 0..n-1 with whole weights of at least 0, pairs of neighbours, one threshold k or several; optionally
+Input     areas 0..n-1 with whole weights of at least 0, pairs of neighbors, one threshold k or several; optionally
           boundaries that no region crosses and counts of sensitive values with an l.
 Answer    a partition of the areas into regions, each connected and eligible: every threshold met and no sensitive value
           above 1/l of its records.  Components that are not eligible as a whole are left out, or joined to the nearest.

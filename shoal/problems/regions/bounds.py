@@ -4,7 +4,7 @@ All bounds look at the thresholds alone, so they hold with l-diversity as well. 
 threshold alone, the light components are those of G - H.  Every region holds an area of H or lies in one light
 component; so at most |H| + (sum over the light components of the disjoint eligible sets they have room for) regions
 exist, and where only thresholds count some partition attains it: H's areas alone, the sets, everything else joined
-to a neighbour.
+to a neighbor.
 """
 
 from __future__ import annotations
@@ -226,7 +226,7 @@ def squares_bound(task: Task, bound: CountBound) -> int:
 def best_packing(task: Task, bound: CountBound, label: np.ndarray) -> np.ndarray | None:
     """The partition that the packings give where they hold more sets than ``label`` does; None otherwise.
 
-    Every area of H alone, every set found, everything else joined, layer by layer, to the lightest neighbouring region.
+    Every area of H alone, every set found, everything else joined, layer by layer, to the lightest neighboring region.
     Only where nothing but thresholds counts.
     """
     if not task.thresholds_only or not bound.packings:
@@ -252,7 +252,7 @@ def best_packing(task: Task, bound: CountBound, label: np.ndarray) -> np.ndarray
 
 
 def joined(g: Graph, weight: np.ndarray, label: np.ndarray, count: int) -> np.ndarray:
-    """Areas of label -1 joined, the ones next to a region first, to its lightest neighbouring region."""
+    """Areas of label -1 joined, the ones next to a region first, to its lightest neighboring region."""
     label = label.copy()
     load = np.bincount(label[label >= 0], weights=weight[label >= 0], minlength=count)
     queue = [int(v) for v in np.flatnonzero(label < 0)]

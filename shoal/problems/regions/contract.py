@@ -76,7 +76,7 @@ def contract(
             within = " inside the boundaries" if boundaries is not None else ""
             raise InfeasibleError(
                 f"{apart} sets of areas fixed together do not hang together{within}; fix what lies between as well, "
-                "or add the pair of neighbours"
+                "or add the pair of neighbors"
             )
     return _units(edges, together, gone)
 

@@ -19,7 +19,7 @@ class Graph:
     """An undirected graph without loops or double edges.
 
     indptr   int64[n + 1]
-    indices  int64[2m]    the neighbours of v are indices[indptr[v]:indptr[v + 1]], in rising order
+    indices  int64[2m]    the neighbors of v are indices[indptr[v]:indptr[v + 1]], in rising order
     """
 
     indptr: np.ndarray

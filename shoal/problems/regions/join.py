@@ -16,7 +16,7 @@ def join_light(
     boundaries: np.ndarray | None,
     geographic: bool,
 ) -> tuple[Graph, np.ndarray]:
-    """Make every light component a neighbour of the nearest other one, until none is light that could be helped.
+    """Make every light component a neighbor of the nearest other one, until none is light that could be helped.
 
     In each round each light component gains one edge, between the pair of areas, one inside and one outside, that lie
     nearest each other (on the globe when ``geographic``), within ``boundaries``.  At most log2(components) rounds.

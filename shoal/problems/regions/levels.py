@@ -23,7 +23,7 @@ def nested(edges: Any, weights: Any, ks: Sequence[Any], method: str = "auto", **
              there are several levels
 
     Areas left out at one level stay out above it, water stays in its region, and areas that ``light="nearest"`` joined
-    are neighbours from there on.
+    are neighbors from there on.
     The bounds of a level hold for all unions of the regions below; ``Nested.most`` for all partitions of the areas.
     Raises what ``merge`` raises.
     """

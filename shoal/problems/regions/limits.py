@@ -178,7 +178,7 @@ def choose(
 
 
 def _chunks(g: Graph, label: np.ndarray, nodes: np.ndarray) -> list[np.ndarray]:
-    """The areas of a component in unions of whole parts, neighbours together, of about ``_CHUNK`` areas each."""
+    """The areas of a component in unions of whole parts, neighbors together, of about ``_CHUNK`` areas each."""
     if len(nodes) <= _CHUNK:
         return [nodes]
     parts: dict[int, list[int]] = {}

@@ -67,7 +67,7 @@ def merge(
 ) -> Regions:
     """Merge areas into connected regions of weight at least k.
 
-    edges        int[m, 2]  pairs of neighbouring areas, numbered 0..n-1
+    edges        int[m, 2]  pairs of neighboring areas, numbered 0..n-1
     weights      int[n], or int[n, t] with k a sequence of t thresholds, all to be met by every region
     method       "tree", "search", "exact" or "auto"
     objective    what to lower first: "max" heaviest region (then number of regions, then squares), "count" areas
@@ -80,7 +80,7 @@ def merge(
                  more than 1/l of the records
     coordinates  float[n, 2]  longitude and latitude (or x and y with ``geographic=False``) of each area's center
     light        what becomes of a component that is too light alone: "leave" it out (label -1), or "nearest": make
-                 its area that lies nearest another component a neighbour there, within ``boundaries``; needs
+                 its area that lies nearest another component a neighbor there, within ``boundaries``; needs
                  coordinates
     start        int[n]  a valid partition to begin the search with
     exclude      bool[n]  areas that go to no region (label -1)
@@ -168,7 +168,7 @@ def _held(
 
 
 class _Posed(NamedTuple):
-    """A task, bool[n] the areas that it is about, pairs made neighbours, and its maxima."""
+    """A task, bool[n] the areas that it is about, pairs made neighbors, and its maxima."""
 
     task: Task
     keep: np.ndarray
@@ -225,7 +225,7 @@ def _posed(request: Request) -> _Posed:
 def most(edges: Any, found: Regions, weights: Any, options: Mapping[str, Any]) -> int:
     """How many regions at most there are at the thresholds of ``found``, whatever else its areas had to keep together.
 
-    edges    int[m, 2]  pairs of neighbours
+    edges    int[m, 2]  pairs of neighbors
     found    regions whose areas, those left out apart, may be put together anew
     options  as for ``merge``; boundaries, fixed and light="nearest" bound the number further
 

@@ -27,7 +27,7 @@ class Regions:
     squares      sum of squared weights;  squares_bound  no partition has less
     excess       largest weight over max(k, heaviest area in the region)
     method       the algorithm that was run
-    joined       int64[j, 2]   pairs of areas that were made neighbours to save components too light alone
+    joined       int64[j, 2]   pairs of areas that were made neighbors to save components too light alone
     k            the thresholds
     """
 

@@ -1,4 +1,4 @@
-"""Recombination: neighbouring regions merged and cut anew along random spanning trees, then single areas moved.
+"""Recombination: neighboring regions merged and cut anew along random spanning trees, then single areas moved.
 
 Known from political districting as ReCom (DeFord, Duchin, Solomon 2021), there a sampler, here a search: merges of two
 or three regions are cut into as many as the drawn tree allows, and among equal numbers what is over is gathered in one

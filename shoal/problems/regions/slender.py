@@ -5,7 +5,7 @@ Tutte 1956: every 4-connected planar graph has a Hamiltonian cycle, so a path is
 those proofs; what is found proves itself.
 
 Degree 3 in a triangulation: in a canonical order (de Fraysseix, Pach, Pollack 1990) every vertex takes as its parent an
-earlier neighbour, no vertex more than two children (the root three); a bipartite matching decides whether that can be
+earlier neighbor, no vertex more than two children (the root three); a bipartite matching decides whether that can be
 done.  In sparser graphs exchanges of edges get there.
 """
 

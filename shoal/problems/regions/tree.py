@@ -90,7 +90,7 @@ def ceiling(task: Task, degree: int) -> int:
 
 
 def _worth_asking(task: Task, bound: CountBound) -> bool:
-    """A connected graph all of whose areas have three neighbours may be 3-connected; others are not."""
+    """A connected graph all of whose areas have three neighbors may be 3-connected; others are not."""
     return task.n > 3 and int(bound.component.max()) == 0 and int(np.diff(task.graph.indptr).min()) >= 3
 
 

@@ -20,7 +20,7 @@ from shoal.problems.tables.search.bounds import Bounds, lower_bounds
 from shoal.problems.tables.search.cascade import best, rank, scarcity, start
 from shoal.problems.tables.search.certified import certify
 from shoal.problems.tables.search.class_flow import flow_start
-from shoal.problems.tables.search.near_graph import neighbour_graph
+from shoal.problems.tables.search.near_graph import neighbor_graph
 from shoal.problems.tables.search.neighborhood import STEPS, looks, search, steps_of
 from shoal.problems.tables.search.priced_cascade import guided
 from shoal.problems.tables.search.row_groups import Rows
@@ -189,7 +189,7 @@ class _Race:
             if self.told("guided cascade", self.whole(led), began)[1] < CLEARLY * self.order[1]:
                 self.group = led
             return
-        self.near = neighbour_graph(self.rows, self.task.seed, looks(self.rows, self.deadline, steps_of(self.small)))
+        self.near = neighbor_graph(self.rows, self.task.seed, looks(self.rows, self.deadline, steps_of(self.small)))
         self.told("guided cascade", self.whole(led), began)
         began = time.monotonic()
         tried = []

@@ -35,7 +35,7 @@ from shoal.problems.tables.others.hilbert import _ranks
 from shoal.problems.tables.papers.stars import plain_stars
 from shoal.problems.tables.papers.three_phase import ceiling_classes, residue
 from shoal.problems.tables.search.bounds import Bounds, total
-from shoal.problems.tables.search.boxes import neighbours
+from shoal.problems.tables.search.boxes import neighbors
 from shoal.problems.tables.search.certified import certify
 
 ASKED = 200  # cells whose nearest ones say where a cut does the least harm
@@ -194,7 +194,7 @@ def composed(task: Task, parts: list[np.ndarray], until: float) -> Bounds:
         if left <= 0:
             break
         mine = Task(_of(h, part), task.requirement, task.recoding, Effort("fast"), task.seed)
-        own = neighbours(mine, time.monotonic() + left / (len(parts) - s))
+        own = neighbors(mine, time.monotonic() + left / (len(parts) - s))
         if own is None:
             continue
         for other in range(len(parts)):

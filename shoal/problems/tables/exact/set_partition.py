@@ -29,7 +29,7 @@ PER_TYPE = 4  # pairs and triples added for every type and round
 FIRST = 65_536  # room for reported columns, grown eightfold
 MOST = 2_000_000  # up to this many
 ROUNDS = 60  # rounds of odd sets
-HOPS = 3  # neighbourhoods around what the relaxation leaves fractional
+HOPS = 3  # neighborhoods around what the relaxation leaves fractional
 PIECE = 1500  # types placed anew at once
 MEND = 20.0  # seconds for each piece
 
@@ -147,7 +147,7 @@ class _Search:
         return columns
 
     def mended(self, columns: np.ndarray, best: Uses, upper: int, whole: int, step: int) -> tuple[Uses, int]:
-        """Improve a partition where the relaxation is not integral, by growing neighbourhoods; (partition, its cost).
+        """Improve a partition where the relaxation is not integral, by growing neighborhoods; (partition, its cost).
 
         columns  those worth using.  A hop frees the types that share one of them with a free type; where many are free
         they are taken a piece at a time, near ones together.

@@ -35,7 +35,7 @@ Group = dict[int, int]  # type -> rows
 
 
 def forest(task: Task) -> Grouping:
-    """Groups from a forest of nearest neighbours; at most 3k - 3 times the optimum, for every recoding.
+    """Groups from a forest of nearest neighbors; at most 3k - 3 times the optimum, for every recoding.
 
     k-anonymity alone; PolicyError otherwise.  The instance bound: a row pays at least its loss beside its (k-1)-th
     nearest other row.  O(t^2 d) for t types.

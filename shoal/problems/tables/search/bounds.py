@@ -26,7 +26,7 @@ QUICK = 3.0  # seconds that "fast" has for its bounds, at most
 LOOKS = {"fast": 3e8, "balanced": 3e8, "thorough": 4e9}  # cells that one sweep over the lattice may look at
 PACE = 1e8  # cells a core looks at in a second, at most
 HOPELESS = 1e13  # cells times nodes beyond which no sweep is begun
-PAIRS = {"fast": 4e9, "balanced": 8e9, "thorough": 4e10}  # pairs of cells times columns for the bound by neighbours
+PAIRS = {"fast": 4e9, "balanced": 8e9, "thorough": 4e10}  # pairs of cells times columns for the bound by neighbors
 ROUNDS = {"fast": 3, "balanced": 3, "thorough": 8}  # raises of the prices
 SMALL = {"fast": 10_000, "balanced": 60_000, "thorough": 60_000}  # pairs of cell and node for the linear program
 SOLVE = {"fast": 3.0, "balanced": 20.0, "thorough": 120.0}  # seconds it may take, many times what such tables need
@@ -42,7 +42,7 @@ ARGUMENTS = {
     "integer program": "no assignment of rows to closed patterns, each eligible as a whole, costs less",
     "boxes": "per row the cheapest box of sets, ranges and nodes that holds it and as many rows as a group needs",
     "raised boxes": "row prices that no box with as many rows as a group needs exceeds, raised by dual ascent",
-    "neighbours": "per row what it loses together with its nearest rows, as many as the least group needs",
+    "neighbors": "per row what it loses together with its nearest rows, as many as the least group needs",
     "shards": "per row the less of what it loses with its nearest rows in its shard and with any tuple of another",
 }
 
@@ -72,7 +72,7 @@ def lower_bounds(task: Task, rows: Rows, *, until: float | None = None, program:
 
     program  whether small tables get the best prices there are, by linear programming, instead of ascent
 
-    A sweep over the lattice is O(nodes * cells) at worst; the bound by neighbours is O(cells^2).
+    A sweep over the lattice is O(nodes * cells) at worst; the bound by neighbors is O(cells^2).
     """
     began = time.monotonic()
     out = Bounds()

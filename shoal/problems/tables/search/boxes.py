@@ -33,8 +33,8 @@ def without_lattice(task: Task, effort: str, until: float | None) -> dict[str, n
     """Prices by the name of their argument, float64[m] each; empty where time ran out before the first."""
     boxed = box_search(task, effort, until)
     if boxed is None:
-        near = neighbours(task, until)
-        return {} if near is None else {"neighbours": near}
+        near = neighbors(task, until)
+        return {} if near is None else {"neighbors": near}
     found = box_prices(task, boxed, RAISES[effort], until)
     return dict(zip(("boxes", "raised boxes"), found, strict=False))
 
@@ -154,7 +154,7 @@ def _late(stop: Event, until: float | None) -> bool:
     return stop.is_set() or (until is not None and time.monotonic() > until)
 
 
-def neighbours(task: Task, until: float | None) -> np.ndarray | None:
+def neighbors(task: Task, until: float | None) -> np.ndarray | None:
     """Per cell, what a row of it loses at least together with its nearest rows, float64[m]; None when time ran out.
 
     Cells not reached keep the bound 0.

@@ -15,7 +15,7 @@ from shoal.problems.tables.search.row_groups import Rows
 
 @dataclass
 class Told:
-    """What a search did: neighbourhoods tried, rounds, and why it stopped ("steps" or "seconds")."""
+    """What a search did: neighborhoods tried, rounds, and why it stopped ("steps" or "seconds")."""
 
     steps: int = 0
     rounds: int = 0

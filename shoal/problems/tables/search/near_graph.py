@@ -11,18 +11,18 @@ import numpy as np
 from shoal.problems.interrupts import flag
 from shoal.problems.tables.search.row_groups import Rows
 
-WIDTH = 24  # neighbours kept of every cell
+WIDTH = 24  # neighbors kept of every cell
 REACH = (10, 24)  # least and most places looked at on each side in an order
 ORDERS = (2, 8)  # least and most orders
 PASSES = 2  # of the descent, at most
 
 
-def neighbour_graph(rows: Rows, seed: int, looks: float) -> np.ndarray:
+def neighbor_graph(rows: Rows, seed: int, looks: float) -> np.ndarray:
     """Near cells of every cell, nearest first, int32[m, w], -1 after the last.
 
     looks  pairs of cells it should compare for every cell, about; at least those of two orders are
 
-    Nearest neighbour descent (Dong, Moses, Li 2011) from cells that stand near each other when sorted by the columns
+    Nearest neighbor descent (Dong, Moses, Li 2011) from cells that stand near each other when sorted by the columns
     in a few random orders.  O(m log m + m looks d).
     """
     from shoal.kernels.tables.near_graph import descend, windows

@@ -1,4 +1,4 @@
-"""Neighbourhood search: near groups are taken apart and grouped anew, and what is not dearer is kept.
+"""Neighborhood search: near groups are taken apart and grouped anew, and what is not dearer is kept.
 
 Works on any start and knows a recoding only by how values join and what they cost, so one kernel serves stars,
 hierarchies, sets and ranges, and every requirement that is enforced.  The table is dealt into blocks of near groups,
@@ -19,21 +19,21 @@ from shoal.problems.interrupts import flag
 from shoal.problems.tables.search.bounds import lower_bounds
 from shoal.problems.tables.search.cascade import best, start
 from shoal.problems.tables.search.certified import Told, certify
-from shoal.problems.tables.search.near_graph import deal, neighbour_graph
+from shoal.problems.tables.search.near_graph import deal, neighbor_graph
 from shoal.problems.tables.search.row_groups import Rows
 
 BLOCK = 4000  # rows searched together
 MOST = 90  # rows taken apart at once, or four groups of the least size
 WIDEST = 1200  # rows, or where groups are larger three of them
-STEPS = {"fast": 0.0, "balanced": 0.3, "thorough": 12.0}  # neighbourhoods tried per row
+STEPS = {"fast": 0.0, "balanced": 0.3, "thorough": 12.0}  # neighborhoods tried per row
 FEW = 600  # and at least, with ten per row, of a small table
-SLICE = 150  # neighbourhoods between two looks at the clock
-ROUND = 1500  # neighbourhoods per block before the table is dealt anew
+SLICE = 150  # neighborhoods between two looks at the clock
+ROUND = 1500  # neighborhoods per block before the table is dealt anew
 CAP = {"fast": 0, "balanced": 40_000, "thorough": 4_000_000}
 
 
 def improve(task: Task) -> Grouping:
-    """The cascade followed by neighbourhood search for as long as the effort allows; never dearer than the cascade."""
+    """The cascade followed by neighborhood search for as long as the effort allows; never dearer than the cascade."""
     rows = Rows.of(task)
     group = start(task, rows)
     first = rows.partition(group)
@@ -47,7 +47,7 @@ def improve(task: Task) -> Grouping:
 
 
 def steps_of(task: Task) -> int:
-    """Neighbourhoods that the effort allows; 0 for one in seconds."""
+    """Neighborhoods that the effort allows; 0 for one in seconds."""
     rows, name = task.histogram.rows, task.effort.name
     few = min(10 * rows, FEW) if name == "balanced" else 0  # a small table can afford more for each row
     slow = (MOST / most_of(task.requirement.smallest)) ** 2
@@ -77,7 +77,7 @@ def search(
 ) -> tuple[np.ndarray, Told]:
     """A grouping of rows not dearer than the one given, int64[n], labels from 0 without gaps.
 
-    deadline  clock reading (time.monotonic) at which to stop; else ``steps`` neighbourhoods are tried (by the effort)
+    deadline  clock reading (time.monotonic) at which to stop; else ``steps`` neighborhoods are tried (by the effort)
     """
     from shoal.kernels.tables.neighborhood import improve as kernel
 
@@ -96,7 +96,7 @@ def search(
     stop, most = flag(), most_of(rows.k)
     slow = (MOST / most) ** 2
     if near is None:
-        near = neighbour_graph(rows, task.seed, looks(rows, deadline, steps))
+        near = neighbor_graph(rows, task.seed, looks(rows, deadline, steps))
 
     def one(
         block: np.ndarray, labels: np.ndarray, number: int, each: int, until: float | None

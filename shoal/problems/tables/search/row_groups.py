@@ -237,7 +237,7 @@ class Rows:
     def _near(
         self, waiting: np.ndarray, someone: np.ndarray, state: np.ndarray, size: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Candidate groups for each waiting row: all, or if that is too many, neighbours in several sorted orders."""
+        """Candidate groups for each waiting row: all, or if that is too many, neighbors in several sorted orders."""
         none = np.zeros(0, np.int64)
         if waiting.size * someone.size <= 60_000_000:
             return none, none

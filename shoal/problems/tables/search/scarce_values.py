@@ -3,8 +3,8 @@
 A group needs a row of a value other than the common ones, and such rows are few where the others are many.  So the
 order in which groups are made decides the loss: rows that must lose much go first, together with the scarce row that
 suits them best.  Later, dear groups stay large because each has a single scarce row; what helps is a row lent by a
-group that has two (*lend and open*), which the neighbourhood search cannot find, for it never adds a group to a
-neighbourhood that has no scarce row to spare.
+group that has two (*lend and open*), which the neighborhood search cannot find, for it never adds a group to a
+neighborhood that has no scarce row to spare.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from shoal.problems.interrupts import flag
 from shoal.problems.tables.search.bounds import Sweeper
 from shoal.problems.tables.search.certified import Told
 from shoal.problems.tables.search.lattice import ENUMERATED, Lattice
-from shoal.problems.tables.search.near_graph import neighbour_graph
+from shoal.problems.tables.search.near_graph import neighbor_graph
 from shoal.problems.tables.search.neighborhood import looks, search, steps_of
 from shoal.problems.tables.search.priced_cascade import guided
 from shoal.problems.tables.search.row_groups import Rows
@@ -63,7 +63,7 @@ def alternate(
     if not n or (deadline is None and not steps):
         return group, told
     if near is None:
-        near = neighbour_graph(rows, task.seed, looks(rows, deadline, steps))
+        near = neighbor_graph(rows, task.seed, looks(rows, deadline, steps))
     scarce = _seeds(rows, np.random.default_rng([task.seed, 11]))
     each = max(1, LOOKS // n)
     turn, wait = 0, SHARE

@@ -21,7 +21,7 @@ from shoal.model.task import Task
 from shoal.problems.interrupts import flag
 from shoal.problems.tables.search.cascade import rank
 from shoal.problems.tables.search.certified import Told
-from shoal.problems.tables.search.near_graph import deal, neighbour_graph
+from shoal.problems.tables.search.near_graph import deal, neighbor_graph
 from shoal.problems.tables.search.neighborhood import looks, search, steps_of
 from shoal.problems.tables.search.row_groups import Rows
 
@@ -173,7 +173,7 @@ def approach(
         else:
             wait = np.inf
         if near is None:
-            near = neighbour_graph(rows, task.seed, SHARE * looks(rows, deadline, steps))
+            near = neighbor_graph(rows, task.seed, SHARE * looks(rows, deadline, steps))
         other = replace(task, seed=task.seed + told.rounds)
         if deadline is None:
             group, searched = search(other, rows, best[1], steps=-(-steps // rounds), near=near)
