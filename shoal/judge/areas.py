@@ -73,7 +73,11 @@ def judge_regions(
             Finding("connected", True, "the areas and their neighbors would tell", STATED),
             _bound(stated, 0),
         ]
-    return [*found, *_walked([str(a) for a in areas], region, code, weights, columns, stated, source, pairs)]
+    return [
+        *found,
+        *_walked([str(a) for a in areas], region, code, weights, columns, stated, source, pairs),
+        *_totals(held, label, [str(a) for a, inner in zip(areas, inside, strict=True) if inner], asked, source),
+    ]
 
 
 def one_each(label: np.ndarray, values: Sequence[int]) -> list[int] | None:
@@ -157,6 +161,30 @@ def _walked(
     return [*found, _bound(stated, heaviest)]
 
 
+def _totals(
+    held: pl.DataFrame, label: np.ndarray, areas: Sequence[str], asked: Mapping[str, Any], source: pl.DataFrame
+) -> list[Finding]:
+    """Columns added up over each region, or averaged by the first weight; label int[rows] region of each row held."""
+    if not (asked.get("sum") or asked.get("mean")) or not label.size:
+        return []
+    place = {name: i for i, name in enumerate(part(source, "area").cast(pl.String).to_list())}
+    if not all(name in place for name in areas):
+        return []  # the cover has failed already
+    row, m = np.array([place[name] for name in areas]), int(label.max()) + 1
+    weight = np.array(whole(source, asked["weight"][0]), np.float64)[row]
+    found = []
+    for how in ("sum", "mean"):
+        for name in asked.get(how) or ():
+            own = _numbers(source, name)[row]
+            total = np.bincount(label, weights=own if how == "sum" else own * weight, minlength=m)
+            by = np.ones(m) if how == "sum" else np.bincount(label, weights=weight, minlength=m)
+            least = np.divide(total, by, out=np.full(m, np.nan), where=by > 0)[label]
+            said = _numbers(held, f"{how}_{name}", missing=True)
+            wrong = int((~np.isclose(said, least, rtol=1e-9, atol=1e-9, equal_nan=True)).sum())
+            found.append(Finding(f"{how} of {name}", not wrong, f"{wrong} rows state another {how} than their region's"))
+    return found
+
+
 def _parts(label: np.ndarray, fixed: pl.Series | None, m: int) -> np.ndarray:
     """int64[m]: how many areas every region has, those fixed together counted as one."""
     names = [None] * len(label) if fixed is None else fixed.cast(pl.String).to_list()
@@ -164,9 +192,10 @@ def _parts(label: np.ndarray, fixed: pl.Series | None, m: int) -> np.ndarray:
     return np.bincount([r for r, _ in whole_], minlength=m)
 
 
-def _numbers(source: pl.DataFrame, name: str) -> np.ndarray:
+def _numbers(source: pl.DataFrame, name: str, missing: bool = False) -> np.ndarray:
+    """float64; missing: an empty cell is nan."""
     try:
-        return np.array([float(v) for v in part(source, name).to_list()])
+        return np.array([np.nan if missing and v in (None, "") else float(v) for v in part(source, name).to_list()])
     except (TypeError, ValueError):
         raise VerificationError(f"column {name!r} of the areas holds something that is no number") from None
 

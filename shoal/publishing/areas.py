@@ -49,7 +49,7 @@ class Asked(NamedTuple):
     def columns(self) -> list[str]:
         """The columns that the judge looks at."""
         named = (self.boundary, self.soft_boundary, self.fixed, self.apart, self.water)
-        return [*(n for n in named if n is not None), *self.at_most, *self.sensitive, *self.similar]
+        return [*(n for n in named if n is not None), *self.at_most, *self.sensitive, *self.similar, *self.sums, *self.means]
 
 
 def regions(
@@ -91,6 +91,7 @@ def regions(
         "geographic": degrees,
         "joined": [[given.ids[a], given.ids[b]] for a, b in answer.joined.tolist()],
         **({"water": asked.water} if asked.water else {}),
+        **({"sum": list(asked.sums)} if asked.sums else {}), **({"mean": list(asked.means)} if asked.means else {}),
         **({"levels": above} if above else {}),
     }  # fmt: skip
     first = answer.weights.reshape(answer.regions, -1)[:, 0].tolist()

@@ -10,6 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from shoal.judge.file import seal
+from shoal.judge.parts import hash_of
 from tests import commands
 from tests.commands import Done
 from tests.regions.test_geography import grid
@@ -235,6 +237,26 @@ def test_options_are_obeyed_and_columns_summed(folder, tmp_path):
         assert float(row["sum_cases"]) == sum(cases) == int(row["region_cases"]) >= 1
         assert row["bound_by"] == ("people" if int(row["region_weight"]) / 6 <= sum(cases) else "cases")
     assert rows["14"]["mean_rate"] == "4.5"
+    sources = ("--original", path, "--original", folder / "edges.csv", "--json")
+    whole = commands.run("verify", out, said["certificate_file"], *sources)
+    assert whole.returncode == 0, whole.stdout + whole.stderr
+    assert "sum of cases" in whole.stdout
+    for column, other in (("sum_cases", "77.0"), ("mean_rate", "77.0"), ("mean_rate", "")):
+        bent = {"text": out.read_text(), "facts": json.loads(Path(said["certificate_file"]).read_text())}
+        lines = [dict(row) for row in rows.values()]
+        for row in lines:
+            if row["region"] == rows["14"]["region"]:
+                row[column] = other
+        with (tmp_path / "bent.csv").open("w", newline="") as file:
+            writer = csv.DictWriter(file, fieldnames=list(lines[0]), lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(lines)
+        bent["facts"]["release"]["sha256"] = hash_of(tmp_path / "bent.csv")
+        bent["facts"]["seal"] = seal(bent["facts"])
+        (tmp_path / "bent.json").write_text(json.dumps(bent["facts"]))
+        done = commands.run("verify", tmp_path / "bent.csv", tmp_path / "bent.json", *sources)
+        failed = [f["check"] for f in json.loads(done.stdout)["findings"] if not f["holds"]]
+        assert failed == [column.replace("_", " of ", 1)], failed
     tree = run(path, folder / "edges.csv", "--weight", "people", "--k", 6, "--at-most", "areas=3", "--method", "tree")
     assert tree.returncode == 2
     assert "keeps no maximum" in tree.stderr
