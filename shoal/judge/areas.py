@@ -181,7 +181,9 @@ def _totals(
             least = np.divide(total, by, out=np.full(m, np.nan), where=by > 0)[label]
             said = _numbers(held, f"{how}_{name}", missing=True)
             wrong = int((~np.isclose(said, least, rtol=1e-9, atol=1e-9, equal_nan=True)).sum())
-            found.append(Finding(f"{how} of {name}", not wrong, f"{wrong} rows state another {how} than their region's"))
+            found.append(
+                Finding(f"{how} of {name}", not wrong, f"{wrong} rows state another {how} than their region's")
+            )
     return found
 
 

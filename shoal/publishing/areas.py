@@ -49,7 +49,14 @@ class Asked(NamedTuple):
     def columns(self) -> list[str]:
         """The columns that the judge looks at."""
         named = (self.boundary, self.soft_boundary, self.fixed, self.apart, self.water)
-        return [*(n for n in named if n is not None), *self.at_most, *self.sensitive, *self.similar, *self.sums, *self.means]
+        return [
+            *(n for n in named if n is not None),
+            *self.at_most,
+            *self.sensitive,
+            *self.similar,
+            *self.sums,
+            *self.means,
+        ]
 
 
 def regions(

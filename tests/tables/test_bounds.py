@@ -246,7 +246,19 @@ def test_boxes_of_sets_and_ranges_prove_more_than_pairs_and_raised_more_than_the
     assert boxes.box_search(task, "fast", None) is None
     assert boxes.box_search(task, "fast", time.monotonic() + 60) == boxes.BOXES[1]
     assert boxes.box_search(task, "thorough", None) == boxes.BOXES[0]
-    assert boxes.box_search(task, "thorough", 0.0) is None
+    assert boxes.box_search(task, "fast", 0.0) is None
+    assert boxes.box_search(task, "thorough", 0.0) == boxes.BOXES[-1]
+    assert boxes.without_lattice(task, "thorough", 0.0) == {}
+
+
+def test_boxes_of_some_cells_leave_the_others_what_pairs_prove():
+    task = sets_and_a_range(450)
+    near = boxes.neighbors(task, None)
+    whole = boxes.box_prices(task, (16, 16), 0, None)[0]
+    for seconds in (0.0, 0.02, 0.1):
+        for found in boxes.box_prices(task, (16, 16), 0, time.monotonic() + seconds, near):
+            assert (found >= near * (1 - 1e-9) - 1e-12).all()
+            assert (found <= np.maximum(whole, near) + 1e-9).all()
 
 
 def test_quick_answers_say_something_of_their_distance():

@@ -22,34 +22,44 @@ from shoal.problems.interrupts import flag
 from shoal.problems.tables.search.row_groups import ancestors
 
 BOXED = 400  # cells above which boxes are tried
-BOXES = ((48, 300), (24, 60))  # cells near to each, nodes of its search: thorough, others
-BOX_PACE = 1e8  # cells times columns that it looks at in a second and core, at least
+BOXES = ((48, 300), (24, 60), (16, 16))  # cells near to each, nodes of its search: thorough, others, what time is left
+BOX_PACE = 1.4e7  # cells times columns that it looks at in a second and core
+BOX_WORK = {"balanced": 1.5e8, "thorough": 2e9}  # cells times columns that named efforts may look at
 RAISES = {"fast": 1, "balanced": 2, "thorough": 6}
 GAIN = 1e-3  # share of the bound that a raise has to bring, or it is the last
 LARGE = 2000  # codes of a column above which its pairs have no table
 
 
 def without_lattice(task: Task, effort: str, until: float | None) -> dict[str, np.ndarray]:
-    """Prices by the name of their argument, float64[m] each; empty where time ran out before the first."""
+    """Prices by the name of their argument, float64[m] each; empty where time ran out before the first.
+
+    Near rows first, which takes little; then boxes, of as many cells as there is time for.
+    """
+    near = neighbors(task, until)
+    if near is None:
+        return {}
     boxed = box_search(task, effort, until)
-    if boxed is None:
-        near = neighbors(task, until)
-        return {} if near is None else {"neighbors": near}
-    found = box_prices(task, boxed, RAISES[effort], until)
-    return dict(zip(("boxes", "raised boxes"), found, strict=False))
+    found = [] if boxed is None else box_prices(task, boxed, RAISES[effort], until, near)
+    return {"neighbors": near, **dict(zip(("boxes", "raised boxes"), found, strict=False))}
 
 
 def box_search(task: Task, effort: str, until: float | None) -> tuple[int, int] | None:
-    """Near cells and nodes for each cell's cheapest box that the effort allows; None for pairs alone."""
+    """Near cells and nodes for each cell's cheapest box that the effort allows; None for pairs alone.
+
+    An effort in seconds takes the last for as many cells as they suffice for; "fast" none where they do not for all.
+    """
     cells, d = task.histogram.cells, len(task.recoding.columns)
     if cells <= BOXED or (effort == "fast" and until is None):
         return None
+    least = None
     for near, nodes in BOXES if effort == "thorough" else BOXES[1:]:
-        near = max(near, 2 * task.requirement.smallest)
-        work = cells * d * (cells + nodes * near)
-        if until is None or time.monotonic() + work / (BOX_PACE * (os.cpu_count() or 1)) < until:
-            return near, nodes
-    return None
+        least = max(near, 2 * task.requirement.smallest), nodes
+        work = cells * d * (cells + nodes * least[0])
+        if until is None and work <= BOX_WORK[effort]:
+            return least
+        if until is not None and time.monotonic() + work / (BOX_PACE * (os.cpu_count() or 1)) < until:
+            return least
+    return least if until is not None and effort != "fast" else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +149,7 @@ class Pairs:
 def _over(cells: int, until: float | None, one: Callable[[int, int], None]) -> bool:
     """Slices of the cells on all cores; whether any was reached before time ran out."""
     workers = cores(float(cells) ** 2)
-    step, stop = max(1, cells // (workers * 40)), flag()
+    step, stop = max(1, cells // (workers * 400)), flag()
 
     def slice_from(first: int) -> bool:
         if _late(stop, until):
@@ -171,17 +181,21 @@ def neighbors(task: Task, until: float | None) -> np.ndarray | None:
     return p.back(out) if done else None
 
 
-def box_prices(task: Task, boxed: tuple[int, int], rounds: int, until: float | None) -> list[np.ndarray]:
+def box_prices(
+    task: Task, boxed: tuple[int, int], rounds: int, until: float | None, known: np.ndarray | None = None
+) -> list[np.ndarray]:
     """The cheapest box of every row, and prices raised from there, float64[m] each; what time ran out for is left out.
 
     boxed  near cells and nodes of the search for each cell
+    known  float64[m] what rows lose at least by another argument, kept where no box proves more
     """
     from shoal.kernels.tables.boxes import near_cells, raises
 
     p, m = Pairs.of(task), task.histogram.cells
     near, far = np.full((m, boxed[0]), -1, np.int32), np.zeros(m)
     _over(m, until, lambda a, b: near_cells(p.losses, p.at, p.shape, p.width, p.code, a, b, near, far))
-    price, base, active = np.zeros(m), np.zeros(m), np.ones(m, bool)
+    price, active = np.zeros(m), np.ones(m, bool)
+    base = np.zeros(m) if known is None else np.maximum((known - p.alone)[p.order] * (1 - 1e-12), 0.0)
     found: list[np.ndarray] = []
     for turn in range(-1, rounds + 1):  # the first looks know nothing of each other's boxes, the second do
         rise = np.zeros(m)
