@@ -14,11 +14,9 @@ from typing import Any, NamedTuple, Unpack
 import numpy as np
 
 from shoal.engines.carried import look
-from shoal.engines.dangerous import Danger, dangerous
 from shoal.engines.expected import Expected
 from shoal.engines.files import kind_of, one_character, separator_of
 from shoal.engines.frames import classes
-from shoal.engines.oddities import notes
 from shoal.engines.open import open_table
 from shoal.engines.order import Lot
 from shoal.engines.safe_harbor import harbored
@@ -34,6 +32,7 @@ from shoal.model.safe_harbor import NAME
 from shoal.model.settings import Settings
 from shoal.model.task import Effort, Grouping, nothing, refuse_infeasible
 from shoal.publishing.average import within
+from shoal.publishing.before import before
 from shoal.publishing.closeness import on_trees
 from shoal.publishing.clustered import by_centers
 from shoal.publishing.exposed import Exposed, exposed
@@ -313,7 +312,7 @@ def _recode(
         stars={c.name: int(partition.sizes[c.starred[c.index]].sum()) for c in columns},
         changed={c.name: int(partition.sizes[c.code[c.index] < 0].sum()) for c in columns},
         published={c.name: frozenset(c.texts) for c in columns},
-        before=_before(counted),
+        before=before(counted),
         own={c.name: held for c, held in zip(counted.quasi, cells.texts, strict=True)},
         from_path=read.source,
         separator=read.separator,
@@ -379,25 +378,3 @@ def _context(counted: Counted, asked: Policy) -> bytes:
     """What a release is of: its policy and how many rows its cells have, alike on every engine."""
     told = json.dumps(asked.describe(), sort_keys=True, default=str).encode()
     return told + np.sort(counted.histogram.count).astype("<i8").tobytes()
-
-
-def _before(counted: Counted) -> dict[str, Any]:
-    """Privacy of the table as it came, from its cells: what the report sets beside the release."""
-    of_type, first = counted.histogram.types
-    sizes = np.bincount(of_type, weights=counted.histogram.count, minlength=first.size)
-    return {
-        "rows": counted.histogram.rows,
-        "classes": int(first.size),
-        "smallest_class": int(sizes.min()) if first.size else 0,
-        "uniques": int((sizes == 1).sum()),
-        "distinct_values": {c.name: c.size for c in [*counted.quasi, *counted.sensitive]},
-        "notes": list(notes(counted)),
-        "dangerous": [d.as_dict() for d in _dangerous(counted)],
-    }
-
-
-def _dangerous(counted: Counted) -> list[Danger]:
-    """What the quasi-identifiers single out together, from the table as it came."""
-    of_type, first = counted.histogram.types
-    held = np.bincount(of_type, weights=counted.histogram.count, minlength=first.size).astype(np.int64)
-    return dangerous(list(counted.histogram.quasi[first].T), [c.name for c in counted.quasi], held)

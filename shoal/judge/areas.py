@@ -242,6 +242,7 @@ def _alike(label: np.ndarray, weight: np.ndarray, columns: np.ndarray, stated: A
 
 
 def summed(label: np.ndarray, values: np.ndarray, m: int) -> np.ndarray:
+    """int64[m]: whole numbers of areas added up over each region; label int[n] its region, below 0 for none."""
     sums = np.zeros(m, np.int64)
     np.add.at(sums, label[label >= 0], values[label >= 0])
     return sums

@@ -135,6 +135,7 @@ def _spans(column: Column, rows: np.ndarray, least: int, most: int) -> list[Bin]
 
 
 def round_step(least: float) -> float:
+    """The least of 1, 2 and 5 times a power of ten that is no less, in the unit of ``least``; 1 for nothing."""
     if least <= 0:
         return 1.0
     power = 10.0 ** math.floor(math.log10(least))

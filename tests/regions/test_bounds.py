@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal.kernels.regions.connected import connected_sets, separator
+from shoal.kernels.regions.connected import connected_sets
+from shoal.kernels.regions.separators import separator
 from shoal.problems.regions.graph import graph
 from shoal.problems.regions.packing import pack
 from tests.oracles import regions as oracle

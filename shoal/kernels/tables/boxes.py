@@ -58,7 +58,7 @@ class Room(NamedTuple):
 def near_cells(losses, at, shape, width, code, first, last, near, far):
     """The cells nearest to each cell, nearest first, and how far all others are at least.
 
-    losses, at, shape, width, code  as for ``kernels.tables.lattice.nearest``;  first, last: the cells asked about
+    losses, at, shape, width, code  as for ``kernels.tables.near_rows.nearest``;  first, last: the cells asked about
     near int32[m, w]  out, -1 after the last;  far float64[m] out, infinite where all other cells are among them
     O((last - first) m d).
     """
@@ -131,7 +131,7 @@ def raises(
     rows and ``kinds`` values, and over any K of its rows, the cell's among them; or less.  From prices of 0, all
     active, that is the loss of the cheapest box.
 
-    losses, at, shape, width, code, count, value, kinds, group (K)  as for ``kernels.tables.lattice.nearest``
+    losses, at, shape, width, code, count, value, kinds, group (K)  as for ``kernels.tables.near_rows.nearest``
     sets bool[d] columns published as sets;  near int32[m, w] as from ``near_cells``
     nodes int64       of the search for one cell; where it stops, the least that is still open counts
     price float64[m], active bool[m];  base float64[m] every box of a cell with K rows and the values loses so much

@@ -12,6 +12,7 @@ differ by far more, and rounding by far less.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from numbers import Integral
@@ -53,7 +54,7 @@ class Measure:
     table: tuple[float, ...] = ()
 
 
-class Model:
+class Model(ABC):
     """A privacy model.  Subclasses are frozen dataclasses; ``MODELS`` lists them.
 
     short     the level's name in JSON; weaker: which of two levels is the worse one, ``min`` or ``max``
@@ -81,17 +82,17 @@ class Model:
         """None, or what has to be known of the table's columns before a group can be asked."""
         return None
 
+    @abstractmethod
     def words(self) -> str:
         """What every group is like, in words."""
-        raise NotImplementedError
 
+    @abstractmethod
     def level(self, counts: np.ndarray, table: np.ndarray) -> float:
         """The level of one group."""
-        raise NotImplementedError
 
+    @abstractmethod
     def holds(self, counts: np.ndarray, table: np.ndarray) -> bool:
         """Whether a group meets the model."""
-        raise NotImplementedError
 
     def implied(self, table: np.ndarray) -> Implied:
         """Size, share and number of values that follow; never more than the model asks."""
@@ -101,9 +102,9 @@ class Model:
         """An l whose frequency form implies the model, if there is one: a place to start from, never what is asked."""
         return None
 
-    def measure(self, table: np.ndarray) -> Measure:
-        """The model as numbers for the compiled test."""
-        raise NotImplementedError
+    def measure(self, table: np.ndarray) -> Measure | None:
+        """The model as numbers for the compiled test; None where what is ``implied`` says all of it."""
+        return None
 
     def refusal(self, counts: np.ndarray, name: str, table: np.ndarray) -> str:
         """Why no table can meet the model, by how much, and what would pass.

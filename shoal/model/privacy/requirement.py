@@ -27,7 +27,10 @@ class Rule:
     @property
     def measure(self) -> Measure:
         """The model as numbers for the compiled test."""
-        return self.model.measure(np.array(self.table, np.int64))
+        found = self.model.measure(np.array(self.table, np.int64))
+        if found is None:
+            raise TypeError(f"{type(self.model).__name__} is met by size, share and values alone, and asks no kernel")
+        return found
 
     def holds(self, sensitive: np.ndarray, count: np.ndarray) -> bool:
         """Whether the rows of some cells, sensitive int[x, s] with count int64[x], meet the model."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -42,7 +43,7 @@ class Shown:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ColumnRecoding:
+class ColumnRecoding(ABC):
     """A column of codes 0 .. size-1; ``Levels``, ``Ranges`` and ``Sets`` are the three there are.
 
     weight  factor of this column's loss
@@ -69,20 +70,20 @@ class ColumnRecoding:
         """float64[size]: loss of a code published by itself; above 0 on a grid, or for classes of values."""
         return np.zeros(self.size)
 
+    @abstractmethod
     def join(self, group: np.ndarray, code: np.ndarray, start: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
         """(first, second) of ``Shown`` for every group; None where some group has no common root.
 
         group, code int[p] sorted by group; start int[g] where each group begins
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def lost(self, shown: Shown, someone: np.ndarray) -> np.ndarray:
         """float64[g]: loss of one row of each group; someone int[g] a code that each holds."""
-        raise NotImplementedError
 
+    @abstractmethod
     def exact(self, shown: Shown) -> np.ndarray:
         """bool[g]: published as the value itself."""
-        raise NotImplementedError
 
     def starred(self, shown: Shown) -> np.ndarray:
         """bool[g]: published as a star."""
@@ -92,39 +93,40 @@ class ColumnRecoding:
         """float64[g]: share of the way up from the value to the star."""
         return (~self.exact(shown)).astype(float)
 
+    @abstractmethod
     def numbers(self, shown: Shown) -> np.ndarray:
         """int64[g]: equal exactly where what is published is equal."""
-        raise NotImplementedError
 
+    @abstractmethod
     def inside(self, shown: Shown, held: np.ndarray) -> np.ndarray:
         """float64[g]: rows of the table that lie in what each group publishes; held float64[size] rows of each code."""
-        raise NotImplementedError
 
+    @abstractmethod
     def members(self, shown: Shown, of: np.ndarray) -> np.ndarray:
         """bool[size, x]: which codes lie in what the groups ``of`` int[x] publish."""
-        raise NotImplementedError
 
+    @abstractmethod
     def steps(self) -> np.ndarray:
         """float64[size]: the least loss of a code together with another."""
-        raise NotImplementedError
 
+    @abstractmethod
     def pair(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
         """float64: loss of a row of code ``first`` with one of code ``second``, shapes broadcast; nan: none may be."""
-        raise NotImplementedError
 
+    @abstractmethod
     def beyond(self, present: np.ndarray) -> np.ndarray:
         """float64[size]: the least loss of each code with one that is ``present`` bool[size], one at least."""
-        raise NotImplementedError
 
     def together(self) -> np.ndarray:
         """float64[size, size]: loss of any two codes published together; nan where they cannot be."""
         codes = np.arange(self.size)
         return self.pair(codes[:, None], codes)
 
+    @abstractmethod
     def ladder(self) -> tuple[np.ndarray, np.ndarray]:
         """(int[h, size] nested classes, float64[h, size] the most that a row of a class then loses)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def texts(
         self, shown: Shown, values: Sequence[str | None], labels: Labels | None, star: str
     ) -> tuple[np.ndarray, list[str | None], list[int]]:
@@ -133,4 +135,3 @@ class ColumnRecoding:
         values  text of each code, None for a missing value
         labels  levels: per level from 1 on, the text of each class; ranges on a grid: one line, the texts of the ends
         """
-        raise NotImplementedError

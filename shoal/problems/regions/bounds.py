@@ -96,7 +96,7 @@ def count_bound(task: Task, *, steps: int = 20_000) -> CountBound:
     }
     open_ = room >= 2
     if steps and open_.any():
-        from shoal.kernels.regions.connected import separator
+        from shoal.kernels.regions.separators import separator
 
         busy, members = induced(light, open_[label])
         out = np.zeros(busy.n, np.bool_)
@@ -180,7 +180,7 @@ def price_out(
 
 def largest_bound(task: Task, bound: CountBound) -> tuple[int, str]:
     """The heaviest region weighs at least this much, and why."""
-    from shoal.kernels.regions.connected import hanging
+    from shoal.kernels.regions.separators import hanging
 
     if not task.n:
         return 0, "nothing to place"

@@ -135,7 +135,7 @@ def structure(g: Graph) -> Structure | None:
     In a 3-connected plane graph the vertices of a 3-cut lie two by two on a common face, so only such pairs are
     taken out to look for a third.  O(n m) for 3-connectivity, O(m * pairs on a common face) for 4-connectivity.
     """
-    from shoal.kernels.regions.connected import cut_vertex
+    from shoal.kernels.regions.separators import cut_vertex
 
     if g.n > _TESTED or g.n < 2:
         return None

@@ -66,7 +66,7 @@ def box_search(task: Task, effort: str, until: float | None) -> tuple[int, int] 
 class Pairs:
     """What two rows lose together, as the kernels ask it; cells sorted so that like ones stand near each other.
 
-    losses, at, shape, width, code  as for ``kernels.tables.lattice.nearest``;  sets bool[d] columns published as sets
+    losses, at, shape, width, code  as for ``kernels.tables.near_rows.nearest``;  sets bool[d] columns published as sets
     count, value int64[m] rows and sensitive value of each cell, ``kinds`` different ones are needed, ``group`` rows
     order int64[m]  the cells of the table;  alone float64[m]  what a row of each loses whatever its group
     """
@@ -169,7 +169,7 @@ def neighbors(task: Task, until: float | None) -> np.ndarray | None:
 
     Cells not reached keep the bound 0.
     """
-    from shoal.kernels.tables.lattice import nearest
+    from shoal.kernels.tables.near_rows import nearest
 
     p, out = Pairs.of(task), np.zeros(task.histogram.cells)
 
