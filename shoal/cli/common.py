@@ -45,7 +45,7 @@ _GIVEN = re.compile(
     rf"(?<![\w'\"-])({_ANY})="
     r"(\[[^\]]*\]|\{[^}]*\}|\([^)]*\)|'[^']*'|[\w.-]+|(?=[\s,;)]|$))(?![\w'])"
 )
-_CELL = re.compile(rf"(?<![\w'\"-])({_ANY})\['([^']*)'\] = ('[^']*'|[\w.-]+)")  # weights['age'] = -1
+_CELL = re.compile(rf"(?<![\w'\"-])({_ANY})\['([^']*)'\] ?= ?('[^']*'|[\w.-]+)")  # weights['age'] = -1
 _BARE = re.compile(rf"(?<![\w'\"=/.-])({'|'.join(n for n in _FLAGS if '_' in n)})(?![\w'\"=\[/]|\.\w)")
 _OTHERWISE = {
     "column=NAME": "--column NAME", "x=NAME": "--x NAME", "y=NAME": "--y NAME", "(weights)": "(--weight)",

@@ -129,6 +129,8 @@ def one_character(separator: str | None) -> str | None:
     """A field separator as one character (a backslash and a t stand for a tab); PolicyError otherwise."""
     if separator is None:
         return None
+    if not isinstance(separator, str):
+        raise PolicyError(f"separator is one {type(separator).__name__}; give one character, such as ';'")
     separator = {"\\t": "\t", "tab": "\t"}.get(separator, separator)
     if len(separator) != 1 or not separator.isascii() or separator in '"\r\n\0':
         raise PolicyError(f"separator {separator!r}: give one ASCII character that is no quote, such as ';' or '\\t'")

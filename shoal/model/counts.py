@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from shoal.errors import InputError, PolicyError
+from shoal.errors import InputError
+from shoal.model.arguments import whole_number
 
 WIDE = 1 << 62  # from this total on, Python integers instead of int64
 
@@ -20,6 +21,8 @@ def whole(values: Iterable[Any], what: str = "size") -> np.ndarray:
     if isinstance(values, np.ndarray):
         given = values
     else:
+        if isinstance(values, str) or not isinstance(values, Iterable):
+            raise InputError(f"the {what}s are one {type(values).__name__}; hand over one list of whole numbers")
         listed = [*values]
         try:
             given = np.asarray(listed)
@@ -58,6 +61,4 @@ def _whole(value: Any, what: str) -> int:
 
 def threshold(k: Any) -> int:
     """k as an int of at least 1, or PolicyError."""
-    if isinstance(k, bool) or not (isinstance(k, Integral) or (isinstance(k, float) and k.is_integer())) or k < 1:
-        raise PolicyError(f"k = {k!r} is not a whole number of at least 1")
-    return int(k)
+    return whole_number("k", k)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from numbers import Integral, Real
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
 from shoal.errors import PolicyError
+from shoal.model.arguments import column_names, known, mapping, number, seed_of
 from shoal.model.hierarchy import GENERATED
 from shoal.model.privacy import KAnonymity, PrivacyModel, by_shorthand, describe, restore
 from shoal.model.record import recipe
@@ -167,16 +168,11 @@ class Policy:
                 raise PolicyError(f"{flag}={getattr(self, flag)!r}: say true or false")
         if self.method == "global_recoding":  # one level per column is published as such, or the certificate would lie
             object.__setattr__(self, "global_recoding", True)
-        if self.publish not in PUBLISH:
-            raise PolicyError.unknown("way to publish", str(self.publish), PUBLISH)
-        if self.numeric_stars not in ("null", "text"):
-            raise PolicyError.unknown("choice for numeric_stars", str(self.numeric_stars), ("null", "text"))
+        known("way to publish", self.publish, PUBLISH)
+        known("choice for numeric_stars", self.numeric_stars, ("null", "text"))
         if not isinstance(self.star, str) or not self.star:
             raise PolicyError(f"star={self.star!r}: the text of a suppressed value is not empty")
-        if isinstance(self.seed, Integral) and not isinstance(self.seed, bool):
-            object.__setattr__(self, "seed", int(self.seed))
-        if self.seed is not None and (isinstance(self.seed, bool) or not isinstance(self.seed, int) or self.seed < 0):
-            raise PolicyError(f"seed={self.seed!r}: a seed is a whole number from 0, or None for fresh randomness")
+        object.__setattr__(self, "seed", seed_of(self.seed))
 
     def _check_columns(self) -> None:
         """Settings by column name a quasi-identifier, and hold what they may."""
@@ -193,8 +189,7 @@ class Policy:
                     raise PolicyError.unknown(f"quasi-identifier ({what})", name, self.grouped)
         refuse_hierarchies(self)
         for name, weight in self.weights.items():
-            if isinstance(weight, bool) or not isinstance(weight, (int, float)) or not 0 < weight < float("inf"):
-                raise PolicyError(f"weights[{name!r}] = {weight!r}: a weight is a positive number")
+            number(f"weights[{name!r}]", weight, "a weight is a positive number", lambda x: x > 0)
         for name, level in self.max_level.items():
             if isinstance(level, bool) or not isinstance(level, int) or level < 0:
                 raise PolicyError(
@@ -255,8 +250,8 @@ class Policy:
         base: dict[str, Any] = {}
         if isinstance(given, Policy):
             base = {f.name: getattr(given, f.name) for f in fields(cls)}
-        elif given is not None:
-            base = dict(given)
+        else:
+            base = dict(mapping("the policy", given))
         more = {name: value for name, value in more.items() if value is not None or name == "seed"}
         if isinstance(given, Policy) and ("privacy" in more or any(s in more for s in _SHORTHANDS)):
             base.pop("privacy")
@@ -264,15 +259,15 @@ class Policy:
         if "seed" in more and more["seed"] is None and "seed" in base:
             more.pop("seed")
         values = {**base, **more}
-        known = [f.name for f in fields(cls)]
+        settings = [f.name for f in fields(cls)]
         for name in values:
-            if name not in known and name not in _SHORTHANDS:
-                raise PolicyError.unknown("setting of a policy", name, [*known, *_SHORTHANDS])
+            if name not in settings and name not in _SHORTHANDS:
+                raise PolicyError.unknown("setting of a policy", name, [*settings, *_SHORTHANDS])
         models = _models(values)
         for name in ("quasi_identifiers", "sensitive", "identifiers", "insensitive"):
-            values[name] = _names(name, values.get(name, ()))
+            values[name] = column_names(name, values.get(name, ()))
         if values.get("coordinates") is not None:
-            values["coordinates"] = _names("coordinates", values["coordinates"])
+            values["coordinates"] = column_names("coordinates", values["coordinates"])
         return cls(**{**values, "privacy": models})
 
     @classmethod
@@ -293,6 +288,8 @@ class Policy:
                 values = tomllib.load(file)
         except FileNotFoundError:
             raise PolicyError(f"there is no policy file {str(path)!r}; shoal init TABLE writes one") from None
+        except IsADirectoryError:
+            raise PolicyError(f"{str(path)!r} is a folder; name the policy file in it") from None
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise PolicyError(f"{path.name!r} is not TOML: {error}") from None
         if "source" in values:
@@ -344,18 +341,6 @@ class Policy:
             "star": self.star,
             "numeric_stars": self.numeric_stars,
         }
-
-
-def _names(what: str, given: Any) -> tuple[str, ...]:
-    if isinstance(given, str):
-        return (given,)
-    if not isinstance(given, Iterable):
-        raise PolicyError(f"{what}={given!r}: give a list of column names")
-    names = tuple(given)
-    for name in names:
-        if not isinstance(name, str):
-            raise PolicyError(f"{what} holds {name!r}, which is not a column name")
-    return names
 
 
 def _models(values: dict[str, Any]) -> tuple[PrivacyModel, ...]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.errors import PolicyError
+from shoal.model.arguments import number, whole_number
 from shoal.model.hierarchy import GENERATED, Hierarchy
 from shoal.model.missing import READINGS
 from shoal.model.privacy import DeltaPresence
@@ -69,6 +70,8 @@ def refuse_nameless(asked: Any) -> None:
 
 def refuse_missing(asked: Any) -> None:
     """PolicyError for a reading of missing values that cannot be kept; asked is a ``Policy``."""
+    if not isinstance(asked.missing, str):
+        raise PolicyError(f"missing is one {type(asked.missing).__name__}; say 'category' or 'apart'")
     if asked.missing == "filled":
         raise PolicyError(
             "missing='filled' would publish values that no row has, and count them as nothing lost; fill the table "
@@ -111,22 +114,19 @@ def refuse_coarsen(asked: Any) -> None:
 def refuse_limits(asked: Any) -> None:
     """PolicyError for an average risk, a budget of suppression or shards that cannot be, or not beside the rest."""
     risk = asked.max_average_risk
-    if risk is not None and (isinstance(risk, bool) or not isinstance(risk, (int, float)) or not 0 < risk <= 1):
-        raise PolicyError(f"max_average_risk={risk!r}: a risk is above 0 and at most 1")
+    if risk is not None:
+        number("max_average_risk", risk, "a risk is above 0 and at most 1", lambda x: 0 < x <= 1)
     if risk is not None and (asked.publish == "centers" or asked.units):
         raise PolicyError("max_average_risk speaks of rows in groups; leave it out beside centers and persons")
     share = asked.max_suppressed
-    if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 <= share <= 1:
-        raise PolicyError(f"max_suppressed={share!r}: a share of the rows, from 0 to 1")
+    number("max_suppressed", share, "a share of the rows, from 0 to 1", lambda x: 0 <= x <= 1)
     if share and not asked.global_recoding:
         raise PolicyError(
             "max_suppressed is a budget of global_recoding=True; every other release may star "
             "any row whole where this loses least, so leave it out"
         )
-    if asked.shards is not None and (
-        isinstance(asked.shards, bool) or not isinstance(asked.shards, int) or asked.shards < 1
-    ):
-        raise PolicyError(f"shards={asked.shards!r}: a whole number from 1 up")
+    if asked.shards is not None:
+        whole_number("shards", asked.shards)
     if asked.shards is not None and (asked.global_recoding or asked.publish == "centers"):
         raise PolicyError("shards are searched one by one; leave them out beside global_recoding and centers")
     if asked.shards is not None and (asked.coarsen is not None or asked.missing == "apart"):

@@ -78,8 +78,8 @@ def names(problem: str) -> list[str]:
 
 def algorithm(problem: str, name: str) -> Callable[..., Any]:
     """The function behind a name; PolicyError with the nearest name when there is none."""
-    found = CATALOGUE[problem].get(name)
+    found = CATALOGUE[problem].get(name) if isinstance(name, str) else None
     if found is None:
-        raise PolicyError.unknown(f"method for {problem}", name, ["auto", *names(problem)])
+        raise PolicyError.unknown(f"method for {problem}", str(name), ["auto", *names(problem)])
     module, _, function = found.partition(":")
     return getattr(import_module(module), function)

@@ -13,9 +13,9 @@ from shoal.engines.oddities import notes
 from shoal.engines.open import open_table
 from shoal.engines.scope import Scope
 from shoal.engines.table import Table, require
-from shoal.errors import PolicyError
 from shoal.judge.population import beside, foreign, outside, sized
 from shoal.judge.wildcards import wildcards
+from shoal.model.arguments import known, mapping, number
 from shoal.model.audit import Audit
 from shoal.model.policy import Policy
 from shoal.model.privacy import PrivacyModel
@@ -63,10 +63,8 @@ def audit(
     models             k=5, l=3, privacy=[...]: what should hold; each becomes a check of the Audit
     memory, threads, temporary, glob, table, query, master  as in ``anonymize``: a folder is counted where it stands
     """
-    if not 0 < threshold <= 1:
-        raise PolicyError(f"threshold={threshold!r}: a risk is above 0 and at most 1")
-    if missing not in ("category", "wildcard"):
-        raise PolicyError.unknown("reading of missing values", str(missing), ("category", "wildcard"))
+    threshold = number("threshold", threshold, "a risk is above 0 and at most 1", lambda x: 0 < x <= 1)
+    known("reading of missing values", missing, ("category", "wildcard"))
     names = Policy.of(
         quasi_identifiers=quasi_identifiers,
         sensitive=sensitive,
@@ -74,7 +72,7 @@ def audit(
         household=household,
         population=population,
         population_weights=population_weights,
-        hierarchies={n: h for n, h in (hierarchies or {}).items() if n in sensitive},
+        hierarchies={n: h for n, h in mapping("hierarchies", hierarchies).items() if n in sensitive},
         **({"k": 1} | models),
     )
     needed = [*names.quasi_identifiers, *names.sensitive, *names.beside]

@@ -15,6 +15,7 @@ from shoal.engines.codes import as_text
 from shoal.engines.open import open_table
 from shoal.engines.table import require
 from shoal.errors import InputError, PolicyError, within
+from shoal.model.arguments import column_names, mapping, seed_of
 from shoal.model.cards import grid, number
 from shoal.model.hierarchy import GENERATED
 from shoal.utility.foreign import ORDER, Domain, Spread, domain_of, spread
@@ -137,18 +138,22 @@ def compare(
     the distance of marginals is total variation; the change of correlations is the mean absolute one over pairs of
     number columns.  Raises PolicyError and InputError for columns that are not there.  O(rows columns + queries rows).
     """
-    if not releases:
+    if not mapping("releases", releases):
         raise PolicyError("no release is given; name at least one, as in {'ours': release}")
-    asked = Asked(tuple(quasi_identifiers), tuple(sensitive), target or next(iter(sensitive), None), seed)
+    sensitive = column_names("sensitive", sensitive)
+    quasi = column_names("quasi_identifiers", quasi_identifiers)
+    asked = Asked(quasi, sensitive, target or next(iter(sensitive), None), seed_of(seed) or 0)
     if not asked.quasi:
         raise PolicyError("no quasi-identifier is named; say quasi_identifiers=[...] (the columns others may know)")
-    read_by = {n: h for n, h in (hierarchies or {}).items() if not (isinstance(h, str) and h in GENERATED)}
+    read_by = {
+        n: h for n, h in mapping("hierarchies", hierarchies).items() if not (isinstance(h, str) and h in GENERATED)
+    }
     names = [*asked.quasi, *asked.sensitive, *([target] if target and target not in sensitive else [])]
     table = _open(original, names, separator)
     texts = [as_text(table[n]) for n in asked.quasi]
     domains = [domain_of(t.unique().to_list(), _order(table[n].dtype)) for n, t in zip(asked.quasi, texts, strict=True)]
     codes = [_coded(t, d.values) for t, d in zip(texts, domains, strict=True)]
-    queries = _queries(domains, codes, seed)
+    queries = _queries(domains, codes, asked.seed)
     found: dict[str, Any] = {}
     notes: list[str] = []
     for name, given in releases.items():

@@ -14,6 +14,7 @@ from shoal.engines.codes import as_text
 from shoal.engines.open import open_table
 from shoal.engines.targets import certificate_path
 from shoal.errors import InputError, PolicyError
+from shoal.model.arguments import seed_of
 from shoal.model.meaning import Members, known_values, meanings, places, ruler_of
 from shoal.model.policy import Policy
 from shoal.model.record import read_json
@@ -128,7 +129,7 @@ class Decoded:
         Whole numbers, numbers and days are drawn from the whole range; what a star hides from the values known.
         One draw understates how unsure the release is; repeat with other seeds.  O(rows).
         """
-        rng = np.random.default_rng(seed)
+        rng = np.random.default_rng(seed_of(seed))
         drawn = [_draw(self.table[name], found, rng) for name, found in self.columns.items()]
         return self.table.with_columns(drawn)
 

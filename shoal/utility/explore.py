@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Unpack
@@ -14,6 +14,7 @@ import polars as pl
 from shoal.engines.open import open_table
 from shoal.engines.table import require
 from shoal.errors import InfeasibleError, PolicyError
+from shoal.model.arguments import column_names, mapping, whole_number
 from shoal.model.policy import PUBLISH, Policy
 from shoal.model.privacy import KAnonymity, LDiversity
 from shoal.model.settings import OtherSettings
@@ -142,7 +143,7 @@ def explore(
     if isinstance(policy, Policy):
         asked = Policy.of(policy, **settings)
     else:
-        asked = Policy.of(None, **{"effort": "fast", "k": ks[0], **(policy or {}), **settings})
+        asked = Policy.of(None, **{"effort": "fast", "k": ks[0], **mapping("policy", policy), **settings})
     ways = _some("publish", publish, asked.publish, PUBLISH)
     if steps and "ranges" not in ways:
         raise PolicyError(f"range_step widens ranges; it cannot go with publish={', '.join(ways)!r}")
@@ -220,14 +221,14 @@ def _request(asked: Policy, models: tuple[Any, ...], way: str, method: str, step
 
 
 def _whole(name: str, given: int | Sequence[int]) -> list[int]:
-    values = [given] if isinstance(given, int) else list(given)
-    if not values or any(isinstance(v, bool) or not isinstance(v, int) or v < 1 for v in values):
-        raise PolicyError(f"{name}={given!r}: give whole numbers from 1, one or several")
-    return sorted(set(values))
+    values = list(given) if isinstance(given, Iterable) and not isinstance(given, (str, bytes)) else [given]
+    if not values:
+        raise PolicyError(f"{name} is empty; give whole numbers from 1, one or several")
+    return sorted({whole_number(name, v, "give whole numbers from 1, one or several") for v in values})
 
 
 def _some(name: str, given: str | Sequence[str] | None, own: str, known: Sequence[str] | None) -> list[str]:
-    values = [own] if given is None else [given] if isinstance(given, str) else list(dict.fromkeys(given))
+    values = [own] if given is None else list(dict.fromkeys(column_names(name, given)))
     for value in values:
         if known is not None and value not in known:
             raise PolicyError.unknown("way to publish", str(value), known)

@@ -143,7 +143,7 @@ def test_order_is_secret_and_never_by_the_seed(points, tmp_path):
         (["--x", "lon", "--y", "lat", "--k", 5], 2, "did you mean 'lng'"),
         (["--x", "name", "--y", "lat", "--k", 5], 2, "holds no numbers in any row"),
         (["--x", "lng", "--y", "lat", "--k", 500], 3, "fewer than k = 500"),
-        (["--x", "lng", "--y", "lat", "--k", 0], 2, "k is 0"),
+        (["--x", "lng", "--y", "lat", "--k", 0], 2, "--k 0: a whole number of at least 1"),
         (["--x", "lng", "--y", "lat", "--k", 5, "--weight", "diagnosis"], 2, "whole number"),
         (["--x", "lng", "--y", "lat", "--k", 5, "--method", "kdtree"], 2, "kd_tree"),
         (["--x", "lng", "--y", "lat", "--k", 5, "--effort", "lots"], 2, "effort"),

@@ -41,5 +41,5 @@ def test_what_is_no_count(values):
 
 def test_threshold():
     assert threshold(np.int32(3)) == threshold(3.0) == 3
-    with pytest.raises(PolicyError, match="0 is not"):
+    with pytest.raises(PolicyError, match="k=0"):
         threshold(0)

@@ -226,7 +226,7 @@ def test_refusals_say_what_was_found(arguments, error, text):
         ({"light": "drop"}, "leave"),
         ({"effort": "slow"}, "effort"),
         ({"effort": -1.0}, "above 0"),
-        ({"boundaries": ["A"]}, "1 entries for 3"),
+        ({"boundaries": ["A"]}, "boundaries has 1 values; give one for each of 3 areas"),
         ({"coordinates": [(0, 0)]}, "3 pairs"),
         ({"sensitive": [[1, 1]], "l": 2}, "one row for each"),
         ({"start": [0, 1]}, "one region for each"),

@@ -298,9 +298,9 @@ def test_degrees_of_longitude_shrink_with_latitude():
     [
         ([(0, 0)], 2, {}, InfeasibleError, "fewer than k = 2"),
         (np.zeros((0, 2)), 1, {}, InfeasibleError, "0 records"),
-        ([(0, 0)], 0, {}, PolicyError, "k is 0"),
-        ([(0, 0)], 1.5, {}, PolicyError, "k is 1.5"),
-        ([(0, 0)], "2", {}, PolicyError, "k is '2'"),
+        ([(0, 0)], 0, {}, PolicyError, "k=0"),
+        ([(0, 0)], 1.5, {}, PolicyError, "k=1.5"),
+        ([(0, 0)], "2", {}, PolicyError, "k='2'"),
         ([(0, 0, 0)], 1, {}, InputError, "shape"),
         ([(0, np.nan)], 1, {}, InputError, "not a finite number"),
         ([("a", "b")], 1, {}, InputError, "numbers"),

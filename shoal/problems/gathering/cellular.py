@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import InfeasibleError, InputError, PolicyError
+from shoal.model.arguments import coordinates, known, number, seed_of
 from shoal.model.certificate import Certificate, Guarantee
 from shoal.model.certificate import tight as agreed
 from shoal.model.metric import Metric
 from shoal.problems.gathering import exact, prices, search
 from shoal.problems.gathering.diverse import Diversity, conditions, repair
 from shoal.problems.gathering.local import Clusters
-from shoal.problems.gathering.request import check
+from shoal.problems.gathering.request import check, seconds_of
 from shoal.problems.gathering.result import Gathering
 from shoal.problems.gathering.search import Problem
 from shoal.problems.gathering.space import space_of
@@ -220,10 +221,8 @@ def cellular(
     if r is None and setup_costs is None:
         raise PolicyError("give r, the least size of a cluster, or setup_costs, or both")
     space = space_of(points, metric)
-    check(space.n, 1 if r is None else r, epsilon, None, "points", method, "cellular")
-    if effort not in prices.WIDTH:
-        raise PolicyError.unknown("effort", str(effort), prices.WIDTH)
-    asked = 1 if r is None else int(r)
+    asked, epsilon, _ = check(1 if r is None else r, epsilon, None, "points", method, "cellular")
+    known("effort", effort, prices.WIDTH)
     diversity = Diversity.of(space.n, sensitive, l, distinct_l, eligible)
     least = max(asked, diversity.smallest) if diversity is not None else asked
     if space.n < least:
@@ -234,10 +233,11 @@ def cellular(
     left_out = math.floor(epsilon * space.n + 1e-9)
     near, far = space.nearest(prices.width(space, least, effort))
     if max_diameter is not None:
+        max_diameter = number("max_diameter", max_diameter, "a distance, at least 0", lambda x: x >= 0)
         _feasible_cap(max_diameter, near, far, least, left_out)
-    number = int(np.random.default_rng(seed).integers(1 << 31))
+    drawn = int(np.random.default_rng(seed_of(seed)).integers(1 << 31))
     problem = Problem(space, least, setup, near, far, max_diameter, diversity)
-    ask = Ask(problem, left_out, effort, improve, number, seconds)
+    ask = Ask(problem, left_out, effort, improve, drawn, seconds_of(seconds))
     name, answer = _solve(ask, method) if diversity is None else _diverse(ask, method)
     price, start = prices.raised(near, far, least, setup, answer.price, left_out)
     bound, why = prices.bound(price, left_out), "raised prices (docs/gathering.md, Lemma 3)"
@@ -248,7 +248,7 @@ def cellular(
     found = _result(ask, answer, name, bound, why, {"r": least, "sum_of_tau": start, "effort": effort})
     alike = not setup.size or bool((setup == setup[0]).all())
     details = {
-        "problem": "cellular", "r": asked, "epsilon": float(epsilon), "max_diameter": max_diameter,
+        "problem": "cellular", "r": asked, "epsilon": epsilon, "max_diameter": max_diameter,
         "setup_cost": (float(setup[0]) if setup.size else 0.0) if alike else "per record", **conditions(diversity),
     }  # fmt: skip
     return replace(found, details=details)
@@ -291,7 +291,7 @@ def _cap_met(p: Problem, found: Clusters) -> bool:
 def _setup(setup_costs: Any, n: int) -> np.ndarray:
     if setup_costs is None:
         return np.zeros(n)
-    setup = np.asarray(setup_costs, np.float64)
+    setup = coordinates(setup_costs, "setup_costs")
     if setup.ndim and setup.shape != (n,):
         raise InputError(f"setup_costs has shape {setup.shape}; one number, or one for each of the {n} points")
     setup = np.full(n, float(setup)) if not setup.ndim else setup.copy()
@@ -302,8 +302,6 @@ def _setup(setup_costs: Any, n: int) -> np.ndarray:
 
 
 def _feasible_cap(cap: float, near: np.ndarray, far: np.ndarray, r: int, left_out: int) -> None:
-    if not cap >= 0:
-        raise PolicyError(f"max_diameter={cap!r}: a distance, at least 0")
     alone = int((far[:, r - 1] > cap).sum())
     if alone > left_out:
         raise InfeasibleError(

@@ -16,6 +16,7 @@ from scipy.sparse import csr_array
 
 from shoal.errors import InfeasibleError, InputError, PolicyError
 from shoal.kernels.gathering import clusters as kernels
+from shoal.model.arguments import whole_number
 from shoal.problems.gathering.local import Clusters, Lists
 from shoal.problems.gathering.space import Space
 from shoal.problems.programs import Limits, solve
@@ -56,9 +57,10 @@ class Diversity:
         asked = []
         for name, value in (("l", l), ("distinct_l", distinct_l)):
             each = [1 if value is None else value] * codes.shape[1] if not isinstance(value, Sequence) else list(value)
-            if len(each) != codes.shape[1] or any(isinstance(v, bool) or int(v) != v or v < 1 for v in each):
-                raise PolicyError(f"{name}={value!r}: a whole number of at least 1 (or one per sensitive column)")
-            asked.append(tuple(int(v) for v in each))
+            says = "a whole number of at least 1 (or one per sensitive column)"
+            if len(each) != codes.shape[1]:
+                raise PolicyError(f"{name}={value!r}: {says}")
+            asked.append(tuple(whole_number(name, v, says) for v in each))
         return cls(codes, asked[0], asked[1], eligible)
 
     @property

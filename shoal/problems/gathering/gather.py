@@ -17,7 +17,7 @@ from shoal.problems.gathering import anywhere, exact
 from shoal.problems.gathering.diverse import Diversity, conditions, cores, repair, settle
 from shoal.problems.gathering.local import Clusters, Lists, disjoint, local, quantile
 from shoal.problems.gathering.outliers import COARSE, FINE, peeling, rounds
-from shoal.problems.gathering.request import check
+from shoal.problems.gathering.request import check, seconds_of
 from shoal.problems.gathering.result import Gathering
 from shoal.problems.gathering.space import SAFE, Space, space_of
 from shoal.problems.gathering.threshold import threshold
@@ -183,14 +183,15 @@ def gather(
     ([3, 3], 1.0, True)
     """
     space = space_of(points, metric)
-    check(space.n, r, epsilon, max_clusters, centers, method, "gather")
+    r, epsilon, max_clusters = check(r, epsilon, max_clusters, centers, method, "gather")
+    limit = seconds_of(seconds)
     at_points = centers == "points"
     if not at_points and space.coordinates is None:
         raise PolicyError("centers='anywhere' needs plain numbers and the Euclidean metric; use centers='points'")
     diversity = Diversity.of(space.n, sensitive, l, distinct_l, eligible)
-    found = _gathered(space, r, epsilon, max_clusters, method, at_points, improve, diversity, seconds)
+    found = _gathered(space, r, epsilon, max_clusters, method, at_points, improve, diversity, limit)
     details = {
-        "problem": "gather", "r": int(r), "epsilon": float(epsilon), "max_clusters": max_clusters,
+        "problem": "gather", "r": r, "epsilon": epsilon, "max_clusters": max_clusters,
         **conditions(diversity),
     }  # fmt: skip
     return replace(found, details=details)

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from shoal.errors import PolicyError
+from typing import Any
+
+from shoal.model.arguments import known, number, whole_number
 from shoal.problems.catalogue import CATALOGUE
 
 
-def check(n: int, r: int, epsilon: float, most: int | None, centers: str, method: str, problem: str) -> None:
-    """PolicyError for parameters that contradict each other, InfeasibleError where n points cannot meet them."""
-    if isinstance(r, bool) or int(r) != r or r < 1:
-        raise PolicyError(f"r={r!r}: a cluster has a whole number of points, at least 1")
-    if not 0 <= epsilon < 1:
-        raise PolicyError(
-            f"epsilon={epsilon!r}: the share left out is at least 0 and under 1, or nothing would be left"
-        )
-    if most is not None and (isinstance(most, bool) or int(most) != most or most < 1):
-        raise PolicyError(f"max_clusters={most!r}: a whole number, at least 1")
-    if centers not in ("points", "anywhere"):
-        raise PolicyError.unknown("place for centers", centers, ["points", "anywhere"])
-    if method != "auto" and method not in CATALOGUE[problem]:
-        raise PolicyError.unknown(f"method for {problem}", method, ["auto", *CATALOGUE[problem]])
+def check(r: Any, epsilon: Any, most: Any, centers: str, method: str, problem: str) -> tuple[int, float, int | None]:
+    """r, epsilon and max_clusters as numbers; PolicyError for what is none, or a word that is not known."""
+    least = whole_number("r", r, "a cluster has a whole number of points, at least 1")
+    says = "the share left out is at least 0 and under 1, or nothing would be left"
+    share = number("epsilon", epsilon, says, lambda x: 0 <= x < 1)
+    if most is not None:
+        most = whole_number("max_clusters", most)
+    known("place for centers", centers, ["points", "anywhere"])
+    known(f"method for {problem}", method, ["auto", *CATALOGUE[problem]])
+    return least, share, most
+
+
+def seconds_of(seconds: Any) -> float:
+    """The limit of the exact methods, or PolicyError."""
+    return number("seconds", seconds, "a limit is a number of seconds above 0", lambda x: x > 0)

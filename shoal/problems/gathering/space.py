@@ -19,6 +19,7 @@ from scipy.spatial import cKDTree
 from shoal.errors import InputError, PolicyError
 from shoal.kernels.gathering import neighbors
 from shoal.kernels.uncompiled import quick
+from shoal.model.arguments import coordinates, known
 from shoal.model.metric import LARGEST_MATRIX, NORMS, Category, Metric, Number, Place
 from shoal.problems.gathering.encoding import encode, places_of, table_of
 
@@ -246,8 +247,7 @@ def space_of(points: Any, metric: Any = "euclidean") -> Space:
             if table.shape[1] != 2:
                 raise InputError(f"great-circle needs two columns, latitude and longitude; there are {table.shape[1]}")
             return Space(Metric.great_circle(), [table], names)
-        if metric not in NORMS:
-            raise PolicyError.unknown("metric", metric, [*NORMS, "great-circle", "precomputed"])
+        known("metric", metric, [*NORMS, "great-circle", "precomputed"])
         width = table.shape[1]
         labels = names if len(names) == width else [f"column {j}" for j in range(width)]
         return Space(Metric(features=tuple(Number(x) for x in labels), norm=metric), list(table.T), names)
@@ -287,12 +287,7 @@ def split(table: np.ndarray, metric: Metric) -> list[np.ndarray]:
 
 
 def _array(points: Any) -> np.ndarray:
-    if hasattr(points, "to_numpy"):
-        points = points.to_numpy()
-    try:
-        table = np.asarray(points, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"points are numbers, one row per record: {error}") from error
+    table = coordinates(points, "points")
     if table.ndim == 1:
         table = table[:, None]
     if table.ndim != 2:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import InfeasibleError, InputError, PolicyError
+from shoal.model.arguments import known
 from shoal.model.certificate import Certificate, Guarantee, tight
 from shoal.model.counts import WIDE, threshold, whole
 from shoal.problems.interrupts import heard
@@ -64,6 +65,8 @@ def distinct(values: Iterable[Any], weights: Iterable[Any] | None = None) -> tup
 
     Raises InputError for missing values (they have no place in an order) and for weights that are no counts.
     """
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise InputError(f"the values are one {type(values).__name__}; hand over one list")
     given = np.asarray(values.to_numpy()) if hasattr(values, "to_numpy") else values
     given = given if isinstance(given, np.ndarray) else _listed([*given])
     if given.ndim != 1:
@@ -121,10 +124,9 @@ def cut(
     missing or unordered values, PolicyError for an unknown objective.
     """
     k = threshold(k)
-    if not callable(objective) and objective not in UNITS:
-        raise PolicyError.unknown("objective", objective, UNITS)
-    if combine not in ("sum", "max"):
-        raise PolicyError.unknown("way to combine costs", combine, ("sum", "max"))
+    if not callable(objective):
+        known("objective", objective, UNITS)
+    known("way to combine costs", combine, ("sum", "max"))
     found, records, index = distinct(values, weights)
     total = np.concatenate([np.zeros(1, records.dtype), np.cumsum(records)])
     if int(total[-1]) < k:

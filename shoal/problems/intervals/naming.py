@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import InputError, PolicyError
+from shoal.model.arguments import known
 from shoal.problems.intervals.cutting import UNITS, distinct, solve, spans_of
 
 
@@ -43,8 +44,7 @@ def levels(
     Raises InputError for repeated values or lengths that differ, PolicyError for ks that do not increase or an
     unknown objective.
     """
-    if objective not in UNITS:
-        raise PolicyError.unknown("objective", objective, UNITS)
+    known("objective", objective, UNITS)
     steps = [int(k) for k in ks]
     if any(b <= a for a, b in pairwise(steps)):
         raise PolicyError(f"the levels' k are {steps}; give them in increasing order")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from shoal.errors import PolicyError
+from shoal.model.arguments import known
 from shoal.problems.catalogue import algorithm
 from shoal.problems.interrupts import heard
 from shoal.problems.labels.balance import auto
@@ -45,10 +45,8 @@ def cover(
     Raises InfeasibleError when all sizes together are below k, InputError for sizes that are no counts, PolicyError
     for unknown methods and orders, and when "scheme" or "bicriteria" would have to look at too many types.
     """
-    if order not in ORDERS:
-        raise PolicyError.unknown("order", order, ORDERS)
-    if objective not in UNITS:
-        raise PolicyError.unknown("objective", objective, UNITS)
+    known("order", order, ORDERS)
+    known("objective", objective, UNITS)
     solve: Callable[..., Cover] = auto if method == "auto" else algorithm("labels", method)
     given = instance(sizes, k, order if method in ORDERED else "sorted", seed)
     if objective != "max":

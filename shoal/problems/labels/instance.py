@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import InfeasibleError, PolicyError
+from shoal.model.arguments import seed_of
 from shoal.model.certificate import Certificate, Guarantee
 from shoal.model.counts import threshold, whole
 
@@ -111,7 +112,7 @@ def instance(sizes: Iterable[Any], k: int, order: str = "sorted", seed: int | No
     positive = given > 0
     item = np.flatnonzero(positive)
     if order == "random":
-        item = np.random.default_rng(seed).permutation(item)
+        item = np.random.default_rng(seed_of(seed)).permutation(item)
     elif order == "sorted":
         item = item[np.argsort(-given[item], kind="stable")]
     elif order != "given":

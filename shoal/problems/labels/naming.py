@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import InputError, PolicyError
+from shoal.model.arguments import known
 from shoal.model.counts import whole
 from shoal.problems.labels.covering import cover
 
@@ -37,8 +38,7 @@ def group_labels(
 
 def _ranked(text: list[str], counts: Sequence[int] | np.ndarray | None, style: str) -> np.ndarray:
     """The names in the order in which a group shows them."""
-    if style not in STYLES:
-        raise PolicyError.unknown("style of group labels", style, STYLES)
+    known("style of group labels", style, STYLES)
     rank = np.array(sorted(range(len(text)), key=text.__getitem__), dtype=np.int64)
     if style != "largest":
         return rank

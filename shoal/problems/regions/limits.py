@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from shoal.errors import InputError
+from shoal.errors import InputError, PolicyError
+from shoal.model.arguments import coordinates, whole_number
 from shoal.problems.regions.bounds import CountBound, count_bound
 from shoal.problems.regions.graph import Graph, coded, induced
 from shoal.problems.regions.search import improve
@@ -78,17 +79,20 @@ def maxima(
 ) -> Limits | None:
     """Largest sums by name, 1 for every value of ``apart`` that two areas have, and the largest distance."""
     values, most = [], []
-    for name, (column, limit) in (at_most or {}).items():
+    if at_most is not None and not isinstance(at_most, Mapping):
+        raise PolicyError("at_most is a mapping from a name to (a number for each area, the largest sum of a region)")
+    for name, given in (at_most or {}).items():
+        if not isinstance(given, Sequence) or len(given) != 2:
+            raise PolicyError(f"at_most[{name!r}] is a pair: a number for each area, and the largest sum of a region")
+        column, limit = given
         found = np.asarray(column)
         if found.shape != (n,):
             raise InputError(f"the values of at_most {name!r} have shape {found.shape}; give one for each of {n} areas")
-        whole = found.astype(np.float64)
+        whole = coordinates(found, f"the values of at_most {name!r}")
         if not (np.isfinite(whole).all() and (whole == np.floor(whole)).all() and whole.min(initial=0) >= 0):
             raise InputError(f"the values of at_most {name!r} must be whole numbers of at least 0")
-        if not limit >= 1:
-            raise InputError(f"at_most {name!r} is {limit!r}; it must be at least 1")
         values.append(whole.astype(np.int64))
-        most.append(int(limit))
+        most.append(whole_number(f"at_most[{name!r}]", limit))
     if apart is not None:
         codes = coded(apart, n, "apart")
         free = np.array([v is None or v == "" for v in apart], np.bool_)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from shoal.errors import InfeasibleError, PolicyError
+from shoal.model.arguments import each_of, known
 from shoal.problems.interrupts import heard
 from shoal.problems.regions.answer import answer
 from shoal.problems.regions.bounds import count_bound
@@ -108,6 +109,9 @@ def merge(
     n = len(features)
     places, diameter = places_of(coordinates, n), reach(max_diameter, geographic)
     points = np.zeros((0, 2)) if diameter == NO_DIAMETER else on_earth(places, geographic)
+    known("way to treat light components", light, ("leave", "nearest"))
+    sides = {"boundaries": boundaries, "soft_boundaries": soft_boundaries, "fixed": fixed, "apart": apart}
+    boundaries, soft_boundaries, fixed, apart = (each_of(name, given, n, "areas") for name, given in sides.items())
     limits = maxima(at_most, apart, points, diameter, n)
     wet = None if water is None else water_of(water, features, exclude, {"fixed": fixed, "apart": apart})
     dry = exclude
@@ -195,8 +199,6 @@ def _posed(request: Request) -> _Posed:
         if places is None:
             raise PolicyError("light='nearest' needs coordinates; give them, or light='leave'")
         g, joined = join_light(g, features, need, ways, places, border, request.geographic)
-    elif request.light != "leave":
-        raise PolicyError.unknown("way to treat light components", request.light, ("leave", "nearest"))
     keep = _eligible_components(g, features, need, ways)
     if not keep.any():
         raise InfeasibleError(_why_not(g, features, need, ways, border is not None))

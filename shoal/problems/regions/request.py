@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import InputError, PolicyError
+from shoal.model import arguments
+from shoal.model.arguments import known, number, seed_of, whole_number
 from shoal.problems.regions.contract import Fixed
 from shoal.problems.regions.graph import Graph, connected_parts
 from shoal.problems.regions.limits import NO_DIAMETER, Limits
@@ -67,18 +69,16 @@ class Request:
 
 def features_of(weights: Any, k: Any, sensitive: Any, l: int) -> tuple[np.ndarray, np.ndarray, int]:
     """Weights and sensitive counts side by side, thresholds, l."""
-    need = np.atleast_1d(np.asarray(k))
-    if need.ndim != 1 or not len(need):
+    each = list(k) if isinstance(k, (Sequence, np.ndarray)) and not isinstance(k, str) and np.ndim(k) else [k]
+    if not each:
         raise PolicyError("k must be one threshold, or one for each column of weights")
+    need = np.array([_threshold(x) for x in each], np.int64)
     columns = whole(weights, "weights")
     if columns.ndim == 1:
         columns = columns[:, None]
     if columns.ndim != 2 or columns.shape[1] != len(need):
         raise PolicyError(f"there are {len(need)} thresholds for {columns.shape[1]} columns of weights; give as many")
-    if not all(float(x) == int(x) and x >= 1 for x in need.tolist()):
-        raise PolicyError(f"k must be a whole number of at least 1, not {need.tolist()}")
-    if not isinstance(l, (int, np.integer)) or l < 1:
-        raise PolicyError(f"l must be a whole number of at least 1, not {l!r}")
+    l = whole_number("l", l)
     if l > 1 and sensitive is None:
         raise PolicyError("l-diversity needs sensitive=: how often each sensitive value occurs in each area")
     if sensitive is not None and l > 1:
@@ -88,7 +88,12 @@ def features_of(weights: Any, k: Any, sensitive: Any, l: int) -> tuple[np.ndarra
                 f"sensitive counts have shape {counts.shape}; give one row for each of {len(columns)} areas"
             )
         columns = np.concatenate([columns, counts], axis=1)
-    return np.ascontiguousarray(columns), need.astype(np.int64), int(l)
+    return np.ascontiguousarray(columns), need, l
+
+
+def _threshold(k: Any) -> int:
+    """One threshold; beyond what weights may add up to, it is as good as the least that none reaches."""
+    return min(whole_number("k", k, "a threshold is a whole number of at least 1"), _TOTAL)
 
 
 def whole(values: Any, what: str) -> np.ndarray:
@@ -97,7 +102,7 @@ def whole(values: Any, what: str) -> np.ndarray:
     if found.dtype == object or not np.issubdtype(found.dtype, np.number):
         try:
             found = found.astype(np.float64)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise InputError(f"{what} are not numbers; give whole numbers of at least 0") from None
     if np.issubdtype(found.dtype, np.floating):
         bad = ~np.isfinite(found) | (found != np.floor(found))
@@ -121,13 +126,10 @@ def chain_of(objective: str | Sequence[str] | None, similar: bool, regions: Any)
     if objective is None:
         objective = "similar" if similar else "max"
     if isinstance(objective, str):
-        if objective not in CHAINS:
-            raise PolicyError.unknown("regions objective", objective, OBJECTIVES)
-        objective = CHAINS[objective]
-    chain = tuple(objective)
-    for name in chain:
-        if name not in OBJECTIVES:
-            raise PolicyError.unknown("regions objective", name, OBJECTIVES)
+        objective = CHAINS.get(objective, [objective])
+    if not isinstance(objective, Sequence):
+        raise PolicyError(f"objective is one {type(objective).__name__}; give the name of one, or several in order")
+    chain = tuple(known("regions objective", name, OBJECTIVES) for name in objective)
     if not chain or len(set(chain)) != len(chain):
         raise PolicyError("objectives in an order of your own must be named once each")
     if "similar" in chain and not similar:
@@ -141,9 +143,9 @@ def chain_of(objective: str | Sequence[str] | None, similar: bool, regions: Any)
 
 def regions_of(regions: Any) -> int | None:
     """How many regions, or None where as many as there are."""
-    if regions is not None and (isinstance(regions, bool) or not isinstance(regions, (int, np.integer)) or regions < 1):
-        raise PolicyError(f"regions={regions!r}: a number of regions is a whole number of at least 1")
-    return None if regions is None else int(regions)
+    if regions is None:
+        return None
+    return whole_number("regions", regions, "a number of regions is a whole number of at least 1")
 
 
 def alike_of(similar: Any, weight: np.ndarray) -> np.ndarray:
@@ -151,7 +153,7 @@ def alike_of(similar: Any, weight: np.ndarray) -> np.ndarray:
     if similar is None:
         return np.zeros((0, 3))
     n = len(weight)
-    found = np.asarray(similar, dtype=np.float64)
+    found = arguments.coordinates(similar, "similar")
     found = found[:, None] if found.ndim == 1 else found
     if found.ndim != 2 or len(found) != n or not found.shape[1] or not np.isfinite(found).all():
         raise InputError(f"similar must be numbers without gaps, one row for each of {n} areas")
@@ -185,19 +187,16 @@ def reach(max_diameter: Any, geographic: bool) -> float:
     """The largest distance between two points of ``on_earth``: the chord of so many km, or the plane's own units."""
     if max_diameter is None:
         return NO_DIAMETER
-    number = isinstance(max_diameter, (int, float, np.number)) and not isinstance(max_diameter, bool)
-    if not number or not 0 < max_diameter < np.inf:
-        raise PolicyError(f"max_diameter={max_diameter!r}: a diameter is a number above 0 (km, or the plane's units)")
-    if not geographic:
-        return float(max_diameter)
-    return float(2 * _EARTH * np.sin(min(max_diameter / (2 * _EARTH), np.pi / 2)))
+    says = "a diameter is a number above 0 (km, or the plane's units)"
+    most = number("max_diameter", max_diameter, says, lambda x: x > 0)
+    return float(2 * _EARTH * np.sin(min(most / (2 * _EARTH), np.pi / 2))) if geographic else most
 
 
 def places_of(coordinates: Any, n: int) -> np.ndarray | None:
     """Coordinates as float64[n, 2]."""
     if coordinates is None:
         return None
-    found = np.asarray(coordinates, dtype=np.float64)
+    found = arguments.coordinates(coordinates, "coordinates")
     if found.shape != (n, 2) or not np.isfinite(found).all():
         raise InputError(f"coordinates must be {n} pairs of finite numbers, not an array of shape {found.shape}")
     return found
@@ -225,17 +224,13 @@ def _moments_of(columns: np.ndarray, mass: np.ndarray) -> np.ndarray:
 def effort_of(effort: str | float) -> tuple[float, float | None]:
     """A multiple of the usual steps, and seconds to search for instead."""
     if isinstance(effort, str):
-        if effort not in _EFFORT:
-            raise PolicyError.unknown("effort", effort, [*_EFFORT, "a number of seconds"])
-        return _EFFORT[effort], None
-    if not effort > 0:
-        raise PolicyError(f"effort in seconds must be above 0, not {effort!r}")
-    return 1.0, float(effort)
+        return _EFFORT[known("effort", effort, _EFFORT)], None
+    return 1.0, number("effort", effort, "seconds are a number above 0", lambda x: x > 0)
 
 
 def randomness(seed: int | None) -> np.ndarray:
     """State of the kernels' generator, never 0."""
-    state = np.random.SeedSequence(seed).generate_state(1, np.uint64)
+    state = np.random.SeedSequence(seed_of(seed)).generate_state(1, np.uint64)
     return state | np.uint64(1)
 
 

@@ -20,6 +20,7 @@ from dataclasses import replace
 import numpy as np
 
 from shoal.errors import PolicyError
+from shoal.model.arguments import seed_of
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import PrivacyModel, Requirement, requirement
 from shoal.model.recoding import Levels, Recoding
@@ -62,6 +63,7 @@ def group(
     if not isinstance(privacy, Requirement):
         models = [privacy] if not isinstance(privacy, Sequence) else list(privacy)
         privacy = requirement(models, histogram.sensitive_names, histogram)
+    seed = seed_of(seed)
     if seed is None:
         seed = int(np.random.SeedSequence().generate_state(1)[0])
     if max_suppressed and method != "global_recoding":

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from shoal.errors import InfeasibleError, InputError, PolicyError
+from shoal.model.arguments import known, number, seed_of, whole_number
 from shoal.problems.tiles.places import Places, holding
 
 EXTENTS, CENTERS, SPARSE = ("plane", "data"), ("mean", "draw"), ("refuse", "leave-out")
@@ -57,22 +58,16 @@ def asked_of(
     center: str, sparse: str, seed: int | None, weights: Any, boundary: tuple[Any, ...] | None,
 ) -> Asked:  # fmt: skip
     """Checked settings; PolicyError for those that contradict each other."""
-    for word, what, known in ((center, "center", CENTERS), (sparse, "way with records in no tile", SPARSE)):
-        if word not in known:
-            raise PolicyError.unknown(what, word, known)
-    if extent is not None and extent not in EXTENTS:
-        raise PolicyError.unknown("extent", extent, EXTENTS)
+    for word, what, words in ((center, "center", CENTERS), (sparse, "way with records in no tile", SPARSE)):
+        known(what, word, words)
+    if extent is not None:
+        known("extent", extent, EXTENTS)
     if (sensitive is None) != (l is None and distinct_l is None):
         raise PolicyError(
             "sensitive values and l belong together: give sensitive=COLUMN with l=2 or distinct_l=2, or neither"
         )
-    for name, value in (("l", l), ("distinct_l", distinct_l)):
-        whole = name == "distinct_l"
-        if value is not None and (
-            isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not 1 <= float(value) < np.inf
-            or (whole and int(value) != value)
-        ):  # fmt: skip
-            raise PolicyError(f"{name} is {value!r}; it must be a {'whole ' if whole else ''}number, at least 1")
+    l = None if l is None else number("l", l, "a number of at least 1", lambda x: x >= 1)
+    distinct_l = None if distinct_l is None else whole_number("distinct_l", distinct_l)
     units = tuple(n for n, given in (("persons", person), ("households", household)) if given is not None)
     if units and weights is not None:
         raise PolicyError(
@@ -82,18 +77,16 @@ def asked_of(
         raise PolicyError(
             f"l= counts records, and beside {units[0][:-1]}= a person with many rows would count often; use distinct_l="
         )
-    if max_width is not None and (
-        isinstance(max_width, bool) or not isinstance(max_width, (int, float, np.number)) or not 0 < max_width < np.inf
-    ):
-        raise PolicyError(f"max_width is {max_width!r}; it must be a positive number: km, or units of the coordinates")
+    if max_width is not None:
+        says = "a width is a number above 0 (km, or units of the coordinates)"
+        max_width = number("max_width", max_width, says, lambda x: x > 0)
     if extent == "plane" and (max_width is not None or center == "draw"):
         which = "max_width" if max_width is not None else "center='draw'"
         raise PolicyError(f"{which} needs tiles with ends; leave extent= out, or say extent='data'")
     return Asked(
-        None if l is None else float(l), None if distinct_l is None else int(distinct_l), units,
-        None if max_width is None else float(max_width),
+        l, distinct_l, units, max_width,
         extent or ("data" if max_width is not None or center == "draw" else "plane"),
-        center, seed, sparse == "leave-out", boundary,
+        center, seed_of(seed), sparse == "leave-out", boundary,
     )  # fmt: skip
 
 

@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from shoal.errors import InfeasibleError, InputError, PolicyError
+from shoal.model.arguments import coordinates as coordinates_of
+from shoal.model.arguments import known, number, whole_number
 
 COORDINATES = ("projected", "geographic")
 
@@ -80,12 +82,8 @@ def as_places(
 
     side  int64[n]: side of the boundary of each point, 0 .. q - 1;  grid  points of one square are one place
     """
-    if coordinates not in COORDINATES:
-        raise PolicyError.unknown("kind of coordinates", coordinates, COORDINATES)
-    try:
-        p = np.asarray(points, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError("points must be numbers, two for each record: x and y") from error
+    known("kind of coordinates", coordinates, COORDINATES)
+    p = coordinates_of(points, "points")
     if p.ndim != 2 or p.shape[1] != 2:
         raise InputError(f"points must be an array of shape (n, 2), x and y; this one has shape {p.shape}")
     if not np.isfinite(p).all():
@@ -185,11 +183,10 @@ def holding(places: Places, codes: list[np.ndarray], w: np.ndarray, asked: list[
 
 def grid_of(grid: Any, geographic: bool) -> Fraction:
     """The step as the decimal number it is written as."""
-    if isinstance(grid, bool) or not isinstance(grid, (int, float, np.number)) or not 0 < float(grid) < np.inf:
-        raise PolicyError(f"grid is {grid!r}; it must be a positive number, in the unit of the coordinates")
-    step = Fraction(repr(float(grid)))
+    size = number("grid", grid, "a step is a number above 0, in the unit of the coordinates", lambda x: x > 0)
+    step = Fraction(repr(size))
     if geographic and (180 / step).denominator != 1:
-        raise PolicyError(f"a grid of {float(grid):g} degrees does not divide 180 degrees; choose one such as 0.01")
+        raise PolicyError(f"a grid of {size:g} degrees does not divide 180 degrees; choose one such as 0.01")
     return step
 
 
@@ -231,13 +228,12 @@ def _in_range(x: np.ndarray, y: np.ndarray) -> None:
 
 def require(places: Places, k: int) -> int:
     """k as a checked int: at least 1, and no more than there are records."""
-    if isinstance(k, bool) or not isinstance(k, (int, float, np.number)) or not k >= 1 or int(k) != k:
-        raise PolicyError(f"k is {k!r}; it must be a whole number, at least 1")
-    if places.total < k:
+    least = whole_number("k", k)
+    if places.total < least:
         raise InfeasibleError(
-            f"there are {places.total:,} records in all, fewer than k = {int(k):,}, so no tile exists; lower k"
+            f"there are {places.total:,} records in all, fewer than k = {least:,}, so no tile exists; lower k"
         )
-    return int(k)
+    return least
 
 
 def _whole(weights: Any, n: int) -> np.ndarray:

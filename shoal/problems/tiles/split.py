@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from shoal.errors import InfeasibleError, PolicyError
+from shoal.errors import InfeasibleError
+from shoal.model.arguments import known, number
 from shoal.model.certificate import Certificate, Guarantee
 from shoal.problems.catalogue import algorithm
 from shoal.problems.interrupts import heard
@@ -90,13 +91,11 @@ def split(
     >>> split([(0, 0), (1, 1), (0, 1), (1, 0)], 2, boundary=["NY", "CT", "NY", "CT"]).boundary
     ('NY', 'CT')
     """
-    if objective not in OBJECTIVES:
-        raise PolicyError.unknown("objective", objective, OBJECTIVES)
+    known("objective", objective, OBJECTIVES)
     seconds = _seconds(effort)
     if method != "auto":
         algorithm("tiles", method)
-    if rule not in RULES:
-        raise PolicyError.unknown("cut rule", rule, RULES)
+    known("cut rule", rule, RULES)
     n = len(points) if hasattr(points, "__len__") else 0
     side, values = (None, None) if boundary is None else coded(boundary, n, "boundary")
     asked = asked_of(
@@ -115,12 +114,8 @@ def split(
 
 def _seconds(effort: str | float) -> float:
     if isinstance(effort, str):
-        if effort not in EFFORTS:
-            raise PolicyError.unknown("level of effort", effort, EFFORTS)
-        return EFFORTS[effort]
-    if not effort >= 0:
-        raise PolicyError(f"effort is {effort!r}; it must be 'fast', 'balanced', 'thorough' or a number of seconds")
-    return float(effort)
+        return EFFORTS[known("level of effort", effort, EFFORTS)]
+    return number("effort", effort, "give 'fast', 'balanced', 'thorough' or a number of seconds", lambda x: x >= 0)
 
 
 def solve(

@@ -27,6 +27,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from shoal.errors import PolicyError
+from shoal.model.arguments import known
 from shoal.model.certificate import tight
 from shoal.model.histogram import Histogram
 from shoal.model.partition import Partition
@@ -101,8 +102,7 @@ def kernelize(histogram: Histogram, k: int, recoding: Recoding | None = None, *,
     O(m d) for m cells, and counting covers on the table at most O(t d) per type that may shrink.
     """
     recoding = recoding or Recoding.stars(histogram)
-    if threshold not in ("linear", "paper"):
-        raise PolicyError.unknown("threshold", threshold, ["linear", "paper"])
+    known("threshold", threshold, ["linear", "paper"])
     for name, column in zip(histogram.quasi_names, recoding.columns, strict=True):
         if not isinstance(column, Levels):
             raise PolicyError(f"{name!r} is published as {column.kind}s; kernels are known for stars and hierarchies")

@@ -1,0 +1,114 @@
+"""Numbers, words and lists of a request: what counts as one, and what is said of anything else."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from shoal.errors import InputError, PolicyError
+
+FAR = 1e150  # beyond it squares of coordinates are no floats
+
+
+def number(name: str, value: Any, says: str, fits: Callable[[float], bool]) -> float:
+    """value as a finite float that fits; PolicyError ``NAME=VALUE: says`` for truth values, text and all else."""
+    found = _real(value)
+    if found is None or not fits(found):
+        raise PolicyError(f"{name}={value!r}: {says}")
+    return found
+
+
+def whole_number(name: str, value: Any, says: str = "a whole number of at least 1", least: int = 1) -> int:
+    """value as an int of at least ``least``, of any length; 3.0 is 3; PolicyError ``NAME=VALUE: says`` otherwise."""
+    found = _real(value)
+    exact = int(value) if isinstance(value, Integral) else found
+    if found is None or exact is None or not found.is_integer() or exact < least:
+        raise PolicyError(f"{name}={value!r}: {says}")
+    return int(exact)
+
+
+def _real(value: Any) -> float | None:
+    """The float of a real number, a zero-dimensional array included; None for what is none or not finite."""
+    if hasattr(value, "dtype") and getattr(value, "ndim", 1) == 0:
+        value = value.item()
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return None
+    try:
+        found = float(value)
+    except OverflowError:  # a whole number beyond every float
+        return FAR if abs(value) == value else -FAR
+    return found if math.isfinite(found) else None
+
+
+def seed_of(value: Any) -> int | None:
+    """A seed as an int from 0, None for fresh randomness; PolicyError otherwise."""
+    if value is None:
+        return None
+    return whole_number("seed", value, "a seed is a whole number from 0, or None for fresh randomness", least=0)
+
+
+def coordinates(values: Any, what: str) -> np.ndarray:
+    """float64 of the same shape; InputError, without a value, for what holds no real numbers or some beyond 1e150.
+
+    Missing and infinite ones stay, for the caller to count.
+    """
+    if hasattr(values, "to_numpy"):
+        values = values.to_numpy()
+    try:
+        given = np.asarray(values)
+        if given.dtype.kind == "c":
+            raise TypeError("complex")
+        found = given.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(f"{what} must be numbers, as many for each record") from None
+    if (np.abs(found[np.isfinite(found)]) > FAR).any():
+        raise InputError(f"{what} hold numbers beyond 1e150, whose distances no float holds; use a larger unit")
+    return found
+
+
+def known(what: str, value: Any, words: Iterable[str]) -> str:
+    """value, one of the words; PolicyError with the nearest of them for anything else."""
+    words = list(words)
+    if not isinstance(value, str) or value not in words:
+        raise PolicyError.unknown(what, value if isinstance(value, str) else type(value).__name__, words)
+    return value
+
+
+def each_of(name: str, values: Any, n: int, of: str) -> list[Any] | None:
+    """A list of n values, one for each area or point, None where there is none; InputError otherwise."""
+    if values is None:
+        return None
+    if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Iterable):
+        raise InputError(f"{name} is one {type(values).__name__}; give one value for each of {n} {of}")
+    given = values.tolist() if hasattr(values, "tolist") else list(values)
+    if not isinstance(given, list):
+        given = [given]
+    if len(given) != n:
+        raise InputError(f"{name} has {len(given)} values; give one for each of {n} {of}")
+    return given
+
+
+def column_names(what: str, given: Any) -> tuple[str, ...]:
+    """Names of columns, one or several; PolicyError for what is none."""
+    if isinstance(given, str):
+        return (given,)
+    if not isinstance(given, Iterable):
+        raise PolicyError(f"{what}={given!r}: give a list of column names")
+    names = tuple(given)
+    for name in names:
+        if not isinstance(name, str):
+            raise PolicyError(f"{what} holds {name!r}, which is not a column name")
+    return names
+
+
+def mapping(what: str, given: Any) -> Mapping[str, Any]:
+    """A mapping by name, empty for None; PolicyError for anything else."""
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise PolicyError(f"{what} is one {type(given).__name__}; give a mapping from names to values")
+    return given

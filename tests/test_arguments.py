@@ -1,0 +1,89 @@
+"""Whatever is handed over, what comes back is an answer or one of shoal's own refusals, in words."""
+
+import inspect
+import warnings
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import shoal
+from shoal.errors import ShoalError
+
+POINTS = np.random.default_rng(0).random((12, 2))
+TABLE = pl.DataFrame({"a": ["x", "y"] * 10, "b": [*range(5)] * 4, "s": ["u", "v", "w", "z"] * 5})
+ROLES: dict[str, Any] = {"quasi_identifiers": ["a", "b"], "insensitive": ["s"], "effort": "fast"}
+ODD: list[Any] = [
+    0, 1, -1, 2.5, float("nan"), float("inf"), None, "3", "", True, 10**400, np.int64(3), np.float32(2), [], [1], ["a"],
+    {}, {"a": 1}, (1, 2), b"x", 1 + 2j, object(),
+]  # fmt: skip
+CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
+    "labels": (shoal.labels.cover, {"sizes": [3, 4, 5, 2, 1], "k": 5}),
+    "intervals": (shoal.intervals.cut, {"values": [3, 4, 5, 2, 1], "weights": None, "k": 2}),
+    "tiles": (shoal.tiles.split, {"points": POINTS, "k": 3}),
+    "gather": (shoal.gathering.gather, {"points": POINTS, "r": 3}),
+    "cellular": (shoal.gathering.cellular, {"points": POINTS, "r": 3}),
+    "regions": (shoal.regions.merge, {"edges": [(i, i + 1) for i in range(11)], "weights": [1] * 12, "k": 3}),
+    "audit": (shoal.audit, {"data": TABLE, "quasi_identifiers": ["a", "b"], "sensitive": ["s"]}),
+    "compare": (
+        shoal.compare,
+        {"original": TABLE, "releases": {"same": TABLE}, "quasi_identifiers": ["a", "b"]},
+    ),
+    "explore": (shoal.explore, {"data": TABLE, "policy": ROLES, "k": [2]}),
+    "anonymize": (shoal.anonymize, {"data": TABLE, **ROLES, "k": 2}),
+}
+SAID_BY_PYTHON = {"progress", "each"}  # functions that are called, not values that are read
+NO_LIMIT = {"effort", "seconds"}  # a large number is a long time
+
+
+def asked_of(name: str) -> list[str]:
+    call = CALLS[name][0]
+    names = [*inspect.signature(call).parameters]
+    if name == "anonymize":
+        names += [f.name for f in fields(shoal.Policy)] + ["t", "l", "distinct_l", "entropy_l", "k_map", "unheard_of"]
+    own = {"settings", "models", "hierarchies_of"}
+    return [n for n in dict.fromkeys(names) if n not in own | SAID_BY_PYTHON | NO_LIMIT]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", CALLS)
+def test_odd_arguments_are_answered_or_refused_in_words(name: str) -> None:
+    call, given = CALLS[name]
+    said: list[str] = []
+    for parameter in asked_of(name):
+        for value in ODD:
+            try:
+                call(**{**given, parameter: value})
+            except ShoalError as error:
+                said.append(str(error))
+            except Exception as error:
+                raise AssertionError(f"{name}({parameter}={value!r:.60}) ends in {error!r:.200}") from error
+    assert len(said) > len(ODD) // 2
+    assert all(len(words) > 15 for words in said)
+
+
+@pytest.mark.parametrize("seconds", [0, -1, float("nan"), float("inf"), "soon", [], None, True])
+def test_a_limit_is_a_positive_number_of_seconds(seconds: Any) -> None:
+    for call, name in ((shoal.gathering.gather, "seconds"), (shoal.gathering.cellular, "seconds")):
+        with pytest.raises(shoal.PolicyError, match="seconds"):
+            call(POINTS, 3, **{name: seconds})
+    for name in ("regions", "tiles", "anonymize"):
+        if (name == "anonymize" and seconds is None) or (name == "tiles" and seconds == 0):
+            continue  # the default; no search at all
+        call, given = CALLS[name]
+        with pytest.raises(shoal.PolicyError, match=r"effort|seconds"):
+            call(**{**given, "effort": seconds})
+
+
+def test_a_whole_number_may_be_written_as_any_kind_of_number() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for k in (3, 3.0, np.int8(3), np.float32(3), np.array(3)):
+            assert shoal.tiles.split(POINTS, k).certificate.cost == shoal.tiles.split(POINTS, 3).certificate.cost
+            assert shoal.gathering.gather(POINTS, k).radius == shoal.gathering.gather(POINTS, 3).radius
+            assert shoal.labels.cover([3, 4, 5], k).cost == shoal.labels.cover([3, 4, 5], 3).cost
+    with pytest.raises(shoal.PolicyError):
+        shoal.gathering.gather(POINTS, 3.5)
