@@ -59,7 +59,7 @@ ROOMS: dict[str, set[str]] = {
         "pyogrio",
         "shoal.engines",
     },
-    "report": MODEL | {"matplotlib", "shoal.report"},
+    "report": MODEL | {"matplotlib", "jinja2", "markupsafe", "shoal.report"},
     "experiments": {"numpy", "matplotlib", "shoal"},
     "pipeline.py": {"numpy", "narwhals", "polars", "shoal"},
     "publishing": {"numpy", "polars", "cryptography", "shoal.errors", "shoal.model", "shoal.engines", "shoal.judge"}

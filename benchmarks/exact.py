@@ -3,36 +3,21 @@
 python benchmarks/exact.py            everything, about five minutes
 python benchmarks/exact.py proofs     only the times to proof
 python benchmarks/exact.py gaps       only the heuristics' gaps
-python benchmarks/exact.py agreement  only the exact methods against each other
 """
 
 from __future__ import annotations
 
 import sys
 import time
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from record import record
 
-from shoal.errors import PolicyError
-from shoal.model.hierarchy import Hierarchy
-from shoal.model.histogram import Histogram
-from shoal.model.partition import Partition
-from shoal.model.privacy import KAnonymity, LDiversity, Requirement
-from shoal.model.recoding import ColumnRecoding, Levels, Recoding
-from shoal.model.task import Task, shortfall
+from shoal import Hierarchy, KAnonymity, LDiversity, PolicyError
 from shoal.problems.catalogue import CATALOGUE
-from shoal.problems.tables import group
-from shoal.problems.tables.costs import Costs
-from shoal.problems.tables.exact.optimal import by_vectors
-from shoal.problems.tables.exact.pattern_model import kinds_of
-from shoal.problems.tables.exact.pattern_program import Limits, pattern_program
-from shoal.problems.tables.exact.set_partition import solve
-from shoal.problems.tables.others.pattern_cover import whole_cost
-from shoal.problems.tables.papers.simplex_matching import simplex_matching
+from shoal.problems.tables import Histogram, Levels, Recoding, group
 
 DATA = Path(__file__).parents[1].parent / "shared" / "data"
 ADULT = ("sex", "age", "race", "marital-status", "education", "native-country", "workclass", "occupation")
@@ -186,69 +171,7 @@ def gaps(n: int = 1000) -> None:
     record("Exact tables: the gap of every heuristic", "python benchmarks/exact.py gaps", rows, notes)
 
 
-def random_tree(rng: np.random.Generator, size: int) -> ColumnRecoding:
-    """A hierarchy of two to four levels."""
-    nodes = [np.arange(size)]
-    for _ in range(rng.integers(0, 3)):
-        width = int(nodes[-1].max()) + 1
-        nodes.append(np.unique(rng.integers(0, width, width), return_inverse=True)[1].reshape(-1)[nodes[-1]])
-    return Levels.tree(np.stack([*nodes, np.zeros(size, int)]))
-
-
-def agreement(instances: int = 500) -> None:
-    """Every exact program on the same small random tables; how often two of them differ."""
-    rng = np.random.default_rng(0)
-    rows = []
-    for what, k, l in (("k = 2", 2, 1), ("k = 3", 3, 1), ("k = 4", 4, 1), ("3-diverse", 1, 3)):
-        for trees in (False, True):
-            differ = 0
-            for _ in range(instances):
-                n, d = int(rng.integers(max(k, 2), 11)), int(rng.integers(1, 5))
-                quasi = rng.integers(0, rng.integers(2, 5), (n, d))
-                histogram = Histogram.from_rows(quasi, rng.integers(0, 4, n))
-                need = Requirement(k, (l,), (1,))
-                recoding = Recoding.stars(histogram)
-                if trees:
-                    recoding = Recoding(tuple(random_tree(rng, s) for s in histogram.quasi_sizes), "ncp")
-                if shortfall(histogram, need) is None:
-                    differ += len(set(every_program(histogram, need, recoding))) > 1
-            rows.append(
-                {
-                    "requirement": what,
-                    "recoding": "hierarchies" if trees else "stars",
-                    "programs": "pairs, vectors, patterns, simplex matching" if k == 2 else "vectors, patterns",
-                    "tables": instances,
-                    "disagreements": differ,
-                }
-            )
-    notes = [
-        "Up to 10 rows, 4 columns, alphabets of 2 to 4; costs compared as whole numbers; infeasible tables skipped."
-    ]
-    record("Exact tables: agreement", "python benchmarks/exact.py agreement", rows, notes)
-
-
-def every_program(histogram: Histogram, need: Requirement, recoding: Recoding) -> list[int]:
-    """The optimum as a whole number, by every program that applies."""
-    costs, kinds = Costs.of(histogram, recoding), kinds_of(histogram, need)
-    task = Task(histogram, need, recoding)
-    whole = Partition.of(np.arange(histogram.cells), np.zeros(histogram.cells), histogram.count)
-    found = by_vectors(histogram, need, costs, kinds, 1e9, 2**60)
-    assert found is not None
-    out = [
-        whole_cost(costs, task, found),
-        whole_cost(costs, task, pattern_program(task, costs, kinds, whole, Limits(1e9))[0]),
-    ]
-    if need.k == 2 and not need.sensitive_columns:
-        out.append(solve(costs).upper)
-        vertex = np.repeat(np.arange(costs.types), costs.count)
-        n = vertex.size
-        if n <= 7:
-            edges = {e: s * costs.loss(vertex[list(e)]) for s in (2, 3) for e in combinations(range(n), s)}
-            out.append(simplex_matching(n, edges).cost)
-    return out
-
-
 if __name__ == "__main__":
-    programs = {"proofs": proofs, "gaps": gaps, "agreement": agreement}
+    programs = {"proofs": proofs, "gaps": gaps}
     for name in sys.argv[1:] or programs:
         programs[name]()

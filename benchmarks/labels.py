@@ -18,8 +18,8 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.record import record
+from shoal import intervals, labels
 from shoal.experiments.names import LISTS, curves, read_counts
-from shoal.problems import intervals, labels
 
 COMMAND = "python benchmarks/labels.py"
 DATA = Path(__file__).parents[1].parent / "shared" / "data" / "names"

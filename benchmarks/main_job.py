@@ -19,9 +19,9 @@ from typing import Any
 import polars as pl
 from record import record
 
+from shoal import LDiversity
 from shoal.engines.frames import FrameTable
 from shoal.experiments.census_like import census_like
-from shoal.model.privacy import LDiversity
 from shoal.pipeline import prepare
 from shoal.problems.tables import group
 

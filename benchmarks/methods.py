@@ -10,17 +10,13 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+import polars as pl
 from record import record
 
-from shoal.engines.files import read_table
+from shoal import DistinctLDiversity, Hierarchy, KAnonymity, LDiversity
 from shoal.experiments.census_like import DOMAINS, SENSITIVE, census_like
 from shoal.experiments.l_diversity import QUASI, census_income, run
-from shoal.model.hierarchy import Hierarchy
-from shoal.model.histogram import Histogram
-from shoal.model.loss import measures
-from shoal.model.privacy import DistinctLDiversity, KAnonymity, LDiversity, PrivacyModel
-from shoal.model.recoding import Levels, Ranges, Recoding, Sets
-from shoal.problems.tables import group
+from shoal.problems.tables import Histogram, Levels, Ranges, Recoding, Sets, group, measures
 
 DATA = Path(__file__).parents[1].parent / "shared" / "data"
 COMMAND = "python benchmarks/methods.py"
@@ -29,7 +25,7 @@ LOAD = "Seconds are wall-clock, kernels compiled; the machine (2 cores) was shar
 
 def adult(sensitive: Sequence[str], leave: Sequence[str] = (), form: str = "levels") -> tuple[Histogram, Recoding]:
     """Adult with ARX's hierarchies, or with a range of ages and sets of all else."""
-    frame = read_table(DATA / "adult/adult.csv")
+    frame = pl.read_csv(DATA / "adult/adult.csv", infer_schema=False)
     names = [c for c in frame.columns if c not in sensitive and c not in leave]
     codes, columns = [], []
     for name in names:
@@ -52,7 +48,7 @@ def adult(sensitive: Sequence[str], leave: Sequence[str] = (), form: str = "leve
 def line(
     case: str,
     histogram: Histogram,
-    privacy: PrivacyModel | list[PrivacyModel],
+    privacy: Any,
     recoding: Recoding,
     method: str,
     effort: str,

@@ -44,8 +44,7 @@ WHOLE = (
     """
 import json, resource, sys, time
 from pathlib import Path
-from shoal.engines.scope import Scope
-from shoal.pipeline import prepare
+from shoal.pipeline import Scope, prepare
 folder, out, memory, method, carried, small = sys.argv[1:]
 def run(source, target):
     clock = time.perf_counter()

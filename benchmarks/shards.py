@@ -18,10 +18,8 @@ from record import record
 CODE = """
 import json, resource, sys, time
 import numpy as np
-from shoal.model.histogram import Histogram
-from shoal.model.privacy import KAnonymity, requirement
-from shoal.model.recoding import Ranges, Recoding
-from shoal.problems.tables import group
+from shoal import KAnonymity
+from shoal.problems.tables import Histogram, Ranges, Recoding, group, requirement
 from shoal.problems.tables.shards import sharded
 def table(n):
     rng = np.random.default_rng(5)

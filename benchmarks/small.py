@@ -13,11 +13,8 @@ from typing import Any
 import numpy as np
 from record import record
 
-from shoal.model.histogram import Histogram
-from shoal.model.privacy import DistinctLDiversity, KAnonymity, LDiversity, requirement
-from shoal.model.recoding import ColumnRecoding, Levels, Recoding
-from shoal.model.task import shortfall
-from shoal.problems.tables import group
+from shoal import DistinctLDiversity, KAnonymity, LDiversity
+from shoal.problems.tables import ColumnRecoding, Histogram, Levels, Recoding, group, requirement, shortfall
 
 TABLES = 200
 GOAL = 10.0  # seconds

@@ -14,13 +14,19 @@ from record import record
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from shoal.model.hierarchy import Hierarchy
-from shoal.model.histogram import Histogram
+from shoal import Hierarchy, labels
 from shoal.model.loss import View, kl_divergence, ncp, stars
-from shoal.model.privacy import Requirement
-from shoal.model.recoding import ColumnRecoding, Levels, Ranges, Recoding, Sets
-from shoal.problems.labels import levels as label_levels
-from shoal.problems.tables import Grouping, group
+from shoal.problems.tables import (
+    ColumnRecoding,
+    Grouping,
+    Histogram,
+    Levels,
+    Ranges,
+    Recoding,
+    Requirement,
+    Sets,
+    group,
+)
 from shoal.problems.tables.others import global_recoding
 from shoal.problems.tables.search import coarsen
 
@@ -115,7 +121,7 @@ def workers_by_levels(d: int) -> tuple[Histogram, Recoding]:
     for j, (name, distinct) in enumerate(zip(WORKER, values, strict=False)):
         held = np.bincount(found.quasi[:, j], weights=found.count).astype(np.int64)
         ks = [6 * 4**i for i in range(7) if 6 * 4**i <= found.rows // 2]
-        source = "intervals:5,10,20" if name == "Age" else label_levels(distinct, held, ks)
+        source = "intervals:5,10,20" if name == "Age" else labels.levels(distinct, held, ks)
         tree = Hierarchy.of(source).resolve(distinct, name)
         columns.append(Levels.tree(tree.node, leaves=tree.leaves))
     return found, Recoding(tuple(columns))

@@ -13,17 +13,16 @@ import polars as pl
 from record import record
 
 import shoal
-from shoal.engines.files import read_table
 
 DATA = Path(__file__).parents[1].parent / "shared" / "data"
 
 
 def tables() -> list[tuple[str, pl.DataFrame, list[str], str, range]]:
     """(name, table, quasi-identifiers, sensitive column, values of l)."""
-    adult = read_table(DATA / "adult" / "adult.csv")
-    census = read_table(DATA / "census_income" / "census_income.csv.gz")
+    adult = pl.read_csv(DATA / "adult" / "adult.csv", infer_schema=False)
+    census = pl.read_csv(DATA / "census_income" / "census_income.csv.gz", infer_schema=False)
     workers = census.filter((pl.col("Age").cast(pl.Int64) >= 16) & (pl.col("Occupation") != "0"))
-    diabetes = read_table(DATA / "diabetes_hospital" / "diabetic_data.csv.gz")
+    diabetes = pl.read_csv(DATA / "diabetes_hospital" / "diabetic_data.csv.gz", infer_schema=False)
     people = ["sex", "age", "race", "marital-status", "education", "native-country", "workclass"]
     seven = ["Age", "Gender", "Race", "MaritalStatus", "BirthPlace", "Education", "WorkClass"]
     patients = ["race", "gender", "age", "admission_type_id", "discharge_disposition_id", "time_in_hospital"]

@@ -45,6 +45,8 @@ from shoal.publishing.replaced import blurred_columns, published_classes, replac
 from shoal.publishing.text import ColumnText, column_text
 from shoal.publishing.units import judged, models_of, refuse_missing, without_units
 
+__all__ = ["Scope", "anonymize", "prepare"]
+
 
 def anonymize(
     data: Any,

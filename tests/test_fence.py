@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -62,3 +64,29 @@ def test_a_circle_is_found_also_inside_functions(tmp_path):
 
 def _modules(place: Path) -> list[Path]:
     return [place] if place.suffix == ".py" else list(place.rglob("*.py"))
+
+
+# what a benchmark measures from within, because no public name stands for it
+INSIDE = {
+    ("gathering.py", "shoal.engines.features"),
+    ("main_job.py", "shoal.engines.frames"),
+    ("shards.py", "shoal.problems.tables.shards"),
+    ("tables.py", "shoal.model.loss"),
+    ("tables.py", "shoal.problems.tables.others"),
+    ("tables.py", "shoal.problems.tables.search"),
+}
+
+
+def test_benchmarks_call_the_public_interface():
+    """Names of modules that say in ``__all__`` what is public, and the papers' experiments; also in code as text."""
+    seen = set()
+    for path in sorted((ROOT / "benchmarks").glob("*.py")):
+        text = path.read_text("utf-8")
+        assert not re.search(r"^import shoal\.", text, re.M), f"{path.name} imports a module, not names"
+        for module, names in re.findall(r"^from (shoal[\w.]*) import (\([^)]*\)|.+)", text, re.M):
+            if (path.name, module) in INSIDE:
+                seen.add((path.name, module))
+            elif not module.startswith("shoal.experiments"):
+                public = import_module(module).__all__
+                assert set(re.findall(r"\w+", names)) <= set(public), f"{path.name}: {module} {names}"
+    assert seen == INSIDE

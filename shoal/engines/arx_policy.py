@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
 from shoal.engines.arx import Project
+from shoal.engines.propose import quoted
 
 _WORDS = {
     "quasi_identifiers": "Columns that others may know about a person; they are recoded.",
@@ -29,12 +29,12 @@ def policy_text(project: Project, path: Path, files: dict[str, str], k: int) -> 
     lines = [f"# From the ARX project {path.name!r}. Read it: the words mean the same, the recoding does not.", ""]
     for role, said in _WORDS.items():
         names = [name for name, own in project.roles.items() if own == role]
-        lines += [f"# {said}", f"{role} = [{', '.join(map(_quoted, names))}]", ""]
+        lines += [f"# {said}", f"{role} = [{', '.join(map(quoted, names))}]", ""]
     lines += [f"# not read: {text}".replace("\n", " ") for text in project.unread]
     least = project.k or k
     models = [f'{{model = "KAnonymity", k = {least}}}']
     models += [
-        f'{{model = "DistinctLDiversity", l = {l}, column = {_quoted(name)}}}' for name, l in project.distinct.items()
+        f'{{model = "DistinctLDiversity", l = {l}, column = {quoted(name)}}}' for name, l in project.distinct.items()
     ]
     lines += ["privacy = [", *(f"    {model}," for model in models), "]"]
     lines += [
@@ -42,13 +42,8 @@ def policy_text(project: Project, path: Path, files: dict[str, str], k: int) -> 
         'effort = "balanced"',
         "# global_recoding = true  # one level a column, as there",
     ]
-    for title, values in (("hierarchies", {n: _quoted(f) for n, f in files.items()}), ("max_level", project.ceilings),
+    for title, values in (("hierarchies", {n: quoted(f) for n, f in files.items()}), ("max_level", project.ceilings),
                           ("weights", {n: w for n, w in project.weights.items() if w != 0.5})):  # fmt: skip
         if values:
-            lines += ["", f"[{title}]", *(f"{_quoted(name)} = {value}" for name, value in values.items())]
+            lines += ["", f"[{title}]", *(f"{quoted(name)} = {value}" for name, value in values.items())]
     return "\n".join(lines) + "\n"
-
-
-def _quoted(text: str) -> str:
-    """A text as TOML has it; JSON's escapes are among TOML's."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,7 +61,7 @@ def _column(series: pl.Series, rows: int, l: int) -> Proposal:
     if repeats:
         warnings.append(
             f"{repeats:,} of its values stand in more than one row: if it names a person, people have several rows and "
-            f"k counts rows, not people; say person = {_quoted(name)}, and k counts people"
+            f"k counts rows, not people; say person = {quoted(name)}, and k counts people"
         )
     if role == "quasi-identifier" and rows > 20 and distinct > rows / 2:
         share = 100 * distinct / rows
@@ -110,8 +111,9 @@ def _named(name: str) -> bool:
     return said is not None and said.role == DIRECT
 
 
-def _quoted(text: str) -> str:
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+def quoted(text: str) -> str:
+    """A text as TOML has it; JSON's escapes are among TOML's."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def write_policy(
@@ -123,7 +125,7 @@ def write_policy(
         lines = [f"# {comment}", f"{title} = ["]
         for c in found:
             if c.role == role:
-                lines.append(f"    {_quoted(c.name)},  # {c.distinct:,} values; {c.reason}")
+                lines.append(f"    {quoted(c.name)},  # {c.distinct:,} values; {c.reason}")
                 lines += [f"    #   warning: {w}" for w in c.warnings]
         return [*lines, "]", ""]
 
@@ -138,7 +140,7 @@ def write_policy(
         *block("sensitive", "sensitive", "Columns that nobody may learn about a person; published as they are."),
         *block("identifiers", "identifier", "Columns that leave the table."),
         "# Carried along unchanged, row by row; insensitive = [...] carries one that would be refused:",
-        *[f"#   {_quoted(c.name)}  {c.distinct:,} values; {c.reason}" for c in found if c.role == "insensitive"],
+        *[f"#   {quoted(c.name)}  {c.distinct:,} values; {c.reason}" for c in found if c.role == "insensitive"],
         "",
         *(["# What columns single out together, the worst sets of one, two, three and more:"] if together else []),
         *[f"#   {words(d, rows)}".replace("\n", " ") for d in together],

@@ -13,6 +13,8 @@ from typing import Any
 
 from shoal.errors import PolicyError
 
+__all__ = ["CATALOGUE", "algorithm"]
+
 CATALOGUE: dict[str, dict[str, str]] = {
     "tables": {
         "auto": "shoal.problems.tables.auto:auto",

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Sequence
-from html import escape
+
+from shoal.report.rendering import part
 
 ROWS = 8  # of the text
 COLUMNS = 400  # of the drawing
@@ -55,32 +56,15 @@ def as_svg(loads: Sequence[int], k: int, bound: int | None, title: str) -> str:
         share = math.log(value / floor) / math.log(top_value / floor) if dwarfed else value / top_value
         return top + tall * (1 - share)
 
-    bars = "".join(
-        f'<rect x="{left + i * step:.2f}" y="{y(load):.2f}" width="{max(step * 0.9, 0.4):.2f}" '
-        f'height="{top + tall - y(load):.2f}"/>'
-        for i, load in enumerate(shown)
-    )
-    lines = "".join(
-        f'<line x1="{left}" x2="{left + wide}" y1="{y(value):.2f}" y2="{y(value):.2f}" stroke="{color}" '
-        f'stroke-dasharray="{dash}"/><text x="{left - 6}" y="{y(value) + place:.2f}" text-anchor="end" '
-        f'fill="{color}">{name} {value:,}</text>'
-        for value, name, color, dash, place in (
-            (k, "k", "#b00020", "", 12),
-            (bound, "least", "#1b5e20", "5 4", -3),
-        )
+    bars = [(left + i * step, y(load), max(step * 0.9, 0.4), top + tall - y(load)) for i, load in enumerate(shown)]
+    lines = [
+        (y(value), shift, f"{name} {value:,}", color, dash)
+        for value, name, color, dash, shift in ((k, "k", "#b00020", "", 12), (bound, "least", "#1b5e20", "5 4", -3))
         if value is not None
-    )
+    ]
     said = f"{len(falling):,} groups of {falling[-1]:,} to {falling[0]:,} records"
     said += "" if bound is None else f"; no answer has all below {bound:,}"
     axis = "groups, largest first" + ("; each doubling is as high as another" if dwarfed else "")
-    labels = [(value, name) for value, name in ((k, "k"), (bound, "least")) if value is not None]
-    if dwarfed and all(abs(y(top_value) - y(value)) > 14 for value, _ in labels):
-        lines += f'<text x="{left - 6}" y="{y(top_value) + 4:.2f}" text-anchor="end">{top_value:,}</text>'
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {left + wide + 20} {top + tall + 40}" '
-        f'font-family="sans-serif" font-size="12" role="img"><title>{escape(title)}: {said}</title>'
-        f'<rect width="100%" height="100%" fill="white"/>'
-        f'<text x="{left}" y="20" font-size="15">{escape(title)}</text><text x="{left}" y="38">{said}</text>'
-        f'<g fill="#5b8db8">{bars}</g>{lines}'
-        f'<text x="{left}" y="{top + tall + 20}">{axis}</text></svg>\n'
-    )
+    if dwarfed and all(abs(y(top_value) - height) > 14 for height, *_ in lines):
+        lines.append((y(top_value), 4, f"{top_value:,}", "", ""))
+    return part("pictures.html", "loads", title, said, axis, (left, top, wide, tall), bars, lines)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,8 @@ import numpy as np
 
 from shoal.errors import InputError, MissingDependencyError, PolicyError
 from shoal.model.metric import EARTH_KM, rounded_up
-from shoal.report.map_page import filled, outline
+from shoal.report.outlines import outline
+from shoal.report.rendering import rendered
 
 CORNERS = 64
 SIDE = 1000.0  # the longer side of the drawing, in its own unit
@@ -156,22 +156,16 @@ def _page(
     """
     pad = 0.03 * max(size)
     held = [[ring + pad for ring in rings] for rings in sheet]
-    drawn = zip(map(outline, held), said, strict=True)
-    circles = [f'<path d="{d}"><title>{escape(text)}</title></path>' for d, text in drawn]
     wide, tall = size[0] + 2 * pad, size[1] + 2 * pad
     places = [[float(f"{v:.6g}") for v in rings[0].mean(axis=0).tolist()] for rings in held]
     data = {
         "said": list(said), "places": places, "focus": [0, 0, wide, tall], "scale": unit[0], "length": unit[1],
         "corner": "left",
     }  # fmt: skip
-    return filled(
-        "circle_map.html",
-        {
-            "title": escape(title), "note": escape(note), "width": f"{wide:.6g}", "height": f"{tall:.6g}", "ink": INK,
-            "circles": "".join(circles),
-            "data": json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c"),
-        },
-    )  # fmt: skip
+    circles = list(zip(map(outline, held), said, strict=True))
+    return rendered(
+        "circle_map.html", title=title, note=note, width=wide, height=tall, ink=INK, circles=circles, data=data
+    )
 
 
 def _plot(path: Path, sheet: Sequence[Rings], size: tuple[float, float], title: str, note: str) -> None:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from html import escape
 from typing import Any
 
-from shoal.report.parts import listed, table, whole
+from shoal.report.parts import listed, meanings, table, whole
 
 
 def page(found: Mapping[str, Any], head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
@@ -26,7 +25,7 @@ def page(found: Mapping[str, Any], head: Sequence[str], rows: Sequence[Sequence[
         ("Side by side", table(("", *(row[0] for row in rows)), lines, 1, "Releases of one table")),
         *([("What to look at", listed(found["notes"]))] if found["notes"] else []),
         ("How stars and missing values were read", listed(readings)),
-        ("What the figures mean", _meanings(kept, head)),
+        ("What the figures mean", meanings([(head[i], MEANINGS[head[i]]) for i in kept if head[i] in MEANINGS])),
     ]
     return whole(
         "Releases compared", ", ".join(str(row[0]) for row in rows), "Releases of one table", lead, sections, found
@@ -46,8 +45,3 @@ MEANINGS = {
     "accuracy": "of a classifier that learned from the release, on rows of the original",
     "AUC": "the same by rank: 0.5 is a coin, 1 is perfect",
 }
-
-
-def _meanings(kept: Sequence[int], head: Sequence[str]) -> str:
-    said = [(head[i], MEANINGS[head[i]]) for i in kept if head[i] in MEANINGS]
-    return "<dl>" + "".join(f"<dt>{escape(w)}</dt><dd>{escape(m)}</dd>" for w, m in said) + "</dl>"

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from html import escape
 from typing import Any
+
+from markupsafe import Markup
 
 from shoal.model.cards import number
 from shoal.report.answer_words import KINDS, answer, assumptions, counted_in, limits, proof_words, question, stated
-from shoal.report.parts import Html, again, drawing, glossary, listed, proof, released, table, term, whole
+from shoal.report.parts import again, drawing, glossary, listed, paragraph, proof, released, table, term, whole
 from shoal.report.pictures import class_sizes, columns
+from shoal.report.rendering import part
 
 _NOT_SAID = {"problem", "columns", "features", "hierarchies", "joined", "seam", "column"}  # said elsewhere, or long
 ROLES = {
@@ -42,12 +44,12 @@ def page(figures: Mapping[str, Any], pictures: Sequence[tuple[str, str]] = ()) -
     name = (written.get("file") or written["certificate"]) if written else "an answer that is not written yet"
     below = f"{name}; {figures['title']}; {figures['made_at'][:10]}"
     sections = [
-        ("What was asked", f"<p>{escape(question(figures))}</p>" + _asked(figures)),
+        ("What was asked", paragraph(question(figures)) + _asked(figures)),
         *([("What to look at", listed([_said(w) for w in figures["warnings"]]))] if figures["warnings"] else []),
         ("What was released", _released(figures)),
         ("Privacy before and after", _before_after(figures)),
         ("What it cost, group by group", _loss(figures)),
-        *([("How it looks", "".join(_figure(*p) for p in pictures))] if pictures else []),
+        *([("How it looks", Markup().join(_figure(*p) for p in pictures))] if pictures else []),
         *([("Published rows", _shown(figures))] if figures["shown"]["rows"] else []),
         (
             "The certificate",
@@ -65,7 +67,7 @@ def _said(text: str) -> str:
     return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")
 
 
-def _asked(figures: Mapping[str, Any]) -> str:
+def _asked(figures: Mapping[str, Any]) -> Markup:
     rows = [
         (name.replace("_", " "), _text(value))
         for name, value in figures["parameters"].items()
@@ -83,7 +85,7 @@ def _text(value: Any) -> str:
     return number(value)
 
 
-def _released(figures: Mapping[str, Any]) -> str:
+def _released(figures: Mapping[str, Any]) -> Markup:
     facts = figures["facts"]
     rows = [("rows", facts["rows"])]
     rows += [(what, facts[name]) for name, what in (("points", "records in the table"), ("left_out", "left out"),
@@ -117,7 +119,7 @@ def _names(given: Any) -> list[str]:
     return [given] if isinstance(given, str) else list(given or ())
 
 
-def _before_after(figures: Mapping[str, Any]) -> str:
+def _before_after(figures: Mapping[str, Any]) -> Markup:
     before, after, unit = figures["before"], figures["after"], counted_in(figures)
     one, group, _ = KINDS[figures["kind"]]
     names = (
@@ -131,8 +133,8 @@ def _before_after(figures: Mapping[str, Any]) -> str:
     head = ("", "before", "after")
     lines: list[tuple[Any, Any, Any]] = [(what, _of(before, key), after[key]) for what, key in names]
     risks = (
-        (Html(f"highest risk to be found ({term('prosecutor')})"), "prosecutor_max"),
-        (Html(f"mean risk ({term('marketer')})"), "marketer"),
+        ("highest risk to be found (" + term("prosecutor") + ")", "prosecutor_max"),
+        ("mean risk (" + term("marketer") + ")", "marketer"),
     )
     lines += [(what, _of(before, key), float(after[key])) for what, key in risks]
     threshold = after["threshold"]
@@ -140,8 +142,12 @@ def _before_after(figures: Mapping[str, Any]) -> str:
     lines.append((f"{unit} at risk above {threshold}", at_risk[0] or "not known", at_risk[1]))
     return (
         table(head, lines, 1, "Sizes and risks")
-        + f'<p class="soft">For who knows only the {escape(group)}, if each of the {escape(unit)} is one person. '
-        f"The risk from a {term('journalist')}, who does not know who is in the table, is at most the prosecutor's.</p>"
+        + paragraph(
+            f"For who knows only the {group}, if each of the {unit} is one person. The risk from a "
+            + term("journalist")
+            + ", who does not know who is in the table, is at most the prosecutor's.",
+            "soft",
+        )
         + drawing(class_sizes(figures["sizes"], what=(unit, group)), f"{unit} by size of their {group}")
     )
 
@@ -150,47 +156,44 @@ def _of(before: Mapping[str, Any] | None, key: str) -> Any:
     return "not known" if before is None else before[key]
 
 
-def _loss(figures: Mapping[str, Any]) -> str:
+def _loss(figures: Mapping[str, Any]) -> Markup:
     found = figures["loss"]
     if found is None:
-        return "<p>There is nothing to measure.</p>"
+        return paragraph("There is nothing to measure.")
     head = ("", found["unit"])
     names = (("least", "least"), ("a quarter have at most", "quarter"), ("half have at most", "half"),
              ("three quarters have at most", "three_quarters"), ("most", "most"), ("mean", "mean"))  # fmt: skip
     lines = [(what, _plain(found[key])) for what, key in names]
-    more = f"<p>{found['unbounded']:,} without an end are not among them.</p>" if found["unbounded"] else ""
+    more = paragraph(f"{found['unbounded']:,} without an end are not among them.") if found["unbounded"] else ""
     group = KINDS[figures["kind"]][1]
     bars = columns(found["bars"], f"{group}s by {found['what']}, {found['unit']}")
-    return table(head, lines, 1, _said(found["what"])[:-1]) + more + f"<figure>{bars}</figure>"
+    return table(head, lines, 1, _said(found["what"])[:-1]) + more + part("parts.html", "titled", "", bars)
 
 
 def _plain(value: float) -> Any:
     return int(value) if value == int(value) else value
 
 
-def _figure(what: str, drawn: str) -> str:
+def _figure(what: str, drawn: str) -> Markup:
     """A drawing as it is, on white as drawn."""
     if drawn.startswith("<svg"):
-        return f'<div class="sheet">{drawing(drawn, what)}</div>'
-    return (
-        f'<figure class="sheet"><img alt="{escape(what)}" src="{drawn}"><figcaption class="soft">{escape(what)}'
-        "</figcaption></figure>"
-    )
+        return part("parts.html", "sheet", Markup(drawn), what)  # drawn by this program, its texts escaped there
+    return part("parts.html", "image", drawn, what)
 
 
-def _shown(figures: Mapping[str, Any]) -> str:
+def _shown(figures: Mapping[str, Any]) -> Markup:
     found = figures["shown"]
     said = f"Each stands for a {KINDS[figures['kind']][1]} of at least {figures['k']:,}."
-    return f'<p class="soft">{escape(said)}</p>' + table(
+    return paragraph(said, "soft") + table(
         found["columns"], found["rows"], len(found["columns"]), "Ten of them, spread over the file"
     )
 
 
-def _details(figures: Mapping[str, Any]) -> str:
+def _details(figures: Mapping[str, Any]) -> Markup:
     """What else the certificate has on record, as far as it is a number or a word."""
     rows = [
         (name.replace("_", " "), value)
         for name, value in figures["certificate"]["details"].items()
         if isinstance(value, (int, float, str)) and value != "" and name not in figures["parameters"]
     ]
-    return table(("", ""), rows, 2, "Also on record") if rows else ""
+    return table(("", ""), rows, 2, "Also on record") if rows else Markup()

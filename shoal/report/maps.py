@@ -6,9 +6,7 @@ areas as they came, which are below k by themselves.  What an area weighs stands
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from html import escape
 from itertools import pairwise
 from pathlib import Path
 
@@ -16,7 +14,8 @@ import numpy as np
 
 from shoal.errors import MissingDependencyError, PolicyError
 from shoal.report.dissolve import Shape
-from shoal.report.map_page import filled, outline
+from shoal.report.outlines import outline
+from shoal.report.rendering import rendered
 from shoal.report.sheet import COLORS, STEPS, Sheet, sheet_of
 
 SHADES = ("#f4f0da", "#e3d9a5", "#d9b365", "#c98a3c", "#a65628", "#6b2d13")
@@ -107,15 +106,10 @@ def page(
     """The map as one HTML file without any link."""
     inside = labels >= 0
     count = len(regions)
-    legend = "".join(
-        f'<li><i style="background:{c}"></i>{escape(s)}</li>' for c, s in zip(SHADES, _classes(), strict=True)
-    )
-    styles = [f".c{i}{{fill:{c}}}" for i, c in enumerate(COLORS)]
-    styles += [f".byweight .s{i}{{fill:{c}}}" for i, c in enumerate(SHADES)]
-    styles += [f".byclass .b{i}{{fill:{c}}}" for i, c in enumerate((UNDER, *SHADES))]
+    styles = [(f".c{i}", c) for i, c in enumerate(COLORS)]
+    styles += [(f".byweight .s{i}", c) for i, c in enumerate(SHADES)]
+    styles += [(f".byclass .b{i}", c) for i, c in enumerate((UNDER, *SHADES))]
     step = np.searchsorted([float(k), *(s * k for s in STEPS)], weights, side="right")
-    amounts = zip((UNDER, *SHADES), _amounts(k), strict=True)
-    classes = "".join(f'<li><i style="background:{c}"></i>{escape(s)}</li>' for c, s in amounts)
     long = [_named(i, name) for i, name in zip(ids, areas, strict=True)]
     data = {
         "ids": list(ids),
@@ -133,24 +127,19 @@ def page(
         "focus": sheet.focus,
         "corner": _corner(sheet),
     }
-    return filled(
-        "maps.html",
-        {
-            "title": escape(title),
-            "note": escape(_noted(sheet, note)),
-            "unit": escape(unit),
-            "width": f"{sheet.width:.6g}",
-            "height": f"{sheet.height:.6g}",
-            "styles": "\n".join([*styles, f".o{{fill:{OUT}}}"]),
-            "areas": "\n".join(_drawn(sheet, labels, step, long, regions)),
-            "lines": "".join(
-                [*(f'<path d="{_path(shape)}"/>' for shape in sheet.outlines), *map(_framed, sheet.boxes)]
-            ),
-            "legend": legend,
-            "classes": classes,
-            "left": "" if inside.all() else f'<li><i style="background:{OUT}"></i>in no region</li>',
-            "data": json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c"),
-        },
+    return rendered(
+        "region_map.html",
+        title=title,
+        note=_noted(sheet, note),
+        width=sheet.width,
+        height=sheet.height,
+        styles=[*styles, (".o", OUT)],
+        areas=_drawn(sheet, labels, step, long, regions),
+        lines=[*(("", _path(shape)) for shape in sheet.outlines), *(("inset", _framed(box)) for box in sheet.boxes)],
+        legend=list(zip(SHADES, _classes(), strict=True)),
+        classes=list(zip((UNDER, *SHADES), _amounts(k), strict=True)),
+        left=[] if inside.all() else [(OUT, "in no region")],
+        data=data,
     )
 
 
@@ -160,8 +149,8 @@ def _named(id: str, name: str) -> str:
 
 def _drawn(
     sheet: Sheet, labels: np.ndarray, step: np.ndarray, names: Sequence[str], regions: Sequence[str]
-) -> list[str]:
-    """A path for every area that has an outline, with its name and region to hover over."""
+) -> list[tuple[str, int, str, str]]:
+    """(classes, its number, path, what hovering says: name and region) of every area that has an outline."""
     paths = []
     for i, (shape, r) in enumerate(zip(sheet.areas, labels.tolist(), strict=True)):
         drawn = _path(shape)
@@ -169,7 +158,7 @@ def _drawn(
             continue
         kind = "o" if r < 0 else f"c{sheet.color[r]} s{sheet.shade[r]}"
         tip = f"{names[i]}: {'in no region' if r < 0 else 'region ' + regions[r]}"
-        paths.append(f'<path class="{kind} b{step[i]}" data-i="{i}" d="{drawn}"><title>{escape(tip)}</title></path>')
+        paths.append((f"{kind} b{step[i]}", i, drawn, tip))
     return paths
 
 
@@ -179,7 +168,7 @@ def _noted(sheet: Sheet, note: str) -> str:
 
 def _framed(box: tuple[float, float, float, float]) -> str:
     x, y, wide, tall = box
-    return f'<path class="inset" d="M{x:.2f} {y:.2f}h{wide:.2f}v{tall:.2f}h{-wide:.2f}z"/>'
+    return f"M{x:.2f} {y:.2f}h{wide:.2f}v{tall:.2f}h{-wide:.2f}z"
 
 
 def _plot(path: Path, sheet: Sheet, labels: np.ndarray, title: str, note: str) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from html import escape
 from typing import Any
 
+from markupsafe import Markup
+
 from shoal.model.cards import number
-from shoal.report.parts import Html, again, drawing, glossary, listed, proof, released, table, term, whole
+from shoal.report.parts import again, code, drawing, glossary, listed, paragraph, proof, released, table, term, whole
 from shoal.report.pictures import beside, class_sizes, heat, trade_off
+from shoal.report.rendering import part
 from shoal.report.words import MEASURES, UNITS, assumptions, attacks, certificate_words, model_words, promise
 from shoal.report.words import theorem_words as explained
 
@@ -40,7 +42,7 @@ def page(figures: Mapping[str, Any]) -> str:
     return whole("Release report", name, below, promise(figures), sections, figures)
 
 
-def _asked(figures: Mapping[str, Any]) -> str:
+def _asked(figures: Mapping[str, Any]) -> Markup:
     policy = figures["policy"]
     kinds = {
         "stars": "values hidden as stars",
@@ -48,8 +50,8 @@ def _asked(figures: Mapping[str, Any]) -> str:
         "centers": "one record a cluster",
     }
     rows = [
-        (Html(f"{term('quasi-identifiers')} (made coarser)"), ", ".join(policy["quasi_identifiers"])),
-        (Html(f"{term('sensitive')} (published as they are)"), ", ".join(policy["sensitive"]) or "none"),
+        (term("quasi-identifiers") + " (made coarser)", ", ".join(policy["quasi_identifiers"])),
+        (term("sensitive") + " (published as they are)", ", ".join(policy["sensitive"]) or "none"),
         ("identifiers (left out)", ", ".join(policy["identifiers"]) or "none"),
         ("privacy", "; ".join(_model(c) for c in figures["audit"]["checks"]) or "nothing"),
         ("published as", kinds.get(policy["publish"], policy["publish"])),
@@ -64,7 +66,7 @@ def _model(check: Mapping[str, Any]) -> str:
     return check["model"] + (f" of {check['column']}" if check["column"] else "") + f": {model_words(check)}"
 
 
-def _released(figures: Mapping[str, Any]) -> str:
+def _released(figures: Mapping[str, Any]) -> Markup:
     policy, release = figures["policy"], figures["release"]
     more = [("rows", release["rows"]), ("method that won", release["method"].replace("_", " "))]
     roles = []
@@ -80,38 +82,43 @@ def _released(figures: Mapping[str, Any]) -> str:
     )
 
 
-def _carried(carried: Mapping[str, Any], rows: int) -> str:
+def _carried(carried: Mapping[str, Any], rows: int) -> Markup:
     if not carried["columns"]:
-        return "<p>None: every column of the release is a quasi-identifier or sensitive.</p>"
+        return paragraph("None: every column of the release is a quasi-identifier or sensitive.")
     lines = [
         (name, "named insensitive" if name in carried["insensitive"] else "no role named", carried["alone"][name])
         for name in carried["columns"]
     ]
     together = carried["together"]
     said = (
-        f'<p class="bad">Together these columns single out {together:,} of {rows:,} rows: who knows them finds these '
-        "people in spite of the groups.</p>"
+        paragraph(
+            f"Together these columns single out {together:,} of {rows:,} rows: who knows them finds these people in "
+            "spite of the groups.",
+            "bad",
+        )
         if together
-        else "<p>Together these columns single out nobody: every combination stands in two rows or more.</p>"
+        else paragraph("Together these columns single out nobody: every combination stands in two rows or more.")
     )
     return said + table(("column", "", "rows whose value no other row holds"), lines, 2, "Carried columns")
 
 
-def _holds(figures: Mapping[str, Any]) -> str:
+def _holds(figures: Mapping[str, Any]) -> Markup:
     checks = [
         (
             c["model"] + (f" of {c['column']}" if c["column"] else ""),
             model_words(c),
             c["level"],
-            Html('<span class="good">✓ holds</span>' if c["passes"] else '<span class="bad">✗ does not hold</span>'),
+            part("parts.html", "holds", c["passes"]),
         )
         for c in figures["audit"]["checks"]
     ]
-    out = str(table(("model", "meaning", "level reached", ""), checks, 2, "Judged on the published rows"))
+    out = table(("model", "meaning", "level reached", ""), checks, 2, "Judged on the published rows")
     out += _shown_alone(figures["audit"])
     levels = figures["audit"]["sensitive"]
     if not levels:
-        return out + "<p>No sensitive column was named, so nothing is promised about what a group has in common.</p>"
+        return out + paragraph(
+            "No sensitive column was named, so nothing is promised about what a group has in common."
+        )
     rows = [
         [name, found["alpha"], found["distinct_l"], found["entropy_l"], found["t_equal"]]
         for name, found in levels.items()
@@ -120,15 +127,15 @@ def _holds(figures: Mapping[str, Any]) -> str:
     return out + table(head, rows, 1, "What the groups give away at worst")
 
 
-def _shown_alone(audit: Mapping[str, Any]) -> str:
+def _shown_alone(audit: Mapping[str, Any]) -> Markup:
     """How many groups show a value that one of their rows holds, column by column."""
     if audit["exposed_classes"] is None:
-        return ""
+        return Markup()
     rows = [(name, f"{100 * share:.1f} %") for name, share in audit["exposed"].items()]
     return table(("column", "of the groups show a value of one row"), rows, 1, "Ends of ranges and members of sets")
 
 
-def _before_after(figures: Mapping[str, Any]) -> str:
+def _before_after(figures: Mapping[str, Any]) -> Markup:
     before, audit = figures["before"], figures["audit"]
     risk, rows = audit["risk"], figures["release"]["rows"]
     least = before["smallest_class"]
@@ -136,13 +143,17 @@ def _before_after(figures: Mapping[str, Any]) -> str:
         ("groups of rows alike", before["classes"], audit["classes"]),
         ("smallest group", least, audit["smallest_class"]),
         ("people alone in their group", before["uniques"], audit["uniques"]),
-        (Html(f"highest risk to be found ({term('prosecutor')})"), 1 / least if least else 0.0, risk["prosecutor_max"]),
-        (Html(f"mean risk ({term('marketer')})"), before["classes"] / rows if rows else 0.0, risk["marketer"]),
+        ("highest risk to be found (" + term("prosecutor") + ")", 1 / least if least else 0.0, risk["prosecutor_max"]),
+        ("mean risk (" + term("marketer") + ")", before["classes"] / rows if rows else 0.0, risk["marketer"]),
     ]
     return (
         table(("", "before", "after"), lines, 1, "Privacy")
-        + f'<p class="soft">Rows at risk above {risk["threshold"]}: {100 * risk["records_at_risk"]:.2f} %. The risk '
-        f"from a {term('journalist')} is {_journalist(risk)}.</p>"
+        + paragraph(
+            f"Rows at risk above {risk['threshold']}: {100 * risk['records_at_risk']:.2f} %. The risk from a "
+            + term("journalist")
+            + f" is {_journalist(risk)}.",
+            "soft",
+        )
         + _dangerous(before.get("dangerous") or (), rows)
         + drawing(class_sizes(audit["sizes"]), "rows by size of their class")
     )
@@ -154,17 +165,17 @@ def _journalist(risk: Mapping[str, Any]) -> str:
     return f"at most {risk['journalist_max']:.3g}, {risk['journalist_mean']:.3g} on the mean, beside the population"
 
 
-def _dangerous(found: Sequence[Mapping[str, Any]], rows: int) -> str:
+def _dangerous(found: Sequence[Mapping[str, Any]], rows: int) -> Markup:
     """What sets of columns single out in the table as it came."""
     lines = [
         (" + ".join(d["columns"]), round(d["distinction"] * rows), d["distinction"], f"{100 * d['separation']:.3f} %")
         for d in found
     ]
     head = ("columns together", f"different combinations on {rows:,} rows", "distinction", "pairs of rows that differ")
-    return table(head, lines, 1, "What the columns single out together, as the table came") if lines else ""
+    return table(head, lines, 1, "What the columns single out together, as the table came") if lines else Markup()
 
 
-def _columns(figures: Mapping[str, Any]) -> str:
+def _columns(figures: Mapping[str, Any]) -> Markup:
     rows = max(figures["release"]["rows"], 1)
     lines = [
         (c["name"], c["before"], c["after"], c["changed"], f"{100 * c['changed'] / rows:.1f} %", c["hidden"])
@@ -177,37 +188,39 @@ def _columns(figures: Mapping[str, Any]) -> str:
     return table(head, lines, 1, "Columns") + table(("measure", "meaning", "value"), measures, 2, "Loss")
 
 
-def _distributions(figures: Mapping[str, Any]) -> str:
+def _distributions(figures: Mapping[str, Any]) -> Markup:
     step, rows = figures["step"], max(figures["release"]["rows"], 1)
     said = (
-        f'<p class="soft">Counts before are rounded to multiples of {step}, more coarsely beside what is published,'
+        f"Counts before are rounded to multiples of {step}, more coarsely beside what is published,"
         f" and not told below {step} or where the release leaves too little open, so that no difference gives away "
         "whose value was hidden. A coarser value counts evenly for all it may stand for; hidden values are counted "
-        "apart.</p>"
+        "apart."
     )
-    return said + "".join(f"<figure><h3>{escape(c['name'])}</h3>{_bars(c, rows)}</figure>" for c in figures["columns"])
+    drawn = [part("parts.html", "titled", c["name"], _bars(c, rows)) for c in figures["columns"]]
+    return paragraph(said, "soft") + Markup().join(drawn)
 
 
-def _bars(column: Mapping[str, Any], rows: int) -> str:
+def _bars(column: Mapping[str, Any], rows: int) -> Markup:
     pictured = beside(column["distribution"], column["hidden"], rows, column["name"])
     if column["before_shown"] or not column["changed"]:
         return pictured
-    return pictured + (
-        f'<p class="soft">Only {column["changed"]:,} values of this column were changed, too few to set the counts '
-        "before beside these without giving them away.</p>"
+    return pictured + paragraph(
+        f"Only {column['changed']:,} values of this column were changed, too few to set the counts before beside these "
+        "without giving them away.",
+        "soft",
     )
 
 
-def _pairs(figures: Mapping[str, Any]) -> str:
+def _pairs(figures: Mapping[str, Any]) -> Markup:
     said = (
-        f'<p class="soft">The columns that say most of each other in the release, rounded and told as above. A line is '
+        "The columns that say most of each other in the release, rounded and told as above. A line is "
         f"left out of the counts before (–) where fewer than {4 * figures['step']:,} of its rows were changed, and a "
-        f"count below {figures['step']:,}. A coarser value counts evenly for all it may stand for.</p>"
+        f"count below {figures['step']:,}. A coarser value counts evenly for all it may stand for."
     )
-    return said + "".join(_pair(found) for found in figures["pairs"])
+    return paragraph(said, "soft") + Markup().join(_pair(found) for found in figures["pairs"])
 
 
-def _pair(found: Mapping[str, Any]) -> str:
+def _pair(found: Mapping[str, Any]) -> Markup:
     first, second = found["columns"]
     told = any(n is not None for line in found["before"] for n in line)
     tables = [("before", found["before"])] if told else []
@@ -215,18 +228,16 @@ def _pair(found: Mapping[str, Any]) -> str:
     lines, columns = _filled(tables)
     labels = [[found["labels"][0][i] for i in lines], [found["labels"][1][j] for j in columns]]
     peak = max([1.0, *(n or 0 for _, counts in tables for line in counts for n in line)])
-    drawn = "".join(
+    drawn = [
         heat(
             [[counts[i][j] for j in columns] for i in lines], labels, f"{first} (down), {second} (across), {when}", peak
         )
         for when, counts in tables
-    )
-    alone = "" if told else '<p class="soft">No count before can be set beside these without telling too much.</p>'
-    left = found["unplaced"]
-    more = (
-        f'<p class="soft">{left:,.0f} rows in which either value is hidden are not among them.</p>' if left >= 1 else ""
-    )
-    return f'<h3>{escape(first)} and {escape(second)}</h3><div class="pair">{drawn}</div>{alone}{more}'
+    ]
+    notes = [] if told else ["No count before can be set beside these without telling too much."]
+    if found["unplaced"] >= 1:
+        notes.append(f"{found['unplaced']:,.0f} rows in which either value is hidden are not among them.")
+    return part("parts.html", "pair", f"{first} and {second}", drawn, notes)
 
 
 def _filled(tables: Sequence[tuple[str, Any]]) -> tuple[list[int], list[int]]:
@@ -235,19 +246,20 @@ def _filled(tables: Sequence[tuple[str, Any]]) -> tuple[list[int], list[int]]:
     return [i for i, line in enumerate(held) if any(line)], [j for j in range(len(held[0])) if any(x[j] for x in held)]
 
 
-def _rows(figures: Mapping[str, Any]) -> str:
+def _rows(figures: Mapping[str, Any]) -> Markup:
     found = figures["shown"]
     if not found["rows"]:
-        return "<p>No group is large enough to be shown here.</p>"
+        return paragraph("No group is large enough to be shown here.")
     lines = [(*row, n) for row, n in zip(found["rows"], found["groups"], strict=True)]
     head = (*found["columns"], "rows alike")
-    return (
-        f'<p class="soft">Each from another group of at least {figures["least"]} rows. A sensitive value that fewer '
-        f"than {figures['least']} rows hold is not repeated here; columns carried along are left out.</p>"
-    ) + table(head, lines, len(head) - 1, "Published rows")
+    said = (
+        f"Each from another group of at least {figures['least']} rows. A sensitive value that fewer than "
+        f"{figures['least']} rows hold is not repeated here; columns carried along are left out."
+    )
+    return paragraph(said, "soft") + table(head, lines, len(head) - 1, "Published rows")
 
 
-def _certificate(figures: Mapping[str, Any]) -> str:
+def _certificate(figures: Mapping[str, Any]) -> Markup:
     certificate = figures["release"]["certificate"]
     unit = certificate["unit"]
     out = proof(certificate, certificate_words(figures["release"]), _guide(certificate))
@@ -267,21 +279,21 @@ def _certificate(figures: Mapping[str, Any]) -> str:
     return out
 
 
-def _curve(details: Mapping[str, Any]) -> str:
+def _curve(details: Mapping[str, Any]) -> Markup:
     """Stars against width for coarsened columns: every choice of levels that was tried and is not beaten in both."""
     points = details.get("curve")
     if not points:
-        return ""
+        return Markup()
     names = list(details["levels"])
     at = points.index(next(p for p in points if p["levels"] == details["levels"]))
     lines = [
-        (Html("<b>this release</b>") if i == at else "", *(p["levels"][n] for n in names),
+        ("this release" if i == at else "", *(p["levels"][n] for n in names),
          p["stars"], p["width"], p["loss"])
         for i, p in enumerate(points)
     ]  # fmt: skip
     head = ("", *names, "stars", "width", "loss")
     said = "The levels of the columns, the stars they need, and how much a value that is no star has lost on the mean"
-    return f"<figure>{trade_off(points, at)}</figure>" + table(head, lines, 1, said)
+    return part("parts.html", "titled", "", trade_off(points, at)) + table(head, lines, 1, said)
 
 
 def _guide(certificate: Mapping[str, Any]) -> str:
@@ -289,9 +301,9 @@ def _guide(certificate: Mapping[str, Any]) -> str:
     return "docs/gathering.md" if certificate["unit"] == "distance" else "docs/tables.md"
 
 
-def _same(figures: Mapping[str, Any]) -> str:
+def _same(figures: Mapping[str, Any]) -> Markup:
     """How to ask for the same once more."""
     written = figures["written"]
     if not written:
-        return ""
-    return f" Ask for the same again: <code>shoal anonymize TABLE --policy {escape(written['certificate'])}</code>."
+        return Markup()
+    return " Ask for the same again: " + code(f"shoal anonymize TABLE --policy {written['certificate']}") + "."

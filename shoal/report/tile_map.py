@@ -5,16 +5,14 @@ Only what a release of tiles states is drawn: bounds and counts.  No point is.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
-from html import escape
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 
 from shoal.errors import InputError, MissingDependencyError, PolicyError
-from shoal.report.map_page import filled
+from shoal.report.rendering import rendered
 
 KM_PER_DEGREE = 111.1950802335329
 COLORS = ("#ffffd9", "#e4f4cb", "#c0e6c0", "#8fd3bd", "#54b9c3", "#2d97bf", "#2567a8", "#223a8a", "#0e1f57")
@@ -244,18 +242,10 @@ def _plot(path: Path, sheet: _Sheet, title: str, note: str) -> None:
 
 def page(sheet: _Sheet, bounds: np.ndarray, counts: np.ndarray, title: str, note: str) -> str:
     """The map as one HTML file without any link: an SVG with one path per color, zoomed by moving its view box."""
-    shapes = []
-    if sheet.boxes is not None:
-        outline = "".join(f"M{a:.6g} {b:.6g}h{w:.5g}v{h:.5g}h{-w:.5g}z" for a, b, w, h in sheet.rects.tolist())
-        shapes.append(f'<path class="t pale" fill="white" d="{outline}"/>')
+    shapes = [] if sheet.boxes is None else [("t pale", "white", _outlines(sheet.rects))]
     for level, color in enumerate(_palette(sheet)):
-        r = (sheet.rects if sheet.boxes is None else sheet.boxes)[sheet.level == level]
-        outline = "".join(f"M{a:.6g} {b:.6g}h{w:.5g}v{h:.5g}h{-w:.5g}z" for a, b, w, h in r.tolist())
-        shapes.append(f'<path class="t" fill="{color}" d="{outline}"/>')
-    legend = "".join(
-        f'<li><i style="background:{c}"></i>{escape(s)}</li>'
-        for c, s in reversed(list(zip(_palette(sheet), _steps(sheet), strict=True)))
-    )
+        filled = (sheet.rects if sheet.boxes is None else sheet.boxes)[sheet.level == level]
+        shapes.append(("t", color, _outlines(filled)))
     data = {
         "rects": [[float(f"{v:.6g}") for v in row] for row in sheet.rects.tolist()],
         "bounds": [[None if not np.isfinite(v) else float(f"{v:.9g}") for v in row] for row in bounds.tolist()],
@@ -264,16 +254,19 @@ def page(sheet: _Sheet, bounds: np.ndarray, counts: np.ndarray, title: str, note
         "length": sheet.unit,
         "focus": sheet.focus,
     }
-    return filled(
+    return rendered(
         "tile_map.html",
-        {
-            "title": escape(title),
-            "note": escape(note),
-            "width": f"{sheet.width:.6g}",
-            "height": f"{sheet.height:.6g}",
-            "shapes": "".join(shapes),
-            "legend": legend,
-            "per": "km²" if sheet.unit == "km" else "unit of area",
-            "data": json.dumps(data, separators=(",", ":")),
-        },
+        title=title,
+        note=note,
+        width=sheet.width,
+        height=sheet.height,
+        shapes=shapes,
+        legend=list(zip(_palette(sheet), _steps(sheet), strict=True))[::-1],
+        per="km²" if sheet.unit == "km" else "unit of area",
+        data=data,
     )
+
+
+def _outlines(rects: np.ndarray) -> str:
+    """Rectangles float[m, 4] as one SVG path."""
+    return "".join(f"M{a:.6g} {b:.6g}h{w:.5g}v{h:.5g}h{-w:.5g}z" for a, b, w, h in rects.tolist())

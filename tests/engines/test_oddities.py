@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -117,3 +119,12 @@ def test_kinds_of_duckdb_that_cannot_be_held_are_refused_by_name(kind: str) -> N
     made = duckdb.connect().sql(f"select cast('{text}' as {kind}) as when, i as b from range(6) t(i)")
     with pytest.raises(InputError, match=r"column 'when' holds values of type .*turn them into text"):
         shoal.anonymize(made, quasi_identifiers=["b"], sensitive=["when"], k=2, effort="fast")
+
+
+def test_a_proposed_policy_is_toml_whatever_columns_are_called(tmp_path):
+    from shoal.engines.propose import propose, write_policy
+
+    names = ['a\r\x01\x7f"\\\u00fc', "b\tc"]
+    pl.DataFrame({name: [34, 41, 28] * 9 for name in names}).write_parquet(tmp_path / "t.parquet")
+    found = [replace(p, role="quasi-identifier") for p in propose(tmp_path / "t.parquet")]
+    assert tomllib.loads(write_policy("t.parquet", found, k=5, l=2))["quasi_identifiers"] == names

@@ -15,8 +15,8 @@ from shoal.errors import InputError, PolicyError
 from shoal.report import circles, tile_map
 from shoal.report.bins_picture import as_svg, as_text
 from shoal.report.dissolve import dissolve, geojson, turned
-from shoal.report.map_page import outline
 from shoal.report.maps import SHADES, UNDER, draw
+from shoal.report.outlines import outline
 from shoal.report.sheet import COLORS, albers, colors, seam, sheet_of, unwrapped
 
 

@@ -12,10 +12,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from jinja2 import UndefinedError
+from markupsafe import Markup
 
 import shoal
 from shoal.model.meaning import Members
 from shoal.publishing.bins import distribution, round_to
+from shoal.report.rendering import part, rendered
 from shoal.utility.decode import Column
 
 VOID = {"meta", "br", "img", "hr", "link", "input"}
@@ -202,3 +205,16 @@ def test_a_value_that_few_rows_show_has_no_bar_of_its_own() -> None:
         {"label": "often", "before": 3, "after": 3.0},
         {"label": "all other values", "before": None, "after": 1.0},
     ]
+
+
+def test_every_template_escapes_and_misses_nothing() -> None:
+    """What is handed to a page as text stays text; a name that a template asks for and nobody gave is refused."""
+    assert part("parts.html", "table", "n", "<i>", ("<i>",), [("<i>", Markup("<b>x</b>"))], 1).count("<i>") == 0
+    assert part("parts.html", "listed", ["<i>"]) == "<ul><li>&lt;i&gt;</li></ul>"
+    data = {"unit": "</script>"}
+    written = rendered("tile_map.html", title="<i>", note="<i>", width=1, height=1, shapes=[], legend=[("red", "<i>")],
+                       per="<i>", data=data)  # fmt: skip
+    assert "<i>" not in written
+    assert written.count("</script>") == 2
+    with pytest.raises(UndefinedError, match="'note' is undefined"):
+        rendered("tile_map.html", title="", width=1, height=1, shapes=[], legend=[], per="", data=data)

@@ -22,14 +22,32 @@ import numpy as np
 from shoal.errors import PolicyError
 from shoal.model.arguments import seed_of
 from shoal.model.histogram import Histogram
+from shoal.model.loss import measures
+from shoal.model.partition import Partition
 from shoal.model.privacy import PrivacyModel, Requirement, requirement
-from shoal.model.recoding import Levels, Recoding
-from shoal.model.task import Effort, Grouping, Task, nothing, refuse_infeasible
+from shoal.model.recoding import ColumnRecoding, Levels, Ranges, Recoding, Sets
+from shoal.model.task import Effort, Grouping, Task, nothing, refuse_infeasible, shortfall
 from shoal.problems.catalogue import algorithm
 from shoal.problems.interrupts import heard
 from shoal.problems.tables.apart import by_parts
 
-__all__ = ["Effort", "Grouping", "Histogram", "Recoding", "Requirement", "Task", "group"]
+__all__ = [
+    "ColumnRecoding",
+    "Effort",
+    "Grouping",
+    "Histogram",
+    "Levels",
+    "Partition",
+    "Ranges",
+    "Recoding",
+    "Requirement",
+    "Sets",
+    "Task",
+    "group",
+    "measures",
+    "requirement",
+    "shortfall",
+]
 
 
 @heard

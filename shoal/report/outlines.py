@@ -1,21 +1,10 @@
-"""What the pages of maps share: their style, their script, and outlines in few characters."""
+"""Outlines of maps in few characters."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 import numpy as np
-
-_HERE = Path(__file__).parent
-
-
-def filled(template: str, values: Mapping[str, str]) -> str:
-    """A template of this folder with its blanks @@name@@ filled; what is filled in is not looked at again."""
-    held = {**values, **{name: (_HERE / f"map.{name}").read_text(encoding="utf-8") for name in ("css", "js")}}
-    text = (_HERE / template).read_text(encoding="utf-8")
-    return re.sub(r"@@(\w+)@@", lambda found: held[found[1]], text)
 
 
 def outline(rings: Sequence[np.ndarray]) -> str:

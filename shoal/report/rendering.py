@@ -1,0 +1,42 @@
+"""Templates filled with values: whatever is not markup already is escaped, and a name that is missing is an error."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from shoal.model.cards import number
+
+
+@cache
+def _environment() -> Environment:
+    made = Environment(
+        loader=PackageLoader("shoal.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    made.filters["number"] = lambda value: value if isinstance(value, Markup) else number(value)
+    made.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",", ":"), "default": _plain}
+    return made
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") else str(value)
+
+
+def rendered(template: str, **values: Any) -> str:
+    """A whole page: a template of this room's folder with its values."""
+    return _environment().get_template(template).render(values)
+
+
+def part(template: str, macro: str, *values: Any) -> Markup:
+    """A part of a page: what a macro of a template makes of its arguments."""
+    module = _environment().get_template(template).module
+    made: Markup = getattr(module, macro)(*values)
+    return made
