@@ -8,6 +8,7 @@ decides the exit status of the command line: 1 a check failed, 2 bad usage or ba
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
@@ -32,7 +33,12 @@ class PolicyError(ShoalError):
         """A name that is not among those available, with the nearest that is."""
         names = list(dict.fromkeys(str(a) for a in available))
         close = get_close_matches(str(name), names, n=1)
-        if close:
+        several = [part.strip() for part in re.split("[,;| ]", str(name)) if part.strip()]
+        if len(several) > 1 and set(several) <= set(names):
+            hint = f"it names {len(several)}, so give each by itself: {', '.join(several)}"
+        elif what.startswith("column") and any(is_number(a) for a in names):
+            hint = "the first line of the table holds numbers, as a row does; put the names of the columns above it"
+        elif close:
             hint = f"did you mean {close[0]!r}?"
         elif names:
             shown = ", ".join(repr(a) for a in names[:20]) + (" ..." if len(names) > 20 else "")
@@ -41,6 +47,11 @@ class PolicyError(ShoalError):
             hint = "there is none"
         article = "an" if what[:1].lower() in "aeio" else "a"
         return cls(f"{name!r} is not {article} {what}; {hint}")
+
+
+def is_number(name: str) -> bool:
+    """Whether a name of a column looks like a value of one: then the first row could stand where names should."""
+    return re.fullmatch(r"\s*-?\d+([.,]\d+)?\s*", name) is not None
 
 
 @contextmanager

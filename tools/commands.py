@@ -38,10 +38,10 @@ def _command(name: str, command: Any, built: Any) -> str:
     from shoal.cli.examples import PAGES
     from shoal.cli.sections import sections
 
-    context = typer.Context(command, info_name=name, parent=typer.Context(built, info_name="shoal"))
+    context = typer.Context(command, info_name=name, parent=typer.Context(built, **built.context_settings))
     lines = [f"## shoal {name}", "", " ".join(command.help.split()), "", "```", *PAGES[name].examples, "```", ""]
     for title, rows in sections(command, context).items():
-        rows = [(option, text) for option, text in rows if option != "--help"]
+        rows = [(option, text) for option, text in rows if option != "-h, --help"]
         if rows:
             lines += [f"| {title.lower()} | |", "|---|---|"]
             lines += [f"| `{_cell(option)}` | {_cell(text)} |" for option, text in rows] + [""]

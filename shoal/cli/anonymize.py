@@ -12,14 +12,17 @@ from shoal.cli.app import app
 from shoal.cli.common import answer, listed, pairs, progress, reported, short, source_of, step_of
 from shoal.cli.models import with_models
 from shoal.cli.options import (
+    AVERAGE,
     ENCODING,
     ENGINE,
     FORCE,
     GLOB,
+    HIERARCHIES,
     HOUSEHOLD,
     JSON_,
     MASTER,
     MEMORY,
+    METHODS,
     PERSON,
     POPULATION,
     QUASI,
@@ -54,9 +57,7 @@ def anonymize(
     ),
     publish: str | None = typer.Option(None, "--publish", help="stars (default), hierarchy, ranges or centers."),
     coordinates: str | None = typer.Option(None, "--coordinates", help="x,y: two columns published as tiles."),
-    hierarchy: list[str] = typer.Option(
-        [], "--hierarchy", help="column=file.csv, =labels or =intervals; may be repeated."
-    ),
+    hierarchy: list[str] = HIERARCHIES,
     weight: list[str] = typer.Option([], "--weight", help="column=factor of its loss; may be repeated."),
     max_level: list[str] = typer.Option([], "--max-level", help="column=highest level; may be repeated."),
     range_step: list[str] = typer.Option(
@@ -66,9 +67,7 @@ def anonymize(
     coarsen: str | None = typer.Option(
         None, "--coarsen", help="auto: one level per column, the best in all, and stars where groups differ there."
     ),
-    max_average_risk: float | None = typer.Option(
-        None, "--max-average-risk", help="Highest mean over the rows of 1 / (size of its class)."
-    ),
+    max_average_risk: float | None = AVERAGE,
     max_suppressed: float | None = typer.Option(
         None, "--max-suppressed", help="Share of rows that global recoding may star whole; 0 by default."
     ),
@@ -90,7 +89,7 @@ def anonymize(
     table: str | None = TABLE_,
     query: str | None = QUERY,
     master: str | None = MASTER,
-    method: str | None = typer.Option(None, "--method", help="A method of the catalogue; auto by default."),
+    method: str | None = typer.Option(None, "--method", help=f"One of {METHODS}; auto by default."),
     effort: str | None = typer.Option(None, "--effort", help="fast, balanced, thorough, or seconds."),
     shards: int | None = typer.Option(
         None, "--shards", help="Cut the cells of a large table into so many shards, each searched by itself."

@@ -14,6 +14,7 @@ app = typer.Typer(
     epilog=FIRST,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
+    context_settings={"help_option_names": ["--help", "-h"]},
 )
 
 

@@ -11,6 +11,7 @@ from shoal.cli.app import app
 from shoal.cli.common import answer, listed, pairs, refuse_unmet, short, source_of
 from shoal.cli.models import with_models
 from shoal.cli.options import (
+    AVERAGE,
     ENCODING,
     ENGINE,
     GLOB,
@@ -20,6 +21,7 @@ from shoal.cli.options import (
     MEMORY,
     PERSON,
     POPULATION,
+    QUASI,
     QUERY,
     SENSITIVE,
     SEPARATOR,
@@ -35,15 +37,19 @@ from shoal.cli.options import (
 @with_models
 def audit(
     tables: list[str] = TABLES,
-    quasi: str = typer.Option(..., "--quasi", help="Quasi-identifiers, separated by commas."),
+    quasi: str | None = QUASI,
     sensitive: str | None = SENSITIVE,
     person: str | None = PERSON,
     household: str | None = HOUSEHOLD,
+    policy: Path | None = typer.Option(
+        None, "--policy", help="A TOML file, or a certificate: its roles, and its models as what should hold."
+    ),
     population: Path | None = POPULATION,
     population_weights: str | None = WEIGHTS,
     population_size: int | None = typer.Option(None, "--population-size", help="How many people there are at all."),
     hierarchy: list[str] = typer.Option([], "--hierarchy", help="column=file.csv by which it was recoded; repeatable."),
     missing: str = typer.Option("category", "--missing", help="wildcard: show that reading of blanks too."),
+    max_average_risk: float | None = AVERAGE,
     threshold: float = typer.Option(0.2, "--threshold", help="A record is at risk above this."),
     engine: str | None = ENGINE,
     memory: str | None = MEMORY,
@@ -59,12 +65,15 @@ def audit(
     **models: Any,
 ) -> None:
     """Measure every privacy model and the risks of any table, ours or not; exit 1 where a model given does not hold."""
+    from shoal.model.policy import Policy
     from shoal.publishing.audited import audit as look
 
     found = look(
         source_of(tables, glob),
-        quasi_identifiers=listed(quasi) or [],
-        sensitive=listed(sensitive) or [],
+        None if policy is None else Policy.read(policy),
+        quasi_identifiers=listed(quasi),
+        sensitive=listed(sensitive),
+        max_average_risk=max_average_risk,
         threshold=threshold,
         engine=engine,
         separator=separator,

@@ -38,7 +38,7 @@ _FLAGS = {
     "parts": "--parts", "threshold": "--threshold", "overwrite": "--force",
     "shapes": "--shapes", "certificate": "--certificate",
     "unmatched": "--unmatched", "max_clusters": "--max-clusters", "max_diameter": "--max-diameter",
-    "time_limit": "--time-limit",
+    "time_limit": "--time-limit", "epsilon": "--epsilon", "setup_costs": "--setup-cost", "r": "--r",
 }  # fmt: skip
 _ANY = "|".join(sorted(_FLAGS, key=len, reverse=True))
 _GIVEN = re.compile(
@@ -62,7 +62,7 @@ def in_flags(message: str) -> str:
             return name
         if value[0] == value[-1] == "'":
             return f"{name} {shlex.quote(value[1:-1])}"
-        return f"{name} {value.strip('[]()').replace(chr(39), '').replace(', ', ',')}"
+        return f"{name} {value.strip('[]()').replace(chr(39), '').replace(', ', ',').rstrip(',')}"
 
     def cell(found: re.Match[str]) -> str:
         return f"{_FLAGS[found[1]]} {shlex.quote(found[2] + '=' + found[3].strip(chr(39)))}"

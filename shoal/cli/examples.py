@@ -43,7 +43,10 @@ PAGES = {
     ),
     "audit": Page(
         "Measure privacy and risks of any table.",
-        ("shoal audit release.csv --quasi age,zip --sensitive disease --k 5",),
+        (
+            "shoal audit release.csv --quasi age,zip --sensitive disease --k 5",
+            "shoal audit release.csv --policy release.certificate.json",
+        ),
     ),
     "explore": Page(
         "Try a grid of k and l: loss against risk.",

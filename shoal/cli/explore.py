@@ -10,6 +10,7 @@ import typer
 
 from shoal.cli.app import app
 from shoal.cli.common import answer, listed, pairs, present, progress, step_of
+from shoal.cli.options import HIERARCHIES, METHODS
 
 
 @app.command()
@@ -23,8 +24,8 @@ def explore(
     k: str = typer.Option("3,5,11", "--k", help="Values of k, separated by commas."),
     l: str = typer.Option("1", "--l", help="Values of l (frequency form); 1 asks nothing."),
     publish: str | None = typer.Option(None, "--publish", help="stars, hierarchy, ranges, centers; several by commas."),
-    method: str | None = typer.Option(None, "--method", help="Methods of the catalogue, separated by commas."),
-    hierarchy: list[str] = typer.Option([], "--hierarchy", help="column=file.csv; may be repeated."),
+    method: str | None = typer.Option(None, "--method", help=f"Separated by commas, of {METHODS}."),
+    hierarchy: list[str] = HIERARCHIES,
     effort: str | None = typer.Option(None, "--effort", help="fast (default), balanced, thorough, or seconds a point."),
     seed: int | None = typer.Option(None, "--seed", help="Makes the searches reproducible."),
     range_step: list[str] = typer.Option([], "--range-step", help="column=step at which ranges end; may be repeated."),
@@ -73,6 +74,9 @@ def explore(
         found.report(output)
     facts = found.as_dict() | ({"output": str(output)} if output is not None else {})
     answer(facts, _lines(facts), as_json)
+    if all(p["loss"] is None for p in facts["points"]):
+        print("shoal: nothing that was asked has an answer; the reasons stand above", file=sys.stderr)
+        sys.exit(3)
 
 
 def _numbers(text: str, option: str) -> list[int]:
@@ -95,5 +99,6 @@ def _lines(facts: dict[str, Any]) -> list[str]:
         lines.append(
             f"{start}  {p['loss']:<7.4f}  {bound:<12}  {p['groups']:>6,}  {p['risk']:>7.3f}  {p['seconds']:>8.1f}"
         )
-    lines.append("* no other point has as little risk, as much diversity and as little loss")
+    if any(p["frontier"] for p in facts["points"]):
+        lines.append("* no other point has as little risk, as much diversity and as little loss")
     return lines + ([f"page    {facts['output']}"] if "output" in facts else [])

@@ -8,7 +8,7 @@ import typer
 
 from shoal.cli.app import app
 from shoal.cli.common import answer, present
-from shoal.errors import PolicyError
+from shoal.errors import PolicyError, is_number
 
 
 @app.command()
@@ -30,6 +30,9 @@ def init(
     from shoal.engines.propose import looked_at, write_policy
     from shoal.engines.targets import POLICY, check_outputs
 
+    for name, least in (("k", k), ("l", l)):
+        if least < 1:
+            raise PolicyError(f"--{name} {least}: a whole number, at least 1")
     present(table)
     if table.suffix.lower() == ".deid":
         if separator is not None or encoding is not None:
@@ -41,6 +44,8 @@ def init(
     found, together, rows = looked_at(table, l=l, separator=separator, encoding=encoding)
     publish_text(target, write_policy(table.name, found, k=k, l=l, together=together, rows=rows), closed=closed)
     lines = [f"{c.name:<24} {c.role:<18} {c.distinct:>8,} values  {c.reason}" for c in found]
+    if any(is_number(c.name) for c in found):
+        lines.append("warning: a column's name is a number: if the first line is a row, put names above it first")
     lines += [f"warning: {c.name}: {w}" for c in found for w in c.warnings]
     lines += [f"together: {words(d, rows)}" for d in foremost(together)]
     lines.append(f"policy  {target}")

@@ -25,10 +25,13 @@ class Files(NamedTuple):
     picture: Path | None
     report: Path | None
 
-    def check(self, read: Iterable[Path | None], force: bool) -> None:
-        """Refuse targets that would do harm, before any work."""
+    def check(self, read: Iterable[Path | None], force: bool, levels: str | None) -> None:
+        """Refuse targets that would do harm, and levels that go nowhere, before any work."""
         from shoal.engines.targets import DRAWING, JSON, PAGE, TABLE, check_outputs
+        from shoal.errors import PolicyError
 
+        if levels is not None and self.hierarchy is None:
+            raise PolicyError("--levels are those of a hierarchy; say with --hierarchy FILE where it goes")
         proof = beside(self.output, self.certificate)
         wanted = [(self.output, TABLE), (self.hierarchy, TABLE), (proof, JSON), (self.picture, DRAWING)]
         wanted.append((self.report, PAGE))
@@ -83,7 +86,7 @@ def labels(
 
     clock = [time.perf_counter()]
     files = Files(output, certificate, hierarchy, picture, report)
-    files.check((table, names), force)
+    files.check((table, names), force, levels)
     frame = read_table(table, separator=separator, encoding=encoding)
     values, counts = tally(frame, label, count)
     clock.append(time.perf_counter())
@@ -133,7 +136,7 @@ def intervals(
 
     clock = [time.perf_counter()]
     files = Files(output, certificate, hierarchy, picture, report)
-    files.check((table, names), force)
+    files.check((table, names), force, levels)
     frame = read_table(table, separator=separator, encoding=encoding)
     values, counts, ordered = in_order(frame, value, count)
     clock.append(time.perf_counter())

@@ -59,6 +59,11 @@ def _named(parameter: Any, shown: str) -> str:
 class Command(TyperCommand):
     """A command whose help is in sections."""
 
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """[OPTIONS] TABLE: arguments as the sections name them."""
+        arguments = [p for p in self.get_params(ctx) if p.param_type_name == "argument"]
+        return [self.options_metavar or "", *(_named(p, "") for p in arguments)]
+
     def format_options(self, ctx: Any, formatter: Any) -> None:
         for section, rows in sections(self, ctx).items():
             with formatter.section(section):

@@ -58,6 +58,8 @@ def _help_of(command: str | None) -> str:
 
 def _no_command(name: str) -> str:
     near = get_close_matches(name, PAGES, n=1)
+    if name == "help":
+        return "there is no command 'help'; shoal --help lists the commands, shoal anonymize --help tells all of one"
     if near:
         return f"there is no command {name!r}; did you mean shoal {near[0]}?"
     if "." in name or "/" in name:
@@ -67,11 +69,14 @@ def _no_command(name: str) -> str:
 
 def _no_option(name: str, context: Any, command: str | None) -> str:
     own = [o for p in context.command.params for o in p.opts if o.startswith("--")] if context is not None else []
+    own.append("--help")
     words = [p.name.upper() for p in context.command.params if _is_argument(p)] if context is not None else []
     meant = [o for o in SYNONYMS.get(name, ()) if o in own] or get_close_matches(name, own, n=1)
     said = f"shoal {command or ''}".rstrip() + f" has no {name}"
     if meant:
         return f"{said}; did you mean {meant[0]}?"
+    if command is None:
+        return f"{said}; name a command first, for example: {PAGES['anonymize'].examples[0]}"
     if "TABLE" in SYNONYMS.get(name, ()) and words:
         return f"{said}; {words[0]} is named without a flag"
     return said

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from shoal.engines.csv import one_character, structure_of
 from shoal.engines.parts import Parts
-from shoal.engines.source import Source, is_latin
+from shoal.engines.source import Source, is_latin, spoiled
 from shoal.engines.structure import Structure
 from shoal.errors import InputError, MissingDependencyError
 
@@ -92,4 +92,4 @@ def _parquet_schema(source: Source) -> Any:
     try:
         return parquet.read_schema(source.path)
     except (pyarrow.ArrowException, OSError, ValueError) as error:
-        raise InputError(f"{source.name!r} cannot be read as Parquet ({type(error).__name__})") from None
+        raise spoiled(source.name, "Parquet", error) from None

@@ -8,7 +8,7 @@ import zipfile
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
-from shoal.engines.source import Source
+from shoal.engines.source import Source, spoiled
 from shoal.engines.structure import refuse_twice
 from shoal.errors import InputError, MissingDependencyError
 
@@ -40,7 +40,7 @@ def read_excel(source: Source, *, rows: bool = True) -> pl.DataFrame:
         if head and all(head):
             frame = pl.read_excel(source.path, infer_schema_length=None, raise_if_empty=False)
     except Exception as error:
-        raise InputError(f"{source.name!r} cannot be read as Excel ({type(error).__name__})") from None
+        raise spoiled(source.name, "Excel", error) from None
     names = ["" if name is None else str(name) for name in head]
     _named(names, source.name)
     if faulty is not None:

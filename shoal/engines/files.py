@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from shoal.engines.csv import one_character, read_csv, sniff
 from shoal.engines.excel import read_excel
-from shoal.engines.source import kind_of, locate
+from shoal.engines.source import kind_of, locate, spoiled
 from shoal.errors import InputError, PolicyError
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def read_table(
     except pl.exceptions.DuplicateError:
         raise InputError(f"{source.name!r}: two columns have the same name; rename one of them") from None
     except pl.exceptions.PolarsError as error:
-        raise InputError(f"{source.name!r} cannot be read as Parquet ({type(error).__name__})") from None
+        raise spoiled(source.name, "Parquet", error) from None
     if not all(name.strip() for name in frame.columns):
         raise InputError(f"{source.name!r}: a column has no name; name it")
     if rows and not frame.height:

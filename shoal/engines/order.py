@@ -23,6 +23,7 @@ from shoal.engines.codes import as_text
 from shoal.errors import InputError, PolicyError
 
 LEAST = 16
+_SECRET = f"any file of {LEAST} random bytes or more will do, which is then kept and kept secret"
 _WHOLE = 2**53
 _PARTS = 2**52
 
@@ -66,9 +67,9 @@ def read_secret(path: str | Path) -> bytes:
     try:
         found = path.read_bytes()
     except OSError:
-        raise InputError(f"the secret {str(path)!r} cannot be read") from None
+        raise InputError(f"there is no secret {str(path)!r} to read; {_SECRET}") from None
     if len(found) < LEAST:
-        raise InputError(f"{path.name!r} holds fewer than {LEAST} bytes; a secret has at least {LEAST}")
+        raise InputError(f"{path.name!r} holds {len(found)} bytes and a secret at least {LEAST}; {_SECRET}")
     return found
 
 

@@ -12,6 +12,10 @@ from typing import Any, BinaryIO, NamedTuple, cast
 from shoal.errors import InputError, PolicyError
 
 EXCEL = (".xlsx", ".xls", ".xlsb")
+OTHERS = (
+    *(".json", ".toml", ".html", ".htm", ".xml", ".pdf", ".doc", ".docx", ".zip"),
+    *(".arrow", ".feather", ".dta", ".sav", ".sas7bdat", ".rds", ".rdata", ".ods"),
+)  # files that are tables to others, or to nobody
 _ENCODINGS = {"utf-8": False, "utf8": False, "latin-1": True, "latin1": True, "iso-8859-1": True}
 
 
@@ -43,6 +47,14 @@ class Source(NamedTuple):
             raise InputError(f"{self.name!r} changed while it was read; read it again when it is complete")
 
 
+def spoiled(name: str, kind: str, error: Exception) -> InputError:
+    """The refusal of a file that is not what its ending says."""
+    return InputError(
+        f"{name!r} cannot be read as {kind} ({type(error).__name__}); it is damaged or something else: write it again, "
+        "or save it as CSV"
+    )
+
+
 def kind_of(path: str | Path) -> str:
     """ "parquet", "excel" or "csv", by the file's ending."""
     name = Path(path).name.lower()
@@ -67,6 +79,8 @@ def locate(path: str | Path) -> Source:
         raise InputError(f"{str(path)!r} is a folder; name a file")
     if not stat.S_ISREG(found.st_mode):
         raise InputError(f"{str(path)!r} is a device or a pipe; a table is read more than once, so save it as a file")
+    if path.name.lower().endswith(OTHERS):
+        raise InputError(f"{path.name!r} is no table that is read here; save it as CSV, Parquet or Excel (.xlsx)")
     kind = kind_of(path)
     return Source(path, kind, kind == "csv" and path.name.lower().endswith(".gz"), _state(found))
 

@@ -195,7 +195,7 @@ class _Found:
             try:
                 body.decode("utf-8")
             except UnicodeDecodeError as error:
-                self.refuse(marks, error.start, "a byte that is not UTF-8; if it is Latin-1, say encoding latin-1")
+                self.refuse(marks, error.start, "a byte that is not UTF-8; if it is Latin-1, say encoding='latin-1'")
         if b"\r" not in body or body.count(b"\r") == body.count(b"\r\n"):
             return
         alone = np.array([m.start() for m in re.finditer(rb"\r(?!\n)", body)], np.int64)

@@ -10,6 +10,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
@@ -17,12 +18,17 @@ from typing import Any
 
 import numpy as np
 
-from shoal.errors import InputError, PolicyError
+from shoal.errors import InputError, PolicyError, within
 from shoal.model.hierarchy_files import amnesia, fields
 from shoal.model.hierarchy_steps import PERIODS, STAR, date_of, exact, period, span, written
 
 BUILDERS = ("intervals", "prefixes", "dates", "stars")
 GENERATED = ("labels", "intervals", "tiles")  # names that stand for hierarchies made from a table's counts
+
+
+def is_built(source: Any) -> bool:
+    """Whether it is a builder with its levels, such as "intervals:5,10", and not the path of a file."""
+    return isinstance(source, str) and source.partition(":")[0] in BUILDERS and not Path(source).exists()
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,8 +76,9 @@ class Hierarchy:
             return source
         if isinstance(source, (str, Path)):
             name, _, levels = str(source).partition(":")
-            if name in BUILDERS and not Path(source).exists():
-                return cls._built(name, [x.strip() for x in levels.split(",") if x.strip()])
+            if is_built(str(source)):
+                with within(f"the hierarchy {str(source)!r}"):
+                    return cls._built(name, [x.strip() for x in levels.split(",") if x.strip()])
             return cls.from_csv(source)
         if isinstance(source, Mapping):
             if source and all(isinstance(k, int) for k in source):
@@ -106,7 +113,10 @@ class Hierarchy:
         """
         path = Path(path)
         if not path.is_file():
-            raise InputError(f"there is no hierarchy file {str(path)!r}")
+            name, colon, levels = path.name.partition(":")
+            near = get_close_matches(name, BUILDERS, n=1) if colon else []
+            hint = f"; did you mean {near[0] + colon + levels!r}?" if near else ""
+            raise InputError(f"there is no hierarchy file {str(path)!r}{hint}")
         raw = path.read_bytes()
         try:
             text = raw.decode("utf-8-sig")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -11,7 +12,7 @@ from typing import Any
 
 from shoal.errors import PolicyError
 from shoal.model.arguments import column_names, known, mapping, number, seed_of
-from shoal.model.hierarchy import GENERATED
+from shoal.model.hierarchy import GENERATED, is_built
 from shoal.model.privacy import KAnonymity, PrivacyModel, by_shorthand, describe, restore
 from shoal.model.record import recipe
 from shoal.model.refusals import (
@@ -183,7 +184,9 @@ class Policy:
             ("range_step", self.range_step),
         ):
             if not isinstance(given, Mapping):
-                raise PolicyError(f"{what}={given!r}: give a mapping from column to value")
+                raise PolicyError(
+                    f"{what}={given!r}: give a mapping from column to value, {{{self.grouped[0]!r}: ...}}"
+                )
             for name in given:
                 if name not in self.grouped and not (what == "hierarchies" and name in self.sensitive):
                     raise PolicyError.unknown(f"quasi-identifier ({what})", name, self.grouped)
@@ -237,7 +240,8 @@ class Policy:
     @property
     def files(self) -> tuple[str | Path, ...]:
         """The files it was read from and names, which no output may replace."""
-        named = [h for h in self.hierarchies.values() if isinstance(h, (str, Path)) and h not in GENERATED]
+        given = (h for h in self.hierarchies.values() if isinstance(h, (str, Path)) and h not in GENERATED)
+        named = [h for h in given if not is_built(h)]
         people = [self.population] if isinstance(self.population, (str, Path)) else []
         return (*([] if self.source is None else [self.source]), *named, *people)
 
@@ -291,12 +295,14 @@ class Policy:
         except IsADirectoryError:
             raise PolicyError(f"{str(path)!r} is a folder; name the policy file in it") from None
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise PolicyError(f"{path.name!r} is not TOML: {error}") from None
+            at = re.search(r"at line \d+, column \d+|at end of document", str(error))
+            where = f" (unreadable {at[0]})" if at and path.suffix.lower() == ".toml" else ""
+            raise PolicyError(f"{path.name!r} is not TOML{where}; shoal init TABLE writes one") from None
         if "source" in values:
             raise PolicyError(f"{path.name!r} has the setting 'source', which is not one of a policy; take it out")
         given = values.get("hierarchies")
         for name, source in list(given.items()) if isinstance(given, dict) else []:
-            if isinstance(source, str) and source not in GENERATED:
+            if isinstance(source, str) and source not in GENERATED and not is_built(source):
                 values["hierarchies"][name] = str(path.parent / source)
         if isinstance(values.get("population"), str):
             values["population"] = str(path.parent / values["population"])

@@ -167,6 +167,11 @@ def _answer(answer: Any, certificate: str | Path | None) -> tuple[Mapping[str, A
         path = path.parent / Path(about["file"]).name
     else:
         proof = certificate_path(path) if certificate is None else Path(certificate)
+        if not proof.is_file():
+            raise InputError(
+                f"there is no certificate {str(proof)!r}; name first the crosswalk that tiles, regions, labels or "
+                "intervals wrote, and its certificate where that lies elsewhere (certificate=...)"
+            )
         record = read_json(proof)
     if record.get("kind") not in ("tiles", "regions", "labels", "intervals"):
         raise InputError(

@@ -16,19 +16,21 @@ from shoal.engines.table import Table, require
 from shoal.judge.population import beside, foreign, outside, sized
 from shoal.judge.wildcards import wildcards
 from shoal.model.arguments import known, mapping, number
-from shoal.model.audit import Audit
-from shoal.model.policy import Policy
+from shoal.model.audit import Audit, Check
+from shoal.model.policy import PLACE, Policy
 from shoal.model.privacy import PrivacyModel
 from shoal.model.settings import ModelSettings
+from shoal.publishing.average import CLOSE
 from shoal.publishing.closeness import trees_of
 from shoal.publishing.opening import read_census
 
 
 def audit(
     data: Any,
+    policy: Policy | Mapping[str, Any] | None = None,
     *,
-    quasi_identifiers: Sequence[str],
-    sensitive: Sequence[str] = (),
+    quasi_identifiers: Sequence[str] | None = None,
+    sensitive: Sequence[str] | None = None,
     person: str | None = None,
     household: str | None = None,
     population: Any = None,
@@ -36,6 +38,7 @@ def audit(
     population_size: int | None = None,
     hierarchies: Mapping[str, Any] | None = None,
     missing: str = "category",
+    max_average_risk: float | None = None,
     threshold: float = 0.2,
     engine: str | None = None,
     separator: str | None = None,
@@ -51,6 +54,8 @@ def audit(
 ) -> Audit:
     """Levels of every privacy model, risks and class sizes of any table, ours or not.
 
+    policy             the roles, and as checks the models, that a release was asked for with; keywords override it.  A
+                       column of persons, households or weights that it names is counted where the table still has it
     person, household  columns that name who a row is about: their different values are counted, and k is judged on them
     population         the table the rows were drawn from: what every class covers of it is counted, for k-map,
                        delta-presence and the journalist's risk; population_weights: the column that says instead how
@@ -60,39 +65,69 @@ def audit(
                        values are, for t-closeness by the hierarchical distance
     missing            "category": a missing value is a value of its own; "wildcard": beside that, ``wildcards`` of the
                        Audit has the risks with missing values and stars alike to every value
-    models             k=5, l=3, privacy=[...]: what should hold; each becomes a check of the Audit
+    models             k=5, l=3, privacy=[...], max_average_risk=0.05: what should hold; each becomes a check of the
+                       Audit
     memory, threads, temporary, glob, table, query, master  as in ``anonymize``: a folder is counted where it stands
     """
     threshold = number("threshold", threshold, "a risk is above 0 and at most 1", lambda x: 0 < x <= 1)
     known("reading of missing values", missing, ("category", "wildcard"))
-    names = Policy.of(
-        quasi_identifiers=quasi_identifiers,
-        sensitive=sensitive,
-        person=person,
-        household=household,
-        population=population,
-        population_weights=population_weights,
-        hierarchies={n: h for n, h in mapping("hierarchies", hierarchies).items() if n in sensitive},
-        **({"k": 1} | models),
-    )
-    needed = [*names.quasi_identifiers, *names.sensitive, *names.beside]
+    told = policy.hierarchies if isinstance(policy, Policy) else mapping("the policy", policy).get("hierarchies", {})
+    trees = {**told, **mapping("hierarchies", hierarchies)}
+    given = {
+        "hierarchies": trees,
+        "quasi_identifiers": quasi_identifiers, "sensitive": sensitive, "person": person, "household": household,
+        "population": population, "population_weights": population_weights, "max_average_risk": max_average_risk,
+    }  # fmt: skip
+    asked = Policy.of(policy, **given, **(models if policy is not None else {"k": 1} | models))
+    needed = [*asked.quasi_identifiers, *asked.sensitive, *(n for n in asked.beside if n in given.values())]
     scope = Scope(memory, threads, temporary, glob, table, query, master)
     opened = open_table(data, engine, separator=separator, encoding=encoding, needed=needed, scope=scope)
     require(opened.columns, needed)
-    census = None if population is None else read_census(population, names.quasi_identifiers, engine=engine)
-    asked = names.privacy if models else ()
+    names = _held(asked, opened.columns, trees)
+    wanted = names.privacy if models or policy is not None else ()
+    people = names.population
+    census = None if people is None else read_census(people, names.quasi_identifiers, engine=engine)
 
     def beyond(frame: pl.DataFrame, judged: Audit) -> Audit:
         if missing == "wildcard":
             judged = replace(judged, wildcards=wildcards(frame, names.quasi_identifiers, threshold, names.star))
-        people = outside(frame, names, census, foreign(names.star, hierarchies or {}), None)
-        return judged if people is None else beside(judged, people, asked)
+        fits = outside(frame, names, census, foreign(names.star, trees), None)
+        return judged if fits is None else beside(judged, fits, wanted)
 
-    rows = missing == "wildcard" or population is not None or bool(names.weighed)
-    found = audit_table(opened, names, threshold, asked, names.units, beyond if rows else None)
+    rows = missing == "wildcard" or census is not None or bool(names.weighed)
+    found = audit_table(opened, names, threshold, wanted, names.units, beyond if rows else None)
+    if asked.max_average_risk is not None:
+        found = replace(found, checks=(*found.checks, _mean(found, asked.max_average_risk)))
     if population_size is not None and found.population is None:
         found = sized(found, population_size)
     return replace(found, notes=notes(opened.count(names.quasi_identifiers, names.sensitive)))
+
+
+def _held(asked: Policy, columns: Sequence[str], trees: Mapping[str, Any]) -> Policy:
+    """What of a policy can be looked at in a table: of persons and weights the columns that are there, of coordinates
+    their tiles where it has them."""
+    quasi = asked.quasi_identifiers
+    if asked.coordinates is not None:
+        quasi = asked.grouped if PLACE in columns else (*quasi, *asked.coordinates)
+    beside = {role: getattr(asked, role) for role in ("person", "household", "population_weights")}
+    return Policy(
+        quasi_identifiers=quasi,
+        sensitive=asked.sensitive,
+        privacy=asked.privacy,
+        population=asked.population,
+        hierarchies={n: h for n, h in trees.items() if n in asked.sensitive},
+        star=asked.star,
+        **{role: name for role, name in beside.items() if name in columns},
+    )
+
+
+def _mean(found: Audit, most: float) -> Check:
+    """The mean prosecutor risk against the highest asked for."""
+    level = found.risk["prosecutor_mean"]
+    return Check(
+        model="mean risk", short="max_average_risk", asked={"max_average_risk": most}, column=None, level=level,
+        passes=level <= most + CLOSE,
+    )  # fmt: skip
 
 
 def audit_table(

@@ -62,7 +62,7 @@ def test_a_folder_is_anonymized_verified_and_audited(shoal_says: Any, tmp_path: 
     [
         (["in", "--engine", "polars", "-o", "x"], "Polars reads one file"),
         (["in/p0.parquet", "--engine", "polars", "--memory", "2GB", "-o", "x.csv"], "--engine duckdb"),
-        (["in/p0.parquet", "--engine", "polars", "-o", "x", "--parts", "csv"], "leave parts out"),
+        (["in/p0.parquet", "--engine", "polars", "-o", "x", "--parts", "csv"], "for one file end the output's name in"),
         (["in", "-o", "x.csv", "--parts", "csv"], "name a folder"),
         (["in", "-o", "x", "--parts", "xlsx"], "kind of parts"),
         (["in", "-o", "in/x"], "in a folder that is read"),

@@ -58,7 +58,7 @@ def test_every_command_and_option_is_explained():
     assert list(PAGES) == list(built)
     for name, command in built.items():
         found = sections(command, program().make_context("shoal", [name, "--help"], resilient_parsing=True))
-        assert {option for option, _ in found["Options"]} == {"--help"}, f"{name}: an option without a section"
+        assert {option for option, _ in found["Options"]} == {"-h, --help"}, f"{name}: an option without a section"
         for rows in found.values():
             for option, text in rows:
                 assert len(text.split()) >= 2, f"shoal {name} {option} says nothing"

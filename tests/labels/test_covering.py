@@ -140,7 +140,7 @@ def test_sizes_that_are_no_counts(sizes, words):
 
 @pytest.mark.parametrize("k", [0, -1, 2.5, True, "3"])
 def test_k_that_is_no_threshold(k):
-    with pytest.raises(shoal.PolicyError, match="k=.*: a whole number of at least 1"):
+    with pytest.raises(shoal.PolicyError, match=r"k=.*: a whole number"):
         cover([3, 4], k)
 
 

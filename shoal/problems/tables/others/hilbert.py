@@ -117,7 +117,7 @@ def along_curves(task: Task) -> tuple[Partition, dict[str, str]]:
         if better("snake over " + ", ".join(histogram.quasi_names[j] for j in now), _snake(code[:, now])):
             columns = now
     assert best is not None
-    return best[1], {"curve": best[2]}
+    return best[1], {"space_filling_curve": best[2]}
 
 
 def _ranks(histogram: Histogram, recoding: Recoding) -> tuple[np.ndarray, np.ndarray]:

@@ -1,0 +1,95 @@
+"""An audit by a policy: the roles and models that were asked for, on any table, with any engine."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import shoal
+from shoal.cli import main
+
+POLICY = """quasi_identifiers = ["age", "town"]
+sensitive = ["disease"]
+person = "name"
+k = 5
+distinct_l = 2
+publish = "hierarchy"
+hierarchies = {age = "intervals:5,10"}
+"""
+ROWS = {
+    "name": [f"N{i}" for i in range(40)],
+    "age": [20 + i % 4 for i in range(40)],
+    "town": [("Ulm", "Bonn")[i % 2] for i in range(40)],
+    "disease": [("flu", "gout", "asthma")[i % 3] for i in range(40)],
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A table, and its policy in a folder of its own."""
+    monkeypatch.chdir(tmp_path)
+    pl.DataFrame(ROWS).write_csv("people.csv")
+    Path("rules").mkdir()
+    Path("rules/policy.toml").write_text(POLICY)
+    return tmp_path
+
+
+def run(words: str, monkeypatch: pytest.MonkeyPatch) -> int:
+    monkeypatch.setattr(sys, "argv", ["shoal", *words.split()])
+    with pytest.raises(SystemExit) as left:
+        main()
+    return int(left.value.code or 0)
+
+
+def test_a_policy_elsewhere_names_what_is_built(folder):
+    assert shoal.Policy.read("rules/policy.toml").hierarchies == {"age": "intervals:5,10"}
+    assert shoal.Policy.read("rules/policy.toml").files == (Path("rules/policy.toml"),)
+
+
+@pytest.mark.parametrize("engine", ["polars", "duckdb"])
+def test_its_models_become_checks_and_persons_are_counted_where_they_are(folder, monkeypatch, capsys, engine):
+    policy = shoal.Policy.read("rules/policy.toml")
+    release = shoal.anonymize("people.csv", policy, seed=1, effort="fast")
+    release.write("release.csv")
+    original = shoal.audit("people.csv", policy, engine=engine)
+    later = shoal.audit("release.csv", policy, engine=engine)
+    assert [(c.short, c.column) for c in original.checks][:3] == [("k", None), ("distinct_l", "disease"), ("k", "name")]
+    assert original.persons == {"name": 10}
+    assert later.persons == {}  # the column has left
+    assert [c.short for c in later.checks] == ["k", "distinct_l"]
+    assert later.passes
+    assert run(f"audit release.csv --policy release.certificate.json --engine {engine} --json", monkeypatch) == 0
+    assert [c["short"] for c in json.loads(capsys.readouterr().out)["checks"]] == ["k", "distinct_l"]
+    assert run(f"audit people.csv --policy rules/policy.toml --k 41 --engine {engine}", monkeypatch) == 1
+    assert "k = 41: does NOT hold" in capsys.readouterr().out
+
+
+def test_keywords_override_it_and_an_absent_column_named_there_is_refused(folder):
+    policy = shoal.Policy.read("rules/policy.toml")
+    assert shoal.audit("people.csv", policy, quasi_identifiers=["age"]).classes == 4
+    with pytest.raises(shoal.PolicyError, match="'nobody' is not a column"):
+        shoal.audit("people.csv", policy, person="nobody")
+
+
+def test_the_mean_risk_is_a_check_of_its_own(folder):
+    frame = pl.DataFrame(ROWS)
+    classes = frame.select("age", "town").n_unique()
+    for most in (classes / 40, classes / 40 - 1e-6):
+        found = shoal.audit(frame, quasi_identifiers=["age", "town"], max_average_risk=most)
+        assert found.passes == (most * 40 >= classes)
+        assert [c.short for c in found.checks] == ["max_average_risk"]
+    asked = {"quasi_identifiers": ["age"], "identifiers": ["name", "town", "disease"], "k": 5, "max_average_risk": 0.2}
+    assert [c.short for c in shoal.audit(frame, asked).checks] == ["k", "max_average_risk"]
+
+
+def test_coordinates_are_looked_at_as_they_stand():
+    frame = pl.DataFrame({"x": [0.1, 0.1, 0.9, 0.9], "y": [0.2, 0.2, 0.8, 0.8], "age": [1, 1, 2, 2]})
+    asked = {"quasi_identifiers": ["age"], "coordinates": ("x", "y"), "publish": "hierarchy", "k": 2}
+    assert shoal.audit(frame, asked).classes == 2
+    tiled = frame.with_columns(pl.Series("place", ["a", "a", "a", "a"])).drop("x", "y")
+    assert shoal.audit(tiled, asked).classes == 2
+    assert shoal.audit(tiled, {**asked, "quasi_identifiers": []}).classes == 1
