@@ -120,8 +120,8 @@ def singled_in_memory(frame: pl.DataFrame) -> Singled:
             raise InputError(f"column {name!r} holds objects of no kind a table has; name it in identifiers=[...]")
         if isinstance(column.dtype, pl.BaseExtension):
             raise InputError(
-                f"column {name!r} holds values of type {column.dtype.ext_name()}, which no other table holds; turn them "
-                "into text or numbers, or name it in identifiers=[...]"
+                f"column {name!r} holds values of type {column.dtype.ext_name()}, which no other table holds; turn "
+                "them into text or numbers, or name it in identifiers=[...]"
             )
         hashed = _hashed(column)
         joined = joined * np.uint64(0x9E3779B97F4A7C15) + hashed
