@@ -11,7 +11,18 @@ from shoal.model.cards import number
 from shoal.report.parts import again, code, drawing, glossary, listed, paragraph, proof, released, table, term, whole
 from shoal.report.pictures import beside, class_sizes, heat, trade_off
 from shoal.report.rendering import part
-from shoal.report.words import MEASURES, UNITS, assumptions, attacks, certificate_words, model_words, promise, share
+from shoal.report.words import (
+    BOUNDS_PAGE,
+    MEASURES,
+    METHOD_PAGES,
+    UNITS,
+    assumptions,
+    attacks,
+    certificate_words,
+    model_words,
+    promise,
+    share,
+)
 from shoal.report.words import theorem_words as explained
 
 
@@ -297,7 +308,7 @@ def _rows(figures: Mapping[str, Any]) -> Markup:
 def _certificate(figures: Mapping[str, Any]) -> Markup:
     certificate = figures["release"]["certificate"]
     unit = certificate["unit"]
-    out = proof(certificate, certificate_words(figures["release"]), _guide(certificate))
+    out = proof(certificate, certificate_words(figures["release"]), _guide(figures["release"]))
     bounds = certificate["details"].get("bounds")
     if isinstance(bounds, Mapping):
         lines = [
@@ -331,9 +342,12 @@ def _curve(details: Mapping[str, Any]) -> Markup:
     return part("parts.html", "titled", "", trade_off(points, at)) + table(head, lines, 1, said)
 
 
-def _guide(certificate: Mapping[str, Any]) -> str:
-    """The page of the guide that proves what the certificate says."""
-    return "docs/gathering.md" if certificate["unit"] == "distance" else "docs/tables.md"
+def _guide(release: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The pages of the guide that prove what the certificate says: its bound and its method's promise."""
+    if release["certificate"]["unit"] == "distance":
+        return [("docs/gathering.md", "")]
+    promised = METHOD_PAGES.get(release["method"])
+    return [BOUNDS_PAGE, *([promised] if promised else [])]
 
 
 def _same(figures: Mapping[str, Any]) -> Markup:

@@ -123,6 +123,26 @@ def _other(release: Mapping[str, Any]) -> str:
     return _OF_THIS_KIND
 
 
+# where the guide proves what a method promises: page and section; bounds of tables have a section of their own
+BOUNDS_PAGE = ("docs/cascade.md", "The bounds")
+METHOD_PAGES = {
+    "cascade": ("docs/cascade.md", "The cascade"),
+    "improve": ("docs/cascade.md", "The search"),
+    "three_phase": ("docs/methods.md", ""),
+    "hilbert": ("docs/methods.md", "Groups along a curve: hilbert"),
+    "three_phase_hilbert": ("docs/methods.md", "TP+: three_phase_hilbert"),
+    "matching": ("docs/methods.md", "Two sensitive values: matching"),
+    "top_down": ("docs/methods.md", "Single-dimensional: top_down and global_recoding"),
+    "global_recoding": ("docs/methods.md", "Single-dimensional: top_down and global_recoding"),
+    "coarsen": ("docs/methods.md", "Coarsen first, then suppress: coarsen"),
+    "mondrian": ("docs/methods.md", "Mondrian"),
+    "two_anonymity": ("docs/exact.md", "Two-anonymity, proved"),
+    "optimal": ("docs/exact.md", "Small tables under any requirement"),
+    "halving": ("docs/exact.md", "Small tables under any requirement"),
+    "forest": ("docs/exact.md", "Approximations with a promise"),
+    "pattern_cover": ("docs/exact.md", "Approximations with a promise"),
+}
+
 # bounds by their own short names
 BOUNDS = {
     "alone": "Where ranges end on a grid, a row loses what its own value is widened by, even in no group at all.",
