@@ -300,6 +300,7 @@ def _recode(
         method=grouping.method,
         attempts=grouping.attempts,
         cost={"stars": stars(view), "suppressed_tuples": suppressed_tuples(view), "ncp": ncp(view)},
+        view=partial(View, counted.histogram, partition, recoding, smallest, solved.published),
         measure=partial(measures, counted.histogram, partition, recoding, smallest, solved.published),
         groups=published_classes(replacements) if partition.groups else 0,
         rows=counted.histogram.rows,

@@ -79,6 +79,12 @@ class View:
         """bool[g, d]: published as the value itself."""
         return self.each(lambda column, shown: column.exact(shown), bool)
 
+    @cached_property
+    def lost(self) -> np.ndarray:
+        """float64[g, d]: loss of one value of every group in every column, unweighted, 0 to 1."""
+        plain = Recoding(tuple(replace(c, weight=1.0) for c in self.recoding.columns))
+        return plain.losses(self.histogram, self.partition, self.published)
+
     def mean(self, per_value: np.ndarray) -> float:
         """Mean over rows and columns of float[g, d]."""
         total = float((per_value.sum(axis=1) * self.sizes).sum())
@@ -103,8 +109,7 @@ def ncp(view: View) -> float:
     (high - low) / (max - min), at most 1.  Leaves are those of the hierarchy as it was given, for generated ones the
     values that occur; a missing value is none.  A star is 1, a value as it is 0.
     """
-    plain = Recoding(tuple(replace(c, weight=1.0) for c in view.recoding.columns))
-    return view.mean(plain.losses(view.histogram, view.partition, view.published))
+    return view.mean(view.lost)
 
 
 def precision(view: View) -> float:

@@ -50,6 +50,12 @@ def bins_of(column: Column, rows: np.ndarray, least: int, most: int = BINS) -> l
 def shares_of(column: Column, bins: Sequence[Bin]) -> np.ndarray:
     """float64[cells, bins + 1]: the share of each cell in each bin, the last one all others; a star has none."""
     shares = np.zeros((len(column.cells), len(bins) + 1))
+    if column.ruler is None and all(_listed(c) or c.everything for c in column.cells):
+        at, into = _named_in(column, bins)
+        sizes = np.array([max(len(c.named), 1) for c in column.cells])
+        shares[at, into] = 1 / sizes[at]
+        shares[:, -1] = np.where([c.everything for c in column.cells], 0.0, np.maximum(1 - shares.sum(axis=1), 0.0))
+        return shares
     wide = 1.0 if column.whole or column.ruler == "date" else 0.0  # asked once: it looks at every value
     for i, cell in enumerate(column.cells):
         if not cell.everything:
@@ -67,6 +73,11 @@ def place_of(value: str | None, bins: Sequence[Bin], column: Column) -> int:
 def possible(column: Column, bins: Sequence[Bin]) -> tuple[np.ndarray, np.ndarray]:
     """bool[cells, bins + 1] twice: whether a row of a cell is surely in a bin, and whether it may be."""
     surely, maybe = (np.zeros((len(column.cells), len(bins) + 1), bool) for _ in range(2))
+    if column.ruler is None and all(_listed(c) or c.everything for c in column.cells):
+        maybe[_named_in(column, bins)] = True
+        maybe[:, -1] = maybe.sum(axis=1) < [len(c.named) for c in column.cells]
+        maybe[[c.everything for c in column.cells]] = True
+        return maybe & (maybe.sum(axis=1) == 1)[:, None], maybe
     inside = {b[1] for b in bins}
     for i, cell in enumerate(column.cells):
         low, high = ends_of(cell, column)[:2]
@@ -80,6 +91,19 @@ def possible(column: Column, bins: Sequence[Bin]) -> tuple[np.ndarray, np.ndarra
             maybe[i, -1] = cell.pattern is not None or cell.low is not None or bool(cell.named - inside)
         surely[i] = maybe[i] & (maybe[i].sum() == 1)
     return surely, maybe
+
+
+def _listed(cell: Members) -> bool:
+    """Whether a cell stands for the values that it names, and no others."""
+    return not cell.everything and cell.low is None and cell.pattern is None
+
+
+def _named_in(column: Column, bins: Sequence[Bin]) -> tuple[list[int], list[int]]:
+    """(cell, bin) wherever a cell names the value of a bin.  O(values named)."""
+    into = {b[1]: j for j, b in enumerate(bins)}
+    known = into.keys()
+    found = [(i, into[v]) for i, cell in enumerate(column.cells) for v in known & cell.named]
+    return [i for i, _ in found], [j for _, j in found]
 
 
 def told(n: int, surely: int, maybe: int, step: int) -> int | None:

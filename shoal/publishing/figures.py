@@ -13,6 +13,7 @@ import polars as pl
 
 from shoal.publishing.bins import distribution
 from shoal.publishing.pairs import pairs
+from shoal.publishing.patterns import at_risk, by_loss, together
 from shoal.publishing.told import hierarchies
 from shoal.utility.decode import Decoded
 from shoal.version import __version__
@@ -27,6 +28,10 @@ def figures(release: Any) -> dict[str, Any]:
     policy = release.policy.describe()
     step = step_of(release.rows, least)
     columns = [_column(release, decoded, name, least) for name in release.policy.grouped]
+    view = release.view()
+    lost, sizes = view.lost, view.sizes
+    for j, column in enumerate(columns):
+        column["loss"] = float(lost[:, j] @ sizes) / max(release.rows, 1)
     return {
         "made_by": {"shoal": __version__, "python": platform.python_version(), "polars": pl.__version__},
         "made_at": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
@@ -40,6 +45,9 @@ def figures(release: Any) -> dict[str, Any]:
         "least": least,
         "step": step,
         "columns": columns,
+        "together": together(release.expected, least),
+        "by_loss": by_loss(lost, sizes),
+        "at_risk": at_risk(release.audit.sizes),
         "pairs": pairs(release, decoded, columns, least, step),
         "shown": shown_rows(release, decoded.table, least),
     }

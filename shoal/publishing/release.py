@@ -23,6 +23,7 @@ from shoal.judge.population import Census, Covered, beside, outside, reading_of
 from shoal.judge.safe_harbor import breach
 from shoal.model.audit import Audit
 from shoal.model.certificate import Certificate
+from shoal.model.loss import View
 from shoal.model.meaning import Members
 from shoal.model.policy import Policy
 from shoal.model.safe_harbor import Harbor
@@ -40,6 +41,7 @@ class Release:
     table        the same kind of frame as came in (a path gives Polars)
     certificate  cost, lower bound and the theorem behind each
     cost         {"stars", "suppressed_tuples", "ncp"}; ``loss`` has the other measures too, ``measure`` computes them
+    view         makes what they are computed from
     groups       number of classes of rows published alike; rows: number of rows
     stars        per quasi-identifier, the number of starred cells; changed: of cells published coarser
     before       privacy of the table as it came
@@ -65,6 +67,7 @@ class Release:
     attempts: tuple[Mapping[str, Any], ...]
     cost: Mapping[str, float]
     measure: Callable[[], Mapping[str, float]]
+    view: Callable[[], View]
     groups: int
     rows: int
     stars: Mapping[str, int]

@@ -11,7 +11,18 @@ from shoal.model.cards import number
 from shoal.report.parts import again, code, drawing, glossary, listed, paragraph, proof, released, table, term, whole
 from shoal.report.pictures import beside, class_sizes, heat, trade_off
 from shoal.report.rendering import part
-from shoal.report.words import MEASURES, UNITS, assumptions, attacks, certificate_words, model_words, promise
+from shoal.report.words import (
+    BOUNDS_PAGE,
+    MEASURES,
+    METHOD_PAGES,
+    UNITS,
+    assumptions,
+    attacks,
+    certificate_words,
+    model_words,
+    promise,
+    share,
+)
 from shoal.report.words import theorem_words as explained
 
 
@@ -149,10 +160,14 @@ def _before_after(figures: Mapping[str, Any]) -> Markup:
     return (
         table(("", "before", "after"), lines, 1, "Privacy")
         + paragraph(
-            f"Rows at risk above {risk['threshold']}: {100 * risk['records_at_risk']:.2f} %. The risk from a "
-            + term("journalist")
-            + f" is {_journalist(risk)}.",
+            "The risk from a " + term("journalist") + f" is {_journalist(risk)}.",
             "soft",
+        )
+        + table(
+            ("risk above", "that is, a group of fewer rows than", "rows at such a risk after"),
+            [(f"{r['above']:.3g}", round(1 / r["above"]), share(r["rows"], 1)) for r in figures["at_risk"]],
+            1,
+            "Rows at risk by threshold",
         )
         + _dangerous(before.get("dangerous") or (), rows)
         + drawing(class_sizes(audit["sizes"]), "rows by size of their class")
@@ -178,14 +193,45 @@ def _dangerous(found: Sequence[Mapping[str, Any]], rows: int) -> Markup:
 def _columns(figures: Mapping[str, Any]) -> Markup:
     rows = max(figures["release"]["rows"], 1)
     lines = [
-        (c["name"], c["before"], c["after"], c["changed"], f"{100 * c['changed'] / rows:.1f} %", c["hidden"])
+        (*(c[n] for n in ("name", "before", "after", "changed")), share(c["changed"], rows), c["hidden"], c["loss"])
         for c in figures["columns"]
     ]
-    head = ("column", "different values before", "after", "values changed", "of rows", "of them hidden")
+    head = ("column", "different values before", "after", "values changed", "of rows", "of them hidden", "mean loss")
     measures = [
         (*MEASURES.get(name, (name.replace("_", " "), "")), value) for name, value in figures["release"]["loss"].items()
     ]
-    return table(head, lines, 1, "Columns") + table(("measure", "meaning", "value"), measures, 2, "Loss")
+    return (
+        table(head, lines, 1, "Columns")
+        + _together(figures["together"], rows)
+        + _by_loss(figures["by_loss"], rows)
+        + table(("measure", "meaning", "value"), measures, 2, "Loss")
+    )
+
+
+def _together(found: Mapping[str, Any], rows: int) -> Markup:
+    """Which columns were changed in the same rows."""
+    lines = [
+        (", ".join(c["hidden"]) or "none", ", ".join(c["coarser"]) or "none", c["rows"], share(c["rows"], rows))
+        for c in found["combinations"]
+    ]
+    if found["others"]:
+        lines.append(("other combinations", "", found["others"], share(found["others"], rows)))
+    coarser = any(c["coarser"] for c in found["combinations"])
+    head = ("hidden together", *(["coarser together"] if coarser else []), "rows", "of all")
+    shown = lines if coarser else [(first, *last) for first, _, *last in lines]
+    return table(head, shown, len(head) - 2, "What was changed in the same rows")
+
+
+def _by_loss(found: Sequence[Mapping[str, Any]], rows: int) -> Markup:
+    """How the loss is spread over the groups."""
+    lines = [
+        (_span(b["above"], b["most"]), b["groups"], b["rows"], share(b["rows"], rows)) for b in found if b["groups"]
+    ]
+    return table(("mean loss of a value", "groups", "rows", "of all"), lines, 1, "Groups by what they lost")
+
+
+def _span(above: float, most: float) -> str:
+    return f"above {above:g}, at most {most:g}" if most > 0 else "0: published as it came"
 
 
 def _distributions(figures: Mapping[str, Any]) -> Markup:
@@ -262,7 +308,7 @@ def _rows(figures: Mapping[str, Any]) -> Markup:
 def _certificate(figures: Mapping[str, Any]) -> Markup:
     certificate = figures["release"]["certificate"]
     unit = certificate["unit"]
-    out = proof(certificate, certificate_words(figures["release"]), _guide(certificate))
+    out = proof(certificate, certificate_words(figures["release"]), _guide(figures["release"]))
     bounds = certificate["details"].get("bounds")
     if isinstance(bounds, Mapping):
         lines = [
@@ -296,9 +342,12 @@ def _curve(details: Mapping[str, Any]) -> Markup:
     return part("parts.html", "titled", "", trade_off(points, at)) + table(head, lines, 1, said)
 
 
-def _guide(certificate: Mapping[str, Any]) -> str:
-    """The page of the guide that proves what the certificate says."""
-    return "docs/gathering.md" if certificate["unit"] == "distance" else "docs/tables.md"
+def _guide(release: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The pages of the guide that prove what the certificate says: its bound and its method's promise."""
+    if release["certificate"]["unit"] == "distance":
+        return [("docs/gathering.md", "")]
+    promised = METHOD_PAGES.get(release["method"])
+    return [BOUNDS_PAGE, *([promised] if promised else [])]
 
 
 def _same(figures: Mapping[str, Any]) -> Markup:

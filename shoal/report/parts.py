@@ -69,10 +69,10 @@ def whole(
     return rendered("report.html", kind=kind, name=name, below=below, lead=lead, sections=sections, figures=figures)
 
 
-def proof(certificate: Mapping[str, Any], said: str, found: str = "") -> Markup:
+def proof(certificate: Mapping[str, Any], said: str, found: Sequence[tuple[str, str]]) -> Markup:
     """A certificate: what it comes to in words, cost and bound, and each argument in a sentence.
 
-    said   the whole in words;  found: where the guide explains its theorems
+    said   the whole in words;  found: pages of the guide that prove its theorems, each with the section or ""
     """
     bound, theorem, unit = certificate["bound"], certificate["guarantee"]["theorem"], certificate["unit"]
     rows: list[tuple[Any, Any]] = [
@@ -82,8 +82,8 @@ def proof(certificate: Mapping[str, Any], said: str, found: str = "") -> Markup:
     if bound:
         rows.append(("why nobody can do with less", f"{sentence(bound)} {explained(bound)}"))
     rows.append(("promise of the method", f"{sentence(theorem)} {explained(theorem)}"))
-    if found:
-        rows.append(("proofs and sources", "the page " + code(found) + " of the guide"))
+    pages = [code(page) + (f", \u201c{section}\u201d" if section else "") for page, section in dict.fromkeys(found)]
+    rows.append(("proofs and sources", "in the guide: " + Markup("; ").join(pages)))
     return paragraph(said) + table(("", ""), rows, 2, "Cost and proof")
 
 

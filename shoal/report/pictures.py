@@ -8,6 +8,7 @@ from typing import Any
 from markupsafe import Markup
 
 from shoal.report.rendering import part
+from shoal.report.words import share
 
 _CURVE = (70, 14, 600, 240)  # left, top, width, height of the curve of levels
 
@@ -22,7 +23,7 @@ def beside(bars: Sequence[Mapping[str, Any]], hidden: int, rows: int, title: str
         lengths = [("b", 100 * (b["before"] or 0) / peak), ("a", 100 * b["after"] / peak)]
         lines.append((b["label"], lengths, f"{before if told else ''}{b['after']:,.0f}"))
     if hidden:
-        said = f"{hidden:,} ({100 * hidden / max(rows, 1):.0f} %)"
+        said = f"{hidden:,} ({share(hidden, rows)})"
         lines.append(("hidden", [("h", 100 * hidden / peak)], said))
     key = part("pictures.html", "key", told)
     return part("pictures.html", "bars", key, f"rows by {title}, before and after", lines)

@@ -76,6 +76,12 @@ def shown(value: float, unit: str) -> str:
     return f"a {named} of {number}" if unit in UNITS and not counted else f"{number} {named}"
 
 
+def share(part_of: float, whole_of: float) -> str:
+    """A share in percent that calls nothing 0 % but nothing."""
+    percent = 100 * part_of / max(whole_of, 1)
+    return "under 0.1 %" if 0 < percent < 0.1 else f"{percent:.1f} %"
+
+
 def certificate_words(release: Mapping[str, Any]) -> str:
     """The certificate in words: what was paid, what nobody can avoid, what follows."""
     what = _other(release)
@@ -116,6 +122,35 @@ def _other(release: Mapping[str, Any]) -> str:
         return "that may choose row by row, which this one may not,"
     return _OF_THIS_KIND
 
+
+# where the guide proves what a method promises: page and section; bounds of tables have a section of their own
+BOUNDS_PAGE = ("docs/cascade.md", "The bounds")
+METHOD_PAGES = {
+    "cascade": ("docs/cascade.md", "The cascade"),
+    "improve": ("docs/cascade.md", "The search"),
+    "three_phase": ("docs/methods.md", ""),
+    "hilbert": ("docs/methods.md", "Groups along a curve: hilbert"),
+    "three_phase_hilbert": ("docs/methods.md", "TP+: three_phase_hilbert"),
+    "matching": ("docs/methods.md", "Two sensitive values: matching"),
+    "top_down": ("docs/methods.md", "Single-dimensional: top_down and global_recoding"),
+    "global_recoding": ("docs/methods.md", "Single-dimensional: top_down and global_recoding"),
+    "coarsen": ("docs/methods.md", "Coarsen first, then suppress: coarsen"),
+    "mondrian": ("docs/methods.md", "Mondrian"),
+    "two_anonymity": ("docs/exact.md", "Two-anonymity, proved"),
+    "optimal": ("docs/exact.md", "Small tables under any requirement"),
+    "halving": ("docs/exact.md", "Small tables under any requirement"),
+    "forest": ("docs/exact.md", "Approximations with a promise"),
+    "pattern_cover": ("docs/exact.md", "Approximations with a promise"),
+}
+
+# bounds by their own short names
+BOUNDS = {
+    "alone": "Where ranges end on a grid, a row loses what its own value is widened by, even in no group at all.",
+    "combined": "Rows whose combination is too rare change at least one value each; rows that no group with so few "
+    "changes can hold add the further values that they must lose.",
+    "tuples": "Rows whose combination is too rare change in every release, each of them at least one value.",
+    "shards": "Every shard has prices that hold for the whole table; they add up.",
+}
 
 # the first word found in a theorem's or an argument's own text says it; so the narrower stand before the wider
 THEOREMS = {
@@ -162,7 +197,7 @@ THEOREMS = {
 
 def theorem_words(text: str) -> str:
     """What a theorem or an argument says, in a sentence; empty where the text already is one."""
-    return next((said for word, said in THEOREMS.items() if word.lower() in text.lower()), "")
+    return BOUNDS.get(text) or next((said for word, said in THEOREMS.items() if word.lower() in text.lower()), "")
 
 
 MEASURES = {

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from shoal.model.certificate import Certificate
 from shoal.model.policy import Policy
-from shoal.report.words import attacks, promise, proved
+from shoal.problems.catalogue import CATALOGUE
+from shoal.report.words import BOUNDS_PAGE, METHOD_PAGES, attacks, promise, proved
 
 
 def warned(**asked: Any) -> bool:
@@ -59,3 +61,10 @@ def test_a_group_that_agrees_is_said_to() -> None:
 def test_what_differs_by_rounding_is_no_gap(cost: float, said: str) -> None:
     proof = Certificate(cost=cost, lower_bound=2.0, unit="ncp").as_dict()
     assert proved(proof, "every release").endswith(said)
+
+
+def test_pages_of_the_guide_have_the_sections_that_reports_name():
+    assert set(METHOD_PAGES) == set(CATALOGUE["tables"]) - {"auto"}
+    for page, section in [BOUNDS_PAGE, *METHOD_PAGES.values()]:
+        text = (Path(__file__).parents[2] / page).read_text(encoding="utf-8").replace("`", "")
+        assert not section or f"\n## {section}\n" in text
