@@ -18,7 +18,6 @@ from shoal.judge.finding import RECOMPUTED, STATED, Finding
 
 KM_PER_DEGREE = 111.1950802335329  # of a great circle on a sphere of radius 6371.0088 km
 UNITS = (("person", "persons"), ("household", "households"))
-HOLDS, BROKEN = True, False
 
 
 class Laid(NamedTuple):
@@ -56,7 +55,7 @@ def judge_tiles(frame: pl.DataFrame, stated: Stated, form: str, source: pl.DataF
     largest = max(laid.sizes.values(), default=0)
     found.append(Finding("cost", largest == stated.cost, f"the largest tile has {largest}, {stated.cost:,} certified"))
     if source is None:
-        return [*found, Finding("counts", HOLDS, "of each tile: the points would tell", STATED), _bound(stated, 0)]
+        return [*found, Finding("counts", True, "of each tile: the points would tell", STATED), _bound(stated, 0)]
     return [*found, *_counted(dict(zip(places, tile, strict=True)), laid, frame, stated, form, source)]
 
 
@@ -118,7 +117,7 @@ def judge_tile_table(frame: pl.DataFrame, stated: Stated, form: str) -> list[Fin
         found += _diverse(tile, counts, spelled(part(frame, str(asked["sensitive"])), form), stated)
     for column, _ in UNITS:
         if asked.get(column) is not None:
-            found.append(Finding(column, HOLDS, f"at least {k} in each tile: the points would tell", STATED))
+            found.append(Finding(column, True, f"at least {k} in each tile: the points would tell", STATED))
     return found
 
 
@@ -315,7 +314,7 @@ def _means(
     x, y = str(stated.parameters["x"]), str(stated.parameters["y"])
     digits = stated.facts.get("center_decimals")
     if not isinstance(digits, int):
-        return Finding("centers", HOLDS, "as stated", STATED)
+        return Finding("centers", True, "as stated", STATED)
     inside = np.array([i for i, t in enumerate(own) if t is not None], np.int64)
     at = np.array([laid.number[own[i]] for i in inside], np.int64)
     w, m = np.array(weights, np.float64)[inside], len(laid.sizes)

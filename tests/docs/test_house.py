@@ -32,3 +32,9 @@ def test_every_room_is_told():
         p.stem for p in (PAGE.parents[1] / "shoal").iterdir() if not p.name.startswith("_") and p.suffix in ("", ".py")
     }
     assert rooms <= named | {"py"}, rooms - named
+
+
+def test_a_file_that_is_named_is_there():
+    named = re.findall(r"`((?:shoal|tests|tools|benchmarks)/[\w./]+|\w+\.py)`", PAGE.read_text(encoding="utf-8"))
+    assert len(named) > 3
+    assert [name for name in named if not (PAGE.parents[1] / name).exists()] == []

@@ -61,11 +61,6 @@ def satisfiability(variables: int, clauses: list[tuple[int, ...]], r: int) -> np
     return np.where(np.isfinite(d), d, 4 * far)
 
 
-def disjoint_balls_twice_rho(length: float = 1.0) -> tuple[np.ndarray, int, float]:
-    """On a line, r = 2: a pair at 0 and 1, one point at 2 - eps.  disjoint: radius nearly 2, optimum (anywhere) 1."""
-    return np.array([[0.0, 0.0], [1.0 * length, 0.0], [1.999 * length, 0.0]]), 2, 0.9995 * length
-
-
 def threshold_nearly_two(m: int = 8) -> tuple[np.ndarray, int, float]:
     """A star: m leaves at distance 1 around a center that the order visits last; r = m + 1.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from itertools import combinations, permutations
+from itertools import combinations
 
 import numpy as np
 
@@ -107,12 +107,3 @@ def satisfiable(variables: int, clauses: list[tuple[int, ...]]) -> bool:
     """Try every assignment; literal i > 0 is variable i, -i its complement."""
     every = range(2**variables)
     return any(all(any((a >> (abs(x) - 1) & 1) == (x > 0) for x in c) for c in clauses) for a in every)
-
-
-def same_partition(a, b) -> bool:
-    """Whether two labelings differ by names only (few labels)."""
-    a, b = np.asarray(a), np.asarray(b)
-    names = np.unique(b)
-    return any(
-        np.array_equal(np.array([p[x] for x in np.searchsorted(names, b)]), a) for p in permutations(np.unique(a))
-    )

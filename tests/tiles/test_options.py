@@ -12,7 +12,6 @@ from shoal.problems.tiles import split
 from tests.oracles import tiles_limited as oracle
 
 METHODS = ["auto", *names("tiles")]
-KNOWN = ("least_waste", "kd_tree", "best_cuts", "mondrian", "auto")
 
 
 @st.composite
