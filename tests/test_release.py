@@ -370,3 +370,14 @@ def test_releases_are_pickled_with_their_rows(kind, tmp_path):
     assert again.audit.as_dict() == made.audit.as_dict()
     proof = again.write(tmp_path / "r.csv")
     assert shoal.verify(tmp_path / "r.csv", proof, frame).holds
+
+
+def test_values_at_the_ends_of_their_types_are_published_reported_and_decoded(tmp_path: Path) -> None:
+    days = [dt.date(1, 1, 1), dt.date(9999, 12, 31)] * 6
+    table = pl.DataFrame({"day": days, "size": [10**25, 10**25 + 1] * 6, "z": ["p", "q", "r"] * 4})
+    for publish in ("stars", "ranges"):
+        release = shoal.anonymize(table, quasi_identifiers=["day", "size", "z"], k=3, publish=publish, seed=1)
+        assert release.report(tmp_path / "report.html").stat().st_size > 10_000
+        drawn = release.sample(seed=1)
+        assert drawn.height == release.numeric().height == 12
+        assert drawn["size"].cast(pl.Float64).is_between(9e24, 2e25).all()

@@ -241,7 +241,7 @@ def _thresholds(weight: list[str], k: list[int], levels: list[str]) -> list[tupl
         raise PolicyError(f"there are {len(k)} of --k for {len(weight)} of --weight; give one for each")
     if levels and len(levels) != len(k):
         raise PolicyError(f"there are {len(levels)} of --levels for {len(k)} of --k; give one for each")
-    each = [[own, *_listed(more, "--levels")] for own, more in zip(k, levels or [""] * len(k), strict=True)]
+    each = [[own, *_listed(more, "--levels")] for own, more in zip(k, levels or len(k) * (None,), strict=True)]
     if len({len(column) for column in each}) > 1:
         raise PolicyError("--levels of one weight are more than those of another; give as many for each")
     for column in each:
@@ -250,9 +250,9 @@ def _thresholds(weight: list[str], k: list[int], levels: list[str]) -> list[tupl
     return list(zip(*each, strict=True))
 
 
-def _listed(text: str, option: str) -> list[int]:
+def _listed(text: str | None, option: str) -> list[int]:
     try:
-        return [int(part) for part in text.split(",") if part.strip()]
+        return [] if text is None else [int(part) for part in text.split(",")]
     except ValueError:
         raise PolicyError(f"{option} {text!r} holds no whole numbers; write 5000,20000") from None
 
@@ -273,12 +273,14 @@ def _number(text: str | None) -> int | tuple[int, ...] | None:
 
 def _above(nest: Nested) -> list[str]:
     """A line for each level above the first."""
+    from shoal.model.cards import several
+
     lines = []
     for level, most in zip(nest.levels[1:], nest.most[1:], strict=True):
         out = f"; {len(level.left_out):,} areas in none" if len(level.left_out) else ""
         lines.append(
-            f"Of these, {level.regions:,} regions of at least {level.k[0]:,}: heaviest {level.largest:,}, at most "
-            f"{level.upper_bound:,} of these regions, {most:,} of the areas{out}."
+            f"Of these, {several(level.regions, 'region')} of at least {level.k[0]:,}: heaviest {level.largest:,}, at "
+            f"most {level.upper_bound:,} of these regions, {most:,} of the areas{out}."
         )
     return lines
 

@@ -118,6 +118,11 @@ def singled_in_memory(frame: pl.DataFrame) -> Singled:
     for name, column in zip(frame.columns, frame.iter_columns(), strict=True):
         if column.dtype == pl.Object:
             raise InputError(f"column {name!r} holds objects of no kind a table has; name it in identifiers=[...]")
+        if isinstance(column.dtype, pl.BaseExtension):
+            raise InputError(
+                f"column {name!r} holds values of type {column.dtype.ext_name()}, which no other table holds; turn "
+                "them into text or numbers, or name it in identifiers=[...]"
+            )
         hashed = _hashed(column)
         joined = joined * np.uint64(0x9E3779B97F4A7C15) + hashed
         alone[name], distinct[name] = _counted(hashed)

@@ -16,6 +16,7 @@ from shoal.errors import InputError
 from shoal.model.notation import NUMBER
 
 _DENSE = 1 << 22
+_STEP = 1 << 15
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,17 +152,12 @@ def _texts(series: pl.Series) -> Coded:
     coded = series if isinstance(series.dtype, pl.Categorical) else series.cast(pl.Categorical(pl.Categories.random()))
     physical = coded.to_physical().cast(pl.UInt32)
     missing = physical.null_count() > 0
-    raw = physical.fill_null(np.iinfo(np.uint32).max).to_numpy() if missing else physical.to_numpy()
-    if missing:
-        present_rows = raw != np.iinfo(np.uint32).max
-        highest = int(raw[present_rows].max()) if present_rows.any() else -1
-        raw = np.where(present_rows, raw, highest + 1).astype(np.int64)
-    else:
-        highest = int(raw.max()) if raw.size else -1
-    first = np.full(highest + 2, -1, np.int64)
-    first[raw[::-1]] = np.arange(raw.size - 1, -1, -1)
-    seen = np.flatnonzero(first[: highest + 1] >= 0)
-    words = coded.gather(first[seen]).cast(pl.String)
+    highest: Any = physical.max()
+    highest = -1 if highest is None else int(highest)
+    raw = (physical.fill_null(highest + 1) if missing else physical).to_numpy()
+    row = rows_of(raw, highest + 2)
+    seen = np.flatnonzero(row[: highest + 1] >= 0)
+    words = coded.gather(row[seen]).cast(pl.String)
     order = _natural_order(words)
     rank = np.zeros(highest + 2, np.int32)
     rank[seen[order]] = np.arange(seen.size, dtype=np.int32)
@@ -169,7 +165,24 @@ def _texts(series: pl.Series) -> Coded:
     values = words.gather(order)
     if missing:
         values = values.extend_constant(None, 1)
-    return Coded(series.name, rank[raw], values)
+    return Coded(series.name, looked_up(rank, raw), values)
+
+
+def rows_of(raw: np.ndarray, span: int) -> np.ndarray:
+    """int64[span]: some row that holds each number, -1 where none does; in slices that stay in a processor's cache."""
+    found = np.full(span, -1, np.int64)
+    for start in range(0, raw.size, _STEP):
+        part = raw[start : start + _STEP].astype(np.intp)
+        found[part] = np.arange(start, start + part.size)
+    return found
+
+
+def looked_up(rank: np.ndarray, raw: np.ndarray) -> np.ndarray:
+    """int32[n]: ``rank`` at every row's number."""
+    found = np.empty(raw.size, np.int32)
+    for start in range(0, raw.size, _STEP):
+        np.take(rank, raw[start : start + _STEP], out=found[start : start + _STEP], mode="clip")  # none is outside
+    return found
 
 
 def _levels(series: pl.Series) -> Coded:
@@ -191,15 +204,14 @@ def _integers(series: pl.Series, numbers: pl.Series) -> Coded:
         return _sorted(series)
     missing = numbers.null_count() > 0
     span = int(high) - int(low) + 1
-    raw = (numbers.fill_null(low).to_numpy() - low).astype(np.int64)
+    raw = numbers.fill_null(low).to_numpy() - low
     if missing:
         raw = np.where(numbers.is_null().to_numpy(), span, raw)
-    first = np.full(span + 1, -1, np.int64)
-    first[raw[::-1]] = np.arange(raw.size - 1, -1, -1)
-    seen = np.flatnonzero(first >= 0)
+    row = rows_of(raw, span + 1)
+    seen = np.flatnonzero(row >= 0)
     rank = np.zeros(span + 1, np.int32)
     rank[seen] = np.arange(seen.size, dtype=np.int32)
-    return Coded(series.name, rank[raw], series.gather(first[seen]))
+    return Coded(series.name, looked_up(rank, raw), series.gather(row[seen]))
 
 
 def _sorted(series: pl.Series) -> Coded:

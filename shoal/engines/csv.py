@@ -12,6 +12,7 @@ import gzip
 import io
 import zlib
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -50,19 +51,23 @@ def read_csv(
             if content.startswith(codecs.BOM_UTF8):
                 raise InputError(f"{source.name!r} begins with the mark of UTF-8; leave the encoding out")
             content = content.decode("latin-1").encode("utf-8")
-    with io.BytesIO(content) if isinstance(content, bytes) else source.open() as stream:
+    with _stream(content) as stream:
         separator = separator or sniff(stream, source.name)
-        stream.seek(0)
-        found = examine(stream, separator, source.name)
-    refuse_unlikely(found, separator, source.name, rows=rows)
     # Polars leaves quotes in the header doubled
-    kinds = {n.replace('"', '""'): pl.Categorical(pl.Categories.random()) for n in coded if n in found.names}
-    try:
-        frame = pl.read_csv(
-            content, separator=separator, infer_schema=False, quote_char='"', schema_overrides=kinds, glob=False
-        )
-    except pl.exceptions.PolarsError as error:
-        raise InputError(f"{source.name!r} cannot be read ({type(error).__name__})") from None
+    kinds = {n.replace('"', '""'): pl.Categorical(pl.Categories.random()) for n in coded}
+    refused: str | None = None
+    with ThreadPoolExecutor(1) as beside:
+        looked = beside.submit(_examined, content, separator, source.name)
+        try:
+            frame = pl.read_csv(
+                content, separator=separator, infer_schema=False, quote_char='"', schema_overrides=kinds, glob=False
+            )
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+            refused = type(error).__name__
+    found = looked.result()  # what it refuses it refuses by line and column, so it speaks first
+    refuse_unlikely(found, separator, source.name, rows=rows)
+    if refused is not None:
+        raise InputError(f"{source.name!r} cannot be read ({refused})")
     source.refuse_change()
     _agreed(frame, found, content, separator, source.name)
     frame.columns = list(found.names)
@@ -73,6 +78,15 @@ def read_csv(
     kept = np.ones(frame.height, bool)
     kept[found.blank] = False
     return frame.filter(pl.Series(kept))
+
+
+def _stream(content: bytes | Path) -> BinaryIO:
+    return io.BytesIO(content) if isinstance(content, bytes) else open(content, "rb")
+
+
+def _examined(content: bytes | Path, separator: str, name: str) -> Structure:
+    with _stream(content) as stream:
+        return examine(stream, separator, name)
 
 
 def structure_of(source: Source, separator: str | None, encoding: str | None) -> tuple[Structure, str]:
@@ -107,9 +121,8 @@ def _agreed(frame: pl.DataFrame, found: Structure, content: bytes | Path, separa
         raise InputError(f"{name!r}: two readers do not agree on the header in line {found.leading + 1}")
     if frame.height == found.records + found.blank.size:
         return
-    stream = io.BytesIO(content) if isinstance(content, bytes) else open(content, "rb")  # noqa: SIM115
     line = 0
-    with stream:
+    with _stream(content) as stream:
         most = csv.field_size_limit(found.longest + 1)
         try:
             reader = csv.reader(io.TextIOWrapper(stream, "utf-8-sig", newline=""), delimiter=separator)

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from shoal.engines.codes import Coded
+from shoal.engines.order import dealer
 from shoal.engines.table import Replacement
 from shoal.model.histogram import Histogram
 from shoal.model.partition import Partition
@@ -54,10 +55,10 @@ class Expected:
             if column.name in text:
                 hidden = column.name in blank
                 shown = [None if hidden and s else t for t, s in zip(self.texts[j], self.starred[j], strict=True)]
-                values = pl.Series(shown, dtype=pl.String)
+                values = _categories(shown)
             made.append(values.gather(column.index[group]).alias(column.name))
         for j, coded in enumerate(self.sensitive):
-            values = pl.Series(coded.texts(), dtype=pl.String) if coded.name in text else coded.values
+            values = _categories(coded.texts()) if coded.name in text else coded.values
             made.append(values.gather(self.histogram.sensitive[cell, j]).alias(coded.name))
         return pl.DataFrame(made), self.partition.count
 
@@ -78,7 +79,7 @@ class Expected:
         held = frame.with_columns(pl.Series(number, counts, dtype=pl.Int64))
         held = held.group_by(frame.columns, maintain_order=True).agg(pl.col(number).sum())
         left, tuples = held[number].to_numpy().copy(), held.drop(number)
-        random = np.random.Generator(np.random.Philox(np.random.SeedSequence(int.from_bytes(key, "big"))))
+        random = dealer(key)
         slices = max(1, round(int(left.sum()) / rows))
         for number_left in range(slices, 0, -1):
             here = random.binomial(left, 1 / number_left) if number_left > 1 else left.copy()
@@ -86,6 +87,10 @@ class Expected:
             index = np.repeat(np.arange(here.size, dtype=np.uint32), here)
             random.shuffle(index)
             yield tuples[index]
+
+
+def _categories(texts: Sequence[str | None]) -> pl.Series:
+    return pl.Series(texts, dtype=pl.String).cast(pl.Categorical(pl.Categories.random()))
 
 
 def _plain(column: pl.Series, coded: Coded | None) -> pl.Series:

@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 
 from shoal.engines.carried import singled_in_memory
-from shoal.engines.codes import cannot_group, encode
+from shoal.engines.codes import cannot_group, encode, looked_up, rows_of
 from shoal.engines.columns import (
     arrow_column,
     arrow_without_levels,
@@ -28,7 +28,7 @@ from shoal.engines.columns import (
     used,
     without_levels,
 )
-from shoal.engines.order import Lot, draws, permutation, row_hashes
+from shoal.engines.order import Lot, dealer, draws, permutation, row_hashes
 from shoal.engines.table import Counted, Origin, Replacement, Singled, require
 from shoal.errors import InputError, PolicyError
 from shoal.model.histogram import Histogram, mixed_radix
@@ -204,19 +204,17 @@ class FrameTable:
         keep_order: bool,
     ) -> Any:
         """Number and join: every row with its group's values, in secret order; the same kind of frame as came in."""
+        names = [c for c in self.columns if c not in set(drop)]  # dropping a column "*" would drop all of them
+        text = {c.name: c for c in counted.sensitive if c.name in self.coded and c.name in names}
+        if self.coded and not keep_order and set(names) <= {*text, *(r.name for r in replacements)}:
+            return self._deal(counted, partition, replacements, names, lot)
         group = groups_of_rows(counted, partition, lambda rows: self._draws(rows, lot))
         order = None if keep_order else permutation(self.rows, lot.order)
-        names = [c for c in self.columns if c not in set(drop)]  # dropping a column "*" would drop all of them
         if order is not None:
             group = group[order]
-        new = {}
-        for r in replacements:
-            values, index = used(r.values, r.index)
-            new[r.name] = (values, index[group])
-        for column in counted.sensitive:
-            if column.name in self.coded and column.name in names:
-                codes = column.codes if order is None else column.codes[order]
-                new[column.name] = (column.values, codes)
+        new = _recoded(replacements, group)
+        for name, column in text.items():
+            new[name] = (column.values, column.codes if order is None else column.codes[order])
         left = [n for n in names if n not in new]
         carried = (
             self.frame[left] if left else self.frame.select([])
@@ -224,6 +222,21 @@ class FrameTable:
         if order is not None and carried.columns:
             carried = carried[order.tolist()] if self.frame.implementation.is_pyarrow() else carried[order]
         return self._assemble(carried, new, names)
+
+    def _deal(
+        self, counted: Counted, partition: Partition, replacements: Sequence[Replacement], names: list[str], lot: Lot
+    ) -> Any:
+        """The same where nothing is carried along: rows of a cell are then alike, and none has to be looked at.
+
+        The order is one of published tuples alone, so it tells nothing of who is behind them.
+        """
+        partition.check(counted.histogram)
+        row = np.repeat(np.arange(partition.cell.size, dtype=np.uint32), partition.count)
+        dealer(lot.order).shuffle(row)
+        codes = counted.histogram.sensitive[partition.cell]
+        new = _recoded(replacements, partition.group)
+        new |= {c.name: (c.values, codes[:, j]) for j, c in enumerate(counted.sensitive)}
+        return self._assemble(self.frame.select([]), new, names)[row]
 
     def _draws(self, rows: np.ndarray, lot: Lot) -> tuple[np.ndarray, ...]:
         """Columns by which rows of one cell are numbered, the most important first."""
@@ -272,6 +285,15 @@ class FrameTable:
         return nw.from_dict(pieces, backend=implementation).to_native()
 
 
+def _recoded(replacements: Sequence[Replacement], group: np.ndarray) -> dict[str, tuple[pl.Series, np.ndarray]]:
+    """Per quasi-identifier the values published, and which of them every row shows, from the group of each."""
+    found = {}
+    for r in replacements:
+        values, index = used(r.values, r.index)
+        found[r.name] = (values, index[group])
+    return found
+
+
 def table_of(native: Any) -> FrameTable:
     """A frame in memory as a table; a Polars LazyFrame is run.  TypeError for what is no frame."""
     if isinstance(native, pl.LazyFrame):
@@ -299,14 +321,11 @@ def _count(key: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         return key, key, key
     span = int(key.max()) + 1
     if span <= max(1 << 24, 2 * key.size):
-        held = np.bincount(key, minlength=span)
-        used = np.flatnonzero(held)
+        row = rows_of(key, span)
+        used = np.flatnonzero(row >= 0)
         place = np.zeros(span, np.int32)
         place[used] = np.arange(used.size, dtype=np.int32)
-        cell = place[key]
-        first = np.empty(used.size, np.int64)
-        first[cell] = np.arange(key.size)
-        return cell, first, held[used]
+        return looked_up(place, key), row[used], np.bincount(key, minlength=span)[used]
     _, first, cell, count = np.unique(key, return_index=True, return_inverse=True, return_counts=True)
     return cell.reshape(-1), first, count.astype(np.int64)
 

@@ -287,6 +287,13 @@ class LazyTable:
     def singled(self, columns: Sequence[str]) -> Singled:
         """How some columns single rows out, counted inside the engine."""
         self._refuse_fields(columns)
+        opaque = self.dialect.opaque(self.native)
+        for name in columns:
+            if opaque.get(name) == "INTERVAL":
+                raise InputError(
+                    f"column {name!r} holds intervals of {self.dialect.name}, which no other table holds; cast it to "
+                    "text, or name it in identifiers=[...]"
+                )
         return singled_elsewhere(self.frame, columns)
 
     def _refuse_fields(self, names: Sequence[str]) -> None:

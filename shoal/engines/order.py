@@ -83,6 +83,11 @@ def permutation(n: int, key: bytes) -> np.ndarray:
     return np.argsort(draws(n, key))  # equal ones: less than 1 in 10^7 for a million rows
 
 
+def dealer(key: bytes) -> np.random.Generator:
+    """Draws for rows that are dealt out of tuples with counts, where no row of the original is looked at."""
+    return np.random.Generator(np.random.Philox(np.random.SeedSequence(int.from_bytes(key, "big"))))
+
+
 def shuffled(labels: np.ndarray, secret: str | Path | None) -> np.ndarray:
     """int64[n]: the order in which rows with these labels leave; fresh without a file that holds a secret."""
     context = np.ascontiguousarray(labels, "<i8").tobytes()

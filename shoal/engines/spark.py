@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -81,6 +82,8 @@ def session(scope: Scope) -> Any:
     remote = (scope.master or os.environ.get("SPARK_REMOTE", "")).startswith("sc://")
     if not (remote or shutil.which("java") or os.environ.get("JAVA_HOME")):
         raise InputError("Spark needs Java 17 or later, and there is none; install it, or leave --engine spark out")
+    if scope.master is None and (running := SparkSession.getActiveSession()) is not None:
+        return running  # of Connect too, where the builder would ask for an address
     builder = SparkSession.builder
     if scope.master is not None:
         builder = builder.remote(scope.master) if remote else builder.master(scope.master)
@@ -93,11 +96,16 @@ def read(checked: Checked, scope: Scope) -> Any:
     from pyspark.sql.types import StringType, StructField, StructType
 
     parts = checked.parts
+    connect = type(running).__module__.startswith("pyspark.sql.connect")
     for source, found in zip(parts.sources, checked.found or [None] * len(parts.sources), strict=True):
         if source.name.startswith((".", "_")) or ":" in str(source.path.absolute()):
             raise InputError(
                 f"Spark does not read {source.name!r}: a colon in the path, or a dot or an underscore before the name; "
                 "rename it, or leave --engine out"
+            )
+        if connect and re.search(r"[*?\\\[\]{}]", str(source.path.absolute())):
+            raise InputError(  # the option that names are literal is lost on the way to the server
+                f"Spark Connect takes the path of {source.name!r} for a pattern; rename it, or leave --engine out"
             )
         if found is not None and found.crlf and (found.lf - found.leading > 0 or found.inner):
             raise InputError(

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from shoal.engines.atomic import closed_to, real_path
 from shoal.engines.parts import MANIFEST
-from shoal.errors import InputError, PolicyError
+from shoal.errors import InputError, MissingDependencyError, PolicyError
 
 
 class Form(NamedTuple):
@@ -44,7 +44,8 @@ def check_outputs(wanted: Iterable[Wanted], read: Iterable[str | Path | None] = 
     overwrite  whether existing files may be replaced
 
     A target is a regular file, or a new one in a folder that exists and can be written to; its ending is one of its
-    form; it is no file that is read, by whatever name, and no other target.  Raises InputError or PolicyError.
+    form; it is no file that is read, by whatever name, and no other target.  Raises InputError, PolicyError, or
+    MissingDependencyError for a picture that nothing here can draw.
     """
     sources = [Path(p) for p in read if p is not None]
     targets: list[Path] = []
@@ -58,6 +59,8 @@ def check_outputs(wanted: Iterable[Wanted], read: Iterable[str | Path | None] = 
                 f"{path.name!r}: a {form.what} is written as {', '.join(form.endings[:-1])}"
                 f"{' or ' if len(form.endings) > 1 else ''}{form.endings[-1]}; name another file"
             )
+        if form in (MAP, PICTURE) and path.suffix.lower() in PICTURE.endings:
+            MissingDependencyError.unless("matplotlib", "drawing a picture", "plot")
         for source in sources:
             if _one(path, source):
                 raise InputError(

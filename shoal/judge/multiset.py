@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+from shoal.judge.tuples import codes, number
+
 Counts = tuple[pl.DataFrame, np.ndarray]
 
 
@@ -15,18 +17,31 @@ def same_counts(expected: Counts, found: Counts, *, form: str = "frame") -> bool
     form             "frame" or "parquet": values of their own types; "csv" or "excel": an empty text is a missing
                      value, and Excel knows 15 digits and no difference between a day and its midnight
 
-    O(t log t) for t tuples.
+    O(t log t) for t tuples, less where few values make them up.
     """
     if expected[0].columns != found[0].columns:
         return False
-    both = pl.DataFrame(
-        [
-            *(_joined(*pair, form).alias(f"c{i}") for i, pair in enumerate(zip(expected[0], found[0], strict=True))),
-            pl.Series("n", np.concatenate([expected[1], -np.asarray(found[1], np.int64)])),
-        ]
-    )
-    left = both.group_by(both.columns[:-1]).agg(pl.col("n").sum()) if both.width > 1 else both.sum()
-    return not (left["n"] != 0).any()
+    both = [_numbered(*pair, form) for pair in zip(expected[0], found[0], strict=True)]
+    left = np.concatenate([expected[1], -np.asarray(found[1], np.int64)])
+    return not np.bincount(number(both, left.size), weights=left).any()  # exact below 2^53 rows
+
+
+def _numbered(expected: pl.Series, found: pl.Series, form: str) -> np.ndarray:
+    """int64: the cells of both columns, equal exactly where their texts are; of categories each is read once."""
+    pair = (expected, found)
+    if not all(isinstance(column.dtype, pl.Categorical) for column in pair):
+        return codes(_joined(expected, found, form))
+    short = [column.unique().rename("") for column in pair]
+    number_of = codes(pl.concat([canonical(distinct, form) for distinct in short]))
+    numbers = np.split(number_of, [len(short[0])])
+    return np.concatenate([_looked_up(*three) for three in zip(pair, short, numbers, strict=True)])
+
+
+def _looked_up(column: pl.Series, distinct: pl.Series, numbers: np.ndarray) -> np.ndarray:
+    place, at = (c.to_physical().cast(pl.Int64).fill_null(-1).to_numpy() for c in (column, distinct))
+    found = np.zeros(int(at.max(initial=-1)) + 2, np.int64)  # what is missing stands last
+    found[at] = numbers
+    return found[place]
 
 
 def _joined(expected: pl.Series, found: pl.Series, form: str) -> pl.Series:

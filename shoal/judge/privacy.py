@@ -17,6 +17,7 @@ import polars as pl
 from shoal.errors import PolicyError
 from shoal.judge.closeness import classes, hierarchical
 from shoal.judge.simultaneous import simultaneous
+from shoal.judge.tuples import codes, number
 from shoal.judge.units import fewest
 from shoal.model.audit import Audit, Check, SensitiveLevels
 from shoal.model.hierarchy import Hierarchy
@@ -65,7 +66,7 @@ def judge(
     lines = frame.height
     held = None if counts is None else np.asarray(counts, np.int64)
     n = lines if held is None else int(held.sum())
-    group = _number([_codes(frame[c]) for c in quasi], lines)
+    group = number([codes(frame[c]) for c in quasi], lines)
     sizes = _rows(group, held) if n else np.zeros(0, np.int64)
     tables = {name: _Table(group, frame[name], held, (trees or {}).get(name)) for name in sensitive}
     levels = {name: _levels(table, sizes, n) for name, table in tables.items()}
@@ -106,55 +107,11 @@ def judge(
     )
 
 
-def _codes(series: pl.Series) -> np.ndarray:
-    """int64[n], equal exactly when two cells are; null and NaN are one value."""
-    if series.dtype.is_float():
-        series = series.fill_nan(None)
-    if isinstance(series.dtype, (pl.Categorical, pl.Enum)):
-        series = series.to_physical()
-    if series.dtype.is_nested() or series.dtype == pl.Object:
-        series = pl.Series(series.name, [repr(v) for v in series.to_list()])
-    if series.dtype == pl.String:
-        series = series.cast(pl.Categorical(pl.Categories.random())).to_physical()
-    elif series.dtype.is_temporal():
-        series = series.to_physical()
-    narrow = series.dtype.is_integer() and series.dtype not in (pl.Int128, pl.UInt128)
-    if narrow and len(series) and series.null_count() < len(series):
-        low, high = int(series.min()), int(series.max())  # type: ignore[arg-type]
-        if high - low < 1 << 22:
-            wide = series if series.dtype == pl.UInt64 else series.cast(pl.Int64)
-            return (wide - low).cast(pl.Int64).fill_null(high - low + 1).to_numpy()
-    return series.rank("dense").fill_null(0).cast(pl.Int64).to_numpy()
-
-
 def _rows(key: np.ndarray, held: np.ndarray | None, span: int = 0) -> np.ndarray:
     """int64: how many rows have each key; exact below 2^53 rows."""
     if held is None:
         return np.bincount(key, minlength=span)
     return np.bincount(key, weights=held, minlength=span).astype(np.int64)
-
-
-def _number(columns: Sequence[np.ndarray], n: int) -> np.ndarray:
-    """Class of every row, 0 .. classes-1."""
-    key = np.zeros(n, np.int64)
-    span = 1
-    for code in columns:
-        width = int(code.max()) + 1 if n else 1
-        if span * width >= 2**62:
-            key = np.unique(key, return_inverse=True)[1].reshape(-1).astype(np.int64)
-            span = int(key.max()) + 1
-        key = key * width + code
-        span *= width
-    return _dense(key, span)
-
-
-def _dense(key: np.ndarray, span: int) -> np.ndarray:
-    if span <= max(1 << 24, 4 * key.size):
-        used = np.zeros(span, bool)
-        used[key] = True
-        rank = np.cumsum(used) - 1
-        return rank[key]
-    return np.unique(key, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
 class _Table:
@@ -163,7 +120,7 @@ class _Table:
     def __init__(
         self, group: np.ndarray, series: pl.Series, held: np.ndarray | None = None, tree: Hierarchy | None = None
     ) -> None:
-        raw = _codes(series)
+        raw = codes(series)
         first = np.full(int(raw.max()) + 2 if raw.size else 1, -1, np.int64)
         first[raw[::-1]] = np.arange(raw.size - 1, -1, -1)
         seen = np.flatnonzero(first >= 0)
@@ -313,8 +270,8 @@ def _checks(
     if not tables:
         raise PolicyError(f"{model.name} speaks of a sensitive column and none is given; say sensitive=[...]")
     if isinstance(model, SimultaneousLDiversity):
-        codes = np.column_stack([_codes(frame[name]) for name in tables])
-        level = simultaneous(codes, group, model.l) if n else None
+        values = np.column_stack([codes(frame[name]) for name in tables])
+        level = simultaneous(values, group, model.l) if n else None
         return [check(level, level is None or level >= model.l)]
     column = model.column
     if column is not None and column not in tables:

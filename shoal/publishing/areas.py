@@ -14,6 +14,7 @@ from shoal.engines.geography import Geography, geography
 from shoal.engines.targets import MAP
 from shoal.errors import InputError, PolicyError
 from shoal.judge.nested import judge_regions_drawn
+from shoal.model.cards import several
 from shoal.publishing.area_levels import asked_of, columns_of, facts_of, first_of, hierarchy, levels_of
 from shoal.publishing.area_tables import tables
 from shoal.publishing.crosswalk import Crosswalk, Drawing, refuse_unless
@@ -109,10 +110,10 @@ def regions(
         **({"levels": facts_of(nested)} if above else {}),
     }  # fmt: skip
     others = "".join(f"; {level.regions:,} of at least {level.k[0]:,}" for level in levels[1:])
-    title = f"{answer.regions:,} regions of at least {k[0]:,} {names[0]}{others}"
+    title = f"{several(answer.regions, 'region')} of at least {k[0]:,} {names[0]}{others}"
     note = (
-        f"{len(given.ids):,} areas; heaviest region {answer.largest:,}, none below {answer.largest_bound:,} possible; "
-        f"at most {answer.upper_bound:,} regions exist."
+        f"{several(len(given.ids), 'area')}; heaviest region {answer.largest:,}, none below {answer.largest_bound:,} "
+        f"possible; more than {answer.upper_bound:,} cannot exist."
     )
     return Crosswalk(
         kind="regions",

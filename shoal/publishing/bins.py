@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -168,7 +167,7 @@ def round_step(least: float) -> float:
 
 def _named(low: float, high: float, column: Column, exact: bool) -> str:
     if column.ruler in ("date", "moment"):
-        return str(datetime.date(1970, 1, 1) + datetime.timedelta(days=math.floor(low)))
+        return str(np.datetime64(math.floor(low), "D"))  # a step may begin before the year 1 or end after 9999
     if exact:
         return f"{low:.0f}" if high - low == 1 else f"{low:.0f} to {high - 1:.0f}"
     return f"{low:.6g} up to {high:.6g}"

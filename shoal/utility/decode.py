@@ -42,6 +42,9 @@ class Column(NamedTuple):
         return self.ruler == "number" and not any("." in v or "e" in v for v in self.known if v) and present.size > 0
 
 
+_WHOLE = 2.0**62  # beyond it a column of whole numbers is drawn as floats
+
+
 @dataclass(frozen=True, eq=False)
 class Decoded:
     """A published table whose cells are understood.  All answers are Polars frames in the table's row order.
@@ -217,7 +220,7 @@ def _draw(published: pl.Series, column: Column, rng: np.random.Generator) -> pl.
             continue
         low, high, _ = ends_of(cell, column)
         if column.ruler is not None and not cell.everything and cell.low is not None and np.isfinite(low + high):
-            exact = column.whole or column.ruler == "date"
+            exact = (column.whole or column.ruler == "date") and max(-low, high) < _WHOLE
             numbers[rows] = (
                 rng.integers(int(low), int(high) + 1, rows.size) if exact else rng.uniform(low, high, rows.size)
             )
@@ -231,6 +234,6 @@ def _draw(published: pl.Series, column: Column, rng: np.random.Generator) -> pl.
             texts[rows] = label
     if column.ruler is not None:
         found = _typed(numbers, column.ruler, published.name)
-        return found.cast(pl.Int64) if column.whole else found
+        return found.cast(pl.Int64) if column.whole and not (np.abs(numbers) >= _WHOLE).any() else found
     drawn = pl.Series(published.name, texts.tolist(), dtype=pl.String)
     return (drawn == "true") if published.dtype == pl.Boolean else drawn

@@ -271,3 +271,14 @@ def test_excel_is_refused_before_the_work(folder: Path, shoal_run: Run, monkeypa
     for table, says in (("long.csv", "32,767"), ("case.csv", "takes the columns")):
         status, _, err = shoal_run("anonymize", table, "--quasi", "q", "--sensitive", "s", "--k", "2", "-o", "r.xlsx")
         assert (status, says in err) == (2, True), err
+
+
+def test_a_picture_nothing_can_draw_is_refused_before_the_work(
+    folder: Path, shoal_run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    before = state(folder)
+    code, _, err = shoal_run(*LINES["tiles"].words, "-o", "x.csv", "--map", "m.png")
+    assert code == 2
+    assert "pip install 'shoal[plot]'" in err
+    assert state(folder) == before

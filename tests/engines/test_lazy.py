@@ -94,6 +94,9 @@ def test_what_cannot_be_done_is_said() -> None:
         shoal.anonymize(relation, quasi_identifiers=["a"], sensitive=["s"], k=2, keep_order=True)
     with pytest.raises(InputError, match="cannot be grouped"):
         shoal.anonymize(connection.sql("select interval 1 day as a"), quasi_identifiers=["a"], k=1)
+    carried = connection.sql("select 1 as a, interval 1 day as b from range(4)")
+    with pytest.raises(InputError, match="'b' holds intervals of DuckDB, which no other table holds"):
+        shoal.anonymize(carried, quasi_identifiers=["a"], insensitive=["b"], k=2)
 
 
 def test_an_empty_relation() -> None:
@@ -218,6 +221,10 @@ def test_spark_reads_what_is_there(spark: Any, tmp_path: Path) -> None:
     path = tmp_path / "p[1]*.csv"
     path.write_bytes(raw)
     (tmp_path / "p1.csv").write_text("a\nother\n")
+    if type(spark).__module__.startswith("pyspark.sql.connect"):
+        with pytest.raises(InputError, match="for a pattern"):
+            open_file(path, "spark")
+        path = path.rename(tmp_path / "p.csv")
     table = open_file(path, "spark")
     whole = read_table(path)
     assert table.columns == whole.columns

@@ -104,7 +104,7 @@ def test_unsigned_numbers_past_2_to_63_stay_as_they_are(kind: str) -> None:
         ([1j] * 6, "complex128"),
     ],
 )
-@pytest.mark.parametrize("role", ["quasi_identifiers", "sensitive"])
+@pytest.mark.parametrize("role", ["quasi_identifiers", "sensitive", "insensitive"])
 def test_kinds_that_cannot_be_held_are_refused_by_name(values: object, kind: str, role: str) -> None:
     frame = pd.DataFrame({"when": values, "b": list("xxxyyy")})
     roles = {"quasi_identifiers": ["b"], "sensitive": []} | {role: ["when"]}

@@ -184,6 +184,8 @@ def test_polygons_alone_and_several_thresholds(folder):
         (["--weight", "people", "--k", 6, "--method", "tre"], 2, "did you mean 'tree'"),
         (["--weight", "people", "--k", 6, "--compare-prefix", 0], 2, "at least 1"),
         (["--weight", "people", "--k", 6, "--coordinates", "polar"], 2, "'projected'"),
+        (["--weight", "people", "--k", 6, "--levels", "9,"], 2, "no whole numbers"),
+        (["--weight", "people", "--k", 6, "--regions", "2,"], 2, "no whole number"),
     ],
 )
 def test_refusals(folder, options, status, says):

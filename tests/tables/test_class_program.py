@@ -148,7 +148,7 @@ def test_what_the_flow_places_is_eligible(task):
         return
     group = flow_start(task, rows, tolls)
     assert_eligible(task, rows.partition(group))
-    filled = fill(task, rows.k, tolls, np.floor(tolls.share / tolls.program.arcs.l + 0.5).astype(np.int64))
+    filled = fill(task, rows.k, tolls, np.floor(tolls.share / tolls.program.arcs.l + 0.5).astype(np.int64), 1024)
     label = trimmed(rows, tolls.program, filled)
     assert rows.eligible(label, tolls.program.loss.size)[label[label >= 0]].all()
 

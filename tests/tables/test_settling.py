@@ -11,9 +11,10 @@ from shoal.model.histogram import Histogram
 from shoal.model.privacy import DistinctLDiversity, KAnonymity, TCloseness, requirement
 from shoal.model.recoding import Levels, Ranges, Recoding, Sets
 from shoal.model.task import Effort, Task
+from shoal.problems.tables.search import settling
 from shoal.problems.tables.search.cascade import start
 from shoal.problems.tables.search.row_groups import Rows
-from shoal.problems.tables.search.settling import approach, close_rule, settled
+from shoal.problems.tables.search.settling import approach, close_rule, settled, trimmed
 from tests.oracles.models import meets
 
 T = 0.35
@@ -61,6 +62,56 @@ def test_every_group_is_within_t_and_no_row_is_lost(kind: str) -> None:
         assert (found == settled(task, rows, group, 0, 60.0)).all()
 
 
+def test_blocks_settle_by_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settling, "BLOCK", 60)
+    task, rows = made(5, 240, "levels")
+    found = settled(task, rows, start(task, rows), 1, 60.0)
+    assert found.min() >= 0
+    assert groups_meet(rows, found)
+
+
+def test_where_each_row_begins_is_its_own_class_or_the_one_where_it_pays_least() -> None:
+    for seed, wanted in ((0, 0.0), (1, 9.0), (2, 1e9)):
+        task, rows = made(seed, 150, "levels")
+        group = start(task, rows)
+        program, at = settling._program(task, rows, np.arange(group.size), group)
+        assert program is not None
+        cell, state = np.repeat(np.arange(task.histogram.cells), task.histogram.count), rows.states(group)
+        names = np.unique(state, axis=0)
+        assert (program.cell[at] == cell).all()
+        assert (names[program.owner[program.arcs.pair[at]]] == state[group]).all()
+        tolls, now = settling._closed(task, program, at, wanted)
+        assert (tolls.program.cell[now] == cell).all()
+        kept, stayed = tolls.program, tolls.program.loss.size == program.loss.size
+        assert not stayed or (now == at).all()
+        if wanted == 1e9:  # all are closed but the last, which covers everyone
+            assert kept.loss.size == 1
+        classes, near = settling._near(task, tolls, now, 3)
+        assert (classes.owner[classes.pair[near]] == kept.owner[kept.arcs.pair[now]]).all()
+        into = classes.owner[classes.pair]
+        for c in range(kept.loss.size):
+            here = classes.arc[classes.come[c] : classes.come[c + 1]]
+            assert sorted(here) == np.flatnonzero(into == c).tolist()
+            cells = classes.cell[classes.come[c] : classes.come[c + 1]]
+            assert ((classes.start[cells] <= here) & (here < classes.start[cells + 1])).all()
+
+
+def test_classes_beyond_t_give_up_rows_until_they_are_within_it() -> None:
+    random = np.random.default_rng(4)
+    for _ in range(50):
+        share = random.dirichlet(np.ones(5))
+        held = random.integers(0, 9, 15)
+        first, owner, none = np.array([0, 5, 10, 15]), np.repeat(np.arange(3), 5), np.zeros(0, np.int64)
+        classes = Classes(none, none, none, none, none, none, owner, first, np.tile(share, 3), np.zeros(3), T, 3)
+        kept = trimmed(classes, held)
+        assert ((kept >= 0) & (kept <= held)).all()
+        for c in range(3):
+            before, after = held[5 * c : 5 * c + 5], kept[5 * c : 5 * c + 5]
+            assert not after.sum() or np.abs(after / after.sum() - share).sum() / 2 <= T + 1e-9
+            if before.sum() and np.abs(before / before.sum() - share).sum() / 2 <= T:
+                assert (before == after).all()
+
+
 def test_models_asked_for_beside_it_hold_too() -> None:
     task, rows = made(3, 120, more=(DistinctLDiversity(4),))
     found = settled(task, rows, start(task, rows), 0, 60.0)
@@ -100,7 +151,11 @@ def test_what_the_kernel_counts_is_what_stands_there() -> None:
     share, t = close_rule(task) or (np.zeros(0), 0.0)
     value = np.repeat(rows.sensitive[:, 0].astype(np.int64), np.diff(first))
     key, pair = np.unique(tuples * np.int64(4) + value, return_inverse=True)
-    classes = Classes(first, pair.reshape(-1).astype(np.int32), key // 4,
+    pair = pair.reshape(-1).astype(np.int32)
+    order = np.argsort(tuples, kind="stable")
+    classes = Classes(first, pair, np.concatenate([[0], np.cumsum(task.histogram.count)]),
+                      np.searchsorted(tuples[order], np.arange(len(state) + 1)), order,
+                      np.repeat(cells, np.diff(first))[order], key // 4,
                       np.searchsorted(key // 4, np.arange(len(state) + 1)), share[key % 4],
                       prices(rows.slots, state), t, 3)  # fmt: skip
     at = first[1:][rows.cell] - 1

@@ -16,6 +16,8 @@ class Classes(NamedTuple):
     """Where rows may go and what is asked there.
 
     start int64[m + 1], pair int32[a]   rows of cell i may go to the pairs pair[start[i] : start[i + 1]], at least one
+    row int64[m + 1]    the rows of cell i are row[i] .. row[i + 1] - 1
+    come int64[v + 1], arc int64[a], cell int64[a]  the arcs to class c, arc[come[c] : come[c + 1]], and their cells
     owner int64[p], first int64[v + 1]  class of each pair (class, sensitive value), rising; the pairs of each class
     share float64[p]  share of the pair's value in the whole table
     loss float64[v]   what a row loses there
@@ -24,6 +26,10 @@ class Classes(NamedTuple):
 
     start: np.ndarray
     pair: np.ndarray
+    row: np.ndarray
+    come: np.ndarray
+    arc: np.ndarray
+    cell: np.ndarray
     owner: np.ndarray
     first: np.ndarray
     share: np.ndarray
@@ -74,11 +80,14 @@ def _beyond(classes, held, size, c, out, into):
 
 @njit(cache=True, nogil=True)
 def settle(classes, cell, at, held, size, heat, price, moves, random):
-    """Single rows moved, each move accepted by its change of loss + price * rows beyond what is asked (Metropolis
-    et al. 1953).
+    """Rows moved, each move accepted by its change of loss + price * rows beyond what is asked (Metropolis et al.
+    1953).
 
-    cell int64[n], at int64[n]  cell of each row and the arc that it is on; at, held int64[p], size int64[v] are updated
-    heat, price float64; moves int64 tried; random uint64[1]
+    Half of the moves are of a single row.  In the others a row that can stand in the class it leaves takes its place,
+    so that classes which have used up all of t exchange values; where it comes from the class entered, they swap.
+
+    cell int64[n], at int64[n]  cell of each row, rising, and the arc that it is on; at, held int64[p], size int64[v]
+    are updated;  heat, price float64; moves int64 tried; random uint64[1]
     returns the rows beyond what is asked, of all classes together.  O(moves values).
     """
     beyond = np.empty(classes.loss.size)
@@ -92,18 +101,44 @@ def settle(classes, cell, at, held, size, heat, price, moves, random):
             continue
         p, q = classes.pair[at[x]], classes.pair[e]
         a, b = classes.owner[p], classes.owner[q]
-        change = classes.loss[b] - classes.loss[a]
+        c, y, f, r, s = a, x, e, q, p  # without a second row
         bar = -heat * np.log(draw(random) + 1e-300)
-        less = _beyond(classes, held, size, a, p, -1)
-        if change + price * (less - beyond[a] - beyond[b]) > bar:
+        if draw(random) < 0.5:
+            g = classes.come[a] + int(draw(random) * (classes.come[a + 1] - classes.come[a]))
+            f, j = classes.arc[g], classes.cell[g]
+            y = classes.row[j] + int(draw(random) * (classes.row[j + 1] - classes.row[j]))
+            r, s = classes.pair[at[y]], classes.pair[f]
+            c = classes.owner[r]
+            if c == a:
+                continue
+        change, before = classes.loss[b] - classes.loss[c], beyond[a] + beyond[b]
+        if c != a and c != b:
+            before += beyond[c]
+        if change - price * before > bar:
             continue
-        more = _beyond(classes, held, size, b, -1, q)
-        if change + price * (less + more - beyond[a] - beyond[b]) > bar:
+        at_a = _beyond(classes, held, size, a, p, s if c != a else -1)
+        if change + price * (at_a - before) > bar:
             continue
+        at_b = _beyond(classes, held, size, b, r if c == b else -1, q)
+        if change + price * (at_a + at_b - before) > bar:
+            continue
+        at_c = 0.0
+        if c != a and c != b:
+            at_c = _beyond(classes, held, size, c, r, -1)
+            if change + price * (at_a + at_b + at_c - before) > bar:
+                continue
         held[p] -= 1
         held[q] += 1
         size[a] -= 1
         size[b] += 1
-        beyond[a], beyond[b] = less, more
         at[x] = e
+        if c != a:
+            held[r] -= 1
+            held[s] += 1
+            size[c] -= 1
+            size[a] += 1
+            at[y] = f
+            if c != b:
+                beyond[c] = at_c
+        beyond[a], beyond[b] = at_a, at_b
     return beyond.sum()

@@ -123,20 +123,16 @@ def cost(found: Clusters) -> float:
     return float((np.bincount(found.labels[kept], minlength=radius.size) * radius).sum())
 
 
-def unshare(distances: np.ndarray, ranked: np.ndarray, r: int, priced: Priced) -> Clusters:
-    """Steps 2 and 3 of section 3.1: every center takes its r nearest points as well, then each point chooses one.
-
-    Departures: a group is complete when its weight reaches r (the paper says exceeds); clusters with fewer than r
-    unassigned points are skipped, not a reason to stop; leftover clusters without points vanish.  A leftover may share
-    points with open clusters wider than itself: it goes with the narrowest, which is no wider (docs/gathering.md,
-    Lemma 4, needs that).  A group is around the center of its open cluster or that of its widest leftover.
-    """
+def _taken(
+    distances: np.ndarray, ranked: np.ndarray, r: int, priced: Priced
+) -> tuple[dict[int, np.ndarray], np.ndarray, dict[int, list[int]], np.ndarray]:
+    """Step 2: the open clusters with their points, the leftover cluster of every other point (int64[n], -1 none), the
+    leftover clusters beside each open one, and every cluster's radius (float64[m])."""
     n, m = len(distances), priced.center.size
-    labels = priced.labels
     shared = []
     radius = np.zeros(m)
     for c, v in enumerate(priced.center):
-        own = np.flatnonzero(labels == c)
+        own = np.flatnonzero(priced.labels == c)
         shared.append(np.union1d(own, ranked[v, :r]))
         radius[c] = distances[v, shared[c]].max()
     owner = np.full(n, -1)
@@ -151,14 +147,26 @@ def unshare(distances: np.ndarray, ranked: np.ndarray, r: int, priced: Priced) -
             leftover.append(int(c))
     temporary = np.full(n, -1)
     for c in leftover:
-        free = shared[c][(owner[shared[c]] < 0) & (temporary[shared[c]] < 0)]
-        temporary[free] = c
+        temporary[shared[c][(owner[shared[c]] < 0) & (temporary[shared[c]] < 0)]] = c
     trees: dict[int, list[int]] = {}
     for c in leftover:
         if (temporary == c).any():
             beside = owner[shared[c]]
             beside = beside[beside >= 0]
             trees.setdefault(int(beside[np.argmin(radius[beside])]), []).append(c)
+    return opened, temporary, trees, radius
+
+
+def unshare(distances: np.ndarray, ranked: np.ndarray, r: int, priced: Priced) -> Clusters:
+    """Steps 2 and 3 of section 3.1: every center takes its r nearest points as well, then each point chooses one.
+
+    Departures: a group is complete when its weight reaches r (the paper says exceeds); clusters with fewer than r
+    unassigned points are skipped, not a reason to stop; leftover clusters without points vanish.  A leftover may share
+    points with open clusters wider than itself: it goes with the narrowest, which is no wider (docs/gathering.md,
+    Lemma 4, needs that).  A group is around the center of its open cluster or that of its widest leftover.
+    """
+    n = len(distances)
+    opened, temporary, trees, radius = _taken(distances, ranked, r, priced)
     out = np.full(n, -1)
     centers: list[int] = []
 

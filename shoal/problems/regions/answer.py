@@ -15,6 +15,7 @@ from shoal.problems.regions.limits import Limits, limited, placed
 from shoal.problems.regions.most import most_regions
 from shoal.problems.regions.number import level, so_many
 from shoal.problems.regions.result import Regions
+from shoal.problems.regions.search import POOLED
 from shoal.problems.regions.task import Found, Task, relabelled
 from shoal.problems.regions.value import one
 
@@ -85,7 +86,8 @@ def _found(task: Task, bound: CountBound, method: str, limits: Limits | None) ->
     solve = algorithm("regions", method if limits is None else "tree")
     if task.regions is not None:
         return so_many(solve, task, bound, method)
-    if limits is None and task.objective[0] == "count" and method in ("auto", "search"):
+    led = method == "auto" and task.n > POOLED  # by prices, ahead of what the other objectives find
+    if limits is None and task.objective[0] == "count" and method in ("auto", "search") and not led:
         return most_regions(solve, task, bound)
     found: Found = solve(task, bound)
     return found

@@ -6,6 +6,7 @@ import numpy as np
 
 from shoal.problems.regions.bounds import CountBound, best_packing, price_out
 from shoal.problems.regions.exact import settle
+from shoal.problems.regions.prices import price_areas
 from shoal.problems.regions.search import improve, search
 from shoal.problems.regions.sets import Pool
 from shoal.problems.regions.task import Clock, Found, Task
@@ -19,6 +20,8 @@ def auto(task: Task, bound: CountBound) -> Found:
     """The search, with everything proved that can be proved in about the same time again."""
     clock = Clock.of(task.seconds)
     pool = Pool()
+    if bound.price is None:
+        price_areas(task, bound)
     found = search(task, bound, pool)
     label, details = found.label, dict(found.details)
     size = np.bincount(bound.component)

@@ -35,6 +35,7 @@ class CountBound:
     home       int64[c]  component of the graph each light component lies in
     nodes      int64[n]  light component of each area, -1 in H
     packings   what the linear program found, by light component
+    price      int64[n]  what every area costs a region at least, once ``prices`` has said so
     """
 
     value: int
@@ -46,6 +47,14 @@ class CountBound:
     home: np.ndarray
     nodes: np.ndarray
     packings: dict[int, Packing] = field(default_factory=dict)
+    price: np.ndarray | None = None
+
+    def lower(self, name: str, argument: str) -> None:
+        """Add up what the rooms have become; the argument counts where the bound fell."""
+        value = int(self.heavy.sum() + self.room.sum())
+        self.table[name] = value
+        if value < self.value:
+            self.value, self.argument = value, argument
 
     def per_component(self) -> np.ndarray:
         """The bound for each component of the graph."""
@@ -168,14 +177,11 @@ def price_out(
         bound.room[c] = packing.bound
         bound.packings[int(c)] = packing
     if bound.packings:
-        value = int(bound.heavy.sum() + bound.room.sum())
-        bound.table["program"] = value
-        if value < bound.value:
-            bound.value = value
-            bound.argument = (
-                "areas heavy enough alone, and a linear program over all connected sets of the components "
-                "between them, rounded down component by component"
-            )
+        bound.lower(
+            "program",
+            "areas heavy enough alone, and a linear program over all connected sets of the components between them, "
+            "rounded down component by component",
+        )
 
 
 def largest_bound(task: Task, bound: CountBound) -> tuple[int, str]:

@@ -15,8 +15,9 @@ OTHERS = ("sumsq", "excess", "max")
 def most_regions(solve: Callable[[Task, CountBound], Found], task: Task, bound: CountBound) -> Found:
     """The method's answer for the task's objectives, "count" first, or that for another objective with more regions.
 
-    Every objective is asked with the same randomness, so the answer has as many regions as a call for that objective
-    with the same seed.  Ends where the bound is reached; at most four times the work, or the same seconds in all.
+    Not asked by ``auto`` on large graphs, whose search is led by prices.  Every objective is asked with the same
+    randomness, so the answer has as many regions as a call for that objective with the same seed.  Ends where the bound
+    is reached; at most four times the work, or the same seconds in all.
     """
     seconds = None if task.seconds is None else task.seconds / (1 + len(OTHERS))
     task = replace(task, seconds=seconds)

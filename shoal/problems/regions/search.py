@@ -14,13 +14,14 @@ import numpy as np
 
 from shoal.model.certificate import Guarantee
 from shoal.problems.regions.bounds import CountBound, largest_bound
+from shoal.problems.regions.packing import UNIT
 from shoal.problems.regions.sets import Pool
 from shoal.problems.regions.task import Clock, Found, Task
 from shoal.problems.regions.tree import ceiling, promise, tree
 from shoal.problems.regions.value import one, value
 
 _NO_CAP = 2**62
-_POOLED = 1_000  # areas: above it there is one run and no pool
+POOLED = 1_000  # areas: above it there is one run and no pool
 _RUNS = 2
 _SNAPSHOTS = 30
 _SHARE = {"max": 0.2, "count": 0.5, "sumsq": 0.3, "excess": 0.3, "compact": 0.3, "similar": 0.3}
@@ -28,6 +29,7 @@ _HEAT = {
     "max": (0.3, 1e-3), "count": (10.0, 0.1), "sumsq": (0.6, 0.006), "excess": (1.0, 0.01), "compact": (1.0, 0.01),
     "similar": (1.0, 0.01),
 }  # fmt: skip
+_PRICED_HEAT = (0.3, 0.03)
 
 
 def search(task: Task, bound: CountBound, pool: Pool | None = None) -> Found:
@@ -64,7 +66,7 @@ def improve(
     clock = clock or Clock.of(task.seconds)
     chain = objective or task.objective
     label = np.ascontiguousarray(label, dtype=np.int64).copy()
-    if task.n > _POOLED:
+    if task.n > POOLED:
         return _improved(task, bound, label, clock, chain, 1.0, None)
     pool = Pool() if pool is None else pool
     found = [label]
@@ -128,7 +130,11 @@ def _lower_max(
 
 
 class _Annealing(NamedTuple):
-    """One objective lowered from a partition: how the kernels count it, and between which heats."""
+    """One objective lowered from a partition: how the kernels count it, and between which heats.
+
+    Where areas have prices, surplus that is to gather in one region until it can be cut is told in prices, not in
+    weight: what no region can use costs nothing.
+    """
 
     task: Task
     name: str
@@ -138,9 +144,11 @@ class _Annealing(NamedTuple):
     cap: int
     enough: int
     heat: tuple[float, float]
+    features: np.ndarray
+    need: np.ndarray
 
     @classmethod
-    def of(cls, task: Task, label: np.ndarray, name: str, cap: int, target: float, enough: int) -> _Annealing:
+    def of(cls, task: Task, bound: CountBound, label: np.ndarray, name: str, cap: int, target: float) -> _Annealing:
         from shoal.kernels.regions import recombine as kernel
 
         forms: dict[str, int] = {
@@ -151,17 +159,21 @@ class _Annealing(NamedTuple):
             "compact": kernel.INERTIA if len(task.geo) else kernel.BORDER,
             "similar": kernel.INERTIA,
         }
-        scale = float(task.k)
+        scale, features, need = float(task.k), task.features, task.need
         if forms[name] == kernel.INERTIA:
             scale = max(one(task, label, name) / (int(label.max()) + 1), 1e-300)
-        heat = (3.0, 0.3) if name == "count" and task.n <= _POOLED else _HEAT[name]
-        return cls(task, name, forms[name], scale, target, cap, enough, heat)
+        heat = (3.0, 0.3) if name == "count" and task.n <= POOLED else _HEAT[name]
+        if name == "count" and bound.price is not None and cap == _NO_CAP:
+            features, need = np.column_stack([bound.price, features]), np.concatenate([[0], need])
+            scale, heat = float(UNIT), _PRICED_HEAT
+        enough = task.regions or bound.value
+        return cls(task, name, forms[name], scale, target, cap, enough, heat, features, need)
 
     def run(self, kernel: Any, label: np.ndarray, *last: Any) -> None:
         """Change the label in place, with the arguments that both kernels begin with and those they end with."""
         task, moments = self.task, self.task.moments(self.name)
         geo = moments if self.name in ("compact", "similar") and len(moments) else np.zeros((0, 4))
-        common = (task.graph.indptr, task.graph.indices, task.features, task.need, task.ways, geo)
+        common = (task.graph.indptr, task.graph.indices, self.features, self.need, task.ways, geo)
         kernel(*common, label, self.form, self.scale, self.target, self.cap, *last, task.state)
 
     def lower(self, label: np.ndarray, steps: int, begin: float, end: float) -> None:
@@ -198,7 +210,7 @@ def _run(
     pool: Pool | None,
 ) -> np.ndarray:
     """One annealing, by steps or by seconds; the colder half of it fills the pool."""
-    annealing = _Annealing.of(task, label, name, cap, target, task.regions or bound.value)
+    annealing = _Annealing.of(task, bound, label, name, cap, target)
     label = label.copy()
     if seconds is None:
         steps = max(1, int(steps_for(task, bound, name) * part))
@@ -227,7 +239,7 @@ def steps_for(task: Task, bound: CountBound, name: str) -> int:
     """The usual number of steps of one annealing: fewer where regions are large, for a step takes longer there."""
     size = task.n / max(bound.value, 1)
     usual = max(min(4_000 * task.n, int(3_700_000 / max(size, 1.0) ** 0.5)), 20 * task.n)
-    if task.n <= _POOLED:
+    if task.n <= POOLED:
         share = 0.25 if name == "max" else 0.28
     else:
         share = {"count": 1.35, "max": 0.25}.get(name, 0.3)

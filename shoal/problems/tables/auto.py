@@ -22,6 +22,7 @@ from shoal.problems.tables.search.certified import certify
 from shoal.problems.tables.search.class_flow import flow_start
 from shoal.problems.tables.search.near_graph import neighbor_graph
 from shoal.problems.tables.search.neighborhood import STEPS, looks, search, steps_of
+from shoal.problems.tables.search.open_close import applies, open_close
 from shoal.problems.tables.search.priced_cascade import guided
 from shoal.problems.tables.search.row_groups import Rows
 from shoal.problems.tables.search.scarce_values import alternate, scarce_start
@@ -36,6 +37,7 @@ TWICE = 5_000  # rows up to which "balanced" searches from the cascade as well a
 LARGE = 8  # from this k on a cover by published rows may be the better start
 COVER = {"fast": 1e6, "balanced": 2e7, "thorough": 1e8}  # nodes times cells times columns it may look at
 COVER_PACE = 4e6  # and in a second, at least
+REST = 2.5  # share of the seconds left that the search of groups of k rows keeps, times k
 TRIAL = 0.06  # share of the seconds left that each of two starts is searched before the better one is kept
 
 
@@ -64,6 +66,8 @@ def auto(task: Task) -> Grouping:
     race.cover()
     if race.common.size:
         race.scarce(cheapest)
+    elif race.opens:
+        race.open_close()
     else:
         race.guide(prices)
     race.search()
@@ -200,6 +204,20 @@ class _Race:
             labels, self.report = search(self.small, self.rows, labels, near=self.near, **given)
             tried.append((rank(self.task, self.whole(labels)), labels))
         self.group = min(tried, key=lambda pair: pair[0])[1]
+
+    @property
+    def opens(self) -> bool:
+        """Whether tuples are opened and closed: k alone, and large or with time for it."""
+        long_or_large = self.long or self.small.requirement.smallest >= LARGE
+        return self.task.effort.name != "fast" and long_or_large and not decidable(self.task) and applies(self.small)
+
+    def open_close(self) -> None:
+        """Published tuples opened and closed; the larger k, the less is left to the search that takes groups apart."""
+        began = time.monotonic()
+        share = 1.0 - REST / self.small.requirement.smallest
+        until = None if self.deadline is None else began + share * (self.deadline - began)
+        found, self.report = open_close(self.small, self.rows, self.group, deadline=until)
+        self.offer("open and close", found, began)
 
     def search(self) -> None:
         """The search by moves between groups, from the best start."""

@@ -58,39 +58,14 @@ def optimal(task: Task) -> Grouping:
     details: dict[str, Any] = {}
     kernel = None
     small = histogram
-    levels = task.recoding.hierarchies is not None
-    if levels and not need.sensitive_columns and need.k > 1:
+    if task.recoding.hierarchies is not None and not need.sensitive_columns and need.k > 1:
         kernel = kernelize(histogram, need.k, task.recoding)
         small = kernel.histogram
         details["kernel_rows"] = small.rows
     costs = Costs.of(small, task.recoding)
     kinds = kinds_of(small, need)
-    proved: int | None = None
-    start: Partition | None = None
-    argument = "dynamic program over what is left of every kind of row"
     inner = replace(task, histogram=small)
-    if small.rows:
-        start = _first(inner, levels)
-        upper = whole_cost(costs, inner, start)
-        partition = by_vectors(small, need, costs, kinds, seconds_left(task), upper) if upper else start
-    else:
-        partition = Partition.of(np.arange(0), np.arange(0), np.arange(0))
-    details["program"], details["stopped"] = "vectors", None
-    if partition is None:
-        assert start is not None
-        if need.rules:
-            raise PolicyError(
-                f"{histogram.rows} rows of {kinds.count.size} kinds are too many for an exact answer under "
-                f"{need.rules[0].model.name}; choose another method"
-            )
-        if not levels:
-            raise PolicyError(
-                f"{histogram.rows} rows of {kinds.count.size} kinds are too many for an exact answer with sets or "
-                "ranges; publish stars or a hierarchy, or choose another method"
-            )
-        partition, proved, stopped = pattern_program(inner, costs, kinds, start, Limits(seconds_left(task)))
-        details["program"], details["stopped"] = "patterns", stopped
-        argument = "integer program over closed patterns; each row's cheapest published row"
+    partition, proved, argument = _solved(inner, costs, kinds, details)
     whole = whole_cost(costs, inner, partition)
     lower = whole if proved is None else proved
     if kernel is not None:
@@ -117,6 +92,32 @@ def optimal(task: Task) -> Grouping:
         ),
         "optimal",
     )
+
+
+def _solved(task: Task, costs: Costs, kinds: Kinds, details: dict[str, Any]) -> tuple[Partition, int | None, str]:
+    """A partition, what is proved of the least cost where it may not be the least, and the argument.
+
+    Writes into ``details`` which program it was and where it stopped.
+    """
+    small, need = task.histogram, task.requirement
+    details["program"], details["stopped"] = "vectors", None
+    argument = "dynamic program over what is left of every kind of row"
+    if not small.rows:
+        return Partition.of(np.arange(0), np.arange(0), np.arange(0)), None, argument
+    levels = task.recoding.hierarchies is not None
+    start = _first(task, levels)
+    upper = whole_cost(costs, task, start)
+    partition = by_vectors(small, need, costs, kinds, seconds_left(task), upper) if upper else start
+    if partition is not None:
+        return partition, None, argument
+    many = f"{small.rows} rows of {kinds.count.size} kinds are too many for an exact answer"
+    if need.rules:
+        raise PolicyError(f"{many} under {need.rules[0].model.name}; choose another method")
+    if not levels:
+        raise PolicyError(f"{many} with sets or ranges; publish stars or a hierarchy, or choose another method")
+    partition, proved, stopped = pattern_program(task, costs, kinds, start, Limits(seconds_left(task)))
+    details["program"], details["stopped"] = "patterns", stopped
+    return partition, proved, "integer program over closed patterns; each row's cheapest published row"
 
 
 def _first(task: Task, levels: bool) -> Partition:

@@ -25,7 +25,7 @@ AT_TOP = 10  # rows of a value that the class of everything may have at least
 WORST = 0.3  # part of the short classes whose H is lowered
 ROUNDS = {"fast": 2, "balanced": 5, "thorough": 12}
 ONE = 4e-7  # seconds that one round takes for an arc, at most
-FINE = 1024  # steps of cost between nothing and the dearest class
+FINE = {"fast": 64, "balanced": 1024, "thorough": 1024}  # steps of cost between nothing and the dearest class
 OUT, BONUS = 6, 9  # prices of a row left over, of a row that a class is short, by the dearest class
 NEAR = 0.15  # arcs this far above the cheapest are left out, by the dearest class
 
@@ -65,7 +65,7 @@ def flow_start(task: Task, rows: Rows, tolls: Tolls, until: float | None = None)
         began = time.monotonic()
         if turn and until is not None and began + spent > until:
             break
-        filled = fill(task, rows.k, tolls, most)
+        filled = fill(task, rows.k, tolls, most, FINE[effort])
         group = rows.place(rows.cut(trimmed(rows, program, filled)))
         cost = task.recoding.cost(task.histogram, rows.partition(group))
         if best is None or cost < best[0]:
@@ -88,8 +88,11 @@ def closed(task: Task, tolls: Tolls, passes: int, until: float | None) -> Tolls:
     return tolls
 
 
-def fill(task: Task, k: int, tolls: Tolls, most: np.ndarray) -> Filled:
-    """The cheapest way to send rows to classes with at most ``most`` int64[v] rows of a value each."""
+def fill(task: Task, k: int, tolls: Tolls, most: np.ndarray, fine: int) -> Filled:
+    """The cheapest way to send rows to classes with at most ``most`` int64[v] rows of a value each.
+
+    fine  whole steps of cost between nothing and the dearest class: the flow is the cheapest to a step for each node
+    """
     from shoal.kernels.tables.flow import ship
     from shoal.kernels.uncompiled import quick
 
@@ -104,13 +107,13 @@ def fill(task: Task, k: int, tolls: Tolls, most: np.ndarray) -> Filled:
     tight = np.bincount(pair, weights=count[cell], minlength=owner.size) > most[owner]
     node = np.where(tight, np.cumsum(tight) - 1 + m, owner + m + int(tight.sum()))
     own, sink = np.arange(v) + m + int(tight.sum()), m + int(tight.sum()) + v
-    price = np.rint(program.loss * (FINE / dearest)).astype(np.int64)
+    price = np.rint(program.loss * (fine / dearest)).astype(np.int64)
     none, needed = np.zeros(v, np.int64), np.where(most > 0, np.maximum(program.arcs.l * most, k), 0)
     tail = np.concatenate([cell, node[tight], own, own, np.arange(m)])
     head = np.concatenate([node[pair], own[owner[tight]], none + sink, none + sink, np.full(m, sink)])
     room = np.concatenate([count[cell], most[owner[tight]], needed, none + int(count.sum()), count])
-    cost = np.concatenate([price[owner[pair]], np.zeros(int(tight.sum()), np.int64), none - BONUS * FINE, none,
-                           np.full(m, OUT * FINE)])  # fmt: skip
+    cost = np.concatenate([price[owner[pair]], np.zeros(int(tight.sum()), np.int64), none - BONUS * fine, none,
+                           np.full(m, OUT * fine)])  # fmt: skip
     order = np.argsort(np.concatenate([tail, head]), kind="stable")
     place = np.empty(order.size, np.int64)
     place[order] = np.arange(order.size)
@@ -122,7 +125,7 @@ def fill(task: Task, k: int, tolls: Tolls, most: np.ndarray) -> Filled:
     carry = quick(ship, 60 * a)
     carry(start, np.concatenate([head, tail])[order].astype(np.int32), left, np.concatenate([cost, -cost])[order],
           np.concatenate([place[a:], place[:a]])[order].astype(np.int32), excess, np.zeros(sink + 1, np.int64),
-          BONUS * FINE, 8)  # fmt: skip
+          BONUS * fine, 8)  # fmt: skip
     sent = left[place[a : a + cell.size]]
     held = np.bincount(pair, weights=sent, minlength=owner.size).astype(np.int64)
     return Filled(cell, pair, sent, held, np.bincount(owner, weights=held, minlength=v).astype(np.int64))

@@ -213,12 +213,16 @@ def build(task: Task, j: int) -> Program:
     sizes = np.empty((int(lattice.nodes), someone.size), np.int32)
     cells, pairs, owners, losses, valued = [], [], [], [], []
     classes = known = 0
+    prefix = [(np.zeros(someone.size, np.int64), np.zeros(someone.size))]  # by the first columns alone
+    before: tuple[int, ...] = ()
     for v, levels in enumerate(np.ndindex(*lattice.heights)):
-        key = np.zeros(someone.size, np.int64)
-        loss = np.zeros(someone.size)
-        for level, up, lost, codes in zip(levels, lattice.up, lattice.loss, code.T, strict=True):
-            key = np.unique(key * up.shape[1] + up[level][codes], return_inverse=True)[1].reshape(-1)
-            loss += lost[level][codes]
+        kept = next((c for c, (a, b) in enumerate(zip(levels, before, strict=False)) if a != b), 0)
+        del prefix[kept + 1 :]
+        for c in range(kept, len(levels)):
+            up, level = lattice.up[c], levels[c]
+            key = np.unique(prefix[c][0] * up.shape[1] + up[level][code[:, c]], return_inverse=True)[1].reshape(-1)
+            prefix.append((key, prefix[c][1] + lattice.loss[c][level][code[:, c]]))
+        (key, loss), before = prefix[-1], levels
         sizes[v] = np.bincount(key, weights=rows)[key]
         new = sizes[v] >= task.requirement.smallest
         for c, level in enumerate(levels):

@@ -9,8 +9,10 @@ the seed, the round and the block alone, so a search counted in steps gives the 
 from __future__ import annotations
 
 import os
+import threading
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
+from typing import NamedTuple
 
 import numpy as np
 
@@ -66,6 +68,50 @@ def looks(rows: Rows, deadline: float | None, steps: int) -> float:
     return 1500 * steps / max(rows.histogram.cells, 1)
 
 
+class Searcher(NamedTuple):
+    """What every thread needs to search a block of rows by itself; values int64[rows, columns], near int32[cells]."""
+
+    rows: Rows
+    values: np.ndarray
+    near: np.ndarray
+    most: int
+    stop: threading.Event
+
+    def improved(
+        self, block: np.ndarray, labels: np.ndarray, number: int, each: int, until: float | None
+    ) -> tuple[np.ndarray, int]:
+        """Labels of the block from 0 without gaps, and how many neighborhoods were tried: ``each``, until then."""
+        from shoal.kernels.tables.neighborhood import improve as kernel
+
+        rows = self.rows
+        cell, first, of = np.unique(rows.cell[block], return_index=True, return_inverse=True)
+        first, of = np.append(first, block.size), of.reshape(-1)
+        place = np.searchsorted(cell, self.near[cell])
+        place[place == cell.size] = 0
+        here = np.where(cell[place] == self.near[cell], place, -1).astype(np.int32)
+        cell = rows.cell[block]
+        names, label = np.unique(labels[block], return_inverse=True)
+        label = label.reshape(-1).astype(np.int64)
+        leaf, value = rows.leaf[cell], self.values[cell]
+        done = 0
+        while not self.stop.is_set():
+            kernel(rows.slots, leaf, of, first, here, value, label, names.size, rows.k, rows.frequency, rows.distinct,
+                   rows.rules, each, np.uint64(number + done), self.most)  # fmt: skip
+            done += each
+            if until is None or time.monotonic() >= until:
+                return label, done
+            names, label = np.unique(label, return_inverse=True)
+            label = label.reshape(-1).astype(np.int64)
+        return label, done
+
+
+def _values(rows: Rows) -> np.ndarray:
+    """Sensitive values as the kernel counts them, int64[rows, columns]: numbered anew but where rules know them."""
+    if rows.need.rules or not rows.sensitive.shape[1]:
+        return rows.sensitive.astype(np.int64)
+    return np.stack([np.unique(column, return_inverse=True)[1].reshape(-1) for column in rows.sensitive.T], axis=1)
+
+
 def search(
     task: Task,
     rows: Rows,
@@ -79,8 +125,6 @@ def search(
 
     deadline  clock reading (time.monotonic) at which to stop; else ``steps`` neighborhoods are tried (by the effort)
     """
-    from shoal.kernels.tables.neighborhood import improve as kernel
-
     told = Told()
     n = group.size
     if steps is None:
@@ -88,39 +132,12 @@ def search(
     if n == 0 or rows.leaf.shape[1] > 512 or (deadline is None and steps == 0):
         return group, told
     count = max(1, round(n / BLOCK))
-    sensitive = [np.unique(column, return_inverse=True)[1].reshape(-1) for column in rows.sensitive.T]
-    values = np.stack(sensitive, axis=1) if sensitive else np.zeros((rows.sensitive.shape[0], 0), np.int64)
-    if rows.need.rules:
-        values = rows.sensitive.astype(np.int64)
     workers = min(os.cpu_count() or 1, count)
-    stop, most = flag(), most_of(rows.k)
+    most = most_of(rows.k)
     slow = (MOST / most) ** 2
     if near is None:
         near = neighbor_graph(rows, task.seed, looks(rows, deadline, steps))
-
-    def one(
-        block: np.ndarray, labels: np.ndarray, number: int, each: int, until: float | None
-    ) -> tuple[np.ndarray, int]:
-        cell, first, of = np.unique(rows.cell[block], return_index=True, return_inverse=True)
-        first, of = np.append(first, block.size), of.reshape(-1)
-        place = np.searchsorted(cell, near[cell])
-        place[place == cell.size] = 0
-        here = np.where(cell[place] == near[cell], place, -1).astype(np.int32)
-        cell = rows.cell[block]
-        names, label = np.unique(labels[block], return_inverse=True)
-        label = label.reshape(-1).astype(np.int64)
-        leaf, value = rows.leaf[cell], values[cell]
-        done = 0
-        while not stop.is_set():
-            kernel(rows.slots, leaf, of, first, here, value, label, names.size, rows.k, rows.frequency, rows.distinct,
-                   rows.rules, each, np.uint64(number + done), most)  # fmt: skip
-            done += each
-            if until is None or time.monotonic() >= until:
-                return label, done
-            names, label = np.unique(label, return_inverse=True)
-            label = label.reshape(-1).astype(np.int64)
-        return label, done
-
+    searcher = Searcher(rows, _values(rows), near, most, flag())
     with ThreadPoolExecutor(workers) as pool:
         while True:
             each, until = max(1, int(SLICE * slow)), None
@@ -142,7 +159,7 @@ def search(
             for i, block in enumerate(blocks):
                 if deadline is not None:
                     until = now + turn * (i // workers + 1)
-                waiting.append(pool.submit(one, block, group, int(numbers[i]) << 20, each, until))
+                waiting.append(pool.submit(searcher.improved, block, group, int(numbers[i]) << 20, each, until))
             found = [w.result() for w in waiting]
             group = group.copy()
             shift = 0

@@ -1,0 +1,83 @@
+"""A text file in which nothing is carried along: its rows are dealt out of the tuples that are published."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import shoal
+from shoal.engines.codes import Coded
+from shoal.engines.frames import FrameTable
+from shoal.engines.order import Lot
+from shoal.engines.table import Replacement
+from shoal.errors import ShoalError
+from shoal.model.partition import Partition
+
+SECRET = b"sixteen bytes or more"
+ASKED: dict[str, Any] = {"quasi_identifiers": ["a", "b"], "sensitive": ["s"], "k": 3, "effort": "fast", "seed": 1}
+
+
+def people(n: int = 400) -> pl.DataFrame:
+    return pl.DataFrame(
+        {
+            "a": [None if i % 11 == 0 else "abcdef"[i * i % 6] for i in range(n)],
+            "s": [["p", "q", None, "r"][i * i * i % 4] for i in range(n)],
+            "b": [str(i * 7 % 13) for i in range(n)],
+        }
+    )
+
+
+@pytest.mark.parametrize("publish", ["stars", "ranges", "centers"])
+def test_the_rows_of_a_frame_in_another_order(tmp_path: Path, publish: str) -> None:
+    path, frame = tmp_path / "t.csv", people()
+    frame.write_csv(path)
+    dealt = shoal.anonymize(path, secret=SECRET, publish=publish, **ASKED).table
+    placed = shoal.anonymize(frame, secret=SECRET, publish=publish, **ASKED).table
+    assert dealt.columns == placed.columns == ["a", "s", "b"]
+    assert dealt.schema == dict.fromkeys("asb", pl.String)
+    assert Counter(dealt.rows()) == Counter(placed.cast(pl.String).rows())
+    again = shoal.anonymize(path, secret=SECRET, publish=publish, **ASKED).table
+    assert again.rows() == dealt.rows(), "a secret fixes the order"
+    fresh = shoal.anonymize(path, publish=publish, **ASKED).table
+    assert fresh.rows() != dealt.rows()
+    assert fresh.rows() != sorted(fresh.rows(), key=repr)
+
+
+def test_an_order_that_is_kept_is_that_of_the_rows(tmp_path: Path) -> None:
+    path, frame = tmp_path / "t.csv", people()
+    frame.write_csv(path)
+    kept = shoal.anonymize(path, keep_order=True, **ASKED).table
+    for before, after in zip(frame.select("a", "b", "s").rows(), kept.select("a", "b", "s").rows(), strict=True):
+        assert after[2] == before[2]
+        assert all(shown in (own, "*") for own, shown in zip(before[:2], after[:2], strict=True))
+
+
+def counted() -> tuple[FrameTable, Any]:
+    table = FrameTable(pl.DataFrame({"a": ["x"] * 3, "s": ["p", "q", "r"]}), coded=["a", "s"])
+    return table, table.count(["a"], ["s"])
+
+
+def test_every_order_is_as_likely() -> None:
+    table, cells = counted()
+    star = [Replacement("a", pl.Series(["*"]), np.zeros(1, np.int64))]
+    seen: Counter = Counter()
+    for key in range(1200):
+        lot = Lot(b"", key.to_bytes(32, "big"), True)
+        made = table.place(cells, Partition.of(np.arange(3), np.zeros(3), np.ones(3)), star, [], lot, False)
+        assert set(made["a"]) == {"*"}
+        seen[tuple(made["s"])] += 1
+    assert len(seen) == 6
+    assert all(130 < n < 270 for n in seen.values()), seen
+
+
+def test_a_partition_of_other_rows_deals_nothing() -> None:
+    table, cells = counted()
+    star = [Replacement("a", pl.Series(["*"]), np.zeros(1, np.int64))]
+    with pytest.raises(ShoalError, match="the partition places"):
+        table.place(cells, Partition.of(np.array([0, 1]), np.zeros(2), np.array([2, 1])), star, [], Lot.of(None), False)
+    assert isinstance(cells.quasi[0], Coded)
