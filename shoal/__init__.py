@@ -47,6 +47,7 @@ if TYPE_CHECKING:  # what a type checker and an editor see; ``_WHERE`` finds the
     from shoal.publishing.assigned import assign as assign
     from shoal.publishing.audited import audit as audit
     from shoal.publishing.crosswalk import Crosswalk as Crosswalk
+    from shoal.publishing.later import written as written
     from shoal.publishing.release import Release as Release
     from shoal.publishing.verify import verify as verify
     from shoal.utility.compare import compare as compare
@@ -67,6 +68,7 @@ _WHERE = {
     "anonymize": "shoal.pipeline:anonymize",
     "audit": "shoal.publishing.audited:audit",
     "verify": "shoal.publishing.verify:verify",
+    "written": "shoal.publishing.later:written",
     "compare": "shoal.utility.compare:compare",
     "decode": "shoal.utility.decode:decode",
     "release": "shoal.publishing.answers:release",

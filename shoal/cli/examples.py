@@ -41,6 +41,9 @@ PAGES = {
             "shoal verify release.csv release.certificate.json --original people.csv",
         ),
     ),
+    "report": Page(
+        "Make the report of a release later.", ("shoal report release.csv release.certificate.json -o later.html",)
+    ),
     "audit": Page(
         "Measure privacy and risks of any table.",
         (

@@ -7,8 +7,8 @@ from pathlib import Path
 import typer
 
 from shoal.cli.app import app
-from shoal.cli.common import answer, pairs, progress, refuse_unmet
-from shoal.cli.options import JSON_
+from shoal.cli.common import answer, pairs, progress, refuse_unmet, reported
+from shoal.cli.options import FORCE, JSON_
 
 
 @app.command()
@@ -45,6 +45,26 @@ def verify(
     lines.append("everything checked holds" if verdict.holds else "the release does not hold what its certificate says")
     answer(verdict.as_dict(), lines, as_json)
     refuse_unmet(verdict.holds)
+
+
+@app.command()
+def report(
+    release: Path = typer.Argument(help="The release that was written."),
+    certificate: Path = typer.Argument(help="The certificate beside it."),
+    output: Path | None = typer.Option(None, "-o", "--output", help="The page; RELEASE.report.html by default."),
+    signer: Path | None = typer.Option(None, "--signer", help="Public key whose owner must have signed."),
+    force: bool = FORCE,
+    as_json: bool = JSON_,
+) -> None:
+    """Make the report of a release later, from it and its certificate; what needs the original is left out."""
+    from shoal.engines.targets import PAGE, check_outputs
+    from shoal.publishing.later import written
+
+    target = output or release.with_name(f"{release.name.split('.')[0]}.report.html")
+    check_outputs([(target, PAGE)], [release, certificate, signer], overwrite=force)
+    with progress() as told:
+        page = reported(written(release, certificate, signer=signer, progress=told), target)
+    answer(page, [f"report  {target}"], as_json)
 
 
 @app.command()

@@ -43,6 +43,7 @@ def page(figures: Mapping[str, Any]) -> str:
         *([("Two columns together", _pairs(figures))] if figures["pairs"] else []),
         ("Rows as they are published", _rows(figures)),
         ("The certificate", _certificate(figures)),
+        *([("What was checked for this report", _checked(figures["checked"]))] if later(figures) else []),
         *([("What to look at", listed(notes))] if notes else []),
         ("What was assumed", listed(assumptions(figures["policy"]))),
         ("What this does not promise", listed(attacks(figures["policy"], figures["audit"]["exposed_classes"]))),
@@ -51,6 +52,21 @@ def page(figures: Mapping[str, Any]) -> str:
     ]
     below = f"{name}, {release['rows']:,} rows in {release['groups']:,} groups, {figures['made_at'][:10]}"
     return whole("Release report", name, below, promise(figures), sections, figures)
+
+
+def later(figures: Mapping[str, Any]) -> bool:
+    """Whether they are told from a release and its certificate alone."""
+    return "checked" in figures
+
+
+def _checked(found: Sequence[Mapping[str, Any]]) -> Markup:
+    """What a report made later rests on, and what it cannot know."""
+    said = (
+        "This report was made later, from the release and its certificate alone. It cannot say how the table was "
+        "before, what single columns and groups lost, or which columns were changed in the same rows."
+    )
+    lines = [(f["check"], f["found"], f["how"]) for f in found]
+    return paragraph(said) + table(("check", "found", "how it is known"), lines, 3, "Checks")
 
 
 def _asked(figures: Mapping[str, Any]) -> Markup:
@@ -149,16 +165,20 @@ def _shown_alone(audit: Mapping[str, Any]) -> Markup:
 def _before_after(figures: Mapping[str, Any]) -> Markup:
     before, audit = figures["before"], figures["audit"]
     risk, rows = audit["risk"], figures["release"]["rows"]
-    least = before["smallest_class"]
+    if not before:
+        before = {"classes": None, "smallest_class": None, "uniques": None}
+    least, classes = before["smallest_class"], before["classes"]
     lines = [
         ("groups of rows alike", before["classes"], audit["classes"]),
         ("smallest group", least, audit["smallest_class"]),
         ("people alone in their group", before["uniques"], audit["uniques"]),
-        ("highest risk to be found (" + term("prosecutor") + ")", 1 / least if least else 0.0, risk["prosecutor_max"]),
-        ("mean risk (" + term("marketer") + ")", before["classes"] / rows if rows else 0.0, risk["marketer"]),
+        ("highest risk to be found (" + term("prosecutor") + ")", _over(1, least), risk["prosecutor_max"]),
+        ("mean risk (" + term("marketer") + ")", _over(classes, rows), risk["marketer"]),
     ]
+    known = classes is not None
+    shown = lines if known else [(what, after) for what, _, after in lines]
     return (
-        table(("", "before", "after"), lines, 1, "Privacy")
+        table(("", "before", "after") if known else ("", "after"), shown, 1, "Privacy")
         + paragraph(
             "The risk from a " + term("journalist") + f" is {_journalist(risk)}.",
             "soft",
@@ -172,6 +192,10 @@ def _before_after(figures: Mapping[str, Any]) -> Markup:
         + _dangerous(before.get("dangerous") or (), rows)
         + drawing(class_sizes(audit["sizes"]), "rows by size of their class")
     )
+
+
+def _over(a: int | None, b: int | None) -> float:
+    return a / b if a is not None and b else 0.0
 
 
 def _journalist(risk: Mapping[str, Any]) -> str:
@@ -196,14 +220,16 @@ def _columns(figures: Mapping[str, Any]) -> Markup:
         (*(c[n] for n in ("name", "before", "after", "changed")), share(c["changed"], rows), c["hidden"], c["loss"])
         for c in figures["columns"]
     ]
-    head = ("column", "different values before", "after", "values changed", "of rows", "of them hidden", "mean loss")
+    head = ["column", "different values before", "after", "values changed", "of rows", "of them hidden", "mean loss"]
+    known = not later(figures)
+    if not known:
+        head, lines = [head[0], *head[2:-1]], [(line[0], *line[2:-1]) for line in lines]
     measures = [
         (*MEASURES.get(name, (name.replace("_", " "), "")), value) for name, value in figures["release"]["loss"].items()
     ]
     return (
         table(head, lines, 1, "Columns")
-        + _together(figures["together"], rows)
-        + _by_loss(figures["by_loss"], rows)
+        + (_together(figures["together"], rows) + _by_loss(figures["by_loss"], rows) if known else "")
         + table(("measure", "meaning", "value"), measures, 2, "Loss")
     )
 
@@ -236,19 +262,19 @@ def _span(above: float, most: float) -> str:
 
 def _distributions(figures: Mapping[str, Any]) -> Markup:
     step, rows = figures["step"], max(figures["release"]["rows"], 1)
+    apart = "A coarser value counts evenly for all it may stand for; hidden values are counted apart."
     said = (
         f"Counts before are rounded to multiples of {step}, more coarsely beside what is published,"
         f" and not told below {step} or where the release leaves too little open, so that no difference gives away "
-        "whose value was hidden. A coarser value counts evenly for all it may stand for; hidden values are counted "
-        "apart."
+        "whose value was hidden. " + apart
     )
     drawn = [part("parts.html", "titled", c["name"], _bars(c, rows)) for c in figures["columns"]]
-    return paragraph(said, "soft") + Markup().join(drawn)
+    return paragraph(apart if later(figures) else said, "soft") + Markup().join(drawn)
 
 
 def _bars(column: Mapping[str, Any], rows: int) -> Markup:
     pictured = beside(column["distribution"], column["hidden"], rows, column["name"])
-    if column["before_shown"] or not column["changed"]:
+    if column["before_shown"] or not column["changed"] or column["before"] is None:
         return pictured
     return pictured + paragraph(
         f"Only {column['changed']:,} values of this column were changed, too few to set the counts before beside these "
