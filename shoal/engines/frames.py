@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import reduce
 from operator import or_
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
@@ -214,7 +214,7 @@ class FrameTable:
             group = group[order]
         new = _recoded(replacements, group)
         for name, column in text.items():
-            new[name] = (column.values, column.codes if order is None else column.codes[order])
+            new[name] = _Shown(column.values, column.codes, order)
         left = [n for n in names if n not in new]
         carried = (
             self.frame[left] if left else self.frame.select([])
@@ -235,7 +235,7 @@ class FrameTable:
         dealer(lot.order).shuffle(row)
         codes = counted.histogram.sensitive[partition.cell]
         new = _recoded(replacements, partition.group)
-        new |= {c.name: (c.values, codes[:, j]) for j, c in enumerate(counted.sensitive)}
+        new |= {c.name: _Shown(c.values, codes[:, j]) for j, c in enumerate(counted.sensitive)}
         return self._assemble(self.frame.select([]), new, names)[row]
 
     def _draws(self, rows: np.ndarray, lot: Lot) -> tuple[np.ndarray, ...]:
@@ -247,13 +247,13 @@ class FrameTable:
         floats = [c.cast(pl.Float64).fill_nan(None).fill_null(0).to_numpy() for c in columns if c.dtype.is_float()]
         return (row_hashes(columns, lot.place), *floats)
 
-    def _assemble(self, carried: Any, new: dict[str, tuple[pl.Series, np.ndarray]], names: list[str]) -> Any:
+    def _assemble(self, carried: Any, new: dict[str, _Shown], names: list[str]) -> Any:
         implementation = self.frame.implementation
         own = self.frame.to_native()
         if implementation.is_polars():
             made = {
-                n: polars_column(*pair, pl.String() if n in self.coded else own.schema[n]).rename(n)
-                for n, pair in new.items()
+                n: polars_column(*shown.pair(), pl.String() if n in self.coded else own.schema[n]).rename(n)
+                for n, shown in new.items()
             }
             frame = pl.DataFrame(
                 [made[n] if n in new else without_levels(carried.get_column(n).to_native()) for n in names]
@@ -263,7 +263,7 @@ class FrameTable:
             import pyarrow as pa
 
             arrays = [
-                arrow_column(*new[n], own.schema.field(n).type)
+                arrow_column(*new[n].pair(), own.schema.field(n).type)
                 if n in new
                 else arrow_without_levels(carried.get_column(n).to_native())
                 for n in names
@@ -275,23 +275,30 @@ class FrameTable:
             columns = {}
             for n in names:
                 if n in new:
-                    columns[n] = pandas_column(*new[n], own[n].dtype)
+                    columns[n] = pandas_column(*new[n].pair(), own[n].dtype)
                 else:
                     columns[n] = pandas_without_levels(carried.get_column(n).to_native().reset_index(drop=True))
             return pd.DataFrame(columns)
-        pieces = {
-            n: new[n][0].gather(new[n][1]).to_list() if n in new else carried.get_column(n).to_list() for n in names
-        }
+        made = {n: pl.Series.gather(*shown.pair()) for n, shown in new.items()}
+        pieces = {n: (made[n] if n in new else carried.get_column(n)).to_list() for n in names}
         return nw.from_dict(pieces, backend=implementation).to_native()
 
 
-def _recoded(replacements: Sequence[Replacement], group: np.ndarray) -> dict[str, tuple[pl.Series, np.ndarray]]:
-    """Per quasi-identifier the values published, and which of them every row shows, from the group of each."""
-    found = {}
-    for r in replacements:
-        values, index = used(r.values, r.index)
-        found[r.name] = (values, index[group])
-    return found
+class _Shown(NamedTuple):
+    """What a column shows: ``values`` at ``at``, of every row or, where rows have places in it, of those."""
+
+    values: pl.Series
+    at: np.ndarray
+    place: np.ndarray | None = None
+
+    def pair(self) -> tuple[pl.Series, np.ndarray]:
+        """The values, and which of them every row shows: made when it is asked for, for one column at a time."""
+        return self.values, self.at if self.place is None else self.at[self.place]
+
+
+def _recoded(replacements: Sequence[Replacement], group: np.ndarray) -> dict[str, _Shown]:
+    """What every quasi-identifier shows, from the group of each row."""
+    return {r.name: _Shown(*used(r.values, r.index), group) for r in replacements}
 
 
 def table_of(native: Any) -> FrameTable:
@@ -341,15 +348,15 @@ def shares(partition: Partition) -> np.ndarray:
 def groups_of_rows(
     counted: Counted, partition: Partition, keys: Callable[[np.ndarray], tuple[np.ndarray, ...]]
 ) -> np.ndarray:
-    """int64[n]: group of every row.
+    """int32[n]: group of every row.
 
     keys  given row numbers, the columns by which the rows of a cell are ordered; asked only for rows of split cells
     """
     cells = counted.histogram.cells
     pieces = np.bincount(partition.cell, minlength=cells)
-    only = np.zeros(cells, np.int64)
+    only = np.zeros(cells, np.int32)
     only[partition.cell] = partition.group
-    group = only[counted.cell]
+    group = looked_up(only, counted.cell)
     if (pieces > 1).any():
         rows = np.flatnonzero((pieces > 1)[counted.cell])
         rows = rows[np.lexsort((*reversed(keys(rows)), counted.cell[rows]))]

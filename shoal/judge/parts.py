@@ -7,6 +7,7 @@ of published and sensitive values with its number of rows, and the hash of every
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -91,9 +92,11 @@ def _count_lines(path: Path, names: Sequence[str], columns: tuple[str, ...], sep
     )
     try:
         held = query.group_by("line").agg(pl.len().alias("n")).collect(engine="streaming")
-        lines = "\n".join(line or "" for line in held["line"].to_list())
+        lines = io.BytesIO(head)
+        lines.seek(0, io.SEEK_END)
+        held.select("line").write_csv(lines, include_header=False, quote_style="never")
         kinds = {name: pl.Categorical(pl.Categories.random()) for name in columns}
-        cells = pl.read_csv(head + lines.encode(), schema_overrides=kinds, separator=separator)
+        cells = pl.read_csv(lines.getvalue(), schema_overrides=kinds, separator=separator)
     except pl.exceptions.PolarsError:
         return None
     if cells.height != held.height:

@@ -94,4 +94,8 @@ def test_categories_are_compared_by_their_texts(seed: int) -> None:
         return Counter(tuple(v or "" for v in row) for row in held)
 
     one = np.ones(len(rows), np.int64)
+    empty, missing = (frame([("x", ""), *rows]), frame([("x", None), *rows]))
+    two = np.ones(len(rows) + 1, np.int64)
+    assert same_counts((empty, two), (missing, two), form="csv")
+    assert not same_counts((empty, two), (missing, two))
     assert same_counts((frame(rows), one), (frame(other), one), form="csv") == (count(rows) == count(other))
