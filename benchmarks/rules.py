@@ -70,7 +70,7 @@ def aggregated(edges: list[tuple[int, int]], held: np.ndarray, k: int, rule: str
         if held[b, 0] >= k:
             open_.discard(b)
     label = np.full(len(held), -1, np.int64)
-    for i, (a, members) in enumerate((a, m) for a, m in parts.items() if held[a, 0] >= k):
+    for i, members in enumerate(m for a, m in parts.items() if held[a, 0] >= k):
         label[members] = i
     return label
 
