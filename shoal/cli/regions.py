@@ -328,12 +328,14 @@ def _told(light: list[dict[str, Any]], k: list[int]) -> list[str]:
     """The light components for people."""
     import numpy as np
 
+    from shoal.model.cards import several
+
     empty = sum(len(part["areas"]) for part in light if not np.any(part["weight"]))
     light = [part for part in light if np.any(part["weight"])]
-    lines = [f"{empty:,} empty areas, apart from all others, are in no region"] if empty else []
+    lines = [f"In no region, apart from all others: {several(empty, 'empty area')}"] if empty else []
     if not light:
         return lines
-    lines.append(f"{len(light)} sets of areas, apart from all others, are too light to be a region:")
+    lines.append(f"Too light to be a region, {several(len(light), 'set')} of areas apart from all others:")
     for part in light[:12]:
         areas = part["areas"]
         shown = ", ".join(areas[:6]) + (f" and {len(areas) - 6} more" if len(areas) > 6 else "")

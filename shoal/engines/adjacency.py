@@ -140,10 +140,13 @@ def _overlaps(tree: Any, drawn: np.ndarray, owner: np.ndarray, rounding: float) 
 
     corners, of = shapely.get_coordinates(drawn, return_index=True)
     points = shapely.points(corners)
-    at, inside = tree.query(points, predicate="within")
+    at, inside = tree.query(points)
     other = owner[of[at]] != owner[inside]
     at, inside = at[other], inside[other]
-    depth = shapely.distance(points[at], shapely.boundary(drawn[inside]))
+    shapely.prepare(drawn)  # or every corner is held against every side
+    within = shapely.contains(drawn[inside], points[at])
+    at, inside = at[within], inside[within]
+    depth = shapely.distance(points[at], shapely.boundary(drawn)[inside])
     deep = depth > rounding
     at, inside, depth = at[deep], inside[deep], depth[deep]
     if not len(depth):

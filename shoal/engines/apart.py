@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from shoal.engines.matching import listed, shown
+from shoal.model.cards import several
 
 
 class Apart(NamedTuple):
@@ -46,10 +47,10 @@ def apart(ids: Sequence[str], edges: np.ndarray, outside: Sequence[int] = (), em
     said = []
     if islands:
         sizes = shown([f"{s:,}" for s in islands])
-        said.append(f"{len(islands):,} islands, sets of areas apart from the largest, of {sizes} areas")
+        said.append(f"{several(len(islands), 'island')}, sets of areas apart from the largest, of {sizes} areas")
     if isolated:
-        said.append(f"{len(isolated):,} areas have no neighbor: {shown(isolated)}")
+        said.append(f"{several(len(isolated), 'area')} without a neighbor: {shown(isolated)}")
     if unlived:
-        said.append(f"{len(unlived):,} empty areas have no neighbor, and are left alone: {shown(unlived)}")
+        said.append(f"{several(len(unlived), 'empty area')} without a neighbor, left alone: {shown(unlived)}")
     facts = {"islands": len(islands), "isolated": listed(isolated)}
     return Apart(facts | ({"isolated_empty": listed(unlived)} if bare.any() else {}), said)

@@ -24,6 +24,7 @@ from shoal.engines.matching import listed, partners, restored, spelled
 from shoal.engines.shapes import Shape, center, features, neighbors
 from shoal.engines.vector import GDAL, JSON, Drawn, areas_of, drawing, read_drawing
 from shoal.errors import InputError, PolicyError
+from shoal.model.cards import several
 from shoal.model.coordinates import in_degrees, is_latitude, is_longitude
 
 _PLANE = ("x", "y")
@@ -254,7 +255,7 @@ def _told(given: Geography, drawn: Drawn, borders: bool) -> Geography:
 
 
 def _drawn(path: Path, id: str | None) -> Drawn:
-    return areas_of(read_drawing(path), lambda names: _key(names, id), path.name)
+    return areas_of(read_drawing(path), lambda names: _key(names, id), path.name, id)
 
 
 def _bordered(given: Geography, drawn: Drawn, tolerance: float | None) -> Geography:
@@ -282,7 +283,7 @@ def _borders(own: Sequence[Shape], geographic: bool, tolerance: float | None) ->
         f"{found.holes:,} holes; borders up to {found.tolerance:.3g}{unit} apart are one"
     ]
     if found.repaired:
-        said.append(f"{found.repaired:,} areas had rings that cross themselves, repaired")
+        said.append(f"{several(found.repaired, 'area')} had rings that cross themselves, repaired")
     return found.pairs, said, facts
 
 
@@ -351,7 +352,7 @@ def from_frame(frame: Any, id: str | None = None, tolerance: float | None = None
     geometry = frame.geometry.__geo_interface__
     shapes = [shape for _, shape in features(geometry)]
     found = drawing(list(zip(rows, shapes, strict=True)), frame.crs, "the frame")
-    drawn = areas_of(found, lambda names: _key(names, id), "the frame")
+    drawn = areas_of(found, lambda names: _key(names, id), "the frame", id)
     given = Geography(tuple(drawn.names), np.empty((0, 2), np.int64), drawn.columns(), drawn.shapes())
     return _bordered(_told(given, drawn, True), drawn, tolerance)
 

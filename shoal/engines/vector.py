@@ -21,6 +21,7 @@ from shoal.engines.matching import spelled
 from shoal.engines.shapes import Shape, by_id, features
 from shoal.engines.source import locate
 from shoal.errors import InputError, MissingDependencyError, PolicyError
+from shoal.model.cards import several
 from shoal.model.coordinates import in_degrees
 
 JSON = (".geojson", ".json", ".topojson")
@@ -66,8 +67,11 @@ class Drawn(NamedTuple):
         return dict(zip(self.names, self.seen, strict=True))
 
 
-def areas_of(found: Drawing, key: Callable[[Sequence[str]], str], name: str) -> Drawn:
-    """Features put together by the property that names an area, chosen by ``key`` among those there are."""
+def areas_of(found: Drawing, key: Callable[[Sequence[str]], str], name: str, asked: str | None) -> Drawn:
+    """Features put together by the property that names an area, chosen by ``key`` among those there are.
+
+    InputError where it was not ``asked`` for and is no id: what repeats may be anything.
+    """
     if not found.properties:
         raise InputError(f"{name} holds no features")
     if not found.properties[0]:
@@ -78,6 +82,15 @@ def areas_of(found: Drawing, key: Callable[[Sequence[str]], str], name: str) -> 
     first: dict[str, int] = {}
     for i, properties in enumerate(found.properties):
         first.setdefault(spelled(properties[id]), i)
+    more = len(found.properties) - len(first)
+    if more and id != asked and id != "id":
+        raise InputError(
+            f"the features of {name} have no property 'id', and {id!r}, their first, does not tell them apart: "
+            f"{more:,} repeat another's; name the one that does with --id"
+        )
+    if more:
+        words = f"{several(more, 'feature')} of {name} repeat another's id: pieces of that area"
+        found = found._replace(said=(*found.said, words))
     return Drawn(found, list(own), list(first.values()), list(own.values()), list(seen.values()))
 
 
@@ -131,7 +144,9 @@ def drawing(found: Sequence[tuple[dict[str, Any], Shape]], crs: Any, name: str) 
         raise InputError(f"{name} holds no polygons; areas need them")
     properties = [p for p, _ in found]
     flat = [shape for shape in own if not shape]
-    said = [f"{len(flat):,} features of {name} are no polygons"] if flat else []
+    said = []
+    if flat:
+        said.append(f"{several(len(flat), 'feature')} of {name} {'is' if len(flat) == 1 else 'are'} no polygon")
     points = [ring for shape in own for polygon in shape for ring in polygon if len(ring)]
     degrees = in_degrees(np.concatenate(points)) if points else False
     if crs is None or str(crs).endswith(("CRS84", "EPSG::4326")) or str(crs) == "EPSG:4326":

@@ -124,6 +124,16 @@ def test_holes_and_crossed_rings_are_counted():
     assert (found.holes, found.repaired) == (1, 1)
 
 
+def test_many_corners_of_one_area_are_looked_at_once():
+    """A circle of ten thousand corners over two squares: what is inside the other is found, and every pair is."""
+    turn = np.linspace(0, 2 * np.pi, 10_001)[:-1]
+    circle = [[np.column_stack([0.98 + 0.999 * np.cos(turn), 0.5 + 0.999 * np.sin(turn)])]]
+    square = lambda x: [[np.array([[x, 0.0], [x + 1, 0], [x + 1, 1], [x, 1]])]]  # noqa: E731
+    found = adjacency([square(1.97), square(-1.01), circle], geographic=False)
+    assert found.pairs.tolist() == [[0, 2], [1, 2]]
+    assert found.overlaps == 2
+
+
 def test_a_hundred_and_eighty_degrees_is_no_border(tmp_path):
     """Squares all around the globe: the last is next to the first, and an area on both sides lies between them."""
     held = grid(36, 1)

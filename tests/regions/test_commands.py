@@ -418,3 +418,59 @@ def test_the_weight_that_binds_is_judged(tmp_path):
         other = frame.with_columns(bound_by=pl.Series([bent, *frame["bound_by"][1:]]))
         wrong = [f.check for f in judge_regions(other, known, "csv") if not f.holds]
         assert wrong == (["bound_by"] if bent == "beds" else [])
+
+
+def _square(x, **properties):
+    ring = [[x, 0], [x + 1, 0], [x + 1, 1], [x, 1], [x, 0]]
+    return {"type": "Feature", "properties": properties, "geometry": {"type": "Polygon", "coordinates": [ring]}}
+
+
+_FOUR = [_square(x, id=f"a{x}", people=5) for x in range(4)]
+_POINT = {**_FOUR[0], "properties": {"id": "p", "people": 5}, "geometry": {"type": "Point", "coordinates": [0.5, 0.5]}}
+_BOW = _square(4, id="b", people=5)
+_BOW["geometry"]["coordinates"] = [[[4, 0], [5, 1], [5, 0], [4, 1], [4, 0]]]
+
+
+def _named(code):
+    return {"crs": {"type": "name", "properties": {"name": f"urn:ogc:def:crs:EPSG::{code}"}}}
+
+
+@pytest.mark.parametrize(
+    ("features", "more", "status", "says"),
+    [
+        ([*_FOUR, _POINT], {}, 0, "1 feature of areas.geojson is no polygon"),
+        ([_POINT], {}, 2, "areas.geojson holds no polygons; areas need them"),
+        ([_square(x, people=5) for x in range(4)], {}, 2, "does not tell them apart: 3 repeat another's; name the one"),
+        ([*_FOUR, _square(4, id="a0", people=5)], {}, 0, "1 feature of areas.geojson repeat"),
+        ([*_FOUR, _BOW], {}, 0, "1 area had rings that cross themselves, repaired"),
+        (_FOUR, _named(999999), 2, "which is not known"),
+        (_FOUR, _named(5070), 0, "NAD83 / Conus Albers (EPSG:5070); drawn in longitude and latitude"),
+        ([*_FOUR[:3], _square(3, id="a3", people="many")], {}, 2, "column 'people' of area 'a3' is not a whole number"),
+        ([*_FOUR[:3], _square(3, id="a3", people=-4)], {}, 2, "they must be at least 0"),
+        ([], {}, 2, "areas.geojson holds no features"),
+    ],
+)
+def test_a_wrong_file_gets_one_clear_sentence(tmp_path, features, more, status, says):
+    if status == 0:
+        pytest.importorskip("shapely")
+    if more:
+        pytest.importorskip("pyproj")
+    file = tmp_path / "areas.geojson"
+    file.write_text(json.dumps({"type": "FeatureCollection", "features": features, **more}))
+    done = run(file, "--weight", "people", "--k", 10, "--seed", 1, "--effort", "fast")
+    assert done.returncode == status, done.stderr
+    assert says in (done.stdout if status == 0 else done.stderr)
+    assert status == 0 or done.stderr.count("\n") <= 1
+
+
+def test_a_polygon_of_very_many_corners(tmp_path):
+    pytest.importorskip("shapely")
+    turn = np.linspace(0, 2 * np.pi, 100_001)
+    ring = np.column_stack([10 + np.cos(turn), np.sin(turn)]).round(6).tolist()
+    large = {"type": "Feature", "properties": {"id": "m", "people": 10}}
+    large["geometry"] = {"type": "Polygon", "coordinates": [[*ring[:-1], ring[0]]]}
+    file = tmp_path / "areas.geojson"
+    file.write_text(json.dumps({"type": "FeatureCollection", "features": [*_FOUR, large]}))
+    done = run(file, "--weight", "people", "--k", 10, "--seed", 1, "--effort", "fast", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["regions"] == 3

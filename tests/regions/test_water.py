@@ -45,11 +45,11 @@ def test_the_command_says_what_stands_apart_and_the_judge_walks_by_land(folder, 
     )
     assert status == 0, err
     for line in (
-        "1 islands, sets of areas apart from the largest, of 2 areas",
-        "2 empty areas have no neighbor, and are left alone: rock, reef",
+        "1 island, sets of areas apart from the largest, of 2 areas",
+        "2 empty areas without a neighbor, left alone: rock, reef",
         "3 areas are water and connect no others",
         "2 of them are in a region beside them",
-        "1 empty areas, apart from all others, are in no region",
+        "In no region, apart from all others: 1 empty area",
     ):
         assert line in out
     assert "too light" not in out
