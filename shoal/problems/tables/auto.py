@@ -34,7 +34,7 @@ SMALL_PAIRS = 1_000  # the same for k = 2 alone
 PROOF = 10.0  # seconds it may take, many times what tables of this size need
 CLEARLY = 1.02
 TWICE = 5_000  # rows up to which "balanced" searches from the cascade as well as from a better start
-LARGE = 8  # from this k on a cover by published rows may be the better start
+LARGE = 8  # from this k on a cover by published rows may be the better start, and tuples are opened and closed
 COVER = {"fast": 1e6, "balanced": 2e7, "thorough": 1e8}  # nodes times cells times columns it may look at
 COVER_PACE = 4e6  # and in a second, at least
 REST = 2.5  # share of the seconds left that the search of groups of k rows keeps, times k
@@ -207,9 +207,10 @@ class _Race:
 
     @property
     def opens(self) -> bool:
-        """Whether tuples are opened and closed: k alone, and large or with time for it."""
-        long_or_large = self.long or self.small.requirement.smallest >= LARGE
-        return self.task.effort.name != "fast" and long_or_large and not decidable(self.task) and applies(self.small)
+        """Whether tuples are opened and closed: k alone is asked, and large."""
+        if self.task.effort.name == "fast" or self.small.requirement.smallest < LARGE or decidable(self.task):
+            return False
+        return applies(self.small)
 
     def open_close(self) -> None:
         """Published tuples opened and closed; the larger k, the less is left to the search that takes groups apart."""
