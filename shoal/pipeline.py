@@ -41,7 +41,7 @@ from shoal.publishing.opening import read_census, with_place
 from shoal.publishing.population import certified, refuse_uncovered, study
 from shoal.publishing.recodings import one_level_per_column, recodings
 from shoal.publishing.release import Release
-from shoal.publishing.replaced import blurred_columns, published_classes, replacement
+from shoal.publishing.replaced import blurred_columns, ordered_as_equal, published_classes, replacement
 from shoal.publishing.text import ColumnText, column_text
 from shoal.publishing.units import judged, models_of, refuse_missing, without_units
 
@@ -310,7 +310,7 @@ def _recode(
         census=read.census,
         people=people,
         harbor=read.harbor,
-        notes=blurred,
+        notes=(*blurred, *ordered_as_equal(counted.sensitive, asked.privacy)),
         exposed=exposed(counted.histogram, merged, recoding, asked.range_step) if ranges else Exposed({}),
         stars={c.name: int(partition.sizes[c.starred[c.index]].sum()) for c in columns},
         changed={c.name: int(partition.sizes[c.code[c.index] < 0].sum()) for c in columns},

@@ -10,10 +10,12 @@ import typer
 
 from shoal.cli.app import app
 from shoal.cli.common import answer, listed, pairs, present, progress, step_of
+from shoal.cli.models import with_models
 from shoal.cli.options import HIERARCHIES, METHODS
 
 
 @app.command()
+@with_models
 def explore(
     table: Path = typer.Argument(help="CSV (also .gz), Parquet or Excel file."),
     policy: Path | None = typer.Option(None, "--policy", help="A TOML file; its k and l are replaced by the grid."),
@@ -21,6 +23,12 @@ def explore(
     sensitive: str | None = typer.Option(None, "--sensitive", help="Sensitive columns, separated by commas."),
     identifiers: str | None = typer.Option(None, "--identifiers", help="Columns to leave out."),
     insensitive: str | None = typer.Option(None, "--insensitive", help="Columns that would be carried along."),
+    person: str | None = typer.Option(None, "--person", help="Column that says whose a row is; k then counts persons."),
+    household: str | None = typer.Option(None, "--household", help="Column that says of which household a row is."),
+    population: Path | None = typer.Option(None, "--population", help="Table the rows were drawn from, for --k-map."),
+    population_weights: str | None = typer.Option(
+        None, "--population-weights", help="Column that says how many people a row stands for."
+    ),
     k: str = typer.Option("3,5,11", "--k", help="Values of k, separated by commas."),
     l: str = typer.Option("1", "--l", help="Values of l (frequency form); 1 asks nothing."),
     publish: str | None = typer.Option(None, "--publish", help="stars, hierarchy, ranges, centers; several by commas."),
@@ -29,12 +37,14 @@ def explore(
     effort: str | None = typer.Option(None, "--effort", help="fast (default), balanced, thorough, or seconds a point."),
     seed: int | None = typer.Option(None, "--seed", help="Makes the searches reproducible."),
     range_step: list[str] = typer.Option([], "--range-step", help="column=step at which ranges end; may be repeated."),
+    missing: str | None = typer.Option(None, "--missing", help="category (default), or apart; as in anonymize."),
     output: Path | None = typer.Option(None, "-o", "--output", help="An HTML page with the picture and the table."),
     engine: str | None = typer.Option(None, "--engine", help="polars (default), duckdb or spark."),
     separator: str | None = typer.Option(None, "--separator", help="Field separator of a CSV."),
     encoding: str | None = typer.Option(None, "--encoding", help="utf-8 or latin-1."),
     force: bool = typer.Option(False, "--force", help="Replace outputs that exist."),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object and nothing else."),
+    **models: Any,
 ) -> None:
     """Try a grid of k, l and ways to publish; print loss, groups and risk of each, and what no other beats."""
     from shoal.engines.targets import PAGE, check_outputs
@@ -42,13 +52,15 @@ def explore(
     from shoal.utility.explore import Exploration, Point, with_frontier
     from shoal.utility.explore import explore as look
 
-    check_outputs([(output, PAGE)], [table, policy], overwrite=force)
+    check_outputs([(output, PAGE)], [table, policy, population], overwrite=force)
     ks, ls = _numbers(k, "--k"), _numbers(l, "--l")
     present(table)
     ways = listed(publish)
     settings: dict[str, Any] = {
         "quasi_identifiers": listed(quasi), "sensitive": listed(sensitive),
         "identifiers": listed(identifiers), "insensitive": listed(insensitive), "effort": effort, "seed": seed,
+        "person": person, "household": household, "population": population,
+        "population_weights": population_weights, "missing": missing, **models,
         "hierarchies": pairs(hierarchy, "--hierarchy") or None,
         "publish": "hierarchy" if ways and "hierarchy" in ways else None,
     }  # fmt: skip

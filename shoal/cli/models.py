@@ -13,7 +13,8 @@ from shoal.model.shorthands import SHORTHANDS
 
 
 def with_models(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with one option for each shorthand; it receives those given as ``**models``, ready for a Policy."""
+    """The command with one option for each shorthand that it lacks; it receives those given as ``**models``, ready for
+    a Policy."""
     hints = get_type_hints(command, include_extras=True)
     plain = [
         p.replace(annotation=hints[p.name])
@@ -21,11 +22,12 @@ def with_models(command: Callable[..., None]) -> Callable[..., None]:
         if p.kind is not inspect.Parameter.VAR_KEYWORD
     ]
     place = next((i for i, p in enumerate(plain) if p.name in ("preset", "threshold")), len(plain))
-    added = [_parameter(name) for name in SHORTHANDS]
+    names = [name for name in SHORTHANDS if name not in {p.name for p in plain}]
+    added = [_parameter(name) for name in names]
 
     @functools.wraps(command)
     def run(**given: Any) -> None:
-        models = {name: _read(name, given.pop(name)) for name in SHORTHANDS}
+        models = {name: _read(name, given.pop(name)) for name in names}
         command(**given, **{name: value for name, value in models.items() if value is not None})
 
     run.__signature__ = inspect.Signature([*plain[:place], *added, *plain[place:]])  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""The new values of a column in the type that leaves, and where a star and a missing value become one."""
+"""The new values of a column in the type that leaves, and what they leave unsaid."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from shoal.engines.codes import Coded
 from shoal.engines.table import Replacement
+from shoal.model.privacy import PrivacyModel, TCloseness
 from shoal.publishing.text import ColumnText
 
 
@@ -42,6 +44,17 @@ def blurred_columns(columns: Sequence[ColumnText], replacements: Sequence[Replac
         "and a CSV has empty fields for both; numeric_stars='text' writes stars"
         for c, r in zip(columns, replacements, strict=True)
         if r.values.dtype != pl.String and not r.values.dtype.is_nested() and _both(c)
+    )
+
+
+def ordered_as_equal(columns: Sequence[Coded], models: Sequence[PrivacyModel]) -> tuple[str, ...]:
+    """A sentence for each sensitive column of numbers or dates whose values t-closeness takes for equally far apart."""
+    equal = [m for m in models if isinstance(m, TCloseness) and m.distance == "equal"]
+    return tuple(
+        f"column {c.name!r} holds numbers or dates, and t-closeness by the equal distance takes all of them for "
+        "equally far apart; t_ordered= goes by their order and asks less"
+        for c in columns
+        if any(m.column in (None, c.name) for m in equal) and c.size > 2 and c.positions() is not None
     )
 
 

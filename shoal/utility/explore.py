@@ -153,7 +153,7 @@ def explore(
         raise PolicyError("l above 1 speaks of a sensitive column and none is given; set sensitive=[...]")
     others = tuple(m for m in asked.privacy if not isinstance(m, (KAnonymity, LDiversity)))
     table = open_table(data, engine, separator=separator, encoding=encoding)
-    names = [*asked.quasi_identifiers, *(asked.coordinates or ()), *asked.sensitive, *asked.units]
+    names = [*asked.quasi_identifiers, *(asked.coordinates or ()), *asked.sensitive, *asked.beside]
     require(table.columns, [*names, *asked.identifiers, *asked.insensitive])
     frame = table.without([c for c in table.columns if c not in names])
 

@@ -27,6 +27,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "other.csv": "a,b\n1,2\n3,4",
         "empty.csv": "",
         "notes.txt": "hello",
+        "few.csv": "\n".join(["age,town", "20,Ulm", "21,Ulm"]),
+        "elsewhere.csv": "\n".join(["age,town", *["20,Kiel"] * 30]),
+        "weighed.csv": "\n".join([f"{HEAD},w,who", *(f"{r},{3 - i},{i or ''}" for i, r in enumerate(rows))]),
         "areas.csv": "id,people\na,3\nb,4\nc,9",
         "pairs.csv": "u,v\na,b\nb,c",
         "strangers.csv": "u,v\na,z\nb,c",
@@ -61,6 +64,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 A = f"anonymize people.csv {ROLES}"
+W = "anonymize weighed.csv --quasi age,town --sensitive disease"
 WRONG = [  # what is typed, exit status, what the sentence says: what is wrong, and what to do
     # the command itself
     ("anonimize people.csv", 2, "no command 'anonimize'; did you mean shoal anonymize?"),
@@ -130,6 +134,16 @@ WRONG = [  # what is typed, exit status, what the sentence says: what is wrong, 
     (f"{A} --k 2 --preset gdpr", 2, "'gdpr' is not a preset; there is 'k3'"),
     (f"{A} --k-map 2", 2, "say --population TABLE, or --population-weights COLUMN"),
     (f"{A} --k-map 2 --population other.csv", 2, "in the population, 'age' is not a column; there is 'a', 'b'"),
+    (f"{A} --k-map 2 --population few.csv", 2, "the population has 2 rows and the sample 24; hand over the table"),
+    (f"{A} --k-map 2 --population elsewhere.csv", 2, "column 'age' has values that the population lacks"),
+    (f"{W} --identifiers name,lon,lat,who --k-map 2 --population-weights w", 2, "column 'w' has a negative weight"),
+    (f"{W} --identifiers name,lon,lat,w --k 2 --person who", 2, "column 'who' does not name a person in every row"),
+    (f"{W.replace('anonymize', 'explore')} --identifiers name,lon,lat,w --person who", 2, "'who' does not name a"),
+    (f"{A.replace('--sensitive', '--insensitive')} --t 0.2", 2, "t-closeness speaks of a sensitive column and none"),
+    (f"{A.replace('anonymize', 'explore')} --t 1.5", 2, "t is a distance, from 0 to 1"),
+    (f"{A} --k-map 2 --presence 0.6,0.2", 2, "low is at most high, and high is above 0"),
+    (f"{A} --k 2 --missing filled", 2, "would publish values that no row has"),
+    (f"{A.replace('anonymize', 'explore')} --missing filled", 2, "would publish values that no row has"),
     # ways to publish
     (f"{A} --k 2 --publish star", 2, "'star' is not a way to publish; did you mean 'stars'?"),
     (f"{A} --k 2 --publish hierarchy", 2, "--publish hierarchy needs --hierarchy"),

@@ -84,6 +84,8 @@ def test_where_each_row_begins_is_its_own_class_or_the_one_where_it_pays_least()
         assert (tolls.program.cell[now] == cell).all()
         kept, stayed = tolls.program, tolls.program.loss.size == program.loss.size
         assert not stayed or (now == at).all()
+        moved = kept.loss[kept.owner[kept.arcs.pair[now]]] != program.loss[program.owner[program.arcs.pair[at]]]
+        assert (settling._cheapest(tolls)[1][now[moved]] == 0).all()
         if wanted == 1e9:  # all are closed but the last, which covers everyone
             assert kept.loss.size == 1
         classes, near = settling._near(task, tolls, now, 3)
@@ -173,6 +175,10 @@ def test_what_the_kernel_counts_is_what_stands_there() -> None:
             over = sum(max(0.0, (here == v).sum() - share[v] * here.size) for v in range(4))
             total += max(0.0, over - t * here.size) + max(0, 3 - here.size)
     assert abs(beyond - total) < 1e-6
+    for turn in range(300):  # few moves at a time: what one of them leaves wrong no later one covers up
+        told = settle(classes, cell, at, held, size, 0.3, 1.0, 10, np.array([turn + 1], np.uint64))
+        again = settle(classes, cell, at, held, size, 0.0, 1.0, 0, np.array([1], np.uint64))
+        assert abs(told - again) < 1e-6
     cold = settle(classes, cell, at, held, size, 0.0, 1e6, 20_000, np.array([6], np.uint64))
     assert cold <= beyond + 1e-6
 

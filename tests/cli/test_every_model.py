@@ -1,0 +1,115 @@
+"""Every model of the registry by keyword, flag and policy file: in releases, certificates, audits and explorations."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import shoal
+from shoal.model.shorthands import SHORTHANDS
+from tests.commands import run
+
+ASKED = {
+    "k": 2, "l": 2, "distinct_l": 2, "entropy_l": 1.5, "recursive_cl": (3.0, 2), "alpha_k": (0.7, 2), "t": 0.4,
+    "t_ordered": 0.4, "t_hierarchical": 0.3, "beta": 1.0, "beta_basic": 1.0, "delta": 1.5, "simultaneous_l": 2,
+    "k_map": 3, "presence": (0.0, 0.8),
+}  # fmt: skip
+TREE = "flu;lungs\ncough;lungs\ngastritis;stomach\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    rows = pl.DataFrame(
+        {
+            "street": ["elm", "elm", "oak", "oak", None, "elm"] * 3,
+            "age": [31, 32, 31, 32, 31, 31] * 3,
+            "ill": ["flu", "cough", "gastritis"] * 6,
+        }
+    )
+    rows.write_csv(tmp_path / "rows.csv")
+    pl.concat([rows.drop("ill")] * 3).write_csv(tmp_path / "town.csv")
+    (tmp_path / "ill.csv").write_text(TREE)
+    return tmp_path
+
+
+def test_every_shorthand_is_tried() -> None:
+    assert set(ASKED) == set(SHORTHANDS)
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_a_model_is_known_everywhere(name: str, folder: Path) -> None:
+    number = ASKED[name]
+    text = ",".join(map(str, number)) if isinstance(number, tuple) else str(number)
+    flags: list[object] = [f"--{name.replace('_', '-')}", text]
+    columns: list[object] = ["--quasi", "street,age", "--sensitive", "ill"]
+    lines = ['quasi_identifiers = ["street", "age"]\nsensitive = ["ill"]\nseed = 1\neffort = "fast"\n']
+    lines.append(f"{name} = {json.dumps(number)}\n")
+    town = name in ("k_map", "presence")
+    if town:
+        columns += ["--population", "town.csv"]
+        lines.append('population = "town.csv"\n')
+    if name == "t_hierarchical":
+        columns += ["--hierarchy", "ill=ill.csv"]
+        lines.append('[hierarchies]\nill = "ill.csv"\n')
+    made = run("anonymize", "rows.csv", *columns, *flags, "--seed", 1, "--json", cwd=folder)
+    assert made.returncode == 0, made.stderr
+    told = json.loads((folder / "rows.release.certificate.json").read_text())
+    assert SHORTHANDS[name].model in json.dumps(told.get("policy", told))
+    people = ["--population", "town.csv"] if town else []
+    checked = run("verify", "rows.release.csv", "rows.release.certificate.json", *people, cwd=folder)
+    assert checked.returncode == 0, checked.stdout
+    trees = ["--hierarchy", "ill=ill.csv"] if name == "t_hierarchical" else []
+    judged = run("audit", "rows.csv", "--quasi", "street", "--sensitive", "ill", *flags, *people, *trees, cwd=folder)
+    assert judged.returncode in (0, 1), judged.stderr
+    (folder / "policy.toml").write_text("".join(lines))
+    policy = shoal.Policy.read(folder / "policy.toml")
+    release = shoal.anonymize(folder / "rows.csv", policy)
+    assert release.audit.passes
+    grid: list[object] = ["--l" if name == "l" else "--k", "2", "--json", "--seed", 1]
+    seen = run("explore", "rows.csv", *columns, *(flags if name not in ("k", "l") else []), *grid, cwd=folder)
+    assert seen.returncode == 0, seen.stderr
+    point = json.loads(seen.stdout)["points"][0]
+    again = shoal.explore(folder / "rows.csv", policy, k=point["k"], l=point["l"]).found[0]
+    assert point["reason"] is None
+    assert point["risk"] == pytest.approx(again.risk)
+
+
+def test_explore_groups_rows_with_a_blank_apart(folder: Path) -> None:
+    words = ("explore", "rows.csv", "--quasi", "street,age", "--sensitive", "ill", "--k", 3, "--json", "--seed", 1)
+    one, other = (
+        json.loads(run(*words, *more, cwd=folder).stdout)["points"][0] for more in ((), ("--missing", "apart"))
+    )
+    apart = shoal.anonymize(
+        folder / "rows.csv", quasi_identifiers=["street", "age"], sensitive=["ill"], k=3, missing="apart", seed=1
+    )
+    assert other["groups"] == apart.audit.classes
+    assert one["loss"] <= other["loss"]
+
+
+def test_explore_counts_weights_and_persons(folder: Path) -> None:
+    rows = pl.read_csv(folder / "rows.csv").with_columns(w=pl.lit(2.5), who=pl.int_range(18) // 2)
+    rows.write_csv(folder / "more.csv")
+    words = ("explore", "more.csv", "--quasi", "street,age", "--k", 2, "--json", "--seed", 1)
+    weighed = run(*words, "--k-map", 4, "--population-weights", "w", "--identifiers", "ill,who", cwd=folder)
+    persons = run(*words, "--person", "who", "--identifiers", "ill,w", cwd=folder)
+    for done, policy in (
+        (weighed, {"k": 2, "k_map": 4, "population_weights": "w", "identifiers": ["ill", "who"]}),
+        (persons, {"k": 2, "person": "who", "identifiers": ["ill", "w"]}),
+    ):
+        assert done.returncode == 0, done.stderr
+        made = shoal.anonymize(
+            folder / "more.csv", quasi_identifiers=["street", "age"], seed=1, effort="fast", **policy
+        )
+        assert json.loads(done.stdout)["points"][0]["groups"] == made.audit.classes
+
+
+def test_numbers_taken_for_equally_far_apart_are_named(folder: Path) -> None:
+    rows = pl.read_csv(folder / "rows.csv").with_columns(pay=pl.int_range(18))
+    columns = {"quasi_identifiers": ["street"], "sensitive": ["pay"], "identifiers": ["age", "ill"]}
+    assert any("'pay'" in note and "t_ordered" in note for note in shoal.anonymize(rows, **columns, t=0.9).notes)
+    assert shoal.anonymize(rows, **columns, t_ordered=0.9).notes == ()
+    other = columns | {"sensitive": ["ill"], "identifiers": ["age", "pay"]}
+    assert shoal.anonymize(rows, **other, t=0.9).notes == ()
