@@ -68,7 +68,7 @@ def start(task: Task, rows: Rows) -> np.ndarray:
 
 def walk(task: Task) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Triples (cell, group, rows) published by the cascade; rows left over are in none."""
-    from shoal.kernels.tables.lattice import publish
+    from shoal.kernels.tables.lattice import Loans, Raised, Triples, publish
     from shoal.kernels.uncompiled import quick
 
     histogram, need = task.histogram, task.requirement
@@ -83,22 +83,23 @@ def walk(task: Task) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     rules = rules_of(need, histogram.sensitive_sizes)
     common = scarcity(task)
     left = histogram.count.copy()
-    spare, home = np.zeros_like(left), np.zeros_like(left)
+    raised = Raised(histogram.quasi, up, at, size, exact)
+    loans = Loans(common, np.zeros_like(left), np.zeros_like(left))
     room = 4 * histogram.cells + 16
-    out = tuple(np.empty(room, np.int64) for _ in range(3))
+    out = Triples(*(np.empty(room, np.int64) for _ in range(3)))
     found: list[tuple[np.ndarray, ...]] = []
     done, group = 0, 0
     while done < len(nodes) and left.any():
         task.progress("cascade", done / len(nodes))
         batch = nodes[done : done + BATCH]
         steps, written, group = quick(publish, np.inf if rules is not None else histogram.quasi.size * len(batch))(
-            histogram.quasi, up, at, size, batch, exact, sensitive, values, left,
-            need.smallest if not asked else need.k, frequency, distinct, rules, common, spare, home, group, *out,
+            raised, batch, sensitive, values, left, need.smallest if not asked else need.k, frequency, distinct, rules,
+            loans, group, out,
         )  # fmt: skip
         done += steps
         found.append(tuple(a[:written].copy() for a in out))
-    kept = np.flatnonzero(spare)
-    found.append((kept, home[kept], spare[kept]))
+    kept = np.flatnonzero(loans.spare)
+    found.append((kept, loans.home[kept], loans.spare[kept]))
     cell, group_of, count = (np.concatenate(a) for a in zip(*found, strict=True))
     return cell, group_of, count
 
