@@ -102,7 +102,7 @@ def _figures(found: Written) -> dict[str, Any]:
     return {
         "made_by": raw["made_by"],
         "made_at": raw["made_at"],
-        "source": None,
+        "source": "not named in the certificate",
         "written": written,
         "release": {**{name: raw[name] for name in facts}, "rows": record.rows, "attempts": []},
         "audit": {**audit.as_dict(), "exposed": raw["exposed"]["columns"], "exposed_classes": raw["exposed"]["groups"]},

@@ -143,7 +143,8 @@ def _own(
     findings.append(Finding("rows", audit.rows == record.rows, f"{audit.rows} rows, {record.rows} certified"))
     for check in audit.checks:
         where = f" of {check.column}" if check.column else ""
-        findings.append(Finding(check.model, check.passes, f"asked {dict(check.asked)}{where}, reached {check.level}"))
+        wanted = ", ".join(f"{name} = {value}" for name, value in check.asked.items())
+        findings.append(Finding(check.model, check.passes, f"asked {wanted}{where}, reached {check.level}"))
     groups = audit.classes == record.groups and audit.smallest_class == record.smallest
     seen = f"{audit.classes} classes, the smallest of {audit.smallest_class} rows"
     findings.append(Finding("groups", groups, f"{seen}; {record.groups} and {record.smallest} certified"))

@@ -37,7 +37,7 @@ def page(figures: Mapping[str, Any]) -> str:
         ("What was released", _released(figures)),
         ("Columns carried along untouched", _carried(release["carried"], release["rows"])),
         ("What holds", _holds(figures)),
-        ("Privacy before and after", _before_after(figures)),
+        ("Privacy after" if later(figures) else "Privacy before and after", _before_after(figures)),
         ("What it cost, column by column", _columns(figures)),
         ("How the columns are distributed", _distributions(figures)),
         *([("Two columns together", _pairs(figures))] if figures["pairs"] else []),
