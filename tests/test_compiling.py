@@ -7,6 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+import pytest
+from numba import njit
+from numba.core.errors import TypingError
+
 
 def test_a_kernel_that_is_compiled_is_named_and_one_that_is_loaded_is_not(tmp_path):
     code = (
@@ -27,3 +32,14 @@ def test_a_kernel_that_is_compiled_is_named_and_one_that_is_loaded_is_not(tmp_pa
         for _ in range(2)
     ]
     assert said == ["shoal.compiling compiling double, once per machine\n", ""]
+
+
+def test_a_kernel_without_counts_of_references_can_neither_make_nor_keep_an_array():
+    from shoal.kernels import LEAN
+
+    plain = {name: value for name, value in LEAN.items() if name != "cache"}
+    made, cut, summed = (njit(**plain)(f) for f in (lambda a: np.zeros(a.size), lambda a: a[1:], lambda a: a[1:][0]))
+    for kernel in (made, cut):
+        with pytest.raises(TypingError):
+            kernel(np.arange(3.0))
+    assert summed(np.arange(3.0)) == 1.0

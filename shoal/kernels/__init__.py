@@ -24,6 +24,10 @@ from numba.core import caching, event, types
 
 # Functions that only kernels call need no way in from Python: a third of their compile time.
 INNER = {"cache": True, "nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+# Kernels that make no array need no counts of references: less code, three quarters of the compile time where many
+# arrays are handed down.  Who calls them holds the arrays; numba refuses one that makes an array or returns a new one.
+LEAN = {"cache": True, "nogil": True, "_nrt": False}
+LEAN_INNER = INNER | LEAN
 
 _LOG = logging.getLogger("shoal.compiling")
 _HERE = Path(__file__).resolve().parent

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from shoal.kernels import INNER
+from shoal.kernels import INNER, LEAN_INNER
 
 BAND, ENTROPY, RECURSIVE, EQUAL, ORDERED, TUPLES, CHARGE, TREE = 0, 1, 2, 3, 4, 5, 6, 7
 CLOSE = 1e-9
@@ -39,7 +39,7 @@ class Rules(NamedTuple):
     size: np.ndarray
 
 
-@njit(**INNER)
+@njit(**LEAN_INNER)
 def widest(rules):
     """Values of the column that has most, at least 1."""
     if rules is None:
@@ -173,7 +173,7 @@ def _tuples_hold(values, who, many, size, l):
     return True
 
 
-@njit(**INNER)
+@njit(**LEAN_INNER)
 def group_gap(rules, values, who, many, size, held, seen):
     """How far a group is from meeting all rules, 0 when it does.
 

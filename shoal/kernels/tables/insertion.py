@@ -7,9 +7,10 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from shoal.kernels import INNER
-from shoal.kernels.tables.eligible import group_gap, widest
+from shoal.kernels import LEAN, LEAN_INNER
+from shoal.kernels.tables.eligible import group_gap
 from shoal.kernels.tables.slots import join, joined
+from shoal.kernels.uncompiled import quick
 
 
 class Hosts(NamedTuple):
@@ -27,7 +28,7 @@ class Hosts(NamedTuple):
     order: np.ndarray
 
 
-@njit(**INNER)
+@njit(**LEAN_INNER)
 def _takes(hosts, sensitive, frequency, rules, held, exact, room, g, x):
     """Whether group g stays eligible when row x joins it.  O(rows of the group) at worst."""
     n = hosts.size[g]
@@ -58,30 +59,69 @@ def _takes(hosts, sensitive, frequency, rules, held, exact, room, g, x):
     return group_gap(rules, sensitive, who, many, together, count, seen) <= 0.0
 
 
-@njit(cache=True, nogil=True)
-def insert(slots, leaf, cell, sensitive, frequency, rules, hosts, rows, start, candidate):
+class Room(NamedTuple):
+    """What ``insert`` works in, for g groups, s sensitive columns and r rows.
+
+    now, price, each float64[g]  the loss of a group, of one of its rows at first and by now
+    held, shared uint64[s, g]    a bit for every value there is in a group, in all groups from a place to its run's end
+    exact bool[s]                whether the bits of a column are its values
+    place, end int64[g]          where a group stands in the order, where the run of a place ends
+    moved bool[g], joiner int64[g]  the groups that are no longer what they were
+    ask int64[widest], int64[widest], int64[rows of all], int64[rows of all]  for ``group_gap``
+    """
+
+    now: np.ndarray
+    price: np.ndarray
+    each: np.ndarray
+    held: np.ndarray
+    shared: np.ndarray
+    exact: np.ndarray
+    place: np.ndarray
+    end: np.ndarray
+    moved: np.ndarray
+    joiner: np.ndarray
+    ask: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+
+
+def insert(slots, leaf, cell, sensitive, frequency, rules, hosts, rows, start, candidate, steps=np.inf):
     """Put rows, one by one, where they raise the loss least and no group loses its eligibility.
 
     leaf int64[m, t] slots of each cell; cell int64[n] of each row; sensitive int32[n, s]; frequency int64[s]
     rules  the other models, as in ``eligible``
     hosts  the groups; all but their order is updated
     rows int64[r]; candidate int64[..]  row i may go to candidate[start[i] : start[i + 1]], to any if start is empty
+    steps  about how often the innermost loop will run, as ``uncompiled.quick`` wants to know
     returns bool[r]: whether a place was found
 
     Of places that cost the same the first in the order is taken, among candidates the first.  Groups that publish the
     same tuple are looked at once, the smallest that takes the row; a row like the one before goes with it, while that
     group takes it, for no other became cheaper.  O(r (runs of groups alike + rows placed before) t), or O(candidates
-    t).
+    t).  Python makes the room: a kernel that makes none compiles in three quarters of the time.
     """
-    size, state, order = hosts.size, hosts.state, hosts.order
+    g, s = hosts.size.size, frequency.size
+    most = 1 if rules is None else max(1, *rules.size)
+    largest = 1 if rules is None else 1 + int(hosts.size.sum()) + rows.size
+    room = Room(
+        np.empty(g), np.empty(g), np.empty(g), np.zeros((s, g), np.uint64), np.zeros((s, g), np.uint64),
+        np.ones(s, np.bool_), np.empty(g, np.int64), np.empty(g, np.int64), np.zeros(g, np.bool_),
+        np.empty(g, np.int64),
+        (np.zeros(most, np.int64), np.empty(most, np.int64), np.empty(largest, np.int64), np.ones(largest, np.int64)),
+    )  # fmt: skip
     done = np.zeros(rows.size, np.bool_)
-    now, price, each = np.empty(size.size), np.empty(size.size), np.empty(size.size)
+    kernel = quick(_insert, steps)
+    kernel(slots, leaf, cell, sensitive, frequency, rules, hosts, rows, start, candidate, room, done)
+    return done
+
+
+@njit(**LEAN)
+def _insert(slots, leaf, cell, sensitive, frequency, rules, hosts, rows, start, candidate, room, done):
+    """The same; done bool[r] out."""
+    size, state, order = hosts.size, hosts.state, hosts.order
+    now, price, each, held, shared, exact, place, end, moved, joiner, ask = room
     for g in range(size.size):
         price[g] = joined(slots, state[g], state[g], np.inf)
         each[g] = price[g]
         now[g] = price[g] * size[g]
-    held = np.zeros((frequency.size, size.size), np.uint64)  # a bit for every value there is in a group
-    exact = np.ones(frequency.size, np.bool_)
     for j in range(frequency.size):
         if frequency[j] > 1:
             for g in range(size.size):
@@ -90,18 +130,9 @@ def insert(slots, leaf, cell, sensitive, frequency, rules, hosts, rows, start, c
                     held[j, g] |= np.uint64(1) << np.uint64(sensitive[z, j] & 63)
                     exact[j] &= sensitive[z, j] < 64
                     z = hosts.following[z]
-            for x in rows:
-                exact[j] &= sensitive[x, j] < 64
-    most, largest = widest(rules), np.int64(1)
-    if rules is not None:
-        for g in range(size.size):
-            largest += size[g]
-        largest += rows.size
-    room = (np.zeros(most, np.int64), np.empty(most, np.int64), np.empty(largest, np.int64),
-            np.ones(largest, np.int64))  # fmt: skip
+            for i in range(rows.size):
+                exact[j] &= sensitive[rows[i], j] < 64
     every = start.size == 0
-    place, end = np.empty(size.size, np.int64), np.empty(size.size, np.int64)
-    shared = np.zeros((frequency.size, size.size), np.uint64)  # values of all groups from here to the run's end
     last = size.size
     for y in range(size.size - 1, -1, -1):  # runs of groups that publish alike, each with its end
         g = order[y]
@@ -117,16 +148,14 @@ def insert(slots, leaf, cell, sensitive, frequency, rules, hosts, rows, start, c
     free = 0
     while free < size.size and price[order[free]] <= 0.0:
         free = end[free]
-    moved, joins = np.zeros(size.size, np.bool_), 0
-    joiner = np.empty(min(size.size, rows.size), np.int64)  # the groups that are no longer what they were
-    best = -1
+    joins, best = 0, -1
     for i in range(rows.size):
         x = rows[i]
         own = leaf[cell[x]]
         again = i > 0 and cell[x] == cell[rows[i - 1]]
         if again and best < 0:
             continue
-        if not again or not _takes(hosts, sensitive, frequency, rules, held, exact, room, best, x):
+        if not again or not _takes(hosts, sensitive, frequency, rules, held, exact, ask, best, x):
             best, least, at = -1, np.inf, size.size
             for y in range(joins if every else start[i + 1] - start[i]):
                 g = joiner[y] if every else candidate[start[i] + y]
@@ -135,7 +164,7 @@ def insert(slots, leaf, cell, sensitive, frequency, rules, hosts, rows, start, c
                 n = size[g]
                 rise = (n + 1) * joined(slots, state[g], own, (least + now[g]) / (n + 1)) - now[g]
                 if (rise < least or (every and rise == least and place[g] < at)) and _takes(
-                    hosts, sensitive, frequency, rules, held, exact, room, g, x
+                    hosts, sensitive, frequency, rules, held, exact, ask, g, x
                 ):
                     best, least, at = g, rise, place[g] if every else np.int64(0)
             for turn in range(2 if every else 0):  # groups that lose something first: most often one of them is best
@@ -180,4 +209,3 @@ def insert(slots, leaf, cell, sensitive, frequency, rules, hosts, rows, start, c
                 state[best, t] = join(slots, t, state[best, t], own[t])
             each[best] = joined(slots, state[best], state[best], np.inf)
             now[best] = each[best] * size[best]
-    return done

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from shoal.kernels import INNER
+from shoal.kernels import LEAN, LEAN_INNER
 from shoal.kernels.tables.slots import joined
 
 
-@njit(**INNER)
+@njit(**LEAN_INNER)
 def _offer(near, far, held, b, d):
     """Insert b at distance d into a list kept by rising distance; returns how many it holds."""
     w = near.size
@@ -30,7 +30,7 @@ def _offer(near, far, held, b, d):
     return held
 
 
-@njit(cache=True, nogil=True)
+@njit(**LEAN)
 def windows(slots, leaf, order, rank, reach, low, high, near, far):
     """Start the graph: of every cell, the nearest of those that stand next to it in some orders of all cells.
 
@@ -55,15 +55,15 @@ def windows(slots, leaf, order, rank, reach, low, high, near, far):
                         held = _offer(near[a], far[a], held, b, d)
 
 
-@njit(cache=True, nogil=True)
-def descend(slots, leaf, old, low, high, near, far):
+@njit(**LEAN)
+def descend(slots, leaf, old, low, high, near, far, stamp):
     """One pass of the descent: the neighbors of a cell's neighbors are offered to it.
 
     old int32[m, w] the graph before; near, far: out for the cells low .. high, in: as in old.
+    stamp int32[m]  room, all -1
     O((high - low) w^2 t).
     """
-    m, w = old.shape
-    stamp = np.full(m, -1, np.int32)
+    w = old.shape[1]
     for a in range(low, high):
         stamp[a] = a
         held = 0

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from shoal.kernels import INNER
+from shoal.kernels import LEAN_INNER
 from shoal.kernels.tables.eligible import Rules, group_gap
 from shoal.kernels.tables.slots import join, joined
 
@@ -51,7 +51,23 @@ class Near(NamedTuple):
     far: np.ndarray
 
 
-@njit(**INNER)
+def few(most, parts, width, k, frequency, distinct, rules):
+    """Room for ``most`` rows in at most ``parts`` groups, with ``width`` slots."""
+    s = frequency.size
+    known = 1 if rules is None else most + 1
+    values = 1 if rules is None else max(1, *rules.size)
+    return Near(
+        np.empty((most, width), np.int64), np.zeros((most, s), np.int64), np.empty(most, np.int64),
+        np.empty((parts, most), np.int64), np.zeros(parts, np.int64), np.zeros((parts, s, most), np.int64),
+        np.empty((parts, width), np.int64), np.empty(parts), np.empty((most, width), np.int64),
+        np.array([k], np.int64), frequency, distinct, rules, np.empty((most, s), np.int64),
+        np.empty(most + 1, np.int64), np.ones(most + 1, np.int64), np.zeros(values, np.int64),
+        np.empty(values, np.int64), np.zeros(most, np.int64), np.zeros(1, np.int64),
+        np.zeros((parts, known, known), np.int8), np.empty(most),
+    )  # fmt: skip
+
+
+@njit(**LEAN_INNER)
 def put(near, x, g):
     """Append row x to group g."""
     near.group[x] = g
@@ -61,7 +77,7 @@ def put(near, x, g):
         near.held[g, j, near.value[x, j]] += 1
 
 
-@njit(**INNER)
+@njit(**LEAN_INNER)
 def drop(near, x):
     """Take row x out of its group."""
     g = near.group[x]
@@ -75,7 +91,7 @@ def drop(near, x):
         near.held[g, j, near.value[x, j]] -= 1
 
 
-@njit(**INNER)
+@njit(**LEAN_INNER)
 def refresh(slots, near, g):
     """State and price of a group and the rest of each of its rows, by joins from the left and from the right."""
     n = near.size[g]
@@ -99,7 +115,7 @@ def refresh(slots, near, g):
     near.price[g] = joined(slots, near.state[g], near.state[g], np.inf)
 
 
-@njit(**INNER)
+@njit(**LEAN_INNER)
 def number(near, rules):
     """Rows with the same sensitive values given the same kind.  O(r kinds s)."""
     if rules is None:
@@ -119,7 +135,7 @@ def number(near, rules):
             near.kinds[0] += 1
 
 
-@njit(**INNER)
+@njit(**LEAN_INNER)
 def forget(near, rules, g):
     """Nothing is known of group g any more: its rows have changed."""
     if rules is None:
@@ -129,7 +145,7 @@ def forget(near, rules, g):
             near.known[g, a, b] = 0
 
 
-@njit(**INNER)
+@njit(**LEAN_INNER)
 def fits(near, rules, g, gone, come):
     """Whether group g stays eligible when row gone leaves it (-1: none) and row come joins it (-1: none).
 
@@ -144,7 +160,7 @@ def fits(near, rules, g, gone, come):
     return near.known[g, a, b] == 1
 
 
-@njit(**INNER)
+@njit(**LEAN_INNER)
 def _stays(near, rules, g, gone, come):
     """Whether group g stays eligible, found by looking at its rows."""
     n = near.size[g] - (gone >= 0) + (come >= 0)
@@ -182,7 +198,7 @@ def _stays(near, rules, g, gone, come):
     return _exchanged(near, rules, g, gone, come)
 
 
-@njit(**INNER)
+@njit(**LEAN_INNER)
 def _exchanged(near, rules, g, gone, come):
     """Whether the other models still hold in group g when row gone leaves it and row come joins it."""
     if rules is None:
@@ -192,7 +208,7 @@ def _exchanged(near, rules, g, gone, come):
     return gap_of(near, rules, g, gone, come) <= 0.0
 
 
-@njit(**INNER)
+@njit(**LEAN_INNER)
 def gap_of(near, rules, g, gone, come):
     """How far group g is from the other models when row gone leaves it (-1: none) and row come joins it (-1: none)."""
     if rules is None:
@@ -208,7 +224,7 @@ def gap_of(near, rules, g, gone, come):
     return group_gap(rules, near.code, near.who, near.many, n, near.count, near.seen)
 
 
-@njit(**INNER)
+@njit(**LEAN_INNER)
 def holds(near, g):
     """Whether group g is eligible as it is.  O(r s)."""
     if near.size[g] < near.k[0]:
@@ -223,7 +239,7 @@ def holds(near, g):
     return gap_of(near, near.rules, g, -1, -1) <= 0.0
 
 
-@njit(**INNER)
+@njit(**LEAN_INNER)
 def absorb(slots, near, g, into):
     """All rows of group g move to another."""
     while near.size[g] > 0:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
-from shoal.kernels import INNER
-from shoal.kernels.tables.eligible import widest
-from shoal.kernels.tables.near_groups import Near, drop, fits, forget, number, put, refresh
+from shoal.kernels import LEAN, LEAN_INNER
+from shoal.kernels.tables.near_groups import Near, drop, few, fits, forget, number, put, refresh
 from shoal.kernels.tables.regrow import draw, grow
 from shoal.kernels.tables.slots import join, joined
 
 TINY = 1e-10  # of the sums compared
+AT_ONCE = 8  # near groups looked for
 
 
-@njit(**INNER)
+@njit(**LEAN_INNER)
 def _descend(slots, near, groups):
     """Move or swap rows between groups while that lowers the loss; every group stays eligible."""
     r = near.group.size
@@ -65,7 +67,26 @@ def _descend(slots, near, groups):
         x = x + 1 if x + 1 < r else 0
 
 
-@njit(cache=True, nogil=True)
+class Room(NamedTuple):
+    """What a search works in, for n rows and at most g groups, ``most`` rows taken apart at once.
+
+    head, size int64[g], following int64[n]  the rows of each group as a list; state int64[g, t]; price float64[g] loss
+    of one row; chosen int64[c], distance float64[c] the nearest groups; who, before int64[most] the rows taken apart
+    and the part each comes from; random uint64[1]
+    """
+
+    head: np.ndarray
+    following: np.ndarray
+    size: np.ndarray
+    state: np.ndarray
+    price: np.ndarray
+    chosen: np.ndarray
+    distance: np.ndarray
+    who: np.ndarray
+    before: np.ndarray
+    random: np.ndarray
+
+
 def improve(slots, leaf, cell, first, near_cell, sensitive, group, groups, k, frequency, distinct, rules, steps, seed,
             most):  # fmt: skip
     """Neighborhood search: take near groups apart, group their rows anew, descend, keep what is not dearer.
@@ -78,19 +99,32 @@ def improve(slots, leaf, cell, first, near_cell, sensitive, group, groups, k, fr
     steps int64, seed uint64   neighborhoods tried, start of the random numbers
     most  int64  rows taken apart at once; groups above it are left alone
     returns the change of the loss, at most 0.  Space O(n t), time O(steps (n + most^2) t).
+
+    Python makes the room: a kernel that makes none compiles in three quarters of the time.
     """
     n, width = leaf.shape
-    s = frequency.size
-    need = k
-    for j in range(s):
-        need = max(need, frequency[j], distinct[j])
-    random = np.empty(1, np.uint64)
-    random[0] = seed | np.uint64(1)
+    need = int(max([k, *frequency, *distinct]))
+    held = groups + n // need + 1
+    room = Room(
+        np.full(held, -1, np.int64), np.empty(n, np.int64), np.zeros(held, np.int64), np.empty((held, width), np.int64),
+        np.zeros(held), np.empty(AT_ONCE, np.int64), np.empty(AT_ONCE), np.empty(most, np.int64),
+        np.empty(most, np.int64), np.array([seed | np.uint64(1)], np.uint64),
+    )  # fmt: skip
+    big = few(most, max(AT_ONCE, most // need) + 1, width, k, frequency, distinct, rules)
+    return _improve(slots, leaf, cell, first, near_cell, sensitive, group, groups, need, steps, room, big)
+
+
+@njit(**LEAN)
+def _improve(slots, leaf, cell, first, near_cell, sensitive, group, groups, need, steps, room, big):
+    """The same; need int64 rows of the least group, room and big as ``Room`` and ``Near`` say."""
+    n, width = leaf.shape
+    s = big.frequency.size
+    most = big.group.size
+    rules = big.rules
+    head, following, size, state, price, chosen, distance, who, before, random = room
+    at_once, parts = chosen.size, big.size.size
     for _ in range(8):
         draw(random)
-    room = groups + n // need + 1
-    head, following = np.full(room, -1, np.int64), np.empty(n, np.int64)
-    size, state, price = np.zeros(room, np.int64), np.empty((room, width), np.int64), np.zeros(room)
     for x in range(n):
         g = group[x]
         for t in range(width):
@@ -101,21 +135,6 @@ def improve(slots, leaf, cell, first, near_cell, sensitive, group, groups, k, fr
     for g in range(groups):
         if size[g]:
             price[g] = joined(slots, state[g], state[g], np.inf)
-    values = widest(rules)
-    at_once = 8
-    chosen, distance = np.empty(at_once, np.int64), np.empty(at_once)
-    who, before = np.empty(most, np.int64), np.empty(most, np.int64)
-    parts = max(at_once, most // need) + 1
-    known = 1 if rules is None else most + 1
-    big = Near(
-        np.empty((most, width), np.int64), np.zeros((most, s), np.int64), np.empty(most, np.int64),
-        np.empty((parts, most), np.int64), np.zeros(parts, np.int64), np.zeros((parts, s, most), np.int64),
-        np.empty((parts, width), np.int64), np.empty(parts), np.empty((most, width), np.int64),
-        np.array([k], np.int64), frequency, distinct, rules, np.empty((most, s), np.int64),
-        np.empty(most + 1, np.int64), np.ones(most + 1, np.int64), np.zeros(values, np.int64),
-        np.empty(values, np.int64), np.zeros(most, np.int64), np.zeros(1, np.int64),
-        np.zeros((parts, known, known), np.int8), np.empty(most),
-    )  # fmt: skip
     gained = 0.0
     for _ in range(steps):
         x0 = int(draw(random) * n)

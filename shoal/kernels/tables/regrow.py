@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from shoal.kernels import INNER
+from shoal.kernels import LEAN_INNER
 from shoal.kernels.tables.eligible import BAND, EQUAL, group_gap
 from shoal.kernels.tables.near_groups import absorb, drop, fits, forget, gap_of, holds, put
 from shoal.kernels.tables.slots import join, joined
 
 
-@njit(**INNER)
+@njit(**LEAN_INNER)
 def draw(random):
     """The next number in 0..1 of xorshift64*; random uint64[1]."""
     x = random[0]
@@ -22,7 +22,7 @@ def draw(random):
     return np.float64((x * np.uint64(2685821657736338717)) >> np.uint64(11)) / 9007199254740992.0
 
 
-@njit(**INNER)
+@njit(**LEAN_INNER)
 def _ask_anew(near, rules):
     """Nothing is known of any kind."""
     if rules is None:
@@ -31,7 +31,7 @@ def _ask_anew(near, rules):
         near.far[y] = -1.0
 
 
-@njit(**INNER)
+@njit(**LEAN_INNER)
 def _too_many(near, rules, g, y, target):
     """Whether a row of y's kind brings a value above what a group of target rows may hold under the other models."""
     if rules is None:
@@ -41,7 +41,7 @@ def _too_many(near, rules, g, y, target):
     return near.far[near.kind[y]] > 0.0
 
 
-@njit(**INNER)
+@njit(**LEAN_INNER)
 def _above(near, rules, g, y, target):
     """The same, found by looking at the group's rows."""
     for i in range(rules.kind.size):
@@ -70,7 +70,7 @@ def _above(near, rules, g, y, target):
     return False
 
 
-@njit(**INNER)
+@njit(**LEAN_INNER)
 def _complete(slots, near, rules, g, most):
     """Rows without a group join group g until the other models hold: each time the one that leads nearest to that,
     of equals the cheapest.  False when no row leads nearer, or the group would have more than ``most`` rows."""
@@ -102,7 +102,7 @@ def _complete(slots, near, rules, g, most):
     return True
 
 
-@njit(**INNER)
+@njit(**LEAN_INNER)
 def grow(slots, near, groups, target, random):
     """Group the rows from scratch: each group grows from a random row by the row that costs least.
 
@@ -196,7 +196,7 @@ def grow(slots, near, groups, target, random):
     return made
 
 
-@njit(**INNER)
+@njit(**LEAN_INNER)
 def _pool(slots, near, rules, made):
     """Rows without a group join, together, the groups that make them eligible at the least loss; returns the groups.
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from shoal.kernels import INNER
+from shoal.kernels import LEAN_INNER
 
 LOW = np.int64(0xFFFFFFFF)
 
@@ -37,7 +37,7 @@ class Slots(NamedTuple):
     unit: np.ndarray
 
 
-@njit(**INNER)
+@njit(**LEAN_INNER)
 def join(slots, t, a, b):
     """The least value that covers both."""
     if a == b:
@@ -58,7 +58,7 @@ def join(slots, t, a, b):
     return min(a & LOW, b & LOW) | (max(a >> 32, b >> 32) << 32)
 
 
-@njit(**INNER)
+@njit(**LEAN_INNER)
 def cost(slots, t, a):
     """What publishing value a in slot t costs one row."""
     kind = slots.kind[t]
@@ -72,7 +72,7 @@ def cost(slots, t, a):
     return (slots.loss[slots.base[t] + (a >> 32)] - slots.loss[slots.base[t] + (a & LOW)]) * slots.unit[t]
 
 
-@njit(**INNER)
+@njit(**LEAN_INNER)
 def joined(slots, a, b, limit):
     """Loss per row of the join of two rows of slots; may stop early at any value above limit."""
     total = 0.0

@@ -7,6 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from shoal.kernels import LEAN
+
 FADE, SHARE, CUT, PATIENCE = 0.7, 0.03, 0.7, 20.0
 GAP = 0.1  # steps aim at a bound so much above the best one
 CALM = 0.02  # shorter steps repeat the same choices, which would spoil the average
@@ -37,21 +39,21 @@ class Arcs(NamedTuple):
     most: int
 
 
-@njit(cache=True, nogil=True)
-def walk(arcs, toll, best, trend, share, passes, least_gap, state):
+@njit(**LEAN)
+def walk(arcs, toll, best, trend, share, passes, least_gap, state, reduced, held):
     """Some passes of a subgradient method for the tolls that prove most.
 
     toll int64[p]       in and out, at least 0;  best int64[p] out: those of the largest bound so far
     trend float64[p]    smoothed direction;  share float64[v] smoothed rows of each class; both in and out
     least_gap float64   the least that steps aim above the best bound
     state float64[3]    in and out: largest bound so far, length of steps, passes since it rose
+    reduced, held int64[p]  room
 
     Bound: the sum over cells of count * least over their pairs of (cost + l toll - the refund of the class), in whole
     numbers; a refund is the sum of weight * toll, and top times the largest toll.  A step of Polyak's rule along the
     smoothed subgradient, cut after some passes in vain.
     O(passes * (a + p)) time.
     """
-    reduced, held = np.empty(toll.size, np.int64), np.empty(toll.size, np.int64)
     for _ in range(passes):
         for c in range(arcs.cost.size):
             total, high = np.int64(0), np.int64(0)

@@ -290,7 +290,7 @@ def raised(task: Task, tolls: Tolls, passes: int, until: float | None, step: flo
         if until is not None and time.monotonic() > until:
             break
         now = min(SLICE, passes - done)
-        walk(program.arcs, toll, best, trend, share, now, gap, state)
+        walk(program.arcs, toll, best, trend, share, now, gap, state, np.empty_like(toll), np.empty_like(toll))
         task.progress("bound", None)
         done += now
     return replace(tolls, toll=best, proved=program.bound(best), share=share)

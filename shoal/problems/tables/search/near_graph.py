@@ -51,7 +51,7 @@ def neighbor_graph(rows: Rows, seed: int, looks: float) -> np.ndarray:
 
     def better(part: tuple[int, int]) -> None:
         if not stop.is_set():
-            descend(rows.slots, leaf, old, part[0], part[1], near, far)
+            descend(rows.slots, leaf, old, part[0], part[1], near, far, np.full(m, -1, np.int32))
 
     with ThreadPoolExecutor(workers) as pool:
         list(pool.map(start, parts))

@@ -208,12 +208,14 @@ class Rows:
             begin, candidate = self._near(waiting, member[start], state, size)
             sensitive = np.ascontiguousarray(self.sensitive[self.cell]) if self.frequency.size else self.sensitive[:0]
             head = member[start].copy()
-            hosts = Hosts(head, following, size, state, np.lexsort((size, *state.T, prices(self.slots, state))))
+            hosts = Hosts(
+                head, following, size, state, np.lexsort((size, *state.T, quick(prices, state.size)(self.slots, state)))
+            )
             steps = np.inf if self.rules is not None else float(waiting.size * size.size * self.leaf.shape[1])
             while waiting.size:
-                done = quick(insert, steps)(
+                done = insert(
                     self.slots, self.leaf, self.cell, sensitive, self.frequency, self.rules, hosts, waiting, begin,
-                    candidate,
+                    candidate, steps,
                 )  # fmt: skip
                 if begin.size == 0 or done.all():
                     waiting = waiting[~done]
