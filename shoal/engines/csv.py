@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 SEPARATORS = ",;\t|"
+_WIDE = 1 << 12  # columns: of more the header is looked at first, for a line may only seem to have no end
 _BROKEN = (gzip.BadGzipFile, EOFError, zlib.error)
 
 
@@ -53,11 +54,15 @@ def read_csv(
             content = content.decode("latin-1").encode("utf-8")
     with _stream(content) as stream:
         separator = separator or sniff(stream, source.name)
+        stream.seek(0)
+        wide = _header_line(stream).count(separator) > _WIDE
     # Polars leaves quotes in the header doubled
     kinds = {n.replace('"', '""'): pl.Categorical(pl.Categories.random()) for n in coded}
     refused: str | None = None
     with ThreadPoolExecutor(1) as beside:
         looked = beside.submit(_examined, content, separator, source.name)
+        if wide:
+            looked.result()
         try:
             frame = pl.read_csv(
                 content, separator=separator, infer_schema=False, quote_char='"', schema_overrides=kinds, glob=False

@@ -85,7 +85,7 @@ def _count_lines(path: Path, names: Sequence[str], columns: tuple[str, ...], sep
     """
     head = separator.join(columns).encode() + b"\n"
     files = _files(path)
-    if len(columns) < 2 or not all(_is_plain(file, head) for file in files):
+    if len(columns) < 2 or separator == _NOWHERE or not all(_is_plain(file, head) for file in files):
         return None
     query = pl.scan_csv(
         files, infer_schema=False, separator=_NOWHERE, quote_char=None, glob=False, with_column_names=lambda _: ["line"]

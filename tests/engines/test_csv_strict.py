@@ -117,6 +117,15 @@ def test_a_record_without_end_is_refused_before_it_fills_the_memory(monkeypatch:
         examine(Endless(), ",", "t.csv")  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("content", [b"a,b\r" + b"1,2\r" * 5000, b'a,"b\n' + b"1,2\n" * 5000])
+def test_a_header_without_end_is_refused_before_it_becomes_columns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes
+) -> None:
+    monkeypatch.setattr(pl, "read_csv", lambda *a, **k: pytest.fail("a column was made of every field"))
+    with pytest.raises(InputError, match="line 1, column"):
+        read_table(written(tmp_path, content))
+
+
 @pytest.mark.parametrize("engine", ["polars", "duckdb"])
 def test_bent_bytes(tmp_path: Path, engine: str) -> None:
     pytest.importorskip(engine)

@@ -69,6 +69,12 @@ def test_a_folder_is_counted_as_one(tmp_path: Path) -> None:
     assert counted(tmp_path, ["a", "b"]) == {("x", "0"): 5, ("x", "1"): 1}
 
 
+def test_any_separator_and_no_rows(tmp_path: Path) -> None:
+    for separator in (",", "\x01"):
+        (tmp_path / "t.csv").write_text(f"a{separator}b\n")
+        assert not counted(tmp_path / "t.csv", ["a", "b"], separator)
+
+
 def test_a_line_with_a_field_too_many_is_no_release(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("a,b\n1,x\n1,x,y\n")
     with pytest.raises(Exception, match="cannot be read back"):
