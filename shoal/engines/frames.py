@@ -29,7 +29,7 @@ from shoal.engines.columns import (
     without_levels,
 )
 from shoal.engines.order import Lot, dealer, draws, permutation, row_hashes
-from shoal.engines.table import Counted, Origin, Replacement, Singled, require
+from shoal.engines.table import Counted, Origin, Placed, Replacement, Singled, require
 from shoal.errors import InputError, PolicyError
 from shoal.model.histogram import Histogram, mixed_radix
 from shoal.model.partition import Partition
@@ -202,12 +202,12 @@ class FrameTable:
         drop: Sequence[str],
         lot: Lot,
         keep_order: bool,
-    ) -> Any:
+    ) -> Placed:
         """Number and join: every row with its group's values, in secret order; the same kind of frame as came in."""
         names = [c for c in self.columns if c not in set(drop)]  # dropping a column "*" would drop all of them
         text = {c.name: c for c in counted.sensitive if c.name in self.coded and c.name in names}
         if self.coded and not keep_order and set(names) <= {*text, *(r.name for r in replacements)}:
-            return self._deal(counted, partition, replacements, names, lot)
+            return Placed(self._deal(counted, partition, replacements, names, lot))
         group = groups_of_rows(counted, partition, lambda rows: self._draws(rows, lot))
         order = None if keep_order else permutation(self.rows, lot.order)
         if order is not None:
@@ -221,7 +221,7 @@ class FrameTable:
         )  # a selection would take a column "*" for all of them
         if order is not None and carried.columns:
             carried = carried[order.tolist()] if self.frame.implementation.is_pyarrow() else carried[order]
-        return self._assemble(carried, new, names)
+        return Placed(self._assemble(carried, new, names))
 
     def _deal(
         self, counted: Counted, partition: Partition, replacements: Sequence[Replacement], names: list[str], lot: Lot

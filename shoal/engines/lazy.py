@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import reduce
 from operator import or_
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import narwhals as nw
 import numpy as np
@@ -22,8 +22,8 @@ import polars as pl
 from shoal.engines.carried import singled_elsewhere
 from shoal.engines.codes import cannot_group, encode
 from shoal.engines.frames import _count, mixed_radix_columns, shares
-from shoal.engines.order import Lot, Sql, payload_sql
-from shoal.engines.table import Counted, Keys, Origin, Replacement, Singled, require
+from shoal.engines.order import Lot, Sql, draws, payload_sql
+from shoal.engines.table import Counted, Keys, Origin, Placed, Replacement, Singled, require
 from shoal.errors import InputError, ShoalError
 from shoal.model.histogram import Histogram
 from shoal.model.partition import Partition
@@ -190,7 +190,7 @@ class LazyTable:
         drop: Sequence[str],
         lot: Lot,
         keep_order: bool,
-    ) -> Any:
+    ) -> Placed:
         """Number and join inside the engine; the same kind of frame as came in.
 
         A row of a cell that lies in one group has that group.  Only rows of cells that are split between groups are
@@ -199,44 +199,49 @@ class LazyTable:
         """
         if keep_order:
             raise InputError(f"a table of {self.dialect.name} has no row order to keep; leave keep_order out")
-        order = f"{self.own}order"
-        frame = self._publish(self._grouped(counted, partition, lot), replacements, lot)
+        group, tag, at = (f"{self.own}{word}" for word in ("group", "tag", "at"))
         kept = [c for c in self.columns if c not in drop]
-        shown = frame.select(*(self._plain(c, counted, replacements) for c in kept), nw.col(order))
-        keyed = {f"{self.own}at": self._number(kept, self.dialect.sql.name(order))}
-        native = self.dialect.with_columns(shown.to_native(), keyed)
-        return nw.from_native(native).sort(f"{self.own}at").select(*kept).to_native()
+        left = [c for c in kept if c not in {r.name for r in replacements}]
+        rows = self._grouped(counted, partition, lot)
+        rows = rows.select(*(self._plain(c, counted) for c in left), group, tag)
+        keyed = self.dialect.with_columns(rows.to_native(), {at: self._number(left, self.dialect.sql.name(tag))})
+        rows = nw.from_native(keyed).select(*left, group, at)
+        made = {group: np.arange(replacements[0].index.size, dtype=np.int32)} if replacements else {}
+        new = {f"{self.own}new_{i}": r.values.gather(r.index) for i, r in enumerate(replacements)}
+        values = self.bring(pl.DataFrame(made | new))
+        told = [nw.col(n).alias(r.name) for n, r in zip(new, replacements, strict=True)]
+        frame = rows.join(nw.from_native(values), on=group, how="left").with_columns(*told)
+        published = {r.name: n for n, r in zip(new, replacements, strict=True)}
+        numbered = Numbered(self.dialect, rows.sort(at).select(*left, group).to_native(), values, group, published)
+        return Placed(frame.sort(at).select(*kept).to_native(), numbered.slices)
 
     def _grouped(self, counted: Counted, partition: Partition, lot: Lot) -> Any:
-        """Every row with the number of its group."""
+        """Every row with the number and the tag of its group, joined by the engine's number of its tuple."""
         keys = counted.keys
         if keys is None:
             raise InputError("the table was counted by another engine, which knows its rows otherwise")
-        key, group, cell, ordinal, salt = (f"{self.own}{w}" for w in ("key", "group", "cell", "ordinal", "salt"))
-        cells, pieces = self._plan(counted, keys, partition, lot)
+        key, cell, ordinal, salt, place = (f"{self.own}{w}" for w in ("key", "cell", "ordinal", "salt", "place"))
+        whole, cells, pieces = self._plan(counted, keys, partition, lot)
         names = [*counted.histogram.quasi_names, *counted.histogram.sensitive_names]
-        numbered = self.dialect.with_columns(self.native, {key: self._number(names, str(keys.attempt))})
-        frame = nw.from_native(numbered).join(nw.from_native(self.bring(cells)), on=key, how="left")
-        kept = [*self.columns, group]
+        native = self.dialect.with_columns(self.native, {key: self._number(names, str(keys.attempt))})
+        frame, kept = nw.from_native(native), [*self.columns, f"{self.own}group", f"{self.own}tag"]
+        found = frame.join(nw.from_native(self.bring(whole)), on=key, how="inner").select(*kept)
         if not pieces.height:
-            return frame.select(*kept)
-        whole, split = frame.filter(nw.col(salt).is_null()), frame.filter(~nw.col(salt).is_null())
+            return found
+        split = frame.join(nw.from_native(self.bring(cells)), on=key, how="inner").drop(key)
         text = f"{self.dialect.sql.name(salt)} || {payload_sql(self.kinds, self.dialect.sql)}"
-        place = f"{self.own}place"
         hashed = {place: f"substr({self.dialect.digest(text)}, 1, {_DIGITS})"}
-        split = nw.from_native(self.dialect.with_columns(split.drop(key, group).to_native(), hashed))
+        split = nw.from_native(self.dialect.with_columns(split.to_native(), hashed))
         by = [place, *(n for n, kind in self.kinds.items() if kind.is_float())]
         split = split.with_columns(nw.col(place).cum_count().over(cell, order_by=by).cast(nw.Int64).alias(ordinal))
         split = split.join(nw.from_native(self.bring(pieces)), on=cell, how="inner")
         first, last = nw.col(f"{self.own}first"), nw.col(f"{self.own}last")
         split = split.filter(first <= nw.col(ordinal), nw.col(ordinal) <= last)
-        return nw.concat([whole.select(*kept), split.select(*kept)])
+        return nw.concat([found, split.select(*kept)])
 
-    def _plain(self, name: str, counted: Counted, replacements: Sequence[Replacement]) -> nw.Expr:
+    def _plain(self, name: str, counted: Counted) -> nw.Expr:
         """A column whose type tells no level that no row holds."""
         column, kind = nw.col(name), self.kinds[name]
-        if any(r.name == name for r in replacements):
-            return column
         for coded in counted.sensitive:
             if coded.name == name and coded.ordered:
                 return column.cast(nw.Enum([t for t in coded.texts() if t is not None]))
@@ -246,39 +251,33 @@ class LazyTable:
             raise InputError(f"column {name!r} holds an enumeration inside {kind.base_type()}; cast it to text")
         return column
 
-    def _plan(self, counted: Counted, keys: Keys, partition: Partition, lot: Lot) -> tuple[pl.DataFrame, pl.DataFrame]:
-        """(cell, largest group and, where there are others, the key of the lot, by key; ordinals of the groups).
+    def _plan(
+        self, counted: Counted, keys: Keys, partition: Partition, lot: Lot
+    ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+        """(group by key of whole cells; split cells and the lot's key by key; ordinals of the groups of split cells).
 
-        Ordinals run from 1 through the groups of a cell that is split, the largest last.  The lot's key is a value of
-        a table, so that no plan prints it.
+        Ordinals run from 1 through the groups of a cell that is split, the largest last.  Beside a group stands its
+        tag, drawn from the lot.  Tags and the lot's key are values of a table, so that no plan prints them.
         """
         order = shares(partition)
         cell, group, count = partition.cell[order], partition.group[order], partition.count[order]
         several = np.bincount(cell, minlength=counted.histogram.cells) > 1
-        largest = np.zeros(counted.histogram.cells, np.int64)
-        largest[cell] = group  # the last one of a cell
+        only = np.zeros(counted.histogram.cells, np.int64)
+        only[cell] = group
+        tag = (draws(partition.groups, lot.order) >> np.uint64(1)).astype(np.int64)
         ends = np.cumsum(count)
         start = np.searchsorted(cell, cell, side="left")
         before = np.concatenate([[0], ends])[start]  # rows of the cells before
-        salt = pl.Series([None, lot.place.hex()], dtype=pl.String).gather(several[keys.cell].astype(np.int64))
-        made = {"key": keys.key, "cell": keys.cell.astype(np.int64), "group": largest[keys.cell], "salt": salt}
-        held = several[cell]
-        numbers = {"cell": cell, "first": ends - count - before + 1, "last": ends - before, "group": group}
-        return (
-            pl.DataFrame({f"{self.own}{word}": values for word, values in made.items()}),
-            pl.DataFrame({f"{self.own}{word}": values[held].astype(np.int64) for word, values in numbers.items()}),
-        )
-
-    def _publish(self, frame: Any, replacements: Sequence[Replacement], lot: Lot) -> Any:
-        """Join the published values by group number, and the key of the order; a missing value stays missing."""
-        groups = replacements[0].index.size if replacements else 0
-        number = f"{self.own}group"
-        new = {f"{self.own}new_{i}": r.values.gather(r.index) for i, r in enumerate(replacements)}
-        key = np.full(groups, int.from_bytes(lot.order[:8], "big") >> 1, np.int64)
-        made = {number: np.arange(groups, dtype=np.int64), f"{self.own}order": key}
-        side = nw.from_native(self.bring(pl.DataFrame(made | new)))
-        frame = frame.join(side, on=number, how="left")
-        return frame.with_columns(nw.col(f"{self.own}new_{i}").alias(r.name) for i, r in enumerate(replacements))
+        split, held = several[keys.cell], several[cell]
+        own, at = only[keys.cell[~split]], group[held]
+        numbers = {"cell": cell, "first": ends - count - before + 1, "last": ends - before}
+        whole = {"key": keys.key[~split], "group": own.astype(np.int32), "tag": tag[own]}
+        salt = pl.Series([lot.place.hex()], dtype=pl.String).new_from_index(0, int(split.sum()))
+        cells = {"key": keys.key[split], "cell": keys.cell[split].astype(np.int64), "salt": salt}
+        pieces = {word: values[held].astype(np.int64) for word, values in numbers.items()}
+        pieces |= {"group": at.astype(np.int32), "tag": tag[at]}
+        made = (pl.DataFrame({f"{self.own}{w}": v for w, v in t.items()}) for t in (whole, cells, pieces))
+        return next(made), next(made), next(made)
 
     def bring(self, frame: pl.DataFrame) -> Any:
         """A small Polars frame into the engine, on the connection or session of the table itself."""
@@ -317,6 +316,28 @@ class LazyTable:
     def stored(self) -> Any:
         """The frame as something that can be pickled."""
         return self.dialect.stored(self.native)
+
+
+class Numbered(NamedTuple):
+    """Rows in the order they leave in, with the number of their group in the place of what is recoded: fewer bytes to
+    sort and to hand over.
+
+    native   a frame with what is not recoded and the column ``group``
+    values   a frame with what each group publishes;  published: by column, the name it has there
+    """
+
+    dialect: Dialect
+    native: Any
+    values: Any
+    group: str
+    published: Mapping[str, str]
+
+    def slices(self, names: Sequence[str], room: Path, tell: Callable[[int], None]) -> Iterator[pl.DataFrame]:
+        """Some columns of all rows in slices, at least one."""
+        values = pl.concat(self.dialect.slices(self.values, room, lambda _: None)).sort(self.group)
+        for rows in self.dialect.slices(self.native, room, tell):
+            at, own = rows[self.group], self.published
+            yield pl.DataFrame([values[own[n]].gather(at).alias(n) if n in own else rows[n] for n in names])
 
 
 def _refuse_alike(native: Any) -> None:

@@ -75,6 +75,17 @@ class Singled(NamedTuple):
     texts: Mapping[str, Sequence[str]]
 
 
+class Placed(NamedTuple):
+    """Rows as they leave.
+
+    frame   of the kind that came
+    slices  the same rows in the same order, quicker to read: some columns in slices, as ``Table.slices`` gives them all
+    """
+
+    frame: Any
+    slices: Callable[[Sequence[str], Path, Callable[[int], None]], Iterator[pl.DataFrame]] | None = None
+
+
 class Stored(NamedTuple):
     """A table as something that can be pickled; ``revive(held)`` is the frame again."""
 
@@ -142,7 +153,7 @@ class Table(Protocol):
         drop: Sequence[str],
         lot: Lot,
         keep_order: bool,
-    ) -> Any:
+    ) -> Placed:
         """Number and join: every row with its group's values, in secret order; the same kind of frame as came in.
 
         Of the rows of a cell each group gets as many as the partition says.  With a secret of the caller's, which row

@@ -58,6 +58,7 @@ class Release:
     expected     what must stand in the table, from the partition alone; order: where the row order comes from
     parts        the files it was read from, where DuckDB or Spark read them
     dealt        where an engine's table carries nothing along: the key by which ``expected`` deals its rows out
+    slices       the rows of an engine's table as it gives them quickest, see ``Placed``
     """
 
     table: Any
@@ -89,11 +90,12 @@ class Release:
     own: Mapping[str, Sequence[str | None]] = field(default_factory=dict)
     parts: Parts | None = None
     dealt: bytes | None = field(default=None, repr=False)
+    slices: Any = field(default=None, repr=False)
     seconds: dict[str, float] = field(default_factory=dict)
 
     def __getstate__(self) -> dict[str, Any]:
         """A relation of DuckDB goes by its rows, since no connection leaves its process."""
-        return {**self.__dict__, "table": self._opened().stored()}
+        return {**self.__dict__, "table": self._opened().stored(), "slices": None}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         table = state["table"]

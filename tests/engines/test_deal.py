@@ -68,7 +68,7 @@ def test_every_order_is_as_likely() -> None:
     seen: Counter = Counter()
     for key in range(1200):
         lot = Lot(b"", key.to_bytes(32, "big"), True)
-        made = table.place(cells, Partition.of(np.arange(3), np.zeros(3), np.ones(3)), star, [], lot, False)
+        made = table.place(cells, Partition.of(np.arange(3), np.zeros(3), np.ones(3)), star, [], lot, False).frame
         assert set(made["a"]) == {"*"}
         seen[tuple(made["s"])] += 1
     assert len(seen) == 6
