@@ -199,6 +199,18 @@ def test_from_the_command_line_to_the_verdict(
         bent["seal"] = seal(bent)
         beside.write_text(json.dumps(bent))
         assert not verify(out, beside, tmp_path / "t.csv").holds
+    own, others = record["incomplete"]["smallest"], record["incomplete"]["smallest_of_others"]
+    for change in (
+        {"smallest": record["incomplete"]["rows"] + 1},
+        {"smallest_of_others": record["release"]["rows"]},
+        {"smallest": own + 9, "smallest_of_others": others + 9},
+        {"rows": 0},
+        {"rows": 0, "smallest": 0},
+        {"rows": record["release"]["rows"], "smallest_of_others": 0},
+    ):
+        bent = record | {"incomplete": record["incomplete"] | change}
+        beside.write_text(json.dumps(bent | {"seal": seal(bent)}))
+        assert not verify(out, beside).holds, change
     (tmp_path / "p.toml").write_text('quasi_identifiers = ["age", "zip"]\nk = 4\nmissing = "apart"\n')
     assert shoal.Policy.read(tmp_path / "p.toml").missing == "apart"
 

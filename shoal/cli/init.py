@@ -17,8 +17,10 @@ def init(
         help="CSV (also .gz), Parquet or Excel file; or an ARX project (.deid), whose roles and hierarchies are kept."
     ),
     output: Path | None = typer.Option(None, "-o", "--output", help="The policy; TABLE.policy.toml when not given."),
-    k: int = typer.Option(5, "--k", help="The k to write into the policy."),
-    l: int = typer.Option(2, "--l", help="The l to write and to test sensitive columns against."),
+    k: int | None = typer.Option(None, "--k", help="The k to write into the policy; 5 when not given."),
+    l: int | None = typer.Option(
+        None, "--l", help="The l to write and to test sensitive columns against; 2 when not given."
+    ),
     separator: str | None = typer.Option(None, "--separator", help="Field separator of a CSV."),
     encoding: str | None = typer.Option(None, "--encoding", help="utf-8 or latin-1."),
     force: bool = typer.Option(False, "--force", help="Replace an existing policy."),
@@ -31,14 +33,17 @@ def init(
     from shoal.engines.targets import POLICY, check_outputs
 
     for name, least in (("k", k), ("l", l)):
-        if least < 1:
+        if least is not None and least < 1:
             raise PolicyError(f"--{name} {least}: a whole number, at least 1")
     present(table)
     if table.suffix.lower() == ".deid":
         if separator is not None or encoding is not None:
             raise PolicyError("--separator and --encoding read a CSV, and a project says itself how it is written")
+        if l is not None:
+            raise PolicyError("--l: a project says itself which models it asks for; change the policy made of it")
         _from_arx(table, output, k, force, as_json)
         return
+    k, l = k or 5, l or 2
     target = output or table.with_name(f"{table.name.split('.')[0]}.policy.toml")
     closed = check_outputs([(target, POLICY)], [table], overwrite=force)
     found, together, rows = looked_at(table, l=l, separator=separator, encoding=encoding)
@@ -61,7 +66,7 @@ def init(
     answer(facts, lines, as_json)
 
 
-def _from_arx(project: Path, output: Path | None, k: int, force: bool, as_json: bool) -> None:
+def _from_arx(project: Path, output: Path | None, k: int | None, force: bool, as_json: bool) -> None:
     """A policy and the hierarchies it names, from a project of ARX."""
     from tempfile import TemporaryDirectory
 
@@ -73,6 +78,8 @@ def _from_arx(project: Path, output: Path | None, k: int, force: bool, as_json: 
     from shoal.model.hierarchy import Hierarchy
 
     found = read_project(project)
+    if k is not None and found.k:
+        raise PolicyError(f"--k {k}: the project asks for k = {found.k}; change that in the policy made of it")
     target = output or project.with_name(f"{project.stem}.policy.toml")
     folder = target.parent / f"{target.name.split('.')[0]}-hierarchies"
     files = hierarchy_files(found, folder.name)
@@ -95,7 +102,7 @@ def _from_arx(project: Path, output: Path | None, k: int, force: bool, as_json: 
         except UnicodeDecodeError:  # as the trial read it
             text = held.decode("latin-1")
         publish_text(place, text, closed=closed)
-    publish_text(target, policy_text(found, project, files, k), closed=closed)
+    publish_text(target, policy_text(found, project, files, k or 5), closed=closed)
     lines = [f"{name:<24} {role.replace('_', '-').removesuffix('s')}" for name, role in found.roles.items()]
     lines += [f"hierarchy {name:<14} {place}" for name, place in zip(files, places, strict=True)]
     lines += [f"not read: {text}" for text in found.unread]

@@ -23,15 +23,22 @@ def persons(record: Record) -> Finding:
     return Finding("persons", good, text, STATED)
 
 
-def incomplete(record: Record, original: pl.DataFrame | None = None) -> Finding:
-    """Rows that lack a quasi-identifier, how many with the original; in which class each went the certificate says."""
+def incomplete(record: Record, shown: int = 0, original: pl.DataFrame | None = None) -> Finding:
+    """Rows that lack a quasi-identifier, how many with the original; in which class each went the certificate says.
+
+    shown  rows of the release that show a missing value: no more lack one than the certificate says
+    """
     told = record.raw.get("incomplete")
     said = dict(told) if isinstance(told, dict) else {}
     rows, own, others = (
         x if type(x) is int else -1 for x in (said.get(n) for n in ("rows", "smallest", "smallest_of_others"))
     )
     asked = max((m.k for m in record.policy.privacy if isinstance(m, KAnonymity)), default=1)
-    good = 0 <= rows <= record.rows and (not rows or own >= asked) and (rows == record.rows or others >= asked)
+    parts = [(part, least) for part, least in ((rows, own), (record.rows - rows, others)) if part or least]
+    good = shown <= rows and all(part >= least >= asked for part, least in parts)
+    if parts:  # a class holds rows of both parts or of one; where there is one, its classes are the release's
+        least = min(least for _, least in parts)
+        good = good and (least == record.smallest if len(parts) == 1 else least <= record.smallest)
     text = (
         f"{rows} rows lack a quasi-identifier and are grouped apart; in a class at least {own} of them, {others} others"
     )

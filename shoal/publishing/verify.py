@@ -162,7 +162,7 @@ def _own(
     if policy.units:
         findings.append(persons(record))
     if policy.missing == "apart":
-        findings.append(incomplete(record))
+        findings.append(incomplete(record, _lacking(held, record)))
     if policy.population is not None or policy.weighed:
         findings.append(population_of(record, audit))
     if record.harbor is not None:
@@ -228,6 +228,15 @@ def _coarser(held: Held, record: Record) -> Finding:
     return Finding("coarser values", True, "sets, ranges and stars of every column of text, as certified")
 
 
+def _lacking(held: Held, record: Record) -> int:
+    """Rows that show a missing value which is no star."""
+    lack = pl.Series([False]).new_from_index(0, held.cells.height)
+    for name in record.policy.quasi_identifiers:
+        if name not in record.said.blanks:
+            lack = lack | held.cells[name].is_null()
+    return int(held.counts[lack.to_numpy()].sum())
+
+
 def _suppressed(held: Held, record: Record) -> Finding:
     """Rows starred whole: as many as certified are there, and the certificate keeps the budget."""
     said = record.stated.details.get("suppressed_rows", 0)
@@ -251,7 +260,7 @@ def _sources(
 ) -> tuple[dict[str, Any], list[Finding]]:
     """The hierarchies a release was published by: handed over, or found by name beside the certificate or here.
 
-    only  of these columns; None: all
+    only  of these columns; of the others is said that nobody looked at theirs.  None: all
     """
     out: dict[str, Any] = {}
     findings: list[Finding] = []
@@ -259,7 +268,12 @@ def _sources(
         if name not in record.hierarchies:
             raise InputError(f"the certificate names no hierarchy of a column {name!r}")
     for name, (source, expected) in record.hierarchies.items():
+        if source not in GENERATED and expected is None:
+            findings.append(Finding(f"hierarchy of {name}", False, "the certificate names it without its hash"))
+            continue
         if only is not None and name not in only:
+            text = "what the certificate says it is; hand it over to have that checked"
+            findings.append(Finding(f"hierarchy of {name}", True, text, STATED))
             continue
         if source in GENERATED:
             out[name] = source
@@ -270,9 +284,9 @@ def _sources(
             out[name] = found = Hierarchy.of(given[name] if name in given else source_of(name, source, folder))
         except PolicyError as error:
             raise InputError(f"the hierarchy of {name!r} cannot be used: {error!s}") from None
-        same = expected is None or digest(found) == expected
+        same = digest(found) == expected
         text = "the one certified" if same else "not the one certified"
-        findings.append(Finding(f"hierarchy of {name}", same, text, RECOMPUTED if expected else STATED))
+        findings.append(Finding(f"hierarchy of {name}", same, text, RECOMPUTED))
     return out, findings
 
 
@@ -347,7 +361,7 @@ def verify(
     progress("judging the release", None)
     try:
         outer = _outer(record, population, hierarchies or {}, beside_it.parent)
-        distances = [n for n in record.hierarchies if n in record.policy.sensitive]
+        distances = [n for n in record.hierarchies if n in record.policy.sensitive or n in (hierarchies or {})]
         trees, used_by = _sources(record, beside_it.parent, hierarchies or {}, distances)
         findings, audit = _own(path, held, record, outer, trees)
         findings += used_by if original is None else []
@@ -361,7 +375,7 @@ def verify(
         used, found = _sources(record, beside_it.parent, hierarchies or {})
         findings += found
         if record.policy.missing == "apart" and set(record.policy.quasi_identifiers) <= set(source.columns):
-            findings.append(incomplete(record, source))
+            findings.append(incomplete(record, original=source))
         findings += compare(source, read_rows(path, record.separator), record.said, used, progress)
     elif record.stated.lower_bound:
         text = f"{record.stated.lower_bound:.9g} certified; the original would tell more"

@@ -102,6 +102,15 @@ def test_the_policy_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
     assert run(monkeypatch, "init", "p.deid") == 2  # nothing is replaced unasked
 
 
+@pytest.mark.parametrize(("flag", "said"), [("--k", "the project asks for k = 3"), ("--l", "says itself")])
+def test_models_beside_those_of_a_project_are_refused(
+    flag: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    assert run(monkeypatch, "init", project(tmp_path / "p.deid"), flag, "7") == 2
+    assert said in capsys.readouterr().err
+    assert [p.name for p in tmp_path.iterdir()] == ["p.deid"]
+
+
 @pytest.mark.parametrize(
     ("bent", "said"),
     [

@@ -111,6 +111,27 @@ def test_what_is_only_stated_is_said_to_be(tmp_path: Path) -> None:
     assert found["signature"].how == "stated"
 
 
+def test_a_hierarchy_handed_over_is_held_against_its_hash_without_the_original_too(tmp_path: Path) -> None:
+    source, out, record, trees = made(tmp_path, "hierarchy")
+    check = "hierarchy of zip"
+    facts = json.loads(record.read_text())
+
+    def found(given: Any, **changed: Any) -> tuple[bool, str | None]:
+        bent = facts | changed
+        record.write_text(json.dumps(bent | {"seal": seal(bent)}))
+        verdict = shoal.verify(out, record, hierarchies=given)
+        return verdict.holds, next((f.how for f in verdict.findings if f.check == check), None)
+
+    assert found(None) == (True, "stated")
+    assert found(trees) == (True, "recomputed")
+    assert found({"zip": [["1230", "9"], ["1231", "9"], ["1232", "8"]]}) == (False, "recomputed")
+    assert found(trees, hierarchies={"zip": {"sha256": "0" * 64}}) == (False, "recomputed")
+    for given in (None, trees):
+        assert not found(given, hierarchies={})[0]
+    record.write_text(json.dumps(facts | {"seal": seal(facts)}))
+    assert shoal.verify(out, record, source, hierarchies=trees).holds
+
+
 @pytest.mark.parametrize(
     "text",
     ['{"release": 1, "release": 2}', '{"a": NaN}', '{"a": 1e999}', '{"a":' * 60 + "1" + "}" * 60, '{"a": "\\ud800"}'],

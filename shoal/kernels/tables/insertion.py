@@ -189,7 +189,7 @@ def _insert(slots, leaf, cell, sensitive, frequency, rules, hosts, rows, start, 
                         rise = (size[g] + 1) * new - now[g]
                         if full or rise > least or (rise == least and z >= at):
                             break
-                        if _takes(hosts, sensitive, frequency, rules, held, exact, room, g, x):
+                        if _takes(hosts, sensitive, frequency, rules, held, exact, ask, g, x):
                             best, least, at = g, rise, z
                             break
                     y = end[y]
