@@ -75,10 +75,11 @@ class Expected:
         frame, counts = self.counts()
         kinds = {c.name: c for c in self.sensitive}
         frame = frame.select(_plain(frame[n], kinds.get(n)) for n in columns)
-        number = "__shoal_number"
-        held = frame.with_columns(pl.Series(number, counts, dtype=pl.Int64))
-        held = held.group_by(frame.columns, maintain_order=True).agg(pl.col(number).sum())
-        left, tuples = held[number].to_numpy().copy(), held.drop(number)
+        frame.columns = [f"c{i}" for i in range(frame.width)]  # "*" would stand for all columns
+        held = frame.with_columns(pl.Series("rows", counts, dtype=pl.Int64))
+        held = held.group_by(frame.columns, maintain_order=True).agg(pl.col("rows").sum())
+        left, tuples = held["rows"].to_numpy().copy(), held.drop("rows")
+        tuples.columns = list(columns)
         random = dealer(key)
         slices = max(1, round(int(left.sum()) / rows))
         for number_left in range(slices, 0, -1):

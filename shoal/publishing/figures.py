@@ -96,17 +96,19 @@ def shown_rows(release: Any, frame: pl.DataFrame, least: int) -> dict[str, Any]:
     grouped, sensitive = list(release.policy.grouped), list(release.policy.sensitive)
     if not frame.height:
         return {"columns": [*grouped, *sensitive], "rows": [], "groups": []}
-    number = "__shoal_rows"
-    groups = frame.group_by(grouped, maintain_order=True).agg(pl.len().alias(number), *(pl.first(c) for c in sensitive))
-    groups = groups.filter(pl.col(number) >= least).gather_every(max(1, groups.height // ROWS)).head(ROWS)
+    short = [f"c{i}" for i in range(len(grouped) + len(sensitive))]  # "*" would stand for all columns
+    frame = pl.DataFrame([frame[n].alias(c) for n, c in zip([*grouped, *sensitive], short, strict=True)])
+    by, held = short[: len(grouped)], short[len(grouped) :]
+    groups = frame.group_by(by, maintain_order=True).agg(pl.len().alias("rows"), *(pl.first(c) for c in held))
+    groups = groups.filter(pl.col("rows") >= least).gather_every(max(1, groups.height // ROWS)).head(ROWS)
     rows: list[list[str]] = []
     common: Mapping[str, set[Any]] = {
-        c: set(frame[c].value_counts(name=number).filter(pl.col(number) >= least)[c].to_list()) for c in sensitive
+        c: set(frame[c].value_counts(name="rows").filter(pl.col("rows") >= least)[c].to_list()) for c in held
     }
     for line in groups.iter_rows(named=True):
-        values = [_text(line[c], release, c) for c in grouped]
-        rows.append(values + [_plain(line[c]) if line[c] in common[c] else "held by few" for c in sensitive])
-    return {"columns": [*grouped, *sensitive], "rows": rows, "groups": groups[number].to_list()}
+        values = [_text(line[c], release, n) for n, c in zip(grouped, by, strict=True)]
+        rows.append(values + [_plain(line[c]) if line[c] in common[c] else "held by few" for c in held])
+    return {"columns": [*grouped, *sensitive], "rows": rows, "groups": groups["rows"].to_list()}
 
 
 def _text(value: Any, release: Any, column: str) -> str:

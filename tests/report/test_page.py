@@ -58,6 +58,14 @@ FRAME = pl.DataFrame(
 )
 
 
+def test_a_column_may_be_called_by_what_stands_for_all(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"*": ["p", "p", "q", "q"], "a": ["x"] * 4, "s": ["u", "v", "u", "v"]})
+    assert "rows alike" in page(tmp_path, frame, quasi_identifiers=["*", "a"], sensitive=["s"])
+    release = shoal.anonymize(frame, quasi_identifiers=["*", "a"], sensitive=["s"], k=2, effort="fast")
+    (dealt,) = release.expected.deal(["*", "a", "s"], bytes(32), 9)
+    assert sorted(dealt.rows()) == sorted(frame.rows())
+
+
 def test_it_opens_offline_and_says_everything(tmp_path: Path) -> None:
     text = page(tmp_path, FRAME, sensitive=["d"], l=2, identifiers=["name"], seed=11)
     assert not re.search(r"https?://|//[a-z]+\.|src=|@import|url\(|<link", text)
