@@ -20,10 +20,12 @@ SOLVER = MODEL | {
     "shoal.problems.cores",
     "shoal.problems.interrupts",
     "shoal.problems.programs",
+    "shoal.watching",
 }
 ROOMS: dict[str, set[str]] = {
     "errors.py": set(),
     "version.py": set(),
+    "watching.py": {"IPython"},
     "model": MODEL,
     "kernels": {"numpy", "numba", "shoal.kernels"},
     "kernels/gathering": {"numpy", "numba", "shoal.kernels", "shoal.kernels.gathering"},
@@ -63,12 +65,12 @@ ROOMS: dict[str, set[str]] = {
     "experiments": {"numpy", "matplotlib", "shoal"},
     "pipeline.py": {"numpy", "narwhals", "polars", "shoal"},
     "publishing": {"numpy", "polars", "cryptography", "shoal.errors", "shoal.model", "shoal.engines", "shoal.judge"}
-    | {"shoal.problems", "shoal.report", "shoal.utility.decode", "shoal.publishing", "shoal.version"},
+    | {"shoal.problems", "shoal.report", "shoal.utility.decode", "shoal.publishing", "shoal.version", "shoal.watching"},
     "publishing/text.py": MODEL,
     "publishing/centers.py": MODEL,
     "publishing/verify.py": {"polars", "shoal.errors", "shoal.model", "shoal.judge", "shoal.engines"}
     | {"shoal.publishing.release", "shoal.publishing.signing", "shoal.publishing.recheck", "shoal.publishing.opening"}
-    | {"shoal.publishing.recorded", "shoal.publishing.unseen"},
+    | {"shoal.publishing.recorded", "shoal.publishing.unseen", "shoal.watching"},
     "publishing/unseen.py": {"polars", "shoal.errors", "shoal.model", "shoal.judge", "shoal.publishing.recorded"},
     "publishing/recorded.py": {"polars", "shoal.errors", "shoal.model", "shoal.judge"},
     "publishing/recheck.py": {"polars", "shoal.errors", "shoal.model", "shoal.judge", "shoal.engines"}

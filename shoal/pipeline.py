@@ -44,10 +44,12 @@ from shoal.publishing.release import Release
 from shoal.publishing.replaced import blurred_columns, ordered_as_equal, published_classes, replacement
 from shoal.publishing.text import ColumnText, column_text
 from shoal.publishing.units import judged, models_of, refuse_missing, without_units
+from shoal.watching import LOG, watched
 
 __all__ = ["Scope", "anonymize", "prepare"]
 
 
+@watched
 def anonymize(
     data: Any,
     policy: Policy | Mapping[str, Any] | None = None,
@@ -156,6 +158,7 @@ class _Clock:
         began = time.perf_counter()
         yield
         self.seconds[name] = time.perf_counter() - began
+        LOG.info("%s took %.2f s", doing, self.seconds[name])
 
 
 class _Read(NamedTuple):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import re
 import shlex
 import sys
@@ -13,6 +12,8 @@ from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from shoal.watching import compiling
 
 if TYPE_CHECKING:
     from shoal import Crosswalk
@@ -123,7 +124,7 @@ def working(what: str) -> Iterator[None]:
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(what, total=None)
-        with _compiling(lambda: progress.update(task, description=f"{what}; compiling, once per machine")):
+        with compiling(lambda: progress.update(task, description=f"{what}; compiling, once per machine")):
             yield
 
 
@@ -246,24 +247,8 @@ def progress() -> Iterator[Callable[[str, float | None], None]]:
         def told(what: str, share: float | None) -> None:
             bar.update(task, description=what, total=None if share is None else 1.0, completed=share or 0.0)
 
-        with _compiling(lambda: told("compiling, once per machine", None)):
+        with compiling(lambda: told("compiling, once per machine", None)):
             yield told
-
-
-@contextmanager
-def _compiling(say: Callable[[], None]) -> Iterator[None]:
-    """Calls ``say`` whenever a kernel has to be compiled."""
-    log = logging.getLogger("shoal.compiling")
-    handler = logging.Handler(logging.INFO)
-    handler.emit = lambda record: say()  # type: ignore[method-assign]
-    level = log.level
-    log.addHandler(handler)
-    log.setLevel(logging.INFO)
-    try:
-        yield
-    finally:
-        log.removeHandler(handler)
-        log.setLevel(level)
 
 
 def source_of(tables: list[str], glob: bool) -> Any:

@@ -44,6 +44,40 @@ def number(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
+class Shown:
+    """An answer that shows itself as a few lines, in a notebook as a card; never a record, an array or a place."""
+
+    __slots__ = ()
+
+    def _lines(self) -> list[str]:
+        """What it is, then lines "name: rest"."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return "\n".join(self._lines())
+
+    def _repr_html_(self) -> str:
+        title, *lines = self._lines()
+        return card(title, lines)
+
+
+def proof_lines(certificate: Any, method: str = "") -> list[str]:
+    """Cost, bound and how far they are apart; the method, where there are several."""
+    low, ratio = certificate.lower_bound, certificate.ratio
+    if certificate.optimal:
+        proved = "no answer costs less"
+    else:
+        text = number(low if isinstance(low, int) else math.nextafter(low * (1 - 5e-4), 0.0))  # rounded, still below
+        proved = f"no answer below {text}" + ("" if ratio is None else f"; this one is at most {times(float(ratio))}")
+    lines = [f"cost: {number(certificate.cost)} {certificate.unit}", f"proved: {proved}"]
+    return [*lines, f"method: {method}"] if method else lines
+
+
+def sizes_line(what: str, sizes: Sequence[int], asked: str) -> str:
+    """The least and the most that a group holds, beside what was asked."""
+    return f"{what}: {number(int(min(sizes)))} to {number(int(max(sizes)))}, {asked}" if len(sizes) else f"{what}: none"
+
+
 def several(count: int, what: str) -> str:
     """ "1 row", "2 rows"."""
     return f"{count:,} {what}{'' if count == 1 else 's'}"

@@ -13,6 +13,7 @@ from typing import Any
 from shoal.errors import InputError, PolicyError
 from shoal.publishing.crosswalk import Crosswalk
 from shoal.publishing.opening import like, opened
+from shoal.watching import watched
 
 _MAKERS = {
     "Cover": ("grouped", "labels"),
@@ -24,6 +25,7 @@ _MAKERS = {
 }
 
 
+@watched
 def release(
     answer: Any,
     data: Any,

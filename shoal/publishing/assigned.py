@@ -32,16 +32,18 @@ from shoal.errors import InputError, PolicyError, VerificationError
 from shoal.judge.crosswalk import spelled
 from shoal.judge.file import read_release
 from shoal.judge.multiset import canonical
+from shoal.model.cards import Shown
 from shoal.model.record import read_json
 from shoal.publishing.crosswalk import Crosswalk
 from shoal.publishing.grouped import in_order
 from shoal.publishing.judging import form_of
 from shoal.publishing.opening import opened
 from shoal.publishing.recheck import recheck
+from shoal.watching import watched
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Assigned:
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Assigned(Shown):
     """New records with the groups of a former answer.
 
     table    the records without what was grouped (coordinates, areas, values) and with their groups in its place
@@ -69,6 +71,9 @@ class Assigned:
             "k": self.k,
         }  # fmt: skip
 
+    def _lines(self) -> list[str]:
+        return ["New records with the groups of a former answer", *self.sentences()]
+
     def sentences(self) -> list[str]:
         """What came of it, and what is promised."""
         what = {"tiles": "tile", "regions": "region", "labels": "label", "intervals": "interval"}[self.kind]
@@ -95,6 +100,7 @@ class Assigned:
         publish_file(path, lambda temporary: store(made, temporary), judge, closed=closed)
 
 
+@watched
 def assign(
     answer: Any,
     data: Any,

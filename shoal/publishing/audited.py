@@ -23,8 +23,10 @@ from shoal.model.settings import ModelSettings
 from shoal.publishing.average import CLOSE
 from shoal.publishing.closeness import trees_of
 from shoal.publishing.opening import read_census
+from shoal.watching import watched
 
 
+@watched
 def audit(
     data: Any,
     policy: Policy | Mapping[str, Any] | None = None,

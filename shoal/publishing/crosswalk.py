@@ -19,10 +19,12 @@ from shoal.errors import PolicyError, VerificationError
 from shoal.judge.file import read_release, seal
 from shoal.judge.finding import Finding
 from shoal.judge.parts import hash_of
+from shoal.model.cards import Shown, proof_lines, several, sizes_line
 from shoal.model.certificate import Certificate
 from shoal.publishing import signing
 from shoal.publishing.judging import Sources, findings, form_of
 from shoal.version import __version__
+from shoal.watching import watched
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -43,8 +45,8 @@ class Rows(NamedTuple):
     order: str
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Crosswalk:
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Crosswalk(Shown):
     """An answer that may be published, with what it cost.
 
     kind         "labels", "intervals", "regions", "tiles", "gather" or "cellular"
@@ -88,6 +90,15 @@ class Crosswalk:
         """What is written."""
         return self.native(self.content)
 
+    def _lines(self) -> list[str]:
+        lines = [
+            f"Crosswalk of {self.kind}: {several(self.content.height, 'row')}, {', '.join(self.content.columns)}",
+            sizes_line("size of a group", self.groups, f"{several(len(self.groups), 'group')}"),
+            *proof_lines(self.certificate, self.method),
+            *(f"warning: {said}" for said in self.warnings),
+        ]
+        return [*lines, f"may not be written: {self.refused}"] if self.refused else lines
+
     @property
     def assignments(self) -> Any:
         """A row per record: its group, and nothing that is not published; PolicyError where there are none.
@@ -101,6 +112,7 @@ class Crosswalk:
             raise PolicyError(f"there are no assignments of {self.kind} apart from the crosswalk itself")
         return self.rows
 
+    @watched
     def write(
         self,
         path: str | Path | None,
@@ -235,6 +247,7 @@ class Crosswalk:
             record = signing.sign(record, sign)
         return json.dumps(record, indent=2, ensure_ascii=False) + "\n"
 
+    @watched
     def report(self, path: str | Path, *, overwrite: bool = True) -> Path:
         """One self-contained HTML page that opens offline; overwrite=False refuses to replace a file.
 

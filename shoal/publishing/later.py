@@ -22,6 +22,7 @@ from shoal.publishing.recorded import Record, parsed, read_record
 from shoal.publishing.verify import Verdict, verify
 from shoal.report.page import page
 from shoal.utility.decode import Decoded
+from shoal.watching import watched
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,7 @@ class Written:
         return path
 
 
+@watched
 def written(
     release: str | Path,
     certificate: str | Path,

@@ -32,6 +32,7 @@ from shoal.publishing import told
 from shoal.publishing.closeness import trees_of
 from shoal.publishing.exposed import Exposed
 from shoal.utility.decode import Decoded
+from shoal.watching import watched
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -167,6 +168,7 @@ class Release:
                     "nothing was published. This is a defect of shoal: please report it"
                 )
 
+    @watched
     def write(
         self,
         path: str | Path,
@@ -268,6 +270,7 @@ class Release:
         """Values of each sensitive column that has an order of its own, from lowest to highest."""
         return {c.name: [t for t in c.texts() if t is not None] for c in self.expected.sensitive if c.ordered}
 
+    @watched
     def report(self, path: str | Path, *, overwrite: bool = True) -> Path:
         """One self-contained HTML page that opens offline; overwrite=False refuses to replace a file.
 

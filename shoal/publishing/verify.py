@@ -21,6 +21,7 @@ from shoal.judge.parts import Asked, Held, count_release, digest_of, judge_held,
 from shoal.judge.population import beside, outside, reading_of
 from shoal.judge.safe_harbor import breach
 from shoal.model.audit import Audit
+from shoal.model.cards import Shown
 from shoal.model.certificate import Certificate
 from shoal.model.hierarchy import GENERATED, Hierarchy
 from shoal.model.policy import PLACE
@@ -30,12 +31,13 @@ from shoal.publishing.recheck import recheck
 from shoal.publishing.recorded import Record, parsed, read_record
 from shoal.publishing.signing import signature
 from shoal.publishing.unseen import incomplete, persons, population_of
+from shoal.watching import watched
 
 _Outer = Callable[[pl.DataFrame, Audit], Audit]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Verdict:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Verdict(Shown):
     """What ``verify`` found.
 
     holds     every line of ``findings`` holds
@@ -47,6 +49,10 @@ class Verdict:
     findings: tuple[Finding, ...]
     audit: Audit | None
     certificate: Certificate
+
+    def _lines(self) -> list[str]:
+        title = "Everything that was checked holds" if self.holds else "Not everything that was checked holds"
+        return [title, *(f"{f.check}: {'' if f.holds else 'FAILS, '}{f.found} ({f.how})" for f in self.findings)]
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
@@ -323,6 +329,7 @@ def _outer(record: Record, population: Any, given: Mapping[str, Any], folder: Pa
     return add
 
 
+@watched
 def verify(
     release: str | Path,
     certificate: str | Path,

@@ -19,6 +19,7 @@ from shoal.model.arguments import column_names, mapping, seed_of
 from shoal.model.cards import grid, number
 from shoal.model.hierarchy import GENERATED
 from shoal.utility.foreign import ORDER, Domain, Spread, domain_of, spread
+from shoal.watching import watched
 
 READINGS = {
     "strict": "a star and a missing value are values of their own: rows are alike where they show the same",
@@ -111,6 +112,7 @@ _HEAD = (
 )  # fmt: skip
 
 
+@watched
 def compare(
     original: Any,
     releases: Mapping[str, Any],

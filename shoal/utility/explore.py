@@ -19,6 +19,7 @@ from shoal.model.policy import PUBLISH, Policy
 from shoal.model.privacy import KAnonymity, LDiversity
 from shoal.model.settings import OtherSettings
 from shoal.model.task import nothing
+from shoal.watching import watched
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,6 +108,7 @@ class Exploration:
         return table(self.as_dict()["points"])
 
 
+@watched
 def explore(
     data: Any,
     policy: Policy | Mapping[str, Any] | None = None,

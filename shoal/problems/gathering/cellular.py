@@ -23,6 +23,7 @@ from shoal.problems.gathering.search import Problem
 from shoal.problems.gathering.space import space_of
 from shoal.problems.gathering.three_step import Table, procedure_one, three_step, tight
 from shoal.problems.interrupts import heard
+from shoal.watching import watched
 
 PAPER = "Aggarwal et al. 2006"
 ALIKE = 1 - 1e-12  # sums that differ by rounding only
@@ -173,6 +174,7 @@ def _exchange(ask: Ask, found: Clusters, rounds: int = 3) -> Clusters:
     return best
 
 
+@watched
 @heard
 def cellular(
     points: Any,

@@ -22,6 +22,7 @@ from shoal.problems.gathering.result import Gathering
 from shoal.problems.gathering.space import SAFE, Space, space_of
 from shoal.problems.gathering.threshold import threshold
 from shoal.problems.interrupts import heard
+from shoal.watching import watched
 
 PAPER = "Aggarwal et al. 2006"
 THEOREMS = {
@@ -137,6 +138,7 @@ METHODS: dict[str, Callable[[Ask], Answer]] = {
 }
 
 
+@watched
 @heard
 def gather(
     points: Any,

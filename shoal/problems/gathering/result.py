@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from shoal.model.cards import Shown, number, proof_lines, several, sizes_line
 from shoal.model.certificate import Certificate
 from shoal.model.metric import Metric
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Gathering:
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Gathering(Shown):
     """A clustering with its certificate.
 
     labels         int64[n]    cluster of each point, -1 where it is left out
@@ -58,6 +59,17 @@ class Gathering:
     def cost(self) -> float:
         """What the certificate counts."""
         return self.certificate.cost
+
+    def _lines(self) -> list[str]:
+        r, unit = self.details.get("r"), self.metric.unit
+        asked = f"at least r = {r:,} asked" if r else "no least number asked"
+        lines = [
+            f"{several(len(self.labels) - self.left_out, 'point')} in {several(self.clusters, 'cluster')}",
+            sizes_line("points in a cluster", self.sizes.tolist(), asked),
+            f"distance from the center: largest {number(self.radius)}, mean {number(float(self.mean_distance))} {unit}",
+            *proof_lines(self.certificate, self.method),
+        ]
+        return [*lines, f"left out: {several(self.left_out, 'point')}"] if self.left_out else lines
 
     def as_dict(self) -> dict[str, Any]:
         """Sizes and figures for JSON; never a point."""

@@ -13,9 +13,11 @@ import numpy as np
 
 from shoal.errors import InfeasibleError, InputError, PolicyError
 from shoal.model.arguments import known
+from shoal.model.cards import Shown, proof_lines, several, sizes_line
 from shoal.model.certificate import Certificate, Guarantee, tight
 from shoal.model.counts import WIDE, threshold, whole
 from shoal.problems.interrupts import heard
+from shoal.watching import watched
 
 UNITS = {
     "max": "records in the largest group",
@@ -27,8 +29,8 @@ DECIMALS = 6  # numbers with at most so many decimals are computed with as whole
 OPTIMAL = "optimal by dynamic programming over all cuts"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Cut:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Cut(Shown):
     """Ordered values grouped into intervals.
 
     labels       int64[n]  interval of each value, 0 .. m - 1, ascending with the values
@@ -51,6 +53,14 @@ class Cut:
     def cuts(self) -> np.ndarray:
         """The first value of every interval but the first: an interval ends before the next cut."""
         return self.lows[1:]
+
+    def _lines(self) -> list[str]:
+        asked = f"at least k = {self.certificate.details['k']:,} asked"
+        return [
+            f"{several(len(self.labels), 'value')} in {several(len(self.loads), 'interval')}",
+            sizes_line("records in an interval", self.loads.tolist(), asked),
+            *proof_lines(self.certificate),
+        ]
 
     def intervals(self) -> list[tuple[Any, Any]]:
         """(least, largest) value of each interval, both inclusive."""
@@ -100,6 +110,7 @@ def _listed(values: list[Any]) -> np.ndarray:
     return found
 
 
+@watched
 @heard
 def cut(
     values: Iterable[Any],

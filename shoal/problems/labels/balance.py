@@ -22,6 +22,7 @@ from shoal.problems.labels.five_halves import FACTOR_5_2, five_halves_labels
 from shoal.problems.labels.greedy import spread_labels
 from shoal.problems.labels.instance import Cover, Instance, finish, instance
 from shoal.problems.labels.packing import SHORT, Limits, search
+from shoal.watching import watched
 
 VISITS = 4_000_000  # visits of items and bins that a repair may take
 LONG = 50_000  # labels from which auto leaves a gap of 1 / 4096 of the cost alone
@@ -167,6 +168,7 @@ class Sweep:
         return self.costs == self.lower_bounds
 
 
+@watched
 @heard
 def sweep(sizes: Iterable[Any], ks: Iterable[int] | None = None) -> Sweep:
     """The least largest group for many k at once; by default every k from the largest size to half the total.

@@ -11,10 +11,12 @@ from shoal.problems.interrupts import heard
 from shoal.problems.labels.balance import auto
 from shoal.problems.labels.instance import ORDERS, UNITS, Cover, instance
 from shoal.problems.labels.sums import cover_sum
+from shoal.watching import watched
 
 ORDERED = ("fold", "spread")  # the methods whose answer depends on the order asked for
 
 
+@watched
 @heard
 def cover(
     sizes: Iterable[Any],

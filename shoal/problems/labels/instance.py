@@ -10,6 +10,7 @@ import numpy as np
 
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.model.arguments import seed_of
+from shoal.model.cards import Shown, proof_lines, several, sizes_line
 from shoal.model.certificate import Certificate, Guarantee
 from shoal.model.counts import threshold, whole
 
@@ -62,8 +63,8 @@ class Instance:
         return max(self.loads(label, int(label.max()) + 1).tolist())
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Cover:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Cover(Shown):
     """Items grouped into bins.
 
     labels       int64[n]  bin of each item, 0 .. m - 1, numbered as they first appear
@@ -89,6 +90,13 @@ class Cover:
     def anonymous(self) -> bool:
         """Every bin holds at least k; False is possible with method "bicriteria" only."""
         return bool(min(self.loads.tolist()) >= self.k)
+
+    def _lines(self) -> list[str]:
+        return [
+            f"{several(len(self.labels), 'label')} in {several(len(self.loads), 'group')}",
+            sizes_line("records in a group", self.loads.tolist(), f"at least k = {self.k:,} asked"),
+            *proof_lines(self.certificate, self.method),
+        ]
 
     def bins(self) -> list[np.ndarray]:
         """The items of each bin, ascending."""

@@ -12,6 +12,7 @@ from shoal.problems.regions.merge import merge
 from shoal.problems.regions.request import moments, places_of
 from shoal.problems.regions.result import Regions
 from shoal.problems.regions.value import inertia
+from shoal.watching import watched
 
 
 class Choice(NamedTuple):
@@ -33,6 +34,7 @@ class Choice(NamedTuple):
     found: Regions
 
 
+@watched
 def choices(
     edges: Any, weights: Any, k: Any, counts: Sequence[int] | None = None, method: str = "auto", **options: Any
 ) -> list[Choice]:

@@ -12,8 +12,10 @@ from shoal.errors import PolicyError
 from shoal.problems.regions.merge import merge, most
 from shoal.problems.regions.result import Nested
 from shoal.problems.regions.water import with_labels
+from shoal.watching import watched
 
 
+@watched
 def nested(edges: Any, weights: Any, ks: Sequence[Any], method: str = "auto", **options: Any) -> Nested:
     """Regions at rising thresholds, each level merging the regions of the one before: a hierarchy.
 

@@ -36,8 +36,10 @@ from shoal.problems.regions.request import (
 from shoal.problems.regions.result import Regions
 from shoal.problems.regions.task import Task, eligible_rows
 from shoal.problems.regions.water import attached, water_of
+from shoal.watching import watched
 
 
+@watched
 @heard
 def merge(
     edges: Any,

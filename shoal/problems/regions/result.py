@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import InputError
+from shoal.model.cards import Shown, number, proof_lines, several, sizes_line
 from shoal.model.certificate import Certificate
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Regions:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Regions(Shown):
     """A partition of areas into connected regions.
 
     labels       int64[n]      region of every area, 0..regions-1 by first area; -1 left out
@@ -56,9 +57,22 @@ class Regions:
         """Areas in no region, because all they are connected to is too light together; int64[]."""
         return np.flatnonzero(self.labels < 0)
 
+    def _lines(self) -> list[str]:
+        inside = len(self.labels) - len(self.left_out)
+        lines = [
+            f"{several(inside, 'area')} in {several(self.regions, 'region')}; "
+            f"more than {self.upper_bound:,} cannot exist",
+            *(
+                sizes_line(f"weight {j}" if len(self.k) > 1 else "weight", held.tolist(), f"at least {number(k)} asked")
+                for j, (held, k) in enumerate(zip(self.weights.reshape(self.regions, -1).T, self.k, strict=True), 1)
+            ),
+            *proof_lines(self.certificate, self.method),
+        ]
+        return [*lines, f"left out: {several(len(self.left_out), 'area')}"] if len(self.left_out) else lines
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Nested:
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Nested(Shown):
     """Regions of regions: every level merges those of the level before.
 
     levels  the result at each threshold, the finest first
@@ -70,6 +84,16 @@ class Nested:
     levels: tuple[Regions, ...]
     labels: np.ndarray = field(repr=False)
     most: tuple[int, ...]
+
+    def _lines(self) -> list[str]:
+        return [
+            f"{several(len(self.labels), 'area')} in regions of {several(len(self.levels), 'level')}",
+            *(
+                f"at least {' and '.join(map(number, level.k))}: {several(level.regions, 'region')}; "
+                f"more than {most:,} cannot exist"
+                for level, most in zip(self.levels, self.most, strict=True)
+            ),
+        ]
 
     def rows(self, ids: Sequence[Any], names: Sequence[Sequence[str]] | None = None) -> list[list[str]]:
         """One row per area for a hierarchy in ARX's form: value; region at each level; ...; *.

@@ -30,6 +30,7 @@ from shoal.model.task import Effort, Grouping, Task, nothing, refuse_infeasible,
 from shoal.problems.catalogue import algorithm
 from shoal.problems.interrupts import heard
 from shoal.problems.tables.apart import by_parts
+from shoal.watching import watched
 
 __all__ = [
     "ColumnRecoding",
@@ -50,6 +51,7 @@ __all__ = [
 ]
 
 
+@watched
 @heard
 def group(
     histogram: Histogram,

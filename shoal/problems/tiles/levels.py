@@ -19,6 +19,7 @@ from shoal.problems.tiles.places import Places, as_places, require
 from shoal.problems.tiles.result import Tiles, names_of
 from shoal.problems.tiles.search import least_waste
 from shoal.problems.tiles.split import EFFORTS, finish
+from shoal.watching import watched
 
 EVERYWHERE = "*"
 
@@ -60,6 +61,7 @@ class PlaceLevels:
                 writer.writerow([f"{x!r} {y!r}", *names])
 
 
+@watched
 def levels(
     points: Any,
     ks: Sequence[int],

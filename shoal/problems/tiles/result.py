@@ -9,14 +9,15 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import InputError
+from shoal.model.cards import Shown, proof_lines, several, sizes_line
 from shoal.model.certificate import Certificate
 from shoal.problems.tiles.asked import Asked
 
 PLAIN = Asked()
 
 
-@dataclass(frozen=True, eq=False)
-class Tiles:
+@dataclass(frozen=True, eq=False, repr=False)
+class Tiles(Shown):
     """Rectangles with at least k records each, which cover the plane unless they are cut off at the data.
 
     labels       int64[n]    tile of each point, -1 where it was left out; tiles are numbered by their boxes' west sides
@@ -62,6 +63,17 @@ class Tiles:
 
     def __len__(self) -> int:
         return len(self.counts)
+
+    def _lines(self) -> list[str]:
+        outside = int((self.labels < 0).sum())
+        most = self.certificate.details["tiles_at_most"]
+        lines = [
+            f"{several(len(self.labels) - outside, 'point')} in {several(len(self), 'tile')}; "
+            f"more than {most:,} cannot exist",
+            sizes_line("records in a tile", self.counts.tolist(), f"at least k = {self.k:,} asked"),
+            *proof_lines(self.certificate, self.method),
+        ]
+        return [*lines, f"left out: {several(outside, 'point')}"] if outside else lines
 
     def names(self) -> list[str]:
         """A text for each tile: ``-0.15..-0.1 51.5..51.52``, x first, two dots and nothing where unbounded."""

@@ -21,6 +21,7 @@ from shoal.problems.tiles.limited import limited
 from shoal.problems.tiles.places import Places, as_places, require
 from shoal.problems.tiles.result import PLAIN, Tiles
 from shoal.problems.tiles.trim import drawn, trimmed
+from shoal.watching import watched
 
 OBJECTIVES = ("tiles", "max", "perimeter")
 EFFORTS = {"fast": 0.5, "balanced": 4.0, "thorough": 40.0}
@@ -33,6 +34,7 @@ NOTHING_LEFT = (
 HUGE = 3_000_000  # places: beyond, sorting them twice is slower than the kd-tree by selection
 
 
+@watched
 @heard
 def split(
     points: Any,

@@ -1,0 +1,125 @@
+"""What a long call says while it runs: a bar in a notebook, its steps in the log named ``shoal``.
+
+Nothing here sees a table.  A bar shows the words of the call's own progress, the log its name and seconds.
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import wraps
+from html import escape
+from typing import ParamSpec, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
+LOG = logging.getLogger("shoal")
+PATIENCE = 1.0  # seconds before a bar appears
+BEAT = 0.5  # seconds between two looks of a bar
+
+_inside: ContextVar[bool] = ContextVar("shoal_inside", default=False)
+
+
+def watched(call: Callable[P, R]) -> Callable[P, R]:
+    """The same function; in a notebook it shows a bar after a second, unless the caller gives ``progress`` itself.
+
+    A call made by another watched one is part of it: it has no bar of its own and is not logged.
+    """
+    tells = "progress" in inspect.signature(call).parameters
+
+    @wraps(call)
+    def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        if _inside.get():
+            return call(*args, **kwargs)
+        token, began = _inside.set(True), time.perf_counter()
+        try:
+            if "progress" in kwargs or not _in_notebook():
+                answer = call(*args, **kwargs)
+            else:
+                with _bar(call.__qualname__) as told:
+                    if tells:
+                        kwargs["progress"] = told
+                    answer = call(*args, **kwargs)
+        finally:
+            _inside.reset(token)
+        LOG.info("%s took %.2f s", call.__qualname__, time.perf_counter() - began)
+        return answer
+
+    return run
+
+
+@contextmanager
+def compiling(say: Callable[[], None]) -> Iterator[None]:
+    """Calls ``say`` whenever a kernel has to be compiled; what others see of the log stays as it was."""
+    log = logging.getLogger("shoal.compiling")
+    level, seen = log.level, log.isEnabledFor(logging.INFO)
+
+    def told(record: logging.LogRecord) -> bool:
+        say()
+        return seen
+
+    log.addFilter(told)
+    log.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        log.removeFilter(told)
+        log.setLevel(level)
+
+
+def _in_notebook() -> bool:
+    """Whether the front end of this process is a notebook's; asks without importing anything."""
+    get = getattr(sys.modules.get("IPython"), "get_ipython", None)
+    return get is not None and hasattr(get(), "kernel")
+
+
+class _Told:
+    """What was told last, and since when its share has grown."""
+
+    def __init__(self, what: str) -> None:
+        self.what, self.share, self.began, self.since = what, 0.0, time.monotonic(), time.monotonic()
+
+    def __call__(self, what: str, share: float | None) -> None:
+        if share is None or share < self.share:
+            self.since = time.monotonic()
+        self.what, self.share = what, min(max(share or 0.0, 0.0), 1.0)
+
+    def shown(self) -> dict[str, str]:
+        """A bar with words, time and, once there is something to go by, time left; as HTML and as text."""
+        now = time.monotonic()
+        text = f"{self.what}, {now - self.began:.0f} s"
+        if self.share > 0.05:
+            text += f", about {(now - self.since) * (1 - self.share) / self.share:.0f} s left in this step"
+        value = f' value="{self.share:.3f}"' if self.share else ""
+        return {"text/html": f"<label><progress max=1{value}></progress> {escape(text)}</label>", "text/plain": text}
+
+
+@contextmanager
+def _bar(what: str) -> Iterator[Callable[[str, float | None], None]]:
+    """A callback that moves a bar below the cell; the bar comes after a second and leaves with the call."""
+    from IPython.display import display
+
+    told, ended = _Told(what), threading.Event()
+
+    def show() -> None:
+        if ended.wait(PATIENCE):
+            return
+        bar = display(told.shown(), raw=True, display_id=True)
+        while not ended.wait(BEAT):
+            bar.update(told.shown(), raw=True)
+        bar.update({"text/html": "", "text/plain": ""}, raw=True)
+
+    thread = threading.Thread(target=show, name="shoal bar", daemon=True)
+    thread.start()
+    try:
+        with compiling(lambda: told("compiling, once per machine", None)):
+            yield told
+    finally:
+        ended.set()
+        thread.join()

@@ -1,0 +1,41 @@
+"""Answers show themselves as a few lines and as a card, in words, without a record."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import shoal
+from shoal.model.cards import proof_lines
+from shoal.model.certificate import Certificate, Guarantee
+
+POINTS = np.random.default_rng(1).uniform(0, 1, (60, 2)).round(6)
+PATH = [(i, i + 1) for i in range(11)]
+ANSWERS = {
+    "labels": lambda: shoal.labels.cover([3, 4, 5, 6], 7),
+    "intervals": lambda: shoal.intervals.cut([1, 2, 3, 4, 5, 6, 7], None, 3),
+    "regions": lambda: shoal.regions.merge(PATH, [4] * 12, 10),
+    "nested": lambda: shoal.regions.nested(PATH, [4] * 12, [10, 20], effort="fast"),
+    "tiles": lambda: shoal.tiles.split(POINTS, 10),
+    "gather": lambda: shoal.gathering.gather(POINTS, 5, epsilon=0.05),
+    "cellular": lambda: shoal.gathering.cellular(POINTS, setup_costs=0.1),
+}
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_an_answer_shows_itself(name):
+    answer = ANSWERS[name]()
+    text = repr(answer)
+    assert 3 <= len(text.splitlines()) <= 8
+    assert "array" not in text
+    assert not any(repr(v) in text for v in POINTS.ravel().tolist())
+    page = answer._repr_html_()
+    assert page.startswith("<table>")
+    assert text.splitlines()[0].replace("<", "&lt;") in page
+
+
+def test_a_bound_shown_is_rounded_down():
+    promise = Guarantee(factor=None, additive=None, theorem="none")
+    found = Certificate(cost=1.0, lower_bound=0.12696, unit="units", guarantee=promise, bound="argument")
+    assert "no answer below 0.1269" in proof_lines(found)[1]
+    assert "at most 7.877 times the least" in proof_lines(found)[1]
