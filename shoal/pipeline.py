@@ -16,6 +16,7 @@ import numpy as np
 from shoal.engines.carried import look
 from shoal.engines.expected import Expected
 from shoal.engines.files import kind_of, one_character, separator_of
+from shoal.engines.filled import filled
 from shoal.engines.frames import classes
 from shoal.engines.open import open_table
 from shoal.engines.order import Lot
@@ -25,6 +26,7 @@ from shoal.engines.store import refuse_for_excel, refuse_sheet
 from shoal.engines.table import Counted, Table, require
 from shoal.errors import InputError
 from shoal.model.loss import View, measures, ncp, stars, suppressed_tuples
+from shoal.model.missing import filled_words, with_filled
 from shoal.model.policy import Policy
 from shoal.model.privacy import requirement
 from shoal.model.recoding import Published
@@ -170,6 +172,7 @@ class _Read(NamedTuple):
     carried: Any
     harbor: Any
     census: Any
+    filled: Mapping[str, int] | None
 
 
 class _Cells(NamedTuple):
@@ -209,11 +212,11 @@ def _read(
         _refuse_target(table, asked, target)
     if asked.coordinates is not None:
         table = with_place(table, asked.coordinates)
-    table = flagged(table, asked)
+    table, cells = filled(table, asked.grouped) if asked.missing == "filled" else (flagged(table, asked), None)
     census = None
     if asked.population is not None:
         census = read_census(asked.population, asked.grouped, asked.coordinates, engine)
-    return _Read(table, _path(data), one_character(text[0]) or _separator(table, data), carried, harbor, census)
+    return _Read(table, _path(data), one_character(text[0]) or _separator(table, data), carried, harbor, census, cells)
 
 
 def _count(read: _Read, asked: Policy, data: Any) -> _Cells:
@@ -302,7 +305,8 @@ def _recode(
         certificate=grouping.certificate,
         method=grouping.method,
         attempts=grouping.attempts,
-        cost={"stars": stars(view), "suppressed_tuples": suppressed_tuples(view), "ncp": ncp(view)},
+        cost={"stars": stars(view), "suppressed_tuples": suppressed_tuples(view), "ncp": ncp(view)}
+        | with_filled(ncp(view), read.filled, counted.histogram.rows),
         view=partial(View, counted.histogram, partition, recoding, smallest, solved.published),
         measure=partial(measures, counted.histogram, partition, recoding, smallest, solved.published),
         groups=published_classes(replacements) if partition.groups else 0,
@@ -310,10 +314,11 @@ def _recode(
         carried=read.carried,
         persons=persons,
         incomplete=incomplete,
+        filled=read.filled,
         census=read.census,
         people=people,
         harbor=read.harbor,
-        notes=(*blurred, *ordered_as_equal(counted.sensitive, asked.privacy)),
+        notes=(*blurred, *ordered_as_equal(counted.sensitive, asked.privacy), *filled_words(read.filled)),
         exposed=exposed(counted.histogram, merged, recoding, asked.range_step) if ranges else Exposed({}),
         stars={c.name: int(partition.sizes[c.starred[c.index]].sum()) for c in columns},
         changed={c.name: int(partition.sizes[c.code[c.index] < 0].sum()) for c in columns},

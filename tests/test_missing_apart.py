@@ -216,7 +216,6 @@ def test_from_the_command_line_to_the_verdict(
 
 
 REFUSED = [
-    ({"missing": "filled"}, PolicyError, "values that no row has"),
     ({"missing": "wildcard"}, PolicyError, "reading of shoal.audit alone"),
     ({"missing": "appart"}, PolicyError, "did you mean 'apart'"),
     ({"missing": "apart", "publish": "centers"}, PolicyError, "gathers all rows together"),

@@ -100,7 +100,10 @@ def anonymize(
     ),
     keep_order: bool = typer.Option(False, "--keep-order", help="Keep the row order, which is a leak."),
     missing: str | None = typer.Option(
-        None, "--missing", help="category (default): a blank is a value; apart: rows with one are grouped apart."
+        None,
+        "--missing",
+        help="category (default): a blank is a value; apart: rows with one are grouped apart; filled: it takes its "
+        "column's most frequent value and counts as lost.",
     ),
     star: str | None = typer.Option(None, "--star", help="Text of a suppressed value; * by default."),
     separator: str | None = SEPARATOR,

@@ -48,7 +48,7 @@ def audit(
     population_weights: str | None = WEIGHTS,
     population_size: int | None = typer.Option(None, "--population-size", help="How many people there are at all."),
     hierarchy: list[str] = typer.Option([], "--hierarchy", help="column=file.csv by which it was recoded; repeatable."),
-    missing: str = typer.Option("category", "--missing", help="wildcard: show that reading of blanks too."),
+    missing: str = typer.Option("category", "--missing", help="wildcard: show that reading of blanks too; or filled."),
     max_average_risk: float | None = AVERAGE,
     threshold: float = typer.Option(0.2, "--threshold", help="A record is at risk above this."),
     engine: str | None = ENGINE,

@@ -37,7 +37,7 @@ def explore(
     effort: str | None = typer.Option(None, "--effort", help="fast (default), balanced, thorough, or seconds a point."),
     seed: int | None = typer.Option(None, "--seed", help="Makes the searches reproducible."),
     range_step: list[str] = typer.Option([], "--range-step", help="column=step at which ranges end; may be repeated."),
-    missing: str | None = typer.Option(None, "--missing", help="category (default), or apart; as in anonymize."),
+    missing: str | None = typer.Option(None, "--missing", help="category (default), apart or filled; as in anonymize."),
     output: Path | None = typer.Option(None, "-o", "--output", help="An HTML page with the picture and the table."),
     engine: str | None = typer.Option(None, "--engine", help="polars (default), duckdb or spark."),
     separator: str | None = typer.Option(None, "--separator", help="Field separator of a CSV."),

@@ -6,7 +6,7 @@ that cell's groups.  In between nobody sees a row.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from operator import or_
@@ -171,6 +171,13 @@ class FrameTable:
         each = [self.frame.get_column(n) for n in names]  # an expression would take a column "*" for all of them
         gone = [c.is_null() for c in each] + [c.is_nan().fill_null(False) for c in each if c.dtype.is_float()]
         found = self.frame.with_columns(reduce(or_, gone).alias(flag)).to_native()
+        return FrameTable(found, lazy=self.lazy, coded=tuple(self.coded))
+
+    def filled(self, values: Mapping[str, Any]) -> FrameTable:
+        """A table in which the missing values of some columns are the value given for each."""
+        each = [self.frame.get_column(n) for n in values]  # an expression would take a column "*" for all of them
+        known = [c.fill_nan(None) if c.dtype.is_float() else c for c in each]
+        found = self.frame.with_columns(*(c.fill_null(values[c.name]) for c in known)).to_native()
         return FrameTable(found, lazy=self.lazy, coded=tuple(self.coded))
 
     def count(self, quasi: Sequence[str], sensitive: Sequence[str]) -> Counted:

@@ -127,6 +127,13 @@ class LazyTable:
         found = self.frame.with_columns(reduce(or_, each).alias(flag)).to_native()
         return LazyTable(found, self.dialect, self.origin)
 
+    def filled(self, values: Mapping[str, Any]) -> LazyTable:
+        """A table in which the missing values of some columns are the value given for each."""
+        kinds = {name: self.kinds[name] for name in values}
+        known = {n: nw.col(n).fill_nan(None) if kind.is_float() else nw.col(n) for n, kind in kinds.items()}
+        new = [column.fill_null(values[name]).cast(kinds[name]).alias(name) for name, column in known.items()]
+        return LazyTable(self.frame.with_columns(*new).to_native(), self.dialect, self.origin)
+
     def counts(self, names: Sequence[str]) -> tuple[pl.DataFrame, np.ndarray]:
         """The distinct tuples over some columns and how many rows hold each, grouped inside the engine."""
         return self._tuples(names)[:2]

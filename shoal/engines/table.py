@@ -141,6 +141,10 @@ class Table(Protocol):
         """A table with one more column, true where any of some columns is missing."""
         ...
 
+    def filled(self, values: Mapping[str, Any]) -> Table:
+        """A table in which the missing values of some columns are the value given for each."""
+        ...
+
     def singled(self, columns: Sequence[str]) -> Singled:
         """How some columns single rows out; InputError for one whose values cannot be compared."""
         ...

@@ -71,7 +71,8 @@ class Policy:
     seed               None: fresh randomness; an int: reproducible
     keep_order         keep the input's row order, which is a leak; written on the certificate
     missing            "category": a missing quasi-identifier is a value of its own; "apart": also, rows with one are
-                       grouped among themselves, never with rows without one
+                       grouped among themselves, never with rows without one; "filled": it takes the column's most
+                       frequent value before anything is counted, and each such cell counts as lost
     star               the text of a suppressed value
     numeric_stars      "null": a suppressed number in a frame is a missing value; "text": the column becomes text
     source             the file it was read from

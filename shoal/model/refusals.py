@@ -71,19 +71,21 @@ def refuse_nameless(asked: Any) -> None:
 def refuse_missing(asked: Any) -> None:
     """PolicyError for a reading of missing values that cannot be kept; asked is a ``Policy``."""
     if not isinstance(asked.missing, str):
-        raise PolicyError(f"missing is one {type(asked.missing).__name__}; say 'category' or 'apart'")
-    if asked.missing == "filled":
-        raise PolicyError(
-            "missing='filled' would publish values that no row has, and count them as nothing lost; fill the table "
-            "yourself and say so beside it, or take missing='apart'"
-        )
+        raise PolicyError(f"missing is one {type(asked.missing).__name__}; say 'category', 'apart' or 'filled'")
     if asked.missing == "wildcard":
         raise PolicyError(
             "missing='wildcard' lets one row hide in many classes, so it is a reading of shoal.audit alone; take "
-            "missing='category' or missing='apart'"
+            "missing='category', missing='apart' or missing='filled'"
         )
     if asked.missing not in READINGS:
         raise PolicyError.unknown("reading of missing values", str(asked.missing), tuple(READINGS))
+    if asked.missing == "filled" and (asked.population is not None or asked.population_weights is not None):
+        raise PolicyError(
+            "missing='filled' gives rows values that are not theirs, and a population is counted by the values that "
+            "people have; take missing='category' beside it"
+        )
+    if asked.missing == "filled" and asked.coordinates is not None:
+        raise PolicyError("missing='filled' would put rows without a place where most are; drop or place them first")
     if asked.missing == "apart" and asked.publish == "centers":
         raise PolicyError("publish='centers' gathers all rows together; missing='apart' goes with the other ways")
     if asked.missing == "apart" and asked.coarsen is not None:

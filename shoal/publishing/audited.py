@@ -9,6 +9,7 @@ from typing import Any, Unpack
 
 import polars as pl
 
+from shoal.engines.filled import filled
 from shoal.engines.oddities import notes
 from shoal.engines.open import open_table
 from shoal.engines.scope import Scope
@@ -17,6 +18,7 @@ from shoal.judge.population import beside, foreign, outside, sized
 from shoal.judge.wildcards import wildcards
 from shoal.model.arguments import known, mapping, number
 from shoal.model.audit import Audit, Check
+from shoal.model.missing import filled_words
 from shoal.model.policy import PLACE, Policy
 from shoal.model.privacy import PrivacyModel
 from shoal.model.settings import ModelSettings
@@ -66,13 +68,14 @@ def audit(
                        star, or a range or set as this package writes them.  Of a sensitive column: how far apart its
                        values are, for t-closeness by the hierarchical distance
     missing            "category": a missing value is a value of its own; "wildcard": beside that, ``wildcards`` of the
-                       Audit has the risks with missing values and stars alike to every value
+                       Audit has the risks with missing values and stars alike to every value; "filled": each
+                       quasi-identifier's are filled with its most frequent value first, as in ``anonymize``
     models             k=5, l=3, privacy=[...], max_average_risk=0.05: what should hold; each becomes a check of the
                        Audit
     memory, threads, temporary, glob, table, query, master  as in ``anonymize``: a folder is counted where it stands
     """
     threshold = number("threshold", threshold, "a risk is above 0 and at most 1", lambda x: 0 < x <= 1)
-    known("reading of missing values", missing, ("category", "wildcard"))
+    known("reading of missing values", missing, ("category", "filled", "wildcard"))
     told = policy.hierarchies if isinstance(policy, Policy) else mapping("the policy", policy).get("hierarchies", {})
     trees = {**told, **mapping("hierarchies", hierarchies)}
     given = {
@@ -86,6 +89,7 @@ def audit(
     opened = open_table(data, engine, separator=separator, encoding=encoding, needed=needed, scope=scope)
     require(opened.columns, needed)
     names = _held(asked, opened.columns, trees)
+    opened, cells = filled(opened, names.grouped) if missing == "filled" else (opened, None)
     wanted = names.privacy if models or policy is not None else ()
     people = names.population
     census = None if people is None else read_census(people, names.quasi_identifiers, engine=engine)
@@ -102,7 +106,8 @@ def audit(
         found = replace(found, checks=(*found.checks, _mean(found, asked.max_average_risk)))
     if population_size is not None and found.population is None:
         found = sized(found, population_size)
-    return replace(found, notes=notes(opened.count(names.quasi_identifiers, names.sensitive)))
+    seen = notes(opened.count(names.quasi_identifiers, names.sensitive))
+    return replace(found, notes=(*seen, *filled_words(cells)))
 
 
 def _held(asked: Policy, columns: Sequence[str], trees: Mapping[str, Any]) -> Policy:

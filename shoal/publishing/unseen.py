@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
+
 import polars as pl
 
 from shoal.judge.finding import STATED, Finding
 from shoal.model.audit import Audit
+from shoal.model.missing import with_filled
 from shoal.model.privacy import KAnonymity, KMap
 from shoal.publishing.recorded import Record
 
@@ -50,6 +54,22 @@ def incomplete(record: Record, shown: int = 0, original: pl.DataFrame | None = N
         gone = gone | (column.fill_nan(None) if column.dtype.is_float() else column).is_null()
     there = int(gone.sum())
     return Finding("missing rows", good and there == rows, f"{there} rows of the original lack a quasi-identifier")
+
+
+def filled_cells(record: Record, cells: Mapping[str, int] | None = None) -> Finding:
+    """Cells filled before anything was counted; cells: those of the original, where it is at hand."""
+    told = record.raw.get("filled")
+    said = dict(told) if isinstance(told, dict) else {}
+    good = set(said) == set(record.policy.quasi_identifiers)
+    good = good and all(type(x) is int and 0 <= x <= record.rows for x in said.values())
+    total = with_filled(record.said.loss["ncp"], said, record.rows)["ncp_with_filled"] if good else math.nan
+    stated = record.raw["loss"].get("ncp_with_filled")
+    good = good and isinstance(stated, (int, float)) and math.isclose(stated, total, rel_tol=1e-9, abs_tol=1e-12)
+    if cells is None:
+        text = f"{sum(said.values()) if good else 'no one knows how many'} missing values were filled and count as lost"
+        return Finding("filled values", good, text, STATED)
+    text = f"{sum(cells.values())} values of the original are missing, and were filled"
+    return Finding("filled cells", good and dict(cells) == said, text)
 
 
 def population_of(record: Record, audit: Audit) -> Finding:

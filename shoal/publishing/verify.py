@@ -14,6 +14,7 @@ import polars as pl
 from shoal.engines.safe_harbor import recoded
 from shoal.errors import InputError, PolicyError, VerificationError
 from shoal.judge.file import seal
+from shoal.judge.filled import filled
 from shoal.judge.finding import CONSISTENT, RECOMPUTED, STATED, Finding
 from shoal.judge.grid import range_steps
 from shoal.judge.original import compare
@@ -30,7 +31,7 @@ from shoal.publishing.opening import opened, read_census
 from shoal.publishing.recheck import recheck
 from shoal.publishing.recorded import Record, parsed, read_record
 from shoal.publishing.signing import signature
-from shoal.publishing.unseen import incomplete, persons, population_of
+from shoal.publishing.unseen import filled_cells, incomplete, persons, population_of
 from shoal.watching import watched
 
 _Outer = Callable[[pl.DataFrame, Audit], Audit]
@@ -169,6 +170,8 @@ def _own(
         findings.append(persons(record))
     if policy.missing == "apart":
         findings.append(incomplete(record, _lacking(held, record)))
+    if policy.missing == "filled":
+        findings.append(filled_cells(record))
     if policy.population is not None or policy.weighed:
         findings.append(population_of(record, audit))
     if record.harbor is not None:
@@ -383,6 +386,9 @@ def verify(
         findings += found
         if record.policy.missing == "apart" and set(record.policy.quasi_identifiers) <= set(source.columns):
             findings.append(incomplete(record, original=source))
+        if record.policy.missing == "filled" and set(record.policy.quasi_identifiers) <= set(source.columns):
+            source, cells = filled(source, record.policy.quasi_identifiers)
+            findings.append(filled_cells(record, cells))
         findings += compare(source, read_rows(path, record.separator), record.said, used, progress)
     elif record.stated.lower_bound:
         text = f"{record.stated.lower_bound:.9g} certified; the original would tell more"

@@ -204,6 +204,7 @@ MEASURES = {
     "stars": ("values hidden", "cells at the root of their hierarchy; a full set or range is not counted here"),
     "suppressed_tuples": ("rows changed", "rows in which at least one value is hidden or coarser"),
     "ncp": ("loss (NCP)", "mean loss of a published value: 0 is the value itself, 1 is nothing left"),
+    "ncp_with_filled": ("loss, filled cells lost", "at most: the NCP, and a filled cell counts as nothing left"),
     "weighted_ncp": ("weighted loss", "the same, columns counted by their weights"),
     "precision": ("precision", "one less the mean share of the way to the star"),
     "discernibility": ("discernibility", "sum over the rows of the size of their group"),

@@ -136,6 +136,8 @@ def asked(rng: random.Random, frame: pl.DataFrame, publish: str) -> tuple[dict[s
         settings = {"k": 2}
     elif rng.random() < 0.25:
         settings["missing"] = "apart"
+    if "missing" not in settings and rng.random() < 0.25:
+        settings["missing"] = "filled"
     if "t_hierarchical" in settings:
         tree = {frame.columns[2]: [["p", "x"], ["q", "x"], ["r", "y"]]}
         hierarchies = tree if hierarchies is None else hierarchies | tree

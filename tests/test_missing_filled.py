@@ -1,0 +1,195 @@
+"""Missing values filled with the most frequent one: every recoding and engine, loss, certificate and verdict."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import shoal
+from shoal.engines.filled import filled
+from shoal.engines.open import open_table
+from shoal.errors import InputError, PolicyError
+from shoal.judge.file import seal
+from shoal.judge.filled import filled as judged
+from shoal.publishing.verify import verify
+from tests.commands import run
+
+QUASI = ["age", "zip"]
+ROWS = 90
+ASKED: dict[str, Any] = {
+    "quasi_identifiers": QUASI, "sensitive": ["ill"], "k": 4, "l": 2, "missing": "filled", "seed": 1, "effort": "fast",
+}  # fmt: skip
+
+
+def people() -> pl.DataFrame:
+    random = np.random.default_rng(3)
+    age, place = random.integers(20, 32, ROWS), random.choice(["94110", "94117", "94704"], ROWS)
+    gone = random.random((2, ROWS)) < 0.15
+    return pl.DataFrame(
+        {
+            "age": pl.Series([None if g else int(a) for a, g in zip(age, gone[0], strict=True)]),
+            "zip": pl.Series([None if g else str(p) for p, g in zip(place, gone[1], strict=True)]),
+            "ill": random.choice(["flu", "cough", "ulcer"], ROWS),
+        }
+    )
+
+
+def by_hand(rows: list[Any]) -> list[Any]:
+    """A column filled; the least of several that are as frequent."""
+    held = Counter(r for r in rows if r is not None)
+    value = min(v for v, n in held.items() if n == max(held.values()))
+    return [value if r is None else r for r in rows]
+
+
+def whole(before: pl.DataFrame) -> pl.DataFrame:
+    return before.with_columns(pl.Series(n, by_hand(before[n].to_list()), before[n].dtype) for n in QUASI)
+
+
+TREES = {"age": "intervals:5,15", "zip": "prefixes:4,3"}
+WAYS: list[dict[str, Any]] = [
+    {},
+    {"publish": "ranges"},
+    {"publish": "hierarchy", "hierarchies": TREES},
+    {"publish": "hierarchy", "hierarchies": TREES, "coarsen": "auto", "l": None},
+    {"publish": "centers"},
+    {"global_recoding": True, "max_suppressed": 0.3},
+    {"method": "mondrian"},
+    {"max_average_risk": 0.1},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("more", WAYS)
+def test_the_release_is_that_of_the_table_filled_by_hand_and_says_so(more: dict, tmp_path: Path) -> None:
+    before = people()
+    asked = {name: value for name, value in {**ASKED, **more}.items() if value is not None}
+    release = shoal.anonymize(before, secret=b"s" * 16, **asked)
+    plain = shoal.anonymize(whole(before), secret=b"s" * 16, **{**asked, "missing": "category"})
+    assert release.certificate.cost == plain.certificate.cost
+    assert release.certificate.lower_bound == plain.certificate.lower_bound
+    assert sorted(map(str, release.table.rows())) == sorted(map(str, plain.table.rows()))
+    assert release.filled == {n: before[n].null_count() for n in QUASI}
+    share = sum(release.filled.values()) / (2 * ROWS)
+    assert release.loss["ncp_with_filled"] == pytest.approx(release.loss["ncp"] + share)
+    assert any("counts as lost" in note for note in release.audit.notes)
+    out = tmp_path / "out.parquet"
+    release.write(out)
+    verdict = verify(out, tmp_path / "out.certificate.json", before)
+    assert verdict.holds, [f for f in verdict.findings if not f.holds]
+    assert "filled cells" in {f.check for f in verdict.findings if f.how == "recomputed"}
+    other = before.with_columns(zip=pl.col("zip").fill_null("94999"))
+    assert not verify(out, tmp_path / "out.certificate.json", other).holds
+
+
+@pytest.mark.parametrize("engine", ["pandas", "pyarrow", "lazy", "duckdb", "csv", "csv in duckdb"])
+def test_every_engine_fills_the_same(engine: str, tmp_path: Path) -> None:
+    before = people().with_columns(weight=pl.col("age").cast(pl.Float64) / 4)
+    before.write_csv(tmp_path / "t.csv")
+    if engine == "duckdb":
+        import duckdb
+
+        data: Any = duckdb.connect().from_arrow(before.to_arrow())
+    else:
+        data = {"pandas": before.to_pandas, "pyarrow": before.to_arrow, "lazy": before.lazy}.get(
+            engine, lambda: tmp_path / "t.csv"
+        )()
+    asked = {**ASKED, "quasi_identifiers": [*QUASI, "weight"], "secret": b"s" * 16}
+    release = shoal.anonymize(data, engine="duckdb" if engine.endswith("in duckdb") else None, **asked)
+    again = shoal.anonymize(before, **asked)
+    assert release.filled == again.filled == {n: before[n].null_count() for n in (*QUASI, "weight")}
+    assert release.loss == pytest.approx(again.loss)
+    release.write(tmp_path / "out.csv")
+    assert verify(tmp_path / "out.csv", tmp_path / "out.certificate.json", data).holds
+
+
+DAY = datetime.date(2020, 1, 1)
+COLUMNS: list[tuple[list[Any], Any, Any]] = [
+    ([3, 20, None, 3, 20], 3, pl.Int64),  # a tie goes by number, 20 stands before 3 as text
+    (["3", "20", None], "3", pl.String),
+    (["b", "a", None, "c", "a", "b"], "a", pl.String),
+    ([1.5, float("nan"), 2.5, 2.5], 2.5, pl.Float64),
+    ([DAY, None], DAY, pl.Date),
+    ([True, False, None], False, pl.Boolean),
+    (["x", "y", None, "y"], "y", pl.Enum(["y", "x"])),
+    (["x", "y", None, "y"], "y", pl.Categorical),
+    ([None, 2], 2, pl.Int8),
+    ([None, None, 5, None, 4, 5], 5, pl.Int64),  # blanks are no value, however many
+]
+
+
+@pytest.mark.parametrize(("held", "wanted", "kind"), COLUMNS)
+@pytest.mark.parametrize("engine", ["polars", "duckdb"])
+def test_the_most_frequent_value_and_of_several_the_least(held: list, wanted: Any, kind: Any, engine: str) -> None:
+    frame = pl.DataFrame({"*": pl.Series(held, dtype=kind)})
+    gone = [v is None or v != v for v in held]
+    expected = [wanted if g else v for v, g in zip(held, gone, strict=True)]
+    if engine == "duckdb":
+        import duckdb
+
+        frame = frame.rename({"*": "x"})
+        data: Any = duckdb.connect().from_arrow(frame.to_arrow())
+    else:
+        data = frame
+    name = frame.columns[0]
+    made, cells = filled(open_table(data), [name])
+    assert cells == {name: sum(gone)}
+    assert made.polars([name])[name].to_list() == expected
+    look, seen = judged(frame, [name])
+    assert (look[name].to_list(), seen) == (expected, cells)
+
+
+def test_from_the_command_line_to_the_verdict(tmp_path: Path) -> None:
+    people().write_csv(tmp_path / "t.csv")
+    words = ("--quasi", "age,zip", "--sensitive", "ill", "--missing", "filled")
+    made = run(
+        "anonymize", "t.csv", *words, "--k", 4, "--seed", 1, "--effort", "fast", "--report", "r.html", cwd=tmp_path
+    )
+    assert made.returncode == 0, made.stderr
+    assert "filled with the most frequent" in made.stdout
+    assert "was filled with the most frequent value" in (tmp_path / "r.html").read_text()
+    beside = tmp_path / "t.release.certificate.json"
+    record = json.loads(beside.read_text())
+    assert "counts as lost" in record["missing_values"]
+    stated = run("verify", "t.release.csv", beside.name, cwd=tmp_path)
+    assert stated.returncode == 0, stated.stdout
+    assert "filled and count as lost" in stated.stdout
+    assert run("verify", "t.release.csv", beside.name, "--original", "t.csv", cwd=tmp_path).returncode == 0
+    age = record["filled"]["age"]
+    for change in ({"filled": {**record["filled"], "age": age - 1}}, {"filled": None}, {"filled": {"age": age}},
+                   {"loss": {**record["loss"], "ncp_with_filled": record["loss"]["ncp"]}}):  # fmt: skip
+        bent = record | change
+        bent["seal"] = seal(bent)
+        beside.write_text(json.dumps(bent))
+        assert (
+            not verify(tmp_path / "t.release.csv", beside).holds
+            or not verify(tmp_path / "t.release.csv", beside, tmp_path / "t.csv").holds
+        )
+    seen = run("audit", "t.csv", *words, "--json", cwd=tmp_path)
+    full = shoal.audit(whole(people()), quasi_identifiers=QUASI, sensitive=["ill"])
+    assert json.loads(seen.stdout)["k"] == full.k
+    assert json.loads(seen.stdout)["classes"] == full.classes
+
+
+REFUSED = [
+    ({"population": "town.csv", "k_map": 5}, PolicyError, "values that are not theirs"),
+    ({"population_weights": "w", "k_map": 5}, PolicyError, "values that are not theirs"),
+    ({"quasi_identifiers": ["ill"], "coordinates": ("x", "y"), "sensitive": []}, PolicyError, "without a place"),
+]
+
+
+@pytest.mark.parametrize(("more", "kind", "says"), REFUSED)
+def test_what_cannot_be_gets_one_sentence(more: dict, kind: type[Exception], says: str) -> None:
+    with pytest.raises(kind, match=says):
+        shoal.Policy.of(**{**ASKED, **more})
+
+
+def test_a_column_without_any_value_cannot_be_filled() -> None:
+    table = people().with_columns(zip=pl.lit(None, pl.String))
+    with pytest.raises(InputError, match="column 'zip' has no value"):
+        shoal.anonymize(table, **ASKED)
