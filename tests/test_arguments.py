@@ -87,3 +87,17 @@ def test_a_whole_number_may_be_written_as_any_kind_of_number() -> None:
             assert shoal.labels.cover([3, 4, 5], k).cost == shoal.labels.cover([3, 4, 5], 3).cost
     with pytest.raises(shoal.PolicyError):
         shoal.gathering.gather(POINTS, 3.5)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"weights": {"a": 10**400}},
+        {"effort": 10**400},
+        {"quasi_identifiers": np.array("a")},
+        {"data": TABLE.rename({"a": "^x.*$"}), "quasi_identifiers": ["^x.*$"]},
+    ],
+)
+def test_numbers_beyond_floats_arrays_of_nothing_and_patterns_are_refused_in_words(asked: dict[str, Any]) -> None:
+    with pytest.raises(ShoalError):
+        shoal.anonymize(**({"data": TABLE, **ROLES, "k": 2} | asked))

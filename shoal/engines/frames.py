@@ -46,12 +46,14 @@ def classes(partition: Partition, columns: Sequence[Replacement]) -> tuple[Parti
 
 
 def _refuse_names(native: Any) -> None:
-    """InputError for a column name that stands twice or is not text."""
+    """InputError for a column name that stands twice, is not text, or is a pattern to Polars."""
     found = getattr(native, "column_names", None) or list(getattr(native, "columns", ()))
     names: list[Any] = [c for c in found if isinstance(c, (str, int, float, tuple)) or c is None]
     for name in names:
         if not isinstance(name, str):
             raise InputError(f"the column name {name!r} is not text; rename it, in pandas with df.columns.astype(str)")
+        if name.startswith("^") and name.endswith("$"):
+            raise InputError(f"the column name {name!r} is a pattern of other names to Polars; rename it")
     twice = sorted({n for n in names if names.count(n) > 1})
     if twice:
         raise InputError(f"the table names the column {twice[0]!r} more than once; rename one of them")

@@ -24,11 +24,14 @@ def number(name: str, value: Any, says: str, fits: Callable[[float], bool]) -> f
 
 def whole_number(name: str, value: Any, says: str = "a whole number of at least 1", least: int = 1) -> int:
     """value as an int of at least ``least``, of any length; 3.0 is 3; PolicyError ``NAME=VALUE: says`` otherwise."""
-    found = _real(value)
-    exact = int(value) if isinstance(value, Integral) else found
-    if found is None or exact is None or not found.is_integer() or exact < least:
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        exact: int | None = int(value)
+    else:
+        found = _real(value)
+        exact = int(found) if found is not None and found.is_integer() else None
+    if exact is None or exact < least:
         raise PolicyError(f"{name}={value!r}: {says}")
-    return int(exact)
+    return exact
 
 
 def _real(value: Any) -> float | None:
@@ -40,7 +43,7 @@ def _real(value: Any) -> float | None:
     try:
         found = float(value)
     except OverflowError:  # a whole number beyond every float
-        return FAR if abs(value) == value else -FAR
+        return None
     return found if math.isfinite(found) else None
 
 
@@ -96,9 +99,10 @@ def column_names(what: str, given: Any) -> tuple[str, ...]:
     """Names of columns, one or several; PolicyError for what is none."""
     if isinstance(given, str):
         return (given,)
-    if not isinstance(given, Iterable):
-        raise PolicyError(f"{what}={given!r}: give a list of column names")
-    names = tuple(given)
+    try:
+        names = tuple(given)
+    except TypeError:
+        raise PolicyError(f"{what}={given!r}: give a list of column names") from None
     for name in names:
         if not isinstance(name, str):
             raise PolicyError(f"{what} holds {name!r}, which is not a column name")

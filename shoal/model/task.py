@@ -44,7 +44,7 @@ class Effort:
             return cls(effort)
         try:
             seconds = float(effort)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise PolicyError.unknown("effort (nor a number of seconds)", str(effort), EFFORTS) from None
         if isinstance(effort, bool) or not 0 < seconds < float("inf"):
             raise PolicyError(f"effort {effort!r}: seconds are a positive number, or one of {', '.join(EFFORTS)}")
