@@ -21,7 +21,7 @@ from shoal.problems.tables.exact import pattern_program as pattern_program_of
 from shoal.problems.tables.exact import small
 from shoal.problems.tables.exact.class_prices import Asked, cheapest, priced
 from shoal.problems.tables.exact.pattern_model import Places, kinds_of, least_sizes, model_of, part_sizes, places_of
-from shoal.problems.tables.exact.pattern_program import Limits, counted, paid, pattern_program, relaxation
+from shoal.problems.tables.exact.pattern_program import Limits, counted, decide, paid, pattern_program, relaxation
 from shoal.problems.tables.others.pattern_cover import patterns, whole_cost
 from tests.oracles.tables import eligible
 from tests.oracles.tables_loss import least_loss
@@ -80,6 +80,8 @@ def test_no_prices_prove_more_than_the_optimum_and_none_drop_a_place_that_an_opt
         optimum, _, _ = pattern_program(task, costs, kinds, everyone(task), Limits(60.0))
         used = used_places(task, kinds, places, costs, found, optimum)
         best_price = relaxation(model, time.monotonic() + 60)[0]
+        alone = decide(model, np.arange(model.cost.size), 60.0, None, 1e-6)[1]  # before anything is dropped
+        assert alone == pytest.approx(best, abs=1e-4)
         line, single = model.owner >= 0, len(task.requirement.sensitive_columns) < 2
         fewest = least_sizes(kinds, places, task.requirement)
         for top in (0.0, 0.1, 0.5, 3.0):
