@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from itertools import combinations
+from itertools import combinations, combinations_with_replacement, product
 from unittest import mock
 
 import numpy as np
@@ -19,8 +19,9 @@ from shoal.problems.tables.auto import auto
 from shoal.problems.tables.costs import Costs
 from shoal.problems.tables.exact import pattern_program as pattern_program_of
 from shoal.problems.tables.exact import small
-from shoal.problems.tables.exact.pattern_model import kinds_of, least_sizes, model_of, places_of
-from shoal.problems.tables.exact.pattern_program import Limits, counted, paid, pattern_program, relaxation
+from shoal.problems.tables.exact.class_prices import Asked, cheapest, priced
+from shoal.problems.tables.exact.pattern_model import Places, kinds_of, least_sizes, model_of, part_sizes, places_of
+from shoal.problems.tables.exact.pattern_program import Limits, counted, decide, paid, pattern_program, relaxation
 from shoal.problems.tables.others.pattern_cover import patterns, whole_cost
 from tests.oracles.tables import eligible
 from tests.oracles.tables_loss import least_loss
@@ -79,20 +80,64 @@ def test_no_prices_prove_more_than_the_optimum_and_none_drop_a_place_that_an_opt
         optimum, _, _ = pattern_program(task, costs, kinds, everyone(task), Limits(60.0))
         used = used_places(task, kinds, places, costs, found, optimum)
         best_price = relaxation(model, time.monotonic() + 60)[0]
+        alone = decide(model, np.arange(model.cost.size), 60.0, None, 1e-6)[1]  # before anything is dropped
+        assert alone == pytest.approx(best, abs=1e-4)
+        line, single = model.owner >= 0, len(task.requirement.sensitive_columns) < 2
+        fewest = least_sizes(kinds, places, task.requirement)
         for top in (0.0, 0.1, 0.5, 3.0):
             price = best_price + random.normal(0, top, best_price.size) * (random.random(best_price.size) < 0.2)
             value, spare = counted(model, price)
             assert value <= best + 1e-9
             sharp += value > 0.3 * best > 0
-            line = model.owner >= 0
             swung = np.where(line, best_price - 5.0 * (random.random(line.size) < 0.3), best_price + 5.0)
             assert counted(model, swung)[0] <= best + 1e-9
-            pattern, place = paid(places, kinds.count, least_sizes(kinds, places, task.requirement), spare)
-            assert (value + pattern[places.pattern[used]] <= best + 1e-9).all()
-            assert (value + place[used] <= best + 1e-9).all()
+            of_classes = priced(kinds, places, task.requirement, found.loss / costs.scale, price[~line])
+            assert top or not single or of_classes[0] >= value - 1e-6  # no weaker than the linear program
+            for proved, pattern, place in (of_classes, (value, *paid(places, kinds.count, fewest, spare))):
+                assert proved <= best + 1e-9
+                assert (proved + pattern[places.pattern[used]] <= best + 1e-9).all()
+                assert (proved + place[used] <= best + 1e-9).all()
         tried += 1
     assert tried > 70
     assert sharp > 40
+
+
+def test_a_class_is_cut_into_parts_of_the_sizes_that_the_program_counts():
+    """Every class of up to four values: it meets k and l where parts with at most g rows of each value make it up."""
+    for k, l in product(range(1, 8), range(2, 5)):
+        sizes = part_sizes(k, l).tolist()
+        room = {(0, 0)}  # rows asked and cap, of some parts together
+        for _ in range(14):
+            room |= {(m + max(k, l * g), h + g) for m, h in room for g in sizes if m + max(k, l * g) <= 14}
+        for held in combinations_with_replacement(range(8), 4):
+            n, top = sum(held), max(held)
+            if 0 < n <= 14:
+                assert (n >= k and l * top <= n) == any(0 < m <= n and top <= h for m, h in room)
+
+
+def test_the_least_sum_of_a_class_is_that_of_some_rows_of_it():
+    """Every choice of rows of a pattern, with every one of its rows or without."""
+    random, finite = np.random.default_rng(36), 0
+    for _ in range(120):
+        n = int(random.integers(1, 8))
+        value, spare = random.integers(0, 3, n), np.round(random.normal(0.3, 1.0, n), 1)
+        rows = random.integers(1, 3, n)
+        places = Places(np.arange(n), np.sort(random.integers(0, 2, n)), 2)
+        asked = Asked(int(random.integers(1, 4)), int(random.integers(1, 6)), int(random.integers(1, 4)))
+        found = cheapest(places, rows, value, spare, asked)
+        for p in range(2):
+            here = np.repeat(np.arange(n), rows * (places.pattern == p)).tolist()
+            good = [
+                spare[list(x)].sum()
+                for size in range(1, len(here) + 1)
+                for x in combinations(here, size)
+                if size >= asked.rows
+                and np.unique(value[list(x)]).size >= asked.values
+                and np.bincount(value[list(x)]).max() <= asked.cap
+            ]
+            assert found[p] == (pytest.approx(min(good)) if good else np.inf)
+            finite += bool(good)
+    assert finite > 60
 
 
 def test_the_least_size_of_a_pattern_is_that_of_some_rows_of_it():

@@ -2,9 +2,9 @@
 
 Columns  x  rows of a kind published as a pattern, for every kind that fits it
          z  whether a pattern is used: it then holds k rows, otherwise none
-         h  the most rows that a value has in a pattern: it then holds l h rows
+         a  how many parts of a pattern have at most g rows of any value: each holds k and l g rows (``part_sizes``)
          w  whether a value is present in a pattern: u of them are, where it is used
-With whole z, h and w the rest is a flow from kinds through pairs (pattern, value) to patterns, whole by itself: only
+With whole z, a and w the rest is a flow from kinds through pairs (pattern, value) to patterns, whole by itself: only
 these are declared integer.  Every line but "each row is published" belongs to one pattern.
 """
 
@@ -129,13 +129,23 @@ class _Lines:
 
 
 class _Asked:
-    """What is asked of each sensitive column (number, l, u); whether one of them alone implies k and all other u."""
+    """What is asked of each sensitive column (number, l, u); whether the parts of one of them say that k rows are there
+    and all other u are met."""
 
     def __init__(self, need: Requirement) -> None:
         self.columns = [(i, need.frequency[j], need.distinct[j]) for i, j in enumerate(need.sensitive_columns)]
         self.plain = any(
-            l >= need.k and u <= l and all(v == 1 for j, _, v in self.columns if j != i) for i, l, u in self.columns
+            l > 1 and u <= l and all(v == 1 for j, _, v in self.columns if j != i) for i, l, u in self.columns
         )
+
+
+def part_sizes(k: int, l: int) -> np.ndarray:
+    """int64[p] rising: an eligible class is cut into eligible parts whose n // l rows of a value at most are of these.
+
+    Its rows, sorted by value and dealt to n // l hands, make hands of l rows or more whose values differ.  As many
+    hands as hold k rows for certain, or up to twice that, are a part; a class of fewer hands is one by itself.
+    """
+    return np.arange(max(k // l, 1), 2 * max(-(-k // l), 1))
 
 
 def _pairs(kinds: Kinds, places: Places, i: int) -> tuple[np.ndarray, np.ndarray]:
@@ -188,9 +198,18 @@ def model_of(kinds: Kinds, places: Places, need: Requirement, loss: np.ndarray) 
         own, which = _pairs(kinds, places, i)
         each = np.arange(own.size)
         if l > 1:
-            h = out.columns(size // l, every)
-            out.lines(every, (places.pattern, x, 1.0), (every, h, -float(l)))
-            out.lines(own, (each, h[own], 1.0), (which, x, -1.0))
+            held = np.bincount(which, weights=count)
+            parts, of_parts = part_sizes(need.k, l), []
+            for g in parts.tolist():
+                rows = max(need.k, l * g)
+                there = np.bincount(own, weights=np.minimum(held, g), minlength=q)
+                of_parts.append((g, rows, out.columns(np.where(there < rows, 0, size // rows), every)))
+            out.lines(every, (places.pattern, x, 1.0), *((every, a, -float(rows)) for _, rows, a in of_parts))
+            out.lines(own, (which, x, -1.0), *((each, a[own], np.minimum(held, g)) for g, _, a in of_parts))
+            few = np.flatnonzero((count < parts[-1]) & (count < held[which]))
+            at = np.arange(few.size)
+            most = [(at, a[places.pattern[few]], np.minimum(count[few], g)) for g, _, a in of_parts]
+            out.lines(places.pattern[few], (at, x[few], -1.0), *most)
         if u > l:  # l different values are there otherwise
             w = out.columns(np.ones(own.size), own)
             out.lines(own, (which, x, 1.0), (each, w, -1.0))
@@ -222,9 +241,11 @@ def completed(kinds: Kinds, places: Places, need: Requirement, x: np.ndarray) ->
         own, which = _pairs(kinds, places, i)
         held = np.bincount(which, weights=x, minlength=own.size)
         if l > 1:
-            top = np.zeros(q)
-            np.maximum.at(top, own, held)
-            parts.append(top)
+            sizes = part_sizes(need.k, l)
+            hands = np.bincount(places.pattern, weights=x, minlength=q).astype(np.int64) // l
+            low = -(-need.k // l)
+            equal = np.where(hands > sizes[-1], hands // low - 1, 0)  # parts of the fewest hands, and one of the rest
+            parts += [(hands - low * equal == g) + np.where(g == low, equal, 0.0) for g in sizes.tolist()]
         if u > l:
             parts.append((held > 0).astype(float))
     return np.concatenate(parts)

@@ -24,6 +24,7 @@ from shoal.model.partition import Partition
 from shoal.model.privacy import Requirement
 from shoal.model.task import Task
 from shoal.problems.tables.costs import Costs
+from shoal.problems.tables.exact.class_prices import priced
 from shoal.problems.tables.exact.pattern_model import (
     Kinds,
     Model,
@@ -104,30 +105,38 @@ class _Search:
         if relaxed is None:
             return "seconds"
         price, rows = relaxed
-        value, spare = counted(self.model, price)  # does not rest on the solver
-        self._raise(value * self.costs.scale)
+        value, spare = counted(self.model, price)  # does not rest on the solver, nor do the others
+        fewest = least_sizes(self.kinds, self.places, self.need)
+        loss = self.found.loss / self.costs.scale
+        proofs = [
+            (value, *paid(self.places, self.kinds.count, fewest, spare)),
+            priced(self.kinds, self.places, self.need, loss, price[self.model.owner < 0]),
+        ]
+        for value, _, _ in proofs:
+            self._raise(value * self.costs.scale)
         if self.upper <= self.lower:
             return None
         used = np.bincount(self.places.pattern, weights=rows + self._rows(), minlength=self.places.patterns) > USED
         self._decide(used[self.model.pattern], SUPPORT)
         if self.places.kind.size > FEW and self.upper > hopeless * self.lower:
             return "gap"
-        fewest = least_sizes(self.kinds, self.places, self.need)
-        pattern, place = paid(self.places, self.kinds.count, fewest, spare)
 
-        def within(room: float) -> np.ndarray:
-            kept = (pattern <= room)[self.model.pattern]
-            kept[: self.model.n] &= place <= room
-            return kept
+        def within(part: float) -> tuple[np.ndarray, float]:
+            """Columns that may be used below a part of what lies between each bound and cost; what others cost."""
+            kept, beyond = np.ones(self.model.cost.size, bool), math.inf
+            for value, pattern, place in proofs:
+                room = part * ((self.upper - self.step) / self.costs.scale - value)
+                kept &= (pattern <= room + CAREFUL)[self.model.pattern]
+                kept[: self.model.n] &= place <= room + CAREFUL
+                beyond = min(beyond, (value + room) * self.costs.scale)
+            return kept, beyond
 
-        apart = (self.upper - self.step) / self.costs.scale - value
-        near, every = within(NEAR * apart + CAREFUL), within(apart + CAREFUL)
-        if self.upper > self.lower and near.sum() < 0.5 * every.sum():
+        near, beyond = within(NEAR)
+        if self.upper > self.lower and near.sum() < 0.5 * within(1.0)[0].sum():
             bound = self._decide(near, 0.5)
-            self._raise(min(bound, self.upper, (value + NEAR * apart) * self.costs.scale))
-            apart = (self.upper - self.step) / self.costs.scale - value
+            self._raise(min(bound, self.upper, beyond))
         if self.upper > self.lower:
-            self._raise(min(self._decide(within(apart + CAREFUL), 1.0), self.upper))
+            self._raise(min(self._decide(within(1.0)[0], 1.0), self.upper))
         return None if self.upper <= self.lower else "seconds"
 
     def _keep(self, x: np.ndarray) -> None:
