@@ -196,6 +196,7 @@ def _finish(
         _hierarchy(made, files.hierarchy, *tree)
     if files.picture:
         made.plot(files.picture)
+    warnings = [*made.warnings, *payload.pop("warnings", [])]
     proof, facts, loads, k = made.certificate, made.facts, list(made.groups), made.parameters["k"]
     payload = {
         what: facts["rows"],
@@ -205,6 +206,7 @@ def _finish(
         "largest_group": facts["largest_group"],
         "k": k,
         **payload,
+        **({"warnings": warnings} if warnings else {}),
         "cost": proof.cost,
         "certificate": proof.as_dict(),
         "seconds": seconds(*clock),
@@ -222,7 +224,7 @@ def _finish(
         f"because {proof.bound}",
         *as_text(loads, k),
     ]
-    lines += [f"warning: {text}" for text in payload.get("warnings", [])]
+    lines += [f"warning: {text}" for text in warnings]
     if "warning" in proof.details:
         lines.append(str(proof.details["warning"]))
     written = (files.output, files.hierarchy, wrote["certificate_file"], files.picture, files.report)

@@ -13,7 +13,7 @@ from shoal.errors import MissingDependencyError
 def pictures(made: Any) -> list[tuple[str, str]]:
     """(what it shows, SVG or an image as data): the map, the scatter or the bars, as far as each can be drawn.
 
-    made  a ``Crosswalk``.  Without matplotlib there are no maps and no scatter: the page stands without them.
+    made  a ``Crosswalk``.  Without matplotlib the text of a map or a scatter is empty: the page says so.
     """
     wanted = [(f"Map: {made.title}", made.drawn_map), (f"Groups: {made.title}", made.picture)]
     out = []
@@ -26,6 +26,7 @@ def pictures(made: Any) -> list[tuple[str, str]]:
             try:
                 drawing.fill(place)
             except MissingDependencyError:
+                out.append((what, ""))
                 continue
             data = place.read_bytes()
             shown = data.decode() if ending == ".svg" else f"data:image/png;base64,{base64.b64encode(data).decode()}"

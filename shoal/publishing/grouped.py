@@ -168,6 +168,11 @@ def _made(
         path.write_text(as_svg(loads, asked["k"], bound, title), encoding="utf-8")
 
     needed = [name for name in (asked["column"], asked["count"]) if name is not None]
+    again = frame.height - content.height if asked["count"] is not None else 0
+    repeated = (
+        f"column {asked['column']!r} names {again:,} of its {frame.height:,} values again on a later line; their "
+        "counts are added up",
+    )
     return Crosswalk(
         kind=kind,
         content=content,
@@ -180,4 +185,5 @@ def _made(
         title=title,
         groups=loads,
         picture=Drawing(form=DRAWING, fill=draw),
+        warnings=repeated if again else (),
     )

@@ -38,7 +38,7 @@ def page(figures: Mapping[str, Any], pictures: Sequence[tuple[str, str]] = ()) -
     """The whole page.
 
     figures   what ``publishing.answer_figures`` gives; they stand in the page as JSON too
-    pictures  (what it shows, SVG or the data of an image) in order
+    pictures  (what it shows, SVG or the data of an image, "" where none could be drawn) in order
     """
     written = figures["written"]
     name = (written.get("file") or written["certificate"]) if written else "an answer that is not written yet"
@@ -175,7 +175,9 @@ def _plain(value: float) -> Any:
 
 
 def _figure(what: str, drawn: str) -> Markup:
-    """A drawing as it is, on white as drawn."""
+    """A drawing as it is, on white as drawn; without one, why there is none."""
+    if not drawn:
+        return paragraph(f"{what}: not drawn, for want of matplotlib; pip install 'shoal[plot]'.", "soft")
     if drawn.startswith("<svg"):
         return part("parts.html", "sheet", Markup(drawn), what)  # drawn by this program, its texts escaped there
     return part("parts.html", "image", drawn, what)

@@ -207,7 +207,12 @@ def _journalist(risk: Mapping[str, Any]) -> str:
 def _dangerous(found: Sequence[Mapping[str, Any]], rows: int) -> Markup:
     """What sets of columns single out in the table as it came."""
     lines = [
-        (" + ".join(d["columns"]), round(d["distinction"] * rows), d["distinction"], f"{100 * d['separation']:.3f} %")
+        (
+            " + ".join(d["columns"]),
+            round(d["distinction"] * rows),
+            share(d["distinction"], 1),
+            f"{100 * d['separation']:.3f} %",
+        )
         for d in found
     ]
     head = ("columns together", f"different combinations on {rows:,} rows", "distinction", "pairs of rows that differ")

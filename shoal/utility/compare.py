@@ -168,6 +168,8 @@ def compare(
             notes.append(f"{name}: {lost} different cells are not understood and count as stars; hand over hierarchies")
         if read.frame.height > table.height:
             raise InputError(f"the release {name!r} has more rows than the original")
+        if left := table.height - read.frame.height:
+            notes.append(f"{name}: {left:,} of {table.height:,} rows of the original are not in it; they count as lost")
         found[name] = {
             "privacy": _privacy(read, asked),
             "loss": _loss(read, domains, table.height),

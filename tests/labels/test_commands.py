@@ -63,6 +63,19 @@ def test_labels_writes_all_it_is_asked_for(table, tmp_path, shoal_run):
 def test_rows_are_counted_where_no_count_is_given(table, shoal_run):
     status, out, _ = shoal_run("labels", table, "--label", "name", "--k", 2, "--json")
     assert (status, json.loads(out)["records"]) == (0, len(ROWS))
+    assert "warnings" not in json.loads(out)
+
+
+def test_counts_of_a_value_on_several_lines_are_said_to_be_added_up(table, tmp_path, shoal_run):
+    asked = ("--label", "name", "--count", "count", "--k", 5)
+    said = "column 'name' names 1 of its 7 values again on a later line; their counts are added up"
+    report = tmp_path / "report.html"
+    _, out, _ = shoal_run("labels", table, *asked, "--report", report, "--json")
+    assert json.loads(out)["warnings"] == [said]
+    assert "counts are added up" in report.read_text()
+    assert f"warning: {said}" in shoal_run("labels", table, *asked)[1]
+    table.write_text("name,count\na,5\nb,6\n")
+    assert "warning" not in shoal_run("labels", table, *asked)[1]
 
 
 def test_people_read_lines(table, shoal_run):

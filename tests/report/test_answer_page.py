@@ -191,3 +191,17 @@ def test_on_the_command_line(kind: str, tmp_path: Path, monkeypatch: pytest.Monk
     assert {**said["figures"], "made_at": ""} == {**told, "made_at": ""}
     assert told["written"]["file"] == "out.csv"
     assert told["source"].startswith(table)
+
+
+def test_a_picture_that_matplotlib_cannot_draw_is_said(monkeypatch, tmp_path):
+    from shoal import errors
+
+    points = pl.DataFrame({"x": [0.0, 1.0, 2.0, 3.0], "y": [0.0, 1.0, 0.0, 1.0]})
+    made = shoal.release(shoal.tiles.split(points.to_numpy(), 2), points, x="x", y="y")
+
+    def missing(name):
+        raise ImportError(name)
+
+    monkeypatch.setattr(errors, "import_module", missing)
+    made.report(tmp_path / "report.html")
+    assert "not drawn, for want of matplotlib" in (tmp_path / "report.html").read_text(encoding="utf-8")

@@ -122,6 +122,14 @@ def test_the_original_against_itself_and_against_nothing(people):
     assert found["missing"]["loss"] == stars["loss"]
 
 
+def test_rows_that_a_release_lacks_are_said(people):
+    found = shoal.compare(people, {"all": people, "some": people.head(590)}, quasi_identifiers=QUASI)
+    assert [n for n in found.notes if "rows" in n] == [
+        "some: 10 of 600 rows of the original are not in it; they count as lost"
+    ]
+    assert found.as_dict()["releases"]["some"]["loss"]["ncp"] == pytest.approx(10 / 600)
+
+
 def test_one_query_error_by_hand():
     original = pl.DataFrame({"a": [0, 1] * 20, "b": ["x"] * 40})
     release = pl.DataFrame({"a": ["[0, 1]"] * 20 + ["0"] * 20, "b": ["x"] * 40})
