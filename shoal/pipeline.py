@@ -285,7 +285,7 @@ def _recode(
     blurred = blurred_columns(columns, replacements)
     merged, replacements = classes(grouping.partition, replacements)
     dropped = [c for c in asked.identifiers if c not in asked.beside]
-    placed, quicker = read.table.place(counted, merged, replacements, dropped, lot, asked.keep_order)
+    placed, quicker, tuples = read.table.place(counted, merged, replacements, dropped, lot, asked.keep_order)
     placed, incomplete = judged_apart(placed, asked)
     out, persons, people = judged(placed, asked)
     _, merged = without_units(counted, merged, asked)
@@ -322,6 +322,7 @@ def _recode(
         parts=read.table.origin.parts,
         dealt=lot.order if _nothing_carried(read.table, asked) else None,
         slices=quicker,
+        tuples=tuples,
         expected=Expected(
             histogram=counted.histogram,
             partition=merged,

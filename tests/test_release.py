@@ -276,8 +276,8 @@ def test_nothing_is_published_where_the_bytes_break_the_promise(
 
     honest = files.store
 
-    def spoil(frame: pl.DataFrame, path: Path, separator: str | None = None) -> None:
-        honest(frame, path, separator)
+    def spoil(frame: pl.DataFrame, path: Path, *more: Any) -> None:
+        honest(frame, path, *more)
         path.write_text(path.read_text().replace("*", "01235", 1))
 
     monkeypatch.setattr(files, "store", spoil)
@@ -325,8 +325,8 @@ WAITING = """
 import sys, time
 from shoal.engines import store as files
 honest = files.store
-def slow(frame, path, separator=None):
-    honest(frame, path, separator)
+def slow(*given):
+    honest(*given)
     print("written", flush=True)
     time.sleep(60)
 files.store = slow

@@ -29,10 +29,12 @@ from shoal.engines.columns import (
     without_levels,
 )
 from shoal.engines.order import Lot, dealer, draws, permutation, row_hashes
-from shoal.engines.table import Counted, Origin, Placed, Replacement, Singled, require
+from shoal.engines.table import Counted, Origin, Placed, Replacement, Singled, Tuples, require
 from shoal.errors import InputError, PolicyError
 from shoal.model.histogram import Histogram, mixed_radix
 from shoal.model.partition import Partition
+
+_OFTEN = 4  # rows of a tuple on average, from which on it pays to write each tuple once
 
 
 def classes(partition: Partition, columns: Sequence[Replacement]) -> tuple[Partition, list[Replacement]]:
@@ -207,7 +209,7 @@ class FrameTable:
         names = [c for c in self.columns if c not in set(drop)]  # dropping a column "*" would drop all of them
         text = {c.name: c for c in counted.sensitive if c.name in self.coded and c.name in names}
         if self.coded and not keep_order and set(names) <= {*text, *(r.name for r in replacements)}:
-            return Placed(self._deal(counted, partition, replacements, names, lot))
+            return self._deal(counted, partition, replacements, names, lot)
         group = groups_of_rows(counted, partition, lambda rows: self._draws(rows, lot))
         order = None if keep_order else permutation(self.rows, lot.order)
         if order is not None:
@@ -225,7 +227,7 @@ class FrameTable:
 
     def _deal(
         self, counted: Counted, partition: Partition, replacements: Sequence[Replacement], names: list[str], lot: Lot
-    ) -> Any:
+    ) -> Placed:
         """The same where nothing is carried along: rows of a cell are then alike, and none has to be looked at.
 
         The order is one of published tuples alone, so it tells nothing of who is behind them.
@@ -236,7 +238,9 @@ class FrameTable:
         codes = counted.histogram.sensitive[partition.cell]
         new = _recoded(replacements, partition.group)
         new |= {c.name: _Shown(c.values, codes[:, j]) for j, c in enumerate(counted.sensitive)}
-        return self._assemble(self.frame.select([]), new, names)[row]
+        tuples = self._assemble(self.frame.select([]), new, names)
+        frame = tuples[row]
+        return Placed(frame, tuples=Tuples(frame, tuples, row) if _OFTEN * len(tuples) <= len(row) else None)
 
     def _draws(self, rows: np.ndarray, lot: Lot) -> tuple[np.ndarray, ...]:
         """Columns by which rows of one cell are numbered, the most important first."""

@@ -16,6 +16,7 @@ from shoal.engines.files import kind_of, one_character
 from shoal.errors import InputError, MissingDependencyError
 
 if TYPE_CHECKING:
+    import numpy as np
     import polars as pl
 
 SHEET_ROWS, SHEET_COLUMNS, CELL = 1_048_575, 16_384, 32_767
@@ -32,8 +33,10 @@ def write_table(frame: pl.DataFrame, path: str | Path, *, separator: str | None 
     publish_file(path, lambda temporary: store(frame, temporary, separator), closed=closed)
 
 
-def store(frame: pl.DataFrame, path: Path, separator: str | None = None) -> None:
+def store(frame: pl.DataFrame, path: Path, separator: str | None = None, rows: np.ndarray | None = None) -> None:
     """Write by the file's ending, in place; use ``publish_file`` around it.
+
+    rows  uint32[n]  of a CSV: the line of the frame that stands in every row; None: each once, in its order
 
     Raises InputError for what the format cannot hold.
     """
@@ -48,14 +51,31 @@ def store(frame: pl.DataFrame, path: Path, separator: str | None = None) -> None
             _store_excel(frame, path)
         elif path.name.lower().endswith(".gz"):
             with open(path, "wb") as raw, gzip.GzipFile("", "wb", compresslevel=6, mtime=0, fileobj=raw) as file:
-                file.write(flat(frame).write_csv(separator=separator).encode())
+                _store_csv(flat(frame), file, separator, rows)
         else:
             with open(path, "wb") as raw:
-                flat(frame).write_csv(raw, separator=separator)
+                _store_csv(flat(frame), raw, separator, rows)
     except pl.exceptions.PolarsError as error:
         if "os error" in str(error):
             raise
         raise InputError(f"{path.suffix} cannot be written ({type(error).__name__})") from None
+
+
+def _store_csv(frame: pl.DataFrame, file: Any, separator: str, rows: np.ndarray | None) -> None:
+    """A CSV; where lines of the frame stand in many rows, each is formatted once, by the same writer."""
+    import polars as pl
+
+    if rows is None:
+        frame.write_csv(file, separator=separator)
+        return
+    head, *lines = frame.write_csv(separator=separator).split("\n")[:-1]
+    if len(lines) != frame.height:  # a line break in a field
+        frame[rows].write_csv(file, separator=separator)
+        return
+    file.write(head.encode() + b"\n")
+    pl.Series("line", lines, dtype=pl.String).gather(rows).to_frame().write_csv(
+        file, include_header=False, quote_style="never"
+    )
 
 
 def flat(frame: pl.DataFrame) -> pl.DataFrame:

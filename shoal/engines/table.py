@@ -75,15 +75,28 @@ class Singled(NamedTuple):
     texts: Mapping[str, Sequence[str]]
 
 
+class Tuples(NamedTuple):
+    """A table of few different rows, dealt out of them.
+
+    frame  the table;  tuples  its different rows;  rows  uint32[n]  which of them each row is
+    """
+
+    frame: Any
+    tuples: pl.DataFrame
+    rows: np.ndarray
+
+
 class Placed(NamedTuple):
     """Rows as they leave.
 
     frame   of the kind that came
     slices  the same rows in the same order, quicker to read: some columns in slices, as ``Table.slices`` gives them all
+    tuples  what the frame was dealt out of, where it was, and where rows are many more
     """
 
     frame: Any
     slices: Callable[[Sequence[str], Path, Callable[[int], None]], Iterator[pl.DataFrame]] | None = None
+    tuples: Tuples | None = None
 
 
 class Stored(NamedTuple):

@@ -9,12 +9,13 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from shoal.engines.carried import Carried
 from shoal.engines.expected import Expected
 from shoal.engines.parts import Parts
-from shoal.engines.table import Stored, Table
+from shoal.engines.table import Stored, Table, Tuples
 from shoal.engines.targets import certificate_path
 from shoal.errors import VerificationError
 from shoal.judge.file import refuse_other
@@ -59,6 +60,7 @@ class Release:
     parts        the files it was read from, where DuckDB or Spark read them
     dealt        where an engine's table carries nothing along: the key by which ``expected`` deals its rows out
     slices       the rows of an engine's table as it gives them quickest, see ``Placed``
+    tuples       what a table in memory was dealt out of, where it was
     """
 
     table: Any
@@ -91,11 +93,12 @@ class Release:
     parts: Parts | None = None
     dealt: bytes | None = field(default=None, repr=False)
     slices: Any = field(default=None, repr=False)
+    tuples: Tuples | None = field(default=None, repr=False)
     seconds: dict[str, float] = field(default_factory=dict)
 
     def __getstate__(self) -> dict[str, Any]:
         """A relation of DuckDB goes by its rows, since no connection leaves its process."""
-        return {**self.__dict__, "table": self._opened().stored(), "slices": None}
+        return {**self.__dict__, "table": self._opened().stored(), "slices": None, "tuples": None}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         table = state["table"]
@@ -206,12 +209,12 @@ class Release:
         if sign is not None:
             signing.private_key(sign)  # refused before any work
         clock = time.perf_counter()
-        content, shown, text = self._content(path)
+        content, rows, shown, text = self._content(path)
         facts = told.shown_facts(self, shown)
 
         def fill(temporary: Path) -> None:
             nonlocal clock
-            store(content, temporary, self._separator(path))
+            store(content, temporary, self._separator(path), rows)
             self.seconds["write"] = time.perf_counter() - clock
             clock = time.perf_counter()
 
@@ -230,22 +233,25 @@ class Release:
         parts = () if self.parts is None else (source.path for source in self.parts.sources)
         return [p for p in (self.from_path, *parts, *self.policy.files) if p is not None]
 
-    def _content(self, path: Path) -> tuple[pl.DataFrame, dict[str, int], Collection[str]]:
-        """The table as the file can hold it, the stars each quasi-identifier then shows, and what stands as text."""
+    def _content(self, path: Path) -> tuple[pl.DataFrame, np.ndarray | None, dict[str, int], Collection[str]]:
+        """The table as the file can hold it, the stars each quasi-identifier then shows, and what stands as text.
+
+        Of a CSV it may be the different rows alone, and then which of them stands in every row; else None.
+        """
         from shoal.engines.columns import starred_text
         from shoal.engines.files import kind_of
         from shoal.engines.store import refuse_both, text_in_excel
 
-        opened = self._opened()
-        content = self.expected.typed(opened.polars(opened.columns))
-        kind = kind_of(path)
+        opened, kind = self._opened(), kind_of(path)
+        few = self.tuples if kind == "csv" and self.tuples is not None and self.tuples.frame is self.table else None
+        content = self.expected.typed(opened.polars(opened.columns) if few is None else few.tuples)
         if kind != "parquet":
             refuse_both({**self.own, **{c.name: c.texts() for c in self.expected.sensitive}})
         if kind == "csv":
             told, shown = starred_text(content, self.stars, self.published, self.policy.star, self.policy.sensitive)
-            return told, shown, content.columns
+            return told, None if few is None else few.rows, shown, content.columns
         if kind == "parquet":
-            return content, dict(self.stars), ()
+            return content, None, dict(self.stars), ()
         bare = content.height and content.select(pl.all_horizontal(pl.all().is_null())).to_series().any()
         as_text = {c.name for c in content if text_in_excel(c)}
         hidden = {
@@ -254,7 +260,7 @@ class Release:
             if count and (bare or name in as_text or not content[name].count())
         }
         content, shown = starred_text(content, hidden, self.published, self.policy.star)
-        return content, dict(self.stars) | shown, as_text | set(hidden)
+        return content, None, dict(self.stars) | shown, as_text | set(hidden)
 
     def _separator(self, path: Path) -> str:
         """As in the table that came, if the new file is not of another kind."""

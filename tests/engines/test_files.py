@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gzip
 import os
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -206,3 +208,43 @@ def test_a_failed_file_leaves_what_was_there(tmp_path: Path) -> None:
         publish_file(target, lambda p: p.write_text("whole"), lambda _: (_ for _ in ()).throw(ValueError("bad")))
     assert target.read_text() == "old"
     assert [p.name for p in tmp_path.iterdir()] == ["t.csv"]
+
+
+@pytest.mark.parametrize("break_", ["", "\n", "\r"])
+@pytest.mark.parametrize("name", ["t.csv", "t.tsv", "t.csv.gz"])
+def test_lines_written_once_each_are_the_writer_s_own_bytes(tmp_path: Path, name: str, break_: str) -> None:
+    lines = pl.DataFrame(
+        {
+            'a ",': ["", None, 'say "x"', "x,y", f"u{break_}v", "é\t", " "],
+            "n": [1.5, None, float("nan"), -0.0, 1e300, float("inf"), 3.0],
+            "d": pl.Series([None, "p", "q", "p", None, "#", "p"], dtype=pl.Categorical(pl.Categories.random())),
+        }
+    )
+    rows = np.random.default_rng(1).integers(0, 7, 90).astype(np.uint32)
+    for frame in (lines, lines.select("n"), lines.select("d"), lines.select('a ",'), lines.clear()):
+        taken = rows[: 0 if frame.is_empty() else rows.size]
+        store(frame[taken], tmp_path / name)
+        whole = (tmp_path / name).read_bytes()
+        store(frame, tmp_path / name, rows=taken)
+        assert (tmp_path / name).read_bytes() == whole
+
+
+@pytest.mark.parametrize("star", ["*", 'a "star", and\nmore'])
+def test_a_release_dealt_out_is_written_as_its_table(tmp_path: Path, star: str) -> None:
+    path = tmp_path / "in.csv"
+    step = range(400)
+    frame = {
+        "a": [f"v{i % 5},{i % 2}" for i in step],
+        "b": [i * i % 3 or None for i in step],
+        "s": [i % 4 for i in step],
+    }
+    pl.DataFrame(frame).write_csv(path)
+    release = shoal.anonymize(path, quasi_identifiers=["a", "b"], sensitive=["s"], k=60, l=2, effort="fast", star=star)
+    assert release.tuples is not None
+    release.write(tmp_path / "out.csv")
+    store(release.table, tmp_path / "whole.csv")
+    assert (tmp_path / "out.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
+    other = replace(release, table=release.table.reverse())
+    other.write(tmp_path / "other.csv")
+    store(other.table, tmp_path / "whole.csv")
+    assert (tmp_path / "other.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
