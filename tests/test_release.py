@@ -276,8 +276,8 @@ def test_nothing_is_published_where_the_bytes_break_the_promise(
 
     honest = files.store
 
-    def spoil(frame: pl.DataFrame, path: Path, separator: str | None = None) -> None:
-        honest(*given)
+    def spoil(frame: pl.DataFrame, path: Path, *more: Any) -> None:
+        honest(frame, path, *more)
         path.write_text(path.read_text().replace("*", "01235", 1))
 
     monkeypatch.setattr(files, "store", spoil)
