@@ -280,7 +280,8 @@ def _borders(own: Sequence[Shape], geographic: bool, tolerance: float | None) ->
     facts |= {"slivers": found.slivers, "holes": found.holes, "repaired": found.repaired}
     said = [
         f"{len(found.pairs):,} pairs of neighbors; {found.overlaps:,} pairs overlap, {found.slivers:,} slivers, "
-        f"{found.holes:,} holes; borders up to {found.tolerance:.3g}{unit} apart are one"
+        f"{found.holes:,} holes"
+        + (f"; borders up to {found.tolerance:.3g}{unit} apart are one" if found.tolerance else "")
     ]
     if found.repaired:
         said.append(f"{several(found.repaired, 'area')} had rings that cross themselves, repaired")

@@ -32,7 +32,7 @@ from shoal.errors import InputError, PolicyError, VerificationError
 from shoal.judge.crosswalk import spelled
 from shoal.judge.file import read_release
 from shoal.judge.multiset import canonical
-from shoal.model.cards import Shown
+from shoal.model.cards import Shown, several
 from shoal.model.record import read_json
 from shoal.publishing.crosswalk import Crosswalk
 from shoal.publishing.grouped import in_order
@@ -80,8 +80,8 @@ class Assigned(Shown):
         return [
             f"{len(self.groups) - self.outside:,} of {len(self.groups):,} records are in a {what} of the answer, "
             f"{self.outside:,} in none.",
-            f"{self.alone:,} {what}s hold fewer than {self.k:,} of the new records, {self.rows_alone:,} in all: the "
-            "answer's groups are at least that large with its own records, not with the new ones alone.",
+            f"{several(self.alone, what)} with fewer than {self.k:,} of the new records, {self.rows_alone:,} in all: "
+            "the answer's groups are at least that large with its own records, not with the new ones alone.",
         ]
 
     def write(self, path: str | Path, *, overwrite: bool = True) -> None:
