@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import polars as pl
@@ -75,6 +76,26 @@ def test_a_model_is_known_everywhere(name: str, folder: Path) -> None:
     again = shoal.explore(folder / "rows.csv", policy, k=point["k"], l=point["l"]).found[0]
     assert point["reason"] is None
     assert point["risk"] == pytest.approx(again.risk)
+
+
+@pytest.mark.parametrize("name", SHORTHANDS)
+def test_the_guide_works_every_model_on_a_table(name: str) -> None:
+    text = (Path(shoal.__file__).parents[1] / "docs" / "models.md").read_text(encoding="utf-8")
+    code = "".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL))
+    assert re.search(rf"^\| [^|]+ \| [^|]+ \| [^|]*`{name}=`[^|]* \| [^|]+ \|$", text, re.MULTILINE)
+    assert re.search(rf"\b{name}=", code)
+
+
+def test_compare_has_the_levels_of_an_audit(folder: Path) -> None:
+    columns = {"quasi_identifiers": ["street", "age"], "sensitive": ["ill"]}
+    rows = pl.read_csv(folder / "rows.csv")
+    release = shoal.anonymize(rows, **columns, k=2, beta=1.0, seed=1)
+    found = shoal.compare(rows, {"ours": release}, **columns).as_dict()["releases"]["ours"]["privacy"]["strict"]
+    assert found["sensitive"] == release.audit.as_dict()["sensitive"]
+    assert set(found["sensitive"]["ill"]) == {
+        "l", "distinct_l", "entropy_l", "recursive_c", "alpha", "beta", "delta", "t_equal", "t_ordered",
+        "t_hierarchical",
+    }  # fmt: skip
 
 
 def test_explore_groups_rows_with_a_blank_apart(folder: Path) -> None:
