@@ -162,6 +162,8 @@ THEOREMS = {
     "bisection over integer": "For each radius an integer program says whether an answer exists; the least is "
     "found by halving.",
     "program": "The question is relaxed to a linear program, whose least value is computed; no release lies below it.",
+    "subgradients": "Prices are moved up and down until every possible group costs at least what its rows pay; their "
+    "sum is a bound.",
     "dual": "Prices are found under which every possible group costs at least what its rows pay; their sum is a bound.",
     "Xiao": "Groups are built in three phases, each adding at most a known multiple of what any answer must lose.",
     "spanning tree": "The areas hang together by a tree in which none has many branches. It is cut wherever a branch "

@@ -95,7 +95,7 @@ def test_columns_of_names_are_spread_as_one_cell_at_a_time_would_be(seed):
 
 def test_every_bound_has_a_sentence_and_nothing_but_nothing_is_0_percent():
     for name in ("dual ascent", "combined", "tolls", "cheapest node", "tuples", "linear program", "integer program",
-                 "alone", "shards"):  # fmt: skip
+                 "subgradients", "alone", "shards"):  # fmt: skip
         assert theorem_words(name), name
     assert set(BOUNDS) <= {"alone", "combined", "tuples", "shards"}
     assert [share(n, 10_000) for n in (0, 1, 10, 5000)] == ["0.0 %", "under 0.1 %", "0.1 %", "50.0 %"]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
-from itertools import combinations, product
+from itertools import combinations, pairwise, product
 
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies
 
+from shoal.kernels.tables.climb import climb
+from shoal.kernels.tables.tight import Classes, Tight
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import KAnonymity, Requirement
 from shoal.model.recoding import Levels, Ranges, Recoding, Sets
@@ -48,6 +50,72 @@ def test_no_eligible_group_of_any_class_is_dearer_than_its_cost(task):
             check_by_enumeration(task, lattice, sweeper.feasible(prices, None))
     if raised is not None:
         assert (raised >= first - 1e-9).all()
+
+
+@settings(deadline=None, max_examples=60)
+@given(task=tasks(most=7, kinds=("stars", "tree", "heavy")), seed=strategies.integers(0, 99))
+def test_any_prices_are_lowered_to_prices_that_prove_and_climbed_prices_prove(task, seed):
+    lattice = Lattice.of(task.recoding)
+    sweeper, drawn = Sweeper(task, lattice), np.random.default_rng(seed)
+    first = sweeper.run(0, np.zeros(0), np.zeros(0, bool), None)
+    best = least_loss(task.histogram, task.requirement, task.recoding)
+    for prices in (
+        sweeper.feasible(drawn.normal(1, 1, task.histogram.cells), None),
+        sweeper.feasible(first * drawn.uniform(0.5, 2, task.histogram.cells), None),
+        sweeper.climb(sweeper.feasible(first, None), None),
+    ):
+        if prices is not None:
+            check_by_enumeration(task, lattice, prices)
+            assert float(prices @ task.histogram.count) <= best + 1e-9
+
+
+@settings(deadline=None, max_examples=40)
+@given(task=tasks(most=8, kinds=("stars", "tree", "heavy")), seed=strategies.integers(0, 99))
+def test_classes_written_down_are_those_that_looking_at_every_class_finds(task, seed):
+    h, lattice = task.histogram, Lattice.of(task.recoding)
+    sweeper, drawn = Sweeper(task, lattice), np.random.default_rng(seed)
+    if sweeper.per_value:
+        return
+    price, left = drawn.integers(-2, 9, h.cells) / 4, 0.3001
+    room = [Tight.empty(10_000, h.rows) for _ in range(sweeper.workers)]
+    sweeper.run(4, price, np.zeros(0, bool), None, left, room)
+    found = Classes.of(room)
+    held = [frozenset(found.member[b:e].tolist()) for b, e in pairwise(found.start)]
+    cost_of: dict[frozenset[int], float] = {}
+    for node in product(*[range(height) for height in lattice.heights]):
+        keys = [tuple(int(lattice.up[j][level][h.quasi[c, j]]) for j, level in enumerate(node)) for c in range(h.cells)]
+        for key in set(keys):
+            inside = frozenset(c for c in range(h.cells) if keys[c] == key)
+            cost = sum(float(lattice.loss[j][level, h.quasi[min(inside), j]]) for j, level in enumerate(node))
+            cost_of[inside] = min(cost, cost_of.get(inside, np.inf))
+    wanted = set()
+    for inside, cost in cost_of.items():
+        some = sorted(inside)
+        rows = sorted((float(price[c]) for c in some for _ in range(int(h.count[c]))), reverse=True)
+        kinds = [len({int(h.sensitive[c, j]) for c in some}) for j in task.requirement.sensitive_columns]
+        if len(rows) >= task.requirement.smallest and all(n >= k for n, k in zip(kinds, sweeper.kinds, strict=True)):
+            slack = sweeper.group * cost - sum(rows[: sweeper.group])
+            if slack < left:
+                wanted.add(inside)
+    assert set(held) == wanted
+    top, value = 9.0, float(price @ h.count)
+    best, state = price.copy(), np.array([-np.inf, 0.0, 0.0])
+    climb(found, h.count, sweeper.group, top, price.copy(), best, np.zeros(h.cells), 1, 1.0, state)
+    for inside, cost in zip(held, found.cost.tolist(), strict=True):
+        over = sorted((float(price[c]) - cost for c in inside for _ in range(int(h.count[c]))), reverse=True)
+        value -= max(0.0, *(sum(over[:n]) for n in range(sweeper.group, len(over) + 1)))
+    assert state[0] == pytest.approx(value)
+
+
+def test_subgradients_prove_more_than_dual_ascent(monkeypatch):
+    monkeypatch.setattr(module, "SMALL", dict.fromkeys(module.SMALL, 0))
+    histogram = census_like(1500, 3, columns=4)
+    columns = tuple(halved(size) for size in histogram.quasi_sizes)
+    for k in (10, 25):
+        task = Task(histogram, Requirement(k, (1,), (1,)), Recoding(columns), Effort("thorough"))
+        found = lower_bounds(task, Rows.of(task)).values
+        assert found["subgradients"] > 1.01 * found["dual ascent"]
+    assert lower_bounds(task, Rows.of(task)).values == found
 
 
 def check_by_enumeration(task: Task, lattice: Lattice, prices: np.ndarray) -> None:

@@ -36,9 +36,30 @@ def _dearest(order, begin, end, price, count, sensitive, group, per_value, seen,
     return total, last
 
 
+@njit(**INNER)
+def _noted(tight, inside, b, e, node, cost, count):
+    """A class is written down with its dearest cells, as many as have ``tight.rows`` rows; False without room."""
+    t, at, held, lowest = tight.used[0], tight.start[tight.used[0]], 0, inside[b]
+    if t == tight.cost.size:
+        return False
+    for i in range(b, e):
+        if at == tight.member.size:
+            return False
+        tight.member[at] = inside[i]
+        at += 1
+        held += count[inside[i]]
+        if held >= tight.rows:
+            break
+    for i in range(b, e):
+        lowest = min(lowest, inside[i])
+    tight.name[t, 0], tight.name[t, 1] = node, lowest
+    tight.cost[t], tight.start[t + 1], tight.used[0] = cost, at, t + 1
+    return True
+
+
 @njit(cache=True, nogil=True)
 def sweep(quasi, up, at, size, height, columns, fixed, loss, sensitive, values, count, least, kinds, group, per_value,
-          price, order, active, mode, room, out, at_node):  # fmt: skip
+          price, order, active, mode, room, out, at_node, tight):  # fmt: skip
     """One pass over the lattice nodes that begin with some levels; out float64[m] is lowered in place.
 
     quasi    int32[m, d] codes; up int32[..] class of a code at a level: up[at[j] + level * size[j] + code];
@@ -55,6 +76,8 @@ def sweep(quasi, up, at, size, height, columns, fixed, loss, sensitive, values, 
     mode 2: the same for active cells, divided by min(K, active rows of the class)
     mode 3: out stays as it is; at_node float64[nodes], in mixed radix of the levels in the order of ``columns``, is
             lowered to the least K c - (K dearest prices) of the node's classes that count and have one below some out
+    mode 4: out stays as it is; every class that counts and has K c - (K dearest prices) below some out is written to
+            ``tight``, with its dearest cells; -1 when there is no room in it
 
     A class of the first columns is left with everything below it when it is too small, when it is the class of a lower
     level again, or when its cost so far and its K dearest prices show that no class within it lowers any out: cost only
@@ -182,11 +205,14 @@ def sweep(quasi, up, at, size, height, columns, fixed, loss, sensitive, values, 
             for i in range(b, e):
                 out[inside[i]] = min(out[inside[i]], here_cost)
             continue
-        if mode == 3:
+        if mode >= 3:
             node = np.int64(0)
             for y in range(d):
                 node = node * height[columns[y]] + level[y]
-            at_node[node] = min(at_node[node], bar)
+            if mode == 3:
+                at_node[node] = min(at_node[node], bar)
+            elif not _noted(tight, inside, b, e, node, here_cost, count):
+                return -1
             continue
         # a row that is not among the K dearest replaces the one of its own value, or else the cheapest
         for i in range(b, e):

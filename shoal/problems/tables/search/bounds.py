@@ -7,18 +7,20 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from threading import Lock
 
 import numpy as np
 
+from shoal.kernels.tables.tight import Classes, Tight
 from shoal.model.task import Task
 from shoal.problems.cores import cores, each
 from shoal.problems.interrupts import flag
 from shoal.problems.tables.papers.stars import plain_stars
 from shoal.problems.tables.papers.three_phase import WIDENED, residue
 from shoal.problems.tables.search.boxes import without_lattice
-from shoal.problems.tables.search.class_program import Tolls, price, sees_closeness
+from shoal.problems.tables.search.class_program import SLICE, Tolls, price, sees_closeness
 from shoal.problems.tables.search.lattice import Lattice
 from shoal.problems.tables.search.row_groups import Rows
 
@@ -30,12 +32,19 @@ PAIRS = {"fast": 4e9, "balanced": 8e9, "thorough": 4e10}  # pairs of cells times
 ROUNDS = {"fast": 3, "balanced": 3, "thorough": 8}  # raises of the prices
 SMALL = {"fast": 10_000, "balanced": 60_000, "thorough": 60_000}  # pairs of cell and node for the linear program
 SOLVE = {"fast": 3.0, "balanced": 20.0, "thorough": 120.0}  # seconds it may take, many times what such tables need
+STEEP = 8  # the least group from which prices move along subgradients: below it the ascent leaves little to gain
+CLIMBS = (0.25, 0.05, 0.05)  # classes that slack by so much of the mean price are looked at, in turn
+PASSES, MEMBERS = 400, 4e8  # passes over them, and members of classes looked at in these, at most
+LISTED = 20_000_000  # members written down in one sweep, at most
+GAP = 0.05  # steps aim at so much more than what was proved before
+NONE = Tight.empty(0, 0)
 ARGUMENTS = {
     "nothing": "no loss is below 0",
     "alone": WIDENED,
     "tuples": "suppressed tuples: each has at least one star",
     "cheapest node": "per row the cheapest lattice node whose class can hold an eligible group with it",
     "dual ascent": "row prices that no eligible group of any lattice class exceeds, raised by dual ascent",
+    "subgradients": "row prices that no eligible group of any lattice class exceeds, moved along subgradients",
     "linear program": "row prices that no eligible group of any lattice class exceeds, from the linear program's dual",
     "combined": "suppressed tuples, plus for every p >= 1 the rows that need more than p stars",
     "tolls": "rows at their cheapest classes, where common values pay to enter a class and scarce ones are paid",
@@ -117,6 +126,11 @@ def lower_bounds(task: Task, rows: Rows, *, until: float | None = None, program:
                 if raised is not None:
                     out.prices = raised
                     out.values["dual ascent"] = total(task, raised)
+                    steep = effort == "thorough" and sweeper.group >= STEEP
+                    climbed = sweeper.climb(raised, until) if steep else None
+                    if climbed is not None and total(task, climbed) > out.values["dual ascent"]:
+                        out.prices = climbed
+                        out.values["subgradients"] = total(task, climbed)
     if out.prices is None and not task.part and task.histogram.cells**2 * len(task.recoding.columns) <= PAIRS[effort]:
         for name, found in without_lattice(task, effort, until).items():
             out.values[name] = total(task, found)
@@ -158,15 +172,29 @@ class Sweeper:
         self.columns = np.array(sorted(range(len(entropy)), key=lambda j: float(entropy[j][0])), np.int64)
         self.height = np.array(lattice.heights, np.int64)
 
+    @property
+    def workers(self) -> int:
+        """Cores worth asking for one sweep."""
+        return cores(self.task.histogram.quasi.size * float(self.lattice.nodes))
+
     def run(
-        self, mode: int, price: np.ndarray, active: np.ndarray, until: float | None, start: float = np.inf
+        self,
+        mode: int,
+        price: np.ndarray,
+        active: np.ndarray,
+        until: float | None,
+        start: float = np.inf,
+        tight: Sequence[Tight] = (),
     ) -> np.ndarray | None:
-        """The least over all nodes for every cell, float64[m]; None when time or the cells to look at ran out."""
+        """The least over all nodes for every cell, float64[m]; None when time or the cells to look at ran out.
+
+        tight  for mode 4, where each core writes classes down
+        """
         from shoal.kernels.tables.sweep import sweep
         from shoal.kernels.uncompiled import quick
 
         h = self.task.histogram
-        workers = cores(h.quasi.size * float(self.lattice.nodes))
+        workers = self.workers
         split = 0  # columns whose levels are dealt to the threads
         while split < self.columns.size and np.prod(self.height[self.columns[:split]]) < 4 * workers:
             split += 1
@@ -194,7 +222,7 @@ class Sweeper:
                     h.quasi, self.up, self.at, self.size, self.height, self.columns, np.array(levels, np.int64),
                     self.loss, self.sensitive, self.values, h.count, self.task.requirement.smallest, self.kinds,
                     self.group, self.per_value, price, order, active, mode, room[worker], found[worker],
-                    at_node[worker],
+                    at_node[worker], tight[worker] if tight else NONE,
                 )  # fmt: skip
                 if room[worker] < 0:
                     return False
@@ -238,13 +266,50 @@ class Sweeper:
                 break
         return None if raised is None else self.feasible(raised, None)
 
+    def tight(self, price: np.ndarray, allowance: float, until: float | None) -> Classes | None:
+        """Classes whose K dearest rows have less than the allowance left, a row; None as in ``run``."""
+        found = [Tight.empty(LISTED, 3 * self.group) for _ in range(self.workers)]
+        if self.run(4, price, np.zeros(0, bool), until, self.group * allowance, found) is None:
+            return None
+        return Classes.of(found)
+
+    def climb(self, price: np.ndarray, until: float | None) -> np.ndarray | None:
+        """Feasible prices moved along subgradients of what nearly tight classes prove, then made feasible again.
+
+        None where the condition is of rows of different values, or time ran out.
+        """
+        from shoal.kernels.tables.climb import climb
+
+        if self.per_value:
+            return None
+        count = self.task.histogram.count
+        sum_of = float(price @ count)
+        best, trend, known = price.copy(), np.zeros(price.size), None
+        began, last = time.monotonic(), np.inf
+        top, step = sum(float(loss.max()) for loss in self.lattice.loss), 1.0
+        for share in CLIMBS:
+            if time.monotonic() > last:
+                break
+            new = self.tight(best, share * sum_of / float(count.sum()), until)
+            if new is None or not new.cost.size:
+                return None
+            if known is None and until is not None:  # the sweep that proves takes up to three times as long
+                last = until - 3 * (time.monotonic() - began)
+            known = new if known is None else new.joined(known)
+            price, state = best.copy(), np.array([-np.inf, step, 0.0])
+            done, passes = 0, int(min(PASSES, MEMBERS / known.member.size))
+            while done < passes and time.monotonic() < last:
+                climb(known, count, self.group, top, price, best, trend, SLICE, GAP * sum_of, state)
+                done += SLICE
+            step = max(state[1], 0.3 * step)
+        return self.feasible(best, until)
+
     def feasible(self, price: np.ndarray, until: float | None) -> np.ndarray | None:
-        """Prices lowered until no group of any class exceeds its cost; None when time ran out."""
+        """Prices lowered, row by row, until no group of any class exceeds its cost; None when time ran out."""
         slack = self.run(1, price, np.zeros(0, bool), until)
         if slack is None:
             return None
-        short = max(0.0, -float(slack.min())) / self.group
-        return price - short - 1e-12
+        return price + np.minimum(slack, 0.0) / self.group - 1e-12
 
     def program(self, seconds: float) -> np.ndarray | None:
         """Optimal prices by linear programming (HiGHS); None when it fails or takes longer.
