@@ -17,8 +17,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import shoal
 from shoal.model.loss import View, ncp
-from shoal.model.privacy import requirement
-from shoal.model.task import Effort, Task
+from shoal.problems.tables import Effort, Task, requirement
 from shoal.problems.tables.search.cascade import start
 from shoal.problems.tables.search.neighborhood import search
 from shoal.problems.tables.search.row_groups import Rows

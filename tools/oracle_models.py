@@ -105,7 +105,7 @@ def beside_population(seed: int, name: str, methods: tuple[str, ...], effort: st
               for rows in (quasi, population)]  # fmt: skip
     asked = [restore({"model": "KAnonymity", "k": k}), restore({"model": name, **parameters})]
     for method in methods:
-        least = by_column if method == "global_recoding" else by_group
+        least = by_column if by_group is not None and method == "global_recoding" else by_group
         try:
             found = shoal.anonymize(
                 frames[0], quasi_identifiers=names, privacy=asked, population=frames[1], method=method, seed=seed,
