@@ -238,12 +238,16 @@ def _coarser(held: Held, record: Record) -> Finding:
 
 
 def _lacking(held: Held, record: Record) -> int:
-    """Rows that show a missing value which is no star."""
+    """Rows at least that show a missing value which is no star; in a typed column stars are missing values as well."""
     lack = pl.Series([False]).new_from_index(0, held.cells.height)
+    beyond = 0
     for name in record.policy.quasi_identifiers:
-        if name not in record.said.blanks:
-            lack = lack | held.cells[name].is_null()
-    return int(held.counts[lack.to_numpy()].sum())
+        column, stars = held.cells[name], record.said.stars[name]
+        if name in record.said.blanks or (column.dtype != pl.String and stars):
+            beyond = max(beyond, int(held.counts[column.is_null().to_numpy()].sum()) - stars)
+        else:
+            lack = lack | column.is_null()
+    return max(beyond, int(held.counts[lack.to_numpy()].sum()))
 
 
 def _suppressed(held: Held, record: Record) -> Finding:
