@@ -31,7 +31,7 @@ from shoal.publishing.opening import opened, read_census
 from shoal.publishing.recheck import recheck
 from shoal.publishing.recorded import Record, parsed, read_record
 from shoal.publishing.signing import signature
-from shoal.publishing.unseen import filled_cells, incomplete, persons, population_of
+from shoal.publishing.unseen import filled_cells, incomplete, lacking, persons, population_of
 from shoal.watching import watched
 
 _Outer = Callable[[pl.DataFrame, Audit], Audit]
@@ -169,7 +169,7 @@ def _own(
     if policy.units:
         findings.append(persons(record))
     if policy.missing == "apart":
-        findings.append(incomplete(record, _lacking(held, record)))
+        findings.append(incomplete(record, lacking(path, held, record)))
     if policy.missing == "filled":
         findings.append(filled_cells(record))
     if policy.population is not None or policy.weighed:
@@ -235,19 +235,6 @@ def _coarser(held: Held, record: Record) -> Finding:
             text = f"column {name!r} has {found} sets, ranges and stars, {record.said.changed[name]} were certified"
             return Finding("coarser values", False, text)
     return Finding("coarser values", True, "sets, ranges and stars of every column of text, as certified")
-
-
-def _lacking(held: Held, record: Record) -> int:
-    """Rows at least that show a missing value which is no star; in a typed column stars are missing values as well."""
-    lack = pl.Series([False]).new_from_index(0, held.cells.height)
-    beyond = 0
-    for name in record.policy.quasi_identifiers:
-        column, stars = held.cells[name], record.said.stars[name]
-        if name in record.said.blanks or (column.dtype != pl.String and stars):
-            beyond = max(beyond, int(held.counts[column.is_null().to_numpy()].sum()) - stars)
-        else:
-            lack = lack | column.is_null()
-    return max(beyond, int(held.counts[lack.to_numpy()].sum()))
 
 
 def _suppressed(held: Held, record: Record) -> Finding:
