@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 
 from shoal.judge.finding import STATED, Finding
@@ -57,7 +56,7 @@ def incomplete(record: Record, shown: int = 0, original: pl.DataFrame | None = N
         name: (column.fill_nan(None) if column.dtype.is_float() else column).is_null()
         for name, column in ((n, original[n]) for n in record.policy.quasi_identifiers)
     }
-    there = int(np.any(list(gone.values()), axis=0).sum())
+    there = pl.DataFrame(gone).filter(pl.any_horizontal(pl.all())).height
     same = good and there == rows and columns == [n for n, lacks in gone.items() if lacks.any()]
     return Finding("missing rows", same, f"{there} rows of the original lack a quasi-identifier")
 
