@@ -292,7 +292,7 @@ def _recode(
     merged, replacements = classes(grouping.partition, replacements)
     dropped = [c for c in asked.identifiers if c not in asked.beside]
     placed, quicker, tuples = read.table.place(counted, merged, replacements, dropped, lot, asked.keep_order)
-    placed, incomplete = judged_apart(placed, asked)
+    placed, incomplete = judged_apart(placed, counted, asked)
     out, persons, people = judged(placed, asked)
     _, merged = without_units(counted, merged, asked)
     counted, partition = without_units(counted, grouping.partition, asked)

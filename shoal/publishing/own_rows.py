@@ -19,7 +19,7 @@ from shoal.judge.safe_harbor import breach
 from shoal.model.audit import Audit
 from shoal.model.hierarchy import Hierarchy
 from shoal.publishing.recorded import Record
-from shoal.publishing.unseen import filled_cells, incomplete, persons, population_of
+from shoal.publishing.unseen import filled_cells, incomplete, lacking, persons, population_of
 
 Outer = Callable[[pl.DataFrame, Audit], Audit]
 
@@ -59,7 +59,7 @@ def own_findings(
     if policy.units:
         findings.append(persons(record))
     if policy.missing == "apart":
-        findings.append(incomplete(record, _lacking(held, record)))
+        findings.append(incomplete(record, lacking(path, held, record)))
     if policy.missing == "filled":
         findings.append(filled_cells(record))
     if policy.population is not None or policy.weighed:
@@ -125,15 +125,6 @@ def _coarser(held: Held, record: Record) -> Finding:
             text = f"column {name!r} has {found} sets, ranges and stars, {record.said.changed[name]} were certified"
             return Finding("coarser values", False, text)
     return Finding("coarser values", True, "sets, ranges and stars of every column of text, as certified")
-
-
-def _lacking(held: Held, record: Record) -> int:
-    """Rows that show a missing value which is no star."""
-    lack = pl.Series([False]).new_from_index(0, held.cells.height)
-    for name in record.policy.quasi_identifiers:
-        if name not in record.said.blanks:
-            lack = lack | held.cells[name].is_null()
-    return int(held.counts[lack.to_numpy()].sum())
 
 
 def _suppressed(held: Held, record: Record) -> Finding:
