@@ -71,7 +71,8 @@ def main() -> None:
     cheaper = found["alpha = 0.6"][1] < found["alpha = 0.5"][1]
     notes = [
         f"Adult, eight quasi-identifiers, occupation sensitive, hierarchies, every group of at least 5 rows: {STEPS:,} "
-        "neighborhoods from the groups of the cascade, counted up from a balanced effort's; both cores shared with other work.",
+        "neighborhoods from the groups of the cascade, counted up from a balanced effort's; both cores shared "
+        "with other work.",
         f"alpha = 0.6 costs {'less' if cheaper else 'no less'} than 0.5 after the same steps (goal: less).",
     ]
     record("Models: what asking costs the search", "python benchmarks/models.py", lines, notes)
