@@ -167,9 +167,7 @@ def regions(
         dissolve(given, found, weight, asked, degrees, dissolved, closed_to(made.read))
     for path in filter(None, (map_to, png)):
         made.map(path)
-    tried = []
-    if choices is not None:
-        tried = _choices(choices, given, weights, k, method, options | {"effort": effort_of(effort)}, made)
+    tried = _choices(choices, given, weights, k, method, options | {"effort": effort_of(effort)}, made)
     payload = figures(nest, given, degrees, stands)
     payload |= {"light_components": light, "comparison": rows, "objective": ",".join(wanted), "choices": tried}
     payload |= {"seconds": seconds(*clock), **wrote, **reported(made, report)}
@@ -179,9 +177,17 @@ def regions(
 
 
 def _choices(
-    path: Path, given: Geography, weights: Any, k: list[int], method: str, options: dict[str, Any], made: Crosswalk
+    path: Path | None,
+    given: Geography,
+    weights: Any,
+    k: list[int],
+    method: str,
+    options: dict[str, Any],
+    made: Crosswalk,
 ) -> list[dict[str, Any]]:
-    """Draw what other numbers of regions would come to; the figures."""
+    """Draw what other numbers of regions would come to, where that is asked for; the figures."""
+    if path is None:
+        return []
     from shoal.engines.atomic import closed_to, publish_file
     from shoal.problems.regions import choices
     from shoal.report.region_choices import draw
