@@ -35,6 +35,7 @@ from shoal.model.settings import Settings
 from shoal.model.task import Effort, Grouping, nothing, refuse_infeasible
 from shoal.publishing.average import within
 from shoal.publishing.before import before
+from shoal.publishing.budget import within_budget
 from shoal.publishing.closeness import on_trees
 from shoal.publishing.clustered import by_centers
 from shoal.publishing.exposed import Exposed, exposed
@@ -246,7 +247,7 @@ def _solve(cells: _Cells, asked: Policy, progress: Callable[[str, float | None],
     counted, texts, need, told, apart = cells
     if asked.publish == "centers":
         grouping, recoding, columns = by_centers(asked, counted, texts, need)
-        return _Solved(grouping, recoding, None, columns)
+        return _Solved(within_budget(grouping, columns, asked), recoding, None, columns)
     recoding, labels = recodings(asked, counted, texts, need.smallest)
     seed = int(np.random.SeedSequence(asked.seed).generate_state(1)[0])
 
@@ -267,7 +268,7 @@ def _solve(cells: _Cells, asked: Policy, progress: Callable[[str, float | None],
             )  # fmt: skip
         return group(
             told.histogram, wants, _method(asked), recoding=recoding, effort=Effort.of(asked.effort), seed=seed,
-            max_suppressed=asked.max_suppressed, apart=apart, progress=progress,
+            max_suppressed=asked.max_suppressed if asked.global_recoding else 0.0, apart=apart, progress=progress,
         )  # fmt: skip
 
     grouping = told.solve(
@@ -275,7 +276,7 @@ def _solve(cells: _Cells, asked: Policy, progress: Callable[[str, float | None],
         lambda found: told.holds(asked, told_as(found)[2], found.partition.sizes),
     )
     grouping, published, columns = told_as(certified(grouping, told, counted.histogram, recoding, asked))
-    return _Solved(grouping, recoding, published, columns)
+    return _Solved(within_budget(grouping, columns, asked), recoding, published, columns)
 
 
 def _recode(
