@@ -131,7 +131,12 @@ class LazyTable:
         """A table in which the missing values of some columns are the value given for each."""
         kinds = {name: self.kinds[name] for name in values}
         known = {n: nw.col(n).fill_nan(None) if kind.is_float() else nw.col(n) for n, kind in kinds.items()}
-        new = [column.fill_null(values[name]).cast(kinds[name]).alias(name) for name, column in known.items()]
+        new = []
+        for name, column in known.items():
+            if kinds[name] == nw.Unknown:  # a time of day: of a text the engine makes one of the column's own type
+                new.append(column.fill_null(str(values[name])).alias(name))
+            else:
+                new.append(column.fill_null(values[name]).cast(kinds[name]).alias(name))
         return LazyTable(self.frame.with_columns(*new).to_native(), self.dialect, self.origin)
 
     def counts(self, names: Sequence[str]) -> tuple[pl.DataFrame, np.ndarray]:
