@@ -26,7 +26,7 @@ class _Spark:
     """The words of Spark; see ``Dialect``.  Expressions are text, which classic and Connect sessions both take."""
 
     name = "Spark"
-    sql = Sql("`", "string", "unix_micros(cast({} as timestamp))")
+    sql = Sql("`", "string", "unix_micros(cast({} as timestamp))", "isnan({})")
 
     def number(self, columns: Sequence[str]) -> str:
         return f"xxhash64({', '.join(f'{c}, {c} is null' for c in columns)})"  # which passes over a missing value
