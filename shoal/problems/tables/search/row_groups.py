@@ -20,6 +20,7 @@ from shoal.problems.tables.eligible import good_groups, rules_of
 
 LOOKS = 60_000_000  # cells times groups up to which every group is looked at for every row
 
+
 @dataclass(frozen=True, eq=False)
 class Rows:
     """The rows of a table, each with its cell, and what the kernels need of its recoding and its requirement.
