@@ -153,23 +153,21 @@ def least_columns(quasi: Rows, population: Rows, name: str, parameters: dict[str
     return best
 
 
-def least_stars(
-    quasi: Rows,
-    sensitive: Rows,
-    asked: Sequence[tuple[str, dict[str, Any], int]],
-    apart: Sequence[int] | None = None,
-) -> int | None:
-    """Fewest stars over all partitions of the rows into groups that meet every model; None when there is none.
+def prices(
+    quasi: Rows, sensitive: Rows, asked: Sequence[tuple[str, dict[str, Any], int]], apart: Sequence[int]
+) -> tuple[list[int | None], int | None]:
+    """(Stars of every set of rows that meets every model, None for the others; the fewest over all partitions).
 
     apart  rows of different numbers never share a group
-    Every set of rows is either a group by itself or split into the group of its first row and a rest that is a set.
+    Every set of rows, a number with a bit for each, is a group by itself or split into a group of some and a rest that
+    is a set.
     """
     n = len(quasi)
     price: list[int | None] = [None] * 2**n
     known: dict[Any, bool] = {}
     for some in range(1, 2**n):
         rows = [i for i in range(n) if some >> i & 1]
-        if apart is not None and len({apart[i] for i in rows}) > 1:
+        if len({apart[i] for i in rows}) > 1:
             continue
         held = tuple(sorted(sensitive[i] for i in rows))
         if held not in known:
@@ -185,4 +183,4 @@ def least_stars(
             if own is not None and left is not None and (least[some] is None or own + left < (least[some] or 0)):
                 least[some] = own + left
             rest = (rest - 1) & others
-    return least[-1]
+    return price, least[-1]
