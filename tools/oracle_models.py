@@ -123,6 +123,8 @@ def beside_population(seed: int, name: str, methods: tuple[str, ...], effort: st
             return f"{method}: a class does not meet the models"
         stars = sum(rows * c.count("*") for c, rows in classes.items())
         certificate = found.certificate
+        if method == "auto" and stars > least:
+            return f"auto pays {stars}, least {least}"
         if stars < least or not certificate.lower_bound <= min(held):
             return f"{method}: states {certificate.lower_bound}..{certificate.cost}; {stars} paid, least {least}"
     return None
