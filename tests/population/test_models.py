@@ -251,5 +251,5 @@ def test_one_group_decides_about_presence_of_ranges() -> None:
     shown = pl.DataFrame({"a": ["[18, 34]"] * 2 + ["[18, 25]"] * 3, "b": ["[2, 10]"] * 2 + ["2"] * 3})
     asked = {"quasi_identifiers": ["a", "b"], "population": population}
     assert not shoal.audit(shown, **asked, privacy=[shoal.DeltaPresence(0, 0.9)]).passes
-    with pytest.raises(InfeasibleError, match="no table with presence at most 0.9 exists; ask for 1 at the least"):
+    with pytest.raises(InfeasibleError, match=r"no table with presence at most 0\.9 exists; ask for 1 at the least"):
         shoal.anonymize(sample, **asked, k=2, publish="ranges", presence=(0, 0.9))
