@@ -72,7 +72,9 @@ def anonymize(
     ),
     max_average_risk: float | None = AVERAGE,
     max_suppressed: float | None = typer.Option(
-        None, "--max-suppressed", help="Share of rows that global recoding may star whole; 0 by default."
+        None,
+        "--max-suppressed",
+        help="Share of rows that may be starred whole; by default none of global recoding.",
     ),
     output: Path | None = typer.Option(
         None,

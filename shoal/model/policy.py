@@ -60,8 +60,9 @@ class Policy:
     global_recoding    one level per column for the whole table (publish="hierarchy")
     coarsen            "auto": every column at one level for the whole table, found by the search, and a star where a
                        group's rows differ there (publish="hierarchy")
-    max_suppressed     share of the rows that global recoding may star whole where the rest then loses less; the block
-                       they form meets the models as well
+    max_suppressed     share of the rows that may be starred whole, and no more: global recoding stars them where the
+                       rest then loses less, and the block they form meets the models as well; of other recodings,
+                       which star rows wherever that loses least, it is a limit.  0: none of global recoding, no limit
     population         the table the rows were drawn from, a path or a frame with the quasi-identifiers as columns, for
                        k-map, delta-presence and the journalist's risk
     population_weights the column that says instead how many people a row stands for; it leaves the table unless it is
