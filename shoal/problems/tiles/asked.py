@@ -142,6 +142,6 @@ def require_able(places: Places, asked: Asked, k: int) -> None:
         what += [f"{k:,} different {unit}" for unit in asked.units]
         where = "the table as a whole does" if asked.sides is None else f"{unable:,} sides of the boundary do"
         raise InfeasibleError(
-            f"{where} not hold what a tile must ({' and '.join(what)}), so no tile exists; lower l or k, or leave records out with "
-            "sparse='leave-out'"
+            f"{where} not hold what a tile must ({' and '.join(what)}), so no tile exists; lower l or k, or leave "
+            "records out with sparse='leave-out'"
         )
