@@ -15,7 +15,6 @@ from record import record
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from shoal import Hierarchy, labels
-from shoal.model.loss import View, kl_divergence, ncp, stars
 from shoal.problems.tables import (
     ColumnRecoding,
     Grouping,
@@ -26,6 +25,7 @@ from shoal.problems.tables import (
     Requirement,
     Sets,
     group,
+    measures,
 )
 from shoal.problems.tables.others import global_recoding
 from shoal.problems.tables.search import coarsen
@@ -225,8 +225,8 @@ def ends(effort: str | float) -> list[dict[str, object]]:
         if "levels" in facts:
             how = coarsen.published if method == "coarsen" else global_recoding.published
             shows = how(table, by, found.partition, facts["levels"])
-        view = View(table, found.partition, by, 1, shows)
-        rows.append({"release": case, "NCP": ncp(view), "stars": stars(view), "KL": kl_divergence(view),
+        lost = measures(table, found.partition, by, 1, shows)
+        rows.append({"release": case, "NCP": lost["ncp"], "stars": lost["stars"], "KL": lost["kl_divergence"],
                      "levels": " ".join(map(str, facts.get("levels", {}).values())) or "0 0 0 0 0 0 0",
                      "points of the curve": len(facts.get("curve", ())), "seconds": round(seconds, 1)})  # fmt: skip
     return rows

@@ -35,13 +35,14 @@ from shoal.model.settings import Settings
 from shoal.model.task import Effort, Grouping, nothing, refuse_infeasible
 from shoal.publishing.average import within
 from shoal.publishing.before import before
+from shoal.publishing.budget import within_budget
 from shoal.publishing.closeness import on_trees
 from shoal.publishing.clustered import by_centers
 from shoal.publishing.exposed import Exposed, exposed
 from shoal.publishing.incomplete import flagged, judged_apart, parts_of
 from shoal.publishing.opening import read_census, with_place
-from shoal.publishing.population import certified, refuse_uncovered, study
-from shoal.publishing.recodings import one_level_per_column, recodings
+from shoal.publishing.population import refuse_uncovered, study
+from shoal.publishing.recodings import as_they_are, one_level_per_column, recodings
 from shoal.publishing.release import Release
 from shoal.publishing.replaced import blurred_columns, ordered_as_equal, published_classes, replacement
 from shoal.publishing.text import ColumnText, column_text
@@ -242,40 +243,48 @@ def _solve(cells: _Cells, asked: Policy, progress: Callable[[str, float | None],
     """The partition that loses least, and how its groups are published."""
     from shoal.problems.tables import group
     from shoal.problems.tables.shards import sharded
+    from shoal.publishing.forms import certified
+    from shoal.publishing.wider import solved
 
     counted, texts, need, told, apart = cells
     if asked.publish == "centers":
         grouping, recoding, columns = by_centers(asked, counted, texts, need)
-        return _Solved(grouping, recoding, None, columns)
+        return _Solved(within_budget(grouping, columns, asked), recoding, None, columns)
     recoding, labels = recodings(asked, counted, texts, need.smallest)
     seed = int(np.random.SeedSequence(asked.seed).generate_state(1)[0])
 
-    def told_as(found: Grouping) -> tuple[Grouping, Published, list[ColumnText]]:
+    def told_as(found: Grouping, wider: Published | None = None) -> tuple[Grouping, Published, list[ColumnText]]:
         made = (counted.histogram, found.partition, recoding)
         if asked.global_recoding or asked.coarsen:
             found, shows = one_level_per_column(found, *made, texts, labels)
         else:
-            shows = recoding.publish(*made[:2])
+            shows = recoding.publish(*made[:2]) if wider is None else as_they_are(wider, recoding, texts, labels)
         texted = [column_text(*made, shows, j, texts[j], labels[j], asked.star) for j in range(len(texts))]
         return found, shows, texted
 
-    def grouped(wants: Any) -> Grouping:
-        if asked.shards is not None:
-            return sharded(
-                told.histogram, wants, _method(asked), asked.shards, recoding=recoding, effort=Effort.of(asked.effort),
-                seed=seed, progress=progress,
-            )  # fmt: skip
-        return group(
-            told.histogram, wants, _method(asked), recoding=recoding, effort=Effort.of(asked.effort), seed=seed,
-            max_suppressed=asked.max_suppressed, apart=apart, progress=progress,
-        )  # fmt: skip
+    def asks(wants: Any, **how: Any) -> Grouping:
+        return within(asked.max_average_risk, counted.histogram.rows, wants, partial(grouped, **how))
 
-    grouping = told.solve(
-        lambda wants: within(asked.max_average_risk, counted.histogram.rows, wants, grouped),
+    def grouped(
+        wants: Any, *, held: Any = told.histogram, shown: Any = recoding, apart: Any = apart, admits: Any = None,
+        method: str | None = None, effort: Any = asked.effort, share: float = 1.0,
+    ) -> Grouping:  # fmt: skip
+        tried = Effort.of(effort)
+        if tried.seconds is not None:
+            tried = replace(tried, seconds=share * tried.seconds)
+        how = {"recoding": shown, "effort": tried, "seed": seed, "progress": progress}
+        if asked.shards is not None and method is None:
+            return sharded(held, wants, _method(asked), asked.shards, **how)
+        spare = asked.max_suppressed if asked.global_recoding else 0.0
+        return group(held, wants, method or _method(asked), max_suppressed=spare, apart=apart, admits=admits, **how)
+
+    found = solved(
+        told, counted.histogram, recoding, asked, asks,
         lambda found: told.holds(asked, told_as(found)[2], found.partition.sizes),
-    )
-    grouping, published, columns = told_as(certified(grouping, told, counted.histogram, recoding, asked))
-    return _Solved(grouping, recoding, published, columns)
+    )  # fmt: skip
+    made = certified(found.grouping, told, counted.histogram, recoding, asked, found.shows, found.bound)
+    grouping, published, columns = told_as(made, found.shows)
+    return _Solved(within_budget(grouping, columns, asked), recoding, published, columns)
 
 
 def _recode(
@@ -292,7 +301,7 @@ def _recode(
     merged, replacements = classes(grouping.partition, replacements)
     dropped = [c for c in asked.identifiers if c not in asked.beside]
     placed, quicker, tuples = read.table.place(counted, merged, replacements, dropped, lot, asked.keep_order)
-    placed, incomplete = judged_apart(placed, asked)
+    placed, incomplete = judged_apart(placed, counted, asked)
     out, persons, people = judged(placed, asked)
     _, merged = without_units(counted, merged, asked)
     counted, partition = without_units(counted, grouping.partition, asked)

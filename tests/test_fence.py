@@ -70,12 +70,7 @@ def _modules(place: Path) -> list[Path]:
 INSIDE = {
     ("gathering.py", "shoal.engines.features"),
     ("main_job.py", "shoal.engines.frames"),
-    ("models.py", "shoal.model.loss"),
-    ("models.py", "shoal.problems.tables.search.cascade"),
-    ("models.py", "shoal.problems.tables.search.neighborhood"),
-    ("models.py", "shoal.problems.tables.search.row_groups"),
     ("shards.py", "shoal.problems.tables.shards"),
-    ("tables.py", "shoal.model.loss"),
     ("tables.py", "shoal.problems.tables.others"),
     ("tables.py", "shoal.problems.tables.search"),
 }

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -40,42 +41,53 @@ weights = random.integers(1, 99, side * side)
 points = random.random((60_000, 2))
 heavy = (random.pareto(1.1, 40) * 1000).astype(int) + 7
 """
-AFTER = """
-threading.Timer(0.6, lambda: print("ready", flush=True)).start()
-try:
-    while True:
-        search()
-except KeyboardInterrupt:
-    print("heard", flush=True)
-    sys.exit(7)
-"""
 SEARCHES = {
-    "stars": "search = tables(20_000, 'stars', 'thorough')",
-    "ranges": "search = tables(3_000, 'range', 'thorough')",
-    "hierarchy": "search = tables(20_000, 'tree', 60)",
-    "regions": "search = lambda: shoal.regions.merge(grid, weights, 500, effort='thorough')",
-    "tiles": "search = lambda: shoal.tiles.split(points, 20, effort='thorough')",
-    "gather": "search = lambda: shoal.gathering.gather(points, 10, 0.01, 2000)",
-    "cellular": "search = lambda: shoal.gathering.cellular(points, 10, effort='thorough')",
-    "labels": "search = lambda: shoal.labels.cover(heavy, int(heavy.sum() // 9), 'exact', time_limit=60)",
+    "stars": "tables(20_000, 'stars', 'thorough')",
+    "ranges": "tables(3_000, 'range', 'thorough')",
+    "hierarchy": "tables(20_000, 'tree', 60)",
+    "regions": "lambda: shoal.regions.merge(grid, weights, 500, effort='thorough')",
+    "tiles": "lambda: shoal.tiles.split(points, 20, effort='thorough')",
+    "gather": "lambda: shoal.gathering.gather(points, 10, 0.01, 2000)",
+    "cellular": "lambda: shoal.gathering.cellular(points, 10, effort='thorough')",
+    "labels": "lambda: shoal.labels.cover(heavy, int(heavy.sum() // 9), 'exact', time_limit=60)",
 }
+AFTER = """
+for kind in ("stars", "range", "tree"):  # all that is imported is there before the first signal
+    tables(60, kind, "fast")()
+shoal.regions.merge([(0, 1), (1, 2)], [5, 5, 5], 5), shoal.tiles.split(points[:50], 5)
+shoal.gathering.gather(points[:30], 5), shoal.gathering.cellular(points[:30], 5), shoal.labels.cover([3, 4, 5], 6)
+for search in iter(sys.stdin.readline, ""):
+    search = eval(search)
+    threading.Timer(0.6, lambda: print("ready", flush=True)).start()
+    try:
+        while True:
+            search()
+    except KeyboardInterrupt:
+        print("heard", flush=True)
+sys.exit(7)
+"""
+
+
+@pytest.fixture(scope="module")
+def searching() -> Iterator[subprocess.Popen[str]]:
+    """A process that runs one search after the other, as it is told, and can leave after all of them."""
+    words = [sys.executable, "-X", "faulthandler", "-c", BEGIN + AFTER]
+    child = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    yield child
+    child.communicate(timeout=30)
+    assert child.returncode == 7
 
 
 @pytest.mark.parametrize("which", SEARCHES)
-def test_ctrl_c_is_heard_in_the_middle_of_a_search(which):
-    words = [sys.executable, "-X", "faulthandler", "-c", BEGIN + SEARCHES[which] + AFTER]
-    child = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
-    try:
-        assert child.stdout is not None
-        assert child.stdout.readline() == "ready\n"
-        began = time.monotonic()
-        child.send_signal(signal.SIGINT)
-        assert child.stdout.readline() == "heard\n", f"ended with {child.wait(30)}"
-        assert time.monotonic() - began < HEARD
-        assert child.wait(30) == 7
-    finally:
-        child.kill()
-        child.communicate()
+def test_ctrl_c_is_heard_in_the_middle_of_a_search(which: str, searching: subprocess.Popen[str]) -> None:
+    assert searching.stdin is not None
+    assert searching.stdout is not None
+    print(SEARCHES[which], file=searching.stdin, flush=True)
+    assert searching.stdout.readline() == "ready\n"
+    began = time.monotonic()
+    searching.send_signal(signal.SIGINT)
+    assert searching.stdout.readline() == "heard\n", f"ended with {searching.wait(30)}"
+    assert time.monotonic() - began < HEARD
 
 
 COMMAND = """

@@ -78,6 +78,7 @@ def test_a_complete_row_hides_among_complete_rows_and_the_others_among_themselve
     smallest = {part: min(map(len, some)) for part, some in found.items()}
     assert release.incomplete == {
         "rows": sum(map(len, found[True])), "smallest": smallest[True], "smallest_of_others": smallest[False],
+        "columns": QUASI,
     }  # fmt: skip
     assert "__incomplete__" not in release.table.columns
     assert release.certificate.lower_bound <= release.certificate.cost
@@ -238,3 +239,41 @@ def test_a_part_too_far_from_the_table_is_refused_by_how_far_it_is() -> None:
 def test_what_cannot_be_gets_one_sentence(more: dict, kind: type[Exception], says: str) -> None:
     with pytest.raises(kind, match=says):
         shoal.anonymize(people().select(QUASI), **{"quasi_identifiers": QUASI, "k": 4, **more})
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+@pytest.mark.parametrize("kind", [pl.Int64, pl.Date, pl.Datetime])
+def test_stars_of_a_typed_column_are_not_taken_for_rows_that_lack_it(kind: Any, ending: str, tmp_path: Path) -> None:
+    """In Parquet a starred date is a missing date: more of them than rows without one is no contradiction."""
+    when = pl.Series([None, None, 1, 2, 3, 3, 3], dtype=pl.Int64).cast(pl.Int64 if kind is pl.Int64 else pl.Int32)
+    table = pl.DataFrame({"when": when.cast(kind), "place": list("aaabbbb")})
+    release = shoal.anonymize(table, quasi_identifiers=["when", "place"], k=2, missing="apart")
+    assert release.stars["when"] >= 2
+    target = tmp_path / f"r{ending}"
+    record = release.write(target)
+    assert verify(target, record).holds
+    assert verify(target, record, table).holds
+    told = json.loads(record.read_text())
+    assert told["incomplete"]["columns"] == ["when"]
+    said = {"rows": 0, "smallest": 0, "smallest_of_others": told["incomplete"]["smallest"]}
+    for columns in (["when"], [], None):
+        told["incomplete"] = said if columns is None else said | {"columns": columns}
+        record.write_text(json.dumps(told | {"seal": seal(told)}))
+        wrong = {f.check for f in verify(target, record, table).findings if not f.holds}
+        assert "missing rows" in wrong
+        wrong = {f.check for f in verify(target, record).findings if not f.holds}
+        if columns != [] or ending == ".parquet":  # a text of no letters and a missing value are one in CSV
+            assert wrong == {"missing values"}  # two rows show a missing value that no star explains
+
+
+@pytest.mark.parametrize("ending", [".csv", ".xlsx", ".parquet"])
+@pytest.mark.parametrize("publish", ["stars", "hierarchy", "ranges"])
+def test_empty_texts_are_no_missing_values(publish: str, ending: str, tmp_path: Path) -> None:
+    table = pl.DataFrame({"a": ["", "", "", "x", "x", "yy"], "b": ["p", "p", "q", "q", "r", "r"]})
+    asked = {"hierarchies": {"a": "prefixes:1"}} if publish == "hierarchy" else {}
+    release = shoal.anonymize(table, quasi_identifiers=["a", "b"], k=2, missing="apart", publish=publish, **asked)
+    target = tmp_path / f"r{ending}"
+    record = release.write(target)
+    assert json.loads(record.read_text())["incomplete"]["columns"] == []
+    for original in (None, table):
+        assert verify(target, record, original).holds

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 from collections import Counter
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -119,21 +120,29 @@ COLUMNS: list[tuple[list[Any], Any, Any]] = [
     (["x", "y", None, "y"], "y", pl.Enum(["y", "x"])),
     (["x", "y", None, "y"], "y", pl.Categorical),
     ([None, 2], 2, pl.Int8),
+    ([datetime.time(9, 30), None, datetime.time(1, 2, 3, 4)], datetime.time(1, 2, 3, 4), pl.Time),
+    ([datetime.datetime(2020, 1, 1, 9), None], datetime.datetime(2020, 1, 1, 9), pl.Datetime("ms")),
+    ([Decimal("1.50"), None], Decimal("1.50"), pl.Decimal(10, 2)),
     ([None, None, 5, None, 4, 5], 5, pl.Int64),  # blanks are no value, however many
 ]
 
 
 @pytest.mark.parametrize(("held", "wanted", "kind"), COLUMNS)
-@pytest.mark.parametrize("engine", ["polars", "duckdb"])
-def test_the_most_frequent_value_and_of_several_the_least(held: list, wanted: Any, kind: Any, engine: str) -> None:
+@pytest.mark.parametrize("engine", ["polars", "duckdb", "duckdb's parquet"])
+def test_the_most_frequent_value_and_of_several_the_least(
+    held: list, wanted: Any, kind: Any, engine: str, tmp_path: Path
+) -> None:
     frame = pl.DataFrame({"*": pl.Series(held, dtype=kind)})
     gone = [v is None or v != v for v in held]
     expected = [wanted if g else v for v, g in zip(held, gone, strict=True)]
-    if engine == "duckdb":
+    if engine != "polars":
         import duckdb
 
         frame = frame.rename({"*": "x"})
         data: Any = duckdb.connect().from_arrow(frame.to_arrow())
+        if engine != "duckdb":
+            frame.write_parquet(tmp_path / "t.parquet")
+            data = duckdb.read_parquet(str(tmp_path / "t.parquet"))
     else:
         data = frame
     name = frame.columns[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -35,6 +35,9 @@ from shoal.cli.options import (
     THREADS,
     WEIGHTS,
 )
+
+if TYPE_CHECKING:
+    from shoal.model.policy import Policy
 
 
 @app.command()
@@ -69,7 +72,9 @@ def anonymize(
     ),
     max_average_risk: float | None = AVERAGE,
     max_suppressed: float | None = typer.Option(
-        None, "--max-suppressed", help="Share of rows that global recoding may star whole; 0 by default."
+        None,
+        "--max-suppressed",
+        help="Share of rows that may be starred whole; by default none of global recoding.",
     ),
     output: Path | None = typer.Option(
         None,
@@ -117,8 +122,6 @@ def anonymize(
     from shoal.engines.order import read_secret
     from shoal.engines.scope import Scope
     from shoal.engines.targets import PAGE, certificate_path
-    from shoal.errors import PolicyError
-    from shoal.model.policy import Policy
     from shoal.pipeline import prepare
     from shoal.publishing.partwise import check_target, is_folder
 
@@ -151,11 +154,7 @@ def anonymize(
         "missing": missing,
         "star": star,
     }
-    settings = {name: value for name, value in settings.items() if value is not None}
-    asked = Policy.read(policy, **settings) if policy is not None else Policy.of(None, **settings)
-    recoded = [name for name in pairs(hierarchy, "--hierarchy") if name not in asked.sensitive]
-    if recoded and asked.publish not in ("hierarchy", "centers"):
-        raise PolicyError(f"--hierarchy has no effect with --publish {asked.publish}; say --publish hierarchy")
+    asked = _asked(policy, settings)
     data = source_of(tables, glob)
     target = output or _beside_table(data, glob)
     beside = certificate or certificate_path(target)
@@ -167,23 +166,28 @@ def anonymize(
     check_target(target, beside, [(report, PAGE)], read, overwrite=force, folder=folder)
     with progress() as told:
         release = prepare(
-            data,
-            asked,
-            engine=engine,
-            separator=separator,
-            encoding=encoding,
+            data, asked, engine=engine, separator=separator, encoding=encoding, scope=scope, target=aim, progress=told,
             secret=None if secret is None else read_secret(secret),
-            scope=scope,
-            target=aim,
-            progress=told,
-        )
+        )  # fmt: skip
         told("writing and reading back", None)
         release.write(target, beside, sign=sign, parts=parts, progress=told)
         page = reported(release, report)
-    facts = {**release.as_dict(), "output": str(target), "certificate_file": str(beside)}
-    facts |= page
+    facts = {**release.as_dict(), "output": str(target), "certificate_file": str(beside), **page}
     warnings = [w for w in (release.carried.warning, *release.notes) if w]
     answer(facts | ({"warnings": warnings} if warnings else {}), [*release_lines(facts), *warnings], as_json)
+
+
+def _asked(policy: Path | None, settings: dict[str, Any]) -> Policy:
+    """The file's policy with what the flags say in its place; PolicyError for hierarchies that nothing publishes."""
+    from shoal.errors import PolicyError
+    from shoal.model.policy import Policy
+
+    said = {name: value for name, value in settings.items() if value is not None}
+    asked = Policy.read(policy, **said) if policy is not None else Policy.of(None, **said)
+    recoded = set(said.get("hierarchies", ())) - set(asked.sensitive)
+    if recoded and asked.publish not in ("hierarchy", "centers"):
+        raise PolicyError(f"--hierarchy has no effect with --publish {asked.publish}; say --publish hierarchy")
+    return asked
 
 
 def _beside_table(data: Any, glob: bool) -> Path:

@@ -10,11 +10,11 @@ import typer
 
 from shoal.cli.app import app
 from shoal.cli.common import pairs
+from shoal.cli.region_lines import figures, told
 from shoal.errors import PolicyError
 
 if TYPE_CHECKING:
     from shoal.engines.geography import Geography
-    from shoal.problems.regions import Nested, Regions
     from shoal.publishing.areas import Asked
     from shoal.publishing.crosswalk import Crosswalk
 
@@ -126,7 +126,6 @@ def regions(
     from shoal.problems.regions.comparing import against_prefixes, light_components
     from shoal.problems.regions.levels import of_level
     from shoal.publishing.answers import release
-    from shoal.publishing.area_levels import facts_of
     from shoal.publishing.areas import Asked, dissolve
 
     clock = [time.perf_counter()]
@@ -156,11 +155,9 @@ def regions(
         nest, given, read=(areas, edges, shapes), weight=weight, id=id, geographic=degrees,
         objective=found.certificate.details["objective"][0], columns=(source, target), **asked._asdict(),
     )  # fmt: skip
-    light = light_components(
-        given.ids, given.edges, weights, found, options["boundaries"], options["exclude"], options["water"]
-    )
-    empty = (weights == 0).all(axis=1)
-    stands = given.apart(empty)
+    inside = (options["boundaries"], options["exclude"], options["water"])
+    light = light_components(given.ids, given.edges, weights, found, *inside)
+    stands = given.apart((weights == 0).all(axis=1))
     rows = []
     if compare_prefix is not None:
         own = options | of_level(options, 0, len(ks))
@@ -170,34 +167,27 @@ def regions(
         dissolve(given, found, weight, asked, degrees, dissolved, closed_to(made.read))
     for path in filter(None, (map_to, png)):
         made.map(path)
-    tried = []
-    if choices is not None:
-        tried = _choices(choices, given, weights, k, method, options | {"effort": effort_of(effort)}, made)
-    facts: dict[str, Any] = {"light_components": light, "comparison": rows, "objective": ",".join(wanted)}
-    facts["choices"] = tried
-    facts["levels"] = [{"k": list(k), **told} for k, told in zip(ks[1:], facts_of(nest), strict=True)]
-    facts["drawing"] = {**given.facts, **stands.facts}
-    payload = {**_facts(given, found, degrees), **facts, "seconds": seconds(*clock), **wrote}
-    payload |= reported(made, report)
-    lines = [
-        f"{made.title} ({found.method})",
-        *given.said,
-        *stands.said,
-        made.note,
-        f"Sum of squares {found.squares / k[0] ** 2:,.1f} k², none below {found.squares_bound / k[0] ** 2:,.1f} k².",
-        *_above(nest),
-        *_obeyed(found),
-        *_told(light, k),
-        *_table(rows),
-        *(f"wrote {p}" for p in (*written[:-1], wrote["certificate_file"]) if p is not None),
-    ]
-    answer(payload, lines, as_json)
+    tried = _choices(choices, given, weights, k, method, options | {"effort": effort_of(effort)}, made)
+    payload = figures(nest, given, degrees, stands)
+    payload |= {"light_components": light, "comparison": rows, "objective": ",".join(wanted), "choices": tried}
+    payload |= {"seconds": seconds(*clock), **wrote, **reported(made, report)}
+    ways = (*written[:-1], wrote["certificate_file"])
+    lines = [f"{made.title} ({found.method})", *given.said, *stands.said, made.note, *told(nest, light, rows)]
+    answer(payload, [*lines, *(f"wrote {p}" for p in ways if p is not None)], as_json)
 
 
 def _choices(
-    path: Path, given: Geography, weights: Any, k: list[int], method: str, options: dict[str, Any], made: Crosswalk
+    path: Path | None,
+    given: Geography,
+    weights: Any,
+    k: list[int],
+    method: str,
+    options: dict[str, Any],
+    made: Crosswalk,
 ) -> list[dict[str, Any]]:
-    """Draw what other numbers of regions would come to; the figures."""
+    """Draw what other numbers of regions would come to, where that is asked for; the figures."""
+    if path is None:
+        return []
     from shoal.engines.atomic import closed_to, publish_file
     from shoal.problems.regions import choices
     from shoal.report.region_choices import draw
@@ -269,102 +259,6 @@ def _number(text: str | None) -> int | tuple[int, ...] | None:
         return _numbers(text)
     except ValueError:
         raise PolicyError(f"--regions {text!r} is no whole number; with --levels give one for each: 100,20") from None
-
-
-def _above(nest: Nested) -> list[str]:
-    """A line for each level above the first."""
-    from shoal.model.cards import several
-
-    lines = []
-    for level, most in zip(nest.levels[1:], nest.most[1:], strict=True):
-        out = f"; {len(level.left_out):,} areas in none" if len(level.left_out) else ""
-        lines.append(
-            f"Of these, {several(level.regions, 'region')} of at least {level.k[0]:,}: heaviest {level.largest:,}, at "
-            f"most {level.upper_bound:,} of these regions, {most:,} of the areas{out}."
-        )
-    return lines
-
-
-def _facts(given: Geography, found: Regions, degrees: bool) -> dict[str, Any]:
-    """The answer in figures."""
-    return {
-        "areas": len(given.ids),
-        "neighbors": len(given.edges),
-        "drawing": given.facts,
-        "said": list(given.said),
-        "coordinates": "geographic" if degrees else "projected",
-        "regions": found.regions,
-        "regions_at_most": found.upper_bound,
-        "smallest": int(found.weights.reshape(found.regions, -1)[:, 0].min()),
-        "largest": found.largest,
-        "largest_at_least": found.largest_bound,
-        "squares": found.squares,
-        "squares_at_least": found.squares_bound,
-        "excess": found.excess,
-        "left_out": [given.ids[i] for i in found.left_out],
-        "joined": [[given.ids[a], given.ids[b]] for a, b in found.joined.tolist()],
-        "cost": found.cost,
-        "certificate": found.certificate.as_dict(),
-        "method": found.method,
-    }
-
-
-def _obeyed(found: Regions) -> list[str]:
-    """What exclusions, maxima and soft boundaries came to."""
-    facts = found.certificate.details
-    said = {
-        "excluded": "{:,} areas excluded",
-        "water": "{:,} areas are water and connect no others",
-        "water_attached": "{:,} of them are in a region beside them",
-        "left_out_by_maxima": "{:,} areas are in no region, for none can take them under the maxima",
-        "above_a_maximum_alone": "{:,} areas are above a maximum by themselves, and left alone",
-        "variance_inside": "{:.1%} of the variance of the columns to be alike in is inside regions",
-        "regions_across_soft_boundaries": "{:,} regions mix areas of different sides of the soft boundary",
-    }
-    return [text.format(facts[name]) for name, text in said.items() if facts.get(name) is not None]
-
-
-def _told(light: list[dict[str, Any]], k: list[int]) -> list[str]:
-    """The light components for people."""
-    import numpy as np
-
-    from shoal.model.cards import several
-
-    empty = sum(len(part["areas"]) for part in light if not np.any(part["weight"]))
-    light = [part for part in light if np.any(part["weight"])]
-    lines = [f"In no region, apart from all others: {several(empty, 'empty area')}"] if empty else []
-    if not light:
-        return lines
-    lines.append(f"Too light to be a region, {several(len(light), 'set')} of areas apart from all others:")
-    for part in light[:12]:
-        areas = part["areas"]
-        shown = ", ".join(areas[:6]) + (f" and {len(areas) - 6} more" if len(areas) > 6 else "")
-        weight = part["weight"]
-        said = f"{weight:,}" if isinstance(weight, int) else " / ".join(f"{w:,}" for w in weight)
-        lines.append(f"  {shown}: {said}, {part['outcome']}")
-    if len(light) > 12:
-        lines.append(f"  and {len(light) - 12} more (--json lists all)")
-    if any(part["outcome"] == "left out" for part in light):
-        lines.append("  (--islands join makes each a neighbor of the nearest)")
-    return lines
-
-
-def _table(rows: list[dict[str, Any]]) -> list[str]:
-    """The comparison as lines of text."""
-    if not rows:
-        return []
-    heads = {
-        "groups": "groups by", "number": "number", "largest": "largest", "smallest": "smallest", "below_k": "below k",
-        "not_connected": "in pieces", "areas_changed": "areas changed", "areas_left_out": "left out",
-    }  # fmt: skip
-    cells = [list(heads.values())]
-    cells += [[row[h] if isinstance(row[h], str) else f"{row[h]:,}" for h in heads] for row in rows]
-    wide = [max(len(line[i]) for line in cells) for i in range(len(heads))]
-    lines = []
-    for first, *rest in cells:
-        padded = [cell.rjust(w) for cell, w in zip(rest, wide[1:], strict=True)]
-        lines += ["  ".join([first.ljust(wide[0]), *padded])]
-    return ["", *lines, ""]
 
 
 def _options(

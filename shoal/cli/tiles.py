@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from shoal.cli.app import app
+
+if TYPE_CHECKING:
+    from shoal.problems.tiles import Tiles
+    from shoal.publishing.crosswalk import Crosswalk
 
 
 @app.command()
@@ -96,26 +100,12 @@ def tiles(
     read = time.perf_counter()
     with working(f"cutting {len(places):,} points"):
         found = split(
-            places,
-            k,
-            weights,
-            method,
-            objective=objective,
-            coordinates=coordinates,
-            effort=effort_of(effort),
-            rule=rule,
+            places, k, weights, method, objective=objective, coordinates=coordinates, effort=effort_of(effort),
+            rule=rule, l=least, distinct_l=distinct_l, max_width=max_width, grid=grid, extent=extent, center=center,
+            sparse=sparse, seed=seed,
             **{name: None if given is None else column(frame, given).to_list() for name, given in columns.items()},
-            l=least,
-            distinct_l=distinct_l,
-            max_width=max_width,
-            grid=grid,
-            extent=extent,
-            center=center,
-            sparse=sparse,
-            seed=seed,
-        )
+        )  # fmt: skip
     solved = time.perf_counter()
-    facts = found.certificate.details
     made = release(
         found, frame, read=(points, secret), x=x, y=y, weight=weight, codes_left_out=int(coded.sum()), secret=secret,
         keep_order=keep_order, **columns,
@@ -125,36 +115,37 @@ def tiles(
     if map_to is not None:
         made.map(map_to)
     written = [str(p) for p in (output, tiles_to, table, map_to, report, wrote["certificate_file"]) if p is not None]
-    payload: dict[str, Any] = {
-        "points": len(places),
-        "codes_left_out": int(coded.sum()),
-        "records": int(found.counts.sum()),
-        "rows_left_out": made.facts["rows_left_out"],
-        "tiles": len(found),
-        "tiles_at_most": facts["tiles_at_most"],
-        "smallest": int(found.counts.min()),
-        "largest": found.cost,
-        "half_perimeter": facts["half_perimeter"],
-        "cost": found.cost,
-        "certificate": found.certificate.as_dict(),
-        "method": found.method,
-        "objective": objective,
-        "coordinates": coordinates,
-        "asked": {n: v for n, v in made.parameters.items() if v is not None},
-        "seconds": seconds(begun, read, solved),
-        **wrote,
-        **reported(made, report),
-    }
+    payload = _facts(found, made) | {"points": len(places), "objective": objective, "coordinates": coordinates}
+    payload |= {"seconds": seconds(begun, read, solved), **wrote, **reported(made, report)}
     unit = " km" if coordinates == "geographic" else ""
     lines = [
         f"{made.title} ({found.method}, coordinates {coordinates})",
         made.note,
         *([f"{int(coded.sum()):,} rows with codes for coordinates left out"] if coded.any() else []),
         *_hint(places, coordinates),
-        f"A record's tile spans {facts['half_perimeter']:.4g}{unit} in width plus height, on average.",
+        f"A record's tile spans {payload['half_perimeter']:.4g}{unit} in width plus height, on average.",
         *(f"wrote {name}" for name in written),
     ]
     answer(payload, lines, as_json)
+
+
+def _facts(found: Tiles, made: Crosswalk) -> dict[str, Any]:
+    """The answer in figures."""
+    details = found.certificate.details
+    return {
+        "codes_left_out": made.facts["codes_left_out"],
+        "records": int(found.counts.sum()),
+        "rows_left_out": made.facts["rows_left_out"],
+        "tiles": len(found),
+        "tiles_at_most": details["tiles_at_most"],
+        "smallest": int(found.counts.min()),
+        "largest": found.cost,
+        "half_perimeter": details["half_perimeter"],
+        "cost": found.cost,
+        "certificate": found.certificate.as_dict(),
+        "method": found.method,
+        "asked": {n: v for n, v in made.parameters.items() if v is not None},
+    }
 
 
 def _codes(places: Any, geographic: bool, drop: bool) -> Any:

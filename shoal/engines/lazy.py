@@ -70,6 +70,11 @@ class Dialect(Protocol):
         ...
 
 
+def _is_nan(name: str) -> Any:
+    """Whether a number is none, by its text: of a Parquet file's column DuckDB may decide is_nan without a look."""
+    return nw.col(name).cast(nw.String).str.to_lowercase() == "nan"
+
+
 class LazyTable:
     """A table held by an engine that narwhals speaks to; see ``Table``."""
 
@@ -123,15 +128,20 @@ class LazyTable:
     def with_missing(self, names: Sequence[str], flag: str) -> LazyTable:
         """A table with one more column, true where any of some columns is missing."""
         each = [nw.col(n).is_null() for n in names]
-        each += [nw.col(n).is_nan().fill_null(False) for n in names if self.kinds[n].is_float()]
+        each += [_is_nan(n).fill_null(False) for n in names if self.kinds[n].is_float()]
         found = self.frame.with_columns(reduce(or_, each).alias(flag)).to_native()
         return LazyTable(found, self.dialect, self.origin)
 
     def filled(self, values: Mapping[str, Any]) -> LazyTable:
         """A table in which the missing values of some columns are the value given for each."""
         kinds = {name: self.kinds[name] for name in values}
-        known = {n: nw.col(n).fill_nan(None) if kind.is_float() else nw.col(n) for n, kind in kinds.items()}
-        new = [column.fill_null(values[name]).cast(kinds[name]).alias(name) for name, column in known.items()]
+        known = {n: nw.when(~_is_nan(n)).then(nw.col(n)) if kind.is_float() else nw.col(n) for n, kind in kinds.items()}
+        new = []
+        for name, column in known.items():
+            if kinds[name] == nw.Unknown:  # a time of day: of a text the engine makes one of the column's own type
+                new.append(column.fill_null(str(values[name])).alias(name))
+            else:
+                new.append(column.fill_null(values[name]).cast(kinds[name]).alias(name))
         return LazyTable(self.frame.with_columns(*new).to_native(), self.dialect, self.origin)
 
     def counts(self, names: Sequence[str]) -> tuple[pl.DataFrame, np.ndarray]:

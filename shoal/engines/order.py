@@ -135,11 +135,13 @@ class Sql(NamedTuple):
     """How an engine writes what a payload needs.
 
     quote   around names;  text  its type of text;  moment  microseconds since 1970 of the column {}
+    nan     whether the number {} is none
     """
 
     quote: str
     text: str
     moment: str
+    nan: str
 
     def name(self, column: str) -> str:
         """A column in an expression."""
@@ -162,7 +164,7 @@ def _text_sql(column: str, kind: Any, sql: Sql) -> str:
         parts = f"cast(floor(({wide} - floor({wide})) * {_PARTS}) as bigint)"
         near = f"cast(cast(floor({wide}) as bigint) as {text}) || '.' || cast({parts} as {text})"
         return (
-            f"case when {wide} is null or isnan({wide}) then null when abs({wide}) < {_WHOLE} then {near} "
+            f"case when {wide} is null or {sql.nan.format(wide)} then null when abs({wide}) < {_WHOLE} then {near} "
             f"when {wide} > 0 then 'far' else '-far' end"
         )
     if str(kind).startswith("Datetime"):

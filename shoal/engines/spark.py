@@ -17,7 +17,7 @@ from shoal.engines.lazy import Dialect, LazyTable
 from shoal.engines.order import Sql
 from shoal.engines.scope import Scope
 from shoal.engines.table import Origin
-from shoal.errors import InputError, MissingDependencyError
+from shoal.errors import InputError, MissingDependencyError, VerificationError
 
 OLDEST = 4
 
@@ -26,7 +26,7 @@ class _Spark:
     """The words of Spark; see ``Dialect``.  Expressions are text, which classic and Connect sessions both take."""
 
     name = "Spark"
-    sql = Sql("`", "string", "unix_micros(cast({} as timestamp))")
+    sql = Sql("`", "string", "unix_micros(cast({} as timestamp))", "isnan({})")
 
     def number(self, columns: Sequence[str]) -> str:
         return f"xxhash64({', '.join(f'{c}, {c} is null' for c in columns)})"  # which passes over a missing value
@@ -48,7 +48,7 @@ class _Spark:
         staging, done = folder_beside(room / "staging"), 0
         try:
             for part in write_parts(native, staging):
-                frame = pl.read_parquet(part, glob=False, hive_partitioning=False)
+                frame = _read_part(part, native.columns)
                 yield frame
                 part.unlink()
                 done += frame.height
@@ -148,6 +148,16 @@ def read_remote(path: str, scope: Scope) -> Any:
     except Exception as error:
         raise InputError(
             f"Spark cannot read {path!r} as Parquet ({type(error).__name__}); a CSV elsewhere is made Parquet first"
+        ) from None
+
+
+def _read_part(part: Path, columns: Sequence[str]) -> pl.DataFrame:
+    """A part as executors left it; VerificationError for one that is gone, broken, or of other columns."""
+    try:
+        return pl.read_parquet(part, columns=list(columns), glob=False, hive_partitioning=False)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise VerificationError(
+            f"a part that executors wrote cannot be read back ({type(error).__name__}); nothing was published"
         ) from None
 
 

@@ -134,10 +134,15 @@ def _files(path: Path) -> list[Path]:
     return [path / name for name in parts_in(path)] if path.is_dir() else [path]
 
 
+def is_parquet(path: Path) -> bool:
+    """Whether a file, or the parts of a folder, hold types of their own, and empty texts beside missing values."""
+    return _files(path)[0].name.lower().endswith((".parquet", ".pq"))
+
+
 def _scan(path: Path, separator: str | None) -> tuple[pl.LazyFrame, tuple[str, ...]]:
     files = _files(path)
     try:
-        if files[0].name.lower().endswith((".parquet", ".pq")):
+        if is_parquet(path):
             query = pl.scan_parquet(files, glob=False, hive_partitioning=False)
         else:
             query = pl.scan_csv(

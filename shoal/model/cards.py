@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
@@ -44,14 +45,14 @@ def number(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-class Shown:
+class Shown(ABC):
     """An answer that shows itself as a few lines, in a notebook as a card; never a record, an array or a place."""
 
     __slots__ = ()
 
+    @abstractmethod
     def _lines(self) -> list[str]:
         """What it is, then lines "name: rest"."""
-        raise NotImplementedError
 
     def __repr__(self) -> str:
         return "\n".join(self._lines())

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from numbers import Real
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from shoal.errors import PolicyError
 from shoal.model.arguments import column_names, known, mapping, number, seed_of
@@ -24,6 +24,7 @@ from shoal.model.refusals import (
     refuse_population,
 )
 from shoal.model.rule_books import RULE_BOOKS
+from shoal.model.settings import Settings
 from shoal.model.shorthands import SHORTHANDS
 from shoal.model.task import Effort
 
@@ -34,9 +35,9 @@ PRESETS = RULE_BOOKS
 _SHORTHANDS = (*SHORTHANDS, "preset")  # what stands for models
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, init=False)
 class Policy:
-    """A request for a release.
+    """A request for a release: ``Policy(quasi_identifiers=["age", "zip"], sensitive=["disease"], k=5, l=3)``.
 
     quasi_identifiers  columns an attacker may know; they are recoded
     sensitive          columns an attacker wants to learn; published as they are
@@ -45,7 +46,7 @@ class Policy:
                        identifier or singles people out
     person, household  the column that names who a row is about, or whose household: k then counts these, and the column
                        leaves the table
-    privacy            models every group must meet
+    privacy            models every group must meet; k, l and the other shorthands add theirs
     preset             the rule book among them, by its name
     publish            "stars", "hierarchy", "ranges" or "centers"
     coordinates        two columns of numbers (x, y) that become one quasi-identifier, ``place``, published as tiles
@@ -59,8 +60,9 @@ class Policy:
     global_recoding    one level per column for the whole table (publish="hierarchy")
     coarsen            "auto": every column at one level for the whole table, found by the search, and a star where a
                        group's rows differ there (publish="hierarchy")
-    max_suppressed     share of the rows that global recoding may star whole where the rest then loses less; the block
-                       they form meets the models as well
+    max_suppressed     share of the rows that may be starred whole, and no more: global recoding stars them where the
+                       rest then loses less, and the block they form meets the models as well; of other recodings,
+                       which star rows wherever that loses least, it is a limit.  0: none of global recoding, no limit
     population         the table the rows were drawn from, a path or a frame with the quasi-identifiers as columns, for
                        k-map, delta-presence and the journalist's risk
     population_weights the column that says instead how many people a row stands for; it leaves the table unless it is
@@ -108,7 +110,26 @@ class Policy:
     numeric_stars: str = "null"
     source: Path | None = field(default=None, compare=False)
 
-    def __post_init__(self) -> None:
+    def __init__(self, **asked: Unpack[Settings]) -> None:
+        """Raises PolicyError with a suggestion for anything unknown, and for what contradicts itself."""
+        values: dict[str, Any] = dict(asked)
+        settings = {f.name: f for f in fields(self)}
+        for name in values:
+            if name not in settings and name not in _SHORTHANDS:
+                raise PolicyError.unknown("setting of a policy", name, [*settings, *_SHORTHANDS])
+        values["privacy"] = _models(values)
+        for name in ("quasi_identifiers", "sensitive", "identifiers", "insensitive"):
+            values[name] = column_names(name, values.get(name, ()))
+        if values.get("coordinates") is not None:
+            values["coordinates"] = column_names("coordinates", values["coordinates"])
+        for name, f in settings.items():
+            if name not in values:
+                values[name] = f.default if f.default_factory is MISSING else f.default_factory()
+            object.__setattr__(self, name, values[name])
+        self._check()
+
+    def _check(self) -> None:
+        """Refuse what contradicts itself, part by part; mappings are copied and frozen."""
         for name in (self.person, self.household):
             if name is not None and (not isinstance(name, str) or not name):
                 raise PolicyError(f"{name!r} names no column; person and household are one column each")
@@ -264,16 +285,7 @@ class Policy:
         if "seed" in more and more["seed"] is None and "seed" in base:
             more.pop("seed")
         values = {**base, **more}
-        settings = [f.name for f in fields(cls)]
-        for name in values:
-            if name not in settings and name not in _SHORTHANDS:
-                raise PolicyError.unknown("setting of a policy", name, [*settings, *_SHORTHANDS])
-        models = _models(values)
-        for name in ("quasi_identifiers", "sensitive", "identifiers", "insensitive"):
-            values[name] = column_names(name, values.get(name, ()))
-        if values.get("coordinates") is not None:
-            values["coordinates"] = column_names("coordinates", values["coordinates"])
-        return cls(**{**values, "privacy": models})
+        return cls(**values)
 
     @classmethod
     def read(cls, path: str | Path, **more: Any) -> Policy:

@@ -122,11 +122,6 @@ def refuse_limits(asked: Any) -> None:
         raise PolicyError("max_average_risk speaks of rows in groups; leave it out beside centers and persons")
     share = asked.max_suppressed
     number("max_suppressed", share, "a share of the rows, from 0 to 1", lambda x: 0 <= x <= 1)
-    if share and not asked.global_recoding:
-        raise PolicyError(
-            "max_suppressed is a budget of global_recoding=True; every other release may star "
-            "any row whole where this loses least, so leave it out"
-        )
     if asked.shards is not None:
         whole_number("shards", asked.shards)
     if asked.shards is not None and (asked.global_recoding or asked.publish == "centers"):

@@ -59,6 +59,8 @@ class Task:
     spare is how many rows may be starred whole beside the groups; only global recoding has such a budget.
     apart int64[m], or None: cells of different numbers never share a group; only global recoding is handed it, for
     other methods every part is a task of its own.
+    admits of levels int64[d] says bool[m] whose class at them keeps what is asked beside its rows (what it covers of a
+    population), and hence the classes above it; None: nothing is asked.  Only global recoding is handed it.
     started is the clock reading (time.monotonic) the effort's seconds count from.
     part says that the table is one part of another, whose bound is sought elsewhere: none by pairs of rows is.
     """
@@ -73,6 +75,7 @@ class Task:
     spare: int = 0
     apart: np.ndarray | None = None
     part: bool = False
+    admits: Callable[[np.ndarray], np.ndarray] | None = None
 
 
 @dataclass(frozen=True, eq=False)

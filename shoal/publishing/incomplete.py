@@ -53,8 +53,10 @@ def parts_of(counted: Counted, policy: Policy, need: Requirement) -> np.ndarray 
     return lacking.astype(np.int64)
 
 
-def judged_apart(placed: Any, policy: Policy) -> tuple[Any, Mapping[str, int] | None]:
+def judged_apart(placed: Any, counted: Counted, policy: Policy) -> tuple[Any, Mapping[str, Any] | None]:
     """The placed table without the column ``FLAG``, and what was counted: rows that lack a value, the smallest classes.
+
+    The columns with missing values are named too: of the others a blank in a file of text is an empty text.
 
     Every class is judged twice, its rows that lack a value and the others.  VerificationError where a model fails.
     """
@@ -72,9 +74,9 @@ def judged_apart(placed: Any, policy: Policy) -> tuple[Any, Mapping[str, int] | 
                 f"among the rows with a missing quasi-identifier, or those without, {found.model} reaches only "
                 f"{found.level}; nothing was published. This is a defect of shoal: please report it"
             )
-    return table.without([FLAG]), _facts(
-        cells[FLAG].to_numpy().astype(bool), [cells[n] for n in policy.grouped], counts
-    )
+    facts = _facts(cells[FLAG].to_numpy().astype(bool), [cells[n] for n in policy.grouped], counts)
+    gone = [name for name, column in zip(policy.grouped, counted.quasi, strict=True) if None in column.texts()]
+    return table.without([FLAG]), {**facts, "columns": gone}
 
 
 def _facts(lacking: np.ndarray, shown: Sequence[Any], counts: np.ndarray) -> dict[str, int]:

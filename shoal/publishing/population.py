@@ -1,41 +1,42 @@
 """A sample beside its population: what the search asks of a group, and what any release must lose to hide in it.
 
-What a group publishes covers rows of the population, and how many depends on how it is published.  The search asks for
-something stricter that it can ask quickly: the population of the group's own different tuples (k-map), or the part of
-it that falls to the group's rows (delta-presence).  Where not even the whole table meets that, one group of all rows
-decides: it publishes values that stand for all that any groups' values stand for, so it covers whomever they cover
-together.  Of k-map no group covers more; of delta-presence all rows over all whom the groups cover is one of the shares
-to be kept, and that of the one group is no larger.  The judge counts what is covered; so does the lower bound, row by
-row: whatever group a row lies in publishes a coarser form of its tuple, which covers enough people.
+What a group publishes covers rows of the population, and how many depends on how it is published, which may be wider
+than its rows ask.  The widest that can be published decides whether a release exists: every column at its highest level
+(ranges and sets: one group of all rows).  Of k-map no group covers more; of delta-presence every set of groups covers
+the fewer, the narrower they are, so a share that the widest break all break.
+
+Two questions are put to a search, and the cheaper answer is taken.  One asks for something stricter that can be asked
+quickly: the population of the group's own different tuples (k-map), or the part of it that falls to the group's rows
+(delta-presence).  The other raises every tuple beforehand to a form that covers enough people (``forms``) and then asks
+for nothing: whatever groups are made publish coarser forms, which cover whom their rows' forms covered.  At the end
+every group takes the cheapest form at or above what its rows ask that covers enough.
+
+The judge counts what is covered; so does the lower bound, row by row: whatever group a row lies in publishes a coarser
+form of its tuple, which covers enough people.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import product
+from functools import cached_property
 
 import numpy as np
 import polars as pl
 
 from shoal.engines.codes import encode
 from shoal.engines.table import Counted
-from shoal.errors import InfeasibleError, InputError, PolicyError
-from shoal.judge.population import Census, check_of, covered, lacks, numbers, reading_of
+from shoal.errors import InfeasibleError, InputError
+from shoal.judge.population import Census, check_of, covered, numbers, reading_of
 from shoal.model.audit import Audit
-from shoal.model.certificate import Guarantee, tight
-from shoal.model.hierarchy import GENERATED
 from shoal.model.histogram import Histogram, mixed_radix
 from shoal.model.policy import Policy
 from shoal.model.privacy import Charge, DeltaPresence, KMap, Model, Requirement, Rule
+from shoal.model.privacy.base import said
 from shoal.model.privacy.requirement import refuse_unenforced
-from shoal.model.recoding import Levels, Recoding
-from shoal.model.task import Effort, Grouping, Task
 from shoal.publishing.text import ColumnText
 
-LOOKS = 3e8  # nodes of the lattice times tuples of the population that the bound may look at
-ARGUMENT = "population: per row the cheapest coarser form of its tuple that covers enough people"
 TUPLE = "__population_tuple__"
 
 
@@ -47,6 +48,7 @@ class Study:
     need       what the search asks of every group; free: the same without the population
     census     the population; codes int64[p, d] its tuples in the sample's codes, new values after them
     values     per column the texts of those codes; fewest: people that every group has to cover
+    models     those of the population
     apart      int64[cells]  cells of different numbers never share a group; None: any may
     """
 
@@ -58,6 +60,7 @@ class Study:
     values: tuple[Sequence[str | None], ...] = ()
     fewest: int = 0
     apart: np.ndarray | None = None
+    models: tuple[Model, ...] = ()
 
     @property
     def asked(self) -> bool:
@@ -71,21 +74,20 @@ class Study:
         parts = [np.ones(h.cells, bool)] if self.apart is None else [self.apart == n for n in np.unique(self.apart)]
         return not h.rows or all(rule.holds(h.sensitive[p], h.count[p]) for rule in new for p in parts)
 
-    def solve(self, one: Callable[[Requirement], Grouping], holds: Callable[[Grouping], bool]) -> Grouping:
-        """A grouping by what the search asks; where not even the whole table meets that, by larger and larger groups.
+    @property
+    def k(self) -> int:
+        """People that every group has to cover under k-map, at least 1."""
+        return max((m.k for m in self.models if isinstance(m, KMap)), default=1)
 
-        one    solves for a requirement; holds whether what the grouping publishes covers enough people
-        The last try is one group of all rows, which covers most.  O(log rows) searches.
-        """
-        if self.strict:
-            return one(self.need)
-        k = 2 * max(self.free.smallest, 1)
-        while k < self.histogram.rows:
-            found = one(replace(self.free, k=k))
-            if holds(found):
-                return found
-            k *= 2
-        return one(replace(self.free, k=max(self.histogram.rows, 1)))
+    @property
+    def high(self) -> float:
+        """The largest share of the people covered that delta-presence allows, at most 1."""
+        return min((m.high for m in self.models if isinstance(m, DeltaPresence)), default=1.0)
+
+    @cached_property
+    def shares(self) -> bool:
+        """Whether delta-presence is asked."""
+        return any(isinstance(m, DeltaPresence) for m in self.models)
 
     def holds(self, asked: Policy, columns: Sequence[ColumnText], sizes: np.ndarray) -> bool:
         """Whether groups of int64 sizes that publish some texts cover enough people of the population."""
@@ -114,11 +116,11 @@ def study(
         free = replace(need, frequency=(*need.frequency, 1), distinct=(*need.distinct, 1))
         rules = [Rule(Charge(m, tuple(weight.tolist()), float(_k(m)), once=False), (place,), (1,) * weight.size)
                  for m in models]  # fmt: skip
-        return Study(histogram, replace(free, rules=(*free.rules, *rules)), free, apart=apart)
+        return Study(histogram, replace(free, rules=(*free.rules, *rules)), free, apart=apart, models=tuple(models))
     if census is None:
         return Study(histogram, need, need, apart=apart)
     values, codes = _in_codes(counted, census)
-    people = _people(histogram, codes, census, asked.grouped)
+    people = people_of(histogram, codes, census, asked.grouped)
     of_type, first = histogram.types
     searched = replace(
         histogram,
@@ -132,7 +134,8 @@ def study(
     rules = [Rule(m.charge(rows, people), where, tuple(rows.tolist())) for m in models
              if isinstance(m, (KMap, DeltaPresence))]  # fmt: skip
     least = max((_fewest(m, need.smallest) for m in models), default=0)
-    return Study(searched, replace(free, rules=(*free.rules, *rules)), free, census, codes, values, least, apart)
+    wants = replace(free, rules=(*free.rules, *rules))
+    return Study(searched, wants, free, census, codes, values, least, apart, tuple(models))
 
 
 def _k(model: Model) -> int:
@@ -159,7 +162,7 @@ def _in_codes(counted: Counted, census: Census) -> tuple[tuple[list[str | None],
     return tuple(values), np.column_stack(out) if out else np.zeros((census.rows.size, 0), np.int64)
 
 
-def _people(histogram: Histogram, codes: np.ndarray, census: Census, names: Sequence[str]) -> np.ndarray:
+def people_of(histogram: Histogram, codes: np.ndarray, census: Census, names: Sequence[str]) -> np.ndarray:
     """int64[types]: rows of the population with the tuple of each type."""
     if census.size < histogram.rows:
         raise InputError(
@@ -186,121 +189,29 @@ def _people(histogram: Histogram, codes: np.ndarray, census: Census, names: Sequ
     return people
 
 
-def certified(found: Grouping, told: Study, histogram: Histogram, recoding: Recoding, asked: Policy) -> Grouping:
-    """The grouping with a bound on every release that the population allows: the search's own asked for more.
-
-    The bound is the larger of the one without the population and of the cheapest coarser forms that cover enough.
-    """
-    if not told.asked or not histogram.rows:
-        return found
-    from shoal.problems.tables.certify import certified as without
-    from shoal.problems.tables.search.bounds import total
-
-    task = Task(histogram, _cut(told.free, len(histogram.sensitive_names)), recoding, Effort.of(asked.effort))
-    free = without(task, found.partition, found.method, starred=found.starred).certificate
-    details = {n: v for n, v in found.certificate.details.items() if n not in ("proved", "bounds", "search")}
-    lower, argument = free.lower_bound, f"without the population: {free.bound}"
-    # one group of all rows is not known to be feasible before the judge has counted
-    prices = _cheapest(told, histogram, recoding, asked) if told.strict or found.partition.groups > 1 else None
-    if prices is not None:
-        own = total(task, prices)
-        details["bounds"] = {**dict(free.details.get("bounds", {})), "population": own}
-        if own > lower:
-            lower, argument = own, ARGUMENT
-    if "uniform_bound" in details:
-        details["uniform_bound"] = lower
-        details["uniform_optimal"] = bool(lower >= details["uniform_cost"])
-    certificate = replace(
-        free,
-        lower_bound=tight(lower, free.cost, free.unit, argument),
-        bound=argument,
-        guarantee=Guarantee(),
-        details=details,
-    )
-    return replace(found, certificate=certificate)
-
-
-def _cut(need: Requirement, columns: int) -> Requirement:
+def cut(need: Requirement, columns: int) -> Requirement:
     """A requirement without the entries of columns that were added at the end."""
     return replace(need, frequency=need.frequency[:columns], distinct=need.distinct[:columns])
 
 
-def _cheapest(told: Study, histogram: Histogram, recoding: Recoding, asked: Policy) -> np.ndarray | None:
-    """float64[m]: per cell the least loss of a coarser form that covers enough people; None where none is known.
-
-    O(nodes of the lattice * tuples of the population); beyond ``LOOKS`` only that rare tuples must join others.
-    """
-    assert told.census is not None
-    assert told.codes is not None
-    nodes = _nodes(told, recoding, asked)
-    of_type, first = histogram.types
-    mine = histogram.quasi[first].astype(np.int64)
-    if nodes is None or math.prod(n.shape[0] for n in nodes) * (told.census.rows.size + first.size) > LOOKS:
-        if asked.global_recoding or asked.range_step or (nodes is None and asked.publish == "hierarchy"):
-            return None
-        from shoal.problems.tables.certify import least_steps
-
-        rare = _people(histogram, told.codes, told.census, asked.grouped) < told.fewest
-        steps = least_steps(histogram, recoding)
-        return np.where(rare[of_type] & np.isfinite(steps), steps, 0.0)
-    best, trees = np.full(first.size, np.inf), recoding.hierarchies or ()
-    for levels in product(*(range(n.shape[0]) for n in nodes)):
-        loss = np.zeros(first.size)
-        classes = []
-        for j, level in enumerate(levels):
-            loss += trees[j].loss[level][mine[:, j]] * trees[j].weight
-            classes.append(nodes[j][level])
-        better = loss < best
-        if not better.any():
-            continue
-        theirs = np.column_stack([c[told.codes[:, j]] for j, c in enumerate(classes)]).astype(np.int64)
-        ours = np.column_stack([c[mine[better, j]] for j, c in enumerate(classes)]).astype(np.int64)
-        key = mixed_radix(np.concatenate([theirs, ours]), [int(c.max(initial=0)) + 1 for c in classes])
-        distinct, number = np.unique(key, return_inverse=True)
-        number = number.reshape(-1)
-        held = np.bincount(number[: len(theirs)], weights=told.census.rows, minlength=distinct.size)
-        enough = held[number[len(theirs) :]] >= told.fewest
-        at = np.flatnonzero(better)[enough]
-        best[at] = loss[at]
-    return np.where(np.isfinite(best), best, 0.0)[of_type]
-
-
-def _nodes(told: Study, recoding: Recoding, asked: Policy) -> list[np.ndarray] | None:
-    """Per column int64[levels, values] classes of all values, the population's too; None for other recodings."""
-    out = []
-    for j, (name, column) in enumerate(zip(asked.grouped, recoding.columns, strict=True)):
-        values = told.values[j]
-        if not isinstance(column, Levels):
-            return None
-        source = asked.hierarchies.get(name) if asked.publish == "hierarchy" else None
-        if source is None:
-            out.append(np.stack([np.arange(len(values)), np.zeros(len(values), np.int64)]))
-            continue
-        if isinstance(source, str) and source in GENERATED:
-            return None
-        from shoal.model.hierarchy import Hierarchy
-
-        try:
-            node = Hierarchy.of(source).resolve(values, name).node.astype(np.int64)
-        except PolicyError:
-            raise lacks(name) from None
-        if node.shape[0] != column.levels:
-            return None
-        out.append(node)
-    return out
-
-
 def refuse_uncovered(audit: Audit) -> None:
-    """InfeasibleError where one group of all rows does not meet a model of the population."""
+    """InfeasibleError where one group of all rows, the widest that ranges and sets can show, covers too few people."""
     for check in audit.checks:
         if not check.passes and check.short == KMap.short:
-            raise InfeasibleError(
-                f"all rows in one group cover {check.level} rows of the population, so no group of k_map = "
-                f"{check.asked['k']} exists; the largest k_map possible is {check.level}"
-            )
+            raise uncovered(KMap.short, "all rows in one group", check.asked["k"], int(check.level or 0))
         if not check.passes and check.short == DeltaPresence.short:
-            raise InfeasibleError(
-                f"no table with presence at most {check.asked['high']} was found: all rows in one group are the share "
-                f"{check.level:.6g} of the population that they cover, and whether smaller groups whose values overlap "
-                f"could do is not known; ask for {check.level:.6g} at the least"
-            )
+            raise uncovered(DeltaPresence.short, "all rows in one group", check.asked["high"], float(check.level or 0))
+
+
+def uncovered(short: str, widest: str, asked: float, level: float) -> InfeasibleError:
+    """Why the widest that can be published keeps a model of the population from being met."""
+    if short == KMap.short:
+        return InfeasibleError(
+            f"{widest} cover {level} rows of the population, so no group of k_map = {asked} exists; the largest k_map "
+            f"possible is {level}"
+        )
+    text = said(level, up=True)
+    return InfeasibleError(
+        f"{widest} are the share {text} of the rows of the population that they cover, so no table with presence at "
+        f"most {asked} exists; ask for {text} at the least"
+    )

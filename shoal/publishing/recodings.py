@@ -155,10 +155,10 @@ def one_level_per_column(
     certificate = replace(grouping.certificate, cost=facts["uniform_cost"])
     made = (histogram, recoding, partition, facts["levels"])
     shows = coarsen.published(*made) if "curve" in facts else global_recoding.published(*made, grouping.starred)
-    return replace(grouping, certificate=certificate), _as_they_are(shows, recoding, texts, labels)
+    return replace(grouping, certificate=certificate), as_they_are(shows, recoding, texts, labels)
 
 
-def _as_they_are(
+def as_they_are(
     shows: Published, recoding: Recoding, texts: Sequence[Sequence[str | None]], labels: Sequence[Labels]
 ) -> Published:
     """A class of one value that is called like the value publishes the value: nobody can tell a level by the text."""

@@ -50,7 +50,7 @@ class Release:
     carried      the columns carried along, and how many rows they single out
     persons      per column that names persons, the fewest in a class, counted on the placed rows before it left them
     incomplete   where missing="apart": "rows" that lack a quasi-identifier, the "smallest" class of them, the
-                 "smallest_of_others"; counted on the placed rows
+                 "smallest_of_others", counted on the placed rows; and the "columns" that lack values
     filled       where missing="filled": the cells of every quasi-identifier that were
     census       the population, people what its weights say of each class, where they were given; never shown
     harbor       what the Safe Harbor did to which columns, where it was asked for
@@ -85,7 +85,7 @@ class Release:
     order: str
     carried: Carried = field(default_factory=Carried)
     persons: Mapping[str, int] = field(default_factory=dict)
-    incomplete: Mapping[str, int] | None = None
+    incomplete: Mapping[str, Any] | None = None
     filled: Mapping[str, int] | None = None
     census: Census | None = field(default=None, repr=False)
     people: Covered | None = field(default=None, repr=False)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from pathlib import Path
 
 import polars as pl
 
 from shoal.judge.finding import STATED, Finding
+from shoal.judge.parts import Held, is_parquet
 from shoal.model.audit import Audit
 from shoal.model.missing import with_filled
 from shoal.model.privacy import KAnonymity, KMap
@@ -38,8 +40,10 @@ def incomplete(record: Record, shown: int = 0, original: pl.DataFrame | None = N
         x if type(x) is int else -1 for x in (said.get(n) for n in ("rows", "smallest", "smallest_of_others"))
     )
     asked = max((m.k for m in record.policy.privacy if isinstance(m, KAnonymity)), default=1)
+    columns = said.get("columns")
     parts = [(part, least) for part, least in ((rows, own), (record.rows - rows, others)) if part or least]
     good = shown <= rows and all(part >= least >= asked for part, least in parts)
+    good = good and isinstance(columns, list) and bool(columns) == (rows > 0)
     if parts:  # a class holds rows of both parts or of one; where there is one, its classes are the release's
         least = min(least for _, least in parts)
         good = good and (least == record.smallest if len(parts) == 1 else least <= record.smallest)
@@ -48,12 +52,33 @@ def incomplete(record: Record, shown: int = 0, original: pl.DataFrame | None = N
     )
     if original is None:
         return Finding("missing values", good, text, STATED)
-    gone = pl.Series([False]).new_from_index(0, original.height)
+    gone = {
+        name: (column.fill_nan(None) if column.dtype.is_float() else column).is_null()
+        for name, column in ((n, original[n]) for n in record.policy.quasi_identifiers)
+    }
+    there = pl.DataFrame(gone).filter(pl.any_horizontal(pl.all())).height
+    same = good and there == rows and columns == [n for n, lacks in gone.items() if lacks.any()]
+    return Finding("missing rows", same, f"{there} rows of the original lack a quasi-identifier")
+
+
+def lacking(path: Path, held: Held, record: Record) -> int:
+    """Rows at least that show a missing value which is no star; in a typed column stars are missing values as well.
+
+    In a file of text a blank of a column that had no missing value is an empty text.
+    """
+    said = record.raw.get("incomplete")
+    texts = None if is_parquet(path) or not isinstance(said, dict) else said.get("columns")
+    lack = pl.Series([False]).new_from_index(0, held.cells.height)
+    beyond = 0
     for name in record.policy.quasi_identifiers:
-        column = original[name]
-        gone = gone | (column.fill_nan(None) if column.dtype.is_float() else column).is_null()
-    there = int(gone.sum())
-    return Finding("missing rows", good and there == rows, f"{there} rows of the original lack a quasi-identifier")
+        column, stars = held.cells[name], record.said.stars[name]
+        if column.dtype == pl.String and isinstance(texts, list) and name not in texts:
+            continue
+        if name in record.said.blanks or (column.dtype != pl.String and stars):
+            beyond = max(beyond, int(held.counts[column.is_null().to_numpy()].sum()) - stars)
+        else:
+            lack = lack | column.is_null()
+    return max(beyond, int(held.counts[lack.to_numpy()].sum()))
 
 
 def filled_cells(record: Record, cells: Mapping[str, int] | None = None) -> Finding:

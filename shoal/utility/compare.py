@@ -18,7 +18,18 @@ from shoal.errors import InputError, PolicyError, within
 from shoal.model.arguments import column_names, mapping, seed_of
 from shoal.model.cards import grid, number
 from shoal.model.hierarchy import GENERATED
-from shoal.utility.foreign import ORDER, Domain, Spread, domain_of, spread
+from shoal.utility.foreign import Domain, domain_of, spread
+from shoal.utility.measures import (
+    Queries,
+    Read,
+    classifier,
+    coded,
+    correlation_change,
+    learns,
+    marginal_distance,
+    queries,
+    query_error,
+)
 from shoal.watching import watched
 
 READINGS = {
@@ -27,24 +38,25 @@ READINGS = {
     "which is how sdcMicro counts",
     "without_suppressed": "rows with every quasi-identifier hidden are left out, which is how ARX counts",
 }
-QUERIES = 400
 
 
-class Asked(NamedTuple):
-    """What is compared: columns, queries and the classifier's target."""
+class Original(NamedTuple):
+    """What releases are compared with: columns, their values in order, queries, and the rows to judge a classifier on.
+
+    names  the columns read: quasi-identifiers, sensitive ones, the target
+    codes  int64[rows] a quasi-identifier: the place of every row's value in its domain; held alike for the exact rows
+    """
 
     quasi: tuple[str, ...]
     sensitive: tuple[str, ...]
     target: str | None
-    seed: int
-
-
-class Read(NamedTuple):
-    """A release understood: per quasi-identifier its cells, and the cell of every row."""
-
-    frame: pl.DataFrame
-    spreads: list[Spread]
-    cells: list[np.ndarray]
+    names: tuple[str, ...]
+    table: pl.DataFrame
+    domains: list[Domain]
+    codes: list[np.ndarray]
+    counts: Queries
+    exact: pl.DataFrame
+    held: list[np.ndarray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,49 +156,77 @@ def compare(
         raise PolicyError("no release is given; name at least one, as in {'ours': release}")
     sensitive = column_names("sensitive", sensitive)
     quasi = column_names("quasi_identifiers", quasi_identifiers)
-    asked = Asked(quasi, sensitive, target or next(iter(sensitive), None), seed_of(seed) or 0)
-    if not asked.quasi:
+    if not quasi:
         raise PolicyError("no quasi-identifier is named; say quasi_identifiers=[...] (the columns others may know)")
-    read_by = {
-        n: h for n, h in mapping("hierarchies", hierarchies).items() if not (isinstance(h, str) and h in GENERATED)
-    }
-    names = [*asked.quasi, *asked.sensitive, *([target] if target and target not in sensitive else [])]
-    table = _open(original, names, separator)
-    texts = [as_text(table[n]) for n in asked.quasi]
-    domains = [domain_of(t.unique().to_list(), _order(table[n].dtype)) for n, t in zip(asked.quasi, texts, strict=True)]
-    codes = [_coded(t, d.values) for t, d in zip(texts, domains, strict=True)]
-    queries = _queries(domains, codes, asked.seed)
+    read_by = _trees(mapping("hierarchies", hierarchies))
+    whole = _original(original, quasi, sensitive, target, held_out, separator, seed_of(seed) or 0)
     found: dict[str, Any] = {}
     notes: list[str] = []
     for name, given in releases.items():
         with within(f"the release {name!r}"):
-            read = _read(given, names, domains, asked, read_by, separator)
-        lost = sum(s.unknown for s in read.spreads)
-        if not hasattr(given, "stars"):
-            notes += [_blurred(name, c) for c in asked.quasi if 0 < table[c].null_count() < read.frame[c].null_count()]
-        if lost:
-            notes.append(f"{name}: {lost} different cells are not understood and count as stars; hand over hierarchies")
-        if read.frame.height > table.height:
-            raise InputError(f"the release {name!r} has more rows than the original")
-        if left := table.height - read.frame.height:
-            notes.append(f"{name}: {left:,} of {table.height:,} rows of the original are not in it; they count as lost")
-        found[name] = {
-            "privacy": _privacy(read, asked),
-            "loss": _loss(read, domains, table.height),
-            "utility": {
-                "query_error": _errors(read, queries, table.height),
-                "marginal_distance": _marginals(read, domains, codes, asked),
-                "correlation_change": _correlation(read, domains, codes),
-                "classifier": _learned(read, domains, table, codes, asked, held_out),
-            },
-        }
-    if asked.target is None:
+            read = _read(given, whole, read_by, separator)
+        notes += _notes(name, given, read, whole)
+        found[name] = _facts(read, whole)
+    if whole.target is None:
         notes.append("no classifier: no sensitive column or target is named")
-    elif not _sklearn():
+    elif not learns():
         notes.append('no classifier: scikit-learn is not installed; pip install "shoal[learn]"')
     elif held_out is None:
         notes.append("the classifier is judged on the original's rows, from which the releases were made")
-    return Comparison(found, table.height, tuple(notes))
+    return Comparison(found, whole.table.height, tuple(notes))
+
+
+def _original(
+    data: Any, quasi: tuple[str, ...], sensitive: tuple[str, ...], target: str | None, held_out: Any,
+    separator: str | None, seed: int,
+) -> Original:  # fmt: skip
+    names = tuple(dict.fromkeys([*quasi, *sensitive, *([target] if target else [])]))
+    table = _open(data, names, separator)
+    texts = [as_text(table[n]) for n in quasi]
+    domains = [domain_of(t.unique().to_list(), _order(table[n].dtype)) for n, t in zip(quasi, texts, strict=True)]
+    codes = [coded(t, d.values) for t, d in zip(texts, domains, strict=True)]
+    exact, held = table, codes
+    if held_out is not None:
+        exact = _open(held_out, names, None)
+        held = [coded(as_text(exact[n]), d.values) for n, d in zip(quasi, domains, strict=True)]
+    target = target or next(iter(sensitive), None)
+    counts = queries(domains, codes, seed)
+    return Original(quasi, sensitive, target, names, table, domains, codes, counts, exact, held)
+
+
+def _trees(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Those that can be read; one that a table generates is generated from its own values."""
+    return {n: h for n, h in given.items() if not isinstance(h, str) or h not in GENERATED}
+
+
+def _notes(name: str, given: Any, read: Read, whole: Original) -> list[str]:
+    """What a reader of the figures must know.  InputError for a release with more rows than the original."""
+    if (left := whole.table.height - read.frame.height) < 0:
+        raise InputError(f"the release {name!r} has more rows than the original")
+    notes = []
+    if not hasattr(given, "stars"):
+        nulls = {c: (whole.table[c].null_count(), read.frame[c].null_count()) for c in whole.quasi}
+        notes += [_blurred(name, c) for c, (before, after) in nulls.items() if 0 < before < after]
+    if lost := sum(s.unknown for s in read.spreads):
+        notes.append(f"{name}: {lost} different cells are not understood and count as stars; hand over hierarchies")
+    if left:
+        rows = whole.table.height
+        notes.append(f"{name}: {left:,} of {rows:,} rows of the original are not in it; they count as lost")
+    return notes
+
+
+def _facts(read: Read, whole: Original) -> dict[str, Any]:
+    domains, codes = whole.domains, whole.codes
+    return {
+        "privacy": _privacy(read, whole),
+        "loss": _loss(read, domains, whole.table.height),
+        "utility": {
+            "query_error": query_error(read, whole.counts),
+            "marginal_distance": marginal_distance(read, domains, codes, whole.quasi),
+            "correlation_change": correlation_change(read, domains, codes),
+            "classifier": classifier(read, domains, whole.exact, whole.held, whole.target),
+        },
+    }
 
 
 def _order(kind: pl.DataType) -> list[str] | None:
@@ -206,26 +246,14 @@ def _open(data: Any, names: Sequence[str], separator: str | None) -> pl.DataFram
     return opened.polars(list(names))
 
 
-def _coded(texts: pl.Series, values: Sequence[str | None]) -> np.ndarray:
-    """int64[rows]: the place of every text among the values; -1 for others."""
-    pool = pl.DataFrame({"x": pl.Series(list(values), dtype=pl.String), "i": np.arange(len(values))})
-    joined = texts.alias("x").to_frame().join(pool, on="x", how="left", nulls_equal=True, maintain_order="left")
-    return joined["i"].fill_null(-1).to_numpy().astype(np.int64)
-
-
-def _read(
-    given: Any, names: Sequence[str], domains: Sequence[Domain], asked: Asked, hierarchies: Mapping[str, Any],
-    separator: str | None,
-) -> Read:  # fmt: skip
+def _read(given: Any, whole: Original, hierarchies: Mapping[str, Any], separator: str | None) -> Read:
     own: Mapping[str, Any] = {}
     stars: Mapping[str, int] = getattr(given, "stars", {})
     if hasattr(given, "policy") and hasattr(given, "table"):
-        held = given.policy.hierarchies.items()
-        own = {n: h for n, h in held if not isinstance(h, str) or h not in GENERATED}
-        given = given.table
-    frame = _open(given, names, separator)
+        own, given = _trees(given.policy.hierarchies), given.table
+    frame = _open(given, whole.names, separator)
     spreads, cells = [], []
-    for name, domain in zip(asked.quasi, domains, strict=True):
+    for name, domain in zip(whole.quasi, whole.domains, strict=True):
         texts = as_text(frame[name])
         distinct = texts.unique(maintain_order=True).to_list()
         found = spread(distinct, domain, {**own, **hierarchies}.get(name))
@@ -233,15 +261,15 @@ def _read(
         if blank and stars.get(name) and None in domain.number and frame[name].dtype != pl.String:
             found.told[distinct.index(None)] = min(stars[name] / blank, 1.0)  # stars and missing values look alike
         spreads.append(found)
-        cells.append(_coded(texts, distinct))
+        cells.append(coded(texts, distinct))
     return Read(frame, spreads, cells)
 
 
-def _privacy(read: Read, asked: Asked) -> dict[str, Any]:
+def _privacy(read: Read, whole: Original) -> dict[str, Any]:
     """The audit under our reading, then k under the readings other tools take."""
     from shoal.publishing.audited import audit
 
-    found = audit(read.frame, quasi_identifiers=asked.quasi, sensitive=asked.sensitive).as_dict()
+    found = audit(read.frame, quasi_identifiers=whole.quasi, sensitive=whole.sensitive).as_dict()
     rows = read.frame.height
     wild = np.column_stack([s.wild[c] for s, c in zip(read.spreads, read.cells, strict=True)])
     kept = ~wild.all(axis=1)
@@ -293,115 +321,3 @@ def _loss(read: Read, domains: Sequence[Domain], rows: int) -> dict[str, Any]:
         per[name] = float((s.loss(d)[c].sum() + gone) / max(rows, 1))
         hidden += float(s.wild[c].sum() + gone) / max(rows, 1)
     return {"ncp": sum(per.values()) / len(per), "columns": per, "hidden": hidden / len(per), "rows_missing": gone}
-
-
-class Queries(NamedTuple):
-    """Counts over two columns: (column, column, low, high, low, high) and the truth of each."""
-
-    asked: list[tuple[int, int, int, int, int, int]]
-    truth: list[int]
-
-
-def _queries(domains: Sequence[Domain], codes: Sequence[np.ndarray], seed: int) -> Queries:
-    rng = np.random.default_rng(seed)
-    rows = codes[0].size
-    least = max(10, rows // 100)
-    pairs = list(itertools.combinations(range(len(codes)), 2)) or [(0, 0)]
-    asked: list[tuple[int, int, int, int, int, int]] = []
-    truth: list[int] = []
-    for _ in range(20 * QUERIES):
-        if len(asked) == QUERIES:
-            break
-        a, b = pairs[rng.integers(len(pairs))]
-        ends = []
-        for j in (a, b):
-            size = len(domains[j].values)
-            wide = int(rng.integers(1, max(size // 2, 1) + 1))
-            low = int(rng.integers(0, size - wide + 1)) if size else 0
-            ends += [low, low + wide]
-        inside = (codes[a] >= ends[0]) & (codes[a] < ends[1]) & (codes[b] >= ends[2]) & (codes[b] < ends[3])
-        if inside.sum() >= least:
-            asked.append((a, b, ends[0], ends[1], ends[2], ends[3]))
-            truth.append(int(inside.sum()))
-    return Queries(asked, truth)
-
-
-def _errors(read: Read, queries: Queries, rows: int) -> dict[str, Any]:
-    errors = []
-    for (a, b, *ends), truth in zip(queries.asked, queries.truth, strict=True):
-        share = read.spreads[a].share(ends[0], ends[1])[read.cells[a]]
-        if a != b:
-            share = share * read.spreads[b].share(ends[2], ends[3])[read.cells[b]]
-        errors.append(abs(float(share.sum()) - truth) / truth)
-    if not errors:
-        return {"median": None, "p90": None, "queries": 0}
-    return {"median": float(np.median(errors)), "p90": float(np.quantile(errors, 0.9)), "queries": len(errors)}
-
-
-def _marginals(read: Read, domains: Sequence[Domain], codes: Sequence[np.ndarray], asked: Asked) -> dict[str, Any]:
-    """Total variation between the original's shares and those expected from the release."""
-    out = {}
-    for name, s, c, d, own in zip(asked.quasi, read.spreads, read.cells, domains, codes, strict=True):
-        size = len(d.values)
-        here = s.marginal(np.bincount(c, minlength=s.size.size), size)
-        truth = np.bincount(own, minlength=size)
-        out[name] = float(0.5 * np.abs(here / max(here.sum(), 1) - truth / max(truth.sum(), 1)).sum())
-    return {"columns": out, "mean": sum(out.values()) / len(out)}
-
-
-def _correlation(read: Read, domains: Sequence[Domain], codes: Sequence[np.ndarray]) -> float | None:
-    """Mean absolute change of Pearson's correlation over pairs of number columns; None with fewer than two."""
-    numeric = [j for j, d in enumerate(domains) if d.at is not None and d.ruler != ORDER and np.nanstd(d.at) > 0]
-    changes = []
-    for a, b in itertools.combinations(numeric, 2):
-        before = _pearson(*(_filled(domains[j].at)[codes[j]] for j in (a, b)))
-        after = _pearson(*(read.spreads[j].means(domains[j].at)[read.cells[j]] for j in (a, b)))  # type: ignore[arg-type]
-        changes.append(abs(before - after))
-    return float(np.mean(changes)) if changes else None
-
-
-def _filled(at: np.ndarray | None) -> np.ndarray:
-    assert at is not None  # only number columns are asked
-    return np.where(np.isnan(at), np.nanmean(at), at)
-
-
-def _pearson(x: np.ndarray, y: np.ndarray) -> float:
-    """0 where a column does not vary."""
-    if x.size < 2 or not x.std() or not y.std():
-        return 0.0
-    return float(np.corrcoef(x, y)[0, 1])
-
-
-def _sklearn() -> bool:
-    from importlib.util import find_spec
-
-    return find_spec("sklearn") is not None
-
-
-def _learned(
-    read: Read, domains: Sequence[Domain], table: pl.DataFrame, codes: Sequence[np.ndarray], asked: Asked, held_out: Any
-) -> dict[str, Any] | None:
-    """Logistic regression trained on the release, judged on exact rows; None without scikit-learn or a target."""
-    if asked.target is None or not _sklearn():
-        return None
-    from shoal.utility.learning import learned
-
-    exact = table if held_out is None else _open(held_out, table.columns, None)
-    own = (
-        codes
-        if held_out is None
-        else [_coded(as_text(exact[n]), d.values) for n, d in zip(asked.quasi, domains, strict=True)]
-    )
-    train, test = [], []
-    for d, s, c, code in zip(domains, read.spreads, read.cells, own, strict=True):
-        if d.at is not None:
-            scale = np.nanstd(d.at) or 1.0
-            train.append((s.means(d.at) / scale)[c][:, None])
-            filled = _filled(d.at)
-            test.append((np.append(filled, filled.mean()) / scale)[code][:, None])  # -1: a value the original lacks
-            continue
-        shares = np.column_stack([s.share(v, v + 1) for v in range(min(len(d.values), 200))])
-        train.append(shares[c])
-        test.append(np.eye(len(d.values) + 1, shares.shape[1] + 1)[code, : shares.shape[1]])
-    targets = (as_text(read.frame[asked.target]), as_text(exact[asked.target]))
-    return learned(np.hstack(train), np.hstack(test), *(t.fill_null("missing").to_numpy() for t in targets))

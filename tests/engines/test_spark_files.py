@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import polars as pl
 import pytest
 
 import shoal
 from shoal.engines import spark as engine
 from shoal.engines.scope import Scope
-from shoal.errors import InputError, MissingDependencyError, PolicyError
+from shoal.errors import InputError, MissingDependencyError, PolicyError, VerificationError
 from shoal.pipeline import prepare
 from tests.engines.test_parts import ASKED, SECRET, in_parts, people, rows_in
 
@@ -35,23 +38,38 @@ def test_spark_writes_the_rows_that_duckdb_writes(tmp_path: Path) -> None:
     assert all(n.startswith("part-") for n in names[1:])
 
 
+def _a_row_less(part: Path) -> None:
+    pl.read_parquet(part)[1:].write_parquet(part)
+
+
+def _cut_short(part: Path) -> None:
+    part.write_bytes(part.read_bytes()[:-7])
+
+
+def _of_another_table(part: Path) -> None:
+    people(3).write_parquet(part)
+
+
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.usefixtures("spark")
-def test_what_executors_lose_is_kept_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from shoal.errors import VerificationError
-
+@pytest.mark.parametrize("harm", [_a_row_less, _cut_short, Path.unlink, _of_another_table])
+def test_what_executors_lose_is_kept_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, harm: Callable[[Path], None]
+) -> None:
     folder = in_parts(people(120), tmp_path / "in", "parquet")
     release = prepare(folder, engine="spark", insensitive=["note"], **ASKED)
     whole = engine.write_parts
-    monkeypatch.setattr(engine, "write_parts", lambda native, where: whole(native, where)[1:] or [_none(where)])
+
+    def harmed(native: Any, where: Path) -> list[Path]:
+        found = whole(native, where)
+        if "note" in native.columns:
+            harm(max(found, key=lambda part: pl.read_parquet(part).height))
+        return found
+
+    monkeypatch.setattr(engine, "write_parts", harmed)
     with pytest.raises(VerificationError):
         release.write(tmp_path / "out")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["in"]
-
-
-def _none(where: Path) -> Path:
-    people(1).clear().write_parquet(where / "none.parquet")
-    return where / "none.parquet"
 
 
 def test_a_place_elsewhere_is_read_by_spark_alone() -> None:

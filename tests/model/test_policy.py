@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import pickle
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -179,3 +181,15 @@ def test_what_is_enforced_for_each_model() -> None:
             need(model)
     with pytest.raises(PolicyError, match="sensitive"):
         need(shoal.LDiversity(2), sensitive=())
+
+
+def test_a_policy_takes_the_keywords_of_the_main_call() -> None:
+    asked = {"quasi_identifiers": ["zip", "age"], "sensitive": "d", "k": 3, "l": 2, "preset": "k5"}
+    made = Policy(**asked)
+    assert made == Policy.of(asked)
+    assert made.privacy == (shoal.KAnonymity(5), shoal.KAnonymity(3), shoal.LDiversity(2))
+    assert pickle.loads(pickle.dumps(made)) == made == replace(made)
+    with pytest.raises(PolicyError, match="did you mean 'quasi_identifiers'"):
+        Policy(quasi_identifers=["zip"], k=3)  # type: ignore[call-arg]
+    with pytest.raises(PolicyError, match="no quasi-identifier is named"):
+        Policy(k=3)

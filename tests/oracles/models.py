@@ -15,8 +15,6 @@ from typing import Any
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from tests.oracles.tables import partitions
-
 Rows = Sequence[tuple[int, ...]]
 
 
@@ -117,33 +115,73 @@ def meets_population(name: str, parameters: dict[str, Any], classes: dict[Any, i
     return all(Fraction(n, fits(c, population)) >= _decimal(parameters["low"]) for c, n in classes.items())
 
 
-def least_beside(quasi: Rows, population: Rows, name: str, parameters: dict[str, Any], k: int) -> int | None:
-    """Fewest stars over all partitions whose classes have k rows and meet a model of the population; None for none.
+def least_beside(
+    quasi: Rows,
+    population: Rows,
+    name: str,
+    parameters: dict[str, Any],
+    k: int,
+    trees: Sequence[Sequence[Sequence[int]]] | None = None,
+) -> float | None:
+    """Least loss over all releases whose classes have k rows and meet a model of the population; None for none.
 
-    Groups that show the same are one class.
+    A release is a form for every row, at any level of each column, whatever others show; rows that show the same are
+    a class.  Forms are tried from the cheapest choice on.
+    trees  per column the class of every value at every level, values 0, 1, ...; None: the value or a star.  The loss is
+           the number of stars, or the sum over rows and columns of (values of the class - 1) / (values - 1).
     """
-    best = None
+    d = len(quasi[0])
+    if trees is None:
+        most = 1 + max(v for row in (*quasi, *population) for v in row)
+        trees = [[list(range(most)), [0] * most]] * d
+        losses = [[[0.0] * most, [1.0] * most]] * d
+    else:
+        losses = [[[(level.count(c) - 1) / (len(level) - 1) for c in level] for level in tree] for tree in trees]
+    forms = list(product(*(range(len(tree)) for tree in trees)))
+    shown = [[tuple((h, trees[j][h][row[j]]) for j, h in enumerate(f)) for f in forms] for row in quasi]
+    paid = [np.array([sum(losses[j][h][row[j]] for j, h in enumerate(f)) for f in forms]) for row in quasi]
+    total = np.zeros(1)
+    for one in paid:
+        total = (total[:, None] + one).reshape(-1)
+    covers: dict[Any, frozenset[int]] = {}
     known: dict[Any, bool] = {}
-    for found in partitions(len(quasi)):
-        classes: Counter[tuple[int | None, ...]] = Counter()
-        for group in found:
-            classes[published([quasi[i] for i in group])] += len(group)
-        if min(classes.values()) >= k:
-            key = frozenset(classes.items())
-            if key not in known:
-                known[key] = meets_population(name, parameters, classes, population)
-            if not known[key]:
-                continue
-            stars = sum(n * sum(v is None for v in c) for c, n in classes.items())
-            best = stars if best is None else min(best, stars)
-    return best
+    for at in np.argsort(total, kind="stable").tolist():
+        choice, rest = [], at
+        for _ in quasi:
+            rest, f = divmod(rest, len(forms))
+            choice.append(f)
+        classes = Counter(shown[i][f] for i, f in enumerate(reversed(choice)))
+        if min(classes.values()) < k:
+            continue
+        key = frozenset(classes.items())
+        if key not in known:
+            for c in classes:
+                if c not in covers:
+                    covers[c] = frozenset(
+                        i for i, person in enumerate(population)
+                        if all(trees[j][h][person[j]] == v for j, (h, v) in enumerate(c))
+                    )  # fmt: skip
+            known[key] = _meets_beside(name, parameters, classes, covers)
+        if known[key]:
+            return float(total[at])
+    return None
+
+
+def _meets_beside(
+    name: str, parameters: dict[str, Any], classes: dict[Any, int], covers: dict[Any, frozenset[int]]
+) -> bool:
+    if name == "KMap":
+        return all(len(covers[c]) >= parameters["k"] for c in classes)
+    for size in range(1, len(classes) + 1):
+        for some in combinations(classes, size):
+            people = frozenset().union(*(covers[c] for c in some))
+            if Fraction(sum(classes[c] for c in some), len(people)) > _decimal(parameters["high"]):
+                return False
+    return True
 
 
 def least_columns(quasi: Rows, population: Rows, name: str, parameters: dict[str, Any], k: int) -> int | None:
-    """The same where every column is starred for all rows or for none.
-
-    It may be fewer: a star that no row of a class needs lets it fit more people.
-    """
+    """The same where every column is starred for all rows or for none."""
     width, best = len(quasi[0]), None
     for starred in product((False, True), repeat=width):
         classes = Counter(tuple(None if s else v for s, v in zip(starred, row, strict=True)) for row in quasi)

@@ -244,16 +244,12 @@ def test_presence_is_the_largest_share_of_any_set_of_classes(rows: list, held: l
     assert presence(found) == pytest.approx(max(shares))
 
 
-def test_one_group_does_not_decide_about_presence() -> None:
-    """Two groups whose ranges overlap are each 0.6 of those they cover where all five rows are 1 of theirs."""
+def test_one_group_decides_about_presence_of_ranges() -> None:
+    """Two groups whose ranges overlap are each 0.6 of those they cover, and both together 1 of theirs."""
     sample = pl.DataFrame({"a": [19, 34, 18, 25, 18], "b": [2, 10, 2, 2, 2]})
     population = pl.concat([sample, pl.DataFrame({"a": [19, 34], "b": [1, 1]})])
-    overlapping = [({"a": (18, 34), "b": (2, 10)}, 2), ({"a": (18, 25), "b": (2, 2)}, 3)]
-    for box, rows in overlapping:
-        held = population.filter(*(pl.col(name).is_between(*ends) for name, ends in box.items())).height
-        assert rows / held <= 0.9
-    with pytest.raises(InfeasibleError, match="was found") as refused:
-        shoal.anonymize(
-            sample, quasi_identifiers=["a", "b"], k=2, publish="ranges", population=population, presence=(0, 0.9)
-        )
-    assert "exists" not in str(refused.value)
+    shown = pl.DataFrame({"a": ["[18, 34]"] * 2 + ["[18, 25]"] * 3, "b": ["[2, 10]"] * 2 + ["2"] * 3})
+    asked = {"quasi_identifiers": ["a", "b"], "population": population}
+    assert not shoal.audit(shown, **asked, privacy=[shoal.DeltaPresence(0, 0.9)]).passes
+    with pytest.raises(InfeasibleError, match=r"no table with presence at most 0\.9 exists; ask for 1 at the least"):
+        shoal.anonymize(sample, **asked, k=2, publish="ranges", presence=(0, 0.9))

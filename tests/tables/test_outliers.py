@@ -173,8 +173,39 @@ def test_a_budget_that_is_passed_does_not_verify(tmp_path):
     assert [f.check for f in verdict.findings if not f.holds] == ["suppressed rows"]
 
 
-def test_a_budget_needs_global_recoding():
-    with pytest.raises(PolicyError, match="global_recoding"):
-        shoal.anonymize(people(), **settings_of(max_suppressed=0.05, global_recoding=False))
+def test_a_share_is_a_share():
     with pytest.raises(PolicyError, match="from 0 to 1"):
         shoal.anonymize(people(), **settings_of(max_suppressed=5))
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+@pytest.mark.parametrize("publish", ["stars", "ranges", "hierarchy", "centers"])
+def test_other_recodings_keep_the_budget(publish, ending, tmp_path):
+    """They star rows whole where that loses least, and are held to the share that was allowed."""
+    alone = pl.DataFrame({"town": ["Hull", "Iona", None], "age": [80, 95, 12]}, schema_overrides={"age": pl.Int64})
+    table = pl.concat([people().head(40), alone])
+    asked = {"quasi_identifiers": ["town", "age"], "k": 3, "publish": publish, "seed": 1}
+    if publish == "hierarchy":
+        asked["hierarchies"] = {"town": "prefixes:1"}
+    release = shoal.anonymize(table, max_suppressed=0.08, **asked)
+    facts = release.certificate.details
+    starred = release.table.select(pl.all().cast(pl.String)).filter((pl.col("town") == "*") & pl.col("age").is_null())
+    held = {"stars": 3, "hierarchy": 3, "ranges": 0, "centers": 0}[publish]
+    assert facts["max_suppressed_rows"] == 3
+    assert facts["suppressed_rows"] == held
+    if publish == "stars":
+        assert starred.height == held
+    beside = release.write(tmp_path / f"r{ending}")
+    for original in (None, table):
+        verdict = shoal.verify(tmp_path / f"r{ending}", beside, original, hierarchies=asked.get("hierarchies"))
+        assert verdict.holds, [f for f in verdict.findings if not f.holds]
+    if held:
+        with pytest.raises(InfeasibleError, match=r"stars 3 of 43 rows whole, and max_suppressed=0\.05 allows 2"):
+            shoal.anonymize(table, max_suppressed=0.05, **asked)
+        from shoal.judge.file import seal
+
+        record = json.loads(beside.read_text())
+        record["certificate"]["details"]["suppressed_rows"] = 1
+        beside.write_text(json.dumps(record | {"seal": seal(record)}))
+        verdict = shoal.verify(tmp_path / f"r{ending}", beside)
+        assert [f.check for f in verdict.findings if not f.holds] == ["suppressed rows"]

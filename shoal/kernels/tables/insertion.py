@@ -59,6 +59,58 @@ def _takes(hosts, sensitive, frequency, rules, held, exact, room, g, x):
     return group_gap(rules, sensitive, who, many, together, count, seen) <= 0.0
 
 
+class Best(NamedTuple):
+    """The cheapest places found, a heap with the dearest at its root.
+
+    rise float64[c], at int64[c]  by which they are compared, what a row costs first;  host int64[c]  the group
+    """
+
+    rise: np.ndarray
+    at: np.ndarray
+    host: np.ndarray
+
+
+@njit(**LEAN_INNER)
+def _after(best, a, b):
+    """Whether place a of the heap is dearer than place b."""
+    return best.rise[a] > best.rise[b] or (best.rise[a] == best.rise[b] and best.at[a] > best.at[b])
+
+
+@njit(**LEAN_INNER)
+def _swap(best, a, b):
+    best.rise[a], best.rise[b] = best.rise[b], best.rise[a]
+    best.at[a], best.at[b] = best.at[b], best.at[a]
+    best.host[a], best.host[b] = best.host[b], best.host[a]
+
+
+@njit(**LEAN_INNER)
+def _sink(best, many):
+    """The root of a heap of ``many`` put where it belongs.  O(log many)."""
+    i = 0
+    while 2 * i + 1 < many:
+        child = 2 * i + 1
+        if child + 1 < many and _after(best, child + 1, child):
+            child += 1
+        if not _after(best, child, i):
+            return
+        _swap(best, i, child)
+        i = child
+
+
+@njit(**LEAN_INNER)
+def _keep(best, many, most, rise, at, g):
+    """A place kept, in the dearest one's stead where there are ``most`` already; how many there are.  O(log most)."""
+    i = many if many < most else 0
+    best.rise[i], best.at[i], best.host[i] = rise, at, g
+    if many == most:
+        _sink(best, many)
+        return many
+    while i > 0 and _after(best, i, (i - 1) // 2):
+        _swap(best, i, (i - 1) // 2)
+        i = (i - 1) // 2
+    return many + 1
+
+
 class Room(NamedTuple):
     """What ``insert`` works in, for g groups, s sensitive columns and r rows.
 
@@ -67,6 +119,7 @@ class Room(NamedTuple):
     exact bool[s]                whether the bits of a column are its values
     place, end int64[g]          where a group stands in the order, where the run of a place ends
     moved bool[g], joiner int64[g]  the groups that are no longer what they were
+    best                         the cheapest groups for the rows of a cell
     ask int64[widest], int64[widest], int64[rows of all], int64[rows of all]  for ``group_gap``
     """
 
@@ -80,6 +133,7 @@ class Room(NamedTuple):
     end: np.ndarray
     moved: np.ndarray
     joiner: np.ndarray
+    best: Best
     ask: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
@@ -94,17 +148,20 @@ def insert(slots, leaf, cell, sensitive, frequency, rules, hosts, rows, start, c
     returns bool[r]: whether a place was found
 
     Of places that cost the same the first in the order is taken, among candidates the first.  Groups that publish the
-    same tuple are looked at once, the smallest that takes the row; a row like the one before goes with it, while that
-    group takes it, for no other became cheaper.  O(r (runs of groups alike + rows placed before) t), or O(candidates
-    t).  Python makes the room: a kernel that makes none compiles in three quarters of the time.
+    same tuple are looked at once, the smallest ones that take the row.  Rows of a cell that follow each other go
+    together: the cheapest places for as many as there are, and each takes rows until it takes no more, for no other
+    becomes cheaper meanwhile.  O(runs of rows alike (runs of groups alike + groups joined before) t + r log r), or
+    O(runs of rows alike * candidates t).  Python makes the room: a kernel that makes none compiles in three quarters
+    of the time.
     """
     g, s = hosts.size.size, frequency.size
     most = 1 if rules is None else max(1, *rules.size)
     largest = 1 if rules is None else 1 + int(hosts.size.sum()) + rows.size
+    alike = int(np.diff(np.flatnonzero(np.diff(cell[rows], prepend=-1, append=-1))).max(initial=0))
     room = Room(
         np.empty(g), np.empty(g), np.empty(g), np.zeros((s, g), np.uint64), np.zeros((s, g), np.uint64),
         np.ones(s, np.bool_), np.empty(g, np.int64), np.empty(g, np.int64), np.zeros(g, np.bool_),
-        np.empty(g, np.int64),
+        np.empty(g, np.int64), Best(np.empty(alike), np.empty(alike, np.int64), np.empty(alike, np.int64)),
         (np.zeros(most, np.int64), np.empty(most, np.int64), np.empty(largest, np.int64), np.ones(largest, np.int64)),
     )  # fmt: skip
     done = np.zeros(rows.size, np.bool_)
@@ -117,7 +174,7 @@ def insert(slots, leaf, cell, sensitive, frequency, rules, hosts, rows, start, c
 def _insert(slots, leaf, cell, sensitive, frequency, rules, hosts, rows, start, candidate, room, done):
     """The same; done bool[r] out."""
     size, state, order = hosts.size, hosts.state, hosts.order
-    now, price, each, held, shared, exact, place, end, moved, joiner, ask = room
+    now, price, each, held, shared, exact, place, end, moved, joiner, best, ask = room
     for g in range(size.size):
         price[g] = joined(slots, state[g], state[g], np.inf)
         each[g] = price[g]
@@ -148,64 +205,79 @@ def _insert(slots, leaf, cell, sensitive, frequency, rules, hosts, rows, start, 
     free = 0
     while free < size.size and price[order[free]] <= 0.0:
         free = end[free]
-    joins, best = 0, -1
-    for i in range(rows.size):
-        x = rows[i]
+    joins, i = 0, 0
+    while i < rows.size:
+        x, stop = rows[i], i + 1
         own = leaf[cell[x]]
-        again = i > 0 and cell[x] == cell[rows[i - 1]]
-        if again and best < 0:
-            continue
-        if not again or not _takes(hosts, sensitive, frequency, rules, held, exact, ask, best, x):
-            best, least, at = -1, np.inf, size.size
-            for y in range(joins if every else start[i + 1] - start[i]):
-                g = joiner[y] if every else candidate[start[i] + y]
-                if size[g] == 0 or each[g] > least or (each[g] == least and place[g] >= at):
+        while stop < rows.size and cell[rows[stop]] == cell[x]:
+            stop += 1
+        many, most = 0, stop - i
+        least, last = np.inf, size.size  # of the dearest place kept, once there are enough
+        before = -1
+        for y in range(joins if every else start[i + 1] - start[i]):
+            g = joiner[y] if every else candidate[start[i] + y]
+            at = place[g] if every else np.int64(y)
+            if g == before or size[g] == 0 or each[g] > least or (each[g] == least and at >= last):
+                continue
+            before = g
+            rise = (size[g] + 1) * joined(slots, state[g], own, (least + now[g]) / (size[g] + 1)) - now[g]
+            if (rise < least or (rise == least and at < last)) and _takes(
+                hosts, sensitive, frequency, rules, held, exact, ask, g, x
+            ):
+                many = _keep(best, many, most, rise, at, g)
+                if many == most:
+                    least, last = best.rise[0], best.at[0]
+        for turn in range(2 if every else 0):  # groups that lose something first: most often one of them is best
+            y, end_ = (free, size.size) if turn == 0 else (0, free)
+            while y < end_:
+                g = order[y]
+                if price[g] > least or (price[g] == least and y >= last):  # a row costs at least what the group's do
+                    break
+                if moved[g] or size[g] == 0:
+                    y += 1
                     continue
-                n = size[g]
-                rise = (n + 1) * joined(slots, state[g], own, (least + now[g]) / (n + 1)) - now[g]
-                if (rise < least or (every and rise == least and place[g] < at)) and _takes(
-                    hosts, sensitive, frequency, rules, held, exact, ask, g, x
-                ):
-                    best, least, at = g, rise, place[g] if every else np.int64(0)
-            for turn in range(2 if every else 0):  # groups that lose something first: most often one of them is best
-                y, stop = (free, size.size) if turn == 0 else (0, free)
-                while y < stop:
-                    g = order[y]
-                    if price[g] > least or (price[g] == least and y >= at):  # a row costs at least what the group's do
-                        break
+                n, largest = size[g], size[order[end[y] - 1]]
+                full = False  # a second row of its value is too many for every group of the run
+                for j in range(frequency.size):
+                    if exact[j] and 2 * frequency[j] > largest + 1:
+                        full |= (shared[j, y] & (np.uint64(1) << np.uint64(sensitive[x, j] & 63))) != 0
+                new = np.inf if full else joined(slots, state[g], own, (least + now[g]) / (n + 1))
+                for z in range(y, end[y]):
+                    g = order[z]
                     if moved[g] or size[g] == 0:
-                        y += 1
                         continue
-                    n, largest = size[g], size[order[end[y] - 1]]
-                    full = False  # a second row of its value is too many for every group of the run
-                    for j in range(frequency.size):
-                        if exact[j] and 2 * frequency[j] > largest + 1:
-                            full |= (shared[j, y] & (np.uint64(1) << np.uint64(sensitive[x, j] & 63))) != 0
-                    new = np.inf if full else joined(slots, state[g], own, (least + now[g]) / (n + 1))
-                    for z in range(y, end[y]):
-                        g = order[z]
-                        if moved[g] or size[g] == 0:
-                            continue
-                        rise = (size[g] + 1) * new - now[g]
-                        if full or rise > least or (rise == least and z >= at):
-                            break
-                        if _takes(hosts, sensitive, frequency, rules, held, exact, ask, g, x):
-                            best, least, at = g, rise, z
-                            break
-                    y = end[y]
-        if best >= 0:
-            done[i] = True
-            hosts.following[x] = hosts.head[best]
-            hosts.head[best] = x
-            size[best] += 1
-            for j in range(frequency.size):
-                held[j, best] |= np.uint64(1) << np.uint64(sensitive[x, j] & 63)
-            if not moved[best]:
-                moved[best] = True
+                    rise = (size[g] + 1) * new - now[g]
+                    if full or rise > least or (rise == least and z >= last):
+                        break
+                    if _takes(hosts, sensitive, frequency, rules, held, exact, ask, g, x):
+                        many = _keep(best, many, most, rise, z, g)
+                        if many == most:
+                            least, last = best.rise[0], best.at[0]
+                y = end[y]
+        for kept in range(many - 1, 0, -1):  # the heap sorted, the cheapest first
+            _swap(best, 0, kept)
+            _sink(best, kept)
+        for kept in range(many):
+            g = best.host[kept]
+            first = True
+            while i < stop and (first or _takes(hosts, sensitive, frequency, rules, held, exact, ask, g, rows[i])):
+                x, first = rows[i], False
+                done[i] = True
+                i += 1
+                hosts.following[x] = hosts.head[g]
+                hosts.head[g] = x
+                size[g] += 1
+                for j in range(frequency.size):
+                    held[j, g] |= np.uint64(1) << np.uint64(sensitive[x, j] & 63)
+            if first:
+                break
+            if not moved[g]:
+                moved[g] = True
                 if every:
-                    joiner[joins] = best
+                    joiner[joins] = g
                     joins += 1
             for t in range(leaf.shape[1]):
-                state[best, t] = join(slots, t, state[best, t], own[t])
-            each[best] = joined(slots, state[best], state[best], np.inf)
-            now[best] = each[best] * size[best]
+                state[g, t] = join(slots, t, state[g, t], own[t])
+            each[g] = joined(slots, state[g], state[g], np.inf)
+            now[g] = each[g] * size[g]
+        i = stop

@@ -111,12 +111,22 @@ class Model(ABC):
 
         counts of all rows that a group may have: those of the whole table, or of a part kept apart
         """
-        level = self.level(counts, table)
+        level = said(self.level(counts, table), up=self.weaker is max)
         end = "least" if self.weaker is max else "most"
         return (
-            f"the whole table has {self.short} = {level:.6g} of {name} in one group, so no table in which "
-            f"{self.words()} exists; ask for {self.short} = {level:.6g} at the {end}"
+            f"the whole table has {self.short} = {level} of {name} in one group, so no table in which "
+            f"{self.words()} exists; ask for {self.short} = {level} at the {end}"
         )
+
+
+def said(level: float, *, up: bool) -> str:
+    """A level in six digits, rounded so that asking for what is said can be met."""
+    text = f"{level:.6g}"
+    off = float(text) - level
+    if not math.isfinite(off) or (off >= 0 if up else off <= 0):
+        return text
+    last = 10.0 ** (math.floor(math.log10(abs(level))) - 5)
+    return f"{float(text) + (last if up else -last):.6g}"
 
 
 def at_least(model: Any, name: str, low: float, *, whole: bool = False) -> None:

@@ -84,9 +84,9 @@ class Recoding:
         )
         return total * (1 - 1e-12) / max(histogram.rows * len(self.columns), 1)
 
-    def cost(self, histogram: Histogram, partition: Partition) -> float:
+    def cost(self, histogram: Histogram, partition: Partition, published: Published | None = None) -> float:
         """The loss of a partition in this recoding's unit: int for stars, mean over rows and columns for ncp."""
-        total = float((self.losses(histogram, partition).sum(axis=1) * partition.sizes).sum())
+        total = float((self.losses(histogram, partition, published).sum(axis=1) * partition.sizes).sum())
         if self.unit == "stars":
             return round(total)
         return total / max(histogram.rows * len(self.columns), 1)

@@ -63,6 +63,7 @@ def group(
     seed: int | None = None,
     max_suppressed: float = 0.0,
     apart: np.ndarray | None = None,
+    admits: Callable[[np.ndarray], np.ndarray] | None = None,
     progress: Callable[[str, float | None], None] = nothing,
 ) -> Grouping:
     """Group the rows of a histogram under privacy models.
@@ -76,6 +77,7 @@ def group(
     max_suppressed  share of the rows that global recoding may star whole; the block they form meets the models too
     apart      int64[cells]  cells of different numbers never share a group; None: any may.  Of a Requirement that asks
                for more rows than such a part has the whole part is enough
+    admits     what else global recoding asks of a choice of levels: int64[d] levels to bool[cells]; see ``Task``
 
     Raises InfeasibleError when no partition exists, PolicyError for a model the method cannot enforce.
     """
@@ -99,6 +101,7 @@ def group(
         progress=progress,
         spare=int(max_suppressed * histogram.rows + 1e-9),
         apart=None if apart is None or np.unique(apart).size < 2 else apart,
+        admits=admits,
     )
     if task.apart is None or method == "global_recoding":
         return _one(task, method)

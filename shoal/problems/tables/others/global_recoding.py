@@ -147,9 +147,10 @@ class _Looks:
     def eligible(self, levels: np.ndarray) -> bool:
         """A node of the lattice.  O(m log m)."""
         self.made += 1
-        return bool(
-            good_groups(self.task.histogram, self.task.requirement, self.cells, _label(self.task, levels)).all()
-        )
+        task = self.task
+        if not good_groups(task.histogram, task.requirement, self.cells, _label(task, levels)).all():
+            return False
+        return task.admits is None or bool(task.admits(levels).all())
 
     def pair(self, i: int, j: int, a: int, b: int) -> bool:
         """Columns i at level a and j at level b, all others left out."""

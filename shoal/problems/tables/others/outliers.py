@@ -53,7 +53,7 @@ class Nodes:
         self.top = [c.loss[-1][quasi[:, j]] * c.weight for j, c in enumerate(self.columns)]
         self.total = [loss @ task.histogram.count for loss in self.loss]
         need = task.requirement
-        self.by_size = not need.sensitive_columns and not need.rules
+        self.by_size = not need.sensitive_columns and not need.rules and task.admits is None
         # parts of a table that never share a group make a block of their own each
         self.parts = [np.ones(task.histogram.cells, bool)]
         if task.apart is not None:
@@ -89,6 +89,8 @@ class Nodes:
         if rows[small].sum() > task.spare:
             return Look(inf, inf, sure, low, True)
         bad = small if self.by_size else ~good_groups(task.histogram, task.requirement, np.arange(label.size), label)
+        if task.admits is not None:
+            bad[label[~task.admits(levels)]] = True
         if rows[bad].sum() > task.spare:
             return Look(inf, inf, bad[label], low, False)
         more = sum(top - loss[h] for top, loss, h in zip(self.top, self.loss, levels, strict=True)) * count

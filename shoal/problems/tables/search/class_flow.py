@@ -18,12 +18,14 @@ from shoal.problems.tables.search.class_program import UNIT, Program, Tolls, rai
 from shoal.problems.tables.search.row_groups import Rows
 
 CLOSE = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)  # shares of l rows under which a class is closed, one by one
-CLOSING = {"fast": 40, "balanced": 60, "thorough": 250}  # passes after each
+CLOSING = {"fast": 40, "balanced": 60, "thorough": 250}  # passes after each, at least
 STEP = 0.1
 ROUND = 0.45  # added to rows / l before it is rounded down
 AT_TOP = 10  # rows of a value that the class of everything may have at least
 WORST = 0.3  # part of the short classes whose H is lowered
-ROUNDS = {"fast": 2, "balanced": 5, "thorough": 12}
+ROUNDS = {"fast": 2, "balanced": 5, "thorough": 12}  # flows, at least
+ARCS = {"fast": 2e7, "balanced": 2e8, "thorough": 0.0}  # looked at in the passes after each closing, if the most allows
+PER_ROUND = 60  # passes that one round takes as long as
 ONE = 4e-7  # seconds that one round takes for an arc, at most
 FINE = {"fast": 64, "balanced": 1024, "thorough": 1024}  # steps of cost between nothing and the dearest class
 OUT, BONUS = 6, 9  # prices of a row left over, of a row that a class is short, by the dearest class
@@ -54,14 +56,16 @@ def flow_start(task: Task, rows: Rows, tolls: Tolls, until: float | None = None)
     until = until if task.effort.name == "seconds" else None
     if until is not None and time.monotonic() + ONE * tolls.program.arcs.pair.size > until:
         return None
-    tolls = closed(task, tolls, CLOSING[effort], until)
+    size = tolls.program.arcs.pair.size
+    passes, rounds = afforded(CLOSING, effort, size, 1.0), afforded(ROUNDS, effort, size, PER_ROUND)
+    tolls = closed(task, tolls, passes, until)
     program = tolls.program
     l, share = program.arcs.l, tolls.share
     most = np.floor(share / l + ROUND).astype(np.int64)
     most = np.where(program.widest, np.maximum(most, AT_TOP), most)
     best: tuple[float, np.ndarray] | None = None
     spent = 0.0
-    for turn in range(ROUNDS[effort]):
+    for turn in range(rounds):
         began = time.monotonic()
         if turn and until is not None and began + spent > until:
             break
@@ -76,6 +80,11 @@ def flow_start(task: Task, rows: Rows, tolls: Tolls, until: float | None = None)
         if not short:
             break
     return None if best is None else best[1]
+
+
+def afforded(least: dict[str, int], effort: str, arcs: int, each: float) -> int:
+    """At least as many as the effort has, up to those of "thorough" where arcs are few, each looking ``each`` times."""
+    return int(np.clip(ARCS[effort] / (each * max(arcs, 1)), least[effort], least["thorough"]))
 
 
 def closed(task: Task, tolls: Tolls, passes: int, until: float | None) -> Tolls:

@@ -18,6 +18,8 @@ from shoal.model.recoding import Levels, Ranges, Recoding
 from shoal.model.task import Task
 from shoal.problems.tables.eligible import good_groups, rules_of
 
+LOOKS = 60_000_000  # cells times groups up to which every group is looked at for every row
+
 
 @dataclass(frozen=True, eq=False)
 class Rows:
@@ -241,7 +243,9 @@ class Rows:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Candidate groups for each waiting row: all, or if that is too many, neighbors in several sorted orders."""
         none = np.zeros(0, np.int64)
-        if waiting.size * someone.size <= 60_000_000:
+        alike = np.unique(self.cell[waiting]).size  # rows of a cell are put together, groups alike looked at once
+        runs = np.unique(state, axis=0).shape[0] if alike * someone.size > LOOKS else someone.size
+        if alike * (runs + min(waiting.size, someone.size) // 4) <= LOOKS:
             return none, none
         quasi = self.histogram.quasi
         d, each = quasi.shape[1], 24

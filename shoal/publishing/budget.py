@@ -1,0 +1,34 @@
+"""A budget of rows starred whole, held by recodings that star a row wherever that loses least."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from shoal.errors import InfeasibleError
+from shoal.model.policy import Policy
+from shoal.model.task import Grouping
+from shoal.publishing.text import ColumnText
+
+
+def within_budget(grouping: Grouping, columns: Sequence[ColumnText], asked: Policy) -> Grouping:
+    """The grouping with its rows starred whole counted; InfeasibleError where they are more than ``max_suppressed``.
+
+    Global recoding spends the budget in its own search, and has counted already.  O(groups x columns).
+    """
+    if not asked.max_suppressed or asked.global_recoding:
+        return grouping
+    sizes = grouping.partition.sizes
+    whole = np.all([c.starred[c.index] for c in columns], axis=0)
+    found, allowed = int(sizes[whole].sum()), int(asked.max_suppressed * sizes.sum() + 1e-9)
+    if found > allowed:
+        raise InfeasibleError(
+            f"the release that was found stars {found:,} of {int(sizes.sum()):,} rows whole, and "
+            f"max_suppressed={asked.max_suppressed:g} allows {allowed:,}; hierarchies and "
+            "ranges hide less, as a lower k does"
+        )
+    facts = {"suppressed_rows": found, "max_suppressed_rows": allowed}
+    certificate = replace(grouping.certificate, details={**grouping.certificate.details, **facts})
+    return replace(grouping, certificate=certificate)

@@ -1,0 +1,89 @@
+"""What a release of a table was made from, as it is handed over to recheck it: hierarchies, original, population."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from shoal.engines.safe_harbor import recoded
+from shoal.errors import InputError, PolicyError
+from shoal.judge.finding import CONSISTENT, RECOMPUTED, STATED, Finding
+from shoal.judge.population import beside, outside, reading_of
+from shoal.model.audit import Audit
+from shoal.model.hierarchy import GENERATED, Hierarchy
+from shoal.model.policy import PLACE
+from shoal.model.record import digest, source_of
+from shoal.publishing.opening import opened, read_census
+from shoal.publishing.own_rows import Outer
+from shoal.publishing.recorded import Record
+
+
+def hierarchies_of(
+    record: Record, given: Mapping[str, Any], folder: Path, only: Sequence[str] | None = None
+) -> tuple[dict[str, Any], list[Finding]]:
+    """The hierarchies a release was published by: handed over, or found by name beside the certificate or here.
+
+    only  of these columns; of the others is said that nobody looked at theirs.  None: all
+    """
+    out: dict[str, Any] = {}
+    findings: list[Finding] = []
+    for name in given:
+        if name not in record.hierarchies:
+            raise InputError(f"the certificate names no hierarchy of a column {name!r}")
+    for name, (source, expected) in record.hierarchies.items():
+        if source not in GENERATED and expected is None:
+            findings.append(Finding(f"hierarchy of {name}", False, "the certificate names it without its hash"))
+            continue
+        if only is not None and name not in only:
+            text = "what the certificate says it is; hand it over to have that checked"
+            findings.append(Finding(f"hierarchy of {name}", True, text, STATED))
+            continue
+        if source in GENERATED:
+            out[name] = source
+            text = f"generated ({source}); a label is read by what it says"
+            findings.append(Finding(f"hierarchy of {name}", True, text, CONSISTENT))
+            continue
+        try:
+            out[name] = found = Hierarchy.of(given[name] if name in given else source_of(name, source, folder))
+        except PolicyError as error:
+            raise InputError(f"the hierarchy of {name!r} cannot be used: {error!s}") from None
+        same = digest(found) == expected
+        text = "the one certified" if same else "not the one certified"
+        findings.append(Finding(f"hierarchy of {name}", same, text, RECOMPUTED))
+    return out, findings
+
+
+def original_of(original: Any, record: Record, separator: str | None, encoding: str | None) -> pl.DataFrame:
+    """The original as a frame, its coordinates joined as the release shows them."""
+    source = opened(original, separator, encoding)
+    if record.harbor is not None:
+        rules = {n: rule for n, rule in record.harbor.columns.items() if n in source.columns}
+        source = source.with_columns(recoded(source[n], rule, record.harbor.born) for n, rule in rules.items())
+    pair = record.raw["policy"].get("coordinates")
+    if isinstance(pair, list) and len(pair) == 2 and all(isinstance(c, str) and c in source.columns for c in pair):
+        joined = pl.concat_str([pl.col(c).cast(pl.String) for c in pair], separator=" ").alias(PLACE)
+        source = source.with_columns(joined).drop(pair)
+    return source
+
+
+def population_beside(record: Record, population: Any, given: Mapping[str, Any], folder: Path) -> Outer:
+    """What adds to the audit of a release what its population tells."""
+    policy, census = record.policy, None
+    sources: dict[str, Any] = {}
+    if population is not None:
+        if policy.population is None:
+            raise InputError("the certificate names no population; leave it out")
+        pair = record.raw["policy"].get("coordinates")
+        census = read_census(population, policy.quasi_identifiers, tuple(pair) if pair else None)
+        sources = hierarchies_of(record, given, folder)[0]
+    said = record.said
+    read = reading_of(policy, said.publish, sources, said.stars, said.blanks, said.sheet)
+
+    def add(frame: pl.DataFrame, audit: Audit) -> Audit:
+        found = outside(frame, policy, census, read, None)
+        return audit if found is None else beside(audit, found, policy.privacy)
+
+    return add

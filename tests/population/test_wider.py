@@ -1,0 +1,166 @@
+"""Groups published wider than their rows ask: whom the wider form covers, what it costs, and when there is none."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import polars as pl
+import pytest
+
+import shoal
+from shoal.errors import InfeasibleError
+from shoal.model.histogram import Histogram
+from shoal.model.privacy import Requirement, restore
+from shoal.model.privacy.base import said
+from shoal.model.recoding import Levels, Recoding
+from shoal.model.task import Task
+from shoal.problems.tables.others.forms import Forms, raised
+from tests.oracles.models import least_beside
+from tools.oracle_models import drawn
+
+TREES = [[[0, 1, 2, 3], [0, 0, 1, 1], [0, 0, 0, 0]], [[0, 1, 2, 3], [0, 1, 1, 1], [0, 0, 0, 0]]]
+NAMES = ["a", "b"]
+GIVEN = {n: [[str(v), f"{n}{c}", "*"] for v, c in enumerate(tree[1])] for n, tree in zip(NAMES, TREES, strict=True)}
+
+
+def case(name: str, seed: int) -> tuple[list, list, dict, int]:
+    """(sample, population, parameters of the model, k): tuples of two columns of values 0 to 3."""
+    random = np.random.default_rng([seed, len(name)])
+    people = random.integers(0, 4, (int(random.integers(4, 14)), 2))
+    some = random.permutation(len(people))[: int(random.integers(2, 5))]
+    return ([tuple(r) for r in people[some].tolist()], [tuple(r) for r in people.tolist()], drawn(name, random),
+            int(random.choice([1, 1, 2])))  # fmt: skip
+
+
+def framed(rows: list) -> pl.DataFrame:
+    return pl.DataFrame([(str(x), str(y)) for x, y in rows], schema=NAMES, orient="row")
+
+
+@pytest.mark.parametrize("name", ["KMap", "DeltaPresence"])
+@pytest.mark.parametrize("publish", ["stars", "hierarchy"])
+def test_the_default_finds_the_least_of_all_releases(name: str, publish: str) -> None:
+    """Every row at any form: all partitions, all ways to publish more than a group asks."""
+    found = 0
+    for seed in range(8):
+        quasi, population, parameters, k = case(name, seed)
+        least = least_beside(quasi, population, name, parameters, k, TREES if publish == "hierarchy" else None)
+        asked = {
+            "quasi_identifiers": NAMES, "population": framed(population), "publish": publish, "seed": seed,
+            "privacy": [shoal.KAnonymity(k), restore({"model": name, **parameters})],
+            "hierarchies": GIVEN if publish == "hierarchy" else {},
+        }  # fmt: skip
+        for more in ({}, {"method": "cascade"}, {"effort": "fast"}, {"global_recoding": True}):
+            if least is None:
+                with pytest.raises(InfeasibleError):
+                    shoal.anonymize(framed(quasi), **asked, **more)
+                continue
+            release = shoal.anonymize(framed(quasi), **asked, **more)
+            scale = 1 if publish == "stars" else 2 * len(quasi)
+            paid, bound = release.certificate.cost * scale, release.certificate.lower_bound * scale
+            assert bound <= least + 1e-9 <= paid + 2e-9, seed
+            if not more:
+                assert paid == pytest.approx(least), seed
+                assert bound == pytest.approx(least), seed
+            found += 1
+    assert found > 8
+
+
+def test_a_star_that_no_row_needs() -> None:
+    """All rows agree in both columns; only wider groups fit five people, and the other column covers more."""
+    sample = pl.DataFrame({"a": ["x"] * 2, "b": ["u"] * 2})
+    population = pl.DataFrame({"a": ["x"] * 4 + ["y"] * 4, "b": ["u", "u", "v", "w", "u", "u", "u", "z"]})
+    asked = {"quasi_identifiers": ["a", "b"], "population": population}
+    release = shoal.anonymize(sample, **asked, k_map=5)
+    assert release.table.rows() == [("*", "u")] * 2
+    assert (release.certificate.cost, release.certificate.lower_bound) == (2, 2)
+    assert release.loss["stars"] == 2
+    assert shoal.anonymize(sample, **asked, k_map=8).table.rows() == [("*", "*")] * 2
+    with pytest.raises(InfeasibleError, match="the largest k_map possible is 8"):
+        shoal.anonymize(sample, **asked, k_map=9)
+    apart = shoal.anonymize(sample, **asked, presence=(0, 0.25))  # one row takes the four x, the other all the rest
+    assert (apart.certificate.cost, apart.audit.classes) == (3, 2)
+    with pytest.raises(InfeasibleError, match=r"ask for 0\.25 at the least"):
+        shoal.anonymize(sample, **asked, presence=(0, 0.2))
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_wider_release_is_verified(tmp_path, ending: str) -> None:
+    random = np.random.default_rng(3)
+    population = pl.DataFrame(
+        {"a": random.integers(0, 4, 200).astype(str), "b": random.integers(0, 4, 200).astype(str)}
+    )
+    sample = population.sample(30, seed=1).with_columns(s=pl.Series(random.choice(["p", "q", "r"], 30)))
+    asked = {"quasi_identifiers": NAMES, "sensitive": ["s"], "population": population, "seed": 1}
+    asked |= {"publish": "hierarchy", "hierarchies": GIVEN, "k_map": 25}
+    one = shoal.anonymize(sample, **asked)
+    assert one.certificate.ratio < 1 + 1e-6  # nothing but the population is asked: every row takes its cheapest form
+    for more in ({"k": 3}, {"distinct_l": 2}, {"k": 3, "global_recoding": True}, {"k": 2, "entropy_l": 1.5}):
+        release = shoal.anonymize(sample, **asked, **more)
+        assert release.certificate.cost >= one.certificate.cost
+        release.write(tmp_path / f"out.{ending}", overwrite=True)
+        for original in (None, sample):
+            verdict = shoal.verify(
+                tmp_path / f"out.{ending}", tmp_path / "out.certificate.json", original, population=population,
+                hierarchies=GIVEN,
+            )  # fmt: skip
+            assert verdict.holds, [f for f in verdict.findings if not f.holds]
+
+
+def test_ceilings_say_what_would_pass() -> None:
+    """Where the star is forbidden the highest level decides, for every row by itself."""
+    sample, population = framed([(0, 0), (2, 1)]), framed([(0, 0), (1, 0), (2, 1), (3, 1), (3, 3)])
+    asked = {"quasi_identifiers": NAMES, "population": population, "publish": "hierarchy", "hierarchies": GIVEN}
+    held = asked | {"max_level": {"a": 1, "b": 1}}
+    assert shoal.anonymize(sample, **held, k_map=2).audit.population["k_map"] == 2
+    with pytest.raises(InfeasibleError, match=r"highest levels allowed cover 2 rows.*the largest k_map possible is 2"):
+        shoal.anonymize(sample, **held, k_map=3)
+    assert shoal.anonymize(sample, **asked, k_map=3).audit.population["k_map"] >= 3
+
+
+def test_a_budget_lets_rare_rows_be_starred_whole() -> None:
+    """One level per column: a row that few people fit is starred, the rest stay as they are."""
+    sample = pl.DataFrame({"a": ["0"] * 9 + ["3"]})
+    population = pl.DataFrame({"a": ["0"] * 30 + ["3"]})
+    asked = {"quasi_identifiers": ["a"], "population": population, "global_recoding": True, "k_map": 5}
+    assert shoal.anonymize(sample, **asked).certificate.cost == 10
+    assert Counter(shoal.anonymize(sample, **asked, max_suppressed=0.1).table["a"]) == {"0": 9, "*": 1}
+
+
+@pytest.mark.parametrize("source", ["labels", [["0", "l"], ["1", "l"], ["2", "h"], ["3", "h"]]])
+def test_values_that_only_the_population_has(source) -> None:
+    """Of a generated hierarchy they are under the star alone; the judge agrees."""
+    random = np.random.default_rng(5)
+    population = pl.DataFrame({"a": random.choice(["0", "1", "2", "3"], 80), "b": random.choice(["x", "y"], 80)})
+    sample = population.filter(pl.col("a") != "3").head(12)
+    asked = {"quasi_identifiers": ["a", "b"], "population": population, "publish": "hierarchy", "seed": 1}
+    for model in ({"k_map": 30}, {"k_map": 80}, {"presence": (0, 0.15)}):
+        for way in ({}, {"global_recoding": True}):
+            assert shoal.anonymize(sample, **asked, **model, **way, hierarchies={"a": source}).audit.passes
+
+
+def test_more_nodes_than_may_be_looked_at(monkeypatch) -> None:
+    """A table too large for its forms falls back on larger groups, and on the highest levels in the end."""
+    monkeypatch.setattr(Forms, "few", lambda *_: False)
+    sample, population = framed([(0, 0), (0, 0)]), framed([(0, 0), (0, 0), (0, 1), (2, 1)])
+    asked = {"quasi_identifiers": NAMES, "population": population}
+    assert shoal.anonymize(sample, **asked, k_map=2).certificate.cost == 0
+    release = shoal.anonymize(sample, **asked, k_map=3)
+    assert (release.certificate.cost, release.audit.population["k_map"]) == (4, 4)
+    assert release.certificate.lower_bound == 2
+
+
+def test_cells_raised_beforehand_cost_what_they_are_raised_to() -> None:
+    tree = Levels.tree(np.array(TREES[0]))
+    histogram = Histogram.from_rows(np.array([[0], [0], [1], [2], [3]]))
+    coarse = raised(Task(histogram, Requirement(1), Recoding((tree,))), np.array([[0], [1], [1], [2]]))
+    column, codes = coarse.task.recoding.columns[0], coarse.task.histogram.quasi[coarse.of_cell, 0]
+    assert column.pure[codes].tolist() == [0, 1 / 3, 1 / 3, 1]
+    both = column.pair(codes[:, None], codes[None, :])
+    assert both.tolist() == [[0, 1 / 3, 1, 1], [1 / 3, 1 / 3, 1, 1], [1, 1, 1 / 3, 1], [1, 1, 1, 1]]
+
+
+@pytest.mark.parametrize("level", [1 / 3, 2 / 3, 0.1, 123456.7, 1e-7 / 3, 7.0])
+def test_what_is_said_can_be_asked_for(level: float) -> None:
+    assert float(said(level, up=True)) >= level >= float(said(level, up=False))
+    assert float(said(level, up=True)) == pytest.approx(level, rel=1e-4)
