@@ -25,7 +25,7 @@ class Room(NamedTuple):
     level float64[s, a]   what a box has of each axis;  live bool[s, w] whether a cell may be in it
     paid, bound, where float64[s] its loss, what it still allows and at which further loss;  one, at int64[s] the
                           nearest cell it does not hold and what that asks of its dearest axis;  open int64[s] the boxes
-    rest, share float64[w], order int64[w], held int64[a]  of the box looked at
+    asked, rest, share float64[w], order int64[w], held int64[a]  of the box looked at
     seen int64[..] values;  on, off, ons, offs float64[K] highest prices
     """
 
@@ -41,6 +41,7 @@ class Room(NamedTuple):
     one: np.ndarray
     at: np.ndarray
     open: np.ndarray
+    asked: np.ndarray
     rest: np.ndarray
     share: np.ndarray
     order: np.ndarray
@@ -195,7 +196,7 @@ def _room(w, d, kinds, group, nodes):
     return Room(
         np.empty(w + 1, whole), np.empty(a, whole), np.empty(a), np.empty((a, 2), whole), np.empty((s, a)),
         np.empty((s, w), np.bool_), np.empty(s), np.empty(s), np.empty(s), np.empty(s, whole), np.empty(s, whole),
-        np.empty(s, whole), np.empty(w), np.empty(w), np.empty(w, whole), np.empty(a, whole),
+        np.empty(s, whole), np.empty(w), np.empty(w), np.empty(w), np.empty(w, whole), np.empty(a, whole),
         np.empty(kinds + 1, whole), np.empty(group + 1), np.empty(group + 1), np.empty(group + 1),
         np.empty(group + 1),
     )  # fmt: skip
@@ -289,11 +290,21 @@ def _admit(top, held, room, price, times):
 
 
 @njit(**INNER)
+def _seen(seen, values, value):
+    """How many values there are with one more; it is noted behind them."""
+    for v in range(values):
+        if seen[v] == value:
+            return values
+    seen[values] = value
+    return values + 1
+
+
+@njit(**INNER)
 def _look(room, s, near, count, value, i, kinds, group, price, base, active, most, axes):
     """What box s asks next, and a bound on the slack for each active row that boxes with all of it still allow."""
-    paid, alive, least = room.paid[s], 0, np.inf
+    paid, alive, values = room.paid[s], 0, 1
     level, live = room.level[s], room.live[s]
-    room.one[s] = room.at[s] = -1
+    room.seen[0] = value[i]
     for g in range(axes):
         room.held[g] = 0 if room.name[g, 1] >= 0 else group - 1  # rows that may share what a set's value costs
     for x in range(near.size):
@@ -303,24 +314,32 @@ def _look(room, s, near, count, value, i, kinds, group, price, base, active, mos
     for x in range(near.size):
         if not live[x]:
             continue
-        asked, share, dearest, at = 0.0, 0.0, 0.0, -1
+        asked, share = 0.0, 0.0
         for e in range(room.start[x], room.start[x + 1]):
             more = room.amount[e] - level[room.axis[e]]
             if more > 0.0:
                 asked += more
                 share += more / max(min(group - 1, room.held[room.axis[e]]), 1)
-                if more > dearest:
-                    dearest, at = more, e
         rest = max(asked, base[near[x]] - paid)
-        room.rest[x], room.share[x] = rest, share
-        if asked > TINY and rest < least:  # the nearest cell that the box does not hold
-            least, room.one[s], room.at[s] = rest, x, at
+        room.asked[x], room.rest[x], room.share[x] = asked, rest, share
+        if asked <= TINY and values < kinds:
+            values = _seen(room.seen, values, value[near[x]])
         y = alive
         alive += 1
         while y > 0 and room.rest[room.order[y - 1]] > rest:
             room.order[y] = room.order[y - 1]
             y -= 1
         room.order[y] = x
+    room.one[s] = room.at[s] = -1
+    for y in range(alive):  # the nearest cell that the box does not hold, of a new value where it lacks values
+        x = room.order[y]
+        if room.asked[x] > TINY and (values == kinds or _seen(room.seen, values, value[near[x]]) > values):
+            room.one[s], dearest = x, 0.0
+            for e in range(room.start[x], room.start[x + 1]):
+                more = room.amount[e] - level[room.axis[e]]
+                if more > dearest:
+                    dearest, room.at[s] = more, e
+            break
     room.bound[s], room.where[s] = _ratio(
         room, s, alive, near, count, value, i, kinds, group, price, base, active, most
     )
@@ -358,12 +377,7 @@ def _ratio(room, s, alive, near, count, value, i, kinds, group, price, base, act
                 _admit(offs, others, group - 1, shared, times)
                 others = _admit(off, others, group - 1, price[c], times)
             if values < kinds:
-                new = True
-                for v in range(values):
-                    new = new and room.seen[v] != value[c]
-                if new:
-                    room.seen[values] = value[c]
-                    values += 1
+                values = _seen(room.seen, values, value[c])
         whole = group * (paid + t) - price[i]
         if (whole - (group - 1) * highest) / group >= min(best, most):
             if whole >= (group - 1) * highest and most <= best:
