@@ -1,9 +1,9 @@
 """Small changes that a test should see: ``python tools/mutate.py --room judge --count 40 --seed 1``.
 
 Works in a temporary copy of the tree, so nothing has to be put back.  Each change is made alone, the room's tests run
-in a fresh process until one fails, and the changes that none of them saw are printed with file and line.  A change
-that does not come to an end within three times the honest run counts as seen.  ``--files`` narrows a room to paths
-that contain one of the words given, ``--lines 90-120`` to lines, ``--tests`` runs other tests.
+in a process of their own until one fails, and the changes that none of them saw are printed with file and line.  A
+change that does not come to an end within three times the honest run counts as seen.  ``--files`` narrows a room to
+paths that contain one of the words given, ``--lines 90-120`` to lines, ``--tests`` runs other tests.
 
 Rooms with kernels run without compilation, where a change costs no compile time.  Exits 1 when a change survived.
 """
@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import argparse
 import ast
+import importlib
 import os
 import random
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -55,6 +55,17 @@ ROOMS = {
         tuple(f"tests/judge/test_{name}.py" for name in ("original", "privacy", "matching", "nested", "wildcards")),
     ),
     "model": Room(("shoal/model",), ("tests/model",)),
+    "recoding": Room(
+        ("shoal/model/recoding",),
+        (
+            "tests/model/test_loss.py",
+            "tests/test_recodings.py",
+            "tests/publishing/test_range_step.py",
+            "tests/publishing/test_ncp.py",
+            "tests/tables/test_global_recoding.py",
+            "tests/tables/test_coarsen.py",
+        ),
+    ),
     "privacy": Room(("shoal/model/privacy",), ("tests/tables/test_models.py", "tests/population/test_models.py")),
     "engines": Room(("shoal/engines",), ("tests/engines", "tests/test_release.py")),
     "publishing": Room(("shoal/publishing",), ("tests/publishing", "tests/test_recodings.py", "tests/judge")),
@@ -193,28 +204,53 @@ def ordered(tests: tuple[str, ...], changed: str | None) -> list[str]:
     return sorted(single, key=lambda t: stem not in t)
 
 
+def preloaded() -> None:
+    """Import what does not change, so that every run is a fork that has it; nothing of it starts a thread."""
+    for name in ("numpy", "numba", "scipy.sparse", "scipy.optimize", "polars", "pandas", "pyarrow", "duckdb", "pytest",
+                 "typer", "jinja2", "narwhals", "highspy"):  # fmt: skip
+        importlib.import_module(name)
+
+
+def tests_of(tree: Path, room: Room, changed: str | None) -> int:
+    """Run the tests in this process, which is a fork made for it: pytest's status."""
+    os.setsid()
+    os.chdir(tree)
+    os.environ |= {"PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"}
+    sys.dont_write_bytecode = True
+    sys.path[:] = [str(tree), *(p for p in sys.path if Path(p).resolve() not in (ROOT, ROOT / "tools"))]
+    if not room.compiled:
+        os.environ["NUMBA_DISABLE_JIT"] = "1"
+    quiet = os.open(os.devnull, os.O_RDWR)
+    for number in range(3):
+        os.dup2(quiet, number)
+    import pytest
+
+    given = ["-x", "-q", "-p", "no:randomly", "-p", "no:cacheprovider", "--hypothesis-seed=0"]
+    return int(pytest.main([*given, *ordered(room.tests, changed)]))
+
+
 def run(tree: Path, room: Room, limit: float | None, changed: str | None = None) -> str:
     """ "green", "red", or "late"."""
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:randomly", "-p", "no:cacheprovider"]
-    environment = os.environ | {"PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"}
-    if not room.compiled:
-        environment["NUMBA_DISABLE_JIT"] = "1"
-    process = subprocess.Popen(
-        [*command, "--hypothesis-seed=0", *ordered(room.tests, changed)],
-        cwd=tree,
-        env=environment,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
+    process = os.fork()
+    if not process:
+        status = 1
+        try:
+            status = tests_of(tree, room, changed)
+        finally:
+            os._exit(status)
+    until = None if limit is None else time.monotonic() + limit
     try:
-        return "red" if process.wait(limit) else "green"
-    except subprocess.TimeoutExpired:
+        while until is None or time.monotonic() < until:
+            found, status = os.waitpid(process, os.WNOHANG)
+            if found:
+                process = 0
+                return "red" if status else "green"
+            time.sleep(0.05)
         return "late"
     finally:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+        if process:
+            os.killpg(process, signal.SIGKILL)
+            os.waitpid(process, 0)
 
 
 def tried(tree: Path, room: Room, chosen: list[Change], seconds: float) -> tuple[list[Change], int]:
@@ -252,6 +288,8 @@ def main() -> int:
     asked.add_argument("--tests", nargs="*")
     given = asked.parse_args()
     room = ROOMS[given.room]
+    if room.compiled:
+        preloaded()
     if given.tests:
         room = room._replace(tests=tuple(given.tests))
     first, _, last = (given.lines or "").partition("-")
