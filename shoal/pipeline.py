@@ -341,16 +341,11 @@ def _recode(
         slices=quicker,
         tuples=tuples,
         expected=Expected(
-            histogram=counted.histogram,
-            partition=merged,
-            columns=replacements,
-            texts=[c.texts for c in columns],
-            starred=[c.starred for c in columns],
-            sensitive=counted.sensitive,
-            plain=[c.code >= 0 for c in columns],
+            histogram=counted.histogram, partition=merged, columns=replacements, texts=[c.texts for c in columns],
+            starred=[c.starred for c in columns], sensitive=counted.sensitive, plain=[c.code >= 0 for c in columns],
         ),
         order="kept" if asked.keep_order else lot.words,
-    )
+    )  # fmt: skip
 
 
 def _path(data: Any) -> str | None:
