@@ -28,6 +28,7 @@ READINGS = {
     "without_suppressed": "rows with every quasi-identifier hidden are left out, which is how ARX counts",
 }
 QUERIES = 400
+APART = 4  # rows that differ pairwise in three sensitive columns or more are sought up to so many
 
 
 class Asked(NamedTuple):
@@ -37,14 +38,16 @@ class Asked(NamedTuple):
     sensitive: tuple[str, ...]
     target: str | None
     seed: int
+    population: Any
 
 
 class Read(NamedTuple):
-    """A release understood: per quasi-identifier its cells, and the cell of every row."""
+    """A release understood: per quasi-identifier its cells, and the cell of every row; hierarchies it is read by."""
 
     frame: pl.DataFrame
     spreads: list[Spread]
     cells: list[np.ndarray]
+    trees: Mapping[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,8 +79,12 @@ class Comparison:
             error, learned = utility["query_error"], utility["classifier"] or {}
             levels = [found["l"] for found in privacy["strict"]["sensitive"].values()]
             row: list[Any] = [name, privacy["strict"]["k"], privacy["wildcard"]["k"]]
+            people = privacy["strict"]["population"] or {}
             row += [
                 min((x for x in levels if x is not None), default=None),
+                privacy["strict"]["simultaneous_l"],
+                people.get("k_map"),
+                people.get("presence", [None])[-1],
                 facts["loss"]["ncp"],
                 facts["loss"]["hidden"],
             ]
@@ -107,8 +114,9 @@ class Comparison:
 
 
 _HEAD = (
-    "release", "k", "k by wildcards", "l", "loss (NCP)", "share of values hidden", "query error, median",
-    "query error, p90", "distance of marginals", "change of correlations", "accuracy", "AUC",
+    "release", "k", "k by wildcards", "l", "simultaneous l", "k-map", "presence", "loss (NCP)",
+    "share of values hidden", "query error, median", "query error, p90", "distance of marginals",
+    "change of correlations", "accuracy", "AUC",
 )  # fmt: skip
 
 
@@ -122,6 +130,7 @@ def compare(
     hierarchies: Mapping[str, Any] | None = None,
     target: str | None = None,
     held_out: Any = None,
+    population: Any = None,
     separator: str | None = None,
     seed: int = 0,
 ) -> Comparison:
@@ -133,6 +142,7 @@ def compare(
     target       the column that a classifier learns (scikit-learn, extra ``learn``); the first sensitive one when None
     held_out     rows of the same columns that no release was made from, to judge the classifier on; without them it is
                  judged on the original's rows, which flatters every release alike
+    population   the table the original was drawn from: the people every class fits are counted in it
     seed         of the random queries
 
     Utility: every cell stands for its members, each as likely.  Query error is |estimate - truth| / truth over 400
@@ -144,7 +154,7 @@ def compare(
         raise PolicyError("no release is given; name at least one, as in {'ours': release}")
     sensitive = column_names("sensitive", sensitive)
     quasi = column_names("quasi_identifiers", quasi_identifiers)
-    asked = Asked(quasi, sensitive, target or next(iter(sensitive), None), seed_of(seed) or 0)
+    asked = Asked(quasi, sensitive, target or next(iter(sensitive), None), seed_of(seed) or 0, population)
     if not asked.quasi:
         raise PolicyError("no quasi-identifier is named; say quasi_identifiers=[...] (the columns others may know)")
     read_by = {
@@ -224,24 +234,32 @@ def _read(
         own = {n: h for n, h in held if not isinstance(h, str) or h not in GENERATED}
         given = given.table
     frame = _open(given, names, separator)
+    trees = {**own, **hierarchies}
     spreads, cells = [], []
     for name, domain in zip(asked.quasi, domains, strict=True):
         texts = as_text(frame[name])
         distinct = texts.unique(maintain_order=True).to_list()
-        found = spread(distinct, domain, {**own, **hierarchies}.get(name))
+        found = spread(distinct, domain, trees.get(name))
         blank = frame[name].null_count()
         if blank and stars.get(name) and None in domain.number and frame[name].dtype != pl.String:
             found.told[distinct.index(None)] = min(stars[name] / blank, 1.0)  # stars and missing values look alike
         spreads.append(found)
         cells.append(_coded(texts, distinct))
-    return Read(frame, spreads, cells)
+    return Read(frame, spreads, cells, trees)
 
 
 def _privacy(read: Read, asked: Asked) -> dict[str, Any]:
     """The audit under our reading, then k under the readings other tools take."""
     from shoal.publishing.audited import audit
 
-    found = audit(read.frame, quasi_identifiers=asked.quasi, sensitive=asked.sensitive).as_dict()
+    trees = {name: tree for name, tree in read.trees.items() if name in (*asked.quasi, *asked.sensitive)}
+    found = audit(
+        read.frame,
+        quasi_identifiers=asked.quasi,
+        sensitive=asked.sensitive,
+        population=asked.population,
+        hierarchies=trees,
+    ).as_dict()
     rows = read.frame.height
     wild = np.column_stack([s.wild[c] for s, c in zip(read.spreads, read.cells, strict=True)])
     kept = ~wild.all(axis=1)
@@ -250,11 +268,27 @@ def _privacy(read: Read, asked: Asked) -> dict[str, Any]:
     return {
         "strict": {
             "k": found["k"], "groups": found["classes"], "uniques": found["uniques"], "risk": found["risk"],
-            "sensitive": found["sensitive"],
+            "sensitive": found["sensitive"], "simultaneous_l": _simultaneous(read, asked, strict),
+            "population": found["population"],
         },
         "wildcard": {"k": wildcard_k(strict, wild)},
         "without_suppressed": {"k": int(sizes.min()) if sizes.size else None, "rows_left_out": int(rows - kept.sum())},
     }  # fmt: skip
+
+
+def _simultaneous(read: Read, asked: Asked, strict: np.ndarray) -> int | None:
+    """The most l for which every row lies in l rows of its class that differ in every sensitive column; None for one.
+
+    Beyond two columns up to ``APART``.
+    """
+    from shoal.judge.simultaneous import simultaneous
+
+    if len(asked.sensitive) < 2 or not read.frame.height:
+        return None
+    codes = np.column_stack([as_text(read.frame[n]).rank("dense").fill_null(0).to_numpy() for n in asked.sensitive])
+    group = np.unique(strict, axis=0, return_inverse=True)[1].reshape(-1)
+    most = int(codes.max()) + 1
+    return simultaneous(codes.astype(np.int64), group, most if len(asked.sensitive) == 2 else min(most, APART))
 
 
 def wildcard_k(cells: np.ndarray, wild: np.ndarray, most: int = 200_000_000) -> int | None:
