@@ -38,7 +38,9 @@ def without_lattice(task: Task, effort: str, until: float | None) -> dict[str, n
     """
     boxed = box_search(task, effort, until)
     if boxed is not None:
-        return dict(zip(("neighbors", "boxes", "raised boxes"), box_prices(task, boxed, RAISES[effort], until)))
+        return dict(
+            zip(("neighbors", "boxes", "raised boxes"), box_prices(task, boxed, RAISES[effort], until), strict=False)
+        )
     near = neighbors(task, until)
     return {} if near is None else {"neighbors": near}
 
