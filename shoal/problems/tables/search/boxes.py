@@ -38,7 +38,9 @@ def without_lattice(task: Task, effort: str, until: float | None) -> dict[str, n
     """
     boxed = box_search(task, effort, until)
     if boxed is not None:
-        return dict(zip(("neighbors", "boxes", "raised boxes"), box_prices(task, boxed, RAISES[effort], until)))
+        return dict(
+            zip(("neighbors", "boxes", "raised boxes"), box_prices(task, boxed, RAISES[effort], until), strict=False)
+        )
     near = neighbors(task, until)
     return {} if near is None else {"neighbors": near}
 
@@ -216,7 +218,7 @@ def _nearest(p: Pairs, most: int, until: float | None) -> tuple[np.ndarray, np.n
     m = p.order.size
     near, far, out = np.full((m, most), -1, np.int32), np.zeros(m), np.zeros(m)
     rest = (p.count, p.value, p.kinds, p.group, near, far, out)
-    done = _over(m, until, lambda a, b: near_cells(*p.columns, p.head, p.lead, a, b, *rest))
+    done = _over(m, until, lambda a, b: near_cells(*p.columns, p.head, p.lead, a, b, *rest))  # type: ignore[call-arg]
     return (near, far, out) if done else None
 
 
@@ -244,9 +246,9 @@ def box_prices(task: Task, boxed: tuple[int, int], rounds: int, until: float | N
 
         def one(a: int, b: int, beyond: tuple = beyond, asked: tuple = asked, rise: np.ndarray = rise) -> None:
             limit = beyond[-1]
-            far_slack(*p.columns, a, b, *beyond)
+            far_slack(*p.columns, a, b, *beyond)  # type: ignore[call-arg]
             limit[a:b] = np.maximum(limit[a:b] * (1 - 1e-12), 0.0) / p.group
-            raises(*p.columns[:3], p.sets, *p.columns[3:], near, a, b, *asked, limit, rise)
+            raises(*p.columns[:3], p.sets, *p.columns[3:], near, a, b, *asked, limit, rise)  # type: ignore[call-arg]
 
         if not _over(m, until, one):
             break
