@@ -13,7 +13,7 @@ from shoal.kernels.tables.counts import phase_one
 from shoal.kernels.tables.lattice import publish
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import DistinctLDiversity, KAnonymity, LDiversity
-from shoal.problems import gathering, tables
+from shoal.problems import gathering, regions, tables
 
 WAYS = {"python": lambda kernel: False, "machine": lambda kernel: True}
 
@@ -30,6 +30,18 @@ def both(monkeypatch, work):  # type: ignore[no-untyped-def]
         if way is WAYS["python"]:
             used = {kernel.py_func.__name__ for kernel in asked}
     return *answers, used
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_regions_are_merged_alike(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    at = np.arange(36).reshape(6, 6)
+    across = np.stack([at[:, :-1].ravel(), at[:, 1:].ravel()], axis=1)
+    edges = np.concatenate([across, np.stack([at[:-1].ravel(), at[1:].ravel()], axis=1)])
+    weights = np.random.default_rng(seed).integers(0, 9, (36, 2))
+    python, machine, used = both(monkeypatch, lambda: regions.merge(edges, weights, [20, 15], "tree", seed=seed))
+    assert (python.labels == machine.labels).all()
+    assert python.certificate == machine.certificate
+    assert {"deep_tree", "preorder", "cut", "hanging"} <= used
 
 
 @pytest.mark.parametrize("seed", range(6))
