@@ -125,8 +125,8 @@ def states() -> None:
         rows,
         [
             "91,702 points drawn around the counties' centers by population (deviation 0.15 degrees), rounded to so "
-            "many digits of a degree, and the state of the county: no tile holds points of two. At most: by counting, state "
-            "by state.",
+            "many digits of a degree, and the state of the county: no tile holds points of two. At most: by counting, "
+            "state by state.",
             f"Goal: within 2 % of it in 5 processor seconds with 3 digits or more; {len(short) or 'no'} rows miss it.",
         ],
     )
