@@ -65,7 +65,7 @@ def _apart(losses, at, shape, width, j, a, b):
 
 @njit(**INNER)
 def _value(values, least, held, kinds, value, apart):
-    """A row of a sensitive value so far away: the ``kinds`` nearest values, nearest first; returns how many there are."""
+    """A row of a value so far away: the ``kinds`` nearest values, nearest first; returns how many there are."""
     y = 0
     while y < held and values[y] != value:
         y += 1
