@@ -204,8 +204,8 @@ def real() -> None:
             "region; squares at least: a bound on the sum of squared weights over k^2; excess: largest weight over "
             "max(k, heaviest area). spopt: MaxPHeuristic, one constant attribute, 99 iterations, its own process.",
             "Goals: Connecticut 123 regions, largest 63,406, squares 282.1 in 3 s; Rhode Island 33, proved most; "
-            "counties 1,182 in their main part and 1,190 in all, both in 20 s, and 260 in 8 s, bounds printed. All: "
-            "what is too light as a whole is left out.",
+            "counties 1,182 in their main part and 1,190 in all, both in 20 s, and 260 in 8 s, bounds printed. "
+            "All: what is too light as a whole is left out.",
             *notes,
             *(short or ["All goals are met, in processor seconds; the clock's include waiting for other work."]),
         ],

@@ -195,8 +195,7 @@ def largest_bound(task: Task, bound: CountBound) -> tuple[int, str]:
     total = np.zeros(int(bound.component.max()) + 1, np.int64)
     np.add.at(total, bound.component, first)
     shared = -(-total // np.maximum(bound.per_component(), 1))
-    steps = 2 * task.graph.indices.size + 4 * task.weights.size
-    held = quick(hanging, steps)(task.graph.indptr, task.graph.indices, task.weights, task.need)
+    held = quick(hanging, 2 * len(task.graph.indices))(task.graph.indptr, task.graph.indices, task.weights, task.need)
     found = [
         (int(first.max()), "the heaviest area"),
         (task.k, "the threshold"),

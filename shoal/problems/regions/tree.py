@@ -33,12 +33,15 @@ def tree(task: Task, bound: CountBound) -> Found:
 
     O((m log n) * exchanges) time a tree, usually linear; several trees where the graph is small.
     """
-    from shoal.kernels.regions.spanning import cut, deep_tree, degrees, preorder, reduce_degree
+    from shoal.kernels.regions import spanning
     from shoal.kernels.uncompiled import quick
 
     g = task.graph
-    walk = 4 * (g.indices.size + task.features.size)  # steps of a kernel that goes over the graph once
     starts = int(np.clip(400_000 * task.effort // max(task.n, 1), 1, _STARTS))
+    every, ends = starts * task.n, starts * len(g.indices)
+    cut, degrees = quick(spanning.cut, every * task.features.shape[1]), quick(spanning.degrees, 2 * every)
+    preorder, deep_tree = quick(spanning.preorder, every), quick(spanning.deep_tree, 4 * ends)
+    reduce_degree = quick(spanning.reduce_degree, 4 * ends)
     known = structure(g) if _worth_asking(task, bound) else None
     wanted = _promised(known)
     best: tuple[Any, ...] | None = None
@@ -48,12 +51,12 @@ def tree(task: Task, bound: CountBound) -> Found:
     for attempt in range(starts):
         seed = np.uint64((int(task.state[0]) + attempt * 0x9E3779B97F4A7C15) % 2**64 | 1)
         first = int(seed) % task.n if attempt else 0
-        parent, order = quick(deep_tree, walk)(g.indptr, g.indices, first, seed)
+        parent, order = deep_tree(g.indptr, g.indices, first, seed)
         if degrees(parent).max(initial=0) > 2:
             ended |= reduce_degree(g.indptr, g.indices, parent, max(8, 2_000_000 // max(task.n, 1)))
-            order = quick(preorder, walk)(parent)
+            order = preorder(parent)
         least = min(least, int(degrees(parent).max(initial=0)))
-        found = quick(cut, walk)(parent, order, task.features, task.need, task.ways)
+        found = cut(parent, order, task.features, task.need, task.ways)
         cost = value(task, found, task.objective)
         if best is None or cost < best:
             best, label = cost, found

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from threading import Event
+from typing import Any
 
 import numpy as np
 
@@ -38,9 +39,8 @@ def without_lattice(task: Task, effort: str, until: float | None) -> dict[str, n
     """
     boxed = box_search(task, effort, until)
     if boxed is not None:
-        return dict(
-            zip(("neighbors", "boxes", "raised boxes"), box_prices(task, boxed, RAISES[effort], until), strict=False)
-        )
+        found = box_prices(task, boxed, RAISES[effort], until)
+        return dict(zip(("neighbors", "boxes", "raised boxes"), found, strict=False))
     near = neighbors(task, until)
     return {} if near is None else {"neighbors": near}
 
@@ -218,7 +218,8 @@ def _nearest(p: Pairs, most: int, until: float | None) -> tuple[np.ndarray, np.n
     m = p.order.size
     near, far, out = np.full((m, most), -1, np.int32), np.zeros(m), np.zeros(m)
     rest = (p.count, p.value, p.kinds, p.group, near, far, out)
-    done = _over(m, until, lambda a, b: near_cells(*p.columns, p.head, p.lead, a, b, *rest))  # type: ignore[call-arg]
+    kernel: Callable[..., None] = near_cells
+    done = _over(m, until, lambda a, b: kernel(*p.columns, p.head, p.lead, a, b, *rest))
     return (near, far, out) if done else None
 
 
@@ -232,6 +233,8 @@ def box_prices(task: Task, boxed: tuple[int, int], rounds: int, until: float | N
     from shoal.kernels.tables.boxes import far_slack, raises
 
     p, m = Pairs.of(task), task.histogram.cells
+    raised: Callable[..., None] = raises
+    beyond: Callable[..., None] = far_slack
     looked = _nearest(p, max(boxed[0], p.group - 1), until)
     if looked is None:
         return []
@@ -240,15 +243,14 @@ def box_prices(task: Task, boxed: tuple[int, int], rounds: int, until: float | N
     found = [p.back(base)]
     for turn in range(-1, rounds + 1):  # the first looks know nothing of each other's boxes, the second do
         rise, limit = np.zeros(m), np.zeros(m)
-        by_price = np.argsort(-price, kind="stable")
-        beyond = (p.count, p.group, price, by_price, base, near, far, limit)
-        asked = (p.count, p.value, p.kinds, p.group, boxed[1], price, base, active)
+        other = (p.count, p.group, price, np.argsort(-price, kind="stable"), base, near, far, limit)
+        asked = (p.count, p.value, p.kinds, p.group, boxed[1], price, base, active, limit, rise)
 
-        def one(a: int, b: int, beyond: tuple = beyond, asked: tuple = asked, rise: np.ndarray = rise) -> None:
-            limit = beyond[-1]
-            far_slack(*p.columns, a, b, *beyond)  # type: ignore[call-arg]
-            limit[a:b] = np.maximum(limit[a:b] * (1 - 1e-12), 0.0) / p.group
-            raises(*p.columns[:3], p.sets, *p.columns[3:], near, a, b, *asked, limit, rise)  # type: ignore[call-arg]
+        def one(first: int, last: int, other: tuple[Any, ...] = other, asked: tuple[Any, ...] = asked) -> None:
+            limit, some = other[-1], slice(first, last)
+            beyond(*p.columns, first, last, *other)
+            limit[some] = np.maximum(limit[some] * (1 - 1e-12), 0.0) / p.group
+            raised(*p.columns[:3], p.sets, *p.columns[3:], near, first, last, *asked)
 
         if not _over(m, until, one):
             break
