@@ -126,12 +126,14 @@ def regions(
     from shoal.problems.regions.comparing import against_prefixes, light_components
     from shoal.problems.regions.levels import of_level
     from shoal.publishing.answers import release
-    from shoal.publishing.areas import Asked, dissolve
+    from shoal.publishing.area_levels import level_file
+    from shoal.publishing.areas import Asked, dissolve, levels_drawn
 
     clock = [time.perf_counter()]
     written = (output, dissolved, hierarchy, choices, map_to, png, report, certificate)
     ks = _thresholds(weight, k, levels)
-    _check(written, (areas, edges, shapes), force, islands, coordinates)
+    above = [level_file(p, i) for i in range(1, len(ks)) for p in (dissolved, map_to, png) if p is not None]
+    _check(written, len(ks), (areas, edges, shapes), force, islands, coordinates)
     given = read(
         areas, edges, id=id, source=source, target=target, shapes=shapes, shape_id=shape_id, unmatched=unmatched,
         tolerance=tolerance, coordinates=coordinates,
@@ -163,15 +165,17 @@ def regions(
         own = options | of_level(options, 0, len(ks))
         rows = against_prefixes(given.ids, given.edges, weights[:, 0], compare_prefix, found, own, method)
     wrote = put(made, output, certificate, {} if hierarchy is None else {"hierarchy": hierarchy})
-    if dissolved is not None:
-        dissolve(given, found, weight, asked, degrees, dissolved, closed_to(made.read))
-    for path in filter(None, (map_to, png)):
-        made.map(path)
+    for i, drawn in enumerate(levels_drawn(made, given, nest, weight[0], degrees)):
+        if dissolved is not None:
+            outlines = level_file(dissolved, i)
+            dissolve(given, nest.levels[i], weight, asked, degrees, outlines, closed_to(made.read))
+        for path in filter(None, (map_to, png)):
+            drawn.map(level_file(path, i))
     tried = _choices(choices, given, weights, k, method, options | {"effort": effort_of(effort)}, made)
     payload = figures(nest, given, degrees, stands)
     payload |= {"light_components": light, "comparison": rows, "objective": ",".join(wanted), "choices": tried}
     payload |= {"seconds": seconds(*clock), **wrote, **reported(made, report)}
-    ways = (*written[:-1], wrote["certificate_file"])
+    ways = (*written[:-1], *above, wrote["certificate_file"])
     lines = [f"{made.title} ({found.method})", *given.said, *stands.said, made.note, *told(nest, light, rows)]
     answer(payload, [*lines, *(f"wrote {p}" for p in ways if p is not None)], as_json)
 
@@ -202,6 +206,7 @@ def _choices(
 
 def _check(
     written: tuple[Path | None, ...],
+    levels: int,
     read: tuple[Path | None, ...],
     force: bool,
     islands: str,
@@ -211,12 +216,15 @@ def _check(
     from shoal.cli.common import beside
     from shoal.engines.targets import HIERARCHY, JSON, OUTLINES, PAGE, PICTURE, TABLE, check_outputs
     from shoal.engines.vector import check_outlines
+    from shoal.publishing.area_levels import level_file
 
     output, dissolved, hierarchy, choices, map_to, png, report, certificate = written
     forms = (TABLE, OUTLINES, HIERARCHY, PICTURE, PAGE, PICTURE, PAGE, JSON)
     beside_it = beside(output or hierarchy, certificate)
     places = (output, dissolved, hierarchy, choices, map_to, png, report, beside_it)
-    check_outputs(zip(places, forms, strict=True), read, overwrite=force)
+    draws = [(p, form) for p, form in ((dissolved, OUTLINES), (map_to, PAGE), (png, PICTURE)) if p is not None]
+    more = [(level_file(p, i), form) for p, form in draws for i in range(1, levels)]
+    check_outputs([*zip(places, forms, strict=True), *more], read, overwrite=force)
     if dissolved is not None:
         check_outlines(dissolved)
     if islands not in ("leave", "join"):

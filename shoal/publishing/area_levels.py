@@ -22,6 +22,11 @@ def levels_of(answer: Any) -> tuple[Any, ...]:
     return tuple(held)
 
 
+def level_file(path: Path, level: int) -> Path:
+    """Where a level is drawn: the finest in the file itself, those above beside it, ``map.level2.html``."""
+    return path if level == 0 else path.with_name(f"{path.stem}.level{level + 1}{path.suffix}")
+
+
 def asked_of(
     levels: Sequence[Any], at_most: Mapping[str, Any], regions: Any, ids: Sequence[str]
 ) -> list[dict[str, Any]]:

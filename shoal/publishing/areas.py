@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -160,6 +161,20 @@ def content(given: Geography, levels: Sequence[Any], names: Sequence[str], asked
 
     own = crosswalk(given.ids, levels[0], names, *_extra(given, names, asked))
     return pl.DataFrame(own | columns_of(given.ids, levels, names))
+
+
+def levels_drawn(made: Crosswalk, given: Geography, nested: Any, unit: str, degrees: bool) -> list[Crosswalk]:
+    """The release with the map of each level, the finest first."""
+    found = [made]
+    for level in levels_of(nested)[1:]:
+        title = f"{several(level.regions, 'region')} of at least {level.k[0]:,} {unit}"
+        note = (
+            f"{several(len(given.ids), 'area')}; unions of the regions below, of which more than {level.upper_bound:,} "
+            f"cannot exist; heaviest region {level.largest:,}."
+        )
+        drawn = _map(given, level, given.whole(unit), unit, degrees, (title, note))
+        found.append(replace(made, drawn_map=drawn if given.shapes else None))
+    return found
 
 
 def _map(

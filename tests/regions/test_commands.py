@@ -8,6 +8,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 
 from shoal.judge.file import seal
@@ -149,6 +150,34 @@ def test_the_screen_reports_islands_and_the_table(folder):
     assert "--islands join" in done.stdout
     assert "areas changed" in done.stdout
     assert "5 regions of at least 6 people" in done.stdout
+
+
+def test_every_level_has_its_outlines_and_its_map(folder, tmp_path):
+    asked = [
+        folder / "nodes.csv", folder / "edges.csv", "--weight", "people", "--k", 6, "--levels", 12, "--seed", 1,
+        "--shapes", folder / "map.geojson", "-o", tmp_path / "crosswalk.csv", "--dissolved", tmp_path / "r.geojson",
+        "--map", tmp_path / "map.html", "--json",
+    ]  # fmt: skip
+    assert run(*asked).returncode == 0
+    table = pl.read_csv(tmp_path / "crosswalk.csv", infer_schema=False)
+    for level, ending in (("", ""), ("2", ".level2")):
+        drawn = json.loads((tmp_path / f"r{ending}.geojson").read_text())["features"]
+        named = {f["properties"]["region"]: f["properties"] for f in drawn}
+        held = (
+            table.filter(pl.col(f"region{level}") != "*")
+            .group_by(f"region{level}")
+            .agg("area", f"region{level}_weight")
+        )
+        assert set(named) == set(held[f"region{level}"])
+        for name, members, weights in held.iter_rows():
+            assert sorted(named[name]["members"]) == sorted(members)
+            assert {str(named[name]["people"])} == set(weights)
+        assert f"of at least {12 if level else 6}" in (tmp_path / f"map{ending}.html").read_text()
+    (tmp_path / "map.html").unlink(), (tmp_path / "r.geojson").unlink(), (tmp_path / "crosswalk.csv").unlink()
+    (tmp_path / "crosswalk.certificate.json").unlink()
+    again = run(*asked)
+    assert again.returncode == 2
+    assert "level2" in json.loads(again.stdout)["error"]
 
 
 def test_polygons_alone_and_several_thresholds(folder):
@@ -390,7 +419,7 @@ def test_the_judge_keeps_maxima_beside_areas_fixed_together(tmp_path):
         areas, pairs, *_ = wards(tmp_path, beds)
         said = commands.run(*check, "--original", areas, "--original", pairs)
         assert said.returncode == status, said.stdout
-    assert "1 regions of several areas are above 4" in said.stdout
+    assert "1 region of several areas is above 4" in said.stdout
 
 
 def test_areas_fixed_together_and_apart_are_a_contradiction(tmp_path):
