@@ -94,6 +94,25 @@ def test_every_row_goes_where_trying_all_groups_sends_it(data, form, l):
         assert done.tolist() == [g >= 0 for g in expected]
 
 
+def test_copies_of_a_row_go_to_as_many_groups_as_it_takes():
+    """Groups of three values each take one row of a fourth under l = 3: the cheapest first, what is left waits."""
+    quasi = np.array([[g] for g in range(3) for _ in range(3)] + [[0]] * 4)
+    h = Histogram.from_rows(quasi, np.array([*range(3)] * 3 + [3] * 4))
+    frame = Rows.of(Task(h, Requirement(1, (3,), (1,)), columns_of("stars", h.quasi_sizes)))
+    label = np.where(h.sensitive[frame.cell, 0] == 3, -1, h.quasi[frame.cell, 0])
+    member = np.flatnonzero(label >= 0)[np.argsort(label[label >= 0], kind="stable")]
+    following = np.full(label.size, -1)
+    following[member[:-1]] = np.where(np.diff(label[member]) == 0, member[1:], -1)
+    hosts = Hosts(member[::3].copy(), following, np.full(3, 3), frame.states(label), np.arange(3))
+    none = np.zeros(0, np.int64)
+    sensitive = np.ascontiguousarray(frame.sensitive[frame.cell])
+    done = insert(frame.slots, frame.leaf, frame.cell, sensitive, frame.frequency, frame.rules, hosts,
+                  np.flatnonzero(label < 0), none, none)  # fmt: skip
+    assert done.tolist() == [True, True, True, False]
+    assert hosts.size.tolist() == [4, 4, 4]
+    assert hosts.head.tolist() == np.flatnonzero(label < 0)[:3].tolist()
+
+
 def census(rows, columns=("Gender", "Race", "MaritalStatus")):
     drawn = census_like(rows, seed=3)
     codes = np.stack(
