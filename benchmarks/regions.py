@@ -30,7 +30,8 @@ SEEDS = range(1, 12)
 GOAL = {  # regions at least, seconds at most
     ("Connecticut zip codes", 20_000): (123, 3.0),
     ("Rhode Island zip codes, main part", 20_000): (33, 3.0),
-    ("US counties, main part", 100_000): (1_172, 6.0),
+    ("US counties, main part", 100_000): (1_182, 20.0),
+    ("US counties, all", 100_000): (1_190, 20.0),
     ("US counties, main part", 1_000_000): (260, 8.0),
 }
 MAX_P = """
@@ -57,8 +58,8 @@ print(json.dumps({"labels": [int(x) for x in model.labels_], "seconds": spent}))
 """
 
 
-def graph_of(name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Pairs and populations of the largest component by the borders of main parts."""
+def graph_of(name: str, every: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    """Pairs and populations of the largest component, or of ``every`` one, by the borders of main parts."""
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
 
@@ -69,6 +70,8 @@ def graph_of(name: str) -> tuple[np.ndarray, np.ndarray]:
     pairs = pairs.filter(pl.col("main_part") == 1)
     ends = np.array([(number[a], number[b]) for a, b in zip(pairs["u"], pairs["v"], strict=True)])
     n = len(nodes)
+    if every:
+        return ends, nodes["population"].to_numpy()
     _, part = connected_components(coo_matrix((np.ones(len(ends)), ends.T), shape=(n, n)), directed=False)
     main = part == np.bincount(part).argmax()
     place = np.cumsum(main) - 1
@@ -163,7 +166,8 @@ def real() -> None:
     notes: list[str] = []
     short: list[str] = []
     for (name, k), (least, limit) in GOAL.items():
-        edges, weights = graph_of({"C": "zip_graph_ct", "R": "zip_graph_ri", "U": "us_counties"}[name[0]])
+        folder = {"C": "zip_graph_ct", "R": "zip_graph_ri", "U": "us_counties"}[name[0]]
+        edges, weights = graph_of(folder, every=name.endswith(", all"))
         rows.append(
             line(name, k, "tree, the paper's", *timed(edges, weights, k, method="tree", objective="count", seed=1))
         )
@@ -200,7 +204,8 @@ def real() -> None:
             "region; squares at least: a bound on the sum of squared weights over k^2; excess: largest weight over "
             "max(k, heaviest area). spopt: MaxPHeuristic, one constant attribute, 99 iterations, its own process.",
             "Goals: Connecticut 123 regions, largest 63,406, squares 282.1 in 3 s; Rhode Island 33, proved most; "
-            "counties 1,172 in 6 s and 260 in 8 s, bounds printed.",
+            "counties 1,182 in their main part and 1,190 in all, both in 20 s, and 260 in 8 s, bounds printed. "
+            "All: what is too light as a whole is left out.",
             *notes,
             *(short or ["All goals are met, in processor seconds; the clock's include waiting for other work."]),
         ],

@@ -39,7 +39,7 @@ from shoal.publishing.budget import within_budget
 from shoal.publishing.closeness import on_trees
 from shoal.publishing.clustered import by_centers
 from shoal.publishing.exposed import Exposed, exposed
-from shoal.publishing.incomplete import flagged, judged_apart, parts_of
+from shoal.publishing.incomplete import FLAG, flagged, judged_apart, parts_of
 from shoal.publishing.opening import read_census, with_place
 from shoal.publishing.population import refuse_uncovered, study
 from shoal.publishing.recodings import as_they_are, one_level_per_column, recodings
@@ -141,7 +141,7 @@ def prepare(
         solved = _solve(cells, asked, progress)
     with clock.step("recoding", "recode"):
         release = _recode(read, cells, solved, asked, secret, target)
-    release = replace(release, seconds=clock.seconds)
+    release.seconds.update(clock.seconds)
     if not cells.told.strict:
         refuse_uncovered(release.audit)
     return release
@@ -300,7 +300,10 @@ def _recode(
     blurred = blurred_columns(columns, replacements)
     merged, replacements = classes(grouping.partition, replacements)
     dropped = [c for c in asked.identifiers if c not in asked.beside]
-    placed, quicker, tuples = read.table.place(counted, merged, replacements, dropped, lot, asked.keep_order)
+    aside = [*asked.identifiers, FLAG]
+    placed, quicker, tuples = read.table.place(counted, merged, replacements, dropped, aside, lot, asked.keep_order)
+    if tuples is not None and (asked.beside or asked.missing == "apart"):
+        placed, tuples = tuples.frame(), None
     placed, incomplete = judged_apart(placed, counted, asked)
     out, persons, people = judged(placed, asked)
     _, merged = without_units(counted, merged, asked)
@@ -340,17 +343,13 @@ def _recode(
         dealt=lot.order if _nothing_carried(read.table, asked) else None,
         slices=quicker,
         tuples=tuples,
+        placed=out,
         expected=Expected(
-            histogram=counted.histogram,
-            partition=merged,
-            columns=replacements,
-            texts=[c.texts for c in columns],
-            starred=[c.starred for c in columns],
-            sensitive=counted.sensitive,
-            plain=[c.code >= 0 for c in columns],
+            histogram=counted.histogram, partition=merged, columns=replacements, texts=[c.texts for c in columns],
+            starred=[c.starred for c in columns], sensitive=counted.sensitive, plain=[c.code >= 0 for c in columns],
         ),
         order="kept" if asked.keep_order else lot.words,
-    )
+    )  # fmt: skip
 
 
 def _path(data: Any) -> str | None:

@@ -6,6 +6,7 @@ A busy machine draws slowly; that is no failure of what is tested, so Hypothesis
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -15,6 +16,13 @@ settings.load_profile("shoal")
 
 # Hashes and draws of pseudo-random numbers wrap around on purpose; without compilation NumPy says so of scalars.
 WRAPPING = ("tables.lattice", "tables.regrow", "gathering.dissolve", "regions.spanning", "tiles.selection")
+# What takes longest comes first, so that no worker is left with it in the end.
+LONGEST = ("tests/engines/spark", "tests/docs/test_examples.py", "tests/population/test_models.py",
+           "tests/test_pipeline.py", "tests/tables/test_models.py", "tests/test_release.py",
+           "tests/tiles/test_split.py", "tests/publishing/test_clusters.py", "tests/gathering/test_degenerate.py",
+           "tests/tables/test_bounds.py", "tests/experiments/test_l_diversity.py", "tests/regions/test_prices.py",
+           "tests/tables/test_global_recoding.py", "tests/gathering/test_cellular.py",
+           "tests/engines/test_parts.py")  # fmt: skip
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -23,3 +31,35 @@ def pytest_configure(config: pytest.Config) -> None:
         for name in WRAPPING:
             rule = f"ignore:overflow encountered in scalar:RuntimeWarning:shoal.kernels.{name}"
             config.addinivalue_line("filterwarnings", rule)
+
+
+def together(test: str) -> str:
+    """Which tests one worker runs: those of a file, so that it alone compiles their kernels, and all on Spark."""
+    file, _, name = test.partition("::")
+    return "tests/engines/spark" if file.startswith("tests/engines/") and "spark" in file + name else file
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest first, the others by how many they are, as they were drawn where these are equal."""
+    rank = {name: i for i, name in enumerate(LONGEST)}
+    place = {item: together(item.nodeid) for item in items}
+    many: dict[str, int] = {}
+    for name in place.values():
+        many[name] = many.get(name, 0) + 1
+    items.sort(key=lambda item: (rank.get(place[item], len(rank)), -many[place[item]]))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """With ``--dist loadfile``: in the order above."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class Scheduler(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return together(nodeid)
+
+    if config.getvalue("dist") != "loadfile":
+        return None
+    config.option.loadscopereorder = False
+    return Scheduler(config, log)

@@ -20,6 +20,7 @@ def compare(
     hierarchy: list[str] = typer.Option([], "--hierarchy", help="column=file.csv, to read its labels; repeatable."),
     target: str | None = typer.Option(None, "--target", help="Column that a classifier learns (first sensitive one)."),
     held_out: Path | None = typer.Option(None, "--held-out", help="Rows no release was made from, to judge it on."),
+    population: Path | None = typer.Option(None, "--population", help="Table the original was drawn from."),
     separator: str | None = typer.Option(None, "--separator", help="Field separator of every CSV."),
     output: Path | None = typer.Option(None, "-o", "--output", help="An HTML page with the same figures."),
     force: bool = typer.Option(False, "--force", help="Replace an output that exists."),
@@ -30,8 +31,8 @@ def compare(
     from shoal.engines.targets import PAGE, check_outputs
     from shoal.utility.compare import compare as held
 
-    check_outputs([(output, PAGE)], [table, *releases, held_out], overwrite=force)
-    present(table, *releases, *([held_out] if held_out else []))
+    check_outputs([(output, PAGE)], [table, *releases, held_out, population], overwrite=force)
+    present(table, *releases, *(p for p in (held_out, population) if p))
     names = [path.name for path in releases]
     if len(set(names)) < len(names):
         names = [str(path) for path in releases]
@@ -39,7 +40,7 @@ def compare(
         found = held(
             table, dict(zip(names, releases, strict=True)), quasi_identifiers=listed(quasi) or [],
             sensitive=listed(sensitive) or [], hierarchies=pairs(hierarchy, "--hierarchy") or None, target=target,
-            held_out=held_out, separator=separator, seed=seed,
+            held_out=held_out, population=population, separator=separator, seed=seed,
         )  # fmt: skip
     if output is not None:
         found.report(output)

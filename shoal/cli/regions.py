@@ -134,7 +134,7 @@ def regions(
     _check(written, (areas, edges, shapes), force, islands, coordinates)
     given = read(
         areas, edges, id=id, source=source, target=target, shapes=shapes, shape_id=shape_id, unmatched=unmatched,
-        tolerance=tolerance,
+        tolerance=tolerance, coordinates=coordinates,
     )  # fmt: skip
     degrees = given.geographic() if coordinates == "auto" else coordinates == "geographic"
     if any(p is not None for p in (dissolved, map_to, png)) and not given.shapes:

@@ -23,7 +23,7 @@ _STEP = 1 << 15
 class Coded:
     """One column.
 
-    codes    int32[n]
+    codes    int32[n], or narrower
     values   the distinct values in code order, of the column's own type; None last if any is missing
     ordered  texts with an order of their own (an enumeration, an ordered categorical), in which the codes stand
     """

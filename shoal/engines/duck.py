@@ -57,6 +57,12 @@ class _DuckDB:
     def slices(self, native: Any, room: Path, tell: Callable[[int], None]) -> Iterator[pl.DataFrame]:
         return slices(native, tell)
 
+    def ordered(self, native: Any, by: str) -> Any:
+        return native.order(quoted(by))
+
+    def parts(self, native: Any, folder: Path) -> dict[str, int]:
+        return {}
+
     def stored(self, native: Any) -> Any:
         return Stored(native.to_arrow_table(), _relation_of)
 

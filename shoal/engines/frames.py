@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 
 from shoal.engines.carried import singled_in_memory
-from shoal.engines.codes import cannot_group, encode, looked_up, rows_of
+from shoal.engines.codes import Coded, cannot_group, encode, looked_up, rows_of
 from shoal.engines.columns import (
     arrow_column,
     arrow_without_levels,
@@ -146,6 +146,10 @@ class FrameTable:
         yield self.polars(self.columns)
         tell(self.rows)
 
+    def parts(self, folder: Path) -> dict[str, int]:
+        """None: the table is in memory."""
+        return {}
+
     def stored(self) -> Any:
         """The frame, which can be pickled as it is."""
         found = self.frame.to_native()
@@ -188,12 +192,13 @@ class FrameTable:
         """Group and count.  O(n) for codes and moderate domains, O(n log n) otherwise."""
         require(self.columns, [*quasi, *sensitive])
         frame = self.polars([*quasi, *sensitive])
-        coded = [encode(frame[name]) for name in [*quasi, *sensitive]]
+        coded = [_narrow(encode(frame[name])) for name in [*quasi, *sensitive]]
         d = len(quasi)
         sizes = tuple(c.size for c in coded)
         key = mixed_radix_columns([c.codes for c in coded], sizes, self.rows)
         cell, first, count = _count(key)
-        codes = np.column_stack([c.codes[first] for c in coded]) if coded else np.zeros((0, 0), np.int32)
+        codes = np.column_stack([c.codes[first] for c in coded]) if coded else np.zeros((0, 0))
+        codes = codes.astype(np.int32)
         histogram = Histogram(
             quasi=np.ascontiguousarray(codes[:, :d]),
             sensitive=np.ascontiguousarray(codes[:, d:]),
@@ -211,6 +216,7 @@ class FrameTable:
         partition: Partition,
         replacements: Sequence[Replacement],
         drop: Sequence[str],
+        aside: Sequence[str],
         lot: Lot,
         keep_order: bool,
     ) -> Placed:
@@ -248,8 +254,8 @@ class FrameTable:
         new = _recoded(replacements, partition.group)
         new |= {c.name: _Shown(c.values, codes[:, j]) for j, c in enumerate(counted.sensitive)}
         tuples = self._assemble(self.frame.select([]), new, names)
-        frame = tuples[row]
-        return Placed(frame, tuples=Tuples(frame, tuples, row) if _OFTEN * len(tuples) <= len(row) else None)
+        dealt = Tuples(tuples, row)
+        return Placed(None, tuples=dealt) if _OFTEN * len(tuples) <= len(row) else Placed(dealt.frame())
 
     def _draws(self, rows: np.ndarray, lot: Lot) -> tuple[np.ndarray, ...]:
         """Columns by which rows of one cell are numbered, the most important first."""
@@ -312,6 +318,11 @@ class _Shown(NamedTuple):
 def _recoded(replacements: Sequence[Replacement], group: np.ndarray) -> dict[str, _Shown]:
     """What every quasi-identifier shows, from the group of each row."""
     return {r.name: _Shown(*used(r.values, r.index), group) for r in replacements}
+
+
+def _narrow(column: Coded) -> Coded:
+    """The same in the narrowest whole numbers: what is held of every row as long as it has not been placed."""
+    return replace(column, codes=column.codes.astype(np.min_scalar_type(max(column.size - 1, 0))))
 
 
 def table_of(native: Any) -> FrameTable:

@@ -190,6 +190,7 @@ def read(
     shape_id: str | None = None,
     unmatched: str = "refuse",
     tolerance: float | None = None,
+    coordinates: str = "auto",
 ) -> Geography:
     """Areas from files.
 
@@ -204,12 +205,14 @@ def read(
                      go to no region when polygons tell the neighbors, polygons without an area and pairs that name
                      no area are dropped
     tolerance        how far borders drawn twice may lie apart, km or the plane's units; None: told from the drawing
+    coordinates      "projected": polygons whose numbers could be degrees are in a plane, unless turned into degrees
+                     from the system that the file states; else told by system and range
 
     Ids that lost their leading zeros in one of the files get them back.
     """
-    areas = Path(areas)
+    areas, plane = Path(areas), coordinates == "projected"
     if areas.suffix.lower() in (*JSON, *GDAL):
-        drawn = _drawn(areas, id)
+        drawn = _drawn(areas, id, plane)
         given = Geography(tuple(drawn.names), np.empty((0, 2), np.int64), drawn.columns(), drawn.shapes())
         given = _told(given, drawn, edges is None)
         return _bordered(given, drawn, tolerance) if edges is None else _paired(given, edges, source, target, unmatched)
@@ -226,7 +229,7 @@ def read(
                 "hand over shapes=FILE (.geojson, .gpkg or .shp), or a second file with two columns of ids"
             )
         return _paired(geography(names, [], held), edges, source, target, unmatched)
-    drawn = _drawn(Path(shapes), shape_id or id)
+    drawn = _drawn(Path(shapes), shape_id or id, plane)
     zeros = restored(names, drawn.names)
     names = [zeros.first.get(name, name) for name in names]
     drawn = drawn._replace(names=[zeros.second.get(name, name) for name in drawn.names])
@@ -254,8 +257,11 @@ def _told(given: Geography, drawn: Drawn, borders: bool) -> Geography:
     return replace(given, degrees=None if plane else drawn.drawing.degrees, said=drawn.drawing.said)
 
 
-def _drawn(path: Path, id: str | None) -> Drawn:
-    return areas_of(read_drawing(path), lambda names: _key(names, id), path.name, id)
+def _drawn(path: Path, id: str | None, plane: bool) -> Drawn:
+    drawing = read_drawing(path)
+    if plane and drawing.geographic:
+        drawing = drawing._replace(geographic=False, degrees=False)
+    return areas_of(drawing, lambda names: _key(names, id), path.name, id)
 
 
 def _bordered(given: Geography, drawn: Drawn, tolerance: float | None) -> Geography:

@@ -61,8 +61,16 @@ class Dialect(Protocol):
         """A small Polars frame into the engine, on the connection or session of ``native``."""
         ...
 
+    def ordered(self, native: Any, by: str) -> Any:
+        """All rows in an order that is a function of the numbers in a column, where the engine has rows in an order."""
+        ...
+
     def slices(self, native: Any, room: Path, tell: Callable[[int], None]) -> Iterator[pl.DataFrame]:
         """All rows in slices that fit into memory, at least one; room: a folder for what is on its way."""
+        ...
+
+    def parts(self, native: Any, folder: Path) -> dict[str, int]:
+        """All rows written by the engine itself, as Table.parts says; none where slices are as quick."""
         ...
 
     def stored(self, native: Any) -> Any:
@@ -205,6 +213,7 @@ class LazyTable:
         partition: Partition,
         replacements: Sequence[Replacement],
         drop: Sequence[str],
+        aside: Sequence[str],
         lot: Lot,
         keep_order: bool,
     ) -> Placed:
@@ -219,9 +228,10 @@ class LazyTable:
         group, tag, at = (f"{self.own}{word}" for word in ("group", "tag", "at"))
         kept = [c for c in self.columns if c not in drop]
         left = [c for c in kept if c not in {r.name for r in replacements}]
+        shown = [c for c in left if c not in aside]
         rows = self._grouped(counted, partition, lot)
         rows = rows.select(*(self._plain(c, counted) for c in left), group, tag)
-        keyed = self.dialect.with_columns(rows.to_native(), {at: self._number(left, self.dialect.sql.name(tag))})
+        keyed = self.dialect.with_columns(rows.to_native(), {at: self._number(shown, self.dialect.sql.name(tag))})
         rows = nw.from_native(keyed).select(*left, group, at)
         made = {group: np.arange(replacements[0].index.size, dtype=np.int32)} if replacements else {}
         new = {f"{self.own}new_{i}": r.values.gather(r.index) for i, r in enumerate(replacements)}
@@ -229,8 +239,9 @@ class LazyTable:
         told = [nw.col(n).alias(r.name) for n, r in zip(new, replacements, strict=True)]
         frame = rows.join(nw.from_native(values), on=group, how="left").with_columns(*told)
         published = {r.name: n for n, r in zip(new, replacements, strict=True)}
-        numbered = Numbered(self.dialect, rows.sort(at).select(*left, group).to_native(), values, group, published)
-        return Placed(frame.sort(at).select(*kept).to_native(), numbered.slices)
+        ordered, whole = (nw.from_native(self.dialect.ordered(f.to_native(), at)) for f in (rows, frame))
+        numbered = Numbered(self.dialect, ordered.select(*left, group).to_native(), values, group, published)
+        return Placed(whole.select(*kept).to_native(), numbered.slices)
 
     def _grouped(self, counted: Counted, partition: Partition, lot: Lot) -> Any:
         """Every row with the number and the tag of its group, joined by the engine's number of its tuple."""
@@ -329,6 +340,10 @@ class LazyTable:
     def slices(self, room: Path, tell: Callable[[int], None]) -> Iterator[pl.DataFrame]:
         """Every row in slices, as the engine hands them out."""
         return self.dialect.slices(self.native, room, tell)
+
+    def parts(self, folder: Path) -> dict[str, int]:
+        """Every row written by the engine itself, where it can do so without a pass through this process."""
+        return self.dialect.parts(self.native, folder)
 
     def stored(self) -> Any:
         """The frame as something that can be pickled."""

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import narwhals as nw
 import polars as pl
 
 from shoal.engines.atomic import folder_beside
@@ -42,6 +43,31 @@ class _Spark:
 
     def bring(self, native: Any, frame: pl.DataFrame) -> Any:
         return native.sparkSession.createDataFrame(frame.to_arrow(compat_level=pl.CompatLevel.oldest()))
+
+    def ordered(self, native: Any, by: str) -> Any:
+        """Sorted within partitions by hash: a sort of all rows would run the whole plan twice, once for its ranges."""
+        return native.repartition(by).sortWithinPartitions(by)
+
+    def parts(self, native: Any, folder: Path) -> dict[str, int]:
+        """What executors write is what leaves, but for columns whose fields may tell of levels that no row holds.
+
+        Moments would be written in a form of old, which other readers have given up.
+        """
+        kinds = nw.from_native(native).collect_schema()
+        if any(kind.is_nested() or kind == nw.Unknown or isinstance(kind, nw.Datetime) for kind in kinds.values()):
+            return {}
+        for name in native.columns:
+            native = native.withMetadata(name, {})
+        rows: dict[str, int] = {}
+        staging = folder_beside(folder / "staging")
+        try:
+            for part in write_parts(native, staging):
+                name = f"part-{len(rows):05d}.parquet"
+                rows[name] = _read_part(part, native.columns, rows=True).item()
+                part.rename(folder / name)
+        finally:
+            shutil.rmtree(staging, ignore_errors=True)
+        return rows
 
     def slices(self, native: Any, room: Path, tell: Callable[[int], None]) -> Iterator[pl.DataFrame]:
         """The parts that executors wrote, each taken away once it has been read."""
@@ -151,10 +177,11 @@ def read_remote(path: str, scope: Scope) -> Any:
         ) from None
 
 
-def _read_part(part: Path, columns: Sequence[str]) -> pl.DataFrame:
-    """A part as executors left it; VerificationError for one that is gone, broken, or of other columns."""
+def _read_part(part: Path, columns: Sequence[str], rows: bool = False) -> pl.DataFrame:
+    """A part as executors left it, or its number of rows; VerificationError for one that is gone, broken, or other."""
     try:
-        return pl.read_parquet(part, columns=list(columns), glob=False, hive_partitioning=False)
+        query = pl.scan_parquet(part, glob=False, hive_partitioning=False).select(columns)
+        return (query.select(pl.len()) if rows else query).collect()
     except (pl.exceptions.PolarsError, OSError) as error:
         raise VerificationError(
             f"a part that executors wrote cannot be read back ({type(error).__name__}); nothing was published"

@@ -78,20 +78,23 @@ class Singled(NamedTuple):
 class Tuples(NamedTuple):
     """A table of few different rows, dealt out of them.
 
-    frame  the table;  tuples  its different rows;  rows  uint32[n]  which of them each row is
+    tuples  its different rows;  rows  uint32[n]  which of them each row is
     """
 
-    frame: Any
     tuples: pl.DataFrame
     rows: np.ndarray
+
+    def frame(self) -> pl.DataFrame:
+        """All rows: many times what this takes."""
+        return self.tuples[self.rows]
 
 
 class Placed(NamedTuple):
     """Rows as they leave.
 
-    frame   of the kind that came
+    frame   of the kind that came; None where it can be dealt out of ``tuples`` when somebody asks for it
     slices  the same rows in the same order, quicker to read: some columns in slices, as ``Table.slices`` gives them all
-    tuples  what the frame was dealt out of, where it was, and where rows are many more
+    tuples  what the frame is dealt out of, where it is, and where rows are many more
     """
 
     frame: Any
@@ -168,10 +171,13 @@ class Table(Protocol):
         partition: Partition,
         replacements: Sequence[Replacement],
         drop: Sequence[str],
+        aside: Sequence[str],
         lot: Lot,
         keep_order: bool,
     ) -> Placed:
         """Number and join: every row with its group's values, in secret order; the same kind of frame as came in.
+
+        drop   columns that are left out;  aside: columns that leave later, on which no order may hang
 
         Of the rows of a cell each group gets as many as the partition says.  With a secret of the caller's, which row
         gets which is the same on every engine: the rows of a cell stand by ``order``'s payload, hashed.
@@ -194,6 +200,13 @@ class Table(Protocol):
         """Every row in slices that fit into memory, at least one; ``tell`` hears how many rows have passed.
 
         room  a folder in which an engine may leave what is on its way
+        """
+        ...
+
+    def parts(self, folder: Path) -> dict[str, int]:
+        """Every row as files part-00000.parquet on that an engine writes by itself, and the rows of each.
+
+        Empty, and nothing written, where slices are as quick.
         """
         ...
 

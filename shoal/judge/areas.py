@@ -151,7 +151,8 @@ def _walked(
         own = np.ones(len(label), np.int64) if counted else np.array(whole(source, name), np.int64)
         several = _parts(label, None if not asked.get("fixed") else part(source, asked["fixed"]), m) > 1
         over = int((summed(label, own, m)[several] > most).sum())
-        found.append(Finding(f"at most {name}", not over, f"{over} regions of several areas are above {most}"))
+        text = f"{'1 region of several areas is' if over == 1 else f'{over} regions of several areas are'} above {most}"
+        found.append(Finding(f"at most {name}", not over, text))
     if asked.get("max_diameter") is not None:
         found.append(_diameter(label, source, float(asked["max_diameter"]), bool(asked.get("geographic"))))
     if asked.get("similar"):

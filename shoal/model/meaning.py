@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ from shoal.model.hierarchy import Hierarchy
 from shoal.model.notation import NUMBER, RangeOf, SetOf, parse
 
 _ISO = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?)?\Z")
+_NUMBER = re.compile(NUMBER)
 _SPAN = re.compile(r"\[(-?[\d.e+-]+), (-?[\d.e+-]+)\)\Z|(-?[\d.e+]+) ?(?:-|\.\.) ?(-?[\d.e+]+)\Z")
 _END = re.compile(r"(<|>=)(-?[\d.e+-]+)\Z")
 
@@ -101,7 +102,7 @@ def ruler_of(texts: Iterable[str | None]) -> str | None:
     present = [t for t in texts if t is not None]
     if not present:
         return None
-    if all(re.match(NUMBER, t) for t in present):
+    if all(_NUMBER.match(t) for t in present):
         return "number"
     if all(_ISO.match(t) for t in present):
         return "date" if all(len(t) == 10 for t in present) else "moment"
@@ -139,29 +140,27 @@ def _ranges(shown: Sequence[str]) -> dict[str, Members]:
             parsed[text] = parse(text)
         except InputError:
             parsed[text] = ...
-    ends = [
+    ends = {
         e
         for p in parsed.values()
         for e in ((p.low, p.high) if isinstance(p, RangeOf) else [p] if isinstance(p, str) else [])
-    ]
+    }
     ruler = ruler_of(ends)
+    at = {e: None if e is None else place(e, ruler) for e in ends}
     out = {}
     for text, p in parsed.items():
         if isinstance(p, SetOf):
             out[text] = Members(named=frozenset(p.values))
         elif isinstance(p, RangeOf):
-            out[text] = _between(p, ruler)
+            out[text] = _between(p, at, ruler)
         else:
             out[text] = Members(everything=True) if p is ... else Members(named=frozenset([p]))
     return out
 
 
-def _between(found: RangeOf, ruler: str | None) -> Members:
+def _between(found: RangeOf, at: Mapping[str | None, float | None], ruler: str | None) -> Members:
     """A missing value lies beyond all others; an order that no ruler knows may hold anything between its ends."""
-    if ruler is None or found.low is None:
-        return Members(everything=True)
-    low = place(found.low, ruler)
-    high = math.inf if found.high is None else place(found.high, ruler)
+    low, high = at[found.low], math.inf if found.high is None else at[found.high]
     if low is None or high is None:
         return Members(everything=True)
     none = frozenset([None]) if found.high is None else frozenset()

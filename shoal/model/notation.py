@@ -99,6 +99,9 @@ def _quoted(text: str, start: int) -> tuple[str, int]:
 def _elements(inside: str) -> list[str | None]:
     values: list[str | None] = []
     at = 0
+    words = [] if '"' in inside else inside.split(", ")
+    if words and all(w == MISSING or element(w) == w for w in words):
+        return [None if w == MISSING else w for w in words]
     while True:
         if inside.startswith('"', at):
             value, at = _quoted(inside, at)

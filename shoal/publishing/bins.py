@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from shoal.model.meaning import Members, place
-from shoal.utility.decode import Column, ends_of
+from shoal.model.meaning import Members, places
+from shoal.utility.decode import Column
 
 BINS = 12
 Bin = tuple[str, Any, Any]  # label; a value and None, or low and high (without it) of a span
@@ -30,9 +30,7 @@ def distribution(
     bins = bins_of(column, rows, least)
     after = rows @ shares_of(column, bins)
     surely, maybe = (rows @ known for known in possible(column, bins))
-    counted = np.zeros(len(bins) + 1, np.int64)
-    for value, n in zip(own[0], own[1].tolist(), strict=True):
-        counted[place_of(value, bins, column)] += n
+    counted = np.bincount(places_in(own[0], bins, column), weights=own[1], minlength=len(bins) + 1).astype(np.int64)
     out = [
         {"label": label, "before": told(int(n), int(low), int(high), step), "after": round(float(a), 3)}
         for (label, *_), n, a, low, high in zip(
@@ -56,41 +54,65 @@ def shares_of(column: Column, bins: Sequence[Bin]) -> np.ndarray:
         shares[at, into] = 1 / sizes[at]
         shares[:, -1] = np.where([c.everything for c in column.cells], 0.0, np.maximum(1 - shares.sum(axis=1), 0.0))
         return shares
-    wide = 1.0 if column.whole or column.ruler == "date" else 0.0  # asked once: it looks at every value
-    for i, cell in enumerate(column.cells):
-        if not cell.everything:
-            ends = ends_of(cell, column)[:2]
-            shares[i, :-1] = [_share(cell, ends, b, column, wide) for b in bins]
-            shares[i, -1] = max(1 - shares[i].sum(), 0.0)
+    if column.ruler is not None:
+        shares[:, :-1] = _spread(column, bins)
+    else:
+        for i, cell in enumerate(column.cells):
+            if not cell.everything:
+                shares[i, :-1] = [_share(cell, b[1], column) for b in bins]
+    shares[:, -1] = np.where([c.everything for c in column.cells], 0.0, np.maximum(1 - shares.sum(axis=1), 0.0))
     return shares
 
 
-def place_of(value: str | None, bins: Sequence[Bin], column: Column) -> int:
-    """The bin of a value of the original; the last one where it is in none."""
-    return next((i for i, b in enumerate(bins) if _inside(value, b, column)), len(bins))
+def _spread(column: Column, bins: Sequence[Bin]) -> np.ndarray:
+    """float64[cells, bins]: the share of each cell's span in each bin's; whole numbers and days reach to the next."""
+    wide = 1.0 if column.whole or column.ruler == "date" else 0.0
+    low, high = column.ends[:, :1], column.ends[:, 1:2] + wide
+    first, last = _edges(bins)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        part = np.maximum(np.minimum(high, last) - np.maximum(low, first), 0.0) / (high - low)
+    part = np.where(high == low, (first <= low) & (low < last), part)
+    return np.where(np.isfinite(low + high), part, 0.0)
+
+
+def _edges(bins: Sequence[Bin]) -> np.ndarray:
+    """float64[2, bins]: where spans begin and end."""
+    return np.array([b[1:] for b in bins], np.float64).reshape(-1, 2).T
+
+
+def places_in(values: Sequence[str | None], bins: Sequence[Bin], column: Column) -> np.ndarray:
+    """int64[values]: the bin of each value of the original; the last one where it is in none."""
+    if column.ruler is None:
+        into = {b[1]: j for j, b in enumerate(bins)}
+        return np.array([into.get(v, len(bins)) for v in values], np.int64)
+    at, (first, last) = places(values, column.ruler), _edges(bins)
+    found = np.searchsorted(first, at, "right") - 1  # spans lie in order, one beginning where the last ends
+    inside = (found >= 0) & (at < np.append(last, -np.inf)[found])
+    return np.where(inside, found, len(bins))
 
 
 def possible(column: Column, bins: Sequence[Bin]) -> tuple[np.ndarray, np.ndarray]:
     """bool[cells, bins + 1] twice: whether a row of a cell is surely in a bin, and whether it may be."""
-    surely, maybe = (np.zeros((len(column.cells), len(bins) + 1), bool) for _ in range(2))
+    maybe = np.zeros((len(column.cells), len(bins) + 1), bool)
     if column.ruler is None and all(_listed(c) or c.everything for c in column.cells):
         maybe[_named_in(column, bins)] = True
         maybe[:, -1] = maybe.sum(axis=1) < [len(c.named) for c in column.cells]
         maybe[[c.everything for c in column.cells]] = True
         return maybe & (maybe.sum(axis=1) == 1)[:, None], maybe
-    inside = {b[1] for b in bins}
-    for i, cell in enumerate(column.cells):
-        low, high = ends_of(cell, column)[:2]
-        if cell.everything or (column.ruler is not None and not np.isfinite(low + high) and cell.low is not None):
-            maybe[i] = True
-        elif column.ruler is not None:
-            maybe[i, :-1] = [high >= b[1] and low < b[2] for b in bins]
-            maybe[i, -1] = None in cell.named or not bins or not (low >= bins[0][1] and high < bins[-1][2])
-        else:
+    if column.ruler is not None:
+        low, high = column.ends[:, :1], column.ends[:, 1:2]
+        first, last = _edges(bins)
+        maybe[:, :-1] = (high >= first) & (low < last)
+        maybe[:, -1] = [None in c.named for c in column.cells]
+        maybe[:, -1] |= ~((low >= first[0]) & (high < last[-1]))[:, 0] if bins else True
+        maybe[[c.low is not None for c in column.cells] & ~np.isfinite(low + high)[:, 0]] = True
+    else:
+        inside = {b[1] for b in bins}
+        for i, cell in enumerate(column.cells):
             maybe[i, :-1] = [b[1] in cell for b in bins]
             maybe[i, -1] = cell.pattern is not None or cell.low is not None or bool(cell.named - inside)
-        surely[i] = maybe[i] & (maybe[i].sum() == 1)
-    return surely, maybe
+    maybe[[c.everything for c in column.cells]] = True
+    return maybe & (maybe.sum(axis=1) == 1)[:, None], maybe
 
 
 def _listed(cell: Members) -> bool:
@@ -143,8 +165,7 @@ def _names(column: Column, rows: np.ndarray, least: int, most: int) -> list[Bin]
 
 def _spans(column: Column, rows: np.ndarray, least: int, most: int) -> list[Bin]:
     """Round steps over what the release shows, wide as 1, 2 or 5 times a power of ten; days in steps alike."""
-    shown = [ends_of(c, column)[:2] for c, n in zip(column.cells, rows, strict=True) if n >= least and not c.everything]
-    ends = np.array(shown).reshape(-1, 2)
+    ends = column.ends[rows >= least, :2]
     ends = ends[np.isfinite(ends).all(axis=1)]
     if not ends.size:
         return []
@@ -173,23 +194,8 @@ def _named(low: float, high: float, column: Column, exact: bool) -> str:
     return f"{low:.6g} up to {high:.6g}"
 
 
-def _inside(value: str | None, found: Bin, column: Column) -> bool:
-    if found[2] is None:
-        return bool(value == found[1])
-    at = None if value is None else place(value, column.ruler)
-    return at is not None and found[1] <= at < found[2]
-
-
-def _share(cell: Members, ends: tuple[float, float], found: Bin, column: Column, wide: float) -> float:
-    """The share of a cell's members in a bin; wide: how far from one value to the next."""
-    if found[2] is None:
-        if cell.low is None and cell.pattern is None:
-            return float(found[1] in cell.named) / max(len(cell.named), 1)
-        held = cell.held(column.known, column.at)
-        return float(found[1] in cell) / max(int(held.sum()), 1)
-    low, high = ends
-    if not np.isfinite(low + high):
-        return 0.0
-    if high + wide == low:
-        return float(found[1] <= low < found[2])
-    return float(max(min(high + wide, found[2]) - max(low, found[1]), 0.0) / (high + wide - low))
+def _share(cell: Members, value: str | None, column: Column) -> float:
+    """The share of a value among a cell's members, where no span tells it."""
+    if cell.low is None and cell.pattern is None:
+        return float(value in cell.named) / max(len(cell.named), 1)
+    return float(value in cell) / max(int(cell.held(column.known, column.at).sum()), 1)

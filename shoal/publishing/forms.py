@@ -47,19 +47,18 @@ def certified(
     lower, argument = free.lower_bound, f"without the population: {free.bound}"
     details: dict[str, Any] = {"bounds": dict(free.details.get("bounds", {}))}
     prices = _cheapest(told, histogram, recoding, asked)
-    bounds = {ARGUMENT: 0.0 if prices is None else total(task, prices)}
-    bounds[PROGRAM] = total(task, np.full(histogram.cells, proved / histogram.rows))
+    bounds = {} if prices is None else {ARGUMENT: total(task, prices)}
+    if proved:
+        bounds[PROGRAM] = total(task, np.full(histogram.cells, proved / histogram.rows))
     for said, own in bounds.items():
         details["bounds"][said.partition(":")[0]] = own
         if own > lower:
             lower, argument = own, said
     cost = free.cost if shows is None else recoding.cost(histogram, found.partition, shows)
-    if asked.global_recoding or asked.coarsen:  # else what was found out is of another question
+    if asked.global_recoding:  # else what was found out is of another question
         details = {**{n: v for n, v in found.certificate.details.items() if n not in ("bounds", "search")}, **details}
-        for name in ("uniform_bound", "levels_bound"):
-            if name in details:
-                details[name] = max(lower, details[name] if name == "uniform_bound" else 0)
         cost = details["uniform_cost"]  # as it is published
+        details["uniform_bound"] = max(lower, details["uniform_bound"])
     certificate = replace(
         free,
         cost=cost,

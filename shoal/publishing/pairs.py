@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from shoal.publishing.bins import bins_of, place_of, possible, shares_of
+from shoal.publishing.bins import bins_of, places_in, possible, shares_of
 from shoal.publishing.bins import told as told_of
 from shoal.utility.decode import Column, Decoded
 
@@ -76,7 +76,7 @@ def _axis(release: Any, name: str, column: Column, at: np.ndarray, least: int) -
     rows = np.bincount(column.where, minlength=len(column.cells))
     bins = bins_of(column, rows, least, BINS)
     shares = shares_of(column, bins)
-    own = np.array([place_of(v, bins, column) for v in release.own[name]], np.int64)
+    own = places_in(release.own[name], bins, column)
     surely, maybe = possible(column, bins)
     return _Axis(name, [*(b[0] for b in bins), "all other values"], shares[at], own, surely[at], maybe[at])
 

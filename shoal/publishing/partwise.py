@@ -35,7 +35,7 @@ Tell = Callable[[str, float | None], None]
 
 def is_partwise(release: Any, path: Path, parts: str | None) -> bool:
     """Whether a release is written slice by slice; PolicyError for parts of a table in memory."""
-    large = not open_table(release.table).in_memory
+    large = not release.in_memory
     return (is_folder(path, parts, large) or kind_of(path) != "excel") if large else is_folder(path, parts, large)
 
 
@@ -111,7 +111,10 @@ def write_partwise(
         nonlocal clock
         tell("writing", 0.0)
         if folder:
-            rows.update(write_folder(frames(temporary), temporary, ending, separator))
+            dealt = release.dealt is not None and release.as_placed
+            rows.update({} if text or dealt else open_table(release.table).parts(temporary))
+            if not rows:
+                rows.update(write_folder(frames(temporary), temporary, ending, separator))
         else:
             write_single(frames(temporary.parent), temporary, separator)
         release.seconds["write"] = time.perf_counter() - clock
@@ -141,8 +144,8 @@ def rows_of(release: Any, room: Path, told: Callable[[int], None]) -> Iterator[p
     room  a folder in which an engine may leave its parts for as long as it takes
     """
     table = open_table(release.table)
-    if release.dealt is None:
-        quicker = release.slices
+    if release.dealt is None or not release.as_placed:
+        quicker = release.slices if release.as_placed else None
         yield from table.slices(room, told) if quicker is None else quicker(table.columns, room, told)
         return
     done = 0

@@ -62,7 +62,8 @@ class Release:
     parts        the files it was read from, where DuckDB or Spark read them
     dealt        where an engine's table carries nothing along: the key by which ``expected`` deals its rows out
     slices       the rows of an engine's table as it gives them quickest, see ``Placed``
-    tuples       what a table in memory was dealt out of, where it was
+    tuples       what a table in memory is dealt out of, where it is, once it is asked for; a CSV is written without
+    placed       the table that dealt, slices and tuples speak of: of one put in its stead they say nothing
     """
 
     table: Any
@@ -97,15 +98,41 @@ class Release:
     dealt: bytes | None = field(default=None, repr=False)
     slices: Any = field(default=None, repr=False)
     tuples: Tuples | None = field(default=None, repr=False)
+    placed: Any = field(default=None, repr=False)
     seconds: dict[str, float] = field(default_factory=dict)
 
     def __getstate__(self) -> dict[str, Any]:
         """A relation of DuckDB goes by its rows, since no connection leaves its process."""
-        return {**self.__dict__, "table": self._opened().stored(), "slices": None, "tuples": None}
+        held = self.as_placed
+        return {**self.__dict__, "table": self._opened().stored(), "slices": None, "tuples": None, "placed": held}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         table = state["table"]
-        self.__dict__.update(state, table=table.revive(table.held) if isinstance(table, Stored) else table)
+        table = table.revive(table.held) if isinstance(table, Stored) else table
+        self.__dict__.update(state, table=table, placed=table if state["placed"] else None)
+
+    def __post_init__(self) -> None:
+        if self.table is None:
+            del self.__dict__["table"]
+
+    def __getattr__(self, name: str) -> Any:
+        """The table where it was not dealt out yet."""
+        tuples = self.__dict__.get("tuples")
+        if name != "table" or tuples is None:
+            raise AttributeError(name)
+        made = tuples.frame()
+        self.__dict__.update(table=made, placed=made)
+        return made
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether the rows are in this process, or dealt out in it."""
+        return "table" not in self.__dict__ or self._opened().in_memory
+
+    @property
+    def as_placed(self) -> bool:
+        """Whether the table is the one that was placed, and not another put in its stead."""
+        return "table" not in self.__dict__ or self.table is self.placed
 
     def _opened(self) -> Table:
         from shoal.engines.open import open_table
@@ -246,9 +273,13 @@ class Release:
         from shoal.engines.files import kind_of
         from shoal.engines.store import refuse_both, text_in_excel
 
-        opened, kind = self._opened(), kind_of(path)
-        few = self.tuples if kind == "csv" and self.tuples is not None and self.tuples.frame is self.table else None
-        content = self.expected.typed(opened.polars(opened.columns) if few is None else few.tuples)
+        kind = kind_of(path)
+        few = self.tuples if kind == "csv" and self.as_placed else None
+        if few is None:
+            opened = self._opened()
+            content = self.expected.typed(opened.polars(opened.columns))
+        else:
+            content = self.expected.typed(few.tuples)
         if kind != "parquet":
             refuse_both({**self.own, **{c.name: c.texts() for c in self.expected.sensitive}})
         if kind == "csv":

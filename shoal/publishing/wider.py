@@ -63,9 +63,6 @@ def solved(told: Study, histogram: Histogram, recoding: Recoding, asked: Policy,
 
     if asked.global_recoding:
         return Beside(by_column())
-    if asked.coarsen:
-        found = _by_larger(told, ask, holds)
-        return Beside(found if holds(found) else by_column(method="global_recoding"))
     tries = _tries(told, histogram, recoding, forms, asked, ask, by_column)
     made, failed = [], []
     for call in tries:

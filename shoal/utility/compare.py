@@ -40,6 +40,9 @@ READINGS = {
 }
 
 
+APART = 4  # rows that differ pairwise in three sensitive columns or more are sought up to so many
+
+
 class Original(NamedTuple):
     """What releases are compared with: columns, their values in order, queries, and the rows to judge a classifier on.
 
@@ -57,6 +60,7 @@ class Original(NamedTuple):
     counts: Queries
     exact: pl.DataFrame
     held: list[np.ndarray]
+    population: Any
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,8 +92,12 @@ class Comparison:
             error, learned = utility["query_error"], utility["classifier"] or {}
             levels = [found["l"] for found in privacy["strict"]["sensitive"].values()]
             row: list[Any] = [name, privacy["strict"]["k"], privacy["wildcard"]["k"]]
+            people = privacy["strict"]["population"] or {}
             row += [
                 min((x for x in levels if x is not None), default=None),
+                privacy["strict"]["simultaneous_l"],
+                people.get("k_map"),
+                people.get("presence", [None])[-1],
                 facts["loss"]["ncp"],
                 facts["loss"]["hidden"],
             ]
@@ -119,8 +127,9 @@ class Comparison:
 
 
 _HEAD = (
-    "release", "k", "k by wildcards", "l", "loss (NCP)", "share of values hidden", "query error, median",
-    "query error, p90", "distance of marginals", "change of correlations", "accuracy", "AUC",
+    "release", "k", "k by wildcards", "l", "simultaneous l", "k-map", "presence", "loss (NCP)",
+    "share of values hidden", "query error, median", "query error, p90", "distance of marginals",
+    "change of correlations", "accuracy", "AUC",
 )  # fmt: skip
 
 
@@ -134,6 +143,7 @@ def compare(
     hierarchies: Mapping[str, Any] | None = None,
     target: str | None = None,
     held_out: Any = None,
+    population: Any = None,
     separator: str | None = None,
     seed: int = 0,
 ) -> Comparison:
@@ -145,6 +155,7 @@ def compare(
     target       the column that a classifier learns (scikit-learn, extra ``learn``); the first sensitive one when None
     held_out     rows of the same columns that no release was made from, to judge the classifier on; without them it is
                  judged on the original's rows, which flatters every release alike
+    population   the table the original was drawn from: the people every class fits are counted in it
     seed         of the random queries
 
     Utility: every cell stands for its members, each as likely.  Query error is |estimate - truth| / truth over 400
@@ -159,7 +170,7 @@ def compare(
     if not quasi:
         raise PolicyError("no quasi-identifier is named; say quasi_identifiers=[...] (the columns others may know)")
     read_by = _trees(mapping("hierarchies", hierarchies))
-    whole = _original(original, quasi, sensitive, target, held_out, separator, seed_of(seed) or 0)
+    whole = _original(original, quasi, sensitive, target, (held_out, population), separator, seed_of(seed) or 0)
     found: dict[str, Any] = {}
     notes: list[str] = []
     for name, given in releases.items():
@@ -177,7 +188,7 @@ def compare(
 
 
 def _original(
-    data: Any, quasi: tuple[str, ...], sensitive: tuple[str, ...], target: str | None, held_out: Any,
+    data: Any, quasi: tuple[str, ...], sensitive: tuple[str, ...], target: str | None, more: tuple[Any, Any],
     separator: str | None, seed: int,
 ) -> Original:  # fmt: skip
     names = tuple(dict.fromkeys([*quasi, *sensitive, *([target] if target else [])]))
@@ -185,13 +196,13 @@ def _original(
     texts = [as_text(table[n]) for n in quasi]
     domains = [domain_of(t.unique().to_list(), _order(table[n].dtype)) for n, t in zip(quasi, texts, strict=True)]
     codes = [coded(t, d.values) for t, d in zip(texts, domains, strict=True)]
-    exact, held = table, codes
+    (held_out, population), exact, held = more, table, codes
     if held_out is not None:
         exact = _open(held_out, names, None)
         held = [coded(as_text(exact[n]), d.values) for n, d in zip(quasi, domains, strict=True)]
     target = target or next(iter(sensitive), None)
     counts = queries(domains, codes, seed)
-    return Original(quasi, sensitive, target, names, table, domains, codes, counts, exact, held)
+    return Original(quasi, sensitive, target, names, table, domains, codes, counts, exact, held, population)
 
 
 def _trees(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -252,24 +263,29 @@ def _read(given: Any, whole: Original, hierarchies: Mapping[str, Any], separator
     if hasattr(given, "policy") and hasattr(given, "table"):
         own, given = _trees(given.policy.hierarchies), given.table
     frame = _open(given, whole.names, separator)
+    trees = {**own, **hierarchies}
     spreads, cells = [], []
     for name, domain in zip(whole.quasi, whole.domains, strict=True):
         texts = as_text(frame[name])
         distinct = texts.unique(maintain_order=True).to_list()
-        found = spread(distinct, domain, {**own, **hierarchies}.get(name))
+        found = spread(distinct, domain, trees.get(name))
         blank = frame[name].null_count()
         if blank and stars.get(name) and None in domain.number and frame[name].dtype != pl.String:
             found.told[distinct.index(None)] = min(stars[name] / blank, 1.0)  # stars and missing values look alike
         spreads.append(found)
         cells.append(coded(texts, distinct))
-    return Read(frame, spreads, cells)
+    return Read(frame, spreads, cells, trees)
 
 
 def _privacy(read: Read, whole: Original) -> dict[str, Any]:
     """The audit under our reading, then k under the readings other tools take."""
     from shoal.publishing.audited import audit
 
-    found = audit(read.frame, quasi_identifiers=whole.quasi, sensitive=whole.sensitive).as_dict()
+    trees = {name: tree for name, tree in read.trees.items() if name in (*whole.quasi, *whole.sensitive)}
+    found = audit(
+        read.frame, quasi_identifiers=whole.quasi, sensitive=whole.sensitive, population=whole.population,
+        hierarchies=trees,
+    ).as_dict()  # fmt: skip
     rows = read.frame.height
     wild = np.column_stack([s.wild[c] for s, c in zip(read.spreads, read.cells, strict=True)])
     kept = ~wild.all(axis=1)
@@ -278,11 +294,27 @@ def _privacy(read: Read, whole: Original) -> dict[str, Any]:
     return {
         "strict": {
             "k": found["k"], "groups": found["classes"], "uniques": found["uniques"], "risk": found["risk"],
-            "sensitive": found["sensitive"],
+            "sensitive": found["sensitive"], "simultaneous_l": _simultaneous(read, whole.sensitive, strict),
+            "population": found["population"],
         },
         "wildcard": {"k": wildcard_k(strict, wild)},
         "without_suppressed": {"k": int(sizes.min()) if sizes.size else None, "rows_left_out": int(rows - kept.sum())},
     }  # fmt: skip
+
+
+def _simultaneous(read: Read, sensitive: Sequence[str], strict: np.ndarray) -> int | None:
+    """The most l for which every row lies in l rows of its class that differ in every sensitive column; None for one.
+
+    Beyond two columns up to ``APART``.
+    """
+    from shoal.judge.simultaneous import simultaneous
+
+    if len(sensitive) < 2 or not read.frame.height:
+        return None
+    codes = np.column_stack([as_text(read.frame[n]).rank("dense").fill_null(0).to_numpy() for n in sensitive])
+    group = np.unique(strict, axis=0, return_inverse=True)[1].reshape(-1)
+    most = int(codes.max()) + 1
+    return simultaneous(codes.astype(np.int64), group, most if len(sensitive) == 2 else min(most, APART))
 
 
 def wildcard_k(cells: np.ndarray, wild: np.ndarray, most: int = 200_000_000) -> int | None:

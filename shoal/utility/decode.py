@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -20,7 +22,8 @@ from shoal.model.policy import Policy
 from shoal.model.record import read_json
 
 
-class Column(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Column:
     """One quasi-identifier.
 
     cells  what its distinct published texts stand for; labels: the texts; where: int64[rows], the text of each row
@@ -35,11 +38,32 @@ class Column(NamedTuple):
     ruler: str | None
     at: np.ndarray
 
-    @property
+    @cached_property
     def whole(self) -> bool:
         """Every value known is a whole number."""
         present = self.at[~np.isnan(self.at)]
         return self.ruler == "number" and not any("." in v or "e" in v for v in self.known if v) and present.size > 0
+
+    @cached_property
+    def ends(self) -> np.ndarray:
+        """float64[cells, 3]: lowest, highest and middle value of every cell; NaN where there is none.  O(named)."""
+        present = self.at[~np.isnan(self.at)]
+        least, most = (float(present.min()), float(present.max())) if present.size else (np.nan, np.nan)
+        of = dict(zip(self.known, self.at.tolist(), strict=True))
+        low, high = (np.full(len(self.cells), np.nan) for _ in range(2))
+        for i, cell in enumerate(self.cells):
+            if cell.everything:
+                continue
+            if cell.low is None or cell.high is None:
+                at = [x for x in (of[v] for v in cell.named) if x == x]
+                low[i], high[i] = (min(at), max(at)) if at else (np.nan, np.nan)
+                continue
+            top = cell.high
+            if cell.open and math.isfinite(top):
+                top = top - 1 if self.ruler == "date" or (self.whole and top == int(top)) else top
+            low[i] = cell.low if math.isfinite(cell.low) else np.fmin(least, top)
+            high[i] = top if math.isfinite(top) else np.fmax(most, low[i])
+        return np.column_stack([low, high, (low + high) / 2])
 
 
 _WHOLE = 2.0**62  # beyond it a column of whole numbers is drawn as floats
@@ -106,7 +130,7 @@ class Decoded:
             found = self._of(name)
             if found.ruler is None:
                 raise PolicyError(f"column {name!r} holds neither numbers nor dates; one_hot() decodes it")
-            ends = np.array([ends_of(c, found) for c in found.cells]).reshape(-1, 3)[found.where]
+            ends = found.ends[found.where]
             out += [_typed(ends[:, i], found.ruler, f"{name}_{part}") for i, part in enumerate(("low", "high", "mid"))]
         return pl.DataFrame(out)
 
@@ -170,24 +194,6 @@ def _column(cells: list[Members], labels: list[str | None], index: np.ndarray, k
     return Column(cells, labels, index, known, ruler, places(known, ruler))
 
 
-def ends_of(cell: Members, column: Column) -> tuple[float, float, float]:
-    """Lowest, highest and middle value of a cell; NaN where there is none."""
-    present = column.at[~np.isnan(column.at)]
-    least, most = (present.min(), present.max()) if present.size else (np.nan, np.nan)
-    if cell.everything:
-        return np.nan, np.nan, np.nan
-    at = places([v for v in cell.named if v is not None], column.ruler)
-    at = at[~np.isnan(at)]
-    low, high = (at.min(), at.max()) if at.size else (np.nan, np.nan)
-    if cell.low is not None and cell.high is not None:
-        top = cell.high
-        if cell.open and np.isfinite(top):
-            top = top - 1 if column.ruler == "date" or (column.whole and top == int(top)) else top
-        low = cell.low if np.isfinite(cell.low) else np.fmin(least, top)
-        high = top if np.isfinite(top) else np.fmax(most, low)
-    return low, high, (low + high) / 2
-
-
 def _typed(values: np.ndarray, ruler: str, name: str) -> pl.Series:
     """Numbers as they are, days since 1970 as dates (a middle at noon begins its day) or moments."""
     found = pl.Series(name, values, dtype=pl.Float64, nan_to_null=True).fill_nan(None)
@@ -215,10 +221,11 @@ def _draw(published: pl.Series, column: Column, rng: np.random.Generator) -> pl.
     parts = np.split(order, np.searchsorted(column.where[order], np.arange(1, len(column.cells))))
     numbers = np.full(len(column.where), np.nan)
     texts = np.full(len(column.where), None, object)
-    for cell, label, rows in zip(column.cells, column.labels, parts, strict=False):
+    for cell, label, (low, high, _), rows in zip(
+        column.cells, column.labels, column.ends.tolist(), parts, strict=False
+    ):
         if not rows.size:
             continue
-        low, high, _ = ends_of(cell, column)
         if column.ruler is not None and not cell.everything and cell.low is not None and np.isfinite(low + high):
             exact = (column.whole or column.ruler == "date") and max(-low, high) < _WHOLE
             numbers[rows] = (

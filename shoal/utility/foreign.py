@@ -1,7 +1,8 @@
 """Cells as other tools write them, understood against the original's values.
 
 ARX writes stars, masks such as ``476**``, sets ``{a, b}`` and intervals ``[20, 25[``; sdcMicro a missing value; anonypy
-``20-25`` for numbers and ``a,b`` for other values; shoal what ``model.notation`` and the hierarchies say.
+``20-25`` for numbers and ``a,b`` for other values, each a list of one, ``['a,b']`` where pandas has written it; shoal
+what ``model.notation`` and the hierarchies say.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from shoal.model.notation import RangeOf, SetOf, parse
 _INTERVAL = re.compile(r"([\[\]\(])\s*(-?[\d.e+]+)\s*[,;]\s*(-?[\d.e+]+)\s*([\[\]\)])\Z")
 _DASH = re.compile(r"(-?[\d.]+) ?(?:-|\.\.) ?(-?[\d.]+)\Z")
 _END = re.compile(r"(<=?|>=?)\s*(-?[\d.]+)\Z")
+_ALONE = re.compile(r"\[(['\"])((?:(?!\1).)*)\1\]\Z", re.DOTALL)
 STARS = ("*", "NULL", "NA", "?")
 ORDER = "order"  # the ruler of a column whose values have an order of their own
 
@@ -116,6 +118,7 @@ def domain_of(texts: Sequence[str | None], order: Sequence[str] | None = None) -
 def spread(texts: Sequence[str | None], domain: Domain, hierarchy: Any = None) -> Spread:
     """What distinct cells stand for.  O(texts values) for masks, O(texts log values) for all else."""
     below, paid = _labels(hierarchy, domain)
+    texts = [t if t is None or t in domain.number else _ALONE.sub(r"\2", t) for t in texts]
     told = np.array([np.nan if t is None else paid[t] if t in paid else _told(t, domain) for t in texts])
     runs: list[tuple[int, int, int]] = []
     wild = np.zeros(len(texts), bool)

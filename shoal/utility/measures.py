@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
@@ -17,11 +17,12 @@ QUERIES = 400
 
 
 class Read(NamedTuple):
-    """A release understood: per quasi-identifier its cells, and the cell of every row."""
+    """A release understood: per quasi-identifier its cells, and the cell of every row; hierarchies it is read by."""
 
     frame: pl.DataFrame
     spreads: list[Spread]
     cells: list[np.ndarray]
+    trees: Mapping[str, Any]
 
 
 def coded(texts: pl.Series, values: Sequence[str | None]) -> np.ndarray:

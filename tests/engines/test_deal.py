@@ -68,7 +68,7 @@ def test_every_order_is_as_likely() -> None:
     seen: Counter = Counter()
     for key in range(1200):
         lot = Lot(b"", key.to_bytes(32, "big"), True)
-        made = table.place(cells, Partition.of(np.arange(3), np.zeros(3), np.ones(3)), star, [], lot, False).frame
+        made = table.place(cells, Partition.of(np.arange(3), np.zeros(3), np.ones(3)), star, [], [], lot, False).frame
         assert set(made["a"]) == {"*"}
         seen[tuple(made["s"])] += 1
     assert len(seen) == 6
@@ -78,6 +78,7 @@ def test_every_order_is_as_likely() -> None:
 def test_a_partition_of_other_rows_deals_nothing() -> None:
     table, cells = counted()
     star = [Replacement("a", pl.Series(["*"]), np.zeros(1, np.int64))]
+    other = Partition.of(np.array([0, 1]), np.zeros(2), np.array([2, 1]))
     with pytest.raises(ShoalError, match="the partition places"):
-        table.place(cells, Partition.of(np.array([0, 1]), np.zeros(2), np.array([2, 1])), star, [], Lot.of(None), False)
+        table.place(cells, other, star, [], [], Lot.of(None), False)
     assert isinstance(cells.quasi[0], Coded)

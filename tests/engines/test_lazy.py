@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ import polars as pl
 import pytest
 
 import shoal
-from shoal.errors import InputError, PolicyError
+from shoal.errors import InputError, PolicyError, VerificationError
 from shoal.pipeline import prepare
 
 duckdb = pytest.importorskip("duckdb", reason="the DuckDB engine needs the package duckdb")
@@ -90,6 +92,42 @@ def test_what_is_written_is_the_table_row_by_row(publish: str) -> None:
     assert not other["row"].equals(whole["row"])
     turned = duckdb.connect().from_arrow(frame.reverse().to_arrow())
     assert shoal.anonymize(turned, secret=b"sixteen bytes or more", **asked).table.pl().equals(whole)
+
+
+@pytest.mark.parametrize("out", ["folder", "one.csv"])
+@pytest.mark.parametrize("carried", [True, False])
+def test_a_table_put_in_the_stead_of_the_one_placed_is_what_is_written(tmp_path: Path, out: str, carried: bool) -> None:
+    frame = pl.DataFrame({"a": [i % 3 for i in range(60)], "s": [i % 2 for i in range(60)]})
+    frame = frame.with_columns(note=pl.arange(0, 60) % 7) if carried else frame
+    relation = duckdb.connect().from_arrow(frame.to_arrow())
+    asked: dict[str, Any] = {"quasi_identifiers": ["a"], "sensitive": ["s"], "k": 4, "effort": "fast"}
+    release = shoal.anonymize(relation, insensitive=["note"] if carried else [], **asked)
+    turned = replace(release, table=release.table.order("a, s" + (", note" if carried else "")))
+    turned.write(tmp_path / out)
+    there = tmp_path / out
+    got = pl.read_csv(there) if there.is_file() else pl.read_parquet(there / "*.parquet")
+    assert got.rows() == turned.table.pl().rows()
+    less = replace(release, table=release.table.limit(59))
+    with pytest.raises(VerificationError):
+        less.write(tmp_path / "less")
+    assert not (tmp_path / "less").exists()
+    again = pickle.loads(pickle.dumps(release))
+    assert again.as_placed
+    assert not pickle.loads(pickle.dumps(turned)).as_placed
+
+
+def test_no_order_hangs_on_what_leaves_later() -> None:
+    """Persons other than these, and rows that are published alike leave in the same order."""
+    rows = range(240)
+    frame = pl.DataFrame({"a": [i % 4 for i in rows], "s": [i % 3 for i in rows], "note": [i % 11 for i in rows]})
+    asked: dict[str, Any] = {"quasi_identifiers": ["a"], "sensitive": ["s"], "insensitive": ["note"], "k": 4}
+    asked |= {"effort": "fast", "seed": 1, "secret": b"sixteen bytes or more", "person": "who"}
+    shown = []
+    for step in (1, 7):
+        people = frame.with_columns(who=pl.Series([f"p{i * step}" for i in rows]))
+        relation = duckdb.connect().from_arrow(people.to_arrow())
+        shown.append(shoal.anonymize(relation, **asked).table.pl())
+    assert shown[0].equals(shown[1])
 
 
 def test_a_release_is_drawn_once() -> None:

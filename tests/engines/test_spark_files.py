@@ -72,6 +72,24 @@ def test_what_executors_lose_is_kept_back(
     assert sorted(p.name for p in tmp_path.iterdir()) == ["in"]
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_what_executors_write_tells_nothing_beside_its_rows(spark: Any, tmp_path: Path) -> None:
+    people(90).write_parquet(tmp_path / "in.parquet")
+    frame = spark.read.parquet(str(tmp_path / "in.parquet"))
+    for name in ("a", "s", "note"):
+        frame = frame.withMetadata(name, {"levels": ["nobodyhasit"]})
+    release = prepare(frame, insensitive=["note"], **ASKED)
+    record = release.write(tmp_path / "out")
+    assert shoal.verify(tmp_path / "out", record).holds
+    parts = sorted((tmp_path / "out").glob("*.parquet"))
+    assert b"org.apache.spark" in parts[0].read_bytes(), "executors wrote it"
+    assert not any(b"nobodyhasit" in p.read_bytes() for p in parts)
+    moments = frame.withColumn("note", frame["b"].cast("timestamp"))
+    made = prepare(moments, insensitive=["note"], **ASKED)
+    assert made.write(tmp_path / "other").is_file()
+    assert b"org.apache.spark" not in next((tmp_path / "other").glob("*.parquet")).read_bytes()
+
+
 def test_a_place_elsewhere_is_read_by_spark_alone() -> None:
     for other in (None, "duckdb", "polars"):
         with pytest.raises(InputError, match="read it with engine='spark'"):

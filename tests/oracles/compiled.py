@@ -242,33 +242,21 @@ def covers(rows, fits, asked, k):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def search_beside(quasi, population, asked, k):  # type: ignore[no-untyped-def]
-    """(int64[16] people whom each pair fits, fewest stars by groups, fewest where a column is starred whole); -1: none.
+    """(int64[16] people whom each pair fits, fewest stars, fewest where a column is starred whole or not); -1: none.
 
-    All partitions of the rows; groups that show the same are one class.
+    A release shows every row in a form of its own, with stars or without; rows that show the same are a class.
     """
     n, fits = quasi.shape[0], _fitting(population)
-    group = np.zeros(n, np.int64)  # row i in a group of at most one more than those before
     fewest = -1
-    while True:
-        rows, stars = np.zeros(16, np.int64), 0
-        for g in range(group.max() + 1):
-            size, first, second = 0, -1, -1
-            for i in range(n):
-                if group[i] == g:
-                    first = quasi[i, 0] if first < 0 or first == quasi[i, 0] else 3
-                    second = quasi[i, 1] if second < 0 or second == quasi[i, 1] else 3
-                    size += 1
-            rows[first * 4 + second] += size
-            stars += size * ((first == 3) + (second == 3))
-        if (fewest < 0 or stars < fewest) and covers(rows, fits, asked, k):
+    for forms in range(1 << 2 * n):
+        rows, stars = np.zeros(16, np.int64), _bits(forms)
+        if 0 <= fewest <= stars:
+            continue
+        for i in range(n):
+            starred = forms >> 2 * i
+            rows[(3 if starred & 1 else quasi[i, 0]) * 4 + (3 if starred & 2 else quasi[i, 1])] += 1
+        if covers(rows, fits, asked, k):
             fewest = stars
-        i = n - 1
-        while i > 0 and group[i] > group[:i].max():
-            group[i] = 0
-            i -= 1
-        if i == 0:
-            break
-        group[i] += 1
     uniform = -1
     for starred in range(4):
         rows = np.zeros(16, np.int64)

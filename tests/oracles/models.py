@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import combinations, product
 from typing import Any
@@ -122,6 +122,7 @@ def least_beside(
     parameters: dict[str, Any],
     k: int,
     trees: Sequence[Sequence[Sequence[int]]] | None = None,
+    holds: Callable[[list[int]], bool] = lambda _: True,
 ) -> float | None:
     """Least loss over all releases whose classes have k rows and meet a model of the population; None for none.
 
@@ -129,6 +130,7 @@ def least_beside(
     a class.  Forms are tried from the cheapest choice on.
     trees  per column the class of every value at every level, values 0, 1, ...; None: the value or a star.  The loss is
            the number of stars, or the sum over rows and columns of (values of the class - 1) / (values - 1).
+    holds  what else is asked of the rows of a class
     """
     d = len(quasi[0])
     if trees is None:
@@ -150,8 +152,11 @@ def least_beside(
         for _ in quasi:
             rest, f = divmod(rest, len(forms))
             choice.append(f)
-        classes = Counter(shown[i][f] for i, f in enumerate(reversed(choice)))
-        if min(classes.values()) < k:
+        inside: dict[Any, list[int]] = {}
+        for i, f in enumerate(reversed(choice)):
+            inside.setdefault(shown[i][f], []).append(i)
+        classes = {c: len(rows) for c, rows in inside.items()}
+        if min(classes.values()) < k or not all(holds(rows) for rows in inside.values()):
             continue
         key = frozenset(classes.items())
         if key not in known:

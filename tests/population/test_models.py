@@ -17,7 +17,6 @@ from shoal.cli import main
 from shoal.errors import InfeasibleError, InputError, PolicyError
 from shoal.judge.file import seal
 from shoal.judge.population import Covered, presence
-from tools.oracle_models import check
 
 HIERARCHY = [[str(a), f"{a // 5 * 5}-{a // 5 * 5 + 4}", f"{a // 10 * 10}-{a // 10 * 10 + 9}"] for a in range(20, 40)]
 QUASI = ["age", "sex", "zip"]
@@ -54,12 +53,6 @@ def fitting(table: pl.DataFrame, population: pl.DataFrame) -> dict[tuple, int]:
             for a, s, z in population.rows()
         )
     return out
-
-
-@pytest.mark.parametrize("name", ["KMap", "DeltaPresence"])
-def test_feasible_exact_and_never_above_the_optimum(name: str) -> None:
-    wrong = {seed: says for seed in range(6) if (says := check(5 * 10**5 + seed, name))}
-    assert not wrong
 
 
 @pytest.mark.parametrize("way", ["stars", "ranges", "hierarchy", "global"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 
 import numpy as np
 import polars as pl
@@ -64,6 +65,38 @@ def test_the_default_finds_the_least_of_all_releases(name: str, publish: str) ->
                 assert bound == pytest.approx(least), seed
             found += 1
     assert found > 8
+
+
+def differ(values: list[int], times: int, rows: list[int]) -> bool:
+    """Whether some rows have two values at least, and none of them on more than one of so many rows."""
+    own = Counter(values[i] for i in rows)
+    return len(own) > 1 and times * max(own.values()) <= len(rows)
+
+
+@pytest.mark.parametrize("name", ["KMap", "DeltaPresence"])
+def test_the_least_with_a_sensitive_column(name: str) -> None:
+    """Frequency l beside the population: the integer program knows it, and other models of the column do not harm."""
+    found = 0
+    for seed in range(12):
+        quasi, population, parameters, _ = case(name, seed)
+        disease = [int(v) for v in np.random.default_rng(seed).integers(0, 3, len(quasi))]
+        if not seed:  # alike rows have one disease, so that two and two cannot stay together
+            quasi, disease = [(0, 0), (0, 0), (0, 1), (0, 1)], [0, 0, 1, 1]
+            population = [*quasi, (0, 2), (1, 1)]
+        asked = {"quasi_identifiers": NAMES, "population": framed(population), "sensitive": ["s"], "seed": 1}
+        sample = framed(quasi).with_columns(s=pl.Series([f"d{v}" for v in disease]))
+        for more in ({"l": 2}, {"distinct_l": 2}):
+            holds = partial(differ, disease, 2 if "l" in more else 1)
+            least = least_beside(quasi, population, name, parameters, 1, holds=holds)
+            if least is None:
+                with pytest.raises(InfeasibleError):
+                    shoal.anonymize(sample, **asked, **more, privacy=[restore({"model": name, **parameters})])
+                continue
+            made = shoal.anonymize(sample, **asked, **more, privacy=[restore({"model": name, **parameters})])
+            assert made.certificate.lower_bound <= least <= made.certificate.cost, seed
+            assert "l" not in more or made.certificate.cost == least, seed
+            found += 1
+    assert found > 3
 
 
 def test_a_star_that_no_row_needs() -> None:

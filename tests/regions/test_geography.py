@@ -51,6 +51,21 @@ def test_corners_are_no_borders(tmp_path):
     assert found.centers().tolist() == [[0.5, 0.5], [1.5, 0.5], [0.5, 1.5], [1.5, 1.5]]
 
 
+def test_a_plane_whose_numbers_could_be_degrees(tmp_path):
+    """Two squares a hundredth apart: near each other in a plane's units, a kilometer apart as degrees."""
+    pytest.importorskip("shapely")
+    path = tmp_path / "map.geojson"
+    made = grid(2, 1)
+    made["features"][1]["geometry"]["coordinates"] = [square(1.01, 0)]
+    path.write_text(json.dumps(made))
+    told, plane = (geo.read(path, tolerance=0.02, coordinates=c) for c in ("auto", "projected"))
+    assert (named(told), told.geographic(), told.facts["unit"]) == (set(), True, "km")
+    assert (named(plane), plane.geographic(), plane.facts["unit"]) == ({("00", "01")}, False, "as the coordinates")
+    (tmp_path / "n.csv").write_text("id,people\n00,5\n01,7\n")
+    apart = geo.read(tmp_path / "n.csv", shapes=path, tolerance=0.02, coordinates="projected")
+    assert named(apart) == {("00", "01")}
+
+
 def test_tables_keep_leading_zeros(tmp_path):
     (tmp_path / "n.csv").write_text("zip,people,lng,lat\n00501,5,-73,41\n06001,7,-72,41\n")
     (tmp_path / "e.csv").write_text("a,b\n00501,06001\n06001,00501\n06001,06001\n")

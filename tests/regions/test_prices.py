@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.kernels.regions.light_sets import light_sets
-from shoal.problems.regions import merge, prices
+from shoal.problems.regions import answer, bounds, merge, prices
 from shoal.problems.regions.bounds import count_bound
 from shoal.problems.regions.graph import graph
 from shoal.problems.regions.packing import UNIT
@@ -118,8 +118,21 @@ def test_prices_rule_out_what_counting_cannot():
     edges = [(i, i + 1) for i in range(8)]
     found = merge(edges, [6] * 9, 10, objective="count", seed=1)
     assert found.upper_bound == found.regions == 4
-    assert found.certificate.details["upper_bounds"]["capped"] == 5
-    assert found.certificate.details["upper_bounds"]["prices"] == 4
+    task = task_of(9, edges, [(6,)] * 9, [10])
+    bound = count_bound(task, steps=0)
+    assert bound.value == bound.table["capped"] == 5
+    price_areas(task, bound)
+    assert bound.value == bound.table["prices"] == 4
+
+
+@pytest.mark.parametrize("size", [8, 9])
+def test_prices_stand_in_where_the_program_does_not_run(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    """The same path, of as many areas as the program is given at most, and of one more."""
+    monkeypatch.setattr(bounds, "_PRICED", size)
+    monkeypatch.setattr(answer, "count_bound", lambda task, **_: count_bound(task, steps=0))  # no separators
+    found = merge([(i, i + 1) for i in range(8)], [6] * 9, 10, objective="count", seed=1)
+    assert found.upper_bound == found.regions == 4
+    assert ("prices" in found.certificate.details["upper_bounds"]) == (size < 9)
 
 
 def test_where_sets_are_many_the_share_stays():

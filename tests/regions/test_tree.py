@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -100,6 +102,15 @@ def test_what_is_not_planar_is_told_and_what_is_large_is_not_asked():
     assert told is not None
     assert not told.planar
     assert structure(graph(np.column_stack([np.arange(4000), np.arange(1, 4001)]), 4001)) is None
+
+
+def test_without_networkx_connectivity_is_not_told_and_the_degree_reached_is_promised(monkeypatch):
+    edges, n = numbered(nx.octahedral_graph())
+    monkeypatch.setitem(sys.modules, "networkx", None)
+    assert structure(graph(edges, n)) is None
+    result = shoal.regions.merge(edges, [5] * n, 10, "tree", seed=1)
+    assert "connectivity" not in result.certificate.details
+    assert result.certificate.guarantee.factor == 1 + result.certificate.details["tree_degree"]
 
 
 @pytest.mark.parametrize(("name", "g", "connectivity"), [c for c in CONNECTED if c[2] >= 3])

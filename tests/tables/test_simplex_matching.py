@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from itertools import combinations
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.errors import InfeasibleError, InputError
+from shoal.errors import InfeasibleError, InputError, MissingDependencyError
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import KAnonymity
 from shoal.model.recoding import Recoding
@@ -102,6 +103,12 @@ def test_conditions_are_checked():
 def test_what_is_no_hypergraph_is_refused(edges, message):
     with pytest.raises(InputError, match=message):
         simplex_matching(4, edges)
+
+
+def test_without_networkx_it_says_what_installs_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "networkx", None)
+    with pytest.raises(MissingDependencyError, match=r"pip install 'shoal\[graph\]'"):
+        simplex_matching(2, {(0, 1): 1})
 
 
 def test_no_perfect_matching():

@@ -20,8 +20,26 @@ from shoal.problems.tables.costs import Costs
 from shoal.problems.tables.exact import pattern_program as pattern_program_of
 from shoal.problems.tables.exact import small
 from shoal.problems.tables.exact.class_prices import Asked, cheapest, priced
-from shoal.problems.tables.exact.pattern_model import Places, kinds_of, least_sizes, model_of, part_sizes, places_of
-from shoal.problems.tables.exact.pattern_program import Limits, counted, decide, paid, pattern_program, relaxation
+from shoal.problems.tables.exact.crowded_sets import crowded
+from shoal.problems.tables.exact.pattern_model import (
+    Places,
+    completed,
+    kinds_of,
+    least_sizes,
+    model_of,
+    part_sizes,
+    places_of,
+)
+from shoal.problems.tables.exact.pattern_program import (
+    Limits,
+    counted,
+    decide,
+    paid,
+    pattern_program,
+    published,
+    relaxation,
+    shared,
+)
 from shoal.problems.tables.others.pattern_cover import patterns, whole_cost
 from tests.oracles.tables import eligible
 from tests.oracles.tables_loss import least_loss
@@ -79,7 +97,7 @@ def test_no_prices_prove_more_than_the_optimum_and_none_drop_a_place_that_an_opt
         model = model_of(kinds, places, task.requirement, found.loss / costs.scale)
         optimum, _, _ = pattern_program(task, costs, kinds, everyone(task), Limits(60.0))
         used = used_places(task, kinds, places, costs, found, optimum)
-        best_price = relaxation(model, time.monotonic() + 60)[0]
+        best_price = relaxation(model, time.monotonic() + 60)[1]
         alone = decide(model, np.arange(model.cost.size), 60.0, None, 1e-6)[1]  # before anything is dropped
         assert alone == pytest.approx(best, abs=1e-4)
         line, single = model.owner >= 0, len(task.requirement.sensitive_columns) < 2
@@ -100,6 +118,52 @@ def test_no_prices_prove_more_than_the_optimum_and_none_drop_a_place_that_an_opt
         tried += 1
     assert tried > 70
     assert sharp > 40
+
+
+def test_lines_of_crowded_sets_drop_no_optimum_and_their_prices_prove_no_more_than_it():
+    random = np.random.default_rng(35)
+    added = raised = 0
+    for _ in range(120):
+        task = drawn(random, 8)
+        if task is None:
+            continue
+        need = task.requirement
+        costs, kinds = Costs.of(task.histogram, task.recoding), kinds_of(task.histogram, need)
+        found = patterns(costs, task.recoding, need.smallest)
+        places, loss = places_of(kinds, found, need), found.loss / costs.scale
+        model = model_of(kinds, places, need, loss)
+        every, seen = np.arange(model.cost.size), []
+        best = decide(model, every, 60.0, None, 1e-6)[1]  # an optimum by the test above
+
+        def violated(now, y, asked=(kinds, places, need.smallest), seen=seen):
+            seen.append(crowded(asked[0], asked[1], now, asked[2], y))
+            return seen[-1]
+
+        plain, _, _ = relaxation(model, time.monotonic() + 60)
+        tight, price, _ = relaxation(model, time.monotonic() + 60, violated)
+        assert plain is model
+        assert tight.low.size == model.low.size + sum(low.size for _, low in seen)
+        raised += counted(tight, price)[0] > counted(model, price[: model.low.size])[0] + 1e-6
+        for some in range(3):  # whatever the solution in hand
+            lines, low = crowded(kinds, places, model, need.smallest, random.integers(0, 2 + some, every.size) / 2)
+            tight = tight.with_lines(lines, low)
+            added += low.size
+        assert decide(tight, every, 60.0, None, 1e-6)[1] == pytest.approx(best, abs=1e-4)
+        optimum, _, _ = pattern_program(task, costs, kinds, everyone(task), Limits(60.0))
+        x = published(task, costs, kinds, found, places, optimum)
+        if x is not None:
+            assert (tight.lines @ completed(kinds, places, need, x) >= tight.low - 1e-9).all()
+        used, row = used_places(task, kinds, places, costs, found, optimum), tight.owner < 0
+        price = np.append(price, np.zeros(tight.low.size - price.size))
+        for top in (0.0, 0.2, 2.0):
+            prices = price + random.normal(0, top, price.size) * (random.random(price.size) < 0.3)
+            assert counted(tight, prices)[0] <= best + 1e-6
+            value, pattern, place = priced(kinds, places, need, loss, prices[row], shared(tight, prices))
+            assert value <= best + 1e-6
+            assert (value + pattern[places.pattern[used]] <= best + 1e-6).all()
+            assert (value + place[used] <= best + 1e-6).all()
+    assert added > 200
+    assert raised > 5
 
 
 def test_a_class_is_cut_into_parts_of_the_sizes_that_the_program_counts():

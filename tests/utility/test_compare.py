@@ -31,6 +31,7 @@ def members(text, values, **more):
         ("[20, 25]", ["20", "24", "25"]),  # shoal
         ("]20, 30]", ["24", "25", "30"]),
         ("20-25", ["20", "24", "25"]),  # anonypy, and intervals of shoal
+        ("['20-25']", ["20", "24", "25"]),  # the same, written by pandas
         ("20 .. 25", ["20", "24", "25"]),
         ("<24", ["9", "20"]),
         (">=25", ["25", "30"]),
@@ -53,6 +54,8 @@ def test_cells_of_numbers(text, expected):
         ("{a, c}", ["a", "c"]),
         ('{a, "x, y"}', ["a", "x, y"]),
         ("x, y", ["x, y"]),
+        ("['a,b']", ["a", "b"]),
+        ('{"a", "x, y"}', ["a", "x, y"]),
         ("**", ["a", "b", "c", "x, y", None]),
         (None, [None]),
     ],
@@ -212,3 +215,32 @@ def test_a_classifier_learns_from_the_release_or_the_lack_is_said(people):
     assert stars["accuracy"] == pytest.approx(stars["majority"])
     assert stars["auc"] == pytest.approx(0.5)
     assert list(itertools.islice(found.notes, 1)) == []
+
+
+def test_what_hangs_together_and_whom_a_release_fits(tmp_path, capsys, monkeypatch) -> None:
+    """Simultaneous l, k-map and presence beside the other levels, counted by hand."""
+    original = pl.DataFrame({
+        "zip": ["a", "a", "b", "b"], "s": ["x", "y", "x", "x"], "t": ["u", "v", "u", "u"],
+    })  # fmt: skip
+    population = pl.DataFrame({"zip": ["a"] * 5 + ["b"] * 3})
+    releases = {"as it is": original, "starred": original.with_columns(zip=pl.lit("*"))}
+    asked = {"quasi_identifiers": ["zip"], "sensitive": ["s", "t"]}
+    found = shoal.compare(original, releases, **asked, population=population).table
+    rows = found.select("release", "simultaneous l", "k-map", "presence").rows()
+    # the two b are alike in both; of all rows each has one that differs in both
+    assert rows == [("as it is", 1, 3, 2 / 3), ("starred", 2, 8, 0.5)]
+    plain = shoal.compare(original, releases, quasi_identifiers=["zip"], sensitive=["s"]).table
+    assert plain["simultaneous l"].null_count() == plain["k-map"].null_count() == 2
+    third = original.with_columns(w=pl.Series(["1", "2", "1", "2"]))
+    three = shoal.compare(third, {"it": third}, quasi_identifiers=["zip"], sensitive=["s", "t", "w"]).table
+    assert three["simultaneous l"].item() == 1
+    for name, frame in {"original": original, "all": population, "it": original}.items():
+        frame.write_csv(tmp_path / f"{name}.csv")
+    files = [str(tmp_path / f"{name}.csv") for name in ("original", "it", "all")]
+    words = ["compare", *files[:2], "--quasi", "zip", "--sensitive", "s", "--population", files[2], "--json"]
+    monkeypatch.setattr(sys, "argv", ["shoal", *words])
+    with pytest.raises(SystemExit) as left:
+        main()
+    assert not left.value.code
+    told = json.loads(capsys.readouterr().out)["releases"]["it.csv"]["privacy"]["strict"]["population"]
+    assert (told["k_map"], told["presence"]) == (3, [0.4, 2 / 3])

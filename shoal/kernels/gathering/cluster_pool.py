@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from shoal.kernels import INNER
+from shoal.kernels import LEAN_INNER
 
 
 class Pool(NamedTuple):
@@ -15,6 +15,7 @@ class Pool(NamedTuple):
 
     (1) a number in use has size > 0 and its points are arena[start : start + size]; (2) owner[i] is the number of the
     slice that holds i, -1 where none does; (3) tops = (end of the arena in use, numbers on the stack of unused ones).
+    packed is room to pack in.
     """
 
     start: np.ndarray
@@ -23,58 +24,38 @@ class Pool(NamedTuple):
     center: np.ndarray
     owner: np.ndarray
     arena: np.ndarray
+    packed: np.ndarray
     unused: np.ndarray
     tops: np.ndarray
 
 
-@njit(**INNER)
-def make_pool(owner, center, r):
+def make_pool(owner: np.ndarray, center: np.ndarray, r: int) -> Pool:
     """A pool of the clusters in owner; costs are still 0."""
     n = owner.size
-    m = 0
-    for i in range(n):
-        m = max(m, owner[i] + 1)
-    slots = max(n // max(r, 1) + 1, m) + 1
-    start, size = np.zeros(slots, np.int64), np.zeros(slots, np.int64)
-    for i in range(n):
-        if owner[i] >= 0:
-            size[owner[i]] += 1
-    arena = np.empty(4 * n + 8, np.int64)
-    fill = np.zeros(slots, np.int64)
-    end = 0
-    for c in range(slots):
-        start[c] = fill[c] = end
-        end += size[c]
-    for i in range(n):
-        if owner[i] >= 0:
-            arena[fill[owner[i]]] = i
-            fill[owner[i]] += 1
-    unused = np.empty(slots, np.int64)
-    spare = 0
-    middle = np.full(slots, -1)
-    for c in range(slots - 1, -1, -1):
-        if size[c] == 0:
-            unused[spare] = c
-            spare += 1
-        else:
-            middle[c] = center[c]
-    return Pool(start, size, np.zeros(slots), middle, owner, arena, unused, np.array([end, spare]))
+    slots = max(n // max(r, 1) + 1, int(owner.max(initial=-1)) + 1) + 1
+    held = np.flatnonzero(owner >= 0)
+    size = np.bincount(owner[held], minlength=slots)
+    arena, unused, middle = np.empty(4 * n + 8, np.int64), np.empty(slots, np.int64), np.full(slots, -1)
+    arena[: held.size] = held[np.argsort(owner[held], kind="stable")]
+    used, spare = np.flatnonzero(size), np.flatnonzero(size == 0)[::-1]
+    middle[used], unused[: spare.size] = center[used], spare
+    tops = np.array([held.size, spare.size])
+    return Pool(size.cumsum() - size, size, np.zeros(slots), middle, owner, arena, np.empty_like(arena), unused, tops)
 
 
-@njit(**INNER)
+@njit(**LEAN_INNER)
 def store(pool, c, rows, chosen, low, high, center, cost):
     """Cluster c becomes rows[chosen[low:high]]; returns c, or -1 where that is nothing."""
     k = high - low
     if pool.tops[0] + k > pool.arena.size:
-        packed = np.empty(pool.arena.size, np.int64)
         end = 0
         for s in range(pool.size.size):
             for e in range(pool.size[s]):
-                packed[end + e] = pool.arena[pool.start[s] + e]
+                pool.packed[end + e] = pool.arena[pool.start[s] + e]
             pool.start[s] = end
             end += pool.size[s]
         for e in range(end):
-            pool.arena[e] = packed[e]
+            pool.arena[e] = pool.packed[e]
         pool.tops[0] = end
     end = pool.tops[0]
     pool.start[c], pool.size[c], pool.cost[c], pool.center[c] = end, k, cost, center
@@ -90,14 +71,14 @@ def store(pool, c, rows, chosen, low, high, center, cost):
     return c
 
 
-@njit(**INNER)
+@njit(**LEAN_INNER)
 def fresh(pool):
     """A number not in use."""
     pool.tops[1] -= 1
     return pool.unused[pool.tops[1]]
 
 
-@njit(**INNER)
+@njit(**LEAN_INNER)
 def fill(coded, pool, c, rows, k):
     """Append cluster c to rows from place k on; returns the new length."""
     for e in range(pool.size[c]):

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
-from shoal.kernels import INNER
+from shoal.kernels import LEAN, LEAN_INNER
 from shoal.kernels.gathering.cluster_pool import fill, fresh, make_pool, store
-from shoal.kernels.gathering.pairs import NEVER, order_by, prefixes, price_all, resplit, tabulate
+from shoal.kernels.gathering.pairs import NEVER, bench, order_by, prefixes, price_all, resplit, tabulate
 
 
-@njit(**INNER)
+@njit(**LEAN_INNER)
 def _subtable(table, group, k, sub):
     """Distances among some of the points of a table."""
     for e in range(k):
@@ -18,7 +20,6 @@ def _subtable(table, group, k, sub):
             sub[e, f] = table[group[e], group[f]]
 
 
-@njit(cache=True, nogil=True)
 def shake(coded, near, rules, largest, most, steps, seed, owner, center):
     """Dissolve a few neighboring clusters, cut them anew from a random side, keep what is cheaper; ``steps`` times.
 
@@ -26,20 +27,41 @@ def shake(coded, near, rules, largest, most, steps, seed, owner, center):
     Points are carved off around the one farthest from a random one, r to 2 r at a time, then every two of the new
     clusters are re-split.  O(largest^2) time a step.
     """
-    n, w = near.shape
-    pool = make_pool(owner, center, rules.r)
-    rows, line = np.empty(largest, np.int64), np.arange(largest)
-    table, sub = np.empty((largest, largest)), np.empty((largest, largest))
-    ecc, key, order = np.empty(largest), np.empty(largest), np.empty(largest, np.int64)
-    left, right = np.empty(largest + 1), np.empty(largest + 1)
-    left_at, right_at = np.empty(largest + 1, np.int64), np.empty(largest + 1, np.int64)
-    chosen, group, subrows = np.empty(largest, np.int64), np.empty(largest, np.int64), np.empty(largest, np.int64)
-    total = price_all(coded, pool, rules, largest, rows, table, ecc, line, left, left_at)
-    picked = np.empty(8, np.int64)
     groups = largest // max(rules.r, 1) + 2
-    member, length = np.empty((groups, largest), np.int64), np.zeros(groups, np.int64)
-    cost, middle = np.zeros(groups), np.zeros(groups, np.int64)
-    rest = np.empty(largest, np.int64)
+    room = Carved(
+        *(np.empty(largest, np.int64) for _ in range(3)), np.empty((largest, largest)), np.empty(8, np.int64),
+        np.empty((groups, largest), np.int64), np.zeros(groups, np.int64), np.zeros(groups), np.zeros(groups, np.int64),
+    )  # fmt: skip
+    pool, d = make_pool(owner, center, rules.r), bench(largest, rules.codes.shape[1])
+    return _shake(coded, near, rules, largest, most, steps, seed, owner, center, pool, d, room)
+
+
+class Carved(NamedTuple):
+    """What is made of a few clusters of at most m points together, g clusters at most.
+
+    group, subrows, rest int64[m], sub float64[m, m]  some of the points; picked int64[8] the clusters dissolved
+    member int64[g, m], length int64[g], cost float64[g], middle int64[g]  the new ones
+    """
+
+    group: np.ndarray
+    subrows: np.ndarray
+    rest: np.ndarray
+    sub: np.ndarray
+    picked: np.ndarray
+    member: np.ndarray
+    length: np.ndarray
+    cost: np.ndarray
+    middle: np.ndarray
+
+
+@njit(**LEAN)
+def _shake(coded, near, rules, largest, most, steps, seed, owner, center, pool, d, room):
+    """The same, in this room."""
+    n, w = near.shape
+    group, subrows, rest, sub, picked, member, length, cost, middle = room
+    rows, line, table, key, order = d.rows, d.line, d.table, d.key, d.order
+    left, left_at, chosen = d.left, d.left_at, d.chosen
+    total = price_all(coded, pool, rules, largest, d)
     state = np.uint64(seed * 2 + 1)
     kept, r = 0, max(rules.r, 1)
     for _ in range(steps):
@@ -83,7 +105,7 @@ def shake(coded, near, rules, largest, most, steps, seed, owner, center):
             for e in range(free):
                 group[e] = rest[order[e]]
             top = min(2 * r, free - r)
-            prefixes(table, group, top, False, rows, rules, ecc, left, left_at)
+            prefixes(table, group, top, False, rows, rules, d, left, left_at)
             cut, least = -1, NEVER
             for t in range(r, top + 1):
                 if left[t] / t < least:
@@ -98,7 +120,7 @@ def shake(coded, near, rules, largest, most, steps, seed, owner, center):
             for e in range(free):
                 rest[e] = group[cut + e]
             pivot = anchor
-        prefixes(table, rest, free, False, rows, rules, ecc, left, left_at)
+        prefixes(table, rest, free, False, rows, rules, d, left, left_at)
         for e in range(free):
             member[m, e] = rest[e]
         length[m], cost[m], middle[m] = free, left[free], left_at[free]
@@ -117,9 +139,8 @@ def shake(coded, near, rules, largest, most, steps, seed, owner, center):
                 for e in range(la + lb):
                     subrows[e] = rows[group[e]]
                 least, cut, first, second, cost_a, cost_b = resplit(
-                    sub, la + lb, 0, la if lb else -1, subrows, rules, ecc, key, order,
-                    left, left_at, right, right_at, chosen,
-                )  # fmt: skip
+                    sub, la + lb, 0, la if lb else -1, subrows, rules, d
+                )
                 if cut < 0 or not least < cost[a] + cost[b]:
                     continue
                 for e in range(cut):

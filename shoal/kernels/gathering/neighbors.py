@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from shoal.kernels import INNER
+from shoal.kernels import INNER, LEAN_INNER
 
 PLAIN, MIXED, TABLE = 0, 1, 2
 NUMBER, CATEGORY, TREE, SPHERE, PLANE, SKIP = 0, 1, 2, 3, 4, 5
@@ -41,7 +41,7 @@ class Coded(NamedTuple):
     height_at: np.ndarray
 
 
-@njit(**INNER)
+@njit(**LEAN_INNER)
 def distance(s, i, j):
     """The distance of records i and j; symmetric to the last bit.  O(c)."""
     x = s.values

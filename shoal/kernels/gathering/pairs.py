@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from shoal.kernels import INNER
+from shoal.kernels import LEAN, LEAN_INNER
 from shoal.kernels.gathering.cluster_pool import fill, fresh, make_pool, store
 from shoal.kernels.gathering.neighbors import distance
 
@@ -38,7 +38,39 @@ class Rules(NamedTuple):
     excess: float
 
 
-@njit(**INNER)
+class Bench(NamedTuple):
+    """What clusters of at most m points are cut on, s sensitive columns.
+
+    rows, line, order, chosen int64[m]  points, 0 .. m - 1, places by a key, places by the best order
+    table float64[m, m]; ecc, key float64[m]
+    left, right float64[m + 1], left_at, right_at int64[m + 1]  costs and centers of prefixes from either end
+    top float64[s], kinds int64[s]
+    """
+
+    rows: np.ndarray
+    line: np.ndarray
+    order: np.ndarray
+    chosen: np.ndarray
+    table: np.ndarray
+    ecc: np.ndarray
+    key: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+    left_at: np.ndarray
+    right_at: np.ndarray
+    top: np.ndarray
+    kinds: np.ndarray
+
+
+def bench(m: int, s: int) -> Bench:
+    """Room for clusters of at most m points, s sensitive columns."""
+    return Bench(
+        *(np.empty(m, np.int64) for _ in range(4)), np.empty((m, m)), np.empty(m), np.empty(m), np.empty(m + 1),
+        np.empty(m + 1), np.empty(m + 1, np.int64), np.empty(m + 1, np.int64), np.zeros(s), np.zeros(s, np.int64),
+    )._replace(line=np.arange(m))  # fmt: skip
+
+
+@njit(**LEAN_INNER)
 def tabulate(coded, rows, k, table):
     """All distances of k rows."""
     for e in range(k):
@@ -47,7 +79,7 @@ def tabulate(coded, rows, k, table):
             table[e, f] = table[f, e] = distance(coded, rows[e], rows[f])
 
 
-@njit(**INNER)
+@njit(**LEAN_INNER)
 def order_by(key, k, order):
     """0..k-1 by key, equal keys in their order; insertion, for short lists.  O(k^2)."""
     for e in range(k):
@@ -58,8 +90,8 @@ def order_by(key, k, order):
         order[f] = e
 
 
-@njit(**INNER)
-def prefixes(table, order, m, reverse, rows, rules, ecc, cost, best):
+@njit(**LEAN_INNER)
+def prefixes(table, order, m, reverse, rows, rules, d, cost, best):
     """Cost of the first t points of an order, for every t, and the center that gives it.
 
     table   float64[*, *] distances, order int64[m]; reverse: count from the end
@@ -70,17 +102,19 @@ def prefixes(table, order, m, reverse, rows, rules, ecc, cost, best):
     s = rules.codes.shape[1]
     wide = 0.0
     cost[0], best[0] = 0.0, -1
-    top, kinds = np.zeros(s), np.zeros(s, np.int64)
+    ecc, top, kinds = d.ecc, d.top, d.kinds
+    for c in range(s):
+        top[c], kinds[c] = 0.0, 0
     for t in range(m):
         u = order[m - 1 - t] if reverse else order[t]
         far = 0.0
         for q in range(t):
             v = order[m - 1 - q] if reverse else order[q]
-            d = table[u, v]
-            if d > ecc[v]:
-                ecc[v] = d
-            if d > far:
-                far = d
+            away = table[u, v]
+            if away > ecc[v]:
+                ecc[v] = away
+            if away > far:
+                far = away
         ecc[u] = far
         wide = max(wide, far)
         good = t + 1 >= rules.r
@@ -102,13 +136,15 @@ def prefixes(table, order, m, reverse, rows, rules, ecc, cost, best):
                     cost[t + 1], best[t + 1] = own, v
 
 
-@njit(**INNER)
-def resplit(table, k, at_a, at_b, rows, rules, ecc, key, order, left, left_at, right, right_at, chosen):
-    """The best cut of k points over a few orders: (cost, cut, centers of both parts, their costs); chosen: its order.
+@njit(**LEAN_INNER)
+def resplit(table, k, at_a, at_b, rows, rules, d):
+    """The best cut of k points over a few orders: (cost, cut, centers of both parts, their costs); d.chosen: its order.
 
     at_a, at_b  anchors (at_b may be -1); the two points farthest apart and the difference of the distances from
                 those two give three more orders.  cut = k: one cluster.
     """
+    key, order, chosen = d.key, d.order, d.chosen
+    left, left_at, right, right_at = d.left, d.left_at, d.right, d.right_at
     far_a, far_b, wide = 0, 0, -1.0
     for e in range(k):
         for f in range(e):
@@ -130,8 +166,8 @@ def resplit(table, k, at_a, at_b, rows, rules, ecc, key, order, left, left_at, r
             else:
                 key[e] = table[far_a, e] - table[far_b, e]
         order_by(key, k, order)
-        prefixes(table, order, k, False, rows, rules, ecc, left, left_at)
-        prefixes(table, order, k, True, rows, rules, ecc, right, right_at)
+        prefixes(table, order, k, False, rows, rules, d, left, left_at)
+        prefixes(table, order, k, True, rows, rules, d, right, right_at)
         for t in range(max(rules.r, 1), k + 1):
             if left[t] + right[k - t] < least:
                 least, cut, first, second = left[t] + right[k - t], t, left_at[t], right_at[k - t]
@@ -141,8 +177,8 @@ def resplit(table, k, at_a, at_b, rows, rules, ecc, key, order, left, left_at, r
     return least, cut, first, second, cost_a, cost_b
 
 
-@njit(**INNER)
-def price_all(coded, pool, rules, largest, rows, table, ecc, line, left, left_at):
+@njit(**LEAN_INNER)
+def price_all(coded, pool, rules, largest, d):
     """Costs and best centers of all clusters; one larger than ``largest`` keeps its center.  Returns the total."""
     total = 0.0
     for c in range(pool.size.size):
@@ -155,17 +191,16 @@ def price_all(coded, pool, rules, largest, rows, table, ecc, line, left, left_at
                 wide = max(wide, distance(coded, pool.center[c], pool.arena[pool.start[c] + e]))
             pool.cost[c] = k * wide + rules.setup[pool.center[c]]
         else:
-            fill(coded, pool, c, rows, 0)
-            tabulate(coded, rows, k, table)
-            prefixes(table, line, k, False, rows, rules, ecc, left, left_at)
-            pool.cost[c] = left[k]
-            if left_at[k] >= 0:
-                pool.center[c] = rows[left_at[k]]
+            fill(coded, pool, c, d.rows, 0)
+            tabulate(coded, d.rows, k, d.table)
+            prefixes(d.table, d.line, k, False, d.rows, rules, d, d.left, d.left_at)
+            pool.cost[c] = d.left[k]
+            if d.left_at[k] >= 0:
+                pool.center[c] = d.rows[d.left_at[k]]
         total += pool.cost[c]
     return total
 
 
-@njit(cache=True, nogil=True)
 def search(coded, near, rules, largest, looks, owner, center):
     """Re-split pairs of neighboring clusters, merge them, or split one, while the total cost falls.
 
@@ -179,24 +214,25 @@ def search(coded, near, rules, largest, looks, owner, center):
 
     All costs of an order's prefixes take O(m^2) together, so a pair of m points takes O(m^2) time.
     """
-    w = near.shape[1]
-    pool = make_pool(owner, center, rules.r)
+    pool, d = make_pool(owner, center, rules.r), bench(largest, rules.codes.shape[1])
     slots = pool.size.size
-    rows, line = np.empty(largest, np.int64), np.arange(largest)
-    table = np.empty((largest, largest))
-    ecc, key, order = np.empty(largest), np.empty(largest), np.empty(largest, np.int64)
-    left, right = np.empty(largest + 1), np.empty(largest + 1)
-    left_at, right_at = np.empty(largest + 1, np.int64), np.empty(largest + 1, np.int64)
-    chosen = np.empty(largest, np.int64)
-    total = price_all(coded, pool, rules, largest, rows, table, ecc, line, left, left_at)
-    queue, waiting = np.empty(slots, np.int64), np.zeros(slots, np.bool_)
+    turns = (np.empty(slots, np.int64), np.zeros(slots, np.bool_), np.zeros(slots, np.int64), np.empty(16, np.int64))
+    return _search(coded, near, rules, largest, looks, center, pool, d, turns)
+
+
+@njit(**LEAN)
+def _search(coded, near, rules, largest, looks, center, pool, d, turns):
+    """The same, in this room; turns: the clusters that wait, which do, where each was seen last, those beside one."""
+    w, slots = near.shape[1], pool.size.size
+    queue, waiting, seen, beside = turns
+    rows, table, chosen = d.rows, d.table, d.chosen
+    total = price_all(coded, pool, rules, largest, d)
     head, queued = 0, 0
     for c in range(slots):
         if pool.size[c] > 0:
             queue[queued] = c
             queued += 1
             waiting[c] = True
-    seen, beside = np.zeros(slots, np.int64), np.empty(16, np.int64)
     looked, improved, most = 0, 0, looks * max(queued, 1)
     while queued and looked < most:
         a = queue[head]
@@ -234,9 +270,7 @@ def search(coded, near, rules, largest, looks, owner, center):
                 elif b >= 0 and rows[e] == pool.center[b]:
                     at_b = e
             tabulate(coded, rows, k, table)
-            least, cut, first, second, cost_a, cost_b = resplit(
-                table, k, at_a, at_b, rows, rules, ecc, key, order, left, left_at, right, right_at, chosen
-            )
+            least, cut, first, second, cost_a, cost_b = resplit(table, k, at_a, at_b, rows, rules, d)
             if cut < 0 or not least < old * (1 - 1e-12):
                 continue
             improved += 1

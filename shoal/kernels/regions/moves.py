@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
-from shoal.kernels import INNER
+from shoal.kernels import LEAN, LEAN_INNER
 from shoal.kernels.regions.recombine import BORDER, INERTIA, _value, spread
 from shoal.kernels.regions.spanning import eligible, uniform
 
 
-@njit(**INNER)
+@njit(**LEAN_INNER)
 def _joined(indptr, indices, label, start, around, part, mark, stamp, queue):
     """Whether all neighbors of ``around`` that lie in ``part`` are reached from ``start`` inside the part."""
     wanted = 0
@@ -36,31 +38,51 @@ def _joined(indptr, indices, label, start, around, part, mark, stamp, queue):
     return wanted == 0
 
 
-@njit(cache=True, nogil=True)
 def shift(indptr, indices, features, need, ways, geo, label, form, scale, target, cap, steps, hot, cold, state):
     """Anneal a partition by single areas; the arguments are those of ``recombine``, any form but COUNT and EXCESS.
 
     A step moves one area into a neighboring part, or exchanges two areas of neighboring parts.  The number of
     parts stays.  O(size of the two parts) a step, and only where the value would be accepted.
     """
+    (n, width), count, wide = features.shape, int(label.max()) + 1, geo.shape[1]
+    room = Sums(
+        np.zeros((count, width), np.int64), np.zeros((count, wide)), np.zeros(n, np.int64), np.empty(n, np.int64),
+        np.empty(width, np.int64), np.empty(width, np.int64), np.zeros(wide), np.zeros(wide), np.zeros(wide),
+    )  # fmt: skip
+    _shift(indptr, indices, features, need, ways, geo, label, form, scale, float(target), cap, steps, hot, cold, state,
+           room)  # fmt: skip
+
+
+class Sums(NamedTuple):
+    """What single moves work in, for n areas in c parts; zeros where it is summed.
+
+    sums int64[c, t + s], moments float64[c, w] of every part; mark, queue int64[n]; less, more int64[t + s],
+    a, b float64[w] two parts after a move; nothing float64[w]
+    """
+
+    sums: np.ndarray
+    moments: np.ndarray
+    mark: np.ndarray
+    queue: np.ndarray
+    less: np.ndarray
+    more: np.ndarray
+    a: np.ndarray
+    b: np.ndarray
+    nothing: np.ndarray
+
+
+@njit(**LEAN)
+def _shift(indptr, indices, features, need, ways, geo, label, form, scale, target, cap, steps, hot, cold, state, room):
+    """The same, in this room."""
     n, width = features.shape
-    count = 0
-    for v in range(n):
-        count = max(count, label[v] + 1)
-    sums = np.zeros((count, width), np.int64)
     wide = geo.shape[1]
-    moments = np.zeros((count, wide))
+    sums, moments, mark, queue, less, more, a, b, nothing = room
     for v in range(n):
         for f in range(width):
             sums[label[v], f] += features[v, f]
         if form == INERTIA:
             for f in range(wide):
                 moments[label[v], f] += geo[v, f]
-    mark = np.zeros(n, np.int64)
-    queue = np.empty(n, np.int64)
-    less = np.empty(width, np.int64)
-    more = np.empty(width, np.int64)
-    a, b, nothing = np.zeros(wide), np.zeros(wide), np.zeros(wide)
     stamp = 0
     temperature = hot
     for step in range(steps):

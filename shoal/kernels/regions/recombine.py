@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from shoal.kernels import INNER
+from shoal.kernels import LEAN, LEAN_INNER
 from shoal.kernels.regions.spanning import eligible, uniform
 from shoal.kernels.regions.tree_workspace import gather, most, random_tree, workspace
 
@@ -25,7 +25,7 @@ COUNT, SQUARES, OVER, EXCESS, INERTIA, BORDER = range(6)
 _FEW = 64  # so many cuts at most are tried in pairs
 
 
-@njit(**INNER)
+@njit(**LEAN_INNER)
 def _value(form, weight, heaviest, scale, target):
     """Value of one part where its weight and heaviest vertex decide."""
     x = weight / scale
@@ -38,7 +38,7 @@ def _value(form, weight, heaviest, scale, target):
     return x * x
 
 
-@njit(**INNER)
+@njit(**LEAN_INNER)
 def spread(of, less, more_less):
     """Moment of inertia about the center, from the moments of a set less those of two subsets of it.
 
@@ -55,7 +55,7 @@ def spread(of, less, more_less):
     return max(0.0, found)
 
 
-@njit(**INNER)
+@njit(**LEAN_INNER)
 def _least(features, need, ways, geo, d, s, m, q, form, scale, target, limit):
     """The cut of the tree into q = 2 or 3 parts of least value; marks the tops in ``part``, returns it or inf."""
     width, wide = d.sub.shape[1], d.mass.shape[1]
@@ -104,7 +104,7 @@ def _least(features, need, ways, geo, d, s, m, q, form, scale, target, limit):
             for f in range(wide):
                 d.mass[d.up[i], f] += d.mass[i, f]
     total = d.sub[0, 0]
-    nothing = np.zeros(wide)
+    nothing = d.nothing
     all_of = d.mass[0] if form == INERTIA else nothing
     if q == 2:
         for c in range(few):
@@ -168,7 +168,6 @@ def _least(features, need, ways, geo, d, s, m, q, form, scale, target, limit):
     return best
 
 
-@njit(cache=True, nogil=True)
 def recombine(
     indptr, indices, features, need, ways, geo, label, form, scale, target, cap, enough, steps, hot, cold, state
 ):
@@ -187,24 +186,33 @@ def recombine(
     state      uint64[1]   randomness, advanced
     returns    int64       number of parts, never less than before
 
-    A step takes time linear in the parts merged, and at most 64^2 more where three are cut by value.
+    A step takes time linear in the parts merged, and at most 64^2 more where three are cut by value.  Python makes the
+    room: a kernel that makes none compiles in three quarters of the time.
     """
     n = features.shape[0]
-    d = workspace(n, indices.shape[0] // 2, features.shape[1], n if form == INERTIA else 0, geo.shape[1])
+    room = workspace(n, indices.shape[0] // 2, features.shape[1], n if form == INERTIA else 0, geo.shape[1])
+    return _recombine(
+        indptr, indices, features, need, ways, geo, label, form, scale, float(target), cap, enough, steps, hot, cold,
+        state, room,
+    )  # fmt: skip
+
+
+@njit(**LEAN)
+def _recombine(
+    indptr, indices, features, need, ways, geo, label, form, scale, target, cap, enough, steps, hot, cold, state, d
+):
+    """The same, in the room d."""
+    n, wide = features.shape[0], geo.shape[1]
     count = 0
     for v in range(n):
         count = max(count, label[v] + 1)
-    weight = np.zeros(n + 1, np.int64)
-    heaviest = np.zeros(n + 1, np.int64)
+    weight, heaviest, ids, sums, nothing = d.held, d.heaviest, d.ids, d.sums, d.nothing
     for v in range(n):
         weight[label[v]] += features[v, 0]
         heaviest[label[v]] = max(heaviest[label[v]], features[v, 0])
     over = 0
     for p in range(count):
         over += weight[p] > target
-    ids = np.empty(3, np.int64)
-    wide = geo.shape[1]
-    sums, nothing = np.empty((3, wide)), np.zeros(wide)
     temperature = hot
     for step in range(steps):
         if (form == COUNT and count >= enough) or (form == OVER and over == 0):

@@ -9,12 +9,12 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from shoal.kernels import INNER
+from shoal.kernels import INNER, LEAN_INNER
 
 _WIDE = 64  # above so many neighbors a vertex is left by its next free edge, not by the one with fewest exits
 
 
-@njit(cache=True)
+@njit(**LEAN_INNER)
 def uniform(state: np.ndarray) -> float:
     """One draw from [0, 1) by xorshift64*; ``state`` uint64[1], not 0, is advanced."""
     x = state[0]
@@ -133,7 +133,7 @@ def preorder(parent):
     return order
 
 
-@njit(cache=True)
+@njit(**LEAN_INNER)
 def eligible(total, need, ways):
     """Whether sums over a part meet every threshold and, when ``ways`` > 1, the frequency form of l-diversity.
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from shoal.kernels import INNER
+from shoal.kernels import LEAN_INNER
 from shoal.kernels.regions.spanning import eligible, uniform
 
 
@@ -38,40 +38,30 @@ class Workspace(NamedTuple):
     weight: np.ndarray  # int64[n] weight of a new part
     heavy: np.ndarray  # int64[n] heaviest vertex of a new part
     spare: np.ndarray  # int64[t + s]
+    held: np.ndarray  # int64[n + 1] weight of a part, 0 at first
+    heaviest: np.ndarray  # int64[n + 1] heaviest vertex of a part, 0 at first
+    ids: np.ndarray  # int64[3] the parts merged
+    sums: np.ndarray  # float64[3, c + 2] their moments
+    nothing: np.ndarray  # float64[c + 2] zeros
 
 
-@njit(**INNER)
-def workspace(n, m, width, places, wide):
+def workspace(n: int, m: int, width: int, places: int, wide: int) -> Workspace:
     """Working arrays for n vertices and m edges; width features a vertex, wide moments of ``places`` vertices."""
-    one = np.empty(n + 2, np.int64)
+
+    def ints(*shape: int) -> np.ndarray:
+        return np.empty(shape, np.int64)
+
     return Workspace(
-        np.full(n, -1, np.int64),
-        one.copy(),
-        np.empty(m + 1, np.int64),
-        np.empty(m + 1, np.int64),
-        one.copy(),
-        one.copy(),
-        np.empty(2 * n + 2, np.int64),
-        one.copy(),
-        one.copy(),
-        one.copy(),
-        one.copy(),
-        one.copy(),
-        np.empty((n, width), np.int64),
-        np.empty((n, width), np.int64),
-        np.empty((places, wide)),
-        one.copy(),
-        one.copy(),
-        one.copy(),
-        one.copy(),
-        one.copy(),
-        one.copy(),
-        one.copy(),
-        np.empty(width, np.int64),
-    )
+        place=np.full(n, -1, np.int64), node=ints(n), tail=ints(m + 1), head=ints(m + 1), union=ints(n),
+        first=ints(n + 1), links=ints(2 * n), stack=ints(n), at=ints(n), rank=ints(n), up=ints(n), size=ints(n),
+        sub=ints(n, width), rest=ints(n, width), mass=np.empty((places, wide)), part=ints(n), cross=ints(n),
+        ahead=ints(n + 2), behind=ints(n + 2), heads=ints(n), weight=ints(n), heavy=ints(n), spare=ints(width),
+        held=np.zeros(n + 1, np.int64), heaviest=np.zeros(n + 1, np.int64), ids=ints(3), sums=np.empty((3, wide)),
+        nothing=np.zeros(wide),
+    )  # fmt: skip
 
 
-@njit(cache=True)
+@njit(**LEAN_INNER)
 def gather(indptr, indices, label, d, i, s, p, q):
     """Extend the gathered vertices, from place i on, by their neighbors in part p or q; the new number gathered."""
     while i < s:
@@ -86,7 +76,7 @@ def gather(indptr, indices, label, d, i, s, p, q):
     return s
 
 
-@njit(**INNER)
+@njit(**LEAN_INNER)
 def random_tree(indptr, indices, features, d, s, state):
     """A spanning tree of what is gathered, its edges taken in random order, in preorder from a random root.
 
@@ -171,7 +161,7 @@ def random_tree(indptr, indices, features, d, s, state):
     return m
 
 
-@njit(cache=True)
+@njit(**LEAN_INNER)
 def most(d, s, need, ways):
     """Cut off, from the leaves up, whatever is eligible; marks the tops of the parts in ``part``, returns how many."""
     width = d.sub.shape[1]

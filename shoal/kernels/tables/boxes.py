@@ -2,6 +2,7 @@
 
 A box gives every column a set, a range or a node of a hierarchy.  The boxes of one row all hold its values, so what
 another row asks of a column is one more value of a set, one side of a range widened, or a higher node on one path.
+Each of these is an axis, and a box a level on every axis.
 """
 
 from __future__ import annotations
@@ -17,30 +18,28 @@ TINY = 1e-12
 
 
 class Room(NamedTuple):
-    """Room for the search of one cell: w near cells, d columns, s boxes that are open.
+    """Room for the search of one cell: w near cells, d columns, s boxes that are open, a axes (at most w d).
 
-    amount float64[w, d]  what each near cell asks of each column
-    mark int64[w, d]      how: 0 a higher node or end, 1 a lower end, 2 and more a value of a set
-    like int64[w, d]      the first near cell with the same value of a set
-    low, high float64[s, d]  what a box has of each column;  have bool[s, w, d] whether it has a near cell's value
-    live bool[s, w]       whether a cell may be in it;  paid, bound, where float64[s] its loss, what it still allows
-                          and at which further loss;  one, column int64[s] what to ask next;  open int64[s] the boxes
-    asked, rest, share float64[w], order int64[w], held int64[w, d]  of the box looked at
+    start int64[w + 1], axis int64[w d], amount float64[w d]  what each near cell asks, axis by axis
+    name int64[a, 2]      of an axis its column, and -2 a higher node or end, -1 a lower end, else a value of a set
+    level float64[s, a]   what a box has of each axis;  live bool[s, w] whether a cell may be in it
+    paid, bound, where float64[s] its loss, what it still allows and at which further loss;  one, at int64[s] the
+                          nearest cell it does not hold and what that asks of its dearest axis;  open int64[s] the boxes
+    asked, rest, share float64[w], order int64[w], held int64[a]  of the box looked at
     seen int64[..] values;  on, off, ons, offs float64[K] highest prices
     """
 
+    start: np.ndarray
+    axis: np.ndarray
     amount: np.ndarray
-    mark: np.ndarray
-    like: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    have: np.ndarray
+    name: np.ndarray
+    level: np.ndarray
     live: np.ndarray
     paid: np.ndarray
     bound: np.ndarray
     where: np.ndarray
     one: np.ndarray
-    column: np.ndarray
+    at: np.ndarray
     open: np.ndarray
     asked: np.ndarray
     rest: np.ndarray
@@ -54,52 +53,152 @@ class Room(NamedTuple):
     offs: np.ndarray
 
 
-@njit(cache=True, nogil=True)
-def near_cells(losses, at, shape, width, code, first, last, near, far):
-    """The cells nearest to each cell, nearest first, and how far all others are at least.
+@njit(**INNER)
+def _apart(losses, at, shape, width, j, a, b):
+    """Loss of two different codes of a column published together."""
+    if shape[j] == 0:
+        return losses[at[j] + a * width[j] + b]
+    if shape[j] == 2:
+        return losses[at[j]]
+    return abs(losses[at[j] + a] - losses[at[j] + b])
 
-    losses, at, shape, width, code  as for ``kernels.tables.near_rows.nearest``;  first, last: the cells asked about
-    near int32[m, w]  out, -1 after the last;  far float64[m] out, infinite where all other cells are among them
-    O((last - first) m d).
+
+@njit(**INNER)
+def _value(values, least, held, kinds, value, apart):
+    """A row of a value so far away: the ``kinds`` nearest values, nearest first; returns how many there are."""
+    y = 0
+    while y < held and values[y] != value:
+        y += 1
+    if y == held:
+        if held == kinds:
+            y = held - 1
+        else:
+            held += 1
+    elif least[y] <= apart:
+        return held
+    while y > 0 and least[y - 1] > apart:
+        values[y], least[y] = values[y - 1], least[y - 1]
+        y -= 1
+    values[y], least[y] = value, apart
+    return held
+
+
+@njit(cache=True, nogil=True)
+def near_cells(losses, at, shape, width, code, head, lead, first, last, count, value, kinds, group, near, far, out):
+    """The cells nearest to each cell, and what its rows lose at least together with their nearest rows.
+
+    losses float64[..]  loss of publishing codes a and b of column j together, if they differ: for shape[j] == 0 at
+                        at[j] + a * width[j] + b; for 1 |losses[at[j] + a] - losses[at[j] + b]|; for 2 losses[at[j]]
+    code  int32[m, d], count int64[m]; first, last: the cells asked about
+    head int64[h + 1], lead  cells head[x] .. head[x + 1] - 1 have the same codes in the first ``lead`` columns
+    value int64[m], kinds int64   at least this many different values are needed (1: no matter)
+    group int64          K, at most one more than ``near`` has places
+    near int32[m, w]     out: nearest first, -1 after the last;  far float64[m] out: how far all others are at least,
+                         infinite where they are among them
+    out float64[m]       out: the (K - 1)-th least loss with another row, or the least at which there are the values
+    O((last - first) m d) at worst; heads that are too far as a whole are passed over.
     """
     m, d = code.shape
-    most = near.shape[1]
-    far_of = np.empty(most)
+    most, heads, own = near.shape[1], head.size - 1, 0
+    far_of, values, least = np.empty(most + 1), np.empty(kinds + 1, np.int64), np.empty(kinds + 1)
     for i in range(first, last):
-        held = 0
-        for q in range(1, 2 * m):
-            c = i + (q + 1) // 2 if q % 2 else i - q // 2  # outwards from i: like cells stand near each other
-            if c < 0 or c >= m:
+        while head[own + 1] <= i:
+            own += 1
+        held, bar, limit = 0, np.inf, np.inf if most else -1.0
+        known = _value(values, least, 0, kinds, value[i], 0.0)
+        for q in range(2 * heads):
+            h = own + (q + 1) // 2 if q % 2 else own - q // 2  # outwards: like cells stand near each other
+            if h < 0 or h >= heads:
                 continue
-            bar = far_of[held - 1] if held == most else np.inf
-            apart = 0.0
+            bar = max(limit, least[kinds - 1] if known == kinds else np.inf)
+            ahead = 0.0
+            for j in range(lead):
+                a, b = code[i, j], code[head[h], j]
+                if a != b:
+                    ahead += _apart(losses, at, shape, width, j, a, b)
+                    if ahead >= bar:
+                        break
+            if ahead >= bar:
+                continue
+            for c in range(head[h], head[h + 1]):
+                if c == i:
+                    continue
+                apart = ahead
+                for j in range(lead, d):
+                    if code[i, j] != code[c, j]:
+                        apart += _apart(losses, at, shape, width, j, code[i, j], code[c, j])
+                        if apart >= bar:
+                            break
+                if apart >= bar:
+                    continue
+                if known < kinds or apart < least[kinds - 1]:
+                    known = _value(values, least, known, kinds, value[c], apart)
+                if apart < limit:
+                    y = held if held < most else held - 1
+                    held = min(held + 1, most)
+                    while y > 0 and far_of[y - 1] > apart:
+                        far_of[y], near[i, y] = far_of[y - 1], near[i, y - 1]
+                        y -= 1
+                    far_of[y], near[i, y] = apart, c
+                    if held == most:
+                        limit = far_of[most - 1]
+                bar = max(limit, least[kinds - 1] if known == kinds else np.inf)
+        near[i, held:] = -1
+        far[i] = far_of[held - 1] if held == most and m - 1 > most else np.inf
+        out[i] = least[kinds - 1] if known == kinds else 0.0
+        rows, y = count[i], 0
+        while rows < group and y < held:
+            rows += count[near[i, y]]
+            y += 1
+        if y:
+            out[i] = max(out[i], far_of[y - 1])
+
+
+@njit(cache=True, nogil=True)
+def far_slack(losses, at, shape, width, code, first, last, count, group, price, order, base, near, far, out):
+    """What boxes with a cell that is not near leave each cell at least: the least of K c - the prices of K of its rows.
+
+    losses .. code, count, group  as for ``near_cells``;  price float64[m], order int64[m] the cells by falling price
+    base float64[m]  what any box of a cell loses;  near, far  as from there, far: any box with such a cell
+    out float64[m]
+    Such a box loses as much as the cell and any other in it lose together: of its rows the dearest other one counts.
+    O((last - first) m d) at worst.
+    """
+    d = code.shape[1]
+    for i in range(first, last):
+        least, best = max(far[i], base[i]), np.inf
+        for y in range(near.shape[1]):  # these first, so that few others have to be looked at
+            c = near[i, y]
+            if c >= 0:
+                best = min(best, group * max(least, base[c]) - (group - 1) * price[c] - price[i])
+        for c in order:
+            if c == i and count[i] == 1:
+                continue
+            spare = (group - 1) * price[c] + price[i]
+            if group * least - spare >= best:
+                break
+            apart, bar = 0.0, (best + spare) / group
+            if base[c] >= bar:
+                continue
             for j in range(d):
                 if code[i, j] != code[c, j]:
                     apart += _apart(losses, at, shape, width, j, code[i, j], code[c, j])
                     if apart >= bar:
                         break
-            if apart >= bar:
-                continue
-            y = held if held < most else held - 1
-            held = min(held + 1, most)
-            while y > 0 and far_of[y - 1] > apart:
-                far_of[y], near[i, y] = far_of[y - 1], near[i, y - 1]
-                y -= 1
-            far_of[y], near[i, y] = apart, c
-        near[i, held:] = -1
-        far[i] = far_of[held - 1] if held == most and m - 1 > most else np.inf
+            best = min(best, group * max(least, base[c], apart) - spare)
+        out[i] = best
 
 
 @njit(**INNER)
 def _room(w, d, kinds, group, nodes):
     """Room for searches of ``nodes`` boxes each."""
-    s, whole = nodes + 2, np.int64
+    s, a, whole = nodes + 2, w * d, np.int64
     return Room(
-        np.empty((w, d)), np.empty((w, d), whole), np.empty((w, d), whole), np.empty((s, d)), np.empty((s, d)),
-        np.empty((s, w, d), np.bool_), np.empty((s, w), np.bool_), np.empty(s), np.empty(s), np.empty(s),
-        np.empty(s, whole), np.empty(s, whole), np.empty(s, whole), np.empty(w), np.empty(w), np.empty(w),
-        np.empty(w, whole), np.empty((w, d), whole), np.empty(kinds + 1, whole), np.empty(group + 1),
-        np.empty(group + 1), np.empty(group + 1), np.empty(group + 1),
+        np.empty(w + 1, whole), np.empty(a, whole), np.empty(a), np.empty((a, 2), whole), np.empty((s, a)),
+        np.empty((s, w), np.bool_), np.empty(s), np.empty(s), np.empty(s), np.empty(s, whole), np.empty(s, whole),
+        np.empty(s, whole), np.empty(w), np.empty(w), np.empty(w), np.empty(w, whole), np.empty(a, whole),
+        np.empty(kinds + 1, whole), np.empty(group + 1), np.empty(group + 1), np.empty(group + 1),
+        np.empty(group + 1),
     )  # fmt: skip
 
 
@@ -131,8 +230,8 @@ def raises(
     rows and ``kinds`` values, and over any K of its rows, the cell's among them; or less.  From prices of 0, all
     active, that is the loss of the cheapest box.
 
-    losses, at, shape, width, code, count, value, kinds, group (K)  as for ``kernels.tables.near_rows.nearest``
-    sets bool[d] columns published as sets;  near int32[m, w] as from ``near_cells``
+    losses, at, shape, width, code, count, value, kinds, group (K)  as for ``near_cells``
+    sets bool[d] columns published as sets;  near int32[m, w] as from there
     nodes int64       of the search for one cell; where it stops, the least that is still open counts
     price float64[m], active bool[m];  base float64[m] every box of a cell with K rows and the values loses so much
     limit float64[m]  what boxes with a cell that is not near allow
@@ -144,44 +243,32 @@ def raises(
     for i in range(first, last):
         if not active[i]:
             continue
-        n = 0
+        n, e, axes = 0, 0, 0
         while n < w and near[i, n] >= 0:
-            n += 1
-        for x in range(n):
+            room.start[n] = e
             for j in range(d):
-                a, b = code[i, j], code[near[i, x], j]
-                room.amount[x, j] = 0.0 if a == b else _apart(losses, at, shape, width, j, a, b)
-                room.mark[x, j] = 0
-                room.like[x, j] = x
+                a, b = code[i, j], code[near[i, n], j]
+                more = 0.0 if a == b else _apart(losses, at, shape, width, j, a, b)
+                if more <= 0.0:
+                    continue
+                side = np.int64(-2)
                 if sets[j]:
-                    room.mark[x, j] = b + 2
-                    for y in range(x):
-                        if room.mark[y, j] == b + 2:
-                            room.like[x, j] = y
-                            break
+                    side = np.int64(b)
                 elif shape[j] == 1 and losses[at[j] + b] < losses[at[j] + a]:
-                    room.mark[x, j] = 1
-        out[i] = _least_slack(near[i, :n], count, value, i, kinds, group, nodes, price, base, active, limit[i], room)
-
-
-@njit(**INNER)
-def _apart(losses, at, shape, width, j, a, b):
-    """Loss of two different codes of a column published together."""
-    if shape[j] == 0:
-        return losses[at[j] + a * width[j] + b]
-    if shape[j] == 2:
-        return losses[at[j]]
-    return abs(losses[at[j] + a] - losses[at[j] + b])
-
-
-@njit(**INNER)
-def _asks(room, s, x, j):
-    """What a cell still costs in a column beside what box s has."""
-    if room.mark[x, j] == 0:
-        return max(0.0, room.amount[x, j] - room.high[s, j])
-    if room.mark[x, j] == 1:
-        return max(0.0, room.amount[x, j] - room.low[s, j])
-    return 0.0 if room.have[s, x, j] else room.amount[x, j]
+                    side = np.int64(-1)
+                g = 0
+                while g < axes and (room.name[g, 0] != j or room.name[g, 1] != side):
+                    g += 1
+                if g == axes:
+                    room.name[g, 0], room.name[g, 1] = j, side
+                    axes += 1
+                room.axis[e], room.amount[e] = g, more
+                e += 1
+            n += 1
+        room.start[n] = e
+        out[i] = _least_slack(
+            near[i, :n], count, value, i, kinds, group, nodes, price, base, active, limit[i], axes, room
+        )
 
 
 @njit(**INNER)
@@ -203,46 +290,63 @@ def _admit(top, held, room, price, times):
 
 
 @njit(**INNER)
-def _look(room, s, near, count, value, i, kinds, group, price, base, active, most):
-    """What box s asks next, and a bound on the slack for each active row that boxes with all of it still allow."""
-    n, d = near.size, room.amount.shape[1]
-    paid, one = room.paid[s], -1
-    for x in range(n):
-        room.asked[x] = 0.0
-        for j in range(d):
-            room.asked[x] += _asks(room, s, x, j)
-            if room.like[x, j] == x:
-                room.held[x, j] = 0
-            if room.live[s, x]:
-                room.held[room.like[x, j], j] += count[near[x]]
-        room.rest[x] = max(room.asked[x], base[near[x]] - paid)
-        y = x
-        while y > 0 and room.rest[room.order[y - 1]] > room.rest[x]:
-            room.order[y] = room.order[y - 1]
-            y -= 1
-        room.order[y] = x
-    for y in range(n):
-        x = room.order[y]
-        if one < 0 and room.live[s, x] and room.asked[x] > TINY:  # the nearest cell that the box does not hold
-            one = x
-        room.share[x] = 0.0  # what K - 1 rows that ask for the same pay each, at least
-        for j in range(d):
-            sharing = group - 1
-            if room.mark[x, j] > 1:
-                sharing = min(sharing, room.held[room.like[x, j], j])
-            room.share[x] += _asks(room, s, x, j) / max(sharing, 1)
-    room.one[s] = one
-    dearest = -1.0
-    if one >= 0:
-        for j in range(d):
-            more = _asks(room, s, one, j)
-            if more > dearest:
-                dearest, room.column[s] = more, j
-    room.bound[s], room.where[s] = _ratio(room, s, near, count, value, i, kinds, group, price, base, active, most)
+def _seen(seen, values, value):
+    """How many values there are with one more; it is noted behind them."""
+    for v in range(values):
+        if seen[v] == value:
+            return values
+    seen[values] = value
+    return values + 1
 
 
 @njit(**INNER)
-def _ratio(room, s, near, count, value, i, kinds, group, price, base, active, most):
+def _look(room, s, near, count, value, i, kinds, group, price, base, active, most, axes):
+    """What box s asks next, and a bound on the slack for each active row that boxes with all of it still allow."""
+    paid, alive, values = room.paid[s], 0, 1
+    level, live = room.level[s], room.live[s]
+    room.seen[0] = value[i]
+    for g in range(axes):
+        room.held[g] = 0 if room.name[g, 1] >= 0 else group - 1  # rows that may share what a set's value costs
+    for x in range(near.size):
+        if live[x]:
+            for e in range(room.start[x], room.start[x + 1]):
+                room.held[room.axis[e]] += count[near[x]]
+    for x in range(near.size):
+        if not live[x]:
+            continue
+        asked, share = 0.0, 0.0
+        for e in range(room.start[x], room.start[x + 1]):
+            more = room.amount[e] - level[room.axis[e]]
+            if more > 0.0:
+                asked += more
+                share += more / max(min(group - 1, room.held[room.axis[e]]), 1)
+        rest = max(asked, base[near[x]] - paid)
+        room.asked[x], room.rest[x], room.share[x] = asked, rest, share
+        if asked <= TINY and values < kinds:
+            values = _seen(room.seen, values, value[near[x]])
+        y = alive
+        alive += 1
+        while y > 0 and room.rest[room.order[y - 1]] > rest:
+            room.order[y] = room.order[y - 1]
+            y -= 1
+        room.order[y] = x
+    room.one[s] = room.at[s] = -1
+    for y in range(alive):  # the nearest cell that the box does not hold, of a new value where it lacks values
+        x = room.order[y]
+        if room.asked[x] > TINY and (values == kinds or _seen(room.seen, values, value[near[x]]) > values):
+            room.one[s], dearest = x, 0.0
+            for e in range(room.start[x], room.start[x + 1]):
+                more = room.amount[e] - level[room.axis[e]]
+                if more > dearest:
+                    dearest, room.at[s] = more, e
+            break
+    room.bound[s], room.where[s] = _ratio(
+        room, s, alive, near, count, value, i, kinds, group, price, base, active, most
+    )
+
+
+@njit(**INNER)
+def _ratio(room, s, alive, near, count, value, i, kinds, group, price, base, active, most):
     """The least slack for each active row in boxes with all of box s, and the further loss where it is found.
 
     A box that loses t more holds no cell that asks more than t, and its cells share what they ask.
@@ -255,16 +359,13 @@ def _ratio(room, s, near, count, value, i, kinds, group, price, base, active, mo
     held, others = _admit(on, 0, group - 1, price[i], alike), 0
     _admit(ons, 0, group - 1, price[i], alike)
     highest = price[i]
-    for x in range(near.size):
-        if room.live[s, x]:
-            highest = max(highest, price[near[x]])
+    for x in range(alive):
+        highest = max(highest, price[near[order[x]]])
     y = 0
     while True:
-        while y < near.size and (not room.live[s, order[y]] or room.rest[order[y]] <= t):
+        while y < alive and room.rest[order[y]] <= t:
             x = order[y]
             y += 1
-            if not room.live[s, x]:
-                continue
             c = near[x]
             rows += count[c]
             times = min(count[c], group - 1)
@@ -276,12 +377,7 @@ def _ratio(room, s, near, count, value, i, kinds, group, price, base, active, mo
                 _admit(offs, others, group - 1, shared, times)
                 others = _admit(off, others, group - 1, price[c], times)
             if values < kinds:
-                new = True
-                for v in range(values):
-                    new = new and room.seen[v] != value[c]
-                if new:
-                    room.seen[values] = value[c]
-                    values += 1
+                values = _seen(room.seen, values, value[c])
         whole = group * (paid + t) - price[i]
         if (whole - (group - 1) * highest) / group >= min(best, most):
             if whole >= (group - 1) * highest and most <= best:
@@ -303,22 +399,21 @@ def _ratio(room, s, near, count, value, i, kinds, group, price, base, active, mo
                 slack = max(whole - taken, group * paid - price[i] - sharing) / (a + 1)
                 if slack < best:
                     best, where = slack, t
-        if y >= near.size:
+        if y >= alive:
             break
         t = room.rest[order[y]]
     return best, where
 
 
 @njit(**INNER)
-def _least_slack(near, count, value, i, kinds, group, nodes, price, base, active, limit, room):
-    """Branch and bound, the least bound first: a box takes what its nearest other cell asks of a column, or never."""
-    n, d = near.size, room.amount.shape[1]
-    room.low[0, :], room.high[0, :], room.paid[0] = 0.0, 0.0, 0.0
-    for x in range(n):
+def _least_slack(near, count, value, i, kinds, group, nodes, price, base, active, limit, axes, room):
+    """Branch and bound, the least bound first: a box takes what its nearest other cell asks of an axis, or never."""
+    room.paid[0] = 0.0
+    for g in range(axes):
+        room.level[0, g] = 0.0
+    for x in range(near.size):
         room.live[0, x] = True
-        for j in range(d):
-            room.have[0, x, j] = room.amount[x, j] == 0.0
-    _look(room, 0, near, count, value, i, kinds, group, price, base, active, limit)
+    _look(room, 0, near, count, value, i, kinds, group, price, base, active, limit, axes)
     room.open[0] = 0
     opened, used = 1, 1
     while opened > 0:
@@ -331,27 +426,21 @@ def _least_slack(near, count, value, i, kinds, group, nodes, price, base, active
             return limit
         if room.where[s] <= TINY or room.one[s] < 0 or used > nodes:
             return room.bound[s]
-        one, j, before = room.one[s], room.column[s], room.bound[s]
-        side, new = room.mark[one, j], used
+        g, amount, before, new = room.axis[room.at[s]], room.amount[room.at[s]], room.bound[s], used
         used += 1
-        room.low[new, :], room.high[new, :], room.paid[new] = room.low[s], room.high[s], room.paid[s]
-        room.paid[new] += _asks(room, s, one, j)
-        for x in range(n):
+        room.paid[new] = room.paid[s] + (amount - room.level[s, g])
+        for z in range(axes):
+            room.level[new, z] = room.level[s, z]
+        room.level[new, g] = amount
+        for x in range(near.size):
             room.live[new, x] = room.live[s, x]
-            for z in range(d):
-                room.have[new, x, z] = room.have[s, x, z]
-            if room.mark[x, j] == side:
-                room.have[new, x, j] = room.have[new, x, j] or side > 1
-                if side > 1 or room.amount[x, j] >= room.amount[one, j]:
+            for e in range(room.start[x], room.start[x + 1]):
+                if room.axis[e] == g and room.amount[e] >= amount:
                     room.live[s, x] = False
-        if side == 0:
-            room.high[new, j] = max(room.high[s, j], room.amount[one, j])
-        elif side == 1:
-            room.low[new, j] = max(room.low[s, j], room.amount[one, j])
         opened -= 1
         room.open[least] = room.open[opened]
         for box in (s, new):
-            _look(room, box, near, count, value, i, kinds, group, price, base, active, limit)
+            _look(room, box, near, count, value, i, kinds, group, price, base, active, limit, axes)
             room.bound[box] = max(room.bound[box], before)
             if room.bound[box] < limit:
                 room.open[opened] = box

@@ -133,13 +133,19 @@ def _column_gap(rules, i, held, seen, kinds, n):
     return max(0.0, total / rules.whole[i] - number - CLOSE)
 
 
+@njit(**LEAN_INNER)
+def _held(many, i):
+    """Rows of the i-th of some cells; one where rows are meant."""
+    return 1 if many is None else many[i]
+
+
 @njit(**INNER)
 def _tuples_hold(values, who, many, size, l):
     """Whether every row of who lies in l of them that differ pairwise in every column.  Exponential in l at worst."""
     s = values.shape[1]
     chosen = np.empty(l, np.int64)
     for i in range(size):
-        if many[i] == 0:
+        if _held(many, i) == 0:
             continue
         depth, at = 1, 0
         chosen[0] = i
@@ -147,7 +153,7 @@ def _tuples_hold(values, who, many, size, l):
         while depth < l:
             found = -1
             while at < size:
-                fits = many[at] > 0
+                fits = _held(many, at) > 0
                 for d in range(depth):
                     if not fits:
                         break
@@ -178,15 +184,17 @@ def group_gap(rules, values, who, many, size, held, seen):
     """How far a group is from meeting all rules, 0 when it does.
 
     values int[x, s] sensitive values of rows or cells; who int64[>= size] some of them, many int64[>= size] how many
-    of each; held int64[widest column], all 0 before and after, seen int64[widest column]
+    of each, None where they are rows; held int64[widest column], all 0 before and after, seen int64[widest column]
     O(size s) beside what the rules take.
     """
     if rules is None:
         return 0.0
     gap = 0.0
-    n = np.int64(0)
-    for i in range(size):
-        n += many[i]
+    n = np.int64(size)
+    if many is not None:
+        n = np.int64(0)
+        for i in range(size):
+            n += many[i]
     if n == 0:
         return 0.0
     for j in range(rules.size.size):
@@ -197,12 +205,13 @@ def group_gap(rules, values, who, many, size, held, seen):
             if kinds < 0:
                 kinds = 0
                 for y in range(size):
-                    if many[y] > 0:
+                    more = _held(many, y)
+                    if more > 0:
                         v = values[who[y], j]
                         if held[v] == 0:
                             seen[kinds] = v
                             kinds += 1
-                        held[v] += many[y]
+                        held[v] += more
             gap += _column_gap(rules, i, held, seen, kinds, n)
         for y in range(kinds):
             held[seen[y]] = 0

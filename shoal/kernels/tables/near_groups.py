@@ -19,8 +19,8 @@ class Near(NamedTuple):
     group int64[r]; member int64[g, r], size int64[g]; held int64[g, s, r] rows of each value
     state int64[g, t]; price float64[g] loss of one row; rest int64[r, t] join of the other rows of a row's group
     k int64[1]; frequency, distinct int64[s]
-    rules  the other models; code int64[r, s] the values as those number them; who, many int64[r] room for a group,
-    many all 1; count, seen int64[widest column] room for its values, count all 0
+    rules  the other models; code int64[r, s] the values as those number them; who int64[r] room for a group
+    count, seen int64[widest column] room for its values, count all 0
     kind int64[r] rows with the same values in all columns have the same; kinds int64[1] how many there are
     known int8[g, kinds + 1, kinds + 1] what was found out of a group, [.., out + 1, in + 1]: whether it stays eligible
     when a row of one kind leaves and one of another comes (0: none): 0 unknown, 1 yes, 2 no; without rules unused
@@ -42,7 +42,6 @@ class Near(NamedTuple):
     rules: Rules | None
     code: np.ndarray
     who: np.ndarray
-    many: np.ndarray
     count: np.ndarray
     seen: np.ndarray
     kind: np.ndarray
@@ -61,7 +60,7 @@ def few(most, parts, width, k, frequency, distinct, rules):
         np.empty((parts, most), np.int64), np.zeros(parts, np.int64), np.zeros((parts, s, most), np.int64),
         np.empty((parts, width), np.int64), np.empty(parts), np.empty((most, width), np.int64),
         np.array([k], np.int64), frequency, distinct, rules, np.empty((most, s), np.int64),
-        np.empty(most + 1, np.int64), np.ones(most + 1, np.int64), np.zeros(values, np.int64),
+        np.empty(most + 1, np.int64), np.zeros(values, np.int64),
         np.empty(values, np.int64), np.zeros(most, np.int64), np.zeros(1, np.int64),
         np.zeros((parts, known, known), np.int8), np.empty(most),
     )  # fmt: skip
@@ -221,7 +220,7 @@ def gap_of(near, rules, g, gone, come):
     if come >= 0:
         near.who[n] = come
         n += 1
-    return group_gap(rules, near.code, near.who, near.many, n, near.count, near.seen)
+    return group_gap(rules, near.code, near.who, None, n, near.count, near.seen)
 
 
 @njit(**LEAN_INNER)

@@ -211,7 +211,7 @@ def _improve(slots, leaf, cell, first, near_cell, sensitive, group, groups, need
             continue
         near = Near(
             big.leaf[:r], big.value[:r], big.group[:r], big.member, big.size, big.held, big.state, big.price,
-            big.rest[:r], big.k, big.frequency, big.distinct, big.rules, big.code, big.who, big.many, big.count,
+            big.rest[:r], big.k, big.frequency, big.distinct, big.rules, big.code, big.who, big.count,
             big.seen, big.kind, big.kinds, big.known, big.far,
         )  # fmt: skip
         for x in range(r):

@@ -54,17 +54,12 @@ def _above(near, rules, g, y, target):
             return True
         if rules.kind[i] == EQUAL:
             over = max(0.0, held / target - rules.table[rules.at[i] + v])
-            for x in range(near.size[g]):
+            for x in range(near.size[g]):  # each row bears its part of what its value has too much of
                 w = near.member[g, x]
-                if near.value[w, j] != near.value[y, j]:
-                    known = False
-                    for z in range(x):
-                        if near.value[near.member[g, z], j] == near.value[w, j]:
-                            known = True
-                            break
-                    if not known:
-                        share = near.held[g, j, near.value[w, j]] / target
-                        over += max(0.0, share - rules.table[rules.at[i] + near.code[w, j]])
+                many = near.held[g, j, near.value[w, j]]
+                share = rules.table[rules.at[i] + near.code[w, j]]
+                if near.code[w, j] != v and many > share * target:
+                    over += 1.0 / target - share / many
             if over > rules.number[i] + 1e-9:
                 return True
     return False
@@ -230,7 +225,7 @@ def _pool(slots, near, rules, made):
             for i in range(near.size[pool]):
                 near.who[n] = near.member[pool, i]
                 n += 1
-            gap = group_gap(rules, near.code, near.who, near.many, n, near.count, near.seen)
+            gap = group_gap(rules, near.code, near.who, None, n, near.count, near.seen)
             price = n * joined(slots, near.state[g], near.state[pool], np.inf) - near.size[g] * near.price[g]
             price += 10.0 * n * gap
             if price < least:

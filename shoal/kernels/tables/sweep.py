@@ -7,6 +7,8 @@ from numba import njit
 
 from shoal.kernels import INNER
 
+OTHERS = 8  # cells of other values than the dearest that are written down with a class
+
 
 @njit(**INNER)
 def _dearest(order, begin, end, price, count, sensitive, group, per_value, seen, high):
@@ -37,19 +39,65 @@ def _dearest(order, begin, end, price, count, sensitive, group, per_value, seen,
 
 
 @njit(**INNER)
-def _noted(tight, inside, b, e, node, cost, count):
-    """A class is written down with its dearest cells, as many as have ``tight.rows`` rows; False without room."""
+def _tops(inside, b, e, sensitive, kinds, tops):
+    """The dearest cell of each of the ``kinds`` dearest values of column 0, dearest first; cells by falling price."""
+    n = 0
+    for i in range(b, e):
+        y = 0
+        while y < n and sensitive[tops[y], 0] != sensitive[inside[i], 0]:
+            y += 1
+        if y == n:
+            tops[n] = inside[i]
+            n += 1
+            if n == kinds:
+                return
+
+
+@njit(**INNER)
+def _mean(inside, b, e, price, count, group, kinds, tops, own, instead):
+    """The largest mean price of K rows or more, one of them of cell ``own`` and one of each of the ``tops`` but that
+    at ``instead``; cells by falling price."""
+    n, total = 1, price[own]
+    for y in range(kinds):
+        if y != instead:
+            n += 1
+            total += price[tops[y]]
+    for i in range(b, e):
+        c = inside[i]
+        many = count[c] - (1 if c == own else 0)
+        for y in range(kinds):
+            if y != instead and tops[y] == c:
+                many -= 1
+        if price[c] * n <= total:
+            if n >= group:
+                break
+            many = min(many, group - n)
+        n += many
+        total += many * price[c]
+    return total / n
+
+
+@njit(**INNER)
+def _noted(tight, inside, b, e, node, cost, count, sensitive, kinds):
+    """A class is written down with its dearest cells, as many as have ``tight.rows`` rows, and with some of other
+    values where such are asked for; False without room."""
     t, at, held, lowest = tight.used[0], tight.start[tight.used[0]], 0, inside[b]
     if t == tight.cost.size:
         return False
+    others = 0 if kinds > 1 else OTHERS
     for i in range(b, e):
+        c = inside[i]
+        other = kinds > 1 and sensitive[c, 0] != sensitive[inside[b], 0]
+        if held >= tight.rows and others >= OTHERS:
+            break
+        if held >= tight.rows and not other:
+            continue
         if at == tight.member.size:
             return False
-        tight.member[at] = inside[i]
+        tight.member[at] = c
         at += 1
-        held += count[inside[i]]
-        if held >= tight.rows:
-            break
+        held += count[c]
+        others += other
     for i in range(b, e):
         lowest = min(lowest, inside[i])
     tight.name[t, 0], tight.name[t, 1] = node, lowest
@@ -76,8 +124,10 @@ def sweep(quasi, up, at, size, height, columns, fixed, loss, sensitive, values, 
     mode 2: the same for active cells, divided by min(K, active rows of the class)
     mode 3: out stays as it is; at_node float64[nodes], in mixed radix of the levels in the order of ``columns``, is
             lowered to the least K c - (K dearest prices) of the node's classes that count and have one below some out
-    mode 4: out stays as it is; every class that counts and has K c - (K dearest prices) below some out is written to
+    mode 4: out stays as it is; every class that counts and has K c - K (the dearest mean) below some out is written to
             ``tight``, with its dearest cells; -1 when there is no room in it
+    mode 5: out = least K c - K (the dearest mean of K rows or more, the cell's among them, with kinds[0] values of
+            column 0), but of a class without any that is below some out
 
     A class of the first columns is left with everything below it when it is too small, when it is the class of a lower
     level again, or when its cost so far and its K dearest prices show that no class within it lowers any out: cost only
@@ -205,13 +255,33 @@ def sweep(quasi, up, at, size, height, columns, fixed, loss, sensitive, values, 
             for i in range(b, e):
                 out[inside[i]] = min(out[inside[i]], here_cost)
             continue
-        if mode >= 3:
+        mixes = s > 0 and not per_value and kinds[0] > 1
+        if mode >= 4 and mixes:
+            _tops(inside, b, e, sensitive, kinds[0], seen)
+            bar = group * (here_cost - _mean(inside, b, e, price, count, group, kinds[0], seen, seen[0], 0))
+        if mode == 5 and mixes:
+            for y in range(kinds[0]):
+                for i in range(b, e):  # the dearest first, and none after one that is below its cost
+                    c, own = inside[i], 0
+                    while own < kinds[0] - 1 and sensitive[seen[own], 0] != sensitive[c, 0]:
+                        own += 1
+                    if own == y:
+                        slack = group * (here_cost - _mean(inside, b, e, price, count, group, kinds[0], seen, c, y))
+                        if slack >= 0.0:
+                            break
+                        out[c] = min(out[c], slack)
+            continue
+        if mode == 3 or mode == 4:
             node = np.int64(0)
             for y in range(d):
                 node = node * height[columns[y]] + level[y]
             if mode == 3:
                 at_node[node] = min(at_node[node], bar)
-            elif not _noted(tight, inside, b, e, node, here_cost, count):
+                continue
+            lowers = False
+            for i in range(b, e):
+                lowers = lowers or out[inside[i]] > bar
+            if lowers and not _noted(tight, inside, b, e, node, here_cost, count, sensitive, kinds[0] if mixes else 1):
                 return -1
             continue
         # a row that is not among the K dearest replaces the one of its own value, or else the cheapest

@@ -67,7 +67,8 @@ def greedy(problem: Problem, out: np.ndarray) -> Clusters:
     # longer lists leave fewer points over, and a worse start: clusters of exactly r have nothing to give away
     w = problem.near.shape[1] if problem.setup.any() else min(SHORT * r, problem.near.shape[1])
     open_clusters = quick(kernels.greedy, 2 * space.n * w)
-    m = open_clusters(problem.near[:, :w], problem.far[:, :w], r, problem.setup, owner, center)
+    near, far = (np.ascontiguousarray(a[:, :w]) for a in (problem.near, problem.far))  # one layout, compiled once
+    m = open_clusters(near, far, r, problem.setup, owner, center)
     owner[out] = -1
     center = center[:m].copy()
     if not m:  # lists without r free points: everything in one cluster
@@ -132,7 +133,7 @@ def improve(problem: Problem, found: Clusters, effort: str, seed: int, steps: in
     owner = found.labels.copy()
     center = np.full(space.n, -1)
     center[: found.center.size] = found.center
-    near = problem.near[:, : max(2 * problem.r, 16)]
+    near = np.ascontiguousarray(problem.near[:, : max(2 * problem.r, 16)])  # one layout, compiled once
     resplit.search(space.coded, near, problem.rules, largest, LOOKS[effort], owner, center)
     per = STEPS[effort] if steps is None else steps
     if per:

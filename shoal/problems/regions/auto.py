@@ -7,7 +7,7 @@ import numpy as np
 from shoal.problems.regions.bounds import CountBound, best_packing, price_out
 from shoal.problems.regions.exact import settle
 from shoal.problems.regions.prices import price_areas
-from shoal.problems.regions.search import improve, search
+from shoal.problems.regions.search import POOLED, improve, search
 from shoal.problems.regions.sets import Pool
 from shoal.problems.regions.task import Clock, Found, Task
 from shoal.problems.regions.value import value
@@ -17,10 +17,13 @@ _MANY = 40  # when there are at most so many of them
 
 
 def auto(task: Task, bound: CountBound) -> Found:
-    """The search, with everything proved that can be proved in about the same time again."""
+    """The search, with everything proved that can be proved in about the same time again.
+
+    Prices of areas lead it on large graphs alone: small ones are proved, and found, by the program.
+    """
     clock = Clock.of(task.seconds)
     pool = Pool()
-    if bound.price is None:
+    if bound.price is None and task.n > POOLED:
         price_areas(task, bound)
     found = search(task, bound, pool)
     label, details = found.label, dict(found.details)
@@ -29,7 +32,7 @@ def auto(task: Task, bound: CountBound) -> Found:
     if 0 < small <= _MANY:
         label, settled = settle(task, bound, label, _SMALL, clock)
         details["settled_exactly"] = int(settled.sum())
-    if task.n <= 1_000 and int(label.max()) + 1 < bound.value:
+    if task.n <= POOLED and int(label.max()) + 1 < bound.value:
         nodes = int(2_000_000 * max(task.effort, 0.25))
         price_out(task, bound, label, nodes=nodes, clock=clock, rounding=task.effort >= 1, more=pool.sets.values())
         better = best_packing(task, bound, label)
@@ -37,4 +40,6 @@ def auto(task: Task, bound: CountBound) -> Found:
             improved = improve(task, bound, better, clock)
             if value(task, improved, task.objective) < value(task, label, task.objective):
                 label = improved
+        if any(int(c) not in bound.packings for c in np.flatnonzero(bound.room >= 2)):  # too large for the program
+            price_areas(task, bound)
     return Found(label, found.guarantee, details=details)

@@ -187,6 +187,7 @@ def price_out(
 def largest_bound(task: Task, bound: CountBound) -> tuple[int, str]:
     """The heaviest region weighs at least this much, and why."""
     from shoal.kernels.regions.separators import hanging
+    from shoal.kernels.uncompiled import quick
 
     if not task.n:
         return 0, "nothing to place"
@@ -194,7 +195,7 @@ def largest_bound(task: Task, bound: CountBound) -> tuple[int, str]:
     total = np.zeros(int(bound.component.max()) + 1, np.int64)
     np.add.at(total, bound.component, first)
     shared = -(-total // np.maximum(bound.per_component(), 1))
-    held = hanging(task.graph.indptr, task.graph.indices, task.weights, task.need)
+    held = quick(hanging, 2 * len(task.graph.indices))(task.graph.indptr, task.graph.indices, task.weights, task.need)
     found = [
         (int(first.max()), "the heaviest area"),
         (task.k, "the threshold"),

@@ -130,7 +130,8 @@ class Structure:
 
 
 def structure(g: Graph) -> Structure | None:
-    """Planarity, and connectivity as far as 4 for planar graphs (3 for others); None when g is too large to ask.
+    """Planarity, and connectivity as far as 4 for planar graphs (3 for others); None when g is too large to ask, or
+    networkx is not installed.
 
     In a 3-connected plane graph the vertices of a 3-cut lie two by two on a common face, so only such pairs are
     taken out to look for a third.  O(n m) for 3-connectivity, O(m * pairs on a common face) for 4-connectivity.
@@ -139,7 +140,10 @@ def structure(g: Graph) -> Structure | None:
 
     if g.n > _TESTED or g.n < 2:
         return None
-    import networkx as nx
+    try:
+        import networkx as nx
+    except ImportError:
+        return None
 
     drawing = nx.Graph()
     drawing.add_nodes_from(range(g.n))

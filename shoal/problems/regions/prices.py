@@ -28,7 +28,7 @@ from shoal.problems.regions.packing import UNIT
 from shoal.problems.regions.task import Task
 
 _LARGEST = 5_000  # a component of more areas is left as it is
-_FEW = 1_000_000  # so many sets are listed for all areas of a component together,
+_FEW = 2_500_000  # so many sets are listed for all areas of a component together,
 _EACH = 20, 3_000  # at least and at most so many for one
 _ROOM = 8_000_000  # members of the listed sets
 _OVERLAP = 3  # rows added at a time that share an area

@@ -29,7 +29,7 @@ _HEAT = {
     "max": (0.3, 1e-3), "count": (10.0, 0.1), "sumsq": (0.6, 0.006), "excess": (1.0, 0.01), "compact": (1.0, 0.01),
     "similar": (1.0, 0.01),
 }  # fmt: skip
-_PRICED_HEAT = (0.3, 0.03)
+_PRICED_HEAT = (0.1, 0.02)
 
 
 def search(task: Task, bound: CountBound, pool: Pool | None = None) -> Found:
@@ -238,9 +238,11 @@ def _run(
 def steps_for(task: Task, bound: CountBound, name: str) -> int:
     """The usual number of steps of one annealing: fewer where regions are large, for a step takes longer there."""
     size = task.n / max(bound.value, 1)
-    usual = max(min(4_000 * task.n, int(3_700_000 / max(size, 1.0) ** 0.5)), 20 * task.n)
+    few, usual = 20 * task.n, min(4_000 * task.n, int(3_700_000 / max(size, 1.0) ** 0.5))
     if task.n <= POOLED:
         share = 0.25 if name == "max" else 0.28
+    elif name == "count":  # led by prices: the number still rises where other objectives have long settled
+        share, usual = 1.35, int(2.5 * usual)
     else:
-        share = {"count": 1.35, "max": 0.25}.get(name, 0.3)
-    return max(1, int(usual * task.effort * share))
+        share = 0.25 if name == "max" else 0.3
+    return max(1, int(max(usual, few) * task.effort * share))

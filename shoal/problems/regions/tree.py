@@ -33,10 +33,15 @@ def tree(task: Task, bound: CountBound) -> Found:
 
     O((m log n) * exchanges) time a tree, usually linear; several trees where the graph is small.
     """
-    from shoal.kernels.regions.spanning import cut, deep_tree, degrees, preorder, reduce_degree
+    from shoal.kernels.regions import spanning
+    from shoal.kernels.uncompiled import quick
 
     g = task.graph
     starts = int(np.clip(400_000 * task.effort // max(task.n, 1), 1, _STARTS))
+    every, ends = starts * task.n, starts * len(g.indices)
+    cut, degrees = quick(spanning.cut, every * task.features.shape[1]), quick(spanning.degrees, 2 * every)
+    preorder, deep_tree = quick(spanning.preorder, every), quick(spanning.deep_tree, 4 * ends)
+    reduce_degree = quick(spanning.reduce_degree, 4 * ends)
     known = structure(g) if _worth_asking(task, bound) else None
     wanted = _promised(known)
     best: tuple[Any, ...] | None = None

@@ -33,6 +33,7 @@ SMALL = 16  # distinct tuples up to which an exact method is tried, for any mode
 SMALL_PAIRS = 1_000  # the same for k = 2 alone
 PROOF = 10.0  # seconds it may take, many times what tables of this size need
 CLEARLY = 1.02
+PROVED, MANY = 40, 6_000  # neighborhoods for each row, and at most, where a proof is tried
 TWICE = 5_000  # rows up to which "balanced" searches from the cascade as well as from a better start
 LARGE = 8  # from this k on a cover by published rows may be the better start, and tuples are opened and closed
 COVER = {"fast": 1e6, "balanced": 2e7, "thorough": 1e8}  # nodes times cells times columns it may look at
@@ -143,7 +144,8 @@ class _Race:
     def bound(self) -> Bounds:
         """Lower bounds of the whole table, in a share of the time."""
         left = self.left
-        part = 0.6 if left is None or left <= 3 else 0.5 if self.opens else 0.3  # at large k the bound is the weak side
+        weak = self.opens or self.common.size  # at large k and where values are scarce the bound is the weak side
+        part = 0.6 if left is None or left <= 3 else 0.5 if weak else 0.3
         share = None if left is None else time.monotonic() + part * left
         rows = self.rows if self.thin is None else Rows.of(self.task)
         return lower_bounds(self.task, rows, until=share, program=not decidable(self.task))  # that proves more
@@ -221,6 +223,12 @@ class _Race:
         found, self.report = open_close(self.small, self.rows, self.group, deadline=until)
         self.offer("open and close", found, began)
 
+    @property
+    def steps(self) -> int:
+        """Neighborhoods that a named effort searches: more where a proof follows, for a good answer shortens it."""
+        many = steps_of(self.small)
+        return max(many, min(PROVED * self.small.histogram.rows, MANY)) if many and decidable(self.task) else many
+
     def search(self) -> None:
         """The search by moves between groups, from the best start."""
         if decidable(self.task) and self.deadline is not None:  # what is left of the seconds goes to the proof
@@ -229,14 +237,17 @@ class _Race:
         twice = self.task.effort.name == "balanced" and small.histogram.rows <= TWICE
         if twice:  # what "improve" does, so that it is never the better choice
             began = time.monotonic()
-            again, self.report = search(small, self.rows, self.plain)
+            again, self.report = search(small, self.rows, self.plain, steps=self.steps)
             self.offer("improve", again, began, start=False)
         done = twice and self.group is self.plain and not self.common.size and rule is None
         if self.task.effort.name != "fast" and not done:
             began = time.monotonic()
             finish = alternate if self.common.size else approach if rule is not None else search
             seeded = replace(small, seed=self.task.seed + 1)
-            self.group, self.report = finish(seeded, self.rows, self.group, deadline=self.deadline, near=self.near)
+            given = {"steps": self.steps} if finish is search else {}
+            self.group, self.report = finish(
+                seeded, self.rows, self.group, deadline=self.deadline, near=self.near, **given
+            )
             self.offer("improve", self.group, began)
 
     def end(self, bounds: Bounds) -> Grouping:

@@ -137,9 +137,11 @@ def require_able(places: Places, asked: Asked, k: int) -> None:
             "so no tile of one value exists; lower k, join values, or leave those records out with sparse='leave-out'"
         )
     if unable:
-        what = " and ".join(["enough different " + "s, ".join(asked.words())])
+        what = [f"at most 1/{asked.l:g} of its records with one sensitive value"] if asked.l else []
+        what += [f"{asked.distinct_l:,} different sensitive values"] if asked.distinct_l else []
+        what += [f"{k:,} different {unit}" for unit in asked.units]
         where = "the table as a whole does" if asked.sides is None else f"{unable:,} sides of the boundary do"
         raise InfeasibleError(
-            f"{where} not hold what a tile must ({what}), so no tile exists; lower l or k, or leave records out with "
-            "sparse='leave-out'"
+            f"{where} not hold what a tile must ({' and '.join(what)}), so no tile exists; lower l or k, or leave "
+            "records out with sparse='leave-out'"
         )

@@ -29,8 +29,16 @@ class Asked(NamedTuple):
     values: int
 
 
+class Shared(NamedTuple):
+    """What prices of at least 0 of lines over several patterns prove, and what a use adds to it, float64[u, q] >= 0:
+    u = 1, a pattern in use, or one part of each size."""
+
+    proved: float
+    added: np.ndarray
+
+
 def priced(
-    kinds: Kinds, places: Places, need: Requirement, loss: np.ndarray, price: np.ndarray
+    kinds: Kinds, places: Places, need: Requirement, loss: np.ndarray, price: np.ndarray, shared: Shared | None = None
 ) -> tuple[float, np.ndarray, np.ndarray]:
     """(bound, what the use of each pattern float64[q] and of each place float64[n] adds to it); infinite: none may.
 
@@ -39,6 +47,8 @@ def priced(
     spare = loss[places.pattern] - price[places.kind]
     rows = kinds.count[places.kind]
     size = np.bincount(places.pattern, weights=rows, minlength=places.patterns)
+    shared = shared or Shared(0.0, np.zeros((1, places.patterns)))
+    once = shared.added.min(axis=0)  # whatever use it is
     below, patterns, taking = [], [], []
     for column, several, classes in _conditions(need):
         value = kinds.value[places.kind, column] if column >= 0 else np.zeros(places.kind.size, np.int64)
@@ -46,14 +56,14 @@ def priced(
         whole = np.min([cheapest(*table, c) for c in classes], axis=0)
         rest = np.min([cheapest(*table, Asked(c.cap, c.rows - 1, c.values - 1)) for c in classes], axis=0)
         most = np.maximum(size // classes[0].rows, 1) if several else np.ones(places.patterns)
-        negative = np.minimum(whole, 0.0)
-        below.append(most * negative)
-        patterns.append(whole + (most - 1) * negative)
-        taking.append((rest + (most - 1) * negative)[places.pattern] + spare)
+        more = (most - 1) * np.minimum(whole, 0.0) + once
+        below.append(np.minimum(whole + more, 0.0))
+        patterns.append(whole + more)
+        taking.append((rest + more)[places.pattern] + spare)
     least = np.max(below, axis=0)
     pattern = np.max(patterns, axis=0) - least
     place = np.maximum(np.max(taking, axis=0) - least[places.pattern], pattern[places.pattern])
-    return float(price @ kinds.count) + float(least.sum()), pattern, place
+    return shared.proved + float(price @ kinds.count) + float(least.sum()), pattern, place
 
 
 def _conditions(need: Requirement) -> list[tuple[int, bool, list[Asked]]]:

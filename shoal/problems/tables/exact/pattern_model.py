@@ -10,10 +10,11 @@ these are declared integer.  Every line but "each row is published" belongs to o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import coo_matrix, csr_array
+from scipy.sparse import coo_matrix, csr_array, vstack
 
 from shoal.model.histogram import Histogram, mixed_radix
 from shoal.model.privacy import Requirement
@@ -76,11 +77,19 @@ def places_of(kinds: Kinds, found: Patterns, need: Requirement) -> Places:
     return Places(kind[good[pattern]], pattern[good[pattern]], found.loss.size)
 
 
+class Uses(NamedTuple):
+    """Columns that count how often a pattern is used: column int64[u], the rows that one use needs float64[u]."""
+
+    column: np.ndarray
+    rows: np.ndarray
+
+
 @dataclass(frozen=True, eq=False)
 class Model:
     """Least cost y with low <= lines y <= high and 0 <= y <= most.
 
-    lines  csr_array[r, c], low, high  float64[r]; owner  int64[r] pattern of each line, -1: each row is published
+    lines  csr_array[r, c], low, high  float64[r]; owner  int64[r] pattern of each line, -1: each row is published, else
+           the sum is at least ``low``, which is 0 but for lines of several patterns (their owner is above all others)
     cost   float64[c], most  float64[c], pattern  int64[c], whole  bool[c]; the first n columns are x
     """
 
@@ -93,6 +102,22 @@ class Model:
     pattern: np.ndarray
     whole: np.ndarray
     n: int
+    uses: Uses
+
+    @property
+    def patterns(self) -> int:
+        """How many there are; each has a column of every sort of use."""
+        return int(self.pattern.max(initial=-1)) + 1
+
+    def with_lines(self, lines: csr_array, low: np.ndarray) -> Model:
+        """And lines @ y >= low."""
+        return replace(
+            self,
+            lines=csr_array(vstack([self.lines, lines])),
+            low=np.concatenate([self.low, low]),
+            high=np.concatenate([self.high, np.full(low.size, np.inf)]),
+            owner=np.concatenate([self.owner, np.full(low.size, self.patterns)]),
+        )
 
 
 class _Lines:
@@ -190,9 +215,10 @@ def model_of(kinds: Kinds, places: Places, need: Requirement, loss: np.ndarray) 
     every = np.arange(q)
     z = np.zeros(0, np.int64)
     if not asked.plain:
-        z = out.columns(np.ones(q), every)
-        out.lines(every, (places.pattern, x, 1.0), (every, z, -least_sizes(kinds, places, need)))
+        z, fewest = out.columns(np.ones(q), every), least_sizes(kinds, places, need)
+        out.lines(every, (places.pattern, x, 1.0), (every, z, -fewest))
         out.lines(places.pattern, (x, z[places.pattern], count), (x, x, -1.0))
+        uses = Uses(z, fewest)
     size = np.bincount(places.pattern, weights=count, minlength=q)
     for i, l, u in asked.columns:
         own, which = _pairs(kinds, places, i)
@@ -210,6 +236,9 @@ def model_of(kinds: Kinds, places: Places, need: Requirement, loss: np.ndarray) 
             at = np.arange(few.size)
             most = [(at, a[places.pattern[few]], np.minimum(count[few], g)) for g, _, a in of_parts]
             out.lines(places.pattern[few], (at, x[few], -1.0), *most)
+            if asked.plain:
+                least = np.repeat([float(rows) for _, rows, _ in of_parts], q)
+                uses = Uses(np.concatenate([a for _, _, a in of_parts]), least)
         if u > l:  # l different values are there otherwise
             w = out.columns(np.ones(own.size), own)
             out.lines(own, (which, x, 1.0), (each, w, -1.0))
@@ -228,6 +257,7 @@ def model_of(kinds: Kinds, places: Places, need: Requirement, loss: np.ndarray) 
         pattern=np.concatenate(out.pattern),
         whole=(np.arange(out.width) >= n) | (len(asked.columns) > 1),
         n=n,
+        uses=uses,
     )
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import highspy
@@ -24,7 +24,8 @@ from shoal.model.partition import Partition
 from shoal.model.privacy import Requirement
 from shoal.model.task import Task
 from shoal.problems.tables.costs import Costs
-from shoal.problems.tables.exact.class_prices import priced
+from shoal.problems.tables.exact.class_prices import Shared, priced
+from shoal.problems.tables.exact.crowded_sets import crowded
 from shoal.problems.tables.exact.pattern_model import (
     Kinds,
     Model,
@@ -38,11 +39,18 @@ from shoal.problems.tables.others.pattern_cover import Patterns, patterns, whole
 from shoal.problems.tables.papers.kernelize import deal
 
 VARIABLES = 400_000
+TURNS = 12  # linear programs, lines added after each
+CROWDING = 0.3  # share of the seconds after which no other is solved,
+QUICK = 0.5  # but where it takes less seconds than that
+NOTHING = csr_array((0, 0)), np.zeros(0)
 SUPPORT = 0.25  # share of the seconds for the patterns that the linear program uses
 NEAR = 0.4  # part of what lies between bound and cost, within which patterns are looked at first
 USED = 1e-7  # rows of a pattern that count as used
 FEW = 4_000  # places up to which a proof is tried however far the bound is
 CAREFUL = 1e-6  # of the losses, by which bound and fixing err to the safe side
+
+
+Violated = Callable[[Model, np.ndarray], tuple[csr_array, np.ndarray]]
 
 
 class Limits(NamedTuple):
@@ -101,16 +109,18 @@ class _Search:
 
     def run(self, hopeless: float) -> str | None:
         """None when bound and cost meet, else the limit reached."""
-        relaxed = relaxation(self.model, self.deadline)
+        relaxed = relaxation(self.model, self.deadline, self._crowded)
         if relaxed is None:
             return "seconds"
-        price, rows = relaxed
+        self.model, price, rows = relaxed
         value, spare = counted(self.model, price)  # does not rest on the solver, nor do the others
         fewest = least_sizes(self.kinds, self.places, self.need)
         loss = self.found.loss / self.costs.scale
+        use = spare[self.model.uses.column].reshape(-1, self.model.patterns).min(axis=0)
+        pattern, place = paid(self.places, self.kinds.count, fewest, spare)
         proofs = [
-            (value, *paid(self.places, self.kinds.count, fewest, spare)),
-            priced(self.kinds, self.places, self.need, loss, price[self.model.owner < 0]),
+            (value, pattern + use, place + use[self.places.pattern]),
+            priced(self.kinds, self.places, self.need, loss, price[self.model.owner < 0], shared(self.model, price)),
         ]
         for value, _, _ in proofs:
             self._raise(value * self.costs.scale)
@@ -138,6 +148,9 @@ class _Search:
         if self.upper > self.lower:
             self._raise(min(self._decide(within(1.0)[0], 1.0), self.upper))
         return None if self.upper <= self.lower else "seconds"
+
+    def _crowded(self, model: Model, y: np.ndarray) -> tuple[csr_array, np.ndarray]:
+        return crowded(self.kinds, self.places, model, self.need.smallest, y)
 
     def _keep(self, x: np.ndarray) -> None:
         """The rows of every place, if they are a cheaper partition."""
@@ -177,30 +190,57 @@ class _Search:
         return bound * self.costs.scale
 
 
-def relaxation(model: Model, deadline: float) -> tuple[np.ndarray, np.ndarray] | None:
-    """(prices of the lines float64[r], rows of the places float64[n]) of the linear program; None when time ran out."""
-    left = deadline - time.monotonic()
-    if left <= 0:
-        return None
+def relaxation(
+    model: Model, deadline: float, violated: Violated | None = None
+) -> tuple[Model, np.ndarray, np.ndarray] | None:
+    """(model, prices of its lines float64[r], rows of the places float64[n]) of the linear program; None when time ran
+    out.
+
+    violated  lines that a solution violates; the model comes back with those added, turn by turn
+    """
     solver = quiet(highspy.Highs())
-    solver.setOptionValue("time_limit", left)
     solver.passModel(program_of(model, np.arange(model.cost.size), model.lines, np.arange(model.owner.size), ()))
-    solver.run()
-    if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+    found, began = None, time.monotonic()
+    for _ in range(TURNS):
+        clock = time.monotonic()
+        if clock >= deadline:
+            break
+        solver.setOptionValue("time_limit", solver.getRunTime() + deadline - clock)
+        solver.run()
+        if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+            break
+        found = solver.getSolution()
+        lines, low = violated(model, np.array(found.col_value)) if violated is not None else NOTHING
+        if not low.size:
+            break
+        model, now = model.with_lines(lines, low), time.monotonic()
+        if 2 * now - clock > max(began + CROWDING * (deadline - began), now + QUICK):
+            break
+        none = np.full(low.size, np.inf)
+        solver.addRows(low.size, low, none, lines.nnz, lines.indptr[:-1], lines.indices, lines.data)
+    if found is None:
         return None
-    found = solver.getSolution()
-    return np.array(found.row_dual), np.array(found.col_value)[: model.n]
+    price = np.array(found.row_dual)
+    return model, np.append(price, np.zeros(model.low.size - price.size)), np.array(found.col_value)[: model.n]
 
 
 def counted(model: Model, price: np.ndarray) -> tuple[float, np.ndarray]:
     """What prices of the lines, float64[r], prove, and the reduced costs that are left, float64[c].
 
-    Prices may be anything; those of lines that ask a sum to be at least 0 are taken as 0 where they are negative.
+    Prices may be anything; those of lines that ask for at least something are taken as 0 where they are negative.
     """
     price = np.where(model.owner < 0, price, np.maximum(price, 0.0))
     spare = model.cost - model.lines.T @ price
-    value = float(price[model.owner < 0] @ model.low[model.owner < 0]) + float(np.minimum(spare, 0.0) @ model.most)
+    value = float(price @ model.low) + float(np.minimum(spare, 0.0) @ model.most)
     return value, np.maximum(spare, 0.0)
+
+
+def shared(model: Model, price: np.ndarray) -> Shared:
+    """What the prices of lines of several patterns prove, and what one use of a column adds there."""
+    several = np.flatnonzero(model.owner > model.pattern.max(initial=0))
+    price = np.maximum(price[several], 0.0)
+    added = -(model.lines[several].T @ price)
+    return Shared(float(price @ model.low[several]), added[model.uses.column].reshape(-1, model.patterns))
 
 
 def program_of(

@@ -22,9 +22,7 @@ from functools import cache
 from itertools import combinations
 from numbers import Integral
 
-import networkx as nx
-
-from shoal.errors import InfeasibleError, InputError
+from shoal.errors import InfeasibleError, InputError, MissingDependencyError
 from shoal.model.certificate import Certificate, Guarantee, tight
 
 Edge = tuple[int, ...]
@@ -76,10 +74,12 @@ def simplex_matching(vertices: int, edges: Mapping[Edge, int]) -> Matching:
 
     edges  {(u, v): cost, (u, v, w): cost}, costs whole numbers
 
-    Raises InputError when a condition of Definition 8 is violated, InfeasibleError when no perfect matching exists.
+    Raises InputError when a condition of Definition 8 is violated, InfeasibleError when no perfect matching exists,
+    MissingDependencyError without networkx, which matches pairs.
     With m edges and costs under C: O(log C) scales of O(n) steps, each at most O(m^2) matchings of O(n^3).  Meant for
     small hypergraphs and for checking other methods; ``two_anonymity`` is the one for tables.
     """
+    MissingDependencyError.unless("networkx", "simplex matching", "graph")
     known = checked(vertices, edges)
     triples: list[Edge] = [e for e in known if len(e) == 3]
     missing = sum(known.values()) + 1  # a pair that is not there costs more than all edges together
@@ -117,6 +117,8 @@ def _scaled(edges: Mapping[Edge, int], bit: int) -> dict[Edge, int]:
 
 def _pairs(free: frozenset[int], cost: Mapping[Edge, int], missing: int) -> list[Edge]:
     """A cheapest perfect matching by pairs of an even number of vertices, absent pairs at the cost `missing`."""
+    import networkx as nx
+
     graph = nx.Graph()
     for pair in combinations(sorted(free), 2):
         graph.add_edge(*pair, weight=-cost.get(pair, missing))

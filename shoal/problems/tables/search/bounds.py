@@ -34,7 +34,9 @@ SMALL = {"fast": 10_000, "balanced": 60_000, "thorough": 60_000}  # pairs of cel
 SOLVE = {"fast": 3.0, "balanced": 20.0, "thorough": 120.0}  # seconds it may take, many times what such tables need
 STEEP = 8  # the least group from which prices move along subgradients: below it the ascent leaves little to gain
 CLIMBS = (0.25, 0.05, 0.05)  # classes that slack by so much of the mean price are looked at, in turn
-PASSES, MEMBERS = 400, 4e8  # passes over them, and members of classes looked at in these, at most
+MIXED = (0.4, 0.4, 0.3, 0.2, 0.1)  # the same where different values are asked for
+DEAR = (3, 12)  # times K: rows of a class that are written down, and where different values are asked for
+PASSES, MEMBERS = 400, 1e9  # passes over them, and members of classes looked at in these, at most
 LISTED = 20_000_000  # members written down in one sweep, at most
 GAP = 0.05  # steps aim at so much more than what was proved before
 NONE = Tight.empty(0, 0)
@@ -122,11 +124,12 @@ def lower_bounds(task: Task, rows: Rows, *, until: float | None = None, program:
                 idle = sweeper.per_value and out.best[0] == "combined"
                 # What t-closeness asks the tolls see and the ascent does not: where seconds count they are theirs.
                 idle = idle or (task.effort.name == "seconds" and sees_closeness(task))
-                raised = sweeper.ascend(first, 0 if idle else ROUNDS[effort], until, spent)
+                steep = effort == "thorough" and (sweeper.group >= STEEP or sweeper.mixed)
+                rounds = 2 if steep and sweeper.mixed and until is not None else ROUNDS[effort]
+                raised = sweeper.ascend(first, 0 if idle else rounds, until, spent)
                 if raised is not None:
                     out.prices = raised
                     out.values["dual ascent"] = total(task, raised)
-                    steep = effort == "thorough" and sweeper.group >= STEEP
                     climbed = sweeper.climb(raised, until) if steep else None
                     if climbed is not None and total(task, climbed) > out.values["dual ascent"]:
                         out.prices = climbed
@@ -158,8 +161,8 @@ class Sweeper:
 
     def __init__(self, task: Task, lattice: Lattice, looks: float = np.inf) -> None:
         need, histogram = task.requirement, task.histogram
-        asked = list(need.sensitive_columns)
-        self.task, self.lattice, self.looks = task, lattice, looks
+        asked = sorted(need.sensitive_columns, key=lambda j: -max(need.frequency[j], need.distinct[j]))
+        self.task, self.lattice, self.looks, self.asked = task, lattice, looks, asked
         self.up, self.at, self.size, self.exact = lattice.flat
         self.loss = np.concatenate([level.reshape(-1) for level in lattice.loss])
         self.sensitive = np.ascontiguousarray(histogram.sensitive[:, asked])
@@ -167,6 +170,7 @@ class Sweeper:
         self.kinds = np.array([max(need.frequency[j], need.distinct[j]) for j in asked], np.int64)
         frequency = max((need.frequency[j] for j in asked), default=1)
         self.per_value = len(asked) == 1 and frequency > 1 and frequency == need.smallest
+        self.mixed = bool(asked) and not self.per_value and int(self.kinds[0]) > 1
         self.group = need.smallest
         entropy = lattice.entropy(task)
         self.columns = np.array(sorted(range(len(entropy)), key=lambda j: float(entropy[j][0])), np.int64)
@@ -268,7 +272,7 @@ class Sweeper:
 
     def tight(self, price: np.ndarray, allowance: float, until: float | None) -> Classes | None:
         """Classes whose K dearest rows have less than the allowance left, a row; None as in ``run``."""
-        found = [Tight.empty(LISTED, 3 * self.group) for _ in range(self.workers)]
+        found = [Tight.empty(LISTED, DEAR[self.mixed] * self.group) for _ in range(self.workers)]
         if self.run(4, price, np.zeros(0, bool), until, self.group * allowance, found) is None:
             return None
         return Classes.of(found)
@@ -283,11 +287,13 @@ class Sweeper:
         if self.per_value:
             return None
         count = self.task.histogram.count
+        value = self.sensitive[:, 0].astype(np.int64) if self.mixed else np.zeros(count.size, np.int64)
+        kinds = int(self.kinds[0]) if self.mixed else 1
         sum_of = float(price @ count)
         best, trend, known = price.copy(), np.zeros(price.size), None
         began, last = time.monotonic(), np.inf
         top, step = sum(float(loss.max()) for loss in self.lattice.loss), 1.0
-        for share in CLIMBS:
+        for share in MIXED if self.mixed else CLIMBS:
             if time.monotonic() > last:
                 break
             new = self.tight(best, share * sum_of / float(count.sum()), until)
@@ -296,20 +302,21 @@ class Sweeper:
             if known is None and until is not None:  # the sweep that proves takes up to three times as long
                 last = until - 3 * (time.monotonic() - began)
             known = new if known is None else new.joined(known)
-            price, state = best.copy(), np.array([-np.inf, step, 0.0])
+            price, state, most = best.copy(), np.array([-np.inf, step, 0.0]), np.full(price.size, top)
+            if self.mixed:  # no K rows of a class that is not looked at can then be above its cost
+                most = np.minimum(most, best + share * sum_of / float(count.sum()))
             done, passes = 0, int(min(PASSES, MEMBERS / known.member.size))
             while done < passes and time.monotonic() < last:
-                climb(known, count, self.group, top, price, best, trend, SLICE, GAP * sum_of, state)
+                climb(known, count, value, kinds, self.group, most, price, best, trend, SLICE, sum_of, GAP * sum_of,
+                      state)  # fmt: skip
                 done += SLICE
             step = max(state[1], 0.3 * step)
         return self.feasible(best, until)
 
     def feasible(self, price: np.ndarray, until: float | None) -> np.ndarray | None:
         """Prices lowered, row by row, until no group of any class exceeds its cost; None when time ran out."""
-        slack = self.run(1, price, np.zeros(0, bool), until)
-        if slack is None:
-            return None
-        return price + np.minimum(slack, 0.0) / self.group - 1e-12
+        slack = self.run(5, price, np.zeros(0, bool), until, 0.0)
+        return None if slack is None else price + slack / self.group - 1e-12
 
     def program(self, seconds: float) -> np.ndarray | None:
         """Optimal prices by linear programming (HiGHS); None when it fails or takes longer.

@@ -9,7 +9,6 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from threading import Event
 from typing import Any
 
@@ -22,10 +21,13 @@ from shoal.problems.interrupts import flag
 from shoal.problems.tables.search.row_groups import ancestors
 
 BOXED = 400  # cells above which boxes are tried
-BOXES = ((48, 300), (24, 60), (16, 16))  # cells near to each, nodes of its search: thorough, others, what time is left
-BOX_PACE = 1.4e7  # cells times columns that it looks at in a second and core
-BOX_WORK = {"balanced": 1.5e8, "thorough": 2e9}  # cells times columns that named efforts may look at
-RAISES = {"fast": 1, "balanced": 2, "thorough": 6}
+BOXES = ((192, 400), (96, 200), (48, 100), (24, 60), (16, 16))  # cells near to each, nodes of its search
+PLACES = 600  # pairs of cells that are looked at while one near cell is
+BOX_PACE = 2e9  # pairs times columns that a core looks at in a second
+BOX_PART = 1 / 3  # of the time, for the first looks; the others raise
+BOX_WORK = {"balanced": 7e9, "thorough": 9e10}  # pairs times columns that named efforts may look at
+RAISES = {"fast": 2, "balanced": 2, "thorough": 14}
+HEADS = 16  # cells to a head of the first columns, in the mean, at least
 GAIN = 1e-3  # share of the bound that a raise has to bring, or it is the last
 LARGE = 2000  # codes of a column above which its pairs have no table
 
@@ -35,12 +37,12 @@ def without_lattice(task: Task, effort: str, until: float | None) -> dict[str, n
 
     Near rows first, which takes little; then boxes, of as many cells as there is time for.
     """
-    near = neighbors(task, until)
-    if near is None:
-        return {}
     boxed = box_search(task, effort, until)
-    found = [] if boxed is None else box_prices(task, boxed, RAISES[effort], until, near)
-    return {"neighbors": near, **dict(zip(("boxes", "raised boxes"), found, strict=False))}
+    if boxed is not None:
+        found = box_prices(task, boxed, RAISES[effort], until)
+        return dict(zip(("neighbors", "boxes", "raised boxes"), found, strict=False))
+    near = neighbors(task, until)
+    return {} if near is None else {"neighbors": near}
 
 
 def box_search(task: Task, effort: str, until: float | None) -> tuple[int, int] | None:
@@ -51,23 +53,22 @@ def box_search(task: Task, effort: str, until: float | None) -> tuple[int, int] 
     cells, d = task.histogram.cells, len(task.recoding.columns)
     if cells <= BOXED or (effort == "fast" and until is None):
         return None
-    least = None
-    for near, nodes in BOXES if effort == "thorough" else BOXES[1:]:
-        least = max(near, 2 * task.requirement.smallest), nodes
-        work = cells * d * (cells + nodes * least[0])
-        if until is None and work <= BOX_WORK[effort]:
-            return least
-        if until is not None and time.monotonic() + work / (BOX_PACE * (os.cpu_count() or 1)) < until:
-            return least
-    return least if until is not None and effort != "fast" else None
+    left = None if until is None else BOX_PART * BOX_PACE * (os.cpu_count() or 1) * (until - time.monotonic())
+    for near, nodes in BOXES if effort == "thorough" else BOXES[-2:]:
+        least = max(near, 2 * task.requirement.smallest)
+        work = float(cells) * d * (cells + PLACES * least)
+        if work <= (BOX_WORK[effort] if left is None else left):
+            return least, nodes
+    return None if left is None or effort == "fast" or BOX_PART * work > left else (least, nodes)
 
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
     """What two rows lose together, as the kernels ask it; cells sorted so that like ones stand near each other.
 
-    losses, at, shape, width, code  as for ``kernels.tables.near_rows.nearest``;  sets bool[d] columns published as sets
+    losses, at, shape, width, code  as for ``kernels.tables.boxes.near_cells``;  sets bool[d] columns published as sets
     count, value int64[m] rows and sensitive value of each cell, ``kinds`` different ones are needed, ``group`` rows
+    head int64[h + 1], lead  cells with the same codes in the first ``lead`` columns, the dearest
     order int64[m]  the cells of the table;  alone float64[m]  what a row of each loses whatever its group
     """
 
@@ -81,6 +82,8 @@ class Pairs:
     value: np.ndarray
     kinds: int
     group: int
+    head: np.ndarray
+    lead: int
     order: np.ndarray
     alone: np.ndarray
 
@@ -123,27 +126,60 @@ class Pairs:
             if max(need.frequency[j], need.distinct[j]) > kinds:
                 kinds = max(need.frequency[j], need.distinct[j])
                 value = np.unique(h.sensitive[:, j], return_inverse=True)[1].reshape(-1).astype(np.int64)
-        order = np.lexsort(np.stack(code[::-1])) if code else np.arange(h.cells)
+        codes, sets = np.stack(code, axis=1), [isinstance(c, Sets) for c in task.recoding.columns]
+        dear = np.array([_mean(*of, codes[:, j]) for j, of in enumerate(zip(parts, kind, width, strict=True))])
+        by = np.argsort(-dear, kind="stable")
+        order = np.lexsort(codes[:, by[::-1]].T)
+        codes = np.ascontiguousarray(codes[order][:, by], dtype=np.int32)
+        head, lead = _heads(codes)
         return cls(
             losses=np.concatenate(parts),
-            at=np.array(at),
-            shape=np.array(kind),
-            width=np.array(width),
-            code=np.stack(code, axis=1).astype(np.int32)[order],
-            sets=np.array([isinstance(c, Sets) for c in task.recoding.columns]),
+            at=np.array(at)[by],
+            shape=np.array(kind)[by],
+            width=np.array(width)[by],
+            code=codes,
+            sets=np.array(sets)[by],
             count=h.count[order],
             value=value[order],
             kinds=kinds,
             group=need.smallest,
+            head=head,
+            lead=lead,
             order=order,
             alone=alone,
         )
+
+    @property
+    def columns(self) -> tuple[np.ndarray, ...]:
+        """What two codes of a column lose together, and the codes."""
+        return self.losses, self.at, self.shape, self.width, self.code
 
     def back(self, prices: np.ndarray) -> np.ndarray:
         """Prices in the order of the table's cells, with what rows lose whatever their group."""
         out = np.zeros(prices.size)
         out[self.order] = prices
         return out + self.alone
+
+
+def _mean(losses: np.ndarray, shape: int, width: int, code: np.ndarray) -> float:
+    """What cells lose in a column together with others, in the mean."""
+    other = np.roll(code, code.size // 2)
+    if shape == 2:
+        return float(losses[0]) * float((code != other).mean())
+    return float((losses[code * width + other] if shape == 0 else np.abs(losses[code] - losses[other])).mean())
+
+
+def _heads(code: np.ndarray) -> tuple[np.ndarray, int]:
+    """Where cells begin that agree in some first columns, int64[h + 1], and how many these are; code in order."""
+    m, d = code.shape
+    starts, new = [np.array([0, m])], np.zeros(m, bool)
+    new[0] = True
+    for j in range(d):
+        new[1:] |= code[1:, j] != code[:-1, j]
+        if HEADS * int(new.sum()) > m:
+            break
+        starts.append(np.append(np.flatnonzero(new), m))
+    return starts[-1], len(starts) - 1
 
 
 def _over(cells: int, until: float | None, one: Callable[[int, int], None]) -> bool:
@@ -169,71 +205,65 @@ def neighbors(task: Task, until: float | None) -> np.ndarray | None:
 
     Cells not reached keep the bound 0.
     """
-    from shoal.kernels.tables.near_rows import nearest
-
-    p, out = Pairs.of(task), np.zeros(task.histogram.cells)
-
-    def one(first: int, last: int) -> None:
-        nearest(p.losses, p.at, p.shape, p.width, p.code, first, last, p.count, p.value, p.kinds, p.group, out)
-
-    done = _over(out.size, until, one)
+    p = Pairs.of(task)
+    found = _nearest(p, p.group - 1, until)
     task.progress("bound", None)
-    return p.back(out) if done else None
+    return None if found is None else p.back(found[2])
 
 
-def box_prices(
-    task: Task, boxed: tuple[int, int], rounds: int, until: float | None, known: np.ndarray | None = None
-) -> list[np.ndarray]:
-    """The cheapest box of every row, and prices raised from there, float64[m] each; what time ran out for is left out.
+def _nearest(p: Pairs, most: int, until: float | None) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    """So many cells near each, how far the others are, and what the nearest prove; None when time ran out."""
+    from shoal.kernels.tables.boxes import near_cells
 
-    boxed  near cells and nodes of the search for each cell
-    known  float64[m] what rows lose at least by another argument, kept where no box proves more
+    m = p.order.size
+    near, far, out = np.full((m, most), -1, np.int32), np.zeros(m), np.zeros(m)
+    rest = (p.count, p.value, p.kinds, p.group, near, far, out)
+    kernel: Callable[..., None] = near_cells
+    done = _over(m, until, lambda a, b: kernel(*p.columns, p.head, p.lead, a, b, *rest))
+    return (near, far, out) if done else None
+
+
+def box_prices(task: Task, boxed: tuple[int, int], rounds: int, until: float | None) -> list[np.ndarray]:
+    """What near rows prove, the cheapest box of every row, and prices raised from there, float64[m] each.
+
+    What time ran out for is left out.
+    boxed  near cells and nodes of the search for each cell; a row without the time for it keeps what near rows
+           prove
     """
-    from shoal.kernels.tables.boxes import near_cells, raises
+    from shoal.kernels.tables.boxes import far_slack, raises
 
     p, m = Pairs.of(task), task.histogram.cells
-    near, far = np.full((m, boxed[0]), -1, np.int32), np.zeros(m)
-    _over(m, until, lambda a, b: near_cells(p.losses, p.at, p.shape, p.width, p.code, a, b, near, far))
+    raised: Callable[..., None] = raises
+    beyond: Callable[..., None] = far_slack
+    looked = _nearest(p, max(boxed[0], p.group - 1), until)
+    if looked is None:
+        return []
+    near, far, base = looked
     price, active = np.zeros(m), np.ones(m, bool)
-    base = np.zeros(m) if known is None else np.maximum((known - p.alone)[p.order] * (1 - 1e-12), 0.0)
-    found: list[np.ndarray] = []
+    found = [p.back(base)]
     for turn in range(-1, rounds + 1):  # the first looks know nothing of each other's boxes, the second do
-        rise = np.zeros(m)
-        now = partial(raises, p.losses, p.at, p.shape, p.sets, p.width, p.code, near)
-        limit = far_limit(far, base, price, p.group)
-        asked = (p.count, p.value, p.kinds, p.group, boxed[1], price, base, active, limit)
-        if not _over(m, until, partial(_between, now, (*asked, rise))):
+        rise, limit = np.zeros(m), np.zeros(m)
+        other = (p.count, p.group, price, np.argsort(-price, kind="stable"), base, near, far, limit)
+        asked = (p.count, p.value, p.kinds, p.group, boxed[1], price, base, active, limit, rise)
+
+        def one(first: int, last: int, other: tuple[Any, ...] = other, asked: tuple[Any, ...] = asked) -> None:
+            limit, some = other[-1], slice(first, last)
+            beyond(*p.columns, first, last, *other)
+            limit[some] = np.maximum(limit[some] * (1 - 1e-12), 0.0) / p.group
+            raised(*p.columns[:3], p.sets, *p.columns[3:], near, first, last, *asked)
+
+        if not _over(m, until, one):
             break
         task.progress("bound", None)
         rise = np.maximum(rise * (1 - 1e-12) - 1e-15, 0.0)
         if turn < 1:
             base = np.maximum(base, rise)
-            found = [p.back(base)]
+            found = [found[0], p.back(base)]
         if turn >= 0:
             price = base if turn == 0 else price + rise
             active = active & (rise > 1e-9)
         if turn > 0:
-            found = [found[0], p.back(price)]
+            found = [*found[:2], p.back(price)]
             if not active.any() or float(rise @ p.count) < GAIN * float(price @ p.count):
                 break
     return found
-
-
-def _between(kernel: Callable[..., None], rest: tuple[Any, ...], first: int, last: int) -> None:
-    kernel(first, last, *rest)
-
-
-def far_limit(far: np.ndarray, base: np.ndarray, price: np.ndarray, group: int) -> np.ndarray:
-    """How far each cell's price may rise for the boxes with a cell that is not near, float64[m].
-
-    Such a box costs F = ``far`` or more, and as much as the dearest ``base`` in it; where that is C, no price in it is
-    above the highest of the cells with a base up to C.  So its slack is at least K C less K - 1 times that and less the
-    cell's own price, for some C from F on.  O(m log m).
-    """
-    order = np.argsort(base, kind="stable")
-    cost, highest = base[order], np.maximum.accumulate(price[order])
-    later = np.minimum.accumulate((group * cost - (group - 1) * highest)[::-1])[::-1]
-    at = np.searchsorted(cost, far, "right")  # cells with a base up to F stand before
-    here = group * far - (group - 1) * np.where(at > 0, highest[np.maximum(at - 1, 0)], 0.0)
-    least = np.minimum(here, np.append(later, np.inf)[np.minimum(at, cost.size)])
-    return np.maximum(least - price, 0.0) / group

@@ -188,8 +188,8 @@ def settle(rows: Rows, group: np.ndarray) -> np.ndarray:
     ``Rows.place`` the groups are looked over for many rows at once, on all cores, and each row then chooses among the
     few that were cheapest.  O(rows left * groups).
     """
-    from shoal.kernels.tables.scarce_values import cheapest
-    from shoal.kernels.tables.scarce_values import settle as kernel
+    from shoal.kernels.tables.joining import cheapest
+    from shoal.kernels.tables.joining import settle as kernel
     from shoal.kernels.tables.slots import prices
 
     inside, waiting = np.flatnonzero(group >= 0), np.flatnonzero(group < 0)
