@@ -274,8 +274,8 @@ class FrameTable:
                 n: polars_column(*shown.pair(), pl.String() if n in self.coded else own.schema[n]).rename(n)
                 for n, shown in new.items()
             }
-            frame = pl.DataFrame(
-                [made[n] if n in new else without_levels(carried.get_column(n).to_native()) for n in names]
+            frame = pl.DataFrame(  # a list would rename a column without a name
+                {n: made[n] if n in new else without_levels(carried.get_column(n).to_native()) for n in names}
             )
             return frame.lazy() if self.lazy else frame
         if implementation.is_pyarrow():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
@@ -60,3 +61,18 @@ def refuse_other(expected: Counts, found: Counts, form: str = "frame") -> None:
             "what would leave is not what was decided: some tuple of published and sensitive values stands there more "
             "or less often than it should; nothing was published. This is a defect of shoal: please report it"
         )
+
+
+def stale(path: Path, raw: Mapping[str, Any]) -> str:
+    """Which of a file and its certificate is the older, where they do not belong together."""
+    said = (
+        "the file is not the one certified: the certificate belongs to another file, or to another version of this "
+        "release"
+    )
+    try:
+        made = datetime.datetime.fromisoformat(str(raw["made_at"])).timestamp()
+        written = path.stat().st_mtime
+    except (KeyError, ValueError, OSError):
+        return said
+    older = "the certificate is the older" if written >= made + 1 else "the release is the older"
+    return f"{said}; by their times {older}, so make both again"

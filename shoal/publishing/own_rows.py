@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import datetime
 import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
 from shoal.errors import VerificationError
-from shoal.judge.file import seal
+from shoal.judge.file import seal, stale
 from shoal.judge.finding import CONSISTENT, RECOMPUTED, STATED, Finding
 from shoal.judge.grid import range_steps
 from shoal.judge.parts import Asked, Held, digest_of, judge_held, read_rows
@@ -96,7 +94,7 @@ def _same_file(path: Path, record: Record) -> list[Finding]:
         same, parts = digest_of(path) == record.sha256, []
     except VerificationError as error:
         same, parts = False, [Finding("parts", False, str(error))]
-    return [Finding("file", same, "the file is the one certified" if same else _stale(path, record.raw)), *parts]
+    return [Finding("file", same, "the file is the one certified" if same else stale(path, record.raw)), *parts]
 
 
 def _columns(held: Held, record: Record) -> list[Finding]:
@@ -148,21 +146,6 @@ def _suppressed(held: Held, record: Record) -> Finding:
     # a star of a typed column is a missing value, so beside rows that lack one more may seem to be starred whole
     return Finding("suppressed rows", said <= allowed and (exact or (twofold and there > said)), text,
                    RECOMPUTED if exact else CONSISTENT)  # fmt: skip
-
-
-def _stale(path: Path, raw: Mapping[str, Any]) -> str:
-    """Which of release and certificate is the older, where they do not belong together."""
-    said = (
-        "the file is not the one certified: the certificate belongs to another file, or to another version of this "
-        "release"
-    )
-    try:
-        made = datetime.datetime.fromisoformat(str(raw["made_at"])).timestamp()
-        written = path.stat().st_mtime
-    except (KeyError, ValueError, OSError):
-        return said
-    older = "the certificate is the older" if written >= made + 1 else "the release is the older"
-    return f"{said}; by their times {older}, so make both again"
 
 
 def _levels(record: Record, audit: Audit) -> Finding:

@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from shoal.errors import CertificateError, InputError, ShoalError, VerificationError
-from shoal.judge.file import read_release, seal
+from shoal.judge.file import read_release, seal, stale
 from shoal.judge.finding import CONSISTENT, STATED, Finding
 from shoal.judge.parts import hash_of
 from shoal.model.certificate import Certificate
@@ -52,7 +52,7 @@ def recheck(
     else:
         held = read_release(path, _one_character(about.get("separator")))
     same = own == about.get("sha256")
-    said = "the file is the one certified" if same else "the file is not the one certified: changed, or another"
+    said = "the file is the one certified" if same else stale(path, record)
     found = [Finding("file", same, said)]
     found.append(_proportion(record["certificate"], stated))
     unchanged = record.get("seal") == seal(record)

@@ -128,3 +128,13 @@ def test_a_proposed_policy_is_toml_whatever_columns_are_called(tmp_path):
     pl.DataFrame({name: [34, 41, 28] * 9 for name in names}).write_parquet(tmp_path / "t.parquet")
     found = [replace(p, role="quasi-identifier") for p in propose(tmp_path / "t.parquet")]
     assert tomllib.loads(write_policy("t.parquet", found, k=5, l=2))["quasi_identifiers"] == names
+
+
+@pytest.mark.parametrize("kind", [pl.DataFrame, pd.DataFrame, lambda d: pa.table(d)], ids=["polars", "pandas", "arrow"])
+def test_a_carried_column_without_a_name_keeps_none(tmp_path: Path, kind: object) -> None:
+    frame = kind({"q": ["a", "a", "b", "b"], "": ["n", "n", "m", "m"]})  # type: ignore[operator]
+    release = shoal.anonymize(frame, quasi_identifiers=["q"], insensitive=[""], k=2, effort="fast")
+    names = getattr(release.table, "column_names", None) or list(release.table.columns)
+    assert names == ["q", ""]
+    beside = release.write(tmp_path / "r.parquet")
+    assert shoal.verify(tmp_path / "r.parquet", beside, original=frame).holds

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.errors import InputError, PolicyError
-from shoal.model.metric import EARTH_KM, LARGEST_MATRIX, Category, Metric, Number, Place, project
+from shoal.model.metric import EARTH_KM, LARGEST_MATRIX, Category, Metric, Number, Place, on_sphere, project
 from shoal.problems.gathering.encoding import FEW
 from shoal.problems.gathering.space import Space, space_of
 from tests.oracles.gathering import distances
@@ -95,6 +95,14 @@ def test_great_circle_and_projection_in_kilometres():
     assert pole == pytest.approx(math.pi * EARTH_KM)
     line = space_of(np.array([[0.0, 179.5], [0.0, -179.5]]), "great-circle").matrix()[0, 1]
     assert line == pytest.approx(EARTH_KM * math.pi / 180)
+
+
+def test_places_opposite_on_the_globe_are_half_of_it_apart():
+    random = np.random.default_rng(0)
+    here = np.column_stack([random.uniform(-90, 90, 20_000), random.uniform(-180, 0, 20_000)])
+    there = here * [-1, 1] + [0, 180]
+    assert (((on_sphere(here) - on_sphere(there)) ** 2).sum(axis=1) > 4).any()  # chords rounded beyond the diameter
+    assert np.allclose(Place("home").between(here, there), np.pi * EARTH_KM)
 
 
 def test_a_hierarchy_is_an_ultrametric_and_ends_where_values_first_agree():

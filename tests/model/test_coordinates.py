@@ -41,4 +41,5 @@ def test_the_range_of_degrees():
     assert in_degrees(np.array([[-180.0, 90], [359, -90], [np.nan, 5]]))
     assert not in_degrees(np.array([[0.0, 91]]))
     assert not in_degrees(np.array([[400.0, 0]]))
+    assert not in_degrees(np.array([[0.0, 0], [-181.0, 0]]))
     assert not in_degrees(np.empty((0, 2)))

@@ -61,6 +61,11 @@ def test_separators_at_the_ends_of_lines_and_a_missing_root_change_nothing():
     assert plain == Hierarchy.from_rows([["a", "X", "Any"], ["b", "X", "Any"], ["c", "Y", "Any"]])
 
 
+def test_one_value_and_no_class_is_a_hierarchy_of_that_value():
+    found = Hierarchy.from_rows([["a"]]).resolve(["a"])
+    assert found.labels == (("a",), ("*",))
+
+
 def test_levels_keep_the_file_s_numbers_when_only_one_class_occurs():
     found = Hierarchy.from_rows([["a", "X", "*"], ["b", "X", "*"], ["c", "Y", "*"]]).resolve(["a", "b"])
     assert found.labels == (("a", "b"), ("X",), ("*",))

@@ -16,6 +16,7 @@ from shoal.errors import PolicyError
 from shoal.model.histogram import Histogram
 from shoal.model.policy import PRESETS, Policy
 from shoal.model.privacy import MODELS, Requirement, describe, requirement, restore
+from shoal.model.record import recipe
 
 FULL = """
 quasi_identifiers = ["zip", "age"]
@@ -193,3 +194,22 @@ def test_a_policy_takes_the_keywords_of_the_main_call() -> None:
         Policy(quasi_identifers=["zip"], k=3)  # type: ignore[call-arg]
     with pytest.raises(PolicyError, match="no quasi-identifier is named"):
         Policy(k=3)
+
+
+def test_a_recipe_whose_population_is_not_at_hand_names_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has to be handed over again, as the table has."""
+    monkeypatch.chdir(tmp_path)
+    policy = {"quasi_identifiers": ["a"], "k": 2, "population": "people.csv"}
+    Path("r.json").write_text(json.dumps({"policy": policy, "hierarchies": {}}))
+    assert "population" not in recipe("r.json", (), "", {})
+    Path("people.csv").write_text("a\nx\n")
+    assert recipe("r.json", (), "", {})["population"].endswith("people.csv")
+
+
+@pytest.mark.parametrize(
+    ("rows", "level"),
+    [([(0, 0)], 1), ([(0, 0), (1, 1)], 2), ([(0, 0), (1, 1), (2, 2)], 3), ([(0, 0), (1, 1), (1, 2)], 2)],
+)
+def test_the_level_of_simultaneous_diversity(rows: list[tuple[int, int]], level: int) -> None:
+    """Rows that differ pairwise in every column, as many as each of them finds."""
+    assert shoal.SimultaneousLDiversity(3).level(np.array(rows), np.array(rows)) == level

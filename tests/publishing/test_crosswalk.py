@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -378,3 +379,18 @@ def test_wrong_tiles_are_refused_and_found(
     with pytest.raises(VerificationError, match="nothing was published"):
         made.write(tmp_path / "y.csv")
     assert not list(tmp_path.glob("y*"))
+
+
+@pytest.mark.parametrize("older", ["certificate", "release"])
+def test_of_a_crosswalk_and_a_certificate_of_two_runs_the_older_is_named(tmp_path: Path, older: str) -> None:
+    """What a kill between two renames leaves."""
+    target = tmp_path / "x.csv"
+    beside = made_of("labels")[0].write(target)
+    kept = (beside if older == "certificate" else target).read_bytes()
+    time = 2 * 10**9 if older == "certificate" else 10**9  # seconds: when the file was written
+    shoal.release(shoal.labels.cover(NAMES["people"], 7), NAMES, label="name", count="people").write(target)
+    (beside if older == "certificate" else target).write_bytes(kept)
+    os.utime(target, (time, time))
+    file = shoal.verify(target, beside).findings[0]
+    assert (file.check, file.holds) == ("file", False)
+    assert f"by their times the {older} is the older" in file.found
