@@ -31,7 +31,7 @@ def compare(
     from shoal.utility.compare import compare as held
 
     check_outputs([(output, PAGE)], [table, *releases, held_out], overwrite=force)
-    present(table, *releases, *([held_out] if held_out else []))
+    present(table, *releases, *([held_out] if held_out else []), folders=True)
     names = [path.name for path in releases]
     if len(set(names)) < len(names):
         names = [str(path) for path in releases]
