@@ -43,7 +43,7 @@ def _command(name: str, command: Any, built: Any) -> str:
     for title, rows in sections(command, context).items():
         rows = [(option, text) for option, text in rows if option != "-h, --help"]
         if rows:
-            lines += [f"| {title.lower()} | |", "|---|---|"]
+            lines += [f"| {title.lower()} | what it says |", "|---|---|"]
             lines += [f"| `{_cell(option)}` | {_cell(text)} |" for option, text in rows] + [""]
     return "\n".join(lines)
 

@@ -189,15 +189,16 @@ def main() -> int:
     task = out / "task.json"
     places = {"modules": str(given.modules.resolve()), "shots": str(shots.resolve())}
     task.write_text(json.dumps({"chromium": chromium, **places, "pages": pages}))
-    done = subprocess.run(["node", str(SCRIPT), str(task)], capture_output=True, text=True, check=False)
-    looks = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-    if done.returncode or len(looks) != 5 * len(pages):
-        print(done.stderr, file=sys.stderr)
+    looks = faults = 0
+    with subprocess.Popen(["node", str(SCRIPT), str(task)], stdout=subprocess.PIPE, text=True) as node:
+        for line in node.stdout or ():  # told as they are found: a long run may be stopped
+            look = json.loads(line)
+            looks, faults = looks + 1, faults + len(look["faults"])
+            for fault in look["faults"]:
+                print(f"{look['page']} {look['size']} {look['scheme']}: {fault}", flush=True)
+    if node.returncode or looks != 5 * len(pages):
         return 1
-    faults = [(f"{k['page']} {k['size']} {k['scheme']}", fault) for k in looks for fault in k["faults"]]
-    for where, fault in faults:
-        print(f"{where}: {fault}")
-    print(f"{len(pages)} pages, {len(looks)} looks, {len(faults)} faults; pictures in {shots}")
+    print(f"{len(pages)} pages, {looks} looks, {faults} faults; pictures in {shots}")
     return 1 if faults else 0
 
 

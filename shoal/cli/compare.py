@@ -32,7 +32,7 @@ def compare(
     from shoal.utility.compare import compare as held
 
     check_outputs([(output, PAGE)], [table, *releases, held_out, population], overwrite=force)
-    present(table, *releases, *(p for p in (held_out, population) if p))
+    present(table, *releases, *(p for p in (held_out, population) if p), folders=True)
     names = [path.name for path in releases]
     if len(set(names)) < len(names):
         names = [str(path) for path in releases]

@@ -54,7 +54,7 @@ def explore(
 
     check_outputs([(output, PAGE)], [table, policy, population], overwrite=force)
     ks, ls = _numbers(k, "--k"), _numbers(l, "--l")
-    present(table)
+    present(table, folders=True)
     ways = listed(publish)
     settings: dict[str, Any] = {
         "quasi_identifiers": listed(quasi), "sensitive": listed(sensitive),

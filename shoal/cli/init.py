@@ -35,7 +35,7 @@ def init(
     for name, least in (("k", k), ("l", l)):
         if least is not None and least < 1:
             raise PolicyError(f"--{name} {least}: a whole number, at least 1")
-    present(table)
+    present(table, folders=True)
     if table.suffix.lower() == ".deid":
         if separator is not None or encoding is not None:
             raise PolicyError("--separator and --encoding read a CSV, and a project says itself how it is written")

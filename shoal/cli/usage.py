@@ -93,8 +93,12 @@ def _bad(error: Any, said: str, context: Any, params: Sequence[Any], typed: Sequ
         told = ":" if value is None else f" is {value!r}, and"
         kind = {"number": "float"}.get(unread[1], unread[1])
         return f"{_named(parameter)}{told} it has to be {_KINDS.get(kind, kind)}"
-    extra = re.match(r"Got unexpected extra arguments? \((.*)\)", said)
+    extra = re.match(r"Got unexpected extra argument(?:s|\(s\))? \((.*)\)", said)
     if extra is not None:
+        own = context.command.params if context is not None else params
+        if not any("--quasi" in p.opts for p in own):
+            out = " what it writes is named by --output;" if any("--output" in p.opts for p in own) else ""
+            return f"{extra[1]!r} is too much:{out} a name that holds blanks stands in quotes"
         return (
             f"{extra[1]!r} is too much: column names are separated by commas without blanks (--quasi age,zip), "
             "and a name that holds blanks stands in quotes"

@@ -14,6 +14,7 @@ from shoal.engines.codes import encode
 from shoal.engines.dangerous import Danger, dangerous, words
 from shoal.engines.files import read_table
 from shoal.engines.oddities import alike, codes
+from shoal.engines.open import open_table
 from shoal.engines.recognize import DIRECT, by_name, recognize
 
 
@@ -40,7 +41,11 @@ def looked_at(
     path: str | Path, *, l: int = 2, separator: str | None = None, encoding: str | None = None
 ) -> tuple[list[Proposal], list[Danger], int]:
     """Proposals, what columns that stay single out together, and the number of rows."""
-    frame = read_table(path, separator=separator, encoding=encoding)
+    if Path(path).is_dir():
+        parts = open_table(path, separator=separator, encoding=encoding)
+        frame = parts.polars(parts.columns)
+    else:
+        frame = read_table(path, separator=separator, encoding=encoding)
     found = [_column(frame[name], frame.height, l) for name in frame.columns]
     stay = [c.name for c in found if c.role != DIRECT and c.distinct > 1]
     return found, dangerous([encode(frame[name]).codes for name in stay], stay), frame.height

@@ -134,9 +134,9 @@ _NAMED: list[tuple[str, str, str]] = [
     (
         "sensitive",
         "something people keep to themselves",
-        r" (?:diag|diagnos\w*|disease|icd|condition|symptoms?|hiv|aids|drugs?|medic(?!al|are|aid)\w*|treatment|salary"
-        r"|income\w*|wages?|earn\w*|affairs?|crime|offen\w*|politic\w*|vote|sexual|orientation|grade|score|results?"
-        r"|outcome|debt|default|a1cresult|readmitted) ",
+        r" (?:diag|diagnos\w*|dx|disease|icd|condition|symptoms?|hiv|aids|drugs?|medic(?!al|are|aid)\w*|treatment"
+        r"|salary|income\w*|wages?|earn\w*|affairs?|crime|offen\w*|politic\w*|vote|sexual|orientation|grade|score"
+        r"|results?|outcome|debt|default|a1cresult|readmitted) ",
     ),
     (
         "quasi-identifier",

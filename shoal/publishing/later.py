@@ -25,7 +25,7 @@ from shoal.utility.decode import Decoded
 from shoal.watching import watched
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Written:
     """A written release of a table that holds what its certificate says.
 
@@ -36,6 +36,9 @@ class Written:
     certificate: Path
     record: Record
     verdict: Verdict
+
+    def __repr__(self) -> str:
+        return f"Release {self.path.name} with {self.certificate.name}\n{self.verdict!r}"
 
     def figures(self) -> dict[str, Any]:
         """What the report says, as plain values: those of ``Release.figures``, what needs the original None or empty.

@@ -152,5 +152,6 @@ def summary(release: Any) -> list[str]:
         + ", ".join(release.policy.grouped)
         + " (recoded); "
         + (", ".join(release.policy.sensitive) or "none")
-        + " (sensitive)",
+        + " (sensitive)"
+        + ("; " + ", ".join(release.carried.columns) + " (carried untouched)" if release.carried.columns else ""),
     ]

@@ -16,7 +16,7 @@ from shoal.engines.codes import as_text
 from shoal.engines.open import open_table
 from shoal.engines.targets import certificate_path
 from shoal.errors import InputError, PolicyError
-from shoal.model.arguments import seed_of
+from shoal.model.arguments import column_names, seed_of
 from shoal.model.meaning import Members, known_values, meanings, places, ruler_of
 from shoal.model.policy import Policy
 from shoal.model.record import read_json
@@ -124,7 +124,11 @@ class Decoded:
         the middles speaks of the other rows alone.
         Raises PolicyError for a column that holds neither numbers nor dates.  O(rows).
         """
-        names = [n for n, c in self.columns.items() if c.ruler is not None] if columns is None else list(columns)
+        names = (
+            [n for n, c in self.columns.items() if c.ruler is not None]
+            if columns is None
+            else column_names("columns", columns)
+        )
         out: list[pl.Series] = []
         for name in names:
             found = self._of(name)
@@ -140,7 +144,11 @@ class Decoded:
         columns  quasi-identifiers; None: those of neither numbers nor dates.  The fractions of a row sum to 1 per
         column; a star is spread over all known values.  O(rows values).
         """
-        names = [n for n, c in self.columns.items() if c.ruler is None] if columns is None else list(columns)
+        names = (
+            [n for n, c in self.columns.items() if c.ruler is None]
+            if columns is None
+            else column_names("columns", columns)
+        )
         out: list[pl.Series] = []
         for name in names:
             found = self._of(name)

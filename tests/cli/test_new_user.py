@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -61,3 +62,17 @@ def test_the_ends_of_a_star_are_not_known():
     assert starred.sum() == 3
     assert ends.filter(starred).null_count().row(0) == (3, 3, 3)
     assert ends.filter(~starred)["age_low"].to_list() == [50.0] * 3
+
+
+def test_a_folder_of_parts_is_looked_at_and_explored(tmp_path, monkeypatch, capsys):
+    frame = pl.DataFrame({"age": [30, 31] * 20, "town": ["Ulm", "Bonn"] * 20})
+    (tmp_path / "parts").mkdir()
+    for i in range(2):
+        frame.write_parquet(tmp_path / "parts" / f"p{i}.parquet")
+    monkeypatch.chdir(tmp_path)
+    status, said = run(monkeypatch, capsys, "init", "parts")
+    assert status == 0
+    assert "shoal anonymize parts --policy parts.policy.toml" in said
+    status, said = run(monkeypatch, capsys, "explore", "parts", "--policy", "parts.policy.toml", "--k", "5", "--json")
+    assert status == 0
+    assert json.loads(said[said.index("{") :])["rows"] == 80

@@ -172,3 +172,8 @@ def test_other_frames_are_decoded_too(people, kind):
         assert all(v in m for v, m in zip(people["age"].to_list(), release.members("age"), strict=True))
     assert release.numeric().height == 240
     assert np.allclose(release.one_hot(["zip"]).to_numpy().sum(axis=1), 1)
+
+
+def test_one_column_is_named_by_its_name(people):
+    made = released(people, "ranges")
+    assert made.numeric("age").equals(made.numeric(["age"]))
