@@ -144,8 +144,7 @@ class _Race:
     def bound(self) -> Bounds:
         """Lower bounds of the whole table, in a share of the time."""
         left = self.left
-        weak = self.opens or self.common.size  # at large k and where values are scarce the bound is the weak side
-        part = 0.6 if left is None or left <= 3 else 0.5 if weak else 0.3
+        part = 0.6 if left is None or left <= 3 else 0.5 if self.opens else 0.3  # at large k the bound is the weak side
         share = None if left is None else time.monotonic() + part * left
         rows = self.rows if self.thin is None else Rows.of(self.task)
         return lower_bounds(self.task, rows, until=share, program=not decidable(self.task))  # that proves more

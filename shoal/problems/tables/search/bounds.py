@@ -125,7 +125,7 @@ def lower_bounds(task: Task, rows: Rows, *, until: float | None = None, program:
                 # What t-closeness asks the tolls see and the ascent does not: where seconds count they are theirs.
                 idle = idle or (task.effort.name == "seconds" and sees_closeness(task))
                 steep = effort == "thorough" and (sweeper.group >= STEEP or sweeper.mixed)
-                rounds = 2 if steep and sweeper.mixed and until is not None else ROUNDS[effort]
+                rounds = 4 if steep and sweeper.mixed and until is not None else ROUNDS[effort]
                 raised = sweeper.ascend(first, 0 if idle else rounds, until, spent)
                 if raised is not None:
                     out.prices = raised
