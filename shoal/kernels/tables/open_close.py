@@ -11,6 +11,7 @@ from shoal.kernels.tables.regrow import draw
 from shoal.kernels.tables.slots import join, joined
 
 CLOSES, OTHERS, JOINS = 0.05, 0.3, 0.85  # what a step tries, by a random number
+POOLED = 0.7  # tries that are of the pool, where there is one
 REACH = 100  # rows of a tuple among which one is drawn
 
 
@@ -251,13 +252,14 @@ def _step_down(table, state, t, leaf):
 
 
 @njit(cache=True, nogil=True)
-def open_close(slots, leaf, first, cell, bits, k, of, state, cover, steps, seed, heat):
+def open_close(slots, leaf, first, cell, bits, k, of, state, cover, pool, seat, steps, seed, heat):
     """Open tuples near those there are, close others, move rows; keep what lowers the loss.
 
     leaf int64[m, t] of trees alone; first int64[m + 1], cell int64[n] rows of each cell, rising
     bits uint64[nodes, ceil(m / 64)]   cells below each node, written here
     of int64[n]   tuple of each row, in and out; state int64[v, t] the tuples, in and out, v more than n / k
     cover int32[m, c]   room for the open tuples that cover a cell
+    pool int64[p, t], seat int64[p]   tuples worth a try, the likeliest first, and a cell that each covers; may be none
     heat float64  a change up to this times a random number (exponential, mean 1) is carried out as well
     returns the change of the loss, steps done and tuples opened; it ends early where ``cover`` has no room.
 
@@ -312,6 +314,16 @@ def open_close(slots, leaf, first, cell, bits, k, of, state, cover, steps, seed,
         if open_.size[s] > k:
             gained += _settle(table, open_, plan, s)
             s = open_.of[x]
+        if seat.size and draw(random) < POOLED:
+            c = int(draw(random) ** 2 * seat.size)
+            change = _try(table, open_, plan, pool[c], first[seat[c]], bar, draw(random))
+            if change == -np.inf:
+                room = False
+                step -= 1
+            elif change != 0.0:
+                gained += change
+                opened += 1
+            continue
         kind = draw(random)
         if kind < CLOSES:
             gained += _close(table, open_, plan, s, bar)
