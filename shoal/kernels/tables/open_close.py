@@ -251,6 +251,42 @@ def _step_down(table, state, t, leaf):
     state[t] = a
 
 
+@njit(**INNER)
+def _drawn(table, open_, x, kind, random, new):
+    """A tuple near row x, written to new int64[t]: its own, another open one or a join, columns up and down."""
+    slots, leaf, cell = table.slots, table.leaf, table.cell
+    s, i = open_.of[x], cell[x]
+    base = s
+    if kind < OTHERS and open_.covers[i] > 1:
+        base = np.int64(open_.cover[i, int(draw(random) * open_.covers[i])])
+    for t in range(new.size):
+        new[t] = open_.state[base, t]
+    if kind > JOINS:  # the least tuple that covers the row, or its tuple, and a row of a tuple that covers it
+        y = open_.head[int(open_.cover[i, int(draw(random) * open_.covers[i])])]
+        for _ in range(int(draw(random) * REACH)):
+            y = open_.following[y] if open_.following[y] >= 0 else y
+        row = draw(random) < 0.7
+        for t in range(new.size):
+            new[t] = join(slots, t, leaf[i, t] if row else new[t], leaf[cell[y], t])
+    share = draw(random)
+    ups = 0 if share < 0.35 else 1 if share < 0.85 else 2
+    for _ in range(ups):
+        t = int(draw(random) * new.size)
+        new[t] = np.int64(slots.parent[slots.base[t] + new[t]])
+    share = draw(random)
+    downs = 1 if share < 0.6 else 2 if share < 0.9 else 3
+    if ups and draw(random) < 0.2:
+        downs = 0
+    for _ in range(downs):
+        t = int(draw(random) * new.size)
+        for _ in range(4):
+            if new[t] != leaf[i, t]:
+                break
+            t = int(draw(random) * new.size)
+        if new[t] != leaf[i, t]:
+            _step_down(table, new, t, leaf[i, t])
+
+
 @njit(cache=True, nogil=True)
 def open_close(slots, leaf, first, cell, bits, k, of, state, cover, pool, seat, steps, seed, heat):
     """Open tuples near those there are, close others, move rows; keep what lowers the loss.
@@ -316,47 +352,15 @@ def open_close(slots, leaf, first, cell, bits, k, of, state, cover, pool, seat, 
             s = open_.of[x]
         if seat.size and draw(random) < POOLED:
             c = int(draw(random) ** 2 * seat.size)
-            change = _try(table, open_, plan, pool[c], first[seat[c]], bar, draw(random))
-            if change == -np.inf:
-                room = False
-                step -= 1
-            elif change != 0.0:
-                gained += change
-                opened += 1
-            continue
-        kind = draw(random)
-        if kind < CLOSES:
-            gained += _close(table, open_, plan, s, bar)
-            continue
-        base = s
-        if kind < OTHERS and open_.covers[i] > 1:
-            base = np.int64(open_.cover[i, int(draw(random) * open_.covers[i])])
-        for t in range(new.size):
-            new[t] = open_.state[base, t]
-        if kind > JOINS:  # the least tuple that covers the row, or its tuple, and a row of a tuple that covers it
-            y = open_.head[int(open_.cover[i, int(draw(random) * open_.covers[i])])]
-            for _ in range(int(draw(random) * REACH)):
-                y = open_.following[y] if open_.following[y] >= 0 else y
-            row = draw(random) < 0.7
+            x = first[seat[c]]
             for t in range(new.size):
-                new[t] = join(slots, t, leaf[i, t] if row else new[t], leaf[cell[y], t])
-        share = draw(random)
-        ups = 0 if share < 0.35 else 1 if share < 0.85 else 2
-        for _ in range(ups):
-            t = int(draw(random) * new.size)
-            new[t] = np.int64(slots.parent[slots.base[t] + new[t]])
-        share = draw(random)
-        downs = 1 if share < 0.6 else 2 if share < 0.9 else 3
-        if ups and draw(random) < 0.2:
-            downs = 0
-        for _ in range(downs):
-            t = int(draw(random) * new.size)
-            for _ in range(4):
-                if new[t] != leaf[i, t]:
-                    break
-                t = int(draw(random) * new.size)
-            if new[t] != leaf[i, t]:
-                _step_down(table, new, t, leaf[i, t])
+                new[t] = pool[c, t]
+        else:
+            kind = draw(random)
+            if kind < CLOSES:
+                gained += _close(table, open_, plan, s, bar)
+                continue
+            _drawn(table, open_, x, kind, random, new)
         change = _try(table, open_, plan, new, x, bar, draw(random))
         if change == -np.inf:
             room = False
