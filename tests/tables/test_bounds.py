@@ -62,7 +62,7 @@ def test_any_prices_are_lowered_to_prices_that_prove_and_climbed_prices_prove(ta
     for prices in (
         sweeper.feasible(drawn.normal(1, 1, task.histogram.cells), None),
         sweeper.feasible(first * drawn.uniform(0.5, 2, task.histogram.cells), None),
-        sweeper.climb(sweeper.feasible(first, None), None),
+        sweeper.climb(sweeper.feasible(first, None), None)[0],
     ):
         if prices is not None:
             check_by_enumeration(task, lattice, prices)

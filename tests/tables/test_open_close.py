@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from shoal.kernels.tables.open_close import open_close as kernel
+from shoal.kernels.tables.tight import Classes
 from shoal.kernels.uncompiled import plain
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import KAnonymity, Requirement
@@ -16,9 +17,11 @@ from shoal.model.task import Effort, Task
 from shoal.problems.tables import auto, group
 from shoal.problems.tables.search import open_close
 from shoal.problems.tables.search.cascade import rank, start
+from shoal.problems.tables.search.pool import Pool
 from shoal.problems.tables.search.row_groups import Rows
 from tests.tables.drawn import assert_eligible, census_like, halved
 
+NONE = Pool.empty(4)
 LEVELS = np.array([[0, 1, 2, 3], [0, 0, 1, 1], [0, 0, 0, 0]])
 
 
@@ -51,6 +54,39 @@ def loss(rows: Rows, state: np.ndarray) -> float:
     return sum(float(rows.slots.loss[rows.slots.base[t] + a]) for t, a in enumerate(state.tolist()))
 
 
+def offered(rows: Rows, seed: int) -> Pool:
+    """A pool of the tuples of random sets of two or three cells."""
+    random = np.random.default_rng(seed)
+    member = np.sort(random.integers(0, rows.histogram.cells, (40, 3)), axis=1).reshape(-1)
+    return Pool(rows.covers(member, np.arange(0, 120, 3)), np.arange(0, 121, 3), member)
+
+
+def test_a_pool_has_the_least_tuples_of_its_classes_and_those_first_that_have_least_left() -> None:
+    for seed in range(5):
+        random = np.random.default_rng(seed)
+        task, rows = made(seed, 60, 3)
+        size = random.integers(1, 6, 20)
+        start_of = np.append(0, np.cumsum(size))
+        member = np.concatenate([random.choice(task.histogram.cells, s, replace=False) for s in size])
+        price = random.random(task.histogram.cells)
+        classes = Classes(np.zeros((20, 2), np.int64), start_of, random.random(20) + 1, member)
+        pool = Pool.of(rows, classes, price)
+        left = []
+        for c in range(20):
+            here = member[start_of[c] : start_of[c + 1]]
+            dearest = np.sort(np.repeat(price[here], task.histogram.count[here]))[::-1][:3]
+            left.append(3 * classes.cost[c] - dearest.sum())
+        for p, c in enumerate(np.argsort(left)):
+            assert set(pool.member[pool.start[p] : pool.start[p + 1]]) == set(member[start_of[c] : start_of[c + 1]])
+            where = np.full(rows.cell.size, -1)
+            where[np.isin(rows.cell, member[start_of[c] : start_of[c + 1]])] = 0
+            assert (pool.state[p] == rows.states(np.where(where < 0, 1, 0))[0]).all()
+        some = np.flatnonzero(random.random(task.histogram.cells) < 0.2)
+        state, seat = pool.among(some)
+        assert all(covered(rows, s, int(some[i])) for s, i in zip(state, seat, strict=True))
+        assert len(state) == sum(np.isin(m, some).any() for m in np.split(pool.member, pool.start[1:-1]))
+
+
 @pytest.mark.parametrize("heat", [0.0, 3.0])
 @pytest.mark.parametrize("compiled", [True, False])
 def test_rows_stay_covered_and_k_together_and_the_loss_told_is_right(heat: float, compiled: bool) -> None:
@@ -65,12 +101,13 @@ def test_rows_stay_covered_and_k_together_and_the_loss_told_is_right(heat: float
         first = np.append(0, np.cumsum(task.histogram.count)).astype(np.int64)
         cells = task.histogram.cells
         bits = np.zeros((rows.slots.parent.size, -(-cells // 64)), np.uint64)
+        pool, seat = offered(rows, seed).among(np.arange(cells)) if seed % 2 else NONE.among(np.arange(cells))
         run = kernel if compiled else plain(kernel)
         steps = 3000 if compiled else 150
         with np.errstate(all="ignore"):
             change, done, _ = run(
                 rows.slots, rows.leaf, first, rows.cell.astype(np.int64), bits, k, of, tuples,
-                np.empty((cells, 60), np.int32), steps, np.uint64(seed), heat,
+                np.empty((cells, 60), np.int32), pool, seat, steps, np.uint64(seed), heat,
             )  # fmt: skip
         assert done == steps
         held = np.bincount(of, minlength=len(tuples))
@@ -107,9 +144,9 @@ def test_the_same_on_any_number_of_cores() -> None:
     task, rows = made(5, 700, 5)
     group_of = start(task, rows)
     with mock.patch.object(open_close, "BLOCK", 200):
-        one, _ = open_close.open_close(task, rows, group_of, steps=6000)
+        one, _ = open_close.open_close(task, rows, group_of, steps=6000, pool=offered(rows, 1))
         with mock.patch.object(open_close.os, "cpu_count", return_value=1):
-            other, _ = open_close.open_close(task, rows, group_of, steps=6000)
+            other, _ = open_close.open_close(task, rows, group_of, steps=6000, pool=offered(rows, 1))
     assert (one == other).all()
 
 

@@ -11,6 +11,7 @@ from shoal.kernels.tables.regrow import draw
 from shoal.kernels.tables.slots import join, joined
 
 CLOSES, OTHERS, JOINS = 0.05, 0.3, 0.85  # what a step tries, by a random number
+POOLED = 0.7  # tries that are of the pool, where there is one
 REACH = 100  # rows of a tuple among which one is drawn
 
 
@@ -250,14 +251,51 @@ def _step_down(table, state, t, leaf):
     state[t] = a
 
 
+@njit(**INNER)
+def _drawn(table, open_, x, kind, random, new):
+    """A tuple near row x, written to new int64[t]: its own, another open one or a join, columns up and down."""
+    slots, leaf, cell = table.slots, table.leaf, table.cell
+    s, i = open_.of[x], cell[x]
+    base = s
+    if kind < OTHERS and open_.covers[i] > 1:
+        base = np.int64(open_.cover[i, int(draw(random) * open_.covers[i])])
+    for t in range(new.size):
+        new[t] = open_.state[base, t]
+    if kind > JOINS:  # the least tuple that covers the row, or its tuple, and a row of a tuple that covers it
+        y = open_.head[int(open_.cover[i, int(draw(random) * open_.covers[i])])]
+        for _ in range(int(draw(random) * REACH)):
+            y = open_.following[y] if open_.following[y] >= 0 else y
+        row = draw(random) < 0.7
+        for t in range(new.size):
+            new[t] = join(slots, t, leaf[i, t] if row else new[t], leaf[cell[y], t])
+    share = draw(random)
+    ups = 0 if share < 0.35 else 1 if share < 0.85 else 2
+    for _ in range(ups):
+        t = int(draw(random) * new.size)
+        new[t] = np.int64(slots.parent[slots.base[t] + new[t]])
+    share = draw(random)
+    downs = 1 if share < 0.6 else 2 if share < 0.9 else 3
+    if ups and draw(random) < 0.2:
+        downs = 0
+    for _ in range(downs):
+        t = int(draw(random) * new.size)
+        for _ in range(4):
+            if new[t] != leaf[i, t]:
+                break
+            t = int(draw(random) * new.size)
+        if new[t] != leaf[i, t]:
+            _step_down(table, new, t, leaf[i, t])
+
+
 @njit(cache=True, nogil=True)
-def open_close(slots, leaf, first, cell, bits, k, of, state, cover, steps, seed, heat):
+def open_close(slots, leaf, first, cell, bits, k, of, state, cover, pool, seat, steps, seed, heat):
     """Open tuples near those there are, close others, move rows; keep what lowers the loss.
 
     leaf int64[m, t] of trees alone; first int64[m + 1], cell int64[n] rows of each cell, rising
     bits uint64[nodes, ceil(m / 64)]   cells below each node, written here
     of int64[n]   tuple of each row, in and out; state int64[v, t] the tuples, in and out, v more than n / k
     cover int32[m, c]   room for the open tuples that cover a cell
+    pool int64[p, t], seat int64[p]   tuples worth a try, the likeliest first, and a cell that each covers; may be none
     heat float64  a change up to this times a random number (exponential, mean 1) is carried out as well
     returns the change of the loss, steps done and tuples opened; it ends early where ``cover`` has no room.
 
@@ -312,39 +350,17 @@ def open_close(slots, leaf, first, cell, bits, k, of, state, cover, steps, seed,
         if open_.size[s] > k:
             gained += _settle(table, open_, plan, s)
             s = open_.of[x]
-        kind = draw(random)
-        if kind < CLOSES:
-            gained += _close(table, open_, plan, s, bar)
-            continue
-        base = s
-        if kind < OTHERS and open_.covers[i] > 1:
-            base = np.int64(open_.cover[i, int(draw(random) * open_.covers[i])])
-        for t in range(new.size):
-            new[t] = open_.state[base, t]
-        if kind > JOINS:  # the least tuple that covers the row, or its tuple, and a row of a tuple that covers it
-            y = open_.head[int(open_.cover[i, int(draw(random) * open_.covers[i])])]
-            for _ in range(int(draw(random) * REACH)):
-                y = open_.following[y] if open_.following[y] >= 0 else y
-            row = draw(random) < 0.7
+        if seat.size and draw(random) < POOLED:
+            c = int(draw(random) ** 2 * seat.size)
+            x = first[seat[c]]
             for t in range(new.size):
-                new[t] = join(slots, t, leaf[i, t] if row else new[t], leaf[cell[y], t])
-        share = draw(random)
-        ups = 0 if share < 0.35 else 1 if share < 0.85 else 2
-        for _ in range(ups):
-            t = int(draw(random) * new.size)
-            new[t] = np.int64(slots.parent[slots.base[t] + new[t]])
-        share = draw(random)
-        downs = 1 if share < 0.6 else 2 if share < 0.9 else 3
-        if ups and draw(random) < 0.2:
-            downs = 0
-        for _ in range(downs):
-            t = int(draw(random) * new.size)
-            for _ in range(4):
-                if new[t] != leaf[i, t]:
-                    break
-                t = int(draw(random) * new.size)
-            if new[t] != leaf[i, t]:
-                _step_down(table, new, t, leaf[i, t])
+                new[t] = pool[c, t]
+        else:
+            kind = draw(random)
+            if kind < CLOSES:
+                gained += _close(table, open_, plan, s, bar)
+                continue
+            _drawn(table, open_, x, kind, random, new)
         change = _try(table, open_, plan, new, x, bar, draw(random))
         if change == -np.inf:
             room = False

@@ -23,6 +23,7 @@ from shoal.problems.tables.search.class_flow import flow_start
 from shoal.problems.tables.search.near_graph import neighbor_graph
 from shoal.problems.tables.search.neighborhood import STEPS, looks, search, steps_of
 from shoal.problems.tables.search.open_close import applies, open_close
+from shoal.problems.tables.search.pool import Pool
 from shoal.problems.tables.search.priced_cascade import guided
 from shoal.problems.tables.search.row_groups import Rows
 from shoal.problems.tables.search.scarce_values import alternate, scarce_start
@@ -68,7 +69,7 @@ def auto(task: Task) -> Grouping:
     if race.common.size:
         race.scarce(cheapest)
     elif race.opens:
-        race.open_close()
+        race.open_close(bounds)
     else:
         race.guide(prices)
     race.search()
@@ -214,12 +215,14 @@ class _Race:
             return False
         return applies(self.small)
 
-    def open_close(self) -> None:
+    def open_close(self, bounds: Bounds) -> None:
         """Published tuples opened and closed; the larger k, the less is left to the search that takes groups apart."""
-        began = time.monotonic()
+        began, pool = time.monotonic(), None
+        if bounds.classes is not None and bounds.prices is not None and self.thin is None:
+            pool = Pool.of(self.rows, bounds.classes, bounds.prices)
         share = 1.0 - REST / self.small.requirement.smallest
         until = None if self.deadline is None else began + share * (self.deadline - began)
-        found, self.report = open_close(self.small, self.rows, self.group, deadline=until)
+        found, self.report = open_close(self.small, self.rows, self.group, pool=pool, deadline=until)
         self.offer("open and close", found, began)
 
     @property

@@ -61,13 +61,15 @@ ARGUMENTS = {
 @dataclass
 class Bounds:
     """Bounds by name, in the recoding's unit, rounded down; seconds spent; prices float64[m] where some were found,
-    cheapest float64[m] those of the cheapest node; tolls of the class program, for diversity by frequency."""
+    cheapest float64[m] those of the cheapest node; tolls of the class program, for diversity by frequency; classes that
+    are nearly tight where prices moved along subgradients."""
 
     values: dict[str, float] = field(default_factory=dict)
     seconds: float = 0.0
     prices: np.ndarray | None = None
     cheapest: np.ndarray | None = None
     tolls: Tolls | None = None
+    classes: Classes | None = None
 
     @property
     def best(self) -> tuple[str, float]:
@@ -130,7 +132,8 @@ def lower_bounds(task: Task, rows: Rows, *, until: float | None = None, program:
                 if raised is not None:
                     out.prices = raised
                     out.values["dual ascent"] = total(task, raised)
-                    climbed = sweeper.climb(raised, until) if steep else None
+                    climbed, classes = sweeper.climb(raised, until) if steep else (None, None)
+                    out.classes = None if sweeper.mixed else classes
                     if climbed is not None and total(task, climbed) > out.values["dual ascent"]:
                         out.prices = climbed
                         out.values["subgradients"] = total(task, climbed)
@@ -277,15 +280,16 @@ class Sweeper:
             return None
         return Classes.of(found)
 
-    def climb(self, price: np.ndarray, until: float | None) -> np.ndarray | None:
-        """Feasible prices moved along subgradients of what nearly tight classes prove, then made feasible again.
+    def climb(self, price: np.ndarray, until: float | None) -> tuple[np.ndarray | None, Classes | None]:
+        """Feasible prices moved along subgradients of what nearly tight classes prove, then made feasible again; and
+        these classes.
 
         None where the condition is of rows of different values, or time ran out.
         """
         from shoal.kernels.tables.climb import climb
 
         if self.per_value:
-            return None
+            return None, None
         count = self.task.histogram.count
         value = self.sensitive[:, 0].astype(np.int64) if self.mixed else np.zeros(count.size, np.int64)
         kinds = int(self.kinds[0]) if self.mixed else 1
@@ -298,7 +302,7 @@ class Sweeper:
                 break
             new = self.tight(best, share * sum_of / float(count.sum()), until)
             if new is None or not new.cost.size:
-                return None
+                return None, known
             if known is None and until is not None:  # the sweep that proves takes up to three times as long
                 last = until - 3 * (time.monotonic() - began)
             known = new if known is None else new.joined(known)
@@ -311,7 +315,7 @@ class Sweeper:
                       state)  # fmt: skip
                 done += SLICE
             step = max(state[1], 0.3 * step)
-        return self.feasible(best, until)
+        return self.feasible(best, until), known
 
     def feasible(self, price: np.ndarray, until: float | None) -> np.ndarray | None:
         """Prices lowered, row by row, until no group of any class exceeds its cost; None when time ran out."""

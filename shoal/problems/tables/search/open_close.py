@@ -21,6 +21,7 @@ from shoal.problems.interrupts import flag
 from shoal.problems.tables.search.cascade import rank
 from shoal.problems.tables.search.certified import Told
 from shoal.problems.tables.search.near_graph import deal
+from shoal.problems.tables.search.pool import Pool
 from shoal.problems.tables.search.row_groups import Rows
 
 BLOCK = 20_000  # rows searched together
@@ -50,10 +51,17 @@ def steps_of(task: Task) -> int:
 
 
 def open_close(
-    task: Task, rows: Rows, group: np.ndarray, *, deadline: float | None = None, steps: int | None = None
+    task: Task,
+    rows: Rows,
+    group: np.ndarray,
+    *,
+    pool: Pool | None = None,
+    deadline: float | None = None,
+    steps: int | None = None,
 ) -> tuple[np.ndarray, Told]:
     """A grouping of rows not dearer than the one given, int64[n], labels from 0 without gaps.
 
+    pool      tuples worth a try, as the bounds have found them
     deadline  clock reading (time.monotonic) at which to stop; else ``steps`` tuples are tried (by the effort)
     Counted in steps the same on any number of cores.  O(steps rows of a tuple).
     """
@@ -64,6 +72,7 @@ def open_close(
     count = max(1, round(group.size / BLOCK))
     began, pace = time.monotonic(), 5e3 * min(os.cpu_count() or 1, count)
     state, label = _classes(rows, group)
+    pool = pool or Pool.empty(state.shape[1])
     heat = _mean_loss(rows, state, label)
     part = 0.0
     while part < 1.0:
@@ -79,7 +88,7 @@ def open_close(
                 break
         task.progress("open and close", part)
         hot = 0.0 if after > 1.0 - COLD / ROUNDS else heat * HEAT[0] * (HEAT[1] / HEAT[0]) ** part
-        label, done = _round(task, rows, state, label, -(-now // count), hot, told.rounds)
+        label, done = _round(task, rows, state, label, pool, -(-now // count), hot, told.rounds)
         state, label = _classes(rows, label)
         told.steps, told.rounds, part = told.steps + done, told.rounds + 1, after
         pace = 0.5 * pace + 0.5 * done / max(time.monotonic() - clock, 1e-3)
@@ -103,7 +112,7 @@ def _mean_loss(rows: Rows, state: np.ndarray, label: np.ndarray) -> float:
 
 
 def _round(
-    task: Task, rows: Rows, state: np.ndarray, label: np.ndarray, each: int, heat: float, turn: int
+    task: Task, rows: Rows, state: np.ndarray, label: np.ndarray, pool: Pool, each: int, heat: float, turn: int
 ) -> tuple[np.ndarray, int]:
     """One deal of the table, ``each`` steps in every block; the class of each row and the steps done."""
     blocks = deal(rows, label, max(1, round(label.size / BLOCK)), [task.seed, turn, 19])
@@ -114,10 +123,10 @@ def _round(
         block = blocks[i]
         if stop.is_set():
             return label[block], 0
-        return _block(rows, block, state, label[block], each, heat, numbers[i])
+        return _block(rows, block, state, label[block], pool, each, heat, numbers[i])
 
-    with ThreadPoolExecutor(min(os.cpu_count() or 1, len(blocks))) as pool:
-        found = list(pool.map(one, range(len(blocks))))
+    with ThreadPoolExecutor(min(os.cpu_count() or 1, len(blocks))) as threads:
+        found = list(threads.map(one, range(len(blocks))))
     out, shift = np.empty_like(label), 0
     for block, (here, _) in zip(blocks, found, strict=True):
         out[block] = here + shift
@@ -126,7 +135,14 @@ def _round(
 
 
 def _block(
-    rows: Rows, block: np.ndarray, state: np.ndarray, label: np.ndarray, steps: int, heat: float, seed: np.uint64
+    rows: Rows,
+    block: np.ndarray,
+    state: np.ndarray,
+    label: np.ndarray,
+    pool: Pool,
+    steps: int,
+    heat: float,
+    seed: np.uint64,
 ) -> tuple[np.ndarray, int]:
     """The class of every row of a block after some steps, and how many were done."""
     from shoal.kernels.tables.open_close import open_close as kernel
@@ -139,12 +155,14 @@ def _block(
     of, room = of.reshape(-1).astype(np.int64), block.size // rows.k + 2
     tuples = np.zeros((room, leaf.shape[1]), np.int64)
     tuples[: names.size] = state[names]
+    tried, seat = pool.among(cells)
     words, nodes, listed, done = -(-cells.size // 64), rows.slots.parent.size, LISTED, 0
     while done < steps:
         bits, cover = np.zeros((nodes, words), np.uint64), np.empty((cells.size, listed), np.int32)
         run = quick(kernel, float(steps - done) * (words * leaf.shape[1] + 5 * rows.k))
         _, more, _ = run(
-            rows.slots, leaf, first, cell, bits, rows.k, of, tuples, cover, steps - done, seed + np.uint64(done), heat
-        )
+            rows.slots, leaf, first, cell, bits, rows.k, of, tuples, cover, tried, seat, steps - done,
+            seed + np.uint64(done), heat,
+        )  # fmt: skip
         done, listed = done + more, 4 * listed
     return of, done

@@ -87,9 +87,14 @@ class Rows:
     def states(self, group: np.ndarray) -> np.ndarray:
         """What each group publishes, int64[g, t]; labels 0 .. g-1, every one used."""
         order = np.argsort(group, kind="stable")
+        order = order[group[order] >= 0]
         start = np.searchsorted(group[order], np.arange(int(group.max(initial=-1)) + 1))
+        return self.covers(self.cell[order], start)
+
+    def covers(self, cell: np.ndarray, start: np.ndarray) -> np.ndarray:
+        """The least tuple over the cells from each start to the next, int64[g, t]."""
         out = np.empty((start.size, self.leaf.shape[1]), np.int64)
-        leaf = self.leaf[self.cell[order]]
+        leaf, here = self.leaf[cell], np.repeat(np.arange(start.size), np.diff(np.append(start, cell.size)))
         for t in range(out.shape[1]):
             kind, base = self.slots.kind[t], self.slots.base[t]
             a = leaf[:, t]
@@ -99,7 +104,6 @@ class Rows:
                 low, high = np.minimum.reduceat(a & 0xFFFFFFFF, start), np.maximum.reduceat(a >> 32, start)
                 out[:, t] = low | (high << 32)
             else:
-                here = group[order]
                 low, high = np.minimum.reduceat(a, start), np.maximum.reduceat(a, start)
                 while (low != high).any():  # rows of a mixed group are all on one level, and climb together
                     a = np.where((low != high)[here], self.slots.parent[base + a].astype(np.int64), a)
