@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -56,9 +57,9 @@ def _picture(points: Sequence[Mapping[str, Any]]) -> Markup:
     if not held:
         return part("parts.html", "paragraph", "No release exists at any point of the grid.", "")
     left, top, wide, high = _FRAME
-    most_risk, most_loss = max(p["risk"] for p in held) * 1.1 or 1.0, max(p["loss"] for p in held) * 1.15 or 1.0
+    most_risk, most_loss = (_round_end(more * max(p[n] for p in held)) for n, more in (("risk", 1.1), ("loss", 1.15)))
     ticks = [
-        (left + wide * i // 5, top + high - high * i // 5, f"{most_risk * i / 5:.2g}", f"{most_loss * i / 5:.2g}")
+        (left + wide * i // 5, top + high - high * i // 5, f"{most_risk * i / 5:.3g}", f"{most_loss * i / 5:.3g}")
         for i in range(6)
     ]
     named: list[tuple[int, float, float]] = []  # one word for points that all but coincide
@@ -75,6 +76,14 @@ def _picture(points: Sequence[Mapping[str, Any]]) -> Markup:
             drawn.append({"at": (x, y), "said": said, "frontier": p["frontier"], "named": word})
         lines.append({"name": name, "color": COLORS[i % len(COLORS)], "points": drawn})
     return part("pictures.html", "grid", _FRAME, top + high + 60 + 18 * len(lines), ticks, lines)
+
+
+def _round_end(most: float) -> float:
+    """The least end of an axis, no less than ``most``, of which every fifth is a number easy to read; 1 for nothing."""
+    if most <= 0:
+        return 1.0
+    power = 10.0 ** math.floor(math.log10(most / 5))
+    return 5 * power * next(m for m in (1, 1.5, 2, 3, 4, 5, 6, 8, 10) if 5 * m * power >= most * (1 - 1e-9))
 
 
 def page(explored: Mapping[str, Any], asked: int) -> str:

@@ -190,7 +190,21 @@ def explore(
         found.append(point)
         if each is not None:
             each(point)
-    return Exploration(with_frontier(found), rows, len(grid))
+    return Exploration(with_frontier(with_bounds(found, [how for _, how, _, _ in grid])), rows, len(grid))
+
+
+def with_bounds(points: Sequence[Point], methods: Sequence[str]) -> tuple[Point, ...]:
+    """The same points, each with the largest bound of those that ask no more, for what meets it meets them too.
+
+    methods  asked of each point: bounds hold for the releases that a method may give
+    """
+    asked = list(zip(points, methods, strict=True))
+
+    def largest(p: Point, how: str) -> float | None:
+        weaker = [q.bound for q, own in asked if (q.publish, own) == (p.publish, how) and q.k <= p.k and q.l <= p.l]
+        return p.bound if p.bound is None else max(b for b in weaker if b is not None)
+
+    return tuple(replace(p, bound=largest(p, how)) for p, how in asked)
 
 
 def with_frontier(points: Sequence[Point]) -> tuple[Point, ...]:

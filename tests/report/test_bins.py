@@ -41,7 +41,7 @@ def test_whole_numbers_are_spread_as_if_each_member_were_counted():
 def test_a_value_lies_in_the_first_bin_that_holds_it(texts: list[str | None]):
     found = column(texts)
     bins = bins_of(found, np.ones(len(texts)), 1)
-    values = [None, "x", "-5", "1.5", "1.49", "9.25", "1999-12-31", "2000-06-30", "2030-01-01", "nan", "inf"]
+    values = [None, "x", "-5", "2", "3", "1.5", "1.49", "9.25", "1999-12-31", "2000-06-30", "2030-01-01", "nan", "inf"]
     at = places(values, found.ruler)
     alone = [next((j for j, (_, a, b) in enumerate(bins) if a <= x < b), len(bins)) for x in at]
     assert places_in(values, bins, found).tolist() == alone
@@ -52,3 +52,11 @@ def test_a_name_lies_in_its_own_bin():
     bins = bins_of(found, np.full(4, 2.0), 1)
     assert [b[1] for b in bins] == ["a", None, "b"]
     assert places_in(["b", None, "c", "a"], bins, found).tolist() == [2, 1, 3, 0]
+
+
+def test_single_numbers_and_sets_with_a_missing_value():
+    found = column(["[1.5, 2.5]", "3.5", "{2, 2.25, missing}"])
+    bins = bins_of(found, np.ones(3), 1)
+    at = int(places_in(["3.5"], bins, found)[0])
+    assert shares_of(found, bins)[1].tolist() == [float(j == at) for j in range(len(bins) + 1)]
+    assert possible(found, bins)[1][2, -1]

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import shoal
-from shoal.utility.explore import Point, with_frontier
+from shoal.utility.explore import Point, with_bounds, with_frontier
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +59,21 @@ def test_the_frontier_by_hand():
         point(9, 1, 0.25, 0.35), Point(k=99, l=1, publish="stars", method="m", reason="too few rows"),
     ]  # fmt: skip
     assert [p.frontier for p in with_frontier(points)] == [True, True, False, True, False, False]
+
+
+def test_a_bound_holds_for_whoever_asks_more():
+    def point(k, l, bound, publish="stars"):
+        return Point(k=k, l=l, publish=publish, method="cascade", loss=0.5, bound=bound)
+
+    points = [point(3, 2, 0.3), point(5, 2, 0.2), point(5, 1, 0.1), point(5, 2, None), point(9, 9, 0.1, "ranges")]
+    assert [p.bound for p in with_bounds(points, ["auto"] * 5)] == [0.3, 0.3, 0.1, None, 0.1]
+    assert [p.bound for p in with_bounds(points, ["auto", "other", "auto", "auto", "auto"])] == [
+        0.3,
+        0.2,
+        0.1,
+        None,
+        0.1,
+    ]
 
 
 def test_a_request_that_cannot_be_met_is_a_point_with_its_reason(people):
