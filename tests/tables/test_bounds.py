@@ -45,11 +45,12 @@ def test_no_eligible_group_of_any_class_is_dearer_than_its_cost(task):
     sweeper = Sweeper(task, lattice)
     first = sweeper.run(0, np.zeros(0), np.zeros(0, bool), None)
     raised = sweeper.ascend(first, 3, None, 0.0)
-    for prices in (first, raised, sweeper.program(20.0)):
+    half = sweeper.ascend(first, 3, time.monotonic() + 5e3, 1e3)
+    for prices in (first, half, raised, sweeper.program(20.0)):
         if prices is not None:
             check_by_enumeration(task, lattice, sweeper.feasible(prices, None))
-    if raised is not None:
-        assert (raised >= first - 1e-9).all()
+    for some in (half, raised):
+        assert some is None or (some >= first - 1e-9).all()
 
 
 @settings(deadline=None, max_examples=60)
