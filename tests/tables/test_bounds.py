@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies
 
+from shoal.kernels.tables.boxes import far_slack
 from shoal.kernels.tables.climb import climb
 from shoal.kernels.tables.tight import Classes, Tight
 from shoal.model.histogram import Histogram
@@ -45,11 +46,12 @@ def test_no_eligible_group_of_any_class_is_dearer_than_its_cost(task):
     sweeper = Sweeper(task, lattice)
     first = sweeper.run(0, np.zeros(0), np.zeros(0, bool), None)
     raised = sweeper.ascend(first, 3, None, 0.0)
-    for prices in (first, raised, sweeper.program(20.0)):
+    half = sweeper.ascend(first, 3, time.monotonic() + 5e3, 1e3)
+    for prices in (first, half, raised, sweeper.program(20.0)):
         if prices is not None:
             check_by_enumeration(task, lattice, sweeper.feasible(prices, None))
-    if raised is not None:
-        assert (raised >= first - 1e-9).all()
+    for some in (half, raised):
+        assert some is None or (some >= first - 1e-9).all()
 
 
 @settings(deadline=None, max_examples=60)
@@ -115,6 +117,26 @@ def enough(sweeper: Sweeper, price: np.ndarray, inside: frozenset[int], cost: fl
         for chosen in combinations(rows, n):
             if not sweeper.mixed or len({int(h.sensitive[c, sweeper.asked[0]]) for c in chosen}) >= sweeper.kinds[0]:
                 yield n, float(sum(price[c] - cost for c in chosen)), set(chosen)
+
+
+def test_subgradients_take_the_most_that_a_class_can_be_above_its_cost():
+    """One class of five cells against every choice of its rows, K and number of values."""
+    random = np.random.default_rng(5)
+    for _ in range(300):
+        count, value = random.integers(1, 3, 5), random.integers(0, 3, 5)
+        price, cost = random.integers(-12, 12, 5) / 4.0, 1.0
+        k, kinds = int(random.integers(1, 6)), int(random.integers(1, np.unique(value).size + 1))
+        group_of = max(k, kinds)
+        one = Classes(np.zeros((1, 2), np.int64), np.array([0, 5]), np.array([cost]), np.arange(5, dtype=np.int32))
+        rows, over = np.repeat(np.arange(5), count), 0.0
+        for n in range(group_of, rows.size + 1):
+            for some in map(list, combinations(rows, n)):
+                if np.unique(value[some]).size >= kinds:
+                    over = max(over, float((price[some] - cost).sum()))
+        state, room = np.array([-np.inf, 0.0, 0.0]), np.zeros(5)
+        if rows.size >= group_of:
+            climb(one, count, value, kinds, group_of, room + 9, price.copy(), room, room + 0, 1, 0.0, 1.0, state)
+            assert state[0] == pytest.approx(float(price @ count) - over)
 
 
 @settings(deadline=None, max_examples=80)
@@ -345,6 +367,26 @@ def test_raised_prices_are_paid_by_every_eligible_group(task, near, nodes):
                 if eligible(values, need.k, need.frequency, need.distinct):
                     loss = group_loss([tuple(map(int, h.quasi[c])) for c in some], task.recoding)
                     assert prices[some].sum() <= n * loss + 1e-9
+
+
+def test_boxes_that_are_not_near_leave_no_less_than_is_said():
+    """Against every choice of K rows with a cell that is not near, at any prices."""
+    random = np.random.default_rng(3)
+    for _ in range(40):
+        table = Histogram.from_rows(random.integers(0, 3, (8, 3)))
+        task = Task(table, Requirement(3), Recoding(tuple(Sets.of(s) for s in table.quasi_sizes), "ncp"))
+        p = boxes.Pairs.of(task)
+        near, far, _ = boxes._nearest(p, 2, None)
+        price, found = random.random(table.cells) * 2, np.zeros(table.cells)
+        order, base = np.argsort(-price), np.zeros(table.cells)
+        far_slack(*p.columns, 0, table.cells, p.count, 3, price, order, base, near, far, found)
+        rows = np.repeat(np.arange(table.cells), p.count)
+        for some in map(list, combinations(rows, 3)):
+            quasi = [tuple(map(int, table.quasi[p.order[c]])) for c in some]
+            left = 3 * group_loss(quasi, task.recoding) - price[some].sum()
+            for i in some:
+                if set(some) - {i, *near[i].tolist()}:
+                    assert found[i] <= left + 1e-9
 
 
 def sets_and_a_range(rows: int) -> Task:

@@ -32,6 +32,7 @@ PAIRS = {"fast": 4e9, "balanced": 8e9, "thorough": 4e10}  # pairs of cells times
 ROUNDS = {"fast": 3, "balanced": 3, "thorough": 8}  # raises of the prices
 SMALL = {"fast": 10_000, "balanced": 60_000, "thorough": 60_000}  # pairs of cell and node for the linear program
 SOLVE = {"fast": 3.0, "balanced": 20.0, "thorough": 120.0}  # seconds it may take, many times what such tables need
+HALF, WHOLE = 3, 7  # sweeps like the first that half of a first raise takes, about, and a whole one
 STEEP = 8  # the least group from which prices move along subgradients: below it the ascent leaves little to gain
 CLIMBS = (0.25, 0.05, 0.05)  # classes that slack by so much of the mean price are looked at, in turn
 MIXED = (0.4, 0.4, 0.3, 0.2, 0.1)  # the same where different values are asked for
@@ -252,12 +253,15 @@ class Sweeper:
         """Prices raised in some rounds and checked again; None when there was no time for a round and the check."""
         raised = None
         for _ in range(rounds):
-            if until is not None and time.monotonic() + 4 * spent > until:
+            clock, current = time.monotonic(), price if raised is None else raised
+            left = np.inf if until is None else (until - clock) / max(spent, 1e-9)
+            if left < (HALF if raised is None else 4):
                 break
-            clock = time.monotonic()
-            current = price if raised is None else raised
             slack = self.run(1, current, np.zeros(0, bool), None)
             if slack is None:
+                break
+            if raised is None and left < WHOLE:  # every row at once, by its part of what is left of any set with it
+                raised = current + np.maximum(slack, 0.0) * (1 - 1e-12) / self.group
                 break
             active = slack > 1e-9
             if not active.any():

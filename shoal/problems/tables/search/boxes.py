@@ -59,7 +59,7 @@ def box_search(task: Task, effort: str, until: float | None) -> tuple[int, int] 
         work = float(cells) * d * (cells + PLACES * least)
         if work <= (BOX_WORK[effort] if left is None else left):
             return least, nodes
-    return None if left is None or effort == "fast" or BOX_PART * work > left else (least, nodes)
+    return None if left is None or effort == "fast" or work > 2 * left else (least, nodes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,6 +179,8 @@ def _heads(code: np.ndarray) -> tuple[np.ndarray, int]:
         if HEADS * int(new.sum()) > m:
             break
         starts.append(np.append(np.flatnonzero(new), m))
+    if len(starts) == 1:  # no column has few values: every cell by itself, so that those beside it come first
+        return np.arange(m + 1), d
     return starts[-1], len(starts) - 1
 
 
