@@ -21,7 +21,8 @@ SYNONYMS = {
     "--algorithm": ("--method",), "--config": ("--policy",), "--min-size": ("--k", "--r"),
 }  # fmt: skip
 _KINDS = {
-    "integer": "a whole number", "float": "a number", "integer range": "a whole number in its range",
+    "int": "a whole number", "integer": "a whole number", "integer range": "a whole number in its range",
+    "float": "a number",
 }  # fmt: skip
 
 
