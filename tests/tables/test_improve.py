@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from shoal.model.privacy import Requirement
+from shoal.model.histogram import Histogram
+from shoal.model.privacy import BetaLikeness, LDiversity, Requirement, TCloseness
 from shoal.model.recoding import Levels, Ranges, Recoding, Sets
 from shoal.model.task import Effort, Task
 from shoal.problems.tables import group
@@ -107,3 +108,17 @@ def test_in_the_catalogue():
     found = [group(histogram, Requirement(3, (2,), (1,)), "improve", seed=9) for _ in range(2)]
     assert found[0].method == "improve"
     assert found[0].certificate.cost == found[1].certificate.cost
+
+
+@pytest.mark.parametrize("other", [BetaLikeness(2.0, enhanced=False, column="s1"), TCloseness(0.5, column="s1")])
+def test_shares_of_one_column_hold_while_another_is_completed(other):
+    """A group that takes in rows for the model of one column must not take too many of a value of another."""
+    quasi = np.array([(2, 0), (1, 1), (0, 0), (2, 0), (1, 2), (0, 2), (2, 2)])
+    values = np.array([(3, 2), (2, 1), (0, 1), (3, 3), (3, 2), (0, 1), (2, 1)])
+    histogram = Histogram.from_rows(quasi, values)
+    for seed in range(10044340, 10044370):
+        found = group(histogram, [LDiversity(2, column="s0"), other], "improve", effort="balanced", seed=seed)
+        for g in range(found.partition.groups):
+            here = found.partition.group == g
+            cells = np.repeat(found.partition.cell[here], found.partition.count[here])
+            assert 2 * np.bincount(histogram.sensitive[cells, 0]).max() <= cells.size

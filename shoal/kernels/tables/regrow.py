@@ -66,6 +66,15 @@ def _above(near, rules, g, y, target):
 
 
 @njit(**LEAN_INNER)
+def _crowded(near, g, y):
+    """Whether row y brings group g more of a value than its share: of the other values a row more leaves less."""
+    for j in range(near.frequency.size):
+        if (near.held[g, j, near.value[y, j]] + 1) * near.frequency[j] > near.size[g] + 1:
+            return True
+    return False
+
+
+@njit(**LEAN_INNER)
 def _complete(slots, near, rules, g, most):
     """Rows without a group join group g until the other models hold: each time the one that leads nearest to that,
     of equals the cheapest.  False when no row leads nearer, or the group would have more than ``most`` rows."""
@@ -78,7 +87,7 @@ def _complete(slots, near, rules, g, most):
         best, lowest, least = -1, np.inf, np.inf
         _ask_anew(near, rules)
         for y in range(near.group.size):
-            if near.group[y] >= 0:
+            if near.group[y] >= 0 or _crowded(near, g, y):
                 continue
             if near.far[near.kind[y]] < 0.0:
                 near.far[near.kind[y]] = gap_of(near, rules, g, -1, y)
