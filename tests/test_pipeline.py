@@ -356,13 +356,16 @@ def wrong_solver(breach: str) -> Any:
     return solve
 
 
+@pytest.mark.parametrize("asked", [True, False])
 @pytest.mark.parametrize("breach", ["k", "l", "rows"])
-def test_a_wrong_solver_is_caught(monkeypatch: pytest.MonkeyPatch, breach: str) -> None:
+def test_a_wrong_solver_is_caught(monkeypatch: pytest.MonkeyPatch, breach: str, asked: bool) -> None:
+    """By the question put to every group, and where that is wrong as well (not asked) by the judge."""
     monkeypatch.setattr("shoal.problems.tables.algorithm", lambda *_: wrong_solver(breach))
+    if not asked:
+        monkeypatch.setattr("shoal.problems.tables.good_groups", lambda *_: np.ones(1, bool))
     frame = pl.DataFrame({"a": [1, 2, 1, 2], "b": [1, 1, 2, 2], "s": ["p", "p", "q", "q"]})
-    with pytest.raises(
-        shoal.ShoalError, match="places 5 rows" if breach == "rows" else "nothing was published"
-    ) as found:
+    says = "places 5 rows" if breach == "rows" else "does not meet the models" if asked else "nothing was published"
+    with pytest.raises(shoal.ShoalError, match=says) as found:
         go(frame, quasi_identifiers=["a", "b"], sensitive=["s"], l=2)
     assert breach == "rows" or isinstance(found.value, VerificationError)
 

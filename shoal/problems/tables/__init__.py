@@ -19,7 +19,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from shoal.errors import PolicyError
+from shoal.errors import PolicyError, VerificationError
 from shoal.model.arguments import seed_of
 from shoal.model.histogram import Histogram
 from shoal.model.loss import measures
@@ -30,6 +30,7 @@ from shoal.model.task import Effort, Grouping, Task, nothing, refuse_infeasible,
 from shoal.problems.catalogue import algorithm
 from shoal.problems.interrupts import heard
 from shoal.problems.tables.apart import by_parts
+from shoal.problems.tables.eligible import good_groups
 from shoal.watching import watched
 
 __all__ = [
@@ -118,7 +119,13 @@ def _one(task: Task, method: str) -> Grouping:
     """A method's grouping of a task, checked."""
     refuse_infeasible(task.histogram, task.requirement)
     grouping: Grouping = algorithm("tables", method)(task)
-    grouping.partition.check(task.histogram)
+    made = grouping.partition
+    made.check(task.histogram)
+    if not good_groups(task.histogram, task.requirement, made.cell, made.group, made.count, made.groups).all():
+        raise VerificationError(
+            f"{grouping.method} made a group that does not meet the models; nothing comes of it. This is a defect of "
+            "shoal: please report it"
+        )
     refuse_high_levels(task, grouping)
     return grouping
 
