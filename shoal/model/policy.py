@@ -16,9 +16,9 @@ from shoal.model.hierarchy import GENERATED, is_built
 from shoal.model.privacy import KAnonymity, PrivacyModel, by_shorthand, describe, restore
 from shoal.model.record import recipe
 from shoal.model.refusals import (
+    limits_of,
     refuse_coarsen,
     refuse_hierarchies,
-    refuse_limits,
     refuse_missing,
     refuse_nameless,
     refuse_population,
@@ -130,7 +130,7 @@ class Policy:
         self._check()
 
     def _check(self) -> None:
-        """Refuse what contradicts itself, part by part; mappings are copied and frozen."""
+        """Refuse what contradicts itself, part by part; mappings are copied, so that what was checked stays."""
         for name in (self.person, self.household):
             if name is not None and (not isinstance(name, str) or not name):
                 raise PolicyError(f"{name!r} names no column; person and household are one column each")
@@ -150,8 +150,10 @@ class Policy:
         if self.global_recoding and self.publish not in ("hierarchy", "stars"):
             raise PolicyError(f"global_recoding works on levels; it cannot go with publish={self.publish!r}")
         refuse_coarsen(self)
-        refuse_limits(self)
-        Effort.of(self.effort)
+        for name, value in limits_of(self).items():
+            object.__setattr__(self, name, value)
+        effort = Effort.of(self.effort)
+        object.__setattr__(self, "effort", effort.name if effort.seconds is None else effort.seconds)
 
     def _check_roles(self) -> None:
         """Every column has one role; persons and weights leave with the identifiers; places are published as tiles."""
@@ -213,9 +215,11 @@ class Policy:
             for name in given:
                 if name not in self.grouped and not (what == "hierarchies" and name in self.sensitive):
                     raise PolicyError.unknown(f"quasi-identifier ({what})", name, self.grouped)
+            object.__setattr__(self, what, dict(given))
         refuse_hierarchies(self)
-        for name, weight in self.weights.items():
-            number(f"weights[{name!r}]", weight, "a weight is a positive number", lambda x: x > 0)
+        says = "a weight is a positive number"
+        plain = {n: number(f"weights[{n!r}]", w, says, lambda x: x > 0) for n, w in self.weights.items()}
+        object.__setattr__(self, "weights", plain)
         for name, level in self.max_level.items():
             if isinstance(level, bool) or not isinstance(level, int) or level < 0:
                 raise PolicyError(

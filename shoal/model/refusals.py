@@ -101,7 +101,7 @@ def refuse_coarsen(asked: Any) -> None:
         if asked.method == "coarsen":
             raise PolicyError("method='coarsen' finds levels that the release would not show; say coarsen='auto'")
         return
-    if asked.coarsen != "auto":
+    if not isinstance(asked.coarsen, str) or asked.coarsen != "auto":
         raise PolicyError(f"coarsen={asked.coarsen!r}: say coarsen='auto', or leave it out")
     if asked.publish != "hierarchy":
         raise PolicyError("coarsen puts columns at levels of hierarchies; say publish='hierarchy' beside it")
@@ -113,19 +113,22 @@ def refuse_coarsen(asked: Any) -> None:
         raise PolicyError("coarsen counts rows of the table; leave it out beside a population")
 
 
-def refuse_limits(asked: Any) -> None:
-    """PolicyError for an average risk, a budget of suppression or shards that cannot be, or not beside the rest."""
-    risk = asked.max_average_risk
+def limits_of(asked: Any) -> dict[str, Any]:
+    """The average risk, the budget of suppression and the shards as plain numbers.
+
+    PolicyError for those that cannot be, or not beside the rest.
+    """
+    risk, shards = asked.max_average_risk, asked.shards
     if risk is not None:
-        number("max_average_risk", risk, "a risk is above 0 and at most 1", lambda x: 0 < x <= 1)
+        risk = number("max_average_risk", risk, "a risk is above 0 and at most 1", lambda x: 0 < x <= 1)
     if risk is not None and (asked.publish == "centers" or asked.units):
         raise PolicyError("max_average_risk speaks of rows in groups; leave it out beside centers and persons")
-    share = asked.max_suppressed
-    number("max_suppressed", share, "a share of the rows, from 0 to 1", lambda x: 0 <= x <= 1)
-    if asked.shards is not None:
-        whole_number("shards", asked.shards)
-    if asked.shards is not None and (asked.global_recoding or asked.publish == "centers"):
+    share = number("max_suppressed", asked.max_suppressed, "a share of the rows, from 0 to 1", lambda x: 0 <= x <= 1)
+    if shards is not None:
+        shards = whole_number("shards", shards)
+    if shards is not None and (asked.global_recoding or asked.publish == "centers"):
         raise PolicyError("shards are searched one by one; leave them out beside global_recoding and centers")
-    if asked.shards is not None and (asked.coarsen is not None or asked.missing == "apart"):
+    if shards is not None and (asked.coarsen is not None or asked.missing == "apart"):
         other = "coarsen" if asked.coarsen is not None else "missing='apart'"
         raise PolicyError(f"shards and {other} both cut the table in parts; leave one of them out")
+    return {"max_average_risk": risk, "max_suppressed": share, "shards": shards}

@@ -1,4 +1,4 @@
-"""A budget of rows starred whole, held by recodings that star a row wherever that loses least."""
+"""A budget of rows starred whole, held by every recoding: whatever stars them, they are counted as published."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from shoal.publishing.text import ColumnText
 def within_budget(grouping: Grouping, columns: Sequence[ColumnText], asked: Policy) -> Grouping:
     """The grouping with its rows starred whole counted; InfeasibleError where they are more than ``max_suppressed``.
 
-    Global recoding spends the budget in its own search, and has counted already.  O(groups x columns).
+    Global recoding spends the budget in its own search, which counts its block alone; a column at its highest level, or
+    a label that is the star, may star more rows whole.  O(groups x columns).
     """
-    if not asked.max_suppressed or asked.global_recoding:
+    if not asked.max_suppressed:
         return grouping
     sizes = grouping.partition.sizes
     whole = np.all([c.starred[c.index] for c in columns], axis=0)

@@ -137,8 +137,8 @@ def _suppressed(held: Held, record: Record) -> Finding:
         column, stars = held.cells[name], record.said.stars[name]
         starred = (column.cast(pl.String) == policy.star).fill_null(False)
         blank = column.is_null()
-        whole = whole & (starred | blank if stars else starred)
-        typed = column.dtype != pl.String or name in record.said.blanks
+        typed = not isinstance(column.dtype, (pl.String, pl.Categorical)) or name in record.said.blanks
+        whole = whole & (starred | blank if stars and typed else starred)
         twofold = twofold or (typed and int(held.counts[blank.to_numpy()].sum()) > stars)
     there = int(held.counts[whole.to_numpy()].sum())
     text = f"{there} rows starred whole, {said} certified, {allowed} allowed"

@@ -170,7 +170,7 @@ def compare(
     if not quasi:
         raise PolicyError("no quasi-identifier is named; say quasi_identifiers=[...] (the columns others may know)")
     if target is not None and not isinstance(target, str):
-        raise PolicyError(f"target={target!r}: give the name of one column")
+        raise PolicyError(f"target={target!r}: name the one column that a classifier learns")
     read_by = _trees(mapping("hierarchies", hierarchies))
     whole = _original(original, quasi, sensitive, target, (held_out, population), separator, seed_of(seed) or 0)
     found: dict[str, Any] = {}

@@ -213,3 +213,17 @@ def test_a_recipe_whose_population_is_not_at_hand_names_none(tmp_path: Path, mon
 def test_the_level_of_simultaneous_diversity(rows: list[tuple[int, int]], level: int) -> None:
     """Rows that differ pairwise in every column, as many as each of them finds."""
     assert shoal.SimultaneousLDiversity(3).level(np.array(rows), np.array(rows)) == level
+
+
+def test_what_was_checked_stays() -> None:
+    """A mapping of the caller's that changes later changes no policy; kinds of numpy become plain values."""
+    weights, levels, trees = {"a": np.float32(2)}, {"a": 1}, {"a": [["x", "*"]]}
+    asked: Any = {"quasi_identifiers": ["a"], "k": np.int64(2), "publish": "hierarchy", "effort": np.int64(3)}
+    asked |= {"weights": weights, "max_level": levels, "hierarchies": trees, "shards": np.int64(2)}
+    policy = Policy(**asked, max_suppressed=np.float32(0.5), max_average_risk=np.float32(0.5))
+    weights["a"], levels["a"] = np.float32(-1), -1
+    assert (policy.weights, policy.max_level) == ({"a": 2}, {"a": 1})
+    told = json.loads(json.dumps(policy.describe()))
+    assert (told["effort"], told["shards"], told["max_suppressed"], told["max_average_risk"]) == (3, 2, 0.5, 0.5)
+    with pytest.raises(PolicyError, match="say coarsen='auto'"):
+        Policy(quasi_identifiers=["a"], k=2, coarsen=np.array([1, 2]))

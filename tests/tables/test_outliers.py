@@ -173,6 +173,25 @@ def test_a_budget_that_is_passed_does_not_verify(tmp_path):
     assert [f.check for f in verdict.findings if not f.holds] == ["suppressed rows"]
 
 
+def test_levels_that_star_rows_whole_count():
+    """The highest level of every column, beside the block that the search stars."""
+    pairs = pl.DataFrame({"a": ["x", "y"] * 3, "b": ["u", "v", "v", "u", "w", "w"]})
+    asked = {"quasi_identifiers": ["a", "b"], "k": 6, "global_recoding": True}
+    with pytest.raises(InfeasibleError, match=r"stars 6 of 6 rows whole, and max_suppressed=0\.5 allows 3"):
+        shoal.anonymize(pairs, max_suppressed=0.5, **asked)
+    assert shoal.anonymize(pairs, max_suppressed=1.0, **asked).certificate.details["suppressed_rows"] == 6
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+def test_a_missing_text_beside_a_star_is_no_row_starred_whole(ending, tmp_path):
+    gaps = pl.DataFrame({"a": ["p", "q", "r", "r"], "b": [None, None, "u", "v"]})
+    release = shoal.anonymize(gaps, quasi_identifiers=["a", "b"], k=2, max_suppressed=0.5)
+    assert (release.certificate.cost, release.certificate.details["suppressed_rows"]) == (4, 0)
+    beside = release.write(tmp_path / f"r{ending}")
+    verdict = shoal.verify(tmp_path / f"r{ending}", beside)
+    assert verdict.holds, [f for f in verdict.findings if not f.holds]
+
+
 def test_a_share_is_a_share():
     with pytest.raises(PolicyError, match="from 0 to 1"):
         shoal.anonymize(people(), **settings_of(max_suppressed=5))
