@@ -72,9 +72,10 @@ def lacking(path: Path, held: Held, record: Record) -> int:
     beyond = 0
     for name in record.policy.quasi_identifiers:
         column, stars = held.cells[name], record.said.stars[name]
-        if column.dtype == pl.String and isinstance(texts, list) and name not in texts:
+        told = isinstance(column.dtype, (pl.String, pl.Categorical))  # a CSV's texts may come as categories
+        if told and isinstance(texts, list) and name not in texts:
             continue
-        if name in record.said.blanks or (column.dtype != pl.String and stars):
+        if name in record.said.blanks or (not told and stars):
             beyond = max(beyond, int(held.counts[column.is_null().to_numpy()].sum()) - stars)
         else:
             lack = lack | column.is_null()
