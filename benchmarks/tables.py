@@ -277,7 +277,8 @@ def run(name: str) -> None:
             rows.append({"rows": n, "distinct tuples": kinds, "stars": c.cost, "bound": c.lower_bound,
                          "ratio": round(float(c.ratio), 3), "seconds": round(wall, 1), "cpu seconds": round(cpu, 1),
                          "exponent (cpu)": round(float(slope), 2)})  # fmt: skip
-    record(f"Tables: {name}", f"python benchmarks/tables.py {name}", rows, notes)
+    asked = f'"{name}"' if " " in name else name
+    record(f"Tables: {name}", f"python benchmarks/tables.py {asked}", rows, notes)
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ STEEP = 8  # the least group from which prices move along subgradients: below it
 CLIMBS = (0.25, 0.05, 0.05)  # classes that slack by so much of the mean price are looked at, in turn
 MIXED = (0.4, 0.4, 0.3, 0.2, 0.1)  # the same where different values are asked for
 DEAR = (3, 12)  # times K: rows of a class that are written down, and where different values are asked for
-PASSES, MEMBERS = 400, 1e9  # passes over them, and members of classes looked at in these, at most
+PASSES, MEMBERS = 400, (4e8, 1e9)  # passes over them, and members of classes looked at in these, at most; the same
 LISTED = 20_000_000  # members written down in one sweep, at most
 GAP = 0.05  # steps aim at so much more than what was proved before
 NONE = Tight.empty(0, 0)
@@ -313,7 +313,7 @@ class Sweeper:
             price, state, most = best.copy(), np.array([-np.inf, step, 0.0]), np.full(price.size, top)
             if self.mixed:  # no K rows of a class that is not looked at can then be above its cost
                 most = np.minimum(most, best + share * sum_of / float(count.sum()))
-            done, passes = 0, int(min(PASSES, MEMBERS / known.member.size))
+            done, passes = 0, int(min(PASSES, MEMBERS[self.mixed] / known.member.size))
             while done < passes and time.monotonic() < last:
                 climb(known, count, value, kinds, self.group, most, price, best, trend, SLICE, sum_of, GAP * sum_of,
                       state)  # fmt: skip
