@@ -30,6 +30,7 @@ from shoal.model.missing import filled_words, with_filled
 from shoal.model.policy import Policy
 from shoal.model.privacy import requirement
 from shoal.model.recoding import Published
+from shoal.model.refusals import refuse_stars
 from shoal.model.safe_harbor import NAME
 from shoal.model.settings import Settings
 from shoal.model.task import Effort, Grouping, nothing, refuse_infeasible
@@ -228,7 +229,7 @@ def _count(read: _Read, asked: Policy, data: Any) -> _Cells:
         raise InputError(f"{name} has a header and no rows, so there is nothing to publish")
     refuse_missing(counted, asked)
     texts = [column.texts() for column in counted.quasi]
-    _refuse_stars(asked, {c.name: c.texts() for c in (*counted.quasi, *counted.sensitive)})
+    refuse_stars(asked, {c.name: c.texts() for c in (*counted.quasi, *counted.sensitive)})
     models = on_trees(models_of(asked), asked, counted.sensitive)
     need = requirement(models, (*asked.sensitive, *asked.units), counted.histogram)
     refuse_infeasible(counted.histogram, need, lambda j, code: counted.sensitive[j].texts()[code] or "missing")
@@ -384,15 +385,6 @@ def _method(asked: Policy) -> str:
     if asked.method != "auto":
         return asked.method
     return "global_recoding" if asked.global_recoding else "coarsen" if asked.coarsen else "auto"
-
-
-def _refuse_stars(asked: Policy, texts: Mapping[str, list[str | None]]) -> None:
-    for name, values in texts.items():
-        if asked.star in values:
-            raise InputError(
-                f"column {name!r} holds the value {asked.star!r}, which is how a suppressed value is written; "
-                "choose another text with star='...'"
-            )
 
 
 def _context(counted: Counted, asked: Policy) -> bytes:

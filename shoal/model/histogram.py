@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -94,6 +94,29 @@ class Histogram:
             quasi_sizes=sizes[:d],
             sensitive_sizes=sizes[d:],
         )
+
+
+def merged(
+    histogram: Histogram, quasi: np.ndarray, sizes: Sequence[int], apart: np.ndarray | None = None
+) -> tuple[Histogram, np.ndarray, np.ndarray]:
+    """A histogram under other codes of its quasi-identifiers, int[cells, columns] below ``sizes``: cells that are alike
+    become one.  With it int64[new cells] one cell of each, and int64[cells] the new cell of every cell.
+
+    apart  int64[cells]  cells of different numbers stay two.  O(cells log cells).
+    """
+    parts = np.zeros(histogram.cells, np.int64) if apart is None else np.unique(apart, return_inverse=True)[1]
+    held = np.concatenate([quasi, histogram.sensitive, parts.reshape(-1, 1)], axis=1)
+    key = mixed_radix(held, (*sizes, *histogram.sensitive_sizes, int(parts.max(initial=0)) + 1))
+    _, first, of_cell = np.unique(key, return_index=True, return_inverse=True)
+    of_cell = of_cell.reshape(-1).astype(np.int64)
+    small = replace(
+        histogram,
+        quasi=quasi[first].astype(np.int32),
+        sensitive=histogram.sensitive[first],
+        count=np.bincount(of_cell, weights=histogram.count).astype(np.int64),
+        quasi_sizes=tuple(sizes),
+    )
+    return small, first, of_cell
 
 
 def mixed_radix(codes: np.ndarray, sizes: Sequence[int]) -> np.ndarray:

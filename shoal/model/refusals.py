@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from shoal.errors import PolicyError
+from shoal.errors import InputError, PolicyError
 from shoal.model.arguments import number, whole_number
 from shoal.model.hierarchy import GENERATED, Hierarchy
 from shoal.model.missing import READINGS
@@ -132,3 +132,13 @@ def limits_of(asked: Any) -> dict[str, Any]:
         other = "coarsen" if asked.coarsen is not None else "missing='apart'"
         raise PolicyError(f"shards and {other} both cut the table in parts; leave one of them out")
     return {"max_average_risk": risk, "max_suppressed": share, "shards": shards}
+
+
+def refuse_stars(asked: Any, texts: Mapping[str, Sequence[str | None]]) -> None:
+    """InputError for a column, by name, that holds what a star is written as; asked is a ``Policy``."""
+    for name, values in texts.items():
+        if asked.star in values:
+            raise InputError(
+                f"column {name!r} holds the value {asked.star!r}, which is how a suppressed value is written; "
+                "choose another text with star='...'"
+            )

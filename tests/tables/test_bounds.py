@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies
 
-from shoal.kernels.tables.boxes import far_slack
 from shoal.kernels.tables.climb import climb
+from shoal.kernels.tables.near_cells import far_slack
 from shoal.kernels.tables.tight import Classes, Tight
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import KAnonymity, Requirement

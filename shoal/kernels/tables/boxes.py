@@ -13,6 +13,7 @@ import numpy as np
 from numba import njit
 
 from shoal.kernels import INNER
+from shoal.kernels.tables.near_cells import apart_by
 
 TINY = 1e-12
 
@@ -51,142 +52,6 @@ class Room(NamedTuple):
     off: np.ndarray
     ons: np.ndarray
     offs: np.ndarray
-
-
-@njit(**INNER)
-def _apart(losses, at, shape, width, j, a, b):
-    """Loss of two different codes of a column published together."""
-    if shape[j] == 0:
-        return losses[at[j] + a * width[j] + b]
-    if shape[j] == 2:
-        return losses[at[j]]
-    return abs(losses[at[j] + a] - losses[at[j] + b])
-
-
-@njit(**INNER)
-def _value(values, least, held, kinds, value, apart):
-    """A row of a value so far away: the ``kinds`` nearest values, nearest first; returns how many there are."""
-    y = 0
-    while y < held and values[y] != value:
-        y += 1
-    if y == held:
-        if held == kinds:
-            y = held - 1
-        else:
-            held += 1
-    elif least[y] <= apart:
-        return held
-    while y > 0 and least[y - 1] > apart:
-        values[y], least[y] = values[y - 1], least[y - 1]
-        y -= 1
-    values[y], least[y] = value, apart
-    return held
-
-
-@njit(cache=True, nogil=True)
-def near_cells(losses, at, shape, width, code, head, lead, first, last, count, value, kinds, group, near, far, out):
-    """The cells nearest to each cell, and what its rows lose at least together with their nearest rows.
-
-    losses float64[..]  loss of publishing codes a and b of column j together, if they differ: for shape[j] == 0 at
-                        at[j] + a * width[j] + b; for 1 |losses[at[j] + a] - losses[at[j] + b]|; for 2 losses[at[j]]
-    code  int32[m, d], count int64[m]; first, last: the cells asked about
-    head int64[h + 1], lead  cells head[x] .. head[x + 1] - 1 have the same codes in the first ``lead`` columns
-    value int64[m], kinds int64   at least this many different values are needed (1: no matter)
-    group int64          K, at most one more than ``near`` has places
-    near int32[m, w]     out: nearest first, -1 after the last;  far float64[m] out: how far all others are at least,
-                         infinite where they are among them
-    out float64[m]       out: the (K - 1)-th least loss with another row, or the least at which there are the values
-    O((last - first) m d) at worst; heads that are too far as a whole are passed over.
-    """
-    m, d = code.shape
-    most, heads, own = near.shape[1], head.size - 1, 0
-    far_of, values, least = np.empty(most + 1), np.empty(kinds + 1, np.int64), np.empty(kinds + 1)
-    for i in range(first, last):
-        while head[own + 1] <= i:
-            own += 1
-        held, bar, limit = 0, np.inf, np.inf if most else -1.0
-        known = _value(values, least, 0, kinds, value[i], 0.0)
-        for q in range(2 * heads):
-            h = own + (q + 1) // 2 if q % 2 else own - q // 2  # outwards: like cells stand near each other
-            if h < 0 or h >= heads:
-                continue
-            bar = max(limit, least[kinds - 1] if known == kinds else np.inf)
-            ahead = 0.0
-            for j in range(lead):
-                a, b = code[i, j], code[head[h], j]
-                if a != b:
-                    ahead += _apart(losses, at, shape, width, j, a, b)
-                    if ahead >= bar:
-                        break
-            if ahead >= bar:
-                continue
-            for c in range(head[h], head[h + 1]):
-                if c == i:
-                    continue
-                apart = ahead
-                for j in range(lead, d):
-                    if code[i, j] != code[c, j]:
-                        apart += _apart(losses, at, shape, width, j, code[i, j], code[c, j])
-                        if apart >= bar:
-                            break
-                if apart >= bar:
-                    continue
-                if known < kinds or apart < least[kinds - 1]:
-                    known = _value(values, least, known, kinds, value[c], apart)
-                if apart < limit:
-                    y = held if held < most else held - 1
-                    held = min(held + 1, most)
-                    while y > 0 and far_of[y - 1] > apart:
-                        far_of[y], near[i, y] = far_of[y - 1], near[i, y - 1]
-                        y -= 1
-                    far_of[y], near[i, y] = apart, c
-                    if held == most:
-                        limit = far_of[most - 1]
-                bar = max(limit, least[kinds - 1] if known == kinds else np.inf)
-        near[i, held:] = -1
-        far[i] = far_of[held - 1] if held == most and m - 1 > most else np.inf
-        out[i] = least[kinds - 1] if known == kinds else 0.0
-        rows, y = count[i], 0
-        while rows < group and y < held:
-            rows += count[near[i, y]]
-            y += 1
-        if y:
-            out[i] = max(out[i], far_of[y - 1])
-
-
-@njit(cache=True, nogil=True)
-def far_slack(losses, at, shape, width, code, first, last, count, group, price, order, base, near, far, out):
-    """What boxes with a cell that is not near leave each cell at least: the least of K c - the prices of K of its rows.
-
-    losses .. code, count, group  as for ``near_cells``;  price float64[m], order int64[m] the cells by falling price
-    base float64[m]  what any box of a cell loses;  near, far  as from there, far: any box with such a cell
-    out float64[m]
-    Such a box loses as much as the cell and any other in it lose together: of its rows the dearest other one counts.
-    O((last - first) m d) at worst.
-    """
-    d = code.shape[1]
-    for i in range(first, last):
-        least, best = max(far[i], base[i]), np.inf
-        for y in range(near.shape[1]):  # these first, so that few others have to be looked at
-            c = near[i, y]
-            if c >= 0:
-                best = min(best, group * max(least, base[c]) - (group - 1) * price[c] - price[i])
-        for c in order:
-            if c == i and count[i] == 1:
-                continue
-            spare = (group - 1) * price[c] + price[i]
-            if group * least - spare >= best:
-                break
-            apart, bar = 0.0, (best + spare) / group
-            if base[c] >= bar:
-                continue
-            for j in range(d):
-                if code[i, j] != code[c, j]:
-                    apart += _apart(losses, at, shape, width, j, code[i, j], code[c, j])
-                    if apart >= bar:
-                        break
-            best = min(best, group * max(least, base[c], apart) - spare)
-        out[i] = best
 
 
 @njit(**INNER)
@@ -248,7 +113,7 @@ def raises(
             room.start[n] = e
             for j in range(d):
                 a, b = code[i, j], code[near[i, n], j]
-                more = 0.0 if a == b else _apart(losses, at, shape, width, j, a, b)
+                more = 0.0 if a == b else apart_by(losses, at, shape, width, j, a, b)
                 if more <= 0.0:
                     continue
                 side = np.int64(-2)

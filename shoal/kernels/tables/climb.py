@@ -6,8 +6,9 @@ import numpy as np
 from numba import njit
 
 from shoal.kernels import INNER
+from shoal.kernels.tables.patience import rises
 
-FADE, CUT, PATIENCE = 0.7, 0.7, 10.0
+FADE, PATIENCE = 0.7, 10.0
 
 
 @njit(**INNER)
@@ -88,15 +89,9 @@ def climb(classes, count, value, kinds, group, most, price, best, trend, passes,
             taken[i] = 0
             proved += count[i] * price[i]
         proved -= _taken(classes, count, value, kinds, group, price, seen, none, taken)
-        if proved > state[0]:
-            state[0], state[2] = proved, 0.0
+        if rises(state, proved, PATIENCE):
             for i in range(price.size):
                 best[i] = price[i]
-        else:
-            state[2] += 1.0
-            if state[2] >= PATIENCE:
-                state[1] *= CUT
-                state[2] = 0.0
         length = 0.0
         for i in range(price.size):
             trend[i] = (1 - FADE) * (count[i] - taken[i]) + FADE * trend[i]

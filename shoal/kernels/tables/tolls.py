@@ -8,8 +8,9 @@ import numpy as np
 from numba import njit
 
 from shoal.kernels import LEAN
+from shoal.kernels.tables.patience import rises
 
-FADE, SHARE, CUT, PATIENCE = 0.7, 0.03, 0.7, 20.0
+FADE, SHARE, PATIENCE = 0.7, 0.03, 20.0
 GAP = 0.1  # steps aim at a bound so much above the best one
 CALM = 0.02  # shorter steps repeat the same choices, which would spoil the average
 
@@ -74,15 +75,9 @@ def walk(arcs, toll, best, trend, share, passes, least_gap, state, reduced, held
                     least, at = reduced[p], p
             bound += arcs.count[i] * least
             held[at] += arcs.count[i]
-        if bound > state[0]:
-            state[0], state[2] = bound, 0.0
+        if rises(state, bound, PATIENCE):
             for p in range(toll.size):
                 best[p] = toll[p]
-        else:
-            state[2] += 1.0
-            if state[2] >= PATIENCE:
-                state[1] *= CUT
-                state[2] = 0.0
         length = 0.0
         for c in range(arcs.cost.size):
             rows = np.int64(0)

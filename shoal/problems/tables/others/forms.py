@@ -17,7 +17,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
-from shoal.model.histogram import mixed_radix
+from shoal.model.histogram import merged, mixed_radix
 from shoal.model.recoding import Levels, Published, Recoding
 from shoal.model.task import Task
 from shoal.problems.tables.search.coarsen import Coarse
@@ -227,19 +227,7 @@ def raised(task: Task, levels: np.ndarray) -> Coarse:
     made = [_raised(c, h.quasi[:, j], levels[:, j]) for j, c in enumerate(task.recoding.hierarchies or ())]
     quasi = np.stack([codes for _, codes in made], axis=1)
     columns = tuple(column for column, _ in made)
-    sizes = tuple(c.size for c in columns)
-    parts = np.zeros(h.cells, np.int64) if task.apart is None else np.unique(task.apart, return_inverse=True)[1]
-    held = np.concatenate([quasi, h.sensitive, parts.reshape(-1, 1)], axis=1)
-    key = mixed_radix(held, (*sizes, *h.sensitive_sizes, int(parts.max(initial=0)) + 1))
-    _, first, of_cell = np.unique(key, return_index=True, return_inverse=True)
-    of_cell = of_cell.reshape(-1).astype(np.int64)
-    small = replace(
-        h,
-        quasi=quasi[first].astype(np.int32),
-        sensitive=h.sensitive[first],
-        count=np.bincount(of_cell, weights=h.count).astype(np.int64),
-        quasi_sizes=sizes,
-    )
+    small, first, of_cell = merged(h, quasi, tuple(c.size for c in columns), task.apart)
     apart = None if task.apart is None else task.apart[first]
     return Coarse(replace(task, histogram=small, recoding=Recoding(columns), apart=apart), of_cell, h)
 

@@ -66,7 +66,7 @@ def box_search(task: Task, effort: str, until: float | None) -> tuple[int, int] 
 class Pairs:
     """What two rows lose together, as the kernels ask it; cells sorted so that like ones stand near each other.
 
-    losses, at, shape, width, code  as for ``kernels.tables.boxes.near_cells``;  sets bool[d] columns published as sets
+    losses, at, shape, width, code  as for ``near_cells`` of the kernels;  sets bool[d] columns published as sets
     count, value int64[m] rows and sensitive value of each cell, ``kinds`` different ones are needed, ``group`` rows
     head int64[h + 1], lead  cells with the same codes in the first ``lead`` columns, the dearest
     order int64[m]  the cells of the table;  alone float64[m]  what a row of each loses whatever its group
@@ -215,7 +215,7 @@ def neighbors(task: Task, until: float | None) -> np.ndarray | None:
 
 def _nearest(p: Pairs, most: int, until: float | None) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
     """So many cells near each, how far the others are, and what the nearest prove; None when time ran out."""
-    from shoal.kernels.tables.boxes import near_cells
+    from shoal.kernels.tables.near_cells import near_cells
 
     m = p.order.size
     near, far, out = np.full((m, most), -1, np.int32), np.zeros(m), np.zeros(m)
@@ -232,7 +232,8 @@ def box_prices(task: Task, boxed: tuple[int, int], rounds: int, until: float | N
     boxed  near cells and nodes of the search for each cell; a row without the time for it keeps what near rows
            prove
     """
-    from shoal.kernels.tables.boxes import far_slack, raises
+    from shoal.kernels.tables.boxes import raises
+    from shoal.kernels.tables.near_cells import far_slack
 
     p, m = Pairs.of(task), task.histogram.cells
     raised: Callable[..., None] = raises

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import InfeasibleError, PolicyError
-from shoal.model.histogram import Histogram, mixed_radix
+from shoal.model.histogram import Histogram, merged
 from shoal.model.partition import Partition
 from shoal.model.recoding import Levels, Published, Recoding
 from shoal.model.task import Effort, Grouping, Task
@@ -95,17 +95,7 @@ class Coarse:
             codes.append(number.reshape(-1)[h.quasi[:, j]])
             columns.append(_column(column, level, someone))
         quasi = np.stack(codes, axis=1)
-        sizes = tuple(c.size for c in columns)
-        key = mixed_radix(np.concatenate([quasi, h.sensitive], axis=1), (*sizes, *h.sensitive_sizes))
-        _, first, of_cell = np.unique(key, return_index=True, return_inverse=True)
-        of_cell = of_cell.reshape(-1).astype(np.int64)
-        small = replace(
-            h,
-            quasi=quasi[first].astype(np.int32),
-            sensitive=h.sensitive[first],
-            count=np.bincount(of_cell, weights=h.count).astype(np.int64),
-            quasi_sizes=sizes,
-        )
+        small, _, of_cell = merged(h, quasi, [c.size for c in columns])
         return cls(replace(task, histogram=small, recoding=Recoding(tuple(columns), task.recoding.unit)), of_cell, h)
 
     def back(self, partition: Partition) -> Partition:
