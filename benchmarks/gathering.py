@@ -19,8 +19,7 @@ import polars as pl
 from record import record
 
 import shoal
-from shoal.engines.features import Asked, Features
-from shoal.problems.gathering import gather, project
+from shoal.problems.gathering import Category, Metric, Number, gather, project
 
 DATA = Path(__file__).parents[1].parent / "shared" / "data"
 FILES = {"UK": "uk_road_accidents.csv.gz", "California": "california_block_groups.csv.gz"}
@@ -136,12 +135,14 @@ def adult() -> None:
         return
     warm()
     frame = pl.read_csv(path, infer_schema=False)
-    columns = ["age", "education-num", "hours-per-week", "sex", "race", "marital-status"]
-    features = Features.of(frame, Asked(columns))
+    numbers = [frame[name].cast(pl.Float64).to_numpy() for name in ("age", "education-num", "hours-per-week")]
+    names = [np.unique(frame[name], return_inverse=True)[1] for name in ("sex", "race", "marital-status")]
+    scaled = [Number("", scale=float(np.ptp(x))) for x in numbers]
+    metric = Metric(features=(*scaled, *(Category("", values=int(x.max()) + 1) for x in names)))
     rows = []
     for r in (5, 10, 50):
         for share in (0.0, 0.01):
-            found, clock, processor = timed(tuple(features.values), r, share, metric=features.metric)
+            found, clock, processor = timed((*numbers, *names), r, share, metric=metric)
             rows.append(line("Adult, six columns", r, share, found, clock, processor))
     record(
         "Gathering Adult",

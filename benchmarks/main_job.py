@@ -20,11 +20,8 @@ import numpy as np
 import polars as pl
 from record import record
 
-from shoal import LDiversity
-from shoal.engines.frames import FrameTable
 from shoal.experiments.census_like import census_like
 from shoal.pipeline import prepare
-from shoal.problems.tables import group
 
 QUASI = ["Age", "Gender", "Race", "MaritalStatus"]
 SENSITIVE = ["Occupation"]
@@ -105,6 +102,13 @@ def whole(path: Path, out: Path, method: str, effort: str) -> dict[str, float]:
     return release.seconds
 
 
+def in_memory(frame: pl.DataFrame) -> float:
+    """Seconds of the histogram and the three-phase algorithm alone."""
+    asked = {"quasi_identifiers": QUASI, "sensitive": SENSITIVE, "l": L, "seed": 1}
+    steps = prepare(frame, method="three_phase", **asked).seconds
+    return steps["histogram"] + steps["solve"]
+
+
 def one_size(rows: int, repeat: int, method: str = "three_phase") -> dict[str, Any]:
     """Seconds and peak memory of one size, in a process of its own."""
     code = f"""
@@ -162,13 +166,7 @@ def main() -> None:
             ],
         )
         frame = pl.read_csv(path)
-        held = FrameTable(frame)
-
-        def histogram_and_solve() -> None:
-            counted = held.count(QUASI, SENSITIVE)
-            group(counted.histogram, LDiversity(L), "three_phase", seed=1)
-
-        solve = timed(histogram_and_solve, asked.repeat * 2)
+        solve = min(in_memory(frame) for _ in range(asked.repeat * 2))
         grouped = timed(lambda: frame.group_by([*QUASI, *SENSITIVE]).len(), asked.repeat * 2)
         record(
             f"Histogram and TP in memory, {asked.rows:,} rows",

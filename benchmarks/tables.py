@@ -27,8 +27,6 @@ from shoal.problems.tables import (
     group,
     measures,
 )
-from shoal.problems.tables.others import global_recoding
-from shoal.problems.tables.search import coarsen
 
 DATA = Path(__file__).parents[1].parent / "shared" / "data"
 
@@ -223,8 +221,7 @@ def ends(effort: str | float) -> list[dict[str, object]]:
         seconds = time.perf_counter() - began
         facts, shows = found.certificate.details, None
         if "levels" in facts:
-            how = coarsen.published if method == "coarsen" else global_recoding.published
-            shows = how(table, by, found.partition, facts["levels"])
+            shows = by.at_levels(table, found.partition, facts["levels"])
         lost = measures(table, found.partition, by, 1, shows)
         rows.append({"release": case, "NCP": lost["ncp"], "stars": lost["stars"], "KL": lost["kl_divergence"],
                      "levels": " ".join(map(str, facts.get("levels", {}).values())) or "0 0 0 0 0 0 0",
@@ -263,8 +260,10 @@ def run(name: str) -> None:
         both = [all(rows[2][by] < row[by] for row in rows[:2]) for by in ("NCP", "KL")]  # type: ignore[operator]
         notes = [f"coarsened below both ends: by NCP {'yes' if both[0] else 'no'}, by KL {'yes' if both[1] else 'no'}"]
     elif name == "wide":
-        found, wall, cpu = timed(credit_card(), Requirement(5), 30.0)
-        rows.append(line("credit card clients, 23 columns, k=5", found, wall, cpu, 0.7008, budget=30))
+        for seconds, goal in ((30, 0.7008), (60, 0.49)):
+            found, wall, cpu = timed(credit_card(), Requirement(5), float(seconds))
+            rows.append(line("credit card clients, 23 columns, k=5", found, wall, cpu, goal, budget=seconds))
+        notes.append("Goal of the ratio in 60 s: 1.8.")
     elif name == "growth":
         before = None
         for n in (125_000, 250_000, 500_000, 1_000_000):

@@ -123,3 +123,20 @@ def _bar(what: str) -> Iterator[Callable[[str, float | None], None]]:
     finally:
         ended.set()
         thread.join()
+
+
+class Clock:
+    """What each step took, told as it begins."""
+
+    def __init__(self, progress: Callable[[str, float | None], None]) -> None:
+        self.progress = progress
+        self.seconds: dict[str, float] = {}
+
+    @contextmanager
+    def step(self, doing: str, name: str) -> Iterator[None]:
+        """One step, from its first word to its seconds."""
+        self.progress(doing, None)
+        began = time.perf_counter()
+        yield
+        self.seconds[name] = time.perf_counter() - began
+        LOG.info("%s took %.2f s", doing, self.seconds[name])

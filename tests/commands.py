@@ -19,6 +19,11 @@ class Done(NamedTuple):
     stdout: str
     stderr: str
 
+    @property
+    def said(self) -> str:
+        """Everything that was printed."""
+        return self.stdout + self.stderr
+
 
 def run(*words: object, cwd: Path | None = None) -> Done:
     """``shoal`` with these words, from this folder."""

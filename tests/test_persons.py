@@ -134,6 +134,11 @@ def test_what_cannot_be_counted_is_refused():
         shoal.anonymize(
             table.with_columns(pl.when(pl.col("age") > 43).then("patient_id").alias("patient_id")), **asked, k=2
         )
+    unnamed = table.with_columns(pl.when(pl.col("age") > 43).then("patient_id").alias("patient_id"))
+    told = shoal.audit(unnamed, **asked, k=2).notes
+    rows = unnamed["patient_id"].null_count()
+    assert any(f"'patient_id' names nobody in {rows} rows" in note for note in told)
+    assert not shoal.audit(table, **asked, k=2).notes
     with pytest.raises(PolicyError, match="a person with many rows would count often"):
         shoal.anonymize(table, **asked, sensitive=["age"], l=2)
     with pytest.raises(PolicyError, match="one role"):

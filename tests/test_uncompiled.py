@@ -1,4 +1,4 @@
-"""Loops run by Python answer like the compiled ones, and only where few steps are asked of them."""
+"""Loops run by Python answer like the compiled ones, and only where they take less time than compiling."""
 
 from __future__ import annotations
 
@@ -78,11 +78,15 @@ def test_points_are_clustered_alike(monkeypatch: pytest.MonkeyPatch, problem, ro
     assert "settle" in used
 
 
-def test_python_gives_way_after_some_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_python_gives_way_after_some_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(uncompiled, "_spent", {})
     monkeypatch.setattr(uncompiled, "_compiled", WAYS["python"])
-    assert uncompiled.quick(phase_one, uncompiled.STEPS * 0.6) is not phase_one
-    assert uncompiled.quick(phase_one, uncompiled.STEPS * 0.6) is phase_one
+    monkeypatch.setattr(uncompiled.time, "thread_time", iter([0.0, 0.3, 1.0, 1.6]).__next__)
+    size, steps = np.zeros(1, np.int64), 0.5 * uncompiled.SECONDS / uncompiled.PACE
+    for _ in range(2):  # 0.3 of its seconds, then 0.6 more
+        uncompiled.quick(phase_one, steps)(np.array([0, 0]), size[:0], 2, 2, 1, size[:0])
+    assert uncompiled.quick(phase_one, steps) is phase_one
+    assert uncompiled.quick(phase_one, steps / 10) is not phase_one
     assert uncompiled.quick(publish, np.inf) is publish
     assert uncompiled.quick(publish, 1) is not publish  # what was refused is not counted
 

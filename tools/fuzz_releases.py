@@ -1,7 +1,8 @@
 """Releases at random, made, written and judged: ``python tools/fuzz_releases.py COUNT [FIRST_SEED [KIND ...]]``.
 
 Kinds, all of them where none is named: ``tables``, formats, recodings, models, types, engines and odd column names by
-``tests/fuzz/releases.py``; ``clusters``, both problems, all kinds of distance and centers by
+``tests/fuzz/releases.py``; ``combinations``, of every option with
+every other by ``tests/fuzz/combinations.py``; ``clusters``, both problems, all kinds of distance and centers by
 ``tests/fuzz/clusters.py``; ``bent``, certificates of clusters changed at random and sealed again, which must be
 refused, found out, or have nothing changed that is recomputed.  Prints the seed of every failure and exits 1 when there
 is one.
@@ -16,9 +17,14 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from tests.fuzz import clusters, releases
+from tests.fuzz import clusters, combinations, releases
 
-KINDS = {"tables": releases.tried, "clusters": clusters.tried, "bent": clusters.bent_one}
+KINDS = {
+    "tables": releases.tried,
+    "combinations": combinations.tried,
+    "clusters": clusters.tried,
+    "bent": clusters.bent_one,
+}
 
 
 def main() -> int:

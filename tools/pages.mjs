@@ -1,5 +1,5 @@
 // Opens pages in headless Chromium: screenshots, console errors, requests, width, axe-core.  Run by tools/pages.py.
-// argv: JSON file {chromium, modules, shots, pages: [{name, path}]}; prints one JSON object a line for each look.
+// argv: JSON file {chromium, modules, shots, pages: [{name, path, keep}]}; prints one JSON object a line for each look.
 import { createRequire } from "node:module";
 import { readFileSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -41,6 +41,12 @@ async function look(page, size, scheme) {
   if (wide > 1) faults.push(`wider than the window by ${wide} px`);
   const shot = join(asked.shots, `${page.name}-${size.name}${scheme === "dark" ? "-dark" : ""}.png`);
   await tab.screenshot({ path: shot, fullPage: true });
+  if (page.keep && size.name === "desktop" && scheme === "light") {
+    const tall = await tab.evaluate(() => document.documentElement.scrollHeight);
+    await tab.setViewportSize({ width: 1000, height: 900 });
+    await tab.screenshot({ path: page.keep, clip: { x: 0, y: 0, width: 1000, height: Math.min(tall, 900) } });
+    await tab.setViewportSize({ width: size.width, height: size.height });
+  }
   if (size.media === "screen") {
     await tab.evaluate(axe);
     const found = await tab.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));

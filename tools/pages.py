@@ -1,13 +1,14 @@
 """Makes every page that shoal writes from generated data, opens each in headless Chromium and looks for faults.
 
-    python tools/pages.py --modules FOLDER [--out FOLDER] [--only report,tiles] [--site FOLDER]
+    python tools/pages.py --modules FOLDER [--out FOLDER] [--only report,tiles] [--site FOLDER] [--keep]
 
 At desktop, phone and print size, in light and dark: a screenshot, errors on the console, requests to anywhere, a page
 wider than its window, and what axe-core calls a violation.  Exit status 1 where anything was found, 2 where something
 that it needs is missing; it installs nothing.  It needs Chromium (Debian: apt-get install chromium), Node, and a folder
 in which `npm install playwright-core axe-core` was run; of shoal the extras plot and geo.
 
-The people, places and names on the pages are drawn at random, and say so.
+``--keep`` puts what the first window shows of some pages into the guide.  The people, places and names on the pages are
+drawn at random, and say so.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ import shoal
 
 SCRIPT = Path(__file__).with_name("pages.mjs")
 ROWS = 2000
+KEPT = ("report-ranges", "explore", "map-tiles", "map-regions")  # pages that the guide shows
+GUIDE = Path(__file__).parents[1] / "docs" / "assets" / "pictures"
 
 
 def people(rng: np.random.Generator) -> pl.DataFrame:
@@ -171,6 +174,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path, help="folder of the pages and pictures; a new one when not given")
     parser.add_argument("--only", default="", help="pages whose names begin so, separated by commas")
     parser.add_argument("--site", type=Path, help="folder of a guide that was built")
+    parser.add_argument("--keep", action="store_true", help="pictures for the guide")
     given = parser.parse_args()
     missing, chromium = needed(given.modules)
     if missing:
@@ -182,6 +186,8 @@ def main() -> int:
     for make in MAKERS:
         make(out, np.random.default_rng(7))
     pages = [{"name": p.stem, "path": str(p.resolve())} for p in sorted(out.glob("*.html"))]
+    if given.keep:
+        pages = [{**p, "keep": str(GUIDE / f"{p['name']}.png")} if p["name"] in KEPT else p for p in pages]
     if given.site is not None:
         pages += served(given.site.resolve())
     wanted = tuple(given.only.split(",")) if given.only else ("",)

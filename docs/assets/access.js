@@ -13,5 +13,24 @@ function access() {
     wide.setAttribute("aria-label", `Table ${i + 1}`);
   });
 }
+// Arguments in docstrings, "name  what it is" line by line, as a list.
+function listed() {
+  document.querySelectorAll(".doc-contents p:not([data-read])").forEach((text) => {
+    text.dataset.read = "";
+    const entries = [];
+    for (const line of text.innerHTML.split("\n")) {
+      const found = /^(\S(?:.*?\S)?) {2,}(\S.*)$/.exec(line);
+      if (found) entries.push([found[1], found[2]]);
+      else if (entries.length && /^ +\S/.test(line)) entries[entries.length - 1][1] += " " + line.trim();
+      else return;
+    }
+    const list = document.createElement("dl");
+    list.className = "arguments";
+    list.innerHTML = entries.map(([name, what]) => `<dt><code>${name}</code></dt><dd>${what}</dd>`).join("");
+    text.replaceWith(list);
+  });
+}
+new MutationObserver(listed).observe(document.documentElement, { childList: true, subtree: true });
+listed();
 new MutationObserver(access).observe(document.documentElement, { childList: true, subtree: true });
 access();

@@ -10,48 +10,20 @@ import typer
 
 from shoal.cli.app import app
 from shoal.cli.common import answer, listed, pairs, progress, reported, short, source_of, step_of
-from shoal.cli.models import with_models
-from shoal.cli.options import (
-    AVERAGE,
-    ENCODING,
-    ENGINE,
-    FORCE,
-    GLOB,
-    HIERARCHIES,
-    HOUSEHOLD,
-    JSON_,
-    MASTER,
-    MEMORY,
-    METHODS,
-    PERSON,
-    POPULATION,
-    QUASI,
-    QUERY,
-    SENSITIVE,
-    SEPARATOR,
-    TABLE_,
-    TABLES,
-    TEMPORARY,
-    THREADS,
-    WEIGHTS,
-)
+from shoal.cli.models import with_options
+from shoal.cli.options import AVERAGE, FORCE, HIERARCHIES, JSON_, METHODS, TABLES, Roles, Source
 
 if TYPE_CHECKING:
     from shoal.model.policy import Policy
 
 
 @app.command()
-@with_models
+@with_options
 def anonymize(
     tables: list[str] = TABLES,
     policy: Path | None = typer.Option(None, "--policy", help="A TOML file with the same settings, or a certificate."),
-    quasi: str | None = QUASI,
-    sensitive: str | None = SENSITIVE,
+    roles: Roles = Roles(),
     identifiers: str | None = typer.Option(None, "--identifiers", help="Columns to leave out."),
-    person: str | None = PERSON,
-    household: str | None = HOUSEHOLD,
-    population: Path | None = POPULATION,
-    population_weights: str | None = WEIGHTS,
     insensitive: str | None = typer.Option(
         None, "--insensitive", help="Columns to carry along as they are, though they single people out."
     ),
@@ -86,14 +58,7 @@ def anonymize(
     certificate: Path | None = typer.Option(None, "--certificate", help="The certificate's file."),
     report: Path | None = typer.Option(None, "--report", help="An HTML report."),
     sign: Path | None = typer.Option(None, "--sign", help="Private key that signs the certificate; see keygen."),
-    engine: str | None = ENGINE,
-    memory: str | None = MEMORY,
-    threads: int | None = THREADS,
-    temporary: Path | None = TEMPORARY,
-    glob: bool = GLOB,
-    table: str | None = TABLE_,
-    query: str | None = QUERY,
-    master: str | None = MASTER,
+    source: Source = Source(),
     method: str | None = typer.Option(None, "--method", help=f"One of {METHODS}; auto by default."),
     effort: str | None = typer.Option(None, "--effort", help="fast, balanced, thorough, or seconds."),
     shards: int | None = typer.Option(
@@ -111,8 +76,6 @@ def anonymize(
         "column's most frequent value and counts as lost.",
     ),
     star: str | None = typer.Option(None, "--star", help="Text of a suppressed value; * by default."),
-    separator: str | None = SEPARATOR,
-    encoding: str | None = ENCODING,
     force: bool = FORCE,
     as_json: bool = JSON_,
     **models: Any,
@@ -126,14 +89,9 @@ def anonymize(
     from shoal.publishing.partwise import check_target, is_folder
 
     settings: dict[str, Any] = {
-        "quasi_identifiers": listed(quasi),
-        "sensitive": listed(sensitive),
+        **roles.settings(),
         "identifiers": listed(identifiers),
         "insensitive": listed(insensitive),
-        "person": person,
-        "household": household,
-        "population": population,
-        "population_weights": population_weights,
         **models,
         "preset": preset,
         "publish": publish,
@@ -155,19 +113,20 @@ def anonymize(
         "star": star,
     }
     asked = _asked(policy, settings)
+    glob, engine = source.glob, source.engine
     data = source_of(tables, glob)
     target = output or _beside_table(data, glob)
     beside = certificate or certificate_path(target)
     here = [x for x in (data if isinstance(data, list) else [data]) if isinstance(x, Path) and not glob]
     read = [*here, policy, sign, secret, *asked.files]
-    scope = Scope(memory, threads, temporary, glob, table, query, master)
+    scope = Scope(source.memory, source.threads, source.temporary, glob, source.table, source.query, source.master)
     folder = is_folder(target, parts, engine_of(data, engine, scope) != "polars")
     aim = target if not folder else None if parts is None else target / f"part.{parts}"
     check_target(target, beside, [(report, PAGE)], read, overwrite=force, folder=folder)
     with progress() as told:
         release = prepare(
-            data, asked, engine=engine, separator=separator, encoding=encoding, scope=scope, target=aim, progress=told,
-            secret=None if secret is None else read_secret(secret),
+            data, asked, engine=engine, separator=source.separator, encoding=source.encoding, scope=scope, target=aim,
+            progress=told, secret=None if secret is None else read_secret(secret),
         )  # fmt: skip
         told("writing and reading back", None)
         release.write(target, beside, sign=sign, parts=parts, progress=told)

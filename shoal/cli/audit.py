@@ -8,59 +8,25 @@ from typing import Any
 import typer
 
 from shoal.cli.app import app
-from shoal.cli.common import answer, listed, pairs, refuse_unmet, short, source_of
-from shoal.cli.models import with_models
-from shoal.cli.options import (
-    AVERAGE,
-    ENCODING,
-    ENGINE,
-    GLOB,
-    HOUSEHOLD,
-    JSON_,
-    MASTER,
-    MEMORY,
-    PERSON,
-    POPULATION,
-    QUASI,
-    QUERY,
-    SENSITIVE,
-    SEPARATOR,
-    TABLE_,
-    TABLES,
-    TEMPORARY,
-    THREADS,
-    WEIGHTS,
-)
+from shoal.cli.common import answer, pairs, refuse_unmet, short, source_of
+from shoal.cli.models import with_options
+from shoal.cli.options import AVERAGE, JSON_, TABLES, Roles, Source
 
 
 @app.command()
-@with_models
+@with_options
 def audit(
     tables: list[str] = TABLES,
-    quasi: str | None = QUASI,
-    sensitive: str | None = SENSITIVE,
-    person: str | None = PERSON,
-    household: str | None = HOUSEHOLD,
+    roles: Roles = Roles(),
     policy: Path | None = typer.Option(
         None, "--policy", help="A TOML file, or a certificate: its roles, and its models as what should hold."
     ),
-    population: Path | None = POPULATION,
-    population_weights: str | None = WEIGHTS,
     population_size: int | None = typer.Option(None, "--population-size", help="How many people there are at all."),
     hierarchy: list[str] = typer.Option([], "--hierarchy", help="column=file.csv by which it was recoded; repeatable."),
     missing: str = typer.Option("category", "--missing", help="wildcard: show that reading of blanks too; or filled."),
     max_average_risk: float | None = AVERAGE,
     threshold: float = typer.Option(0.2, "--threshold", help="A record is at risk above this."),
-    engine: str | None = ENGINE,
-    memory: str | None = MEMORY,
-    threads: int | None = THREADS,
-    temporary: Path | None = TEMPORARY,
-    glob: bool = GLOB,
-    table: str | None = TABLE_,
-    query: str | None = QUERY,
-    master: str | None = MASTER,
-    separator: str | None = SEPARATOR,
-    encoding: str | None = ENCODING,
+    source: Source = Source(),
     as_json: bool = JSON_,
     **models: Any,
 ) -> None:
@@ -69,26 +35,12 @@ def audit(
     from shoal.publishing.audited import audit as look
 
     found = look(
-        source_of(tables, glob),
+        source_of(tables, source.glob),
         None if policy is None else Policy.read(policy),
-        quasi_identifiers=listed(quasi),
-        sensitive=listed(sensitive),
+        **roles.settings(),
+        **source._asdict(),
         max_average_risk=max_average_risk,
         threshold=threshold,
-        engine=engine,
-        separator=separator,
-        encoding=encoding,
-        person=person,
-        household=household,
-        memory=memory,
-        threads=threads,
-        temporary=temporary,
-        glob=glob,
-        table=table,
-        query=query,
-        master=master,
-        population=population,
-        population_weights=population_weights,
         population_size=population_size,
         missing=missing,
         hierarchies=pairs(hierarchy, "--hierarchy") or None,

@@ -7,7 +7,7 @@ import re
 import shlex
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
@@ -17,6 +17,7 @@ from shoal.watching import compiling
 
 if TYPE_CHECKING:
     from shoal import Crosswalk
+    from shoal.publishing.crosswalk import Drawing
 
 _FLAGS = {
     "quasi_identifiers": "--quasi", "sensitive": "--sensitive", "identifiers": "--identifiers",
@@ -139,18 +140,25 @@ def beside(output: Path | None, certificate: Path | None) -> Path | None:
 
 
 def put(
-    made: Crosswalk, output: Path | None, certificate: Path | None, also: Mapping[str, Path] | None = None
-) -> dict[str, str | None]:
+    made: Crosswalk, output: Path | None, certificate: Path | None, also: Mapping[str, Path] | None = None,
+    drawn: Sequence[tuple[Path | None, Callable[[], Drawing]]] = (),
+) -> dict[str, str | None]:  # fmt: skip
     """Write an answer where it was asked for, its certificate beside it; both paths, for the JSON object.
 
-    also  name of a companion -> its path
+    also   name of a companion -> its path
+    drawn  where maps and pictures go, and how they are drawn: with the answer or not at all
     """
-    more = also or {}
+    from shoal.engines.atomic import Piece, closed_to, publish_together
+
+    more, pictures = also or {}, [(path, draw()) for path, draw in drawn if path is not None]
     proof = beside(next((p for p in (output, *more.values()) if p is not None), None), certificate)
     if output is not None or more:
-        made.write(output, proof, also=more)
-    elif proof is not None:
-        made.certify(proof)
+        made.write(output, proof, also=more, drawn=pictures)
+    else:
+        pieces = [Piece(path, drawing.fill) for path, drawing in pictures]
+        publish_together(pieces, closed=closed_to(made.read))
+        if proof is not None:
+            made.certify(proof)
     return {
         "output": None if output is None else str(output),
         "certificate_file": None if proof is None else str(proof),

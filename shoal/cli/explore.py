@@ -10,25 +10,18 @@ import typer
 
 from shoal.cli.app import app
 from shoal.cli.common import answer, listed, pairs, present, progress, step_of
-from shoal.cli.models import with_models
-from shoal.cli.options import HIERARCHIES, METHODS
+from shoal.cli.models import with_options
+from shoal.cli.options import FORCE, HIERARCHIES, JSON_, METHODS, Roles
 
 
 @app.command()
-@with_models
+@with_options
 def explore(
     table: Path = typer.Argument(help="CSV (also .gz), Parquet or Excel file."),
     policy: Path | None = typer.Option(None, "--policy", help="A TOML file; its k and l are replaced by the grid."),
-    quasi: str | None = typer.Option(None, "--quasi", help="Quasi-identifiers, separated by commas."),
-    sensitive: str | None = typer.Option(None, "--sensitive", help="Sensitive columns, separated by commas."),
+    roles: Roles = Roles(),
     identifiers: str | None = typer.Option(None, "--identifiers", help="Columns to leave out."),
     insensitive: str | None = typer.Option(None, "--insensitive", help="Columns that would be carried along."),
-    person: str | None = typer.Option(None, "--person", help="Column that says whose a row is; k then counts persons."),
-    household: str | None = typer.Option(None, "--household", help="Column that says of which household a row is."),
-    population: Path | None = typer.Option(None, "--population", help="Table the rows were drawn from, for --k-map."),
-    population_weights: str | None = typer.Option(
-        None, "--population-weights", help="Column that says how many people a row stands for."
-    ),
     k: str = typer.Option("3,5,11", "--k", help="Values of k, separated by commas."),
     l: str = typer.Option("1", "--l", help="Values of l (frequency form); 1 asks nothing."),
     publish: str | None = typer.Option(None, "--publish", help="stars, hierarchy, ranges, centers; several by commas."),
@@ -42,8 +35,8 @@ def explore(
     engine: str | None = typer.Option(None, "--engine", help="polars (default), duckdb or spark."),
     separator: str | None = typer.Option(None, "--separator", help="Field separator of a CSV."),
     encoding: str | None = typer.Option(None, "--encoding", help="utf-8 or latin-1."),
-    force: bool = typer.Option(False, "--force", help="Replace outputs that exist."),
-    as_json: bool = typer.Option(False, "--json", help="Print one JSON object and nothing else."),
+    force: bool = FORCE,
+    as_json: bool = JSON_,
     **models: Any,
 ) -> None:
     """Try a grid of k, l and ways to publish; print loss, groups and risk of each, and what no other beats."""
@@ -52,15 +45,13 @@ def explore(
     from shoal.utility.explore import Exploration, Point, with_frontier
     from shoal.utility.explore import explore as look
 
-    check_outputs([(output, PAGE)], [table, policy, population], overwrite=force)
+    check_outputs([(output, PAGE)], [table, policy, roles.population], overwrite=force)
     ks, ls = _numbers(k, "--k"), _numbers(l, "--l")
     present(table, folders=True)
     ways = listed(publish)
     settings: dict[str, Any] = {
-        "quasi_identifiers": listed(quasi), "sensitive": listed(sensitive),
-        "identifiers": listed(identifiers), "insensitive": listed(insensitive), "effort": effort, "seed": seed,
-        "person": person, "household": household, "population": population,
-        "population_weights": population_weights, "missing": missing, **models,
+        **roles.settings(), "identifiers": listed(identifiers), "insensitive": listed(insensitive), "effort": effort,
+        "seed": seed, "missing": missing, **models,
         "hierarchies": pairs(hierarchy, "--hierarchy") or None,
         "publish": "hierarchy" if ways and "hierarchy" in ways else None,
     }  # fmt: skip
@@ -110,6 +101,7 @@ def _lines(facts: dict[str, Any]) -> list[str]:
         bound = "" if p["bound"] is None else f"{p['bound']:.4f}"
         lines.append(
             f"{start}  {p['loss']:<7.4f}  {bound:<12}  {p['groups']:>6,}  {p['risk']:>7.3f}  {p['seconds']:>8.1f}"
+            + (f"  the release of {p['taken_from']}" if p["taken_from"] else "")
         )
     if any(p["frontier"] for p in facts["points"]):
         lines.append("* no other point has as little risk, as much diversity and as little loss")

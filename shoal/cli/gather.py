@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from shoal.cli.app import app
+from shoal.cli.models import with_options
+from shoal.cli.options import Text
 
 if TYPE_CHECKING:
     import polars as pl
@@ -17,59 +20,9 @@ if TYPE_CHECKING:
     from shoal.engines.features import Asked
 
 Table = Annotated[Path, typer.Argument(help="Table with a row per record: CSV (also .gz), Parquet or Excel.")]
-Columns = Annotated[
-    str | None,
-    typer.Option("--columns", help="Columns that make up the distance: numbers and dates by their range, others 0/1."),
-]
-Categories = Annotated[str | None, typer.Option("--categories", help="Those of them that only look like numbers.")]
-Weights = Annotated[
-    list[str] | None, typer.Option("--weight", "--weights", help="column=weight, 1 by default; the place is 'place'.")
-]
-Units = Annotated[list[str] | None, typer.Option("--unit", help="column=unit, for the words: age=years.")]
-Hierarchies = Annotated[
-    list[str] | None,
-    typer.Option("--hierarchy", help="column=file.csv: values are as far apart as their first common class is high."),
-]
-Coordinates = Annotated[
-    list[str] | None,
-    typer.Option("--coordinates", help="column=file.csv: codes such as zip codes, by their latitude and longitude."),
-]
-Plane = Annotated[
-    bool, typer.Option("--plane", help="--latitude and --longitude name lengths in a plane, not degrees.")
-]
-Latitude = Annotated[str | None, typer.Option("--latitude", help="Column of latitudes in degrees.")]
-Longitude = Annotated[str | None, typer.Option("--longitude", help="Column of longitudes in degrees.")]
 Least = Annotated[int, typer.Option("--r", help="Least records of a cluster.")]
 Epsilon = Annotated[float, typer.Option("--epsilon", help="Share of the records that may be left out.")]
-Sensitive = Annotated[str | None, typer.Option("--sensitive", help="Columns published as multisets per cluster.")]
-Centers = Annotated[
-    str, typer.Option("--center", help="record (a real one of the cluster's), mean, or medoid (column by column).")
-]
-Output = Annotated[Path | None, typer.Option("-o", "--output", help="A row per cluster.")]
-Assignments = Annotated[
-    Path | None, typer.Option("--assignments", help="A row per record, its cluster's center in place of its values.")
-]
-KeepOrder = Annotated[bool, typer.Option("--keep-order", help="Leave the rows of --assignments in order.")]
 Seed = Annotated[int | None, typer.Option("--seed", help="Of the search where it draws; never of the row order.")]
-Secret = Annotated[
-    Path | None, typer.Option("--secret", help="File of 16 bytes or more that fixes the row order; fresh by default.")
-]
-CertificateTo = Annotated[
-    Path | None, typer.Option("--certificate", help="The certificate; beside the output by default.")
-]
-Map = Annotated[Path | None, typer.Option("--map", help="A circle per cluster: .html, .png, .svg or .pdf.")]
-GeoJson = Annotated[Path | None, typer.Option("--geojson", help="A circle per cluster, as GeoJSON.")]
-Report = Annotated[Path | None, typer.Option("--report", help="A page for a review board that opens offline: .html.")]
-Plot = Annotated[
-    Path | None, typer.Option("--plot", help="Clusters in pairs of columns, and radii: .png, .svg or .pdf.")
-]
-Choices = Annotated[
-    Path | None, typer.Option("--choices", help="Picture of the cost against r and epsilon, around those asked.")
-]
-FrequencyL = Annotated[int | None, typer.Option("--l", help="At most 1/l of a cluster share a sensitive value.")]
-DistinctL = Annotated[int | None, typer.Option("--distinct-l", help="Least sensitive values of a cluster.")]
-Separator = Annotated[str | None, typer.Option("--separator", help="Column separator of a CSV, told by default.")]
-Encoding = Annotated[str | None, typer.Option("--encoding", help="Of a CSV: utf-8 (default) or latin-1.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace outputs that exist.")]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
 
@@ -77,14 +30,27 @@ AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on standar
 class Files(NamedTuple):
     """What to write, where asked for."""
 
-    output: Path | None
-    assignments: Path | None
-    certificate: Path | None
-    plot: Path | None
-    choices: Path | None
-    map: Path | None
-    geojson: Path | None
-    report: Path | None
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="A row per cluster.")] = None
+    assignments: Annotated[
+        Path | None,
+        typer.Option("--assignments", help="A row per record, its cluster's center in place of its values."),
+    ] = None
+    certificate: Annotated[
+        Path | None, typer.Option("--certificate", help="The certificate; beside the output by default.")
+    ] = None
+    plot: Annotated[
+        Path | None, typer.Option("--plot", help="Clusters in pairs of columns, and radii: .png, .svg or .pdf.")
+    ] = None
+    choices: Annotated[
+        Path | None, typer.Option("--choices", help="Picture of the cost against r and epsilon, around those asked.")
+    ] = None
+    map_to: Annotated[Path | None, typer.Option("--map", help="A circle per cluster: .html, .png, .svg or .pdf.")] = (
+        None
+    )
+    geojson: Annotated[Path | None, typer.Option("--geojson", help="A circle per cluster, as GeoJSON.")] = None
+    report: Annotated[
+        Path | None, typer.Option("--report", help="A page for a review board that opens offline: .html.")
+    ] = None
 
     def check(self, read: list[Any], force: bool) -> None:
         """Refuse targets that would do harm, before any work."""
@@ -99,15 +65,37 @@ class Files(NamedTuple):
 class Distance(NamedTuple):
     """What makes up the distance, as it stands on the command line."""
 
-    columns: str | None
-    categories: str | None
-    weights: list[str] | None
-    unit: list[str] | None
-    latitude: str | None
-    longitude: str | None
-    plane: bool
-    hierarchy: list[str] | None
-    coordinates: list[str] | None
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            "--columns", help="Columns that make up the distance: numbers and dates by their range, others 0/1."
+        ),
+    ] = None
+    categories: Annotated[
+        str | None, typer.Option("--categories", help="Those of them that only look like numbers.")
+    ] = None
+    weights: Annotated[
+        list[str] | None,
+        typer.Option("--weight", "--weights", help="column=weight, 1 by default; the place is 'place'."),
+    ] = None
+    unit: Annotated[list[str] | None, typer.Option("--unit", help="column=unit, for the words: age=years.")] = None
+    latitude: Annotated[str | None, typer.Option("--latitude", help="Column of latitudes in degrees.")] = None
+    longitude: Annotated[str | None, typer.Option("--longitude", help="Column of longitudes in degrees.")] = None
+    plane: Annotated[
+        bool, typer.Option("--plane", help="--latitude and --longitude name lengths in a plane, not degrees.")
+    ] = False
+    hierarchy: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--hierarchy", help="column=file.csv: values are as far apart as their first common class is high."
+        ),
+    ] = None
+    coordinates: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--coordinates", help="column=file.csv: codes such as zip codes, by their latitude and longitude."
+        ),
+    ] = None
 
     def read(self) -> Asked:
         """The same as values."""
@@ -131,53 +119,40 @@ class Distance(NamedTuple):
 class Shown(NamedTuple):
     """What is published, and how."""
 
-    sensitive: str | None
-    l: int | None
-    distinct_l: int | None
-    center: str
-    keep_order: bool
-    secret: Path | None
+    sensitive: Annotated[
+        str | None, typer.Option("--sensitive", help="Columns published as multisets per cluster.")
+    ] = None
+    l: Annotated[int | None, typer.Option("--l", help="At most 1/l of a cluster share a sensitive value.")] = None
+    distinct_l: Annotated[int | None, typer.Option("--distinct-l", help="Least sensitive values of a cluster.")] = None
+    center: Annotated[
+        str, typer.Option("--center", help="record (a real one of the cluster's), mean, or medoid (column by column).")
+    ] = "record"
+    keep_order: Annotated[bool, typer.Option("--keep-order", help="Leave the rows of --assignments in order.")] = False
+    secret: Annotated[
+        Path | None,
+        typer.Option("--secret", help="File of 16 bytes or more that fixes the row order; fresh by default."),
+    ] = None
 
 
 Given = tuple[Any, Any, Any]  # points, metric, sensitive values as codes
 
 
 @app.command()
+@with_options
 def gather(
     table: Table,
     r: Least,
-    columns: Columns = None,
-    categories: Categories = None,
-    weights: Weights = None,
-    unit: Units = None,
-    latitude: Latitude = None,
-    longitude: Longitude = None,
-    plane: Plane = False,
-    hierarchy: Hierarchies = None,
-    coordinates: Coordinates = None,
+    distance: Distance = Distance(),
     epsilon: Epsilon = 0.0,
     max_clusters: Annotated[int | None, typer.Option("--max-clusters", help="At most this many clusters.")] = None,
-    sensitive: Sensitive = None,
-    l: FrequencyL = None,
-    distinct_l: DistinctL = None,
+    shown: Shown = Shown(),
     method: Annotated[
         str, typer.Option("--method", help="auto, local, disjoint, threshold, peeling, rounds or exact.")
     ] = "auto",
     improve: Annotated[bool, typer.Option("--improve", help="Search on for a smaller radius.")] = False,
-    center: Centers = "record",
-    output: Output = None,
-    assignments: Assignments = None,
-    keep_order: KeepOrder = False,
     seed: Seed = None,
-    secret: Secret = None,
-    certificate: CertificateTo = None,
-    plot: Plot = None,
-    choices: Choices = None,
-    map_to: Map = None,
-    geojson: GeoJson = None,
-    report: Report = None,
-    separator: Separator = None,
-    encoding: Encoding = None,
+    files: Files = Files(),
+    text: Text = Text(),
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
@@ -188,53 +163,30 @@ def gather(
 
         points, metric, codes = given
         return solve_gather(
-            points, least, share, max_clusters, metric, method=method, improve=improve, sensitive=codes, l=l,
-            distinct_l=distinct_l,
+            points, least, share, max_clusters, metric, method=method, improve=improve, sensitive=codes, l=shown.l,
+            distinct_l=shown.distinct_l,
         )  # fmt: skip
 
-    files = Files(output, assignments, certificate, plot, choices, map_to, geojson, report)
-    asked = Distance(columns, categories, weights, unit, latitude, longitude, plane, hierarchy, coordinates)
-    how = Shown(sensitive, l, distinct_l, center, keep_order, secret)
-    _run(table, (r, epsilon), asked, how, files, (separator, encoding), force, as_json, solve)
+    _run(table, (r, epsilon), distance, shown, files, text, force, as_json, solve)
 
 
 @app.command()
+@with_options
 def cellular(
     table: Table,
     r: Least,
-    columns: Columns = None,
-    categories: Categories = None,
-    weights: Weights = None,
-    unit: Units = None,
-    latitude: Latitude = None,
-    longitude: Longitude = None,
-    plane: Plane = False,
-    hierarchy: Hierarchies = None,
-    coordinates: Coordinates = None,
+    distance: Distance = Distance(),
     setup_cost: Annotated[float | None, typer.Option("--setup-cost", help="Cost of each cluster.")] = None,
     epsilon: Epsilon = 0.0,
     max_diameter: Annotated[float | None, typer.Option("--max-diameter", help="Largest diameter of a cluster.")] = None,
-    sensitive: Sensitive = None,
-    l: FrequencyL = None,
-    distinct_l: DistinctL = None,
+    shown: Shown = Shown(),
     method: Annotated[
         str, typer.Option("--method", help="auto, search, three_step or exact; without --r also tight, procedure_one.")
     ] = "auto",
     effort: Annotated[str, typer.Option("--effort", help="fast, balanced or thorough.")] = "balanced",
-    center: Centers = "record",
-    output: Output = None,
-    assignments: Assignments = None,
-    keep_order: KeepOrder = False,
     seed: Seed = None,
-    secret: Secret = None,
-    certificate: CertificateTo = None,
-    plot: Plot = None,
-    choices: Choices = None,
-    map_to: Map = None,
-    geojson: GeoJson = None,
-    report: Report = None,
-    separator: Separator = None,
-    encoding: Encoding = None,
+    files: Files = Files(),
+    text: Text = Text(),
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
@@ -245,19 +197,16 @@ def cellular(
 
         points, metric, codes = given
         return solve_cellular(
-            points, least, setup_cost, share, max_diameter, metric, method=method, effort=effort, sensitive=codes, l=l,
-            distinct_l=distinct_l, seed=seed,
+            points, least, setup_cost, share, max_diameter, metric, method=method, effort=effort, sensitive=codes,
+            l=shown.l, distinct_l=shown.distinct_l, seed=seed,
         )  # fmt: skip
 
-    files = Files(output, assignments, certificate, plot, choices, map_to, geojson, report)
-    asked = Distance(columns, categories, weights, unit, latitude, longitude, plane, hierarchy, coordinates)
-    how = Shown(sensitive, l, distinct_l, center, keep_order, secret)
-    _run(table, (r, epsilon), asked, how, files, (separator, encoding), force, as_json, solve)
+    _run(table, (r, epsilon), distance, shown, files, text, force, as_json, solve)
 
 
 def _run(
     table: Path, size: tuple[int, float], asked: Distance, how: Shown, files: Files,
-    text: tuple[str | None, str | None], force: bool, as_json: bool, solve: Callable[..., Any],
+    text: Text, force: bool, as_json: bool, solve: Callable[..., Any],
 ) -> None:  # fmt: skip
     """Read, cluster, release, write, say."""
     from shoal import release
@@ -273,7 +222,7 @@ def _run(
     used = [table, how.secret, *read_too, *told.coordinates.values()]
     files.check(used, force)
     secret = None if how.secret is None else read_secret(how.secret)
-    frame = read_table(table, separator=text[0], encoding=text[1])
+    frame = read_table(table, separator=text.separator, encoding=text.encoding)
     _refuse(frame, told, names, how, size[0])
     features = Features.of(frame, told)
     given = tuple(features.values), features.metric, _codes(frame, names) if how.l or how.distinct_l else None
@@ -286,10 +235,8 @@ def _run(
         coordinates=told.coordinates, sensitive=names, center=how.center, keep_order=how.keep_order, secret=secret,
     )  # fmt: skip
     also = {} if files.assignments is None else {"assignments": files.assignments}
-    wrote = put(made, files.output, files.certificate, also)
-    for path, draw in ((files.plot, made.plot), (files.map, made.map), (files.geojson, made.geojson)):
-        if path is not None:
-            draw(path)
+    ways = ((files.plot, "picture"), (files.map_to, "map"), (files.geojson, "GeoJSON"))
+    wrote = put(made, files.output, files.certificate, also, [(p, partial(made.drawing, what)) for p, what in ways])
     if files.choices is not None:
         choices(files.choices, lambda least, share: solve(given, least, share), frame.height, *size)
     _warn(made.warnings)

@@ -5,32 +5,43 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from shoal.cli.app import app
 from shoal.cli.common import answer, beside, put, reported, seconds, working
+from shoal.cli.models import with_options
+from shoal.cli.options import Text
 
 if TYPE_CHECKING:
     from shoal import Crosswalk
 
 
 class Files(NamedTuple):
-    """What to write, where asked for."""
+    """What to write, where asked for; levels are those of the hierarchy."""
 
-    output: Path | None
-    certificate: Path | None
-    hierarchy: Path | None
-    picture: Path | None
-    report: Path | None
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Crosswalk: value, group, group_label, group_count.")
+    ] = None
+    certificate: Annotated[
+        Path | None, typer.Option("--certificate", help="Its certificate; beside the crosswalk by default.")
+    ] = None
+    hierarchy: Annotated[
+        Path | None, typer.Option("--hierarchy", help="Write the groups of k and --levels as an ARX-style hierarchy.")
+    ] = None
+    levels: Annotated[str | None, typer.Option("--levels", help="Further k for a hierarchy, ascending: 50,500.")] = None
+    picture: Annotated[Path | None, typer.Option("--picture", help="Draw the groups against k, as SVG.")] = None
+    report: Annotated[
+        Path | None, typer.Option("--report", help="A page for a review board that opens offline: .html.")
+    ] = None
 
-    def check(self, read: Iterable[Path | None], force: bool, levels: str | None) -> None:
+    def check(self, read: Iterable[Path | None], force: bool) -> None:
         """Refuse targets that would do harm, and levels that go nowhere, before any work."""
         from shoal.engines.targets import DRAWING, JSON, PAGE, TABLE, check_outputs
         from shoal.errors import PolicyError
 
-        if levels is not None and self.hierarchy is None:
+        if self.levels is not None and self.hierarchy is None:
             raise PolicyError("--levels are those of a hierarchy; say with --hierarchy FILE where it goes")
         proof = beside(self.output, self.certificate)
         wanted = [(self.output, TABLE), (self.hierarchy, TABLE), (proof, JSON), (self.picture, DRAWING)]
@@ -42,19 +53,12 @@ INPUT = typer.Argument(..., help="CSV (also .gz), Parquet or Excel.")
 COUNT = typer.Option(None, "--count", help="Column with the records of each line; without it every line is one record.")
 LEAST = typer.Option(..., "--k", help="Least records of a group.")
 NAMES = typer.Option(None, "--names", help="Your own group names, one per line of this file.")
-LEVELS = typer.Option(None, "--levels", help="Further k for a hierarchy, ascending: 50,500.")
-HIERARCHY = typer.Option(None, "--hierarchy", help="Write the groups of k and --levels as an ARX-style hierarchy.")
-OUTPUT = typer.Option(None, "-o", "--output", help="Crosswalk: value, group, group_label, group_count.")
-CERTIFICATE = typer.Option(None, "--certificate", help="Its certificate; beside the crosswalk by default.")
-PICTURE = typer.Option(None, "--picture", help="Draw the groups against k, as SVG.")
-REPORT = typer.Option(None, "--report", help="A page for a review board that opens offline: .html.")
-SEPARATOR = typer.Option(None, "--separator", help="Column separator of a CSV, told by default.")
-ENCODING = typer.Option(None, "--encoding", help="Of a CSV: utf-8 (default) or latin-1.")
 FORCE = typer.Option(False, "--force", help="Replace outputs that exist.")
 AS_JSON = typer.Option(False, "--json", help="One JSON object on standard output.")
 
 
 @app.command()
+@with_options
 def labels(
     table: Path = INPUT,
     label: str = typer.Option(..., "--label", help="Column of labels to group."),
@@ -68,14 +72,8 @@ def labels(
     objective: str = typer.Option("max", help="max: the largest group; count: most groups; squares: squared sizes."),
     naming: str = typer.Option("ends", help="Group labels: ends, largest or numbers."),
     names: Path | None = NAMES,
-    levels: str | None = LEVELS,
-    hierarchy: Path | None = HIERARCHY,
-    output: Path | None = OUTPUT,
-    certificate: Path | None = CERTIFICATE,
-    picture: Path | None = PICTURE,
-    report: Path | None = REPORT,
-    separator: str | None = SEPARATOR,
-    encoding: str | None = ENCODING,
+    files: Files = Files(),
+    text: Text = Text(),
     force: bool = FORCE,
     as_json: bool = AS_JSON,
 ) -> None:
@@ -85,9 +83,8 @@ def labels(
     from shoal.publishing.grouped import tally
 
     clock = [time.perf_counter()]
-    files = Files(output, certificate, hierarchy, picture, report)
-    files.check((table, names), force, levels)
-    frame = read_table(table, separator=separator, encoding=encoding)
+    files.check((table, names), force)
+    frame = read_table(table, separator=text.separator, encoding=text.encoding)
     values, counts = tally(frame, label, count)
     clock.append(time.perf_counter())
     with working(f"grouping {len(values):,} labels"):
@@ -99,16 +96,19 @@ def labels(
         found, frame, read=(table, names), label=label, count=count, naming=naming, names=_lines_of(names)
     )
     rows = None
-    if hierarchy:
+    if files.hierarchy:
         if made.refused:
             raise shoal.PolicyError(made.refused)
-        rows = shoal.labels.levels(values, counts, _ks(k, levels), method if method != "exact" else "auto", naming)
+        rows = shoal.labels.levels(
+            values, counts, _ks(k, files.levels), method if method != "exact" else "auto", naming
+        )
     tree = None if rows is None else (rows, _held(values, counts))
     more = {"k_anonymous": found.anonymous, "method": method, "objective": objective}
     _finish(made, "labels", more, files, tree, clock, as_json)
 
 
 @app.command()
+@with_options
 def intervals(
     table: Path = INPUT,
     value: str = typer.Option(
@@ -118,14 +118,8 @@ def intervals(
     k: int = LEAST,
     objective: str = typer.Option("max", help="max, count, squares or range."),
     names: Path | None = NAMES,
-    levels: str | None = LEVELS,
-    hierarchy: Path | None = HIERARCHY,
-    output: Path | None = OUTPUT,
-    certificate: Path | None = CERTIFICATE,
-    picture: Path | None = PICTURE,
-    report: Path | None = REPORT,
-    separator: str | None = SEPARATOR,
-    encoding: str | None = ENCODING,
+    files: Files = Files(),
+    text: Text = Text(),
     force: bool = FORCE,
     as_json: bool = AS_JSON,
 ) -> None:
@@ -135,9 +129,8 @@ def intervals(
     from shoal.publishing.grouped import in_order
 
     clock = [time.perf_counter()]
-    files = Files(output, certificate, hierarchy, picture, report)
-    files.check((table, names), force, levels)
-    frame = read_table(table, separator=separator, encoding=encoding)
+    files.check((table, names), force)
+    frame = read_table(table, separator=text.separator, encoding=text.encoding)
     values, counts, ordered = in_order(frame, value, count)
     clock.append(time.perf_counter())
     with working(f"cutting {len(values):,} values"):
@@ -145,8 +138,8 @@ def intervals(
     clock.append(time.perf_counter())
     made = shoal.release(found, frame, read=(table, names), value=value, count=count, names=_lines_of(names))
     rows = None
-    if hierarchy:
-        rows = shoal.intervals.levels(ordered, counts, _ks(k, levels), objective, [str(v) for v in values])
+    if files.hierarchy:
+        rows = shoal.intervals.levels(ordered, counts, _ks(k, files.levels), objective, [str(v) for v in values])
     payload = {"k_anonymous": True, "method": made.method, "objective": objective}
     if len(ordered) and isinstance(ordered[0], str):
         payload["warnings"] = [
@@ -191,11 +184,9 @@ def _finish(
     """
     from shoal.report.bins_picture import as_text
 
-    wrote = put(made, files.output, files.certificate)
+    wrote = put(made, files.output, files.certificate, drawn=[(files.picture, lambda: made.drawing("picture"))])
     if tree is not None and files.hierarchy:
         _hierarchy(made, files.hierarchy, *tree)
-    if files.picture:
-        made.plot(files.picture)
     warnings = [*made.warnings, *payload.pop("warnings", [])]
     proof, facts, loads, k = made.certificate, made.facts, list(made.groups), made.parameters["k"]
     payload = {

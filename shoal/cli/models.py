@@ -1,4 +1,5 @@
-"""A flag for every privacy model that the registry gives a shorthand, on every command that takes models."""
+"""The options of a command that its arguments stand for: fields of tuples that commands share, and a flag for every
+privacy model to which the registry gives a shorthand."""
 
 from __future__ import annotations
 
@@ -12,27 +13,49 @@ import typer
 from shoal.model.shorthands import SHORTHANDS
 
 
-def with_models(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with one option for each shorthand that it lacks; it receives those given as ``**models``, ready for
-    a Policy."""
+def with_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with one option for each field of the tuples it takes and, where it takes ``**models``, one for each
+    shorthand that it lacks; it receives tuples, and the models given ready for a Policy."""
     hints = get_type_hints(command, include_extras=True)
-    plain = [
-        p.replace(annotation=hints[p.name])
-        for p in inspect.signature(command).parameters.values()
-        if p.kind is not inspect.Parameter.VAR_KEYWORD
-    ]
+    parameters = inspect.signature(command).parameters.values()
+    tuples = {p.name: hints[p.name] for p in parameters if hasattr(hints[p.name], "_fields")}
+    plain: list[inspect.Parameter] = []
+    for p in parameters:
+        if p.name in tuples:
+            plain += _fields(tuples[p.name])
+        elif p.kind is not inspect.Parameter.VAR_KEYWORD:
+            plain.append(p.replace(annotation=hints[p.name]))
     place = next((i for i, p in enumerate(plain) if p.name in ("preset", "threshold")), len(plain))
-    names = [name for name in SHORTHANDS if name not in {p.name for p in plain}]
+    own = {p.name for p in plain}
+    takes = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters)
+    names = [name for name in SHORTHANDS if takes and name not in own]
     added = [_parameter(name) for name in names]
 
+    signature = inspect.Signature([*plain[:place], *added, *plain[place:]])
+
     @functools.wraps(command)
-    def run(**given: Any) -> None:
+    def run(*values: Any, **named: Any) -> None:
+        bound = signature.bind(*values, **named)
+        bound.apply_defaults()
+        given = bound.arguments
         models = {name: _read(name, given.pop(name)) for name in names}
+        for name, kind in tuples.items():
+            given[name] = kind(**{field: given.pop(field) for field in kind._fields})
         command(**given, **{name: value for name, value in models.items() if value is not None})
 
-    run.__signature__ = inspect.Signature([*plain[:place], *added, *plain[place:]])  # type: ignore[attr-defined]
+    run.__signature__ = signature  # type: ignore[attr-defined]
     run.__annotations__ = {p.name: p.annotation for p in [*plain, *added]}
     return run
+
+
+def _fields(kind: Any) -> list[inspect.Parameter]:
+    """The fields of a tuple as arguments."""
+    return [
+        inspect.Parameter(
+            name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=kind._field_defaults[name], annotation=annotation
+        )
+        for name, annotation in get_type_hints(kind, include_extras=True).items()
+    ]
 
 
 def _parameter(name: str) -> inspect.Parameter:

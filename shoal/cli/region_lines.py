@@ -76,7 +76,9 @@ def _obeyed(found: Regions) -> list[str]:
         "variance_inside": "{:.1%} of the variance of the columns to be alike in is inside regions",
         "regions_across_soft_boundaries": "{:,} regions mix areas of different sides of the soft boundary",
     }
-    return [text.format(facts[name]) for name, text in said.items() if facts.get(name) is not None]
+    silent = ("excluded", "above_a_maximum_alone")  # where there are none
+    known = {name: facts[name] for name in said if facts.get(name) is not None}
+    return [said[name].format(value) for name, value in known.items() if value or name not in silent]
 
 
 def _apart(light: list[dict[str, Any]]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ from shoal.errors import PolicyError
 if TYPE_CHECKING:
     from shoal.engines.geography import Geography
     from shoal.publishing.areas import Asked
-    from shoal.publishing.crosswalk import Crosswalk
+    from shoal.publishing.crosswalk import Drawing
 
 
 @app.command()
@@ -120,14 +121,14 @@ def regions(
     import numpy as np
 
     from shoal.cli.common import answer, effort_of, listed, put, reported, seconds, working
-    from shoal.engines.atomic import closed_to
     from shoal.engines.geography import read
+    from shoal.engines.vector import check_outlines
     from shoal.problems.regions import nested
     from shoal.problems.regions.comparing import against_prefixes, light_components
     from shoal.problems.regions.levels import of_level
     from shoal.publishing.answers import release
     from shoal.publishing.area_levels import level_file
-    from shoal.publishing.areas import Asked, dissolve, levels_drawn
+    from shoal.publishing.areas import Asked, levels_drawn
 
     clock = [time.perf_counter()]
     written = (output, dissolved, hierarchy, choices, map_to, png, report, certificate)
@@ -139,6 +140,8 @@ def regions(
         tolerance=tolerance, coordinates=coordinates,
     )  # fmt: skip
     degrees = given.geographic() if coordinates == "auto" else coordinates == "geographic"
+    if dissolved is not None:
+        check_outlines(dissolved, degrees)
     if any(p is not None for p in (dissolved, map_to, png)) and not given.shapes:
         raise PolicyError("--dissolved, --map and --png draw polygons; name their file with --shapes")
     asked = Asked(
@@ -155,7 +158,7 @@ def regions(
     clock.append(time.perf_counter())
     made = release(
         nest, given, read=(areas, edges, shapes), weight=weight, id=id, geographic=degrees,
-        objective=found.certificate.details["objective"][0], columns=(source, target), **asked._asdict(),
+        objective=found.certificate.details["objective"][0], **asked._asdict(),
     )  # fmt: skip
     inside = (options["boundaries"], options["exclude"], options["water"])
     light = light_components(given.ids, given.edges, weights, found, *inside)
@@ -164,14 +167,13 @@ def regions(
     if compare_prefix is not None:
         own = options | of_level(options, 0, len(ks))
         rows = against_prefixes(given.ids, given.edges, weights[:, 0], compare_prefix, found, own, method)
-    wrote = put(made, output, certificate, {} if hierarchy is None else {"hierarchy": hierarchy})
-    for i, drawn in enumerate(levels_drawn(made, given, nest, weight[0], degrees)):
-        if dissolved is not None:
-            outlines = level_file(dissolved, i)
-            dissolve(given, nest.levels[i], weight, asked, degrees, outlines, closed_to(made.read))
-        for path in filter(None, (map_to, png)):
-            drawn.map(level_file(path, i))
-    tried = _choices(choices, given, weights, k, method, options | {"effort": effort_of(effort)}, made)
+    also = {} if hierarchy is None else {"hierarchy": hierarchy}
+    if dissolved is not None:
+        also |= {f"outlines{i + 1 if i else ''}": level_file(dissolved, i) for i in range(len(ks))}
+    by_level = levels_drawn(made, given, nest, weight[0], degrees)
+    drawn = [(level_file(p, i), partial(m.drawing, "map")) for i, m in enumerate(by_level) for p in (map_to, png) if p]
+    tried = [] if choices is None else _choices(given, weights, k, method, options | {"effort": effort_of(effort)})
+    wrote = put(made, output, certificate, also, [*drawn, (choices, partial(_curve, tried, degrees))])
     payload = figures(nest, given, degrees, stands)
     payload |= {"light_components": light, "comparison": rows, "objective": ",".join(wanted), "choices": tried}
     payload |= {"seconds": seconds(*clock), **wrote, **reported(made, report)}
@@ -181,27 +183,23 @@ def regions(
 
 
 def _choices(
-    path: Path | None,
-    given: Geography,
-    weights: Any,
-    k: list[int],
-    method: str,
-    options: dict[str, Any],
-    made: Crosswalk,
+    given: Geography, weights: Any, k: list[int], method: str, options: dict[str, Any]
 ) -> list[dict[str, Any]]:
-    """Draw what other numbers of regions would come to, where that is asked for; the figures."""
-    if path is None:
-        return []
-    from shoal.engines.atomic import closed_to, publish_file
+    """What other numbers of regions would come to; the figures."""
     from shoal.problems.regions import choices
-    from shoal.report.region_choices import draw
 
     asked = {n: v for n, v in options.items() if n not in ("objective", "regions")} | {"coordinates": given.centers()}
     found = choices(given.edges, weights, k, method=method, **asked)
-    rows = [{n: v for n, v in choice._asdict().items() if n != "found"} for choice in found]
-    unit = "km" if options["geographic"] else "units of the plane"
-    publish_file(path, lambda to: draw(to, rows, unit), closed=closed_to(made.read))
-    return rows
+    return [{n: v for n, v in choice._asdict().items() if n != "found"} for choice in found]
+
+
+def _curve(rows: list[dict[str, Any]], degrees: bool) -> Drawing:
+    """How the figures are drawn."""
+    from shoal.engines.targets import PICTURE
+    from shoal.publishing.crosswalk import Drawing
+    from shoal.report.region_choices import draw
+
+    return Drawing(form=PICTURE, fill=lambda to: draw(to, rows, "km" if degrees else "units of the plane"))
 
 
 def _check(
@@ -220,7 +218,7 @@ def _check(
 
     output, dissolved, hierarchy, choices, map_to, png, report, certificate = written
     forms = (TABLE, OUTLINES, HIERARCHY, PICTURE, PAGE, PICTURE, PAGE, JSON)
-    beside_it = beside(output or hierarchy, certificate)
+    beside_it = beside(output or hierarchy or dissolved, certificate)
     places = (output, dissolved, hierarchy, choices, map_to, png, report, beside_it)
     draws = [(p, form) for p, form in ((dissolved, OUTLINES), (map_to, PAGE), (png, PICTURE)) if p is not None]
     more = [(level_file(p, i), form) for p, form in draws for i in range(1, levels)]

@@ -111,9 +111,8 @@ def tiles(
         keep_order=keep_order, **columns,
     )  # fmt: skip
     also = {"table": table, _kind(tiles_to): tiles_to}
-    wrote = put(made, output, certificate, {name: path for name, path in also.items() if path is not None})
-    if map_to is not None:
-        made.map(map_to)
+    named = {name: path for name, path in also.items() if path is not None}
+    wrote = put(made, output, certificate, named, [(map_to, lambda: made.drawing("map"))])
     written = [str(p) for p in (output, tiles_to, table, map_to, report, wrote["certificate_file"]) if p is not None]
     payload = _facts(found, made) | {"points": len(places), "objective": objective, "coordinates": coordinates}
     payload |= {"seconds": seconds(begun, read, solved), **wrote, **reported(made, report)}

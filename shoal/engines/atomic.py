@@ -33,12 +33,14 @@ class Piece(NamedTuple):
     """A file to write: its path, what fills a temporary file, and what may refuse the bytes written.
 
     folder  whether it is a folder of files; ``fill`` and ``judge`` then get an empty folder
+    sides   endings of files that ``fill`` may leave beside it and that belong to it
     """
 
     path: str | Path
     fill: Callable[[Path], object]
     judge: Callable[[Path], object] | None = None
     folder: bool = False
+    sides: tuple[str, ...] = ()
 
 
 def publish_file(
@@ -74,19 +76,27 @@ def publish_together(pieces: Sequence[Piece], *, closed: int = 0) -> None:
     for folder in {target.parent for target in targets}:
         clear_stale(folder)
     made: list[Path] = []
+    beside: list[tuple[Path, Path]] = []
     try:
         for piece, target in zip(pieces, targets, strict=True):
             with _told(target):
                 temporary = folder_beside(target) if piece.folder else _temporary(target)
                 made.append(temporary)
+                own = [(temporary.with_suffix(side), target.with_suffix(side)) for side in piece.sides]
+                beside += own
                 piece.fill(temporary)
             if piece.judge is not None:
                 piece.judge(temporary)
             with _told(target):
-                _settle(temporary, target, closed)
-        _rename(list(made), targets, made)
+                for one, name in [*(pair for pair in own if pair[0].exists()), (temporary, target)]:
+                    _settle(one, name, closed)
+        whole = [pair for pair in beside if pair[0].exists()]
+        _rename([*(one for one, _ in whole), *made], [*(name for _, name in whole), *targets], made)
+        for one, name in beside:
+            if (one, name) not in whole:
+                name.unlink(missing_ok=True)  # of the file that was replaced
     finally:
-        for temporary in made:
+        for temporary in [*made, *(one for one, _ in beside)]:
             with contextlib.suppress(OSError):
                 if temporary.is_dir() and not temporary.is_symlink():
                     shutil.rmtree(temporary, ignore_errors=True)

@@ -192,9 +192,13 @@ def _levels(series: pl.Series) -> Coded:
 
 
 def _natural_order(words: pl.Series) -> np.ndarray:
-    """Numbers by value where every word is one (see ``as_numbers``), else by text."""
-    numbers = as_numbers(words)
-    return (words if numbers is None else numbers).arg_sort().to_numpy()
+    """Numbers by value where every word is one (see ``as_numbers``), else by text; an empty one, which files of text
+    take for a missing value, last as these are.
+    """
+    said = words.set(words == "", None)
+    if as_numbers(said.drop_nulls()) is not None:
+        said = said.cast(pl.Float64)
+    return said.arg_sort(nulls_last=True).to_numpy()
 
 
 def _integers(series: pl.Series, numbers: pl.Series) -> Coded:

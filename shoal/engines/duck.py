@@ -34,7 +34,7 @@ class _DuckDB:
 
     name = "DuckDB"
     # a Parquet file's statistics leave NaN out, and by them DuckDB decides isnan() without a look at the values
-    sql = Sql('"', "varchar", "epoch_us({})", "cast({} as varchar) = 'nan'")
+    sql = Sql('"', "varchar", "epoch_us({})", "cast({} as varchar) = 'nan'", "epoch_us({})")
 
     def number(self, columns: Sequence[str]) -> str:
         return f"hash({', '.join(columns)})"

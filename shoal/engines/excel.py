@@ -26,8 +26,6 @@ def read_excel(source: Source, *, rows: bool = True) -> pl.DataFrame:
     InputError for a header that names no column or one twice, and for a cell that holds a spreadsheet's error, since
     such a cell would be read as a missing value.
     """
-    import polars as pl
-
     try:
         import fastexcel
     except ImportError:
@@ -38,7 +36,7 @@ def read_excel(source: Source, *, rows: bool = True) -> pl.DataFrame:
         faulty = _first_error(source)
         frame = None
         if head and all(head):
-            frame = pl.read_excel(source.path, infer_schema_length=None, raise_if_empty=False)
+            frame = _typed(source)
     except Exception as error:
         raise spoiled(source.name, "Excel", error) from None
     names = ["" if name is None else str(name) for name in head]
@@ -51,6 +49,19 @@ def read_excel(source: Source, *, rows: bool = True) -> pl.DataFrame:
         raise InputError(f"{source.name!r} has a header and no rows, so there is nothing to publish")
     source.refuse_change()
     return frame
+
+
+def _typed(source: Source) -> pl.DataFrame:
+    """The rows; a column of whole numbers is one of integers unless one of them is beyond 64 bits."""
+    import fastexcel
+    import polars as pl
+
+    try:
+        return pl.read_excel(source.path, infer_schema_length=None, raise_if_empty=False)
+    except pl.exceptions.InvalidOperationError:  # Polars makes integers of whole numbers, whatever their size
+        kinds = fastexcel.read_excel(source.path).load_sheet(0, schema_sample_rows=None).to_polars().schema
+        held = {name: pl.Float64 for name, kind in kinds.items() if kind == pl.Float64}
+        return pl.read_excel(source.path, infer_schema_length=None, raise_if_empty=False, schema_overrides=held)
 
 
 def _named(names: list[str], file: str) -> None:

@@ -79,9 +79,11 @@ def _short(error: Exception) -> str:
 
 
 def column(frame: pl.DataFrame, name: str) -> pl.Series:
-    """A column by name; PolicyError with the nearest name when there is none."""
+    """A column by name; PolicyError with the nearest name when there is none, InputError for a name of several."""
     if name not in frame.columns:
         raise PolicyError.unknown("column", name, frame.columns)
+    if name == "*" or (name.startswith("^") and name.endswith("$")):
+        raise InputError(f"the column name {name!r} is a pattern of other names to Polars; rename it")
     return frame[name]
 
 

@@ -208,9 +208,18 @@ def read(
     coordinates      "projected": polygons whose numbers could be degrees are in a plane, unless turned into degrees
                      from the system that the file states; else told by system and range
 
-    Ids that lost their leading zeros in one of the files get them back.
+    Ids that lost their leading zeros in one of the files get them back.  ``facts["read"]`` keeps what was said here for
+    whoever reads the files again.
     """
-    areas, plane = Path(areas), coordinates == "projected"
+    how = {"id": id, "source": source, "target": target, "shape_id": shape_id, "coordinates": coordinates}
+    found = _read(Path(areas), edges, shapes, unmatched, tolerance, how)
+    return replace(found, facts={**found.facts, "read": how})
+
+
+def _read(
+    areas: Path, edges: str | Path | None, shapes: str | Path | None, unmatched: str, tolerance: float | None, how: Any
+) -> Geography:
+    id, source, target, shape_id, plane = *list(how.values())[:4], how["coordinates"] == "projected"
     if areas.suffix.lower() in (*JSON, *GDAL):
         drawn = _drawn(areas, id, plane)
         given = Geography(tuple(drawn.names), np.empty((0, 2), np.int64), drawn.columns(), drawn.shapes())
@@ -236,7 +245,7 @@ def read(
     have, want = set(drawn.names), set(names)
     without = [name for name in names if name not in have]
     extra = [name for name in drawn.names if name not in want]
-    said = partners(unmatched, {"{} areas have no polygon": without, "{} polygons belong to no area": extra})
+    said = partners(unmatched, {("area", "without a polygon"): without, ("polygon", "without an area"): extra})
     known = drawn.shapes()
     given = geography(names, [], held, {name: known[name] for name in names if name in have})
     outside = tuple(i for i, name in enumerate(names) if name not in have) if edges is None else ()
@@ -285,8 +294,8 @@ def _borders(own: Sequence[Shape], geographic: bool, tolerance: float | None) ->
     facts |= {"unit": "km" if geographic else "as the coordinates", "overlapping_pairs": found.overlaps}
     facts |= {"slivers": found.slivers, "holes": found.holes, "repaired": found.repaired}
     said = [
-        f"{len(found.pairs):,} pairs of neighbors; {found.overlaps:,} pairs overlap, {found.slivers:,} slivers, "
-        f"{found.holes:,} holes"
+        f"{several(len(found.pairs), 'pair')} of neighbors, {several(found.overlaps, 'pair')} overlapping, "
+        f"{several(found.slivers, 'sliver')}, {several(found.holes, 'hole')}"
         + (f"; borders up to {found.tolerance:.3g}{unit} apart are one" if found.tolerance else "")
     ]
     if found.repaired:
@@ -304,7 +313,7 @@ def _paired(given: Geography, edges: str | Path, source: str | None, target: str
     pairs = [(zeros.second.get(a, a), zeros.second.get(b, b)) for a, b in pairs]
     known = set(ids)
     unknown = [e for e in dict.fromkeys(end for pair in pairs for end in pair) if e not in known]
-    said = partners(unmatched, {"{} names in the pairs of neighbors are no area": unknown})
+    said = partners(unmatched, {("name", "in the pairs of neighbors without an area"): unknown})
     kept = [(a, b) for a, b in pairs if a in known and b in known]
     found = geography(ids, kept, given.columns, shapes)
     facts = {"neighbors": len(found.edges), "pairs_without_area": listed(unknown)}

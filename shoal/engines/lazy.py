@@ -146,10 +146,13 @@ class LazyTable:
         known = {n: nw.when(~_is_nan(n)).then(nw.col(n)) if kind.is_float() else nw.col(n) for n, kind in kinds.items()}
         new = []
         for name, column in known.items():
-            if kinds[name] == nw.Unknown:  # a time of day: of a text the engine makes one of the column's own type
+            kind = kinds[name]
+            if kind == nw.Unknown:  # a time of day: of a text the engine makes one of the column's own type
                 new.append(column.fill_null(str(values[name])).alias(name))
+            elif isinstance(kind, nw.Datetime) and not kind.time_zone:  # a value would be given the session's zone
+                new.append(column.fill_null(str(values[name])).cast(kind).alias(name))
             else:
-                new.append(column.fill_null(values[name]).cast(kinds[name]).alias(name))
+                new.append(column.fill_null(values[name]).cast(kind).alias(name))
         return LazyTable(self.frame.with_columns(*new).to_native(), self.dialect, self.origin)
 
     def counts(self, names: Sequence[str]) -> tuple[pl.DataFrame, np.ndarray]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from shoal.errors import InputError, PolicyError
+from shoal.model.cards import several
 
 UNMATCHED = ("refuse", "leave-out")
 _SHOWN = 10
@@ -20,7 +21,7 @@ class Restored(NamedTuple):
     def words(self, first: str, second: str) -> list[str]:
         """What was done, a sentence for each side that was changed."""
         return [
-            f"leading zeros of {len(spelled):,} ids of {what} restored, as {other} has them ({shown})"
+            f"leading zeros of {len(spelled):,} ids of {what} restored, as {other} have them ({shown})"
             for spelled, what, other in ((self.first, first, second), (self.second, second, first))
             if spelled
             for shown in [", ".join(f"{a} is {b}" for a, b in list(spelled.items())[:3])]
@@ -65,14 +66,14 @@ def shown(names: Sequence[str]) -> str:
     return ", ".join(names[:_SHOWN]) + more
 
 
-def partners(unmatched: str, sides: Mapping[str, Sequence[str]]) -> list[str]:
+def partners(unmatched: str, sides: Mapping[tuple[str, str], Sequence[str]]) -> list[str]:
     """Sentences about the names without a partner; InputError with all of them unless they are to be left out.
 
-    sides  what is wrong, with a blank for the number -> the names: "{} areas have no polygon"
+    sides  what has none, and what it lacks -> the names: ("area", "without a polygon")
     """
     if unmatched not in UNMATCHED:
         raise PolicyError.unknown("way to treat ids without a partner", unmatched, UNMATCHED)
-    said = [f"{what.format(f'{len(names):,}')}: {shown(names)}" for what, names in sides.items() if names]
+    said = [f"{several(len(names), what)} {lacks}: {shown(names)}" for (what, lacks), names in sides.items() if names]
     if said and unmatched == "refuse":
         raise InputError(
             "; ".join(said) + "; give both files the same ids, or leave these out with unmatched='leave-out'"

@@ -135,13 +135,14 @@ class Sql(NamedTuple):
     """How an engine writes what a payload needs.
 
     quote   around names;  text  its type of text;  moment  microseconds since 1970 of the column {}
-    nan     whether the number {} is none
+    nan     whether the number {} is none;  local  ``moment`` of a column without a zone, read as UTC
     """
 
     quote: str
     text: str
     moment: str
     nan: str
+    local: str
 
     def name(self, column: str) -> str:
         """A column in an expression."""
@@ -168,7 +169,8 @@ def _text_sql(column: str, kind: Any, sql: Sql) -> str:
             f"when {wide} > 0 then 'far' else '-far' end"
         )
     if str(kind).startswith("Datetime"):
-        return f"cast({sql.moment.format(column)} as {text})"
+        moment = sql.moment if kind.time_zone else sql.local
+        return f"cast({moment.format(column)} as {text})"
     if str(kind) == "Binary":
         return f"hex({column})"
     return f"cast({column} as {text})"

@@ -13,17 +13,19 @@ _KM = 111.195
 
 
 def _plane(shape: Shape, degrees: bool) -> tuple[Any, np.ndarray, np.ndarray]:
-    """A shape as a geometry in km around its own middle (or as it is), with the middle and the scale."""
+    """A shape as a geometry in km around its own middle (or as it is), with the middle and the scale.
+
+    Polygons are mended one by one: together, one that lies in another's hole and over its border would be taken out.
+    """
     import shapely
-    from shapely.geometry import MultiPolygon
 
     middle, scale = np.zeros(2), np.ones(2)
     if degrees:
         middle = np.array(center(shape))
         scale = np.array([max(np.cos(np.radians(middle[1])), 0.01), 1.0]) * _KM
     turned = [[(ring - middle) * scale for ring in polygon if len(ring) > 2] for polygon in shape]
-    whole = MultiPolygon([(rings[0], rings[1:]) for rings in turned if rings])
-    return (whole if whole.is_valid else shapely.make_valid(whole)), middle, scale
+    parts = np.array([shapely.Polygon(rings[0], rings[1:]) for rings in turned if rings], object)
+    return shapely.union_all(shapely.make_valid(parts)), middle, scale
 
 
 def closed(shapes: Sequence[Shape], degrees: bool, tolerance: float) -> Shape:

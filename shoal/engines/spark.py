@@ -27,7 +27,13 @@ class _Spark:
     """The words of Spark; see ``Dialect``.  Expressions are text, which classic and Connect sessions both take."""
 
     name = "Spark"
-    sql = Sql("`", "string", "unix_micros(cast({} as timestamp))", "isnan({})")
+    sql = Sql(
+        "`",
+        "string",
+        "unix_micros({})",
+        "isnan({})",
+        "unix_micros(cast(cast({} as string) || '+00:00' as timestamp))",  # no zone of a session is in it
+    )
 
     def number(self, columns: Sequence[str]) -> str:
         return f"xxhash64({', '.join(f'{c}, {c} is null' for c in columns)})"  # which passes over a missing value
@@ -42,7 +48,12 @@ class _Spark:
         return {}
 
     def bring(self, native: Any, frame: pl.DataFrame) -> Any:
-        return native.sparkSession.createDataFrame(frame.to_arrow(compat_level=pl.CompatLevel.oldest()))
+        from pyspark.sql.pandas.types import from_arrow_schema
+
+        table = frame.to_arrow(compat_level=pl.CompatLevel.oldest())
+        # without a schema of its own a moment without a zone would be given the session's
+        schema = from_arrow_schema(table.schema, prefer_timestamp_ntz=True)
+        return native.sparkSession.createDataFrame(table, schema)
 
     def ordered(self, native: Any, by: str) -> Any:
         """Sorted within partitions by hash: a sort of all rows would run the whole plan twice, once for its ranges."""
@@ -70,11 +81,19 @@ class _Spark:
         return rows
 
     def slices(self, native: Any, room: Path, tell: Callable[[int], None]) -> Iterator[pl.DataFrame]:
-        """The parts that executors wrote, each taken away once it has been read."""
+        """The parts that executors wrote, each taken away once it has been read.
+
+        Moments with a zone go as whole numbers: the form of old in which they would be written knows no zone.
+        """
         staging, done = folder_beside(room / "staging"), 0
+        kinds = nw.from_native(native).collect_schema()
+        zoned = {n for n, kind in kinds.items() if isinstance(kind, nw.Datetime) and kind.time_zone}
+        own = {name: self.sql.name(name) for name in native.columns}
+        told = [f"{self.sql.moment.format(q)} as {q}" if n in zoned else q for n, q in own.items()]
         try:
-            for part in write_parts(native, staging):
+            for part in write_parts(native.selectExpr(*told), staging):
                 frame = _read_part(part, native.columns)
+                frame = frame.with_columns(pl.col(n).cast(pl.Datetime("us", "UTC")) for n in sorted(zoned))
                 yield frame
                 part.unlink()
                 done += frame.height

@@ -117,6 +117,11 @@ def refuse_for_excel(path: str | Path, frame: pl.DataFrame, recoded: Collection[
             if _too_long(texts):
                 raise InputError(f"column {name!r} has a text of more than {CELL:,} characters; write CSV or Parquet")
             held.append(column.is_not_null() & (column.cast(pl.String) != ""))
+        elif kind.is_float() and (column.filter(column.is_finite()).abs() >= 2**63).any():
+            raise InputError(
+                f"column {name!r} has numbers beyond 64 bits, which are read from a sheet as integers that do not fit; "
+                "write CSV or Parquet"
+            )
         elif not (name in recoded and column.null_count()):
             held.append(column.is_not_null())
     if frame.height and (not held or not pl.DataFrame(held).select(pl.any_horizontal(pl.all())).to_series().all()):

@@ -27,6 +27,7 @@ JSON = Form("certificate", (".json",))
 PAGE = Form("report", (".html", ".htm"))
 POLICY = Form("policy", (".toml",))
 OUTLINES = Form("file of outlines", (".geojson", ".json", ".gpkg", ".shp", ".kml"))
+SIDES = {".shp": (".dbf", ".shx", ".cpg", ".prj")}  # what else a file of this ending is made of
 TILES = Form("table or file of tiles", (*TABLE.endings, ".geojson", ".json"))
 GEOJSON = Form("file of circles", (".geojson", ".json"))
 PICTURE = Form("picture", (".png", ".svg", ".pdf"))
@@ -68,7 +69,8 @@ def check_outputs(wanted: Iterable[Wanted], read: Iterable[str | Path | None] = 
                 )
         if any(_one(path, other) for other in targets):
             raise PolicyError(f"{str(path)!r} is named for two outputs; name another file")
-        if path.exists() and not overwrite:
+        sides = map(path.with_suffix, SIDES.get(path.suffix.lower(), ()))
+        if not overwrite and any(p.exists() for p in (path, *sides)):
             raise PolicyError(f"{str(path)!r} exists already; say overwrite=True to replace it, or name another file")
         targets.append(path)
     return closed_to(sources)

@@ -10,13 +10,13 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from shoal.engines.atomic import publish_file
 from shoal.engines.matching import spelled
 from shoal.engines.shapes import Shape, by_id, features
 from shoal.engines.source import locate
@@ -195,13 +195,15 @@ def _to_degrees(crs: Any, name: str) -> tuple[bool, Callable[[np.ndarray], np.nd
     return False, turned
 
 
-def check_outlines(path: str | Path) -> Path:
-    """A path whose ending is a format outlines are written in; PolicyError with all of them for another."""
+def check_outlines(path: str | Path, degrees: bool = True) -> Path:
+    """A path whose ending is a format these outlines are written in; PolicyError with all of them for another."""
     path = Path(path)
     if path.suffix.lower() not in _WRITTEN:
         raise PolicyError(
             f"outlines are written as {', '.join(_WRITTEN)}, not as {path.suffix or path.name!r}; name such a file"
         )
+    if path.suffix.lower() == ".kml" and not degrees:
+        raise PolicyError("KML holds longitude and latitude, and these areas lie in a plane; name a .gpkg or .geojson")
     if _WRITTEN[path.suffix.lower()]:
         try:
             import pyogrio  # noqa: F401
@@ -211,29 +213,22 @@ def check_outlines(path: str | Path) -> Path:
     return path
 
 
-def write_outlines(
-    path: Path, text: str, degrees: bool, closed: int = 0, judge: Callable[[Path], object] | None = None
-) -> None:
-    """A GeoJSON text in the format of the path's ending, whole or not at all.
+def write_outlines(path: Path, text: str, degrees: bool) -> None:
+    """A GeoJSON text in the format of the path's ending.
 
     degrees  whether coordinates are longitude and latitude; a plane without a system has none in the file either
-    closed   permission bits that no output may have
-    judge    what may refuse the bytes written
 
     A shapefile is several files beside each other, its names are cut to ten characters.
     """
-    driver = _WRITTEN[check_outlines(path).suffix.lower()]
+    driver = _WRITTEN[check_outlines(path, degrees).suffix.lower()]
     if not driver:
-        publish_file(path, lambda made: made.write_text(text, encoding="utf-8", newline=""), judge, closed=closed)
+        path.write_text(text, encoding="utf-8", newline="")
         return
     with tempfile.TemporaryDirectory(prefix=".shoal-", dir=path.parent) as folder:
-        made = Path(folder) / path.name
+        made = (Path(folder) / "regions").with_suffix(path.suffix)  # the layer's name
         _by_gdal(made, text, degrees, driver)
-        if judge is not None:
-            judge(made)
-        for file in sorted(Path(folder).iterdir(), key=lambda f: f == made):  # the file that is opened comes last
-            os.chmod(file, os.stat(file).st_mode & ~closed)
-            os.replace(file, path.parent / file.name)
+        for file in Path(folder).iterdir():
+            os.replace(file, path.with_suffix(file.suffix))
 
 
 def _by_gdal(path: Path, text: str, degrees: bool, driver: str) -> None:
@@ -259,7 +254,9 @@ def _by_gdal(path: Path, text: str, degrees: bool, driver: str) -> None:
     if driver == "KML" and "region" in names:
         names[names.index("region")] = "Name"
     cut = [n[:10] for n in names] if driver == "ESRI Shapefile" else names
-    pyogrio.raw.write(
-        path, geometry, columns, np.array(cut, object), geometry_type="MultiPolygon", driver=driver,
-        crs="EPSG:4326" if degrees else None,
-    )  # fmt: skip
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "'crs' was not provided")  # a plane without a system is what was given
+        pyogrio.raw.write(
+            path, geometry, columns, np.array(cut, object), geometry_type="MultiPolygon", driver=driver,
+            crs="EPSG:4326" if degrees else None,
+        )  # fmt: skip

@@ -257,11 +257,19 @@ class TwoPartition:
             raise InputError(f"{len(weights)} weights of sum {sum(weights)}: positive ones of even sum are an instance")
 
     def solution(self) -> tuple[int, ...] | None:
-        """Indices of one half, or None; by the sums that can be reached, so O(2^n) for large weights."""
-        reached: dict[int, tuple[int, ...]] = {0: ()}
+        """Indices of one half, or None; by the sums that can be reached, O(n min(2^n, sum of the weights))."""
+        half = sum(self.weights) // 2
+        last = {0: -1}  # of the weights that first reach a sum
         for i, w in enumerate(self.weights):
-            reached = {**{total + w: (*own, i) for total, own in reached.items()}, **reached}
-        return reached.get(sum(self.weights) // 2)
+            for total in [t for t in last if t + w <= half]:
+                last.setdefault(total + w, i)
+        if half not in last:
+            return None
+        chosen: list[int] = []
+        while half:
+            chosen.append(last[half])
+            half -= self.weights[chosen[-1]]
+        return tuple(reversed(chosen))
 
     @classmethod
     def random(cls, n: int, largest: int, seed: int) -> TwoPartition:

@@ -1,11 +1,10 @@
-"""The judge of hierarchies and outlines that are written beside a crosswalk: read back and counted again."""
+"""The judge of hierarchies that are written beside a crosswalk: read back and counted again."""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from shoal.judge.finding import Finding
 
@@ -35,21 +34,4 @@ def judge_hierarchy(path: Path, counts: Mapping[str, int], k: int) -> list[Findi
         *found,
         Finding("k", not light, f"{light} groups of the hierarchy are below k = {k}"),
         Finding("nested", not loose, f"{loose} values leave the group of their finer group"),
-    ]
-
-
-def judge_regions_drawn(read: Sequence[Mapping[str, Any]], weights: Mapping[str, int], name: str) -> list[Finding]:
-    """Outlines of regions as read back: one for each region, with its weight where the format keeps the column.
-
-    read  the properties of each outline;  weights  of the regions by their names, in the column called ``name``
-    """
-    named = [str(held.get("region")) for held in read]
-    each = sorted(named) == sorted(weights)
-    off = 0
-    for held in read if each else ():
-        stated = next((v for key, v in held.items() if key == name), None)
-        off += stated is not None and float(stated) != weights[str(held["region"])]
-    return [
-        Finding("outlines", each, f"{len(named)} outlines for {len(weights)} regions"),
-        Finding("weights", not off, f"{off} outlines state another weight than the crosswalk"),
     ]

@@ -14,8 +14,6 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from scipy.sparse import csr_matrix
-from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
 from shoal.errors import InputError, PolicyError
 from shoal.judge.covering import Column, Reading, column
@@ -41,6 +39,14 @@ class Census:
     def size(self) -> int:
         """Number of people."""
         return int(self.rows.sum())
+
+    def refuse_smaller(self, rows: int) -> None:
+        """InputError where so many rows cannot have been drawn from it."""
+        if self.size < rows:
+            raise InputError(
+                f"the population has {self.size:,} rows and the sample {rows:,}; hand over the table that the "
+                "sample was drawn from"
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,6 +133,9 @@ def presence(found: Covered) -> float:
     breaks the share so far by a maximum flow and takes its share (Dinkelbach 1967); the shares rise, so it ends.
     Raises InputError beyond ``EDGES`` pairs of class and tuple.
     """
+    from scipy.sparse import csr_matrix
+    from scipy.sparse.csgraph import breadth_first_order, maximum_flow
+
     at = np.concatenate([inside for _, inside in found.fits])
     level = int(np.argmax(found.rows / np.maximum(found.people, 1)))
     share = Fraction(int(found.rows[level]), max(int(found.people[level]), 1))
@@ -241,6 +250,16 @@ def outside(
     if asked.weighed and asked.weighed[0] in frame.columns:
         return weighed(frame, asked.grouped, asked.weighed[0])
     return people
+
+
+def refuse_foreign(found: Covered) -> None:
+    """InputError where the rows of a class cannot have been drawn from the population."""
+    lacking = int((found.people < found.rows).sum())
+    if lacking:
+        raise InputError(
+            f"{lacking:,} of the {found.rows.size:,} classes have more rows than the population has people that they "
+            "fit; a population holds its sample, and both tables must write values alike"
+        )
 
 
 def beside(audit: Audit, found: Covered, models: Sequence[Model]) -> Audit:

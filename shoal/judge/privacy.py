@@ -144,18 +144,25 @@ class _Table:
 
 
 def _natural_order(values: pl.Series) -> np.ndarray:
-    """Order of distinct values: an enumeration's own; by number where all are one, else by text; missing last."""
+    """Order of distinct values: an enumeration's own; by number where all are one, else by text.
+
+    Last an empty text, which is a missing value in files of text, and then the missing one.
+    """
+    missing = values.is_null()
     if isinstance(values.dtype, pl.Enum):
         values = values.to_physical()
     if isinstance(values.dtype, pl.Categorical):
         values = values.cast(pl.String)
+    if values.dtype == pl.String:
+        values = values.set(values == "", None)
     if values.dtype == pl.String and values.str.contains(NUMBER).all():  # missing ones left aside
         numbers = values.cast(pl.Float64, strict=False)
-        if numbers.n_unique() == len(values):
+        if numbers.drop_nulls().n_unique() == values.count():
             values = numbers
     if values.dtype.is_nested() or values.dtype == pl.Object:
         return np.arange(len(values))
-    return values.arg_sort(nulls_last=True).to_numpy()
+    both = pl.DataFrame({"value": values, "missing": missing})
+    return both.select(pl.arg_sort_by("value", "missing", nulls_last=True)).to_series().to_numpy()
 
 
 def _levels(table: _Table, sizes: np.ndarray, n: int) -> SensitiveLevels:

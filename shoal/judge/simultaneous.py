@@ -5,9 +5,9 @@ Shares no code with the solvers.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-from scipy.sparse import csr_matrix
-from scipy.sparse.csgraph import breadth_first_order, connected_components, maximum_bipartite_matching
 
 
 def simultaneous(codes: np.ndarray, group: np.ndarray, wanted: int) -> int:
@@ -40,6 +40,9 @@ def _by_matching(pairs: np.ndarray, wanted: int) -> int:
     A pair is in some maximum matching when it is in a given one, lies on an alternating cycle, or on an alternating
     path of even length from an unmatched value (Berge 1957).
     """
+    from scipy.sparse import csr_matrix
+    from scipy.sparse.csgraph import connected_components, maximum_bipartite_matching
+
     left, a = np.unique(pairs[:, 0], return_inverse=True)
     right, b = np.unique(pairs[:, 1], return_inverse=True)
     a, b = a.reshape(-1), b.reshape(-1)
@@ -61,8 +64,10 @@ def _by_matching(pairs: np.ndarray, wanted: int) -> int:
     return min(wanted, size if whole.all() else size - 1)
 
 
-def _reached(paths: csr_matrix, start: np.ndarray) -> np.ndarray:
-    """bool[n]: the nodes reached from any of some."""
+def _reached(paths: Any, start: np.ndarray) -> np.ndarray:
+    """bool[n]: the nodes of a graph (csr_matrix[n, n]) reached from any of some."""
+    from scipy.sparse.csgraph import breadth_first_order
+
     n = paths.shape[0]
     out = np.zeros(n, bool)
     for node in start:

@@ -17,9 +17,6 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import least_squares, minimize
-from scipy.special import gammaln, hyp2f1
-from scipy.stats import hypergeom
 
 
 class Uniques(NamedTuple):
@@ -58,6 +55,8 @@ def zayatz(size: np.ndarray, many: np.ndarray, people: int) -> float:
 
     The chance is Bayes' with the shares of class sizes in the population taken from the sample.
     """
+    from scipy.stats import hypergeom
+
     n = int((size * many).sum())
     once = hypergeom.pmf(1, people, size.astype(np.int64), n)
     alone = many[size == 1].sum()
@@ -85,6 +84,8 @@ def snb_sample(k: float, alpha: float, beta: float, share: float) -> tuple[float
 
 def snb(size: np.ndarray, many: np.ndarray, people: int) -> float | None:
     """K beta^alpha, with alpha and beta from the classes of one and two rows; None where none fits them."""
+    from scipy.optimize import least_squares
+
     share = float((size * many).sum()) / people
     k = classes(size, many, share)
     wanted = np.array([many[size == 1].sum(), many[size == 2].sum()])
@@ -104,6 +105,9 @@ def snb(size: np.ndarray, many: np.ndarray, people: int) -> float | None:
 
 def pitman(size: np.ndarray, many: np.ndarray, people: int) -> float | None:
     """Gamma(theta + 1) / Gamma(theta + alpha) N^alpha at the likeliest theta and alpha; None at the ends of alpha."""
+    from scipy.optimize import minimize
+    from scipy.special import gammaln
+
     n, u = float((size * many).sum()), float(many.sum())
     if u < 2 or u >= n:
         return None
@@ -137,6 +141,8 @@ def individual(rows: np.ndarray, people: np.ndarray) -> np.ndarray:
     The mean of 1 / F, F the class's size in the population, given its rows: F - rows is negative binomial with
     p = rows / people.  p / rows times 2F1(1, 1; rows + 1; 1 - p), by Euler's transformation of Polettini's form.
     """
+    from scipy.special import hyp2f1
+
     f = rows.astype(float)
     p = np.minimum(f / np.maximum(people, f), 1.0)
     return np.asarray(p / f * hyp2f1(1, 1, f + 1, 1 - p))

@@ -1,12 +1,15 @@
 """Small inputs without the compiler: the same loops, run by Python, where that is quicker than compiling them first.
 
-A kernel takes seconds to compile, once per machine, and Python runs its loops about a hundred times slower than the
-machine does: up to some ten thousands of steps compiling does not pay.  The answer is the same, since it is the same
-text: sums of floats are taken in the same order, and whole numbers of NumPy wrap around as the machine's do.
+A kernel takes one to four seconds to compile, once per machine, and Python runs its loops about a hundred times slower
+than the machine does.  Nobody knows beforehand how many of the steps that could be taken a bound cuts off, so Python's
+own seconds are counted: it goes on while those spent and those foreseen stay below what compiling would cost.  The
+answer is the same, since it is the same text: sums of floats are taken in the same order, and whole numbers of NumPy
+wrap around as the machine's do.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any
@@ -14,29 +17,33 @@ from typing import Any
 import numpy as np
 from numba.core.dispatcher import Dispatcher
 
-STEPS = 200_000  # that a kernel is given uncompiled in one process before it is compiled; about half a second
+SECONDS = 1.0  # that Python spends on a kernel in one process before it is compiled
+PACE = 2.5e-6  # seconds of a step, until the kernel's own are known
 
-_spent: dict[str, float] = {}
+_spent: dict[str, tuple[float, float]] = {}  # seconds and steps of each kernel
 _worlds: dict[str, dict[str, Any]] = {}
 
 
 def quick(kernel: Any, steps: float) -> Callable[..., Any]:
-    """The kernel, or its loops in Python while it is not compiled and few steps have been asked of it.
+    """The kernel, or its loops in Python while it is not compiled and they take less time.
 
-    steps  about how often its innermost loops will run
+    steps  about how often its innermost loops will run, at most
     """
     if not isinstance(kernel, Dispatcher):  # numba is switched off
         return kernel  # type: ignore[no-any-return]
     name = f"{kernel.py_func.__module__}.{kernel.py_func.__name__}"
-    spent = _spent.get(name, 0.0) + steps
-    if spent > STEPS or _compiled(kernel):
+    seconds, taken = _spent.get(name, (0.0, 0.0))
+    if seconds + steps * (seconds / taken if taken else PACE) > SECONDS or _compiled(kernel):
         return kernel  # type: ignore[no-any-return]
-    _spent[name] = spent
     loops = plain(kernel)
 
     def run(*arguments: Any) -> Any:
+        before = time.thread_time()
         with np.errstate(all="ignore"):
-            return loops(*arguments)
+            answer = loops(*arguments)
+        seconds, taken = _spent.get(name, (0.0, 0.0))
+        _spent[name] = seconds + time.thread_time() - before, taken + steps
+        return answer
 
     return run
 

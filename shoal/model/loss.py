@@ -75,6 +75,11 @@ class View:
         return np.bincount(self.class_of, weights=self.sizes).astype(np.int64)
 
     @cached_property
+    def boxes(self) -> _Boxes:
+        """The classes as boxes, for the KL divergence."""
+        return _Boxes(self)
+
+    @cached_property
     def exact(self) -> np.ndarray:
         """bool[g, d]: published as the value itself."""
         return self.each(lambda column, shown: column.exact(shown), bool)
@@ -169,12 +174,13 @@ def kl_divergence(view: View) -> float:
     the cells of f ln(f / f*); empty cells add nothing.
 
     Two ways to the same sum, the cheaper is taken: cells against boxes, byte by byte of a bit set, O(cells boxes / 8)
-    within each sensitive value; or, for hierarchies, one pass per combination of levels in use, O(cells d) each.
+    within each sensitive value, a class published as it came found by its key instead; or, for hierarchies, one pass
+    per combination of levels in use, O(cells d) each.
     """
     histogram, n = view.histogram, view.histogram.rows
     if n == 0:
         return 0.0
-    boxes = _Boxes(view)
+    boxes = view.boxes
     by_box, by_pattern = boxes.work()
     mixed = boxes.by_patterns() if by_pattern < by_box else boxes.by_bits()
     share = histogram.count / n
@@ -212,7 +218,7 @@ def measures(
     out = {name: f(view) for name, f in MEASURES.items() if name != "kl_divergence"}
     if any(c.weight != 1 for c in recoding.columns):
         out["weighted_ncp"] = view.mean(recoding.losses(histogram, partition, view.published))
-    if min(_Boxes(view).work()) <= MOST_WORK:
+    if min(view.boxes.work()) <= MOST_WORK:
         out["kl_divergence"] = kl_divergence(view)
     return out
 
@@ -235,8 +241,11 @@ class _Boxes:
         self.box_kind, self.box = found // max(view.classes.size, 1), found % max(view.classes.size, 1)
         self.someone = np.zeros(view.classes.size, np.int64)  # a group of every class
         self.someone[view.class_of] = np.arange(partition.groups)
-        self.density = rows / histogram.rows / self._volume()[self.box] if rows.size else rows
+        volume = self._volume()[self.box]
+        self.density = rows / histogram.rows / volume if rows.size else rows
         self.begin = np.searchsorted(self.box_kind, np.arange(kinds + 1))
+        self.wide = np.flatnonzero(volume != 1)  # boxes that may stand for more than one tuple of codes
+        self.wide_begin = np.searchsorted(self.box_kind[self.wide], np.arange(kinds + 1))
 
     def _volume(self) -> np.ndarray:
         """float64[c]: how many code tuples each class may stand for."""
@@ -247,8 +256,8 @@ class _Boxes:
     def work(self) -> tuple[float, float]:
         """Look-ups that each way takes; infinite where it does not apply."""
         cells = np.bincount(self.kind, minlength=self.begin.size - 1).astype(float)
-        by_bits = float((cells * (np.diff(self.begin) + 8)).sum()) / 8 * (1 + len(self.columns) / 8)
-        by_bits += float(self.box.size) * sum(c.size * max(c.levels, 1) for c in self.columns) / 8
+        by_bits = float((cells * (np.diff(self.wide_begin) + 8)).sum()) / 8 * (1 + len(self.columns) / 8)
+        by_bits += float(self.wide.size) * sum(c.size * max(c.levels, 1) for c in self.columns) / 8
         if self.trees is None:
             return by_bits, float("inf")
         patterns = len(np.unique(self.view.published.first, axis=0))
@@ -288,12 +297,13 @@ class _Boxes:
 
     def by_bits(self) -> np.ndarray:
         """float64[m]: f* of every cell, one sensitive value and some boxes at a time."""
-        out = np.zeros(self.codes.shape[0])
+        out = self._by_key()
         order = np.argsort(self.kind, kind="stable")
         cell_begin = np.searchsorted(self.kind[order], np.arange(self.begin.size))
         for kind in range(self.begin.size - 1):
             cells = order[cell_begin[kind] : cell_begin[kind + 1]]
-            for part in _parts(self.begin[kind], self.begin[kind + 1], 2048):
+            for at in _parts(self.wide_begin[kind], self.wide_begin[kind + 1], 2048):
+                part = self.wide[at]
                 inside = [self._members(j, self.box[part]) for j in range(len(self.columns))]
                 weights = np.zeros((-(-part.size // 64) * 8, 8))
                 weights.reshape(-1)[: part.size] = self.density[part]
@@ -308,6 +318,24 @@ class _Boxes:
                     density = table[word[:, None] * 8 + np.arange(8), eight].sum(axis=1)
                     out[cells[some]] += np.bincount(row, weights=density, minlength=some.size)
         return out
+
+    def _by_key(self) -> np.ndarray:
+        """float64[m]: what boxes of one tuple of codes give the cells that have it."""
+        partition = self.view.partition
+        alone = np.ones(self.box.size, bool)
+        alone[self.wide] = False
+        held = np.zeros(max(partition.groups, 1), np.int64)  # a cell of every group
+        held[partition.group] = partition.cell
+        tuples = self.codes[held[self.someone[self.box[alone]]]]
+        both = np.column_stack([np.append(self.kind, self.box_kind[alone]), np.concatenate([self.codes, tuples])])
+        key = mixed_radix(both, [self.begin.size, *(c.size for c in self.columns)])
+        cells, boxes = np.split(key, [self.codes.shape[0]])
+        known, at = np.unique(boxes, return_inverse=True)
+        if not known.size:
+            return np.zeros(cells.size)
+        density = np.bincount(at.reshape(-1), weights=self.density[alone])
+        found = np.minimum(np.searchsorted(known, cells), known.size - 1)
+        return np.where(known[found] == cells, density[found], 0.0)
 
     def _members(self, j: int, box: np.ndarray) -> np.ndarray:
         """int64[size, boxes / 64]: for every code of column j, the bits of the boxes that it lies in."""

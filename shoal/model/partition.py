@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -58,12 +59,12 @@ class Partition:
         """Number of groups."""
         return int(self.group[-1]) + 1 if self.group.size else 0
 
-    @property
+    @cached_property
     def start(self) -> np.ndarray:
         """int64[groups]: where each group's triples begin."""
         return np.searchsorted(self.group, np.arange(self.groups))
 
-    @property
+    @cached_property
     def sizes(self) -> np.ndarray:
         """int64[groups]: rows of each group."""
         return np.bincount(self.group, weights=self.count, minlength=self.groups).astype(np.int64)

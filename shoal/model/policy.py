@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from numbers import Real
 from pathlib import Path
@@ -13,7 +13,8 @@ from typing import Any, Unpack
 from shoal.errors import PolicyError
 from shoal.model.arguments import column_names, known, mapping, number, seed_of
 from shoal.model.hierarchy import GENERATED, is_built
-from shoal.model.privacy import KAnonymity, PrivacyModel, by_shorthand, describe, restore
+from shoal.model.privacy import PrivacyModel, describe
+from shoal.model.privacy.asked import take_models
 from shoal.model.record import recipe
 from shoal.model.refusals import (
     limits_of,
@@ -23,7 +24,6 @@ from shoal.model.refusals import (
     refuse_nameless,
     refuse_population,
 )
-from shoal.model.rule_books import RULE_BOOKS
 from shoal.model.settings import Settings
 from shoal.model.shorthands import SHORTHANDS
 from shoal.model.task import Effort
@@ -31,7 +31,6 @@ from shoal.model.task import Effort
 PUBLISH = ("stars", "hierarchy", "ranges", "centers")
 PERIODS = ("month", "year")  # steps of dates beside numbers of days
 PLACE = "place"
-PRESETS = RULE_BOOKS
 _SHORTHANDS = (*SHORTHANDS, "preset")  # what stands for models
 
 
@@ -46,7 +45,8 @@ class Policy:
                        identifier or singles people out
     person, household  the column that names who a row is about, or whose household: k then counts these, and the column
                        leaves the table
-    privacy            models every group must meet; k, l and the other shorthands add theirs
+    privacy            models every group must meet; k, l and the other shorthands add theirs, and where a policy is
+                       made again with another k (``dataclasses.replace(policy, k=3)``) that k takes the former's place
     preset             the rule book among them, by its name
     publish            "stars", "hierarchy", "ranges" or "centers"
     coordinates        two columns of numbers (x, y) that become one quasi-identifier, ``place``, published as tiles
@@ -79,6 +79,14 @@ class Policy:
     star               the text of a suppressed value
     numeric_stars      "null": a suppressed number in a frame is a missing value; "text": the column becomes text
     source             the file it was read from
+
+    Raises PolicyError for what is unknown or contradicts itself; docs/tables.md has the settings with their sources.
+
+    Examples:
+        >>> from dataclasses import replace
+        >>> policy = Policy(quasi_identifiers=["age", "zip"], sensitive="disease", k=5, l=3)
+        >>> print(*(model.words() for model in replace(policy, k=3).privacy), sep="; ")
+        every group has at least 3 rows; at most 1/3 of every group share a value
     """
 
     quasi_identifiers: tuple[str, ...]
@@ -93,10 +101,10 @@ class Policy:
     preset: str | None = None
     publish: str = "stars"
     coordinates: tuple[str, str] | None = None
-    hierarchies: Mapping[str, Any] = field(default_factory=dict)
-    weights: Mapping[str, float] = field(default_factory=dict)
-    max_level: Mapping[str, int] = field(default_factory=dict)
-    range_step: Mapping[str, float | str] = field(default_factory=dict)
+    hierarchies: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    weights: Mapping[str, float] = field(default_factory=dict, hash=False)
+    max_level: Mapping[str, int] = field(default_factory=dict, hash=False)
+    range_step: Mapping[str, float | str] = field(default_factory=dict, hash=False)
     global_recoding: bool = False
     coarsen: str | None = None
     max_suppressed: float = 0.0
@@ -118,7 +126,7 @@ class Policy:
         for name in values:
             if name not in settings and name not in _SHORTHANDS:
                 raise PolicyError.unknown("setting of a policy", name, [*settings, *_SHORTHANDS])
-        values["privacy"] = _models(values)
+        values["privacy"] = take_models(values)
         for name in ("quasi_identifiers", "sensitive", "identifiers", "insensitive"):
             values[name] = column_names(name, values.get(name, ()))
         if values.get("coordinates") is not None:
@@ -274,7 +282,7 @@ class Policy:
 
     @classmethod
     def of(cls, given: Policy | Mapping[str, Any] | None = None, **more: Any) -> Policy:
-        """From a Policy or a mapping, and keyword arguments that override it; shorthands k, l, ... become models.
+        """From a Policy or a mapping, and keyword arguments that override it, each its own: k=3 leaves l as it was.
 
         Raises PolicyError with a suggestion for anything unknown.
         """
@@ -284,9 +292,6 @@ class Policy:
         else:
             base = dict(mapping("the policy", given))
         more = {name: value for name, value in more.items() if value is not None or name == "seed"}
-        if isinstance(given, Policy) and ("privacy" in more or any(s in more for s in _SHORTHANDS)):
-            base.pop("privacy")
-            base.pop("preset")
         if "seed" in more and more["seed"] is None and "seed" in base:
             more.pop("seed")
         values = {**base, **more}
@@ -304,7 +309,7 @@ class Policy:
             values = recipe(path, GENERATED, PLACE, given if isinstance(given, Mapping) else {})
             if values["hierarchies"] and "hierarchies" in more:
                 more["hierarchies"] = {**values["hierarchies"], **more["hierarchies"]}
-            return cls.of(values, **more)
+            return cls.of({**values, "privacy": take_models(dict(values))}, **more)
         try:
             with open(path, "rb") as file:
                 values = tomllib.load(file)
@@ -365,30 +370,3 @@ class Policy:
             "star": self.star,
             "numeric_stars": self.numeric_stars,
         }
-
-
-def _models(values: dict[str, Any]) -> tuple[PrivacyModel, ...]:
-    """Take the shorthands and ``privacy`` out of values and return the models they stand for."""
-    given = values.pop("privacy", ())
-    listed = [given] if not isinstance(given, Sequence) or isinstance(given, (str, bytes)) else list(given)
-    models: list[PrivacyModel] = []
-    for item in listed:
-        if isinstance(item, Mapping):
-            models.append(restore(dict(item)))
-        elif isinstance(item, str) and item in PRESETS:
-            models.append(KAnonymity(PRESETS[item].k))
-        elif isinstance(item, PrivacyModel):
-            models.append(item)
-        else:
-            raise PolicyError(f"privacy holds {item!r}, which is not a privacy model such as KAnonymity(5)")
-    preset = values.get("preset")
-    if preset is not None:
-        if not isinstance(preset, str) or preset not in PRESETS:
-            raise PolicyError.unknown("preset", str(preset), PRESETS)
-        if KAnonymity(PRESETS[preset].k) not in models:
-            models.append(KAnonymity(PRESETS[preset].k))
-    for name in SHORTHANDS:
-        value = values.pop(name, None)
-        if value is not None:
-            models.append(by_shorthand(name, value))
-    return tuple(models)

@@ -14,6 +14,7 @@ from shoal.model.certificate import Certificate
 from shoal.model.histogram import Histogram
 from shoal.model.partition import Partition
 from shoal.model.privacy import Requirement
+from shoal.model.privacy.base import said
 from shoal.model.recoding import Recoding
 
 EFFORTS = ("fast", "balanced", "thorough")
@@ -168,7 +169,8 @@ def refuse_infeasible(
         value = repr(show(found.column, found.code)) if shared else "has one value that"
         raise InfeasibleError(
             f"{name} {value} is {100 * found.share:.1f} % of the rows, so no table with "
-            f"l = {found.asked} exists; the largest l possible is {found.largest}"
+            f"l = {found.asked} exists; the largest l possible is {found.largest}, "
+            f"the least alpha {said(found.share, up=True)}"
         )
     raise InfeasibleError(
         f"{name} has {found.largest} different values, so no table with {found.asked} different values in every group "

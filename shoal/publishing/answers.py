@@ -57,12 +57,13 @@ def release(
     Raises InputError when the answer is none of these data, PolicyError for an answer that may not be published.
     O(n log n) for n rows.
 
-    >>> import polars as pl
-    >>> import shoal
-    >>> frame = pl.DataFrame({"name": ["Adams", "Baker", "Clark"], "people": [3, 2, 4]})
-    >>> out = shoal.release(shoal.labels.cover(frame["people"], k=4), frame, label="name", count="people")
-    >>> out.facts["smallest_group"]
-    4
+    Examples:
+        >>> import polars as pl
+        >>> import shoal
+        >>> frame = pl.DataFrame({"name": ["Adams", "Baker", "Clark"], "people": [3, 2, 4]})
+        >>> out = shoal.release(shoal.labels.cover(frame["people"], k=4), frame, label="name", count="people")
+        >>> out.facts["smallest_group"]
+        4
     """
     kind = type(answer)
     if kind.__name__ not in _MAKERS or not kind.__module__.startswith("shoal.problems."):

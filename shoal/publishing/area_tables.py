@@ -1,13 +1,22 @@
-"""Areas and pairs of neighbors as the two tables that a judge counts again."""
+"""Areas, pairs of neighbors and outlines as a judge counts them again."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import polars as pl
 
 from shoal.engines.geography import Geography
+from shoal.engines.vector import read_drawing
 from shoal.judge.areas import CENTERS
+from shoal.judge.region_outlines import Outlined
+
+
+def outlined(path: Path) -> Outlined:
+    """Outlines of regions as they stand in a file; KML has its own word for a name."""
+    found = read_drawing(path)
+    return Outlined([{"region": held.get("Name"), **held} for held in found.properties], found.drawn)
 
 
 def tables(given: Geography, names: Sequence[str]) -> tuple[pl.DataFrame, pl.DataFrame]:

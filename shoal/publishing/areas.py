@@ -12,13 +12,12 @@ import numpy as np
 import polars as pl
 
 from shoal.engines.geography import Geography, geography
-from shoal.engines.targets import MAP
+from shoal.engines.targets import MAP, OUTLINES
 from shoal.errors import InputError, PolicyError
-from shoal.judge.nested import judge_regions_drawn
 from shoal.model.cards import several
 from shoal.publishing.area_levels import asked_of, columns_of, facts_of, first_of, hierarchy, levels_of
 from shoal.publishing.area_tables import tables
-from shoal.publishing.crosswalk import Crosswalk, Drawing, refuse_unless
+from shoal.publishing.crosswalk import Crosswalk, Drawing
 from shoal.publishing.judging import Sources
 from shoal.publishing.opening import opened
 
@@ -71,7 +70,6 @@ def regions(
     id: str | None = None,
     objective: str = "max",
     geographic: bool | None = None,
-    columns: tuple[str | None, str | None] = (None, None),
     **more: Any,
 ) -> Crosswalk:
     """``Regions`` (or ``Nested``) of the areas in a Geography, or of a frame with a row per area and row numbers."""
@@ -90,9 +88,11 @@ def regions(
         raise InputError("the answer does not belong to these areas and weights; hand over what was merged")
     at_most, number = first_of(levels, asked.at_most, asked.regions)
     above = asked_of(levels, asked.at_most, asked.regions, given.ids)
+    how = given.facts.get("read") or {}
+    drawn = {name: how.get(name) for name in ("shape_id", "coordinates")} | {"tolerance": given.facts.get("tolerance")}
     k, degrees = list(answer.k), given.geographic() if geographic is None else geographic
     parameters = {
-        "column": id, "source": columns[0], "target": columns[1],
+        "column": id or how.get("id"), "source": how.get("source"), "target": how.get("target"), "drawn": drawn,
         "weight": names, "k": k, "objective": objective, "boundary": asked.boundary,
         "soft_boundary": asked.soft_boundary, "fixed": asked.fixed, "apart": asked.apart,
         "at_most": at_most, "sensitive": list(asked.sensitive), "l": asked.l,
@@ -103,6 +103,10 @@ def regions(
         **({"sum": list(asked.sums)} if asked.sums else {}), **({"mean": list(asked.means)} if asked.means else {}),
         **({"levels": above} if above else {}),
     }  # fmt: skip
+    drawn_by_level = {
+        f"outlines{i if i > 1 else ''}": _outlines(given, level, names, asked, degrees)
+        for i, level in enumerate(levels if given.shapes else (), 1)
+    }
     first = answer.weights.reshape(answer.regions, -1)[:, 0].tolist()
     facts = {
         "rows": len(given.ids), "groups": answer.regions, "smallest_group": min(first), "largest_group": max(first),
@@ -123,11 +127,11 @@ def regions(
         method=answer.method,
         parameters=parameters,
         facts=facts,
-        sources=Sources(*tables(given, [*names, *asked.columns()])),
+        sources=Sources(*tables(given, [*names, *asked.columns()]), shapes=given.shapes),
         read=read,
         title=title,
         groups=first,
-        companions={"hierarchy": hierarchy(given.ids, levels)},
+        companions={"hierarchy": hierarchy(given.ids, levels), **drawn_by_level},
         note=note,
         drawn_map=_map(given, answer, own[:, 0], names[0], degrees, (title, note)) if given.shapes else None,
     )
@@ -196,35 +200,48 @@ def _map(
     return Drawing(form=MAP, fill=fill)
 
 
-def dissolve(
-    given: Geography, answer: Any, names: Sequence[str], asked: Asked, degrees: bool, path: Path, forbidden: int = 0
-) -> None:
+def _weighted(places: np.ndarray, weights: np.ndarray, degrees: bool) -> dict[str, float]:
+    """Where the weight of a region has its center: that of its areas' centers, float64[m, 2], by weights int64[m]."""
+    if not weights.sum():
+        return {}
+    x, y = places[:, 0], places[:, 1]
+    if degrees and np.ptp(x) > 180:
+        x = np.where(x < 0, x + 360, x)
+    middle = float(np.average(x, weights=weights))
+    return {
+        "weighted_x": middle - 360 if degrees and middle > 180 else middle,
+        "weighted_y": float(np.average(y, weights=weights)),
+    }
+
+
+def _outlines(given: Geography, answer: Any, names: Sequence[str], asked: Asked, degrees: bool) -> Drawing:
     """A MultiPolygon per region with its measures, by the file's ending; the areas left out stay out."""
-    from shoal.engines.adjacency import available
-    from shoal.engines.outlines import closed, measures
-    from shoal.engines.vector import read_drawing, write_outlines
-    from shoal.problems.regions import region_names
-    from shoal.problems.regions.result import of_regions
-    from shoal.report.dissolve import dissolve, geojson
 
-    tolerance = float(given.facts.get("tolerance") or 0.0)
-    if degrees and given.facts.get("unit") != "km":
-        tolerance /= 1000  # the file was in metres, its outlines are drawn in degrees
-    outlines, properties = [], []
-    own = of_regions(answer, names, *_extra(given, names, asked))
-    own = {names[0]: own.pop("region_weight"), "areas": own.pop("region_areas"), **own}
-    for r, name in enumerate(region_names(given.ids, answer.labels)):
-        member = np.flatnonzero(answer.labels == r).tolist()
-        shapes = [given.shapes.get(given.ids[i], []) for i in member]
-        shape = closed(shapes, degrees, tolerance) if tolerance else dissolve(shapes)
-        outlines.append(shape)
-        more = measures(shape, degrees) if available() and shape else {}
-        values = {key: column[r] for key, column in own.items()}
-        properties.append({"region": name, **values, "members": [given.ids[i] for i in member], **more})
-    weights = {str(held["region"]): int(held[names[0]]) for held in properties}
+    def fill(path: Path) -> None:
+        from shoal.engines.adjacency import available
+        from shoal.engines.outlines import closed, measures
+        from shoal.engines.vector import write_outlines
+        from shoal.problems.regions import region_names
+        from shoal.problems.regions.result import of_regions
+        from shoal.report.dissolve import dissolve, geojson
 
-    def judge(made: Path) -> None:
-        read = [{"region": held.get("Name"), **held} for held in read_drawing(made).properties]  # KML has its own name
-        refuse_unless(judge_regions_drawn(read, weights, names[0]))
+        tolerance = float(given.facts.get("tolerance") or 0.0)
+        if degrees and given.facts.get("unit") != "km":
+            tolerance /= 1000  # the file was in metres, its outlines are drawn in degrees
+        outlines, properties = [], []
+        places, people = given.centers(), given.whole(names[0])
+        own = of_regions(answer, names, *_extra(given, names, asked))
+        own = {names[0]: own.pop("region_weight"), "areas": own.pop("region_areas"), **own}
+        for r, name in enumerate(region_names(given.ids, answer.labels)):
+            member = np.flatnonzero(answer.labels == r).tolist()
+            shapes = [given.shapes.get(given.ids[i], []) for i in member]
+            shape = closed(shapes, degrees, tolerance) if tolerance else dissolve(shapes)
+            outlines.append(shape)
+            more = measures(shape, degrees) if available() and shape else {}
+            values = {key: column[r] for key, column in own.items()}
+            if places is not None:
+                more |= _weighted(places[member], people[member], degrees)
+            properties.append({"region": name, **values, "members": [given.ids[i] for i in member], **more})
+        write_outlines(path, geojson(outlines, properties), degrees)
 
-    write_outlines(path, geojson(outlines, properties), degrees, forbidden, judge)
+    return Drawing(form=OUTLINES, fill=fill)

@@ -14,7 +14,7 @@ from shoal.engines.oddities import notes
 from shoal.engines.open import open_table
 from shoal.engines.scope import Scope
 from shoal.engines.table import Table, require
-from shoal.judge.population import beside, foreign, outside, sized
+from shoal.judge.population import beside, foreign, outside, refuse_foreign, sized
 from shoal.judge.wildcards import wildcards
 from shoal.model.arguments import known, mapping, number
 from shoal.model.audit import Audit, Check
@@ -73,6 +73,16 @@ def audit(
     models             k=5, l=3, privacy=[...], max_average_risk=0.05: what should hold; each becomes a check of the
                        Audit
     memory, threads, temporary, glob, table, query, master  as in ``anonymize``: a folder is counted where it stands
+
+    Raises PolicyError and InputError for columns that are not there and for settings that contradict each other; a
+    model that does not hold is no error but a check that fails.  O(n) for n rows, then O(m) for m different ones and
+    each model.  Sources: ``shoal.model.privacy``, a file for each model.
+
+    Examples:
+        >>> import polars as pl
+        >>> found = audit(pl.DataFrame({"age": [34, 34, 35, 61, 61, 62]}), quasi_identifiers=["age"], k=2)
+        >>> found.k, found.uniques, found.passes
+        (1, 2, False)
     """
     threshold = number("threshold", threshold, "a risk is above 0 and at most 1", lambda x: 0 < x <= 1)
     known("reading of missing values", missing, ("category", "filled", "wildcard"))
@@ -97,8 +107,14 @@ def audit(
     def beyond(frame: pl.DataFrame, judged: Audit) -> Audit:
         if missing == "wildcard":
             judged = replace(judged, wildcards=wildcards(frame, names.quasi_identifiers, threshold, names.star))
+        if census is not None:
+            census.refuse_smaller(frame.height)
         fits = outside(frame, names, census, foreign(names.star, trees), None)
-        return judged if fits is None else beside(judged, fits, wanted)
+        if fits is None:
+            return judged
+        if census is not None:
+            refuse_foreign(fits)
+        return beside(judged, fits, wanted)
 
     rows = missing == "wildcard" or census is not None or bool(names.weighed)
     found = audit_table(opened, names, threshold, wanted, names.units, beyond if rows else None)
@@ -107,7 +123,19 @@ def audit(
     if population_size is not None and found.population is None:
         found = sized(found, population_size)
     seen = notes(opened.count(names.quasi_identifiers, names.sensitive))
-    return replace(found, notes=(*seen, *filled_words(cells)))
+    return replace(found, notes=(*seen, *_nobody(opened, names.units), *filled_words(cells)))
+
+
+def _nobody(table: Table, units: Sequence[str]) -> list[str]:
+    """A sentence for each column that does not name a person in every row."""
+    found = []
+    for name in units:
+        counted = table.count([name], [])
+        missing = counted.quasi[0].values.is_null().to_numpy()[counted.histogram.quasi[:, 0]]
+        rows = int(counted.histogram.count[missing].sum())
+        if rows:
+            found.append(f"column {name!r} names nobody in {rows:,} rows; they count for no person")
+    return found
 
 
 def _held(asked: Policy, columns: Sequence[str], trees: Mapping[str, Any]) -> Policy:

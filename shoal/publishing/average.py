@@ -9,6 +9,7 @@ from dataclasses import replace
 from shoal.errors import InfeasibleError
 from shoal.model.certificate import Guarantee
 from shoal.model.privacy import Requirement
+from shoal.model.privacy.base import said
 from shoal.model.task import Grouping
 
 CLOSE = 1e-9
@@ -29,7 +30,7 @@ def within(limit: float | None, rows: int, need: Requirement, solve: Callable[[R
     if limit * rows + CLOSE < 1:
         raise InfeasibleError(
             f"{rows} rows in one group have a mean risk of {1 / rows:.4g}, above max_average_risk={limit}; the least "
-            f"possible is {1 / rows:.6g}"
+            f"possible is {said(1 / rows, up=True)}"
         )
     first = found = solve(need)
     enough = math.ceil(1 / limit - CLOSE)

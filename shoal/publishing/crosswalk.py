@@ -14,7 +14,7 @@ import polars as pl
 
 from shoal.engines.atomic import Piece, publish_file, publish_text, publish_together
 from shoal.engines.store import store, usual_separator
-from shoal.engines.targets import JSON, PAGE, TABLE, Form, Wanted, certificate_path, check_outputs, check_place
+from shoal.engines.targets import JSON, PAGE, SIDES, TABLE, Form, Wanted, certificate_path, check_outputs, check_place
 from shoal.errors import PolicyError, VerificationError
 from shoal.judge.file import read_release, seal
 from shoal.judge.finding import Finding
@@ -22,7 +22,8 @@ from shoal.judge.parts import hash_of
 from shoal.model.cards import Shown, proof_lines, several, sizes_line
 from shoal.model.certificate import Certificate
 from shoal.publishing import signing
-from shoal.publishing.judging import Sources, findings, form_of
+from shoal.publishing.area_tables import outlined
+from shoal.publishing.judging import OUTLINES, Sources, findings, form_of
 from shoal.version import __version__
 from shoal.watching import watched
 
@@ -58,7 +59,7 @@ class Crosswalk(Shown):
     title, note, groups   for the report: a heading, a line below it, and the size of every group
     picture, drawn_map, outlines   how it is drawn, where it can be
     companions   what can be written beside it, by name: of tiles "tiles", "outlines" and "table"; of
-                 regions "hierarchy"
+                 regions "hierarchy", "outlines" and, of the levels above, "outlines2", "outlines3" ...
     rows         of clusters: a row per record, its cluster's center in place of its values; companion "assignments"
     warnings     what whoever publishes it should know
     native       makes the kind of frame that came in
@@ -120,6 +121,7 @@ class Crosswalk(Shown):
         *,
         also: Mapping[str, str | Path] | None = None,
         assignments: str | Path | None = None,
+        drawn: Sequence[tuple[str | Path, Drawing]] = (),
         overwrite: bool = True,
         sign: str | Path | None = None,
     ) -> Path:
@@ -128,6 +130,7 @@ class Crosswalk(Shown):
         path         CSV (also .gz), Parquet or Excel; None: only what is named in ``also`` or ``assignments``
         certificate  a JSON file; OUTPUT.certificate.json when None
         also         name of a companion -> its path, judged and certified with the crosswalk
+        drawn        maps and pictures that come into being with it or not at all, as ``drawing`` gives them
         assignments  of clusters: the companion of that name, a table with a row per record
         overwrite    False: refuse to replace files that exist
         sign         file of a private key, see ``shoal keygen``
@@ -141,7 +144,7 @@ class Crosswalk(Shown):
         more = {name: Path(p) for name, p in (also or {}).items()}
         if assignments is not None:
             more["assignments"] = Path(assignments)
-        return self._write(path, certificate, more, overwrite, sign)
+        return self._write(path, certificate, more, drawn, overwrite, sign)
 
     def _beside(self) -> Mapping[str, Drawing]:
         """The companions, assignments among them."""
@@ -151,8 +154,8 @@ class Crosswalk(Shown):
         return {**self.companions, "assignments": Drawing(form=TABLE, fill=lambda to: store(rows, to))}
 
     def _write(
-        self, path: str | Path | None, certificate: str | Path | None, more: Mapping[str, Path], overwrite: bool,
-        sign: str | Path | None,
+        self, path: str | Path | None, certificate: str | Path | None, more: Mapping[str, Path],
+        drawn: Sequence[tuple[str | Path, Drawing]], overwrite: bool, sign: str | Path | None,
     ) -> Path:  # fmt: skip
         companions = self._beside()
         for name in more:
@@ -164,6 +167,7 @@ class Crosswalk(Shown):
         check_place(first)
         beside = certificate_path(first) if certificate is None else Path(certificate)
         wanted: list[Wanted] = [(path, TABLE), *((p, companions[n].form) for n, p in more.items()), (beside, JSON)]
+        wanted += [(p, drawing.form) for p, drawing in drawn]
         closed = check_outputs(wanted, [*self.read, sign], overwrite=overwrite)
         if sign is not None:
             signing.private_key(sign)  # refused before any work
@@ -175,7 +179,7 @@ class Crosswalk(Shown):
                 size = {"sha256": hash_of(temporary), "bytes": temporary.stat().st_size}
                 abouts.append({**self._stated(part), "file": place.name, "separator": usual_separator(place), **size})
 
-            return Piece(place, fill, judge_bytes)
+            return Piece(place, fill, judge_bytes, sides=SIDES.get(place.suffix.lower(), ()))
 
         def certify(temporary: Path) -> None:
             main = next(({**a, "rows": self.content.height} for a in abouts if "part" not in a), None)
@@ -187,10 +191,11 @@ class Crosswalk(Shown):
             refuse_unless(self._found(None, self.content, "parquet"))
         else:
             pieces.insert(0, piece(Path(path), None, lambda temporary: store(self.content, temporary)))
+        pieces += [Piece(p, drawing.fill) for p, drawing in drawn]
         publish_together([*pieces, Piece(beside, certify)], closed=closed)
         main = next((a for a in abouts if "part" not in a), {})
         rest = [a for a in abouts if "part" in a]
-        self.__dict__["written"] = {"certificate": beside.name, **main, "also": rest}
+        self.__dict__["written"] = {"certificate": beside.name, "signed": sign is not None, **main, "also": rest}
         return beside
 
     def _stated(self, part: str | None) -> dict[str, Any]:
@@ -208,7 +213,9 @@ class Crosswalk(Shown):
 
     def judge(self, path: Path, part: str | None = None) -> list[Finding]:
         """What the judge finds in a file, the crosswalk or a companion; VerificationError unless all of it holds."""
-        if part in ("outlines", "hierarchy"):
+        if self.kind == "regions" and part is not None and part.startswith(OUTLINES):
+            said = self._found(part, outlined(path), "")
+        elif part in (OUTLINES, "hierarchy"):
             said = self._found(part, path, "")
         else:
             said = self._found(part, read_release(path, usual_separator(path)), form_of(path))
@@ -270,20 +277,25 @@ class Crosswalk(Shown):
 
     def plot(self, path: str | Path, *, overwrite: bool = True) -> Path:
         """A picture of the groups; PolicyError where the problem has none."""
-        return self._draw(self.picture, path, "picture", overwrite)
+        return self._draw("picture", path, overwrite)
 
     def map(self, path: str | Path, *, overwrite: bool = True) -> Path:
         """A map; PolicyError where there is nothing to draw on one."""
-        return self._draw(self.drawn_map, path, "map", overwrite)
+        return self._draw("map", path, overwrite)
 
     def geojson(self, path: str | Path, *, overwrite: bool = True) -> Path:
         """The groups as GeoJSON; PolicyError where they have no places, or places that are no degrees."""
-        return self._draw(self.outlines, path, "GeoJSON", overwrite)
+        return self._draw("GeoJSON", path, overwrite)
 
-    def _draw(self, drawing: Drawing | None, path: str | Path, what: str, overwrite: bool) -> Path:
-        if drawing is None:
+    def drawing(self, what: str) -> Drawing:
+        """How it is drawn: "map", "picture" or "GeoJSON"; PolicyError where there is nothing to draw."""
+        found = {"map": self.drawn_map, "picture": self.picture, "GeoJSON": self.outlines}[what]
+        if found is None:
             raise PolicyError(f"there is no {what} of {self.kind} made from these data")
-        path = Path(path)
+        return found
+
+    def _draw(self, what: str, path: str | Path, overwrite: bool) -> Path:
+        drawing, path = self.drawing(what), Path(path)
         publish_file(path, drawing.fill, closed=check_outputs([(path, drawing.form)], self.read, overwrite=overwrite))
         return path
 

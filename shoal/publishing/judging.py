@@ -16,9 +16,11 @@ from shoal.judge.clusters import judge_clusters
 from shoal.judge.crosswalk import Stated, judge_groups
 from shoal.judge.finding import Finding
 from shoal.judge.levels import judge_levels, judge_region_hierarchy
+from shoal.judge.region_outlines import judge_region_outlines
 from shoal.judge.tiles import judge_outlines, judge_tile_rows, judge_tile_table, judge_tiles
 from shoal.model.certificate import Certificate
 
+OUTLINES = "outlines"  # of the second level "outlines2"
 KINDS = ("labels", "intervals", "regions", "tiles", "gather", "cellular")
 
 
@@ -28,12 +30,14 @@ class Sources(NamedTuple):
     table  the table grouped: a row per record, value, area or point
     pairs  of areas: neighbors, two names in a row
     trees, places  of clusters: hierarchies, and tables of coordinates, by column
+    shapes  polygons of areas, by name
     """
 
     table: pl.DataFrame | None = None
     pairs: pl.DataFrame | None = None
     trees: Mapping[str, Any] = MappingProxyType({})
     places: Mapping[str, Any] = MappingProxyType({})
+    shapes: Mapping[str, Any] = MappingProxyType({})
 
 
 def form_of(path: Path) -> str:
@@ -54,7 +58,8 @@ def findings(
 ) -> list[Finding]:
     """What the judge of a kind finds; VerificationError for a file that is no such table.
 
-    held  the frame as read back; of outlines and hierarchies their path;  part  name of a companion of the crosswalk
+    held  the frame as read back; of outlines of regions what ``outlined`` reads, of those of tiles and of hierarchies
+          their path;  part  name of a companion of the crosswalk
     """
     stated = Stated(
         record["parameters"], record["facts"], certificate.cost, certificate.lower_bound, certificate.unit,
@@ -63,6 +68,9 @@ def findings(
     clusters = record["kind"] in ("gather", "cellular")
     if part == "hierarchy" and record["kind"] == "regions":
         return judge_region_hierarchy(held, stated, sources.table, sources.pairs)
+    if part is not None and record["kind"] == "regions" and part.startswith(OUTLINES):
+        level = int(part.removeprefix(OUTLINES) or 1) - 1
+        return judge_region_outlines(held, level, stated, sources.table, sources.pairs, sources.shapes)
     if part is not None and not (clusters and part == "assignments"):
         judges = {"tiles": judge_tile_rows, "table": judge_tile_table}
         if record["kind"] != "tiles" or part not in (*judges, "outlines"):

@@ -15,6 +15,7 @@ from shoal.engines.targets import PAGE, check_outputs
 from shoal.errors import InputError, VerificationError
 from shoal.judge.parts import read_rows
 from shoal.model.task import nothing
+from shoal.publishing import told
 from shoal.publishing.bins import distribution
 from shoal.publishing.figures import least_rows, shown_rows
 from shoal.publishing.patterns import at_risk
@@ -47,11 +48,11 @@ class Written:
         """
         return _figures(self)
 
-    def report(self, path: str | Path, *, overwrite: bool = True) -> Path:
+    def report(self, path: str | Path, *, explored: Any = None, overwrite: bool = True) -> Path:
         """One self-contained HTML page, as ``Release.report``; overwrite=False refuses to replace a file."""
         path = Path(path)
         closed = check_outputs([(path, PAGE)], (self.path, self.certificate), overwrite=overwrite)
-        publish_text(path, page(self.figures()), closed=closed)
+        publish_text(path, page({**self.figures(), **told.choices(explored)}), closed=closed)
         return path
 
 
@@ -102,8 +103,8 @@ def _figures(found: Written) -> dict[str, Any]:
     release = SimpleNamespace(policy=reading, audit=audit, stars=record.said.stars)
     decoded = Decoded.shown(read_rows(path, record.separator), reading, record.said.stars)
     least = least_rows(release)
-    facts = ("groups", "smallest_group", "loss", "stars", "carried", "method", "certificate", "population", "exposed")
-    written = {**raw["release"], "file": path.name, "certificate": certificate.name}
+    facts = [name for name in (*told.RECORDED, "certificate") if name in raw]
+    written = {**raw["release"], "file": path.name, "certificate": certificate.name, "signed": "signature" in raw}
     return {
         "made_by": raw["made_by"],
         "made_at": raw["made_at"],

@@ -182,6 +182,9 @@ def _consistent(record: Record) -> Finding:
         or (starred and (said.loss["stars"] != total or said.stars != said.changed))
     ):
         return no("its loss and its stars contradict each other")
+    bare = [name for name in said.stars if name not in record.hierarchies]  # shows its values, or stars
+    if said.publish == "hierarchy" and (bare == [*said.stars] or any(said.stars[n] != said.changed[n] for n in bare)):
+        return no("it names no hierarchy for a column whose values it counts as changed")
     cells = max(record.rows * len(said.stars), 1)
     if starred and not math.isclose(said.loss["ncp"], total / cells, rel_tol=1e-9, abs_tol=1e-12):
         return no("its stars and its NCP contradict each other")

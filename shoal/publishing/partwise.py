@@ -134,7 +134,7 @@ def write_partwise(
 
     certify = partial(told.certify, release, path, facts, sign)
     publish_together([Piece(path, fill, judge, folder), Piece(beside, certify)], closed=closed)
-    release.__dict__["written"] = {"file": path.name, "certificate": beside.name, **facts}
+    release.__dict__["written"] = told.left(path, beside, sign, facts)
     return beside
 
 

@@ -33,7 +33,7 @@ from shoal.model.audit import Audit
 from shoal.model.histogram import Histogram, mixed_radix
 from shoal.model.policy import Policy
 from shoal.model.privacy import Charge, DeltaPresence, KMap, Model, Requirement, Rule
-from shoal.model.privacy.base import said
+from shoal.model.privacy.base import CLOSE, said
 from shoal.model.privacy.requirement import refuse_unenforced
 from shoal.publishing.text import ColumnText
 
@@ -113,7 +113,10 @@ def study(
     if asked.weighed:
         place = len(asked.sensitive) + len(asked.units)
         weight = numbers(counted.sensitive[place].values, asked.weighed[0]).to_numpy()
-        free = replace(need, frequency=(*need.frequency, 1), distinct=(*need.distinct, 1))
+        size = max(
+            (_heaviest(weight[histogram.sensitive[:, place]], histogram.count, _k(m)) for m in models), default=1
+        )
+        free = replace(need, k=max(need.k, size), frequency=(*need.frequency, 1), distinct=(*need.distinct, 1))
         rules = [Rule(Charge(m, tuple(weight.tolist()), float(_k(m)), once=False), (place,), (1,) * weight.size)
                  for m in models]  # fmt: skip
         return Study(histogram, replace(free, rules=(*free.rules, *rules)), free, apart=apart, models=tuple(models))
@@ -136,6 +139,18 @@ def study(
     least = max((_fewest(m, need.smallest) for m in models), default=0)
     wants = replace(free, rules=(*free.rules, *rules))
     return Study(searched, wants, free, census, codes, values, least, apart, tuple(models))
+
+
+def _heaviest(weight: np.ndarray, count: np.ndarray, least: int) -> int:
+    """Fewest rows whose weights add up to so many people; all of them where none do."""
+    order = np.argsort(-weight, kind="stable")
+    rows = count[order].cumsum()
+    people = (weight * count)[order].cumsum()
+    wanted = least - CLOSE * max(1, least)
+    last = int(np.searchsorted(people, wanted))
+    if last == rows.size:
+        return int(count.sum())
+    return int(rows[last] - (people[last] - wanted) // weight[order[last]])
 
 
 def _k(model: Model) -> int:
@@ -164,11 +179,7 @@ def _in_codes(counted: Counted, census: Census) -> tuple[tuple[list[str | None],
 
 def people_of(histogram: Histogram, codes: np.ndarray, census: Census, names: Sequence[str]) -> np.ndarray:
     """int64[types]: rows of the population with the tuple of each type."""
-    if census.size < histogram.rows:
-        raise InputError(
-            f"the population has {census.size:,} rows and the sample {histogram.rows:,}; hand over the table that the "
-            "sample was drawn from"
-        )
+    census.refuse_smaller(histogram.rows)
     of_type, first = histogram.types
     mine = histogram.quasi[first].astype(np.int64)
     both = np.concatenate([mine, codes])

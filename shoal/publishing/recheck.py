@@ -17,7 +17,8 @@ from shoal.judge.parts import hash_of
 from shoal.model.certificate import Certificate
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.record import digest, source_of
-from shoal.publishing.judging import KINDS, Sources, findings, form_of
+from shoal.publishing.area_tables import outlined, tables
+from shoal.publishing.judging import KINDS, OUTLINES, Sources, findings, form_of
 from shoal.publishing.opening import opened
 
 
@@ -45,10 +46,11 @@ def recheck(
     own = hash_of(path) if path.is_file() else ""
     about, stated = _parts(record, path.name, own)
     part = about.get("part")
-    if part in ("outlines", "hierarchy"):
+    drawn = isinstance(part, str) and part.startswith(OUTLINES)
+    if drawn or part == "hierarchy":
         if not path.is_file():
             raise InputError(f"there is no release {str(path)!r}")
-        held: Any = path
+        held: Any = outlined(path) if drawn and kind == "regions" else path
     else:
         held = read_release(path, _one_character(about.get("separator")))
     same = own == about.get("sha256")
@@ -153,7 +155,6 @@ def _areas(given: list[Any], asked: Mapping[str, Any]) -> Sources:
     """Areas and pairs: files as ``shoal regions`` takes them (polygons in place of pairs too), or two frames."""
     from shoal.engines.geography import read
     from shoal.engines.vector import GDAL, JSON
-    from shoal.publishing.area_tables import tables
 
     if len(given) > 2:
         raise InputError("regions are made of areas and pairs of neighbors; name one file or two")
@@ -165,9 +166,11 @@ def _areas(given: list[Any], asked: Mapping[str, Any]) -> Sources:
         name = named or ("id" if "id" in table.columns else table.columns[0])
         return Sources(table.with_columns(area=table[name].cast(pl.String)), pairs)
     first, second = given[0], given[1] if len(given) > 1 else None
+    how = dict(asked.get("drawn") or {})
     drawn = second is not None and Path(second).suffix.lower() in (*JSON, *GDAL)
     found = read(
         first, None if drawn else second, id=named, source=asked.get("source"), target=asked.get("target"),
-        shapes=second if drawn else None, unmatched="leave-out",
+        shapes=second if drawn else None, unmatched="leave-out", shape_id=how.get("shape_id"),
+        tolerance=how.get("tolerance"), coordinates=how.get("coordinates") or "auto",
     )  # fmt: skip
-    return Sources(*tables(found, list(found.columns)))
+    return Sources(*tables(found, list(found.columns)), shapes=found.shapes)

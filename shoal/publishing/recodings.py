@@ -146,15 +146,11 @@ def one_level_per_column(
 
     The bound stays that of all releases; ``uniform_bound`` among the details is that of one level per column.
     """
-    from shoal.problems.tables.others import global_recoding
-    from shoal.problems.tables.search import coarsen
-
     facts = dict(grouping.certificate.details)
     if "levels" not in facts:
         raise PolicyError(f"method {grouping.method!r} does not take one level per column; leave the method out")
     certificate = replace(grouping.certificate, cost=facts["uniform_cost"])
-    made = (histogram, recoding, partition, facts["levels"])
-    shows = coarsen.published(*made) if "curve" in facts else global_recoding.published(*made, grouping.starred)
+    shows = recoding.at_levels(histogram, partition, facts["levels"], grouping.starred)
     return replace(grouping, certificate=certificate), as_they_are(shows, recoding, texts, labels)
 
 
@@ -170,7 +166,7 @@ def as_they_are(
             node, called = column.node[level], named[level - 1]
             alone = np.bincount(node, minlength=len(called)) == 1
             for code in np.flatnonzero(alone[node] & (column.loss[level] == 0)).tolist():
-                if called[node[code]] == own[code]:
+                if called[node[code]] == (own[code] or ""):  # a missing value's class is called by the empty text
                     here = (shows.first[:, j] == level) & (shows.second[:, j] == node[code])
                     first[here, j], second[here, j] = 0, code
     return Published(first, second)

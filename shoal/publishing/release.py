@@ -256,7 +256,7 @@ class Release:
 
         certify = partial(told.certify, self, path, facts, sign)
         publish_together([Piece(path, fill, judge_bytes), Piece(beside, certify)], closed=closed)
-        self.__dict__["written"] = {"file": path.name, "certificate": beside.name, **facts}
+        self.__dict__["written"] = told.left(path, beside, sign, facts)
         return beside
 
     def _read(self) -> list[str | Path]:
@@ -310,8 +310,10 @@ class Release:
         return {c.name: [t for t in c.texts() if t is not None] for c in self.expected.sensitive if c.ordered}
 
     @watched
-    def report(self, path: str | Path, *, overwrite: bool = True) -> Path:
+    def report(self, path: str | Path, *, explored: Any = None, overwrite: bool = True) -> Path:
         """One self-contained HTML page that opens offline; overwrite=False refuses to replace a file.
+
+        explored  what ``shoal.explore`` found, to stand in it: what other choices would have cost
 
         After ``write`` it names the file and its SHA-256.  All its figures stand in it as JSON too.
         """
@@ -321,7 +323,7 @@ class Release:
 
         path = Path(path)
         closed = check_outputs([(path, PAGE)], self._read(), overwrite=overwrite)
-        publish_text(path, page(self.figures()), closed=closed)
+        publish_text(path, page({**self.figures(), **told.choices(explored)}), closed=closed)
         return path
 
     def figures(self) -> dict[str, Any]:

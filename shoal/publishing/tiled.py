@@ -46,8 +46,9 @@ def tiles(
         raise InputError("the answer does not belong to these points; hand over the table that was cut, row by row")
     if boundary is not None and not _of_these_sides(answer, frame[boundary].to_list()):
         raise InputError(f"the answer's tiles mix values of column {boundary!r}; hand over the column that was cut by")
-    own = tile_frame(answer, (x, y), boundary)
     kept = [n for n in (x, y, boundary) if n is not None]
+    _refuse_names(kept, tile_frame(answer, (x, y)).columns)
+    own = tile_frame(answer, (x, y), boundary)
     labels = pl.Series("tile", answer.labels)
     places = frame.select(kept).with_columns(labels).filter(pl.col("tile") >= 0).unique(maintain_order=True)
     asked = answer.asked
@@ -115,6 +116,15 @@ def _refuse_other_columns(answer: Any, columns: Mapping[str, str | None]) -> Non
             raise PolicyError(f"the tiles were cut with {name}=; name its column, so that it can be judged")
         if not wanted and columns[name] is not None:
             raise PolicyError(f"the tiles were cut without {name}=; cut them with it, or leave it out here")
+
+
+def _refuse_names(kept: list[str], added: list[str]) -> None:
+    """A column that is named twice, or one of the crosswalk that would stand beside the tiles' own of its name."""
+    for name in kept:
+        if kept.count(name) > 1:
+            raise PolicyError(f"column {name!r} is named twice among the coordinates and the boundary; name another")
+        if name in added:
+            raise InputError(f"column {name!r} would stand beside one of that name that tells of the tiles; rename it")
 
 
 def _of_these_sides(answer: Any, sides: list[Any]) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 
 import polars as pl
 
+from shoal.errors import PolicyError
 from shoal.judge.file import seal
 from shoal.model.audit import finite
 from shoal.model.cards import several
@@ -134,6 +135,20 @@ def certify(release: Any, path: Path, written: Mapping[str, Any], sign: str | Pa
         made = signing.sign(made, sign)
     text = json.dumps(made, indent=2, ensure_ascii=False)
     temporary.write_text(text + "\n", encoding="utf-8")
+
+
+def left(path: Path, beside: Path, sign: Any, facts: Mapping[str, Any]) -> dict[str, Any]:
+    """What a report says of the files that left."""
+    return {"file": path.name, "certificate": beside.name, "signed": sign is not None, **facts}
+
+
+def choices(explored: Any) -> dict[str, Any]:
+    """What a report says of the grid that was tried before; {} where none is handed over."""
+    if explored is None:
+        return {}
+    if not hasattr(explored, "found"):
+        raise PolicyError(f"explored is one {type(explored).__name__}; hand over what shoal.explore(...) returned")
+    return {"explored": explored.as_dict()}
 
 
 def summary(release: Any) -> list[str]:

@@ -82,6 +82,15 @@ def verify(
     progress     called with (what is being done, share done or None)
 
     Shares no code with the solvers.  Returns a Verdict; raises InputError for files that are not what they should be.
+    O(n) for n rows, and O(m) memory for m different ones; what is proved by it, and what not, is in docs/trust.md.
+
+    Examples:
+        >>> import polars as pl, shoal, tempfile, pathlib
+        >>> people = pl.DataFrame({"age": [34, 34, 35, 61, 61, 62]})
+        >>> place = pathlib.Path(tempfile.mkdtemp()) / "release.csv"
+        >>> beside = shoal.anonymize(people, quasi_identifiers=["age"], k=3, publish="ranges").write(place)
+        >>> verify(place, beside).holds, verify(place, beside, original=people).holds
+        (True, True)
     """
     path, beside_it = Path(release), Path(certificate)
     given = (hierarchies or {}, beside_it.parent)

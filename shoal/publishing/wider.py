@@ -17,6 +17,7 @@ from shoal.model.recoding import Published, Recoding
 from shoal.model.task import Effort, Grouping, Task
 from shoal.problems.tables.exact.forms_program import SECONDS, least_forms
 from shoal.problems.tables.others.forms import Forms, raised
+from shoal.problems.tables.others.sharing import enough, shared
 from shoal.publishing.forms import forms_of
 from shoal.publishing.population import Study, cut, uncovered
 
@@ -132,7 +133,7 @@ def _proved(told: Study, forms: Forms, histogram: Histogram, asked: Policy, best
     someone = histogram.quasi[found.partition.cell[found.partition.start]].astype(np.int64)
     if not whole or found.loss >= best.loss * (1 - CLOSE):
         return best
-    if told.shares and not forms.enough(someone, found.partition.sizes, found.levels, told.high):
+    if told.shares and not enough(forms, someone, found.partition.sizes, found.levels, told.high):
         return best  # a person too little, by rounding
     grouping = replace(best.grouping, partition=found.partition, method="optimal")
     return Beside(grouping, forms.published(someone, found.levels), found.loss, found.bound)
@@ -195,7 +196,7 @@ def _base(told: Study, histogram: Histogram, forms: Forms) -> np.ndarray | None:
         return None
     if told.shares:
         rows = np.bincount(of_type, weights=histogram.count).astype(np.int64)
-        found = forms.shared(codes, rows, levels, told.high)
+        found = shared(forms, codes, rows, levels, told.high)
         if found is None:
             return None
         levels = found
@@ -216,9 +217,9 @@ def _narrowest(
     tries = [asks if floor is None else np.maximum(asks, np.maximum.reduceat(floor[held.cell], held.start))]
     if forms.few(held.groups):
         loss, own = forms.cheapest(someone, asks, np.full(held.groups, told.k))
-        shared = forms.shared(someone, held.sizes, own, told.high) if told.shares else own
-        if shared is not None and np.isfinite(loss).all():
-            tries.append(shared)
+        dealt = shared(forms, someone, held.sizes, own, told.high) if told.shares else own
+        if dealt is not None and np.isfinite(loss).all():
+            tries.append(dealt)
     paid = [float(forms.loss(someone, levels) @ held.sizes) for levels in tries]
     least = int(np.argmin(paid))
     return Beside(found, forms.published(someone, tries[least]), paid[least])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from shoal.model.cards import several
@@ -149,8 +149,8 @@ def assumptions(figures: Mapping[str, Any]) -> list[str]:
     ]
     if kind == "regions":
         said.append(
-            f"{asked['weight'][0]} counts people, or whatever each person should be hidden among; the numbers are "
-            "taken as they came."
+            f"Column {asked['weight'][0]} counts people, or whatever each person should be hidden among; the numbers "
+            "are taken as they came."
         )
         said.append("Areas are neighbors where the table of pairs or the polygons say so.")
     elif kind == "tiles" and not (asked.get("person") or asked.get("household")):
@@ -159,7 +159,8 @@ def assumptions(figures: Mapping[str, Any]) -> list[str]:
         said.append("One record is one person.")
     if kind in ("gather", "cellular"):
         said.append(
-            f"Distance is {asked['norm']} over the columns, measured in {asked['unit']}; the scales were chosen."
+            f"Distance is {asked['norm']} over the columns, measured in {asked['unit']}; whoever asked chose the scales"
+            f": {_scales(asked['features'])}."
         )
     if kind == "tiles":
         said.append("The tiles are published, not the places: a row per place is for whoever holds the table.")
@@ -170,6 +171,24 @@ def assumptions(figures: Mapping[str, Any]) -> list[str]:
     return said
 
 
+def _a(word: str) -> str:
+    return ("an " if word[0] in "aeiou" else "a ") + word
+
+
+def _scales(features: Sequence[Mapping[str, Any]]) -> str:
+    """How far apart two records are in one column where it counts as one unit."""
+    said = []
+    for f in features:
+        if f["weight"] <= 0:
+            said.append(f"{f['name']} counts nothing")
+        elif f["kind"] == "category":
+            said.append(f"another value of {f['name']} counts {f['weight']:g}")
+        else:
+            unit = f["unit"] or ("days" if f["kind"] == "date" else "units")
+            said.append(f"{f['scale'] / f['weight']:.4g} {unit} of {f['name']} count 1")
+    return "; ".join(said)
+
+
 def limits(figures: Mapping[str, Any]) -> list[str]:
     """What such an answer cannot promise."""
     kind, asked = figures["kind"], figures["parameters"]
@@ -178,10 +197,12 @@ def limits(figures: Mapping[str, Any]) -> list[str]:
     guarded = any((l or 0) > 1 for l in shares or ()) or bool(asked.get("distinct_l") not in (None, [], [1]))
     out = []
     if not guarded:
-        out.append(
-            f"Homogeneity: everybody in a {group} may have something private in common; only l (--l) with a sensitive "
-            "column keeps its values apart."
+        keeps = (
+            "in a release of the whole table (shoal anonymize) l keeps sensitive values apart."
+            if kind in ("labels", "intervals")
+            else "only l (--l) with a sensitive column keeps its values apart."
         )
+        out.append(f"Homogeneity: everybody in {_a(group)} may have something private in common; {keeps}")
     out += [
         f"Two answers for the same people: a person's {group} in one and in the other together may hold fewer than "
         f"{figures['k']:,}. Publish one, or the same again.",

@@ -52,7 +52,8 @@ def table(points: Sequence[Mapping[str, Any]]) -> Markup:
     return part("explore_table.html", "table", points)
 
 
-def _picture(points: Sequence[Mapping[str, Any]]) -> Markup:
+def picture(points: Sequence[Mapping[str, Any]]) -> Markup:
+    """Loss against risk as inline SVG, the points that no other beats in rings."""
     held = [p for p in points if p["loss"] is not None]
     if not held:
         return part("parts.html", "paragraph", "No release exists at any point of the grid.", "")
@@ -88,4 +89,4 @@ def _round_end(most: float) -> float:
 
 def page(explored: Mapping[str, Any], asked: int) -> str:
     """The whole page.  explored: ``Exploration.as_dict()``; asked: how many points the grid has."""
-    return rendered("explore.html", **explored, asked=asked, picture=_picture(explored["points"]))
+    return rendered("explore.html", **explored, asked=asked, picture=picture(explored["points"]))

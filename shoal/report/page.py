@@ -7,10 +7,12 @@ from typing import Any
 
 from markupsafe import Markup
 
-from shoal.model.cards import number
-from shoal.report.parts import again, code, drawing, glossary, listed, paragraph, proof, released, table, term, whole
+from shoal.report.exploring import picture
+from shoal.report.exploring import table as choices
+from shoal.report.parts import again, code, drawing, glossary, listed, paragraph, proof, table, term, whole
 from shoal.report.pictures import beside, class_sizes, heat, trade_off
 from shoal.report.rendering import part
+from shoal.report.request import asked, carried, left
 from shoal.report.words import (
     BOUNDS_PAGE,
     MEASURES,
@@ -33,9 +35,9 @@ def page(figures: Mapping[str, Any]) -> str:
     name = written["file"] if written else "a table that is not written yet"
     notes = [*figures["before"].get("notes", ()), *figures["audit"]["notes"]]
     sections = [
-        ("What was asked", _asked(figures)),
-        ("What was released", _released(figures)),
-        ("Columns carried along untouched", _carried(release["carried"], release["rows"])),
+        ("What was asked", asked(figures)),
+        ("What was released", left(figures)),
+        ("Columns carried along untouched", carried(release["carried"], release["rows"])),
         ("What holds", _holds(figures)),
         ("Privacy after" if later(figures) else "Privacy before and after", _before_after(figures)),
         ("What it cost, column by column", _columns(figures)),
@@ -43,6 +45,7 @@ def page(figures: Mapping[str, Any]) -> str:
         *([("Two columns together", _pairs(figures))] if figures["pairs"] else []),
         ("Rows as they are published", _rows(figures)),
         ("The certificate", _certificate(figures)),
+        *([("What other choices would cost", _choices(figures["explored"]))] if figures.get("explored") else []),
         *([("What was checked for this report", _checked(figures["checked"]))] if later(figures) else []),
         *([("What to look at", listed(notes))] if notes else []),
         ("What was assumed", listed(assumptions(figures["policy"]))),
@@ -52,6 +55,16 @@ def page(figures: Mapping[str, Any]) -> str:
     ]
     below = f"{name}, {release['rows']:,} rows in {release['groups']:,} groups, {figures['made_at'][:10]}"
     return whole("Release report", name, below, promise(figures), sections, figures)
+
+
+def _choices(explored: Mapping[str, Any]) -> Markup:
+    """A grid of requests that was tried, as its own page shows it."""
+    said = (
+        f"{len(explored['points']):,} requests were tried on {explored['rows']:,} rows. Loss is the mean loss of a "
+        "published value; of ringed points no other has as little risk, as much diversity and as little loss."
+    )
+    drawn = drawing(picture(explored["points"]), "loss against risk")
+    return paragraph(said, "soft") + drawn + choices(explored["points"])
 
 
 def later(figures: Mapping[str, Any]) -> bool:
@@ -69,66 +82,6 @@ def _checked(found: Sequence[Mapping[str, Any]]) -> Markup:
     return paragraph(said) + table(("check", "found", "how it is known"), lines, 3, "Checks")
 
 
-def _asked(figures: Mapping[str, Any]) -> Markup:
-    policy = figures["policy"]
-    kinds = {
-        "stars": "values hidden as stars",
-        "hierarchy": "classes of a hierarchy",
-        "centers": "one record a cluster",
-    }
-    rows = [
-        (term("quasi-identifiers") + " (made coarser)", ", ".join(policy["quasi_identifiers"])),
-        (term("sensitive") + " (published as they are)", ", ".join(policy["sensitive"]) or "none"),
-        ("identifiers (left out)", ", ".join(policy["identifiers"]) or "none"),
-        ("privacy", "; ".join(_model(c) for c in figures["audit"]["checks"]) or "nothing"),
-        ("published as", kinds.get(policy["publish"], policy["publish"])),
-        ("search", f"method {policy['method']}, effort {policy['effort']}"),
-        ("seed of the search", "fresh randomness" if policy["seed"] is None else str(policy["seed"])),
-        ("order of the rows", "kept as it came" if policy["keep_order"] else "shuffled"),
-    ]
-    return table(("", ""), rows, 2, "The request")
-
-
-def _model(check: Mapping[str, Any]) -> str:
-    return check["model"] + (f" of {check['column']}" if check["column"] else "") + f": {model_words(check)}"
-
-
-def _released(figures: Mapping[str, Any]) -> Markup:
-    policy, release = figures["policy"], figures["release"]
-    more = [("rows", release["rows"]), ("method that won", release["method"].replace("_", " "))]
-    roles = []
-    for column in figures["columns"]:
-        source = policy["hierarchies"].get(column["name"])
-        ceiling = "none" if column["ceiling"] is None else f"level {column['ceiling']}"
-        roles.append((column["name"], "quasi-identifier", source or "none", number(column["weight"]), ceiling))
-    roles += [(name, "sensitive", "", "", "") for name in policy["sensitive"]]
-    roles += [(name, "carried along", "", "", "") for name in release["carried"]["columns"]]
-    roles += [(name, "identifier, left out", "", "", "") for name in policy["identifiers"]]
-    return released(figures, more) + table(
-        ("column", "role", "hierarchy", "weight", "coarsest allowed"), roles, 3, "Its columns"
-    )
-
-
-def _carried(carried: Mapping[str, Any], rows: int) -> Markup:
-    if not carried["columns"]:
-        return paragraph("None: every column of the release is a quasi-identifier or sensitive.")
-    lines = [
-        (name, "named insensitive" if name in carried["insensitive"] else "no role named", carried["alone"][name])
-        for name in carried["columns"]
-    ]
-    together = carried["together"]
-    said = (
-        paragraph(
-            f"Together these columns single out {together:,} of {rows:,} rows: who knows them finds these people in "
-            "spite of the groups.",
-            "bad",
-        )
-        if together
-        else paragraph("Together these columns single out nobody: every combination stands in two rows or more.")
-    )
-    return said + table(("column", "", "rows whose value no other row holds"), lines, 2, "Carried columns")
-
-
 def _holds(figures: Mapping[str, Any]) -> Markup:
     checks = [
         (
@@ -138,6 +91,15 @@ def _holds(figures: Mapping[str, Any]) -> Markup:
             part("parts.html", "holds", c["passes"]),
         )
         for c in figures["audit"]["checks"]
+    ]
+    checks += [
+        (
+            f"k-anonymity by {name}",
+            f"the rows of every group show at least {_asked_k(figures)} different values of {name}, which left",
+            least,
+            part("parts.html", "holds", least >= _asked_k(figures)),
+        )
+        for name, least in (figures["release"].get("persons") or {}).items()
     ]
     out = table(("model", "meaning", "level reached", ""), checks, 2, "Judged on the published rows")
     out += _shown_alone(figures["audit"])
@@ -152,6 +114,11 @@ def _holds(figures: Mapping[str, Any]) -> Markup:
     ]
     head = ("column", "largest share of a value", "fewest values", "entropy l", "distance t")
     return out + table(head, rows, 1, "What the groups give away at worst")
+
+
+def _asked_k(figures: Mapping[str, Any]) -> int:
+    """The k asked for."""
+    return max((m["k"] for m in figures["policy"]["privacy"] if m["model"] == "KAnonymity"), default=1)
 
 
 def _shown_alone(audit: Mapping[str, Any]) -> Markup:
@@ -183,15 +150,26 @@ def _before_after(figures: Mapping[str, Any]) -> Markup:
             "The risk from a " + term("journalist") + f" is {_journalist(risk)}.",
             "soft",
         )
-        + table(
-            ("risk above", "that is, a group of fewer rows than", "rows at such a risk after"),
-            [(f"{r['above']:.3g}", round(1 / r["above"]), share(r["rows"], 1)) for r in figures["at_risk"]],
-            1,
-            "Rows at risk by threshold",
-        )
+        + _thresholds(figures["at_risk"], before.get("at_risk"))
+        + _smallest(audit["sizes"], rows)
         + _dangerous(before.get("dangerous") or (), rows)
-        + drawing(class_sizes(audit["sizes"]), "rows by size of their class")
+        + drawing(class_sizes(audit["sizes"]), "rows by size of their group")
     )
+
+
+def _thresholds(after: Sequence[Mapping[str, float]], before: Sequence[Mapping[str, float]] | None) -> Markup:
+    """Rows at risk by threshold, before and after; before where it is known."""
+    shares = [[share(r["rows"], 1) for r in found] for found in (before, after) if found is not None]
+    lines = [(f"{r['above']:.3g}", round(1 / r["above"]), *told) for r, *told in zip(after, *shares, strict=True)]
+    head = ("risk above", "that is, a group of fewer rows than", *("rows before", "rows after")[-len(shares) :])
+    return table(head, lines, 1, "Rows at risk by threshold")
+
+
+def _smallest(sizes: Mapping[str, int], rows: int) -> Markup:
+    """The groups that hide people worst, by their size alone."""
+    found = sorted((int(size), groups) for size, groups in sizes.items())[:5]
+    lines = [(size, groups, size * groups, share(size * groups, rows)) for size, groups in found]
+    return table(("rows in a group", "such groups", "rows in them", "of all"), lines, 1, "The smallest groups")
 
 
 def _over(a: int | None, b: int | None) -> float:
@@ -215,7 +193,7 @@ def _dangerous(found: Sequence[Mapping[str, Any]], rows: int) -> Markup:
         )
         for d in found
     ]
-    head = ("columns together", f"different combinations on {rows:,} rows", "distinction", "pairs of rows that differ")
+    head = ("columns together", f"different combinations on {rows:,} rows", "for each row", "pairs of rows that differ")
     return table(head, lines, 1, "What the columns single out together, as the table came") if lines else Markup()
 
 
@@ -299,7 +277,8 @@ def _pairs(figures: Mapping[str, Any]) -> Markup:
 
 def _pair(found: Mapping[str, Any]) -> Markup:
     first, second = found["columns"]
-    told = any(n is not None for line in found["before"] for n in line)
+    said = [n is not None for line in found["before"] for n in line]
+    told = 3 * sum(said) >= len(said) > 0
     tables = [("before", found["before"])] if told else []
     tables.append(("after", found["after"]))
     lines, columns = _filled(tables)
@@ -311,7 +290,8 @@ def _pair(found: Mapping[str, Any]) -> Markup:
         )
         for when, counts in tables
     ]
-    notes = [] if told else ["No count before can be set beside these without telling too much."]
+    few = "Too few counts" if any(said) else "No count"
+    notes = [] if told else [f"{few} before can be set beside these without telling too much."]
     if found["unplaced"] >= 1:
         notes.append(f"{found['unplaced']:,.0f} rows in which either value is hidden are not among them.")
     return part("parts.html", "pair", f"{first} and {second}", drawn, notes)

@@ -130,6 +130,8 @@ def released(figures: Mapping[str, Any], more: Sequence[tuple[Any, Any]] = ()) -
         rows += [(f"bytes{named}", held["bytes"])]
     if written:
         rows += [("certificate", written["certificate"])]
+    if written and written.get("signed"):
+        rows += [("signature", "in the certificate; shoal verify --signer PUBLIC says whether a key made it")]
     return table(("", ""), rows, 2, "The file")
 
 

@@ -29,7 +29,7 @@ def beside(bars: Sequence[Mapping[str, Any]], hidden: int, rows: int, title: str
     return part("pictures.html", "bars", key, f"rows by {title}, before and after", lines)
 
 
-def class_sizes(sizes: Mapping[str, int], most: int = 40, what: tuple[str, str] = ("rows", "class")) -> Markup:
+def class_sizes(sizes: Mapping[str, int], most: int = 40, what: tuple[str, str] = ("rows", "group")) -> Markup:
     """Histogram of class sizes, in rows held; sizes past what fits share bins of doubling width.
 
     what  the unit of a size, and what has it

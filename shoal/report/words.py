@@ -27,6 +27,7 @@ def promise(figures: Mapping[str, Any]) -> str:
         if k > 1
         else "Some rows of this release look like no other"
     ]
+    parts += [f"each group's rows are of at least {n:,} different {unit}" for unit, n in _persons(figures)]
     people = audit.get("population")
     if people is not None:
         source = "by its weights" if people["from"] == "weights" else "counted"
@@ -38,8 +39,8 @@ def promise(figures: Mapping[str, Any]) -> str:
         if found["alpha"] is None:
             continue
         if found["alpha"] < 1:
-            most = math.ceil(1000 * found["alpha"] - 1e-9) / 10  # rounded to the side of the truth
-            parts.append(f"in no group do more than {most:g} % of the rows share a value of {column}")
+            most = _percent_up(found["alpha"])
+            parts.append(f"in no group do more than {most} % of the rows share a value of {column}")
         else:
             parts.append(f"some group agrees on {column}, so who is known to be in it is known to have that value")
     changed = release["loss"]["suppressed_tuples"]
@@ -48,6 +49,19 @@ def promise(figures: Mapping[str, Any]) -> str:
         "hidden. "
     )
     return "; ".join(parts) + ". " + cost + certificate_words(release)
+
+
+def _persons(figures: Mapping[str, Any]) -> list[tuple[str, int]]:
+    """Who is counted, and the fewest of them behind a group."""
+    held = figures["release"].get("persons") or {}
+    named = {figures["policy"].get(unit): unit for unit in ("person", "household")} if held else {}
+    return [(f"{named.get(column, column)}s", n) for column, n in held.items()]
+
+
+def _percent_up(part_of: float) -> str:
+    """A share below 1 in percent, rounded to the side of the truth, and never up to all."""
+    digits = next(d for d in range(1, 16) if d == 15 or math.ceil(10 ** (d + 2) * part_of - 1e-9) < 10 ** (d + 2))
+    return f"{math.ceil(10 ** (digits + 2) * part_of - 1e-9) / 10**digits:.{digits}f}".rstrip("0").rstrip(".")
 
 
 def model_words(check: Mapping[str, Any]) -> str:
@@ -161,6 +175,7 @@ THEOREMS = {
     "cheapest": "Each row is charged the cheapest group that has enough rows for it; no group can cost its rows less.",
     "bisection over integer": "For each radius an integer program says whether an answer exists; the least is "
     "found by halving.",
+    "integer program": "An integer program chooses among all answers; its solver proved that none costs less.",
     "program": "The question is relaxed to a linear program, whose least value is computed; no release lies below it.",
     "subgradients": "Prices are moved up and down until every possible group costs at least what its rows pay; their "
     "sum is a bound.",
@@ -183,6 +198,11 @@ THEOREMS = {
     "kept, and the prices add up to no more than any answer costs.",
     "gathering.md, Theorem": "Records pay for clusters as time goes on; of clusters that share a payer the widest is "
     "kept, and clusters of too few records are filled up with the nearest.",
+    "Lemma 1": "Whoever is in a cluster lies within its radius of a center that has r records as near; the least such "
+    "distance of every record is known.",
+    "whose test failed": "At too small a radius more records lie far apart than clusters can be filled; half of a "
+    "distance at which that was seen is less than any answer needs.",
+    "core large enough": "Where the records that have r others near are too few, no answer is that narrow.",
     "2006, Theorem 2.2": "A radius is guessed; records more than two radii apart need clusters of their own, and a "
     "flow gives each of these its r records. A guess that fails is below the least radius possible.",
     "2006, Theorem 2.3": "A radius is guessed, and the balls that hold most free records are taken one by one.",

@@ -29,7 +29,8 @@ class Point:
     k, l        asked for; l = 1 asks nothing
     publish     how groups are published
     method      the method that won
-    loss        NCP, the mean loss of a cell, from 0 to 1; None where no such release exists
+    loss        NCP, the mean loss of a cell, from 0 to 1, by the columns' weights where some are given; None where no
+                such release exists
     bound       the least NCP that any such release has, as far as proved
     groups      number of groups
     risk        highest risk of a row to be found (prosecutor): one over the smallest group
@@ -37,6 +38,8 @@ class Point:
     seconds     time taken
     frontier    no other point has as little risk, as much diversity and as little loss
     reason      why there is no such release, else None
+    taken_from  "k = 5, l = 2" where a stricter point's release, which meets what was asked here too, lost less than the
+                one found here; loss, groups, risks and method are that one's.  Else None
     """
 
     k: int
@@ -51,6 +54,7 @@ class Point:
     seconds: float = 0.0
     frontier: bool = False
     reason: str | None = None
+    taken_from: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +72,7 @@ class Exploration:
             "k": pl.Int64, "l": pl.Int64, "publish": pl.String, "method": pl.String, "loss": pl.Float64,
             "bound": pl.Float64, "groups": pl.Int64, "risk": pl.Float64, "mean_risk": pl.Float64,
             "seconds": pl.Float64, "frontier": pl.Boolean, "reason": pl.String,
+            "taken_from": pl.String,
         }  # fmt: skip
         return pl.DataFrame([asdict(p) for p in self.found], schema=kinds)
 
@@ -135,11 +140,10 @@ def explore(
     each      called with every point as it is found, so that an interruption loses nothing
 
     Nothing is published: a point is a release made, judged and thrown away.  A combination that no release can meet is
-    a point with its reason.  Raises PolicyError and InputError as ``anonymize`` does.  Time: one run of ``anonymize``
-    a point, at the policy's effort ("fast" when none is given).
+    a point with its reason.  A stricter point's release stands for a looser one's where it loses less.  Raises
+    PolicyError and InputError as ``anonymize`` does.  Time: one run of ``anonymize`` a point, at the policy's effort
+    ("fast" when none is given).
     """
-    from shoal.pipeline import anonymize
-
     ks, ls = _whole("k", k), _whole("l", l)
     steps = settings.pop("range_step", None)
     if isinstance(policy, Policy):
@@ -160,37 +164,70 @@ def explore(
     frame = table.without([c for c in table.columns if c not in names])
 
     grid = list(itertools.product(ways, methods, ls, ks))
-    found: list[Point] = []
+    found: dict[tuple[str, str, int, int], Point] = {}
     rows = 0
-    for i, (way, how, want_l, want_k) in enumerate(grid):
+    # the strictest first: a release that keeps more promises is one for whoever asks for fewer
+    for i, asking in enumerate(sorted(grid, key=lambda g: (ways.index(g[0]), methods.index(g[1]), -g[2], -g[3]))):
+        way, how, want_l, want_k = asking
         progress(f"k = {want_k}, l = {want_l}, {way}", i / len(grid))
         models = (KAnonymity(want_k), *((LDiversity(want_l),) if want_l > 1 else ()), *others)
-        request = _request(asked, models, way, how, steps)
-        clock = time.perf_counter()
-        try:
-            release = anonymize(frame, request)
-        except InfeasibleError as refusal:
-            point = Point(k=want_k, l=want_l, publish=way, method=how, reason=str(refusal))
-        else:
-            rows = release.rows
-            bound = release.certificate.lower_bound
-            scale = rows * len(request.grouped) if release.certificate.unit == "stars" else 1
-            point = Point(
-                k=want_k,
-                l=want_l,
-                publish=way,
-                method=release.method,
-                loss=float(release.cost["ncp"]),
-                bound=float(bound) / max(scale, 1) if release.certificate.unit in ("stars", "ncp") else None,
-                groups=release.audit.classes,
-                risk=1 / release.audit.smallest_class if rows else 0.0,
-                mean_risk=release.audit.classes / rows if rows else 0.0,
-            )
-        point = replace(point, seconds=round(time.perf_counter() - clock, 4))
-        found.append(point)
+        own, rows = _point(frame, _request(asked, models, way, how, steps), (want_k, want_l), rows)
+        stricter = [p for (*same, _, _), p in found.items() if same == [way, how] and p.k >= want_k and p.l >= want_l]
+        found[asking] = _least(own, stricter)
         if each is not None:
-            each(point)
-    return Exploration(with_frontier(with_bounds(found, [how for _, how, _, _ in grid])), rows, len(grid))
+            each(found[asking])
+    points = [found[asking] for asking in grid]
+    return Exploration(with_frontier(with_bounds(points, [how for _, how, _, _ in grid])), rows, len(grid))
+
+
+def _point(frame: Any, request: Policy, asked: tuple[int, int], rows: int) -> tuple[Point, int]:
+    """The point of one request, and the rows of the table, as far as known; asked: k and l."""
+    from shoal.pipeline import anonymize
+
+    clock = time.perf_counter()
+    try:
+        release = anonymize(frame, request)
+    except InfeasibleError as refusal:
+        point = Point(k=asked[0], l=asked[1], publish=request.publish, method=request.method, reason=str(refusal))
+    else:
+        rows = release.rows
+        proof = release.certificate
+        scale = rows * len(request.grouped) if proof.unit == "stars" else 1
+        point = Point(
+            k=asked[0],
+            l=asked[1],
+            publish=request.publish,
+            method=release.method,
+            loss=_lost(release),
+            bound=float(proof.lower_bound) / max(scale, 1) if proof.unit in ("stars", "ncp") else None,
+            groups=release.audit.classes,
+            risk=1 / release.audit.smallest_class if rows else 0.0,
+            mean_risk=release.audit.classes / rows if rows else 0.0,
+        )
+    return replace(point, seconds=round(time.perf_counter() - clock, 4)), rows
+
+
+def _lost(release: Any) -> float:
+    """The mean loss of a cell, by the columns' weights where some are given."""
+    if release.certificate.unit == "ncp":
+        return float(release.certificate.cost)
+    weighted = any(weight != 1 for weight in release.policy.weights.values())
+    return float(release.loss["weighted_ncp"] if weighted else release.cost["ncp"])
+
+
+def _least(own: Point, stricter: Sequence[Point]) -> Point:
+    """The point itself, or with the figures of the stricter one that loses least where that is less.
+
+    Every privacy model is kept by who asks for more of it, so what is published there meets what was asked here.
+    """
+    held = [p for p in stricter if p.loss is not None]
+    best = min(held, key=lambda p: p.loss or 0.0, default=None)
+    if best is None or best.loss is None or (own.loss is not None and own.loss <= best.loss):
+        return own
+    return replace(
+        own, method=best.method, loss=best.loss, groups=best.groups, risk=best.risk, mean_risk=best.mean_risk,
+        reason=None, taken_from=best.taken_from or f"k = {best.k}, l = {best.l}",
+    )  # fmt: skip
 
 
 def with_bounds(points: Sequence[Point], methods: Sequence[str]) -> tuple[Point, ...]:
@@ -224,6 +261,7 @@ def _request(asked: Policy, models: tuple[Any, ...], way: str, method: str, step
     return replace(
         asked,
         privacy=models,
+        preset=None,  # its k, too, is what is tried
         publish=way,
         method=method,
         identifiers=(),  # neither of these is looked at, nor is it in the table that is tried

@@ -43,12 +43,13 @@ class Recoder:
     ``fit`` is O(n) and the search of ``method="global_recoding"``; ``transform`` is O(n).  After it, ``levels_`` has
     the level of each column, ``certificate_`` what that costs the fitted table, ``columns_`` the columns that come out.
 
-    >>> import polars as pl
-    >>> import shoal
-    >>> table = pl.DataFrame({"age": [31, 33, 38, 52, 54, 59]})
-    >>> recoder = shoal.Recoder(["age"], k=3, hierarchies={"age": "intervals:10,20"}).fit(table)
-    >>> recoder.transform(pl.DataFrame({"age": [35, 36, 37]}))["age"].to_list()
-    ['30-39', '30-39', '30-39']
+    Examples:
+        >>> import polars as pl
+        >>> import shoal
+        >>> table = pl.DataFrame({"age": [31, 33, 38, 52, 54, 59]})
+        >>> recoder = shoal.Recoder(["age"], k=3, hierarchies={"age": "intervals:10,20"}).fit(table)
+        >>> recoder.transform(pl.DataFrame({"age": [35, 36, 37]}))["age"].to_list()
+        ['30-39', '30-39', '30-39']
     """
 
     def __init__(
@@ -213,8 +214,8 @@ class Recoder:
         else:
             why = f"{failed.model} of {failed.column or 'the groups'} would not hold"
         raise InfeasibleError(
-            f"under the recoding that was fitted {why}, so nothing is given out; transform more rows at once, or fit a "
-            "coarser recoding (a larger k, or a table with rows like these)"
+            f"under the recoding that was fitted {why}, so nothing is given out; transform all rows at once and "
+            "split what comes out, or fit with coarser hierarchies, or on a table as small as this one"
         )
 
 

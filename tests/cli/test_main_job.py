@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import shoal
-from shoal.cli import main
+from tests.commands import run
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT.parent / "shared" / "data"
@@ -40,20 +40,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "p.toml").write_text('quasi_identifiers = ["zip"]\ninsensitive = ["id", "age", "d"]\nk = 2\n')
     (tmp_path / "odd.toml").write_text('hierarchies = "x"\nquasi_identifiers = ["zip"]\nk = 2\n')
     return tmp_path
-
-
-@pytest.fixture
-def shoal_says(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Runs a command line in this process: (exit status, standard output, standard error)."""
-
-    def run(*words: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["shoal", *words])
-        with pytest.raises(SystemExit) as left:
-            main()
-        shown = capsys.readouterr()
-        return int(left.value.code or 0), shown.out, shown.err
-
-    return run
 
 
 ROLES = ["--quasi", "zip,age", "--sensitive", "d"]
@@ -118,9 +104,9 @@ LINES: list[tuple[int, list[str]]] = [
 
 
 @pytest.mark.parametrize(("status", "words"), LINES, ids=[" ".join(w[:9]) for _, w in LINES])
-def test_statuses_and_json(folder: Path, shoal_says: Any, status: int, words: list[str]) -> None:
+def test_statuses_and_json(folder: Path, status: int, words: list[str]) -> None:
     before = {p.name: p.read_bytes() for p in folder.iterdir()}
-    got, out, err = shoal_says(*words, "--json")
+    got, out, err = run(*words, "--json")
     assert got == status, err
     facts = json.loads(out)
     assert isinstance(facts, dict)
@@ -137,28 +123,28 @@ def test_statuses_and_json(folder: Path, shoal_says: Any, status: int, words: li
     assert not re.search("zq", (out + err).replace("fluzq", ""))
 
 
-def test_people_are_told_the_same_without_a_row(folder: Path, shoal_says: Any) -> None:
-    status, out, err = shoal_says("anonymize", "people.csv", *ROLES, "--k", "2", "--l", "2", "--identifiers", "id")
+def test_people_are_told_the_same_without_a_row(folder: Path) -> None:
+    status, out, err = run("anonymize", "people.csv", *ROLES, "--k", "2", "--l", "2", "--identifiers", "id")
     assert status == 0
     assert "4 rows in 2 groups, the smallest of 2." in out
     assert "zq" not in out + err
-    status, out, err = shoal_says("verify", "people.release.csv", "people.release.certificate.json")
+    status, out, err = run("verify", "people.release.csv", "people.release.certificate.json")
     assert status == 0
-    status, out, err = shoal_says(
+    status, out, err = run(
         "verify", "people.release.csv", "people.release.certificate.json", "--original", "people.csv"
     )
     assert status == 0
     assert "FAIL" not in out
     path = folder / "people.release.csv"
     path.write_text(path.read_text().replace("coldzq", "fluzq"))
-    status, out, err = shoal_says("verify", "people.release.csv", "people.release.certificate.json")
+    status, out, err = run("verify", "people.release.csv", "people.release.certificate.json")
     assert status == 1
     assert "FAIL" in out
     assert "zq" not in out + err
 
 
-def test_json_of_a_release_has_what_is_promised(folder: Path, shoal_says: Any) -> None:
-    _, out, _ = shoal_says("anonymize", "people.csv", *BASE, "--k", "2", "--l", "2", "--json")
+def test_json_of_a_release_has_what_is_promised(folder: Path) -> None:
+    _, out, _ = run("anonymize", "people.csv", *BASE, "--k", "2", "--l", "2", "--json")
     facts = json.loads(out)
     assert {"rows", "groups", "smallest_group", "privacy", "loss", "certificate", "method", "seconds"} <= set(facts)
     assert facts["privacy"] == {"k": 2, "l": 2.0}
@@ -168,13 +154,13 @@ def test_json_of_a_release_has_what_is_promised(folder: Path, shoal_says: Any) -
     assert facts["output"] == "people.release.csv"
 
 
-def test_a_wrong_solver_publishes_nothing(folder: Path, shoal_says: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_solver_publishes_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from tests.test_pipeline import wrong_solver
 
     (folder / "people.release.csv").write_text("an older release")
     monkeypatch.setattr("shoal.problems.tables.algorithm", lambda *_: wrong_solver("k"))
     before = {p.name for p in folder.iterdir()}
-    status, out, err = shoal_says("anonymize", "people.csv", *BASE, "--l", "2", "--force", "--json")
+    status, out, err = run("anonymize", "people.csv", *BASE, "--l", "2", "--force", "--json")
     assert status == 1
     assert json.loads(out)["status"] == 1
     assert "zq" not in out + err
@@ -182,12 +168,12 @@ def test_a_wrong_solver_publishes_nothing(folder: Path, shoal_says: Any, monkeyp
     assert (folder / "people.release.csv").read_text() == "an older release"
 
 
-def test_an_unforeseen_error_shows_no_row(folder: Path, shoal_says: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unforeseen_error_shows_no_row(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: Any, **__: Any) -> None:
         raise RuntimeError("row 3 is zq3,01235zq")
 
     monkeypatch.setattr("shoal.problems.tables.group", fail)
-    status, out, err = shoal_says("anonymize", "people.csv", *BASE, "--k", "2", "--json")
+    status, out, err = run("anonymize", "people.csv", *BASE, "--k", "2", "--json")
     assert status == 1
     assert "RuntimeError" in json.loads(out)["error"]
     assert "zq" not in out + err
@@ -252,7 +238,7 @@ TABLES = {
 
 
 @pytest.mark.parametrize("name", [*TABLES, "fair"])
-def test_a_proposed_policy_is_read_back_and_works(tmp_path: Path, shoal_says: Any, name: str) -> None:
+def test_a_proposed_policy_is_read_back_and_works(tmp_path: Path, name: str) -> None:
     table = tmp_path / "fair.csv" if name == "fair" else DATA / name
     if name == "fair":
         from shoal.engines.records import fair_survey
@@ -265,7 +251,7 @@ def test_a_proposed_policy_is_read_back_and_works(tmp_path: Path, shoal_says: An
     else:
         wanted = TABLES[name]
     policy = tmp_path / "p.toml"
-    status, out, _ = shoal_says("init", str(table), "-o", str(policy), "--json")
+    status, out, _ = run("init", str(table), "-o", str(policy), "--json")
     assert status == 0
     roles = {c["name"]: c["role"] for c in json.loads(out)["columns"]}
     assert {c: roles[c] for c in wanted} == wanted
@@ -275,7 +261,7 @@ def test_a_proposed_policy_is_read_back_and_works(tmp_path: Path, shoal_says: An
     assert set(read.quasi_identifiers) == {c for c, role in roles.items() if role == "quasi-identifier"}
     if name in ("fair", "adult/adult.csv"):
         target = tmp_path / "r.csv"
-        status, out, err = shoal_says(
+        status, out, err = run(
             "anonymize", str(table), "--policy", str(policy), "-o", str(target), "--effort", "fast", "--json"
         )
         assert status == 0, err

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 import shoal
-from shoal.cli import main
+from tests.commands import run
 
 
 @pytest.fixture
@@ -22,14 +21,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
-    monkeypatch.setattr(sys, "argv", ["shoal", *words])
-    with pytest.raises(SystemExit) as left:
-        main()
-    shown = capsys.readouterr()
-    return int(left.value.code or 0), shown.out + shown.err
-
-
 @pytest.mark.parametrize(
     "words",
     [
@@ -39,19 +30,19 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *wo
     ],
 )
 def test_a_wrong_column_shows_nobody(folder, monkeypatch, capsys, words):
-    status, said = run(monkeypatch, capsys, *words.split())
-    assert status == 2
-    assert "row" in said
-    assert "Secret" not in said
-    assert "HIV" not in said
+    done = run(*words.split())
+    assert done.returncode == 2
+    assert "row" in done.said
+    assert "Secret" not in done.said
+    assert "HIV" not in done.said
 
 
 def test_a_hierarchy_without_its_way_to_publish_is_said(folder, monkeypatch, capsys):
     Path("age.csv").write_text("\n".join(f"{a};young;*" for a in range(31, 37)))
     words = "anonymize lc.csv --quasi age --identifiers name --k 2 --hierarchy age=age.csv"
-    status, said = run(monkeypatch, capsys, *words.split())
-    assert status == 2
-    assert "--publish hierarchy" in said
+    done = run(*words.split())
+    assert done.returncode == 2
+    assert "--publish hierarchy" in done.said
 
 
 def test_the_ends_of_a_star_are_not_known():
@@ -70,9 +61,9 @@ def test_a_folder_of_parts_is_looked_at_and_explored(tmp_path, monkeypatch, caps
     for i in range(2):
         frame.write_parquet(tmp_path / "parts" / f"p{i}.parquet")
     monkeypatch.chdir(tmp_path)
-    status, said = run(monkeypatch, capsys, "init", "parts")
-    assert status == 0
-    assert "shoal anonymize parts --policy parts.policy.toml" in said
-    status, said = run(monkeypatch, capsys, "explore", "parts", "--policy", "parts.policy.toml", "--k", "5", "--json")
-    assert status == 0
-    assert json.loads(said[said.index("{") :])["rows"] == 80
+    done = run("init", "parts")
+    assert done.returncode == 0
+    assert "shoal anonymize parts --policy parts.policy.toml" in done.said
+    done = run("explore", "parts", "--policy", "parts.policy.toml", "--k", "5", "--json")
+    assert done.returncode == 0
+    assert json.loads(done.said[done.said.index("{") :])["rows"] == 80

@@ -14,8 +14,8 @@ import polars as pl
 import pytest
 
 import shoal
-from shoal.cli import main
 from shoal.errors import InputError, PolicyError
+from tests.commands import run
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -91,18 +91,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.fixture
-def shoal_run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    def run(*words: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["shoal", *words])
-        with pytest.raises(SystemExit) as left:
-            main()
-        shown = capsys.readouterr()
-        return int(left.value.code or 0), shown.out, shown.err
-
-    return run
-
-
 def bad_places(folder: Path, good: str) -> list[tuple[str, str]]:
     """(place, what is said) for everything that is no new or regular file with a known ending."""
     ending = "".join(Path(good).suffixes)
@@ -126,12 +114,12 @@ def state(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize(("name", "flag", "good"), EVERY)
-def test_no_output_does_harm(folder: Path, shoal_run: Run, name: str, flag: str, good: str) -> None:
+def test_no_output_does_harm(folder: Path, name: str, flag: str, good: str) -> None:
     line = LINES[name]
     ending = "".join(Path(good).suffixes)
     for place, says in bad_places(folder, good):
         before = state(folder)
-        status, _, err = shoal_run(*line.words, flag, place)
+        status, _, err = run(*line.words, flag, place)
         assert (status, says in err) == (2, True), (place, err)
         assert state(folder) == before
         assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
@@ -143,31 +131,29 @@ def test_no_output_does_harm(folder: Path, shoal_run: Run, name: str, flag: str,
         os.link(folder / source, hard)
         for place in (link, hard, folder / source) if Path(source).suffix == ending else (link, hard):
             before = state(folder)
-            status, _, err = shoal_run(*line.words, flag, str(place), "--force")
+            status, _, err = run(*line.words, flag, str(place), "--force")
             assert (status, "is a file that is read" in err) == (2, True), (place, err)
             assert state(folder) == before
     (folder / good).write_text("there already")
     before = state(folder)
-    status, _, err = shoal_run(*line.words, flag, good)
+    status, _, err = run(*line.words, flag, good)
     assert (status, "say --force" in err) == (2, True), err
     assert state(folder) == before
 
 
 @pytest.mark.parametrize("name", [n for n, line in LINES.items() if len(line.outputs) > 1])
-def test_no_two_outputs_are_one_file(folder: Path, shoal_run: Run, name: str) -> None:
+def test_no_two_outputs_are_one_file(folder: Path, name: str) -> None:
     line = LINES[name]
     for i, (flag, good) in enumerate(line.outputs):
         for other, name_too in line.outputs[:i]:
             if Path(good).suffix == Path(name_too).suffix:
-                status, _, err = shoal_run(
-                    *line.words, flag, "same" + Path(good).suffix, other, f"./same{Path(good).suffix}"
-                )
+                status, _, err = run(*line.words, flag, "same" + Path(good).suffix, other, f"./same{Path(good).suffix}")
                 assert (status, "named for two outputs" in err) == (2, True), err
     assert not list(folder.glob("same*"))
 
 
 @pytest.mark.parametrize("name", sorted(WORKING))
-def test_force_replaces_and_a_private_table_stays_private(folder: Path, shoal_run: Run, name: str) -> None:
+def test_force_replaces_and_a_private_table_stays_private(folder: Path, name: str) -> None:
     line = LINES[name]
     wanted = [word for pair in line.outputs for word in pair]
     for _, good in line.outputs:
@@ -175,14 +161,14 @@ def test_force_replaces_and_a_private_table_stays_private(folder: Path, shoal_ru
         (folder / good).chmod(0o640)
     umask = os.umask(0o022)
     try:
-        status, _, err = shoal_run(*line.words, *wanted, "--force")
+        status, _, err = run(*line.words, *wanted, "--force")
         assert status == 0, err
         for _, good in line.outputs:
             assert stat.S_IMODE((folder / good).stat().st_mode) == 0o640, good
             assert (folder / good).read_text() != "there already"
             (folder / good).unlink()
         (folder / "t.csv").chmod(0o600)
-        status, _, err = shoal_run(*line.words, *wanted)
+        status, _, err = run(*line.words, *wanted)
         assert status == 0, err
         for _, good in line.outputs:
             assert stat.S_IMODE((folder / good).stat().st_mode) == 0o600, good
@@ -206,27 +192,27 @@ def test_python_replaces_unless_told_not_to(folder: Path) -> None:
             release.report(place)
 
 
-def test_a_demo_is_replaced_by_a_demo_only(folder: Path, shoal_run: Run) -> None:
+def test_a_demo_is_replaced_by_a_demo_only(folder: Path) -> None:
     (folder / "people.csv").write_text("mine\n")
-    status, _, err = shoal_run("demo", "-o", ".")
+    status, _, err = run("demo", "-o", ".")
     assert (status, "say --force" in err) == (2, True)
     assert (folder / "people.csv").read_text() == "mine\n"
 
 
-def test_reproduce_replaces_nothing(folder: Path, shoal_run: Run) -> None:
+def test_reproduce_replaces_nothing(folder: Path) -> None:
     (folder / "names.png").write_text("mine")
-    status, _, err = shoal_run("reproduce", "names", "-o", ".")
+    status, _, err = run("reproduce", "names", "-o", ".")
     assert (status, "say --force" in err) == (2, True)
     (folder / "file").write_text("")
-    status, _, err = shoal_run("reproduce", "names", "-o", "file")
+    status, _, err = run("reproduce", "names", "-o", "file")
     assert (status, "is no folder" in err) == (2, True)
 
 
-def test_a_column_without_a_role_is_refused_in_flags(folder: Path, shoal_run: Run) -> None:
+def test_a_column_without_a_role_is_refused_in_flags(folder: Path) -> None:
     table = pl.read_csv("t.csv").with_columns(contact=pl.Series([f"zq{i}@zq.org" for i in range(24)]))
     table.write_csv("m.csv")
     words = ["anonymize", "m.csv", "--quasi", "q", "--sensitive", "s", "--k", "2", "--effort", "fast", "--json"]
-    status, out, err = shoal_run(*words)
+    status, out, err = run(*words)
     said = json.loads(out)["error"]
     assert status == 2
     assert "'contact': 24 of 24 values looked at have the form of e-mail addresses" in said
@@ -234,7 +220,7 @@ def test_a_column_without_a_role_is_refused_in_flags(folder: Path, shoal_run: Ru
         assert flag in said
     assert "zq" not in out + err
     assert "=[" not in said
-    status, out, err = shoal_run(*words, "--insensitive", "contact")
+    status, out, err = run(*words, "--insensitive", "contact")
     assert status == 0, err
     facts = json.loads(out)
     assert facts["carried"]["insensitive"] == ["contact"]
@@ -245,40 +231,38 @@ def test_a_column_without_a_role_is_refused_in_flags(folder: Path, shoal_run: Ru
     assert record["carried"]["together"] == 24
 
 
-def test_messages_name_flags(folder: Path, shoal_run: Run) -> None:
+def test_messages_name_flags(folder: Path) -> None:
     for words, flag in (
         (["--k", "2"], "say --quasi"),
         (["--quasi", "q"], "say --k 5, or --l 3"),
         (["--quasi", "q", "--l", "2"], "set --sensitive"),
     ):
-        status, _, err = shoal_run("anonymize", "t.csv", *words)
+        status, _, err = run("anonymize", "t.csv", *words)
         assert (status, flag in err) == (2, True), err
 
 
-def test_a_value_of_few_rows_is_not_named(folder: Path, shoal_run: Run) -> None:
+def test_a_value_of_few_rows_is_not_named(folder: Path) -> None:
     (folder / "few.csv").write_text("q,s\n" + "a,zqgout\n" * 4 + "a,b\na,c\na,d\n")
     words = ["anonymize", "few.csv", "--quasi", "q", "--sensitive", "s", "--l", "2"]
-    status, _, err = shoal_run(*words, "--k", "5")
+    status, _, err = run(*words, "--k", "5")
     assert (status, "has one value that is 57.1 %" in err, "zq" in err) == (3, True, False)
-    status, _, err = shoal_run(*words, "--k", "4")
+    status, _, err = run(*words, "--k", "4")
     assert (status, "zqgout" in err) == (3, True)
 
 
-def test_excel_is_refused_before_the_work(folder: Path, shoal_run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_excel_is_refused_before_the_work(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shoal.problems.tables.group", lambda *_, **__: pytest.fail("work was done"))
     (folder / "long.csv").write_text("q,s\n" + f"a,{'x' * 40_000}\n" * 24)
     (folder / "case.csv").write_text("q,s,S\n" + "a,b,c\n" * 24)
     for table, says in (("long.csv", "32,767"), ("case.csv", "takes the columns")):
-        status, _, err = shoal_run("anonymize", table, "--quasi", "q", "--sensitive", "s", "--k", "2", "-o", "r.xlsx")
+        status, _, err = run("anonymize", table, "--quasi", "q", "--sensitive", "s", "--k", "2", "-o", "r.xlsx")
         assert (status, says in err) == (2, True), err
 
 
-def test_a_picture_nothing_can_draw_is_refused_before_the_work(
-    folder: Path, shoal_run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_picture_nothing_can_draw_is_refused_before_the_work(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     before = state(folder)
-    code, _, err = shoal_run(*LINES["tiles"].words, "-o", "x.csv", "--map", "m.png")
+    code, _, err = run(*LINES["tiles"].words, "-o", "x.csv", "--map", "m.png")
     assert code == 2
     assert "pip install 'shoal[plot]'" in err
     assert state(folder) == before

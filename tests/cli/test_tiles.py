@@ -179,6 +179,29 @@ def test_a_column_in_the_way_is_named(tmp_path):
     assert "'tile'" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("x", "y", "boundary", "says"),
+    [
+        ("x", "x", None, "named twice"),
+        ("x", "y", "x", "named twice"),
+        ("tile", "y", None, "rename it"),
+        ("x", "records", None, "rename it"),
+        ("x", "x_low", None, "rename it"),
+        ("x_center", "x", None, "rename it"),
+        ("x", "y", "tile", "rename it"),
+        ("x", "y", "y_high", "rename it"),
+    ],
+)
+def test_a_column_that_is_named_twice_or_as_one_of_the_tiles_is_refused(tmp_path, x, y, boundary, says):
+    path, names = tmp_path / "p.csv", list(dict.fromkeys(n for n in (x, y, boundary) if n))
+    path.write_text("".join(",".join(row[: len(names)]) + "\n" for row in (names, *["123", "123", "312", "312"] * 2)))
+    asked = ("--x", x, "--y", y, "--k", 2, *(() if boundary is None else ("--boundary", boundary)))
+    done = run(path, *asked, "-o", tmp_path / "o.csv")
+    assert done.returncode == 2
+    assert says in done.stderr
+    assert not (tmp_path / "o.csv").exists()
+
+
 def test_codes_for_coordinates_are_refused_until_dropped(tmp_path):
     rng = np.random.default_rng(2)
     rows = [f"{x:.4f},{y:.4f}" for x, y in rng.uniform([-73, 41], [-72, 42], (60, 2))]

@@ -1,4 +1,7 @@
-"""Every Python block of the guide and the README runs, top to bottom, in a fresh namespace per page."""
+"""Every Python block of the guide and the README runs, top to bottom, in a fresh namespace per page.
+
+The first ten minutes run with their commands, in ``test_start``.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ def blocks(page: Path) -> list[tuple[int, str]]:
     return [(text[: m.start()].count("\n") + 2, m[1]) for m in re.finditer(r"(?ms)^```python\n(.*?)^```", text)]
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p)], ids=lambda p: p.name)
+@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p) and p.name != "start.md"], ids=lambda p: p.name)
 def test_the_examples_of_a_page_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {"__name__": f"example_{page.stem}"}

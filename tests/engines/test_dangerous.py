@@ -78,3 +78,18 @@ def test_init_and_report_tell_them(tmp_path, capsys, monkeypatch) -> None:
     assert "age + zip" in (tmp_path / "t.policy.toml").read_text()
     release = shoal.anonymize(table.drop("patient_id"), quasi_identifiers=["age", "zip", "sex"], k=3, seed=1)
     assert "different combinations on 200 rows" in release.report(tmp_path / "r.html").read_text()
+
+
+def test_what_grows_takes_the_best_column_each_time() -> None:
+    rows = np.random.default_rng(0).integers(0, 2, (14, LARGEST))
+    names = [f"c{j}" for j in range(LARGEST)]
+    found = dangerous(list(rows.T), names)
+    held = [tuple(row) for row in rows.tolist()]
+    some = tuple(names.index(c) for c in next(f for f in found if len(f.columns) == 3).columns)
+    while (now := by_hand(held, some)[1]) < 1:
+        wider = max(((*some, j) for j in range(LARGEST) if j not in some), key=lambda s: by_hand(held, s)[::-1])
+        if by_hand(held, wider)[1] <= now:
+            break
+        some = wider
+    assert found[-1].columns == tuple(names[j] for j in sorted(some))
+    assert len(some) > 3

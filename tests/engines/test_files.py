@@ -14,7 +14,7 @@ import pytest
 import shoal
 from shoal.engines.atomic import publish_file
 from shoal.engines.files import one_character, read_table, separator_of
-from shoal.engines.store import store
+from shoal.engines.store import refuse_for_excel, store
 from shoal.engines.targets import TABLE, check_outputs
 from shoal.errors import InputError, PolicyError
 
@@ -158,6 +158,22 @@ def test_an_excel_column_with_one_text_among_numbers_loses_nothing(tmp_path: Pat
     frame = read_table(path)
     assert frame.height == 1501
     assert frame["a"][-1] == "last"
+
+
+def test_whole_numbers_beyond_64_bits_in_excel_are_read_and_not_written(tmp_path: Path) -> None:
+    import xlsxwriter
+
+    path = tmp_path / "t.xlsx"
+    with xlsxwriter.Workbook(path) as book:
+        sheet = book.add_worksheet()
+        for column, values in enumerate((["a", 2.5e20, 1.0, 1.0], ["b", 1, 2, 3], ["c", "x", "", 5])):
+            sheet.write_column(0, column, values)
+    frame = read_table(path)
+    assert frame["a"].to_list() == [2.5e20, 1.0, 1.0]
+    assert frame["b"].to_list() == [1, 2, 3]
+    assert frame["c"].to_list() == ["x", None, "5"]
+    with pytest.raises(InputError, match=r"'a' has numbers beyond 64 bits.*write CSV"):
+        refuse_for_excel(path, frame, ())
 
 
 @pytest.mark.parametrize(

@@ -118,7 +118,7 @@ def test_cells_that_are_split_between_groups(tmp_path: Path, publish: str, fresh
         "secret": None if fresh else SECRET,
     }
     release = shoal.anonymize(folder, **asked)
-    assert (np.bincount(release.expected.partition.cell) > 1).sum() >= 10, "no cell is split"
+    assert (np.bincount(release.expected.partition.cell) > 1).sum() >= 5, "few cells are split"
     record = release.write(tmp_path / "out")
     found = pl.concat([pl.read_parquet(p) for p in sorted((tmp_path / "out").glob("*.parquet"))])
     assert sorted(found["row"].to_list()) == list(range(n))

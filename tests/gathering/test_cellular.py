@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.errors import InfeasibleError, InputError, PolicyError
+from shoal.kernels.gathering.climb import excess
 from shoal.problems.gathering import exact, prices, search, three_step
 from shoal.problems.gathering.space import space_of
 from shoal.problems.gathering.three_step import Table, procedure_one, tight, unshare
@@ -165,22 +166,46 @@ def violation(d, price, r, setup) -> float:
     return worst
 
 
-@given(seed=st.integers(0, 10**6), n=st.integers(5, 40), r=st.integers(1, 4), whole=st.booleans(), ties=st.booleans())
-@settings(max_examples=60, deadline=None)
-def test_raised_prices_are_feasible(seed, n, r, whole, ties):
+@given(
+    seed=st.integers(0, 10**6),
+    n=st.integers(5, 40),
+    r=st.integers(1, 4),
+    whole=st.booleans(),
+    ties=st.booleans(),
+    effort=st.sampled_from(["fast", "thorough"]),
+)
+@settings(max_examples=80, deadline=None)
+def test_raised_prices_are_feasible(seed, n, r, whole, ties, effort):
     rng = np.random.default_rng(seed)
     points = rng.integers(0, 7, (n, 2)) if ties else np.concatenate([rng.random((n - 3, 2)), rng.random((3, 2)) * 20])
     space = space_of(points)
-    setup = rng.random(n) * float(rng.integers(0, 3))
+    setup = rng.random(n) * float(rng.integers(0, 3)) * (effort == "fast")
     w = n if whole else min(n, r + 3)
     near, far = space.nearest(w)
-    price, first = prices.raised(near, far, r, setup)
+    price, first = prices.raised(near, far, r, setup, effort=effort)
     d = space.matrix()
     assert violation(d, price, r, setup) <= 1e-9
     assert price.sum() >= first - 1e-9
     if w == n:
         trial, _ = prices.raised(near, far, r, setup, left_out=min(2, n - 1))
         assert violation(d, trial, r, setup) <= 1e-9
+
+
+def test_prices_that_fall_let_others_rise():
+    """Along subgradients the bound grows by what single raises leave, and any prices are made feasible."""
+    rng = np.random.default_rng(7)
+    space = space_of(np.concatenate([rng.random((90, 2)), 5 + 20 * rng.random((30, 2))]))
+    d, r = space.matrix(), 4
+    for w in (120, 30):
+        near, far = space.nearest(w)
+        plain, climbed = (prices.raised(near, far, r, np.zeros(120), effort=e)[0] for e in ("fast", "thorough"))
+        assert climbed.sum() > 1.01 * plain.sum()
+        assert violation(d, climbed, r, np.zeros(120)) <= 1e-9
+    near, far = space.nearest(120)
+    wild, over = rng.normal(1, 3, 120), np.empty(120)
+    assert violation(d, wild, r, np.zeros(120)) > 1
+    excess(near, far, r, wild, over)
+    assert violation(d, wild - over, r, np.zeros(120)) <= 1e-9
 
 
 @given(seed=st.integers(0, 10**6), n=st.integers(3, 30), r=st.integers(1, 4), share=st.sampled_from([0.0, 1.0]))

@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 import shoal
@@ -130,6 +131,26 @@ def test_a_hierarchy_handed_over_is_held_against_its_hash_without_the_original_t
         assert not found(given, hierarchies={})[0]
     record.write_text(json.dumps(facts | {"seal": seal(facts)}))
     assert shoal.verify(out, record, source, hierarchies=trees).holds
+
+
+def test_a_release_of_hierarchies_names_those_of_the_columns_it_changed(tmp_path: Path) -> None:
+    frame, out = pl.DataFrame({"age": [*"aabbcd"], "zip": ["1230", "1231"] * 3}), tmp_path / "r.csv"
+    asked: dict[str, Any] = {"publish": "hierarchy", "hierarchies": {"zip": TREE}, "k": 2}
+    record = shoal.anonymize(frame, quasi_identifiers=["age", "zip"], **asked).write(out)
+    facts = json.loads(record.read_text())
+    assert (facts["stars"], facts["changed"]) == ({"age": 2, "zip": 0}, {"age": 2, "zip": 6})
+
+    def holds(changed: Any, hierarchies: Any, policy: Any) -> bool:
+        bent = facts | {"changed": changed, "hierarchies": hierarchies}
+        bent["policy"] = facts["policy"] | {"hierarchies": policy}
+        record.write_text(json.dumps(bent | {"seal": seal(bent)}))
+        return shoal.verify(out, record).holds
+
+    zips, other = facts["hierarchies"], facts["policy"]["hierarchies"]
+    assert holds(facts["changed"], zips, other)
+    assert not holds(facts["changed"], {}, {})
+    assert not holds(facts["stars"], {}, {})
+    assert not holds(facts["changed"], {"age": zips["zip"]}, {"age": "stars"})
 
 
 @pytest.mark.parametrize(

@@ -14,18 +14,19 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 import shoal
-from tests.fuzz.releases import tried
+from tests.fuzz import combinations, releases
 
 
-def test_every_release_verifies() -> None:
+@pytest.mark.parametrize(("kind", "count"), [(releases, 50), (combinations, 25)])
+def test_every_release_verifies(kind: Any, count: int) -> None:
     """Other seeds at every run; ``tools/fuzz_releases.py`` goes on where this stops."""
     came: list[str] = []
 
-    @settings(max_examples=50, deadline=None, database=None, phases=[Phase.generate])
+    @settings(max_examples=count, deadline=None, database=None, phases=[Phase.generate])
     @given(st.integers(0, 2**32 - 1))
     def drawn(seed: int) -> None:
         with tempfile.TemporaryDirectory() as folder:
-            came.append(tried(seed, Path(folder)))
+            came.append(kind.tried(seed, Path(folder)))
 
     drawn()
     assert set(came) == {"refused", "verified"}
@@ -128,4 +129,24 @@ def test_a_column_of_duckdb_that_would_mean_all_is_refused(tmp_path: Path) -> No
 
 def test_labels_that_would_have_one_name_are_read_by_their_number(tmp_path):
     """Values "a", "b" and "a, b": the group of the first two and the third by itself are both called "a, b"."""
-    assert tried(427221, tmp_path) == "verified"
+    assert releases.tried(427221, tmp_path) == "verified"
+
+
+@pytest.mark.parametrize("words", [["", "", "b", "b", "c", "c", "c", "b"], ["", "10", "7", "7", "9", "10", "10", "9"]])
+def test_an_empty_text_lies_where_a_missing_value_does_in_every_format(tmp_path: Path, words: list[str]) -> None:
+    """A sheet makes a missing value of it: closeness by order would be another there."""
+    levels = set()
+    for absent in ("", None):
+        held = [word or absent for word in words]
+        frame = pl.DataFrame({"q": [*"aaaabbbb"], "s": held})
+        release = shoal.anonymize(frame, quasi_identifiers=["q"], sensitive=["s"], k=2, t_ordered=0.9)
+        for ending in ("csv", "parquet", "xlsx"):
+            out = tmp_path / f"r.{ending}"
+            verdict = shoal.verify(out, release.write(out), frame)
+            assert verdict.holds
+            assert verdict.audit is not None
+            levels |= {release.audit.sensitive["s"].t_ordered, verdict.audit.sensitive["s"].t_ordered}
+    assert len(levels) == 1
+    both = pl.DataFrame({"q": [*"aaaabbbbb"], "s": [*words, None]})
+    release = shoal.anonymize(both, quasi_identifiers=["q"], sensitive=["s"], k=2, t_ordered=0.9)
+    assert shoal.verify(tmp_path / "b.parquet", release.write(tmp_path / "b.parquet"), both).holds

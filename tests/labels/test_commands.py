@@ -3,31 +3,16 @@
 from __future__ import annotations
 
 import json
-import sys
 from datetime import date
 from importlib.util import find_spec
 
 import polars as pl
 import pytest
 
-from shoal.cli import main
 from shoal.report.bins_picture import as_svg, as_text
+from tests.commands import run
 
 ROWS = [("Smith", 9), ("Ng", 2), ("Adams", 3), ("Baker", 3), ("Ng", 1), ("", 2), ("Zoe", 0)]
-
-
-@pytest.fixture
-def shoal_run(monkeypatch, capsys):
-    """Runs the command line; gives (exit status, standard output, standard error)."""
-
-    def run(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["shoal", *map(str, arguments)])
-        with pytest.raises(SystemExit) as leaving:
-            main()
-        printed = capsys.readouterr()
-        return int(leaving.value.code or 0), printed.out, printed.err
-
-    return run
 
 
 @pytest.fixture
@@ -37,9 +22,9 @@ def table(tmp_path):
     return path
 
 
-def test_labels_writes_all_it_is_asked_for(table, tmp_path, shoal_run):
+def test_labels_writes_all_it_is_asked_for(table, tmp_path):
     cross, proof, picture, tree = (tmp_path / n for n in ("c.csv", "c.json", "p.svg", "h.csv"))
-    status, out, _ = shoal_run(
+    status, out, _ = run(
         "labels", table, "--label", "name", "--count", "count", "--k", 5, "-o", cross, "--certificate", proof,
         "--picture", picture, "--hierarchy", tree, "--levels", "10", "--json",
     )  # fmt: skip
@@ -60,53 +45,51 @@ def test_labels_writes_all_it_is_asked_for(table, tmp_path, shoal_run):
     assert {row[-1] for row in rows} == {"*"}
 
 
-def test_rows_are_counted_where_no_count_is_given(table, shoal_run):
-    status, out, _ = shoal_run("labels", table, "--label", "name", "--k", 2, "--json")
+def test_rows_are_counted_where_no_count_is_given(table):
+    status, out, _ = run("labels", table, "--label", "name", "--k", 2, "--json")
     assert (status, json.loads(out)["records"]) == (0, len(ROWS))
     assert "warnings" not in json.loads(out)
 
 
-def test_counts_of_a_value_on_several_lines_are_said_to_be_added_up(table, tmp_path, shoal_run):
+def test_counts_of_a_value_on_several_lines_are_said_to_be_added_up(table, tmp_path):
     asked = ("--label", "name", "--count", "count", "--k", 5)
     said = "column 'name' names 1 of its 7 values again on a later line; their counts are added up"
     report = tmp_path / "report.html"
-    _, out, _ = shoal_run("labels", table, *asked, "--report", report, "--json")
+    _, out, _ = run("labels", table, *asked, "--report", report, "--json")
     assert json.loads(out)["warnings"] == [said]
     assert "counts are added up" in report.read_text()
-    assert f"warning: {said}" in shoal_run("labels", table, *asked)[1]
+    assert f"warning: {said}" in run("labels", table, *asked)[1]
     table.write_text("name,count\na,5\nb,6\n")
-    assert "warning" not in shoal_run("labels", table, *asked)[1]
+    assert "warning" not in run("labels", table, *asked)[1]
 
 
-def test_people_read_lines(table, shoal_run):
-    status, out, _ = shoal_run("labels", table, "--label", "name", "--count", "count", "--k", 5)
+def test_people_read_lines(table):
+    status, out, _ = run("labels", table, "--label", "name", "--count", "count", "--k", 5)
     assert status == 0
     assert "6 labels, 20 records, 3 groups of 5 to 9" in out
     assert "the least possible" in out
     assert "Smith" not in out
 
 
-def test_own_names(table, tmp_path, shoal_run):
+def test_own_names(table, tmp_path):
     own = tmp_path / "own.txt"
     own.write_text("north\nsouth\neast\n")
     cross = tmp_path / "c.csv"
-    status, _, _ = shoal_run(
-        "labels", table, "--label", "name", "--count", "count", "--k", 5, "--names", own, "-o", cross
-    )
+    status, _, _ = run("labels", table, "--label", "name", "--count", "count", "--k", 5, "--names", own, "-o", cross)
     assert status == 0
     assert set(pl.read_csv(cross)["group_label"]) == {"north", "south", "east"}
     own.write_text("north\nnorth\n")
-    status, _, err = shoal_run("labels", table, "--label", "name", "--count", "count", "--k", 5, "--names", own)
+    status, _, err = run("labels", table, "--label", "name", "--count", "count", "--k", 5, "--names", own)
     assert (status, "3 groups need one each" in err) == (2, True)
 
 
-def test_bicriteria_cannot_become_a_release(table, tmp_path, shoal_run):
+def test_bicriteria_cannot_become_a_release(table, tmp_path):
     cross = tmp_path / "c.csv"
     asked = ("labels", table, "--label", "name", "--count", "count", "--k", 5, "--method", "bicriteria")
-    status, out, _ = shoal_run(*asked, "--json")
+    status, out, _ = run(*asked, "--json")
     assert status == 0
     assert "not k-anonymous" in json.loads(out)["certificate"]["details"]["warning"]
-    status, _, err = shoal_run(*asked, "-o", cross)
+    status, _, err = run(*asked, "-o", cross)
     assert (status, cross.exists()) == (2, False)
     assert "not k-anonymous" in err
 
@@ -123,34 +106,42 @@ def test_bicriteria_cannot_become_a_release(table, tmp_path, shoal_run):
         (("--k", "5", "--hierarchy", "h.csv", "--levels", "x"), 2, "not a list of whole numbers"),
     ],
 )
-def test_refusals_have_their_status(table, shoal_run, more, status, words):
-    got, out, err = shoal_run("labels", table, "--label", "name", "--count", "count", *more, "--json")
+def test_refusals_have_their_status(table, more, status, words):
+    got, out, err = run("labels", table, "--label", "name", "--count", "count", *more, "--json")
     assert got == status
     assert words in err
     assert words in json.loads(out)["error"]
 
 
-def test_counts_beyond_64_bits(tmp_path, shoal_run):
+@pytest.mark.parametrize("name", ["*", "^n$"])
+def test_a_name_that_is_a_pattern_of_others_is_refused(tmp_path, name):
+    path = tmp_path / "t.csv"
+    path.write_text(f"{name},n\n1,5\n2,6\n")
+    for given in (("labels", path, "--label", name), ("labels", path, "--label", "n", "--count", name),
+                  ("intervals", path, "--value", name), ("gather", path, "--columns", name)):  # fmt: skip
+        status, _, err = run(*given, "--r" if given[0] == "gather" else "--k", 2)
+        assert (status, "rename it" in err) == (2, True)
+
+
+def test_counts_beyond_64_bits(tmp_path):
     path = tmp_path / "big.csv"
     path.write_text(f"name,count\na,{10**30}\nb,{10**30 - 1}\nc,1\n")
     cross = tmp_path / "c.csv"
-    status, out, _ = shoal_run(
-        "labels", path, "--label", "name", "--count", "count", "--k", 10**30, "-o", cross, "--json"
-    )
+    status, out, _ = run("labels", path, "--label", "name", "--count", "count", "--k", 10**30, "-o", cross, "--json")
     assert (status, json.loads(out)["cost"]) == (0, 10**30)
     assert set(pl.read_csv(cross, infer_schema=False)["group_count"]) == {str(10**30)}
 
 
-def test_negative_counts_are_refused(tmp_path, shoal_run):
+def test_negative_counts_are_refused(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("name,count\na,5\nb,-1\n")
-    status, _, err = shoal_run("labels", path, "--label", "name", "--count", "count", "--k", 2)
+    status, _, err = run("labels", path, "--label", "name", "--count", "count", "--k", 2)
     assert (status, "number below 0" in err) == (2, True)
 
 
-def test_intervals(table, tmp_path, shoal_run):
+def test_intervals(table, tmp_path):
     cross, tree, picture = tmp_path / "c.csv", tmp_path / "h.csv", tmp_path / "p.svg"
-    status, out, _ = shoal_run(
+    status, out, _ = run(
         "intervals", table, "--value", "age", "--count", "count", "--k", 5, "--objective", "range", "-o", cross,
         "--hierarchy", tree, "--levels", "8,15", "--picture", picture, "--json",
     )  # fmt: skip
@@ -165,34 +156,34 @@ def test_intervals(table, tmp_path, shoal_run):
     assert picture.exists()
 
 
-def test_intervals_of_dates_and_of_text(tmp_path, shoal_run):
+def test_intervals_of_dates_and_of_text(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("day,word\n2020-01-01,b\n2020-01-02,a\n2020-03-01,c\n2020-03-02,d\n")
-    status, out, _ = shoal_run("intervals", path, "--value", "day", "--k", 2, "--objective", "range", "--json")
+    status, out, _ = run("intervals", path, "--value", "day", "--k", 2, "--objective", "range", "--json")
     assert (status, json.loads(out)["cost"]) == (0, 4)
-    status, out, _ = shoal_run("intervals", path, "--value", "word", "--k", 2, "--json")
+    status, out, _ = run("intervals", path, "--value", "word", "--k", 2, "--json")
     assert (status, json.loads(out)["groups"]) == (0, 2)
 
 
-def test_intervals_refuse_a_stranger_among_numbers(tmp_path, shoal_run):
+def test_intervals_refuse_a_stranger_among_numbers(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("age\n9\n10\nunknown\n11.5\n")
-    status, _, err = shoal_run("intervals", path, "--value", "age", "--k", 2)
+    status, _, err = run("intervals", path, "--value", "age", "--k", 2)
     assert (status, "1 of its 4 different values are none" in err, "unknown" in err) == (2, True, False)
 
 
-def test_intervals_of_typed_columns_come_in_their_order(tmp_path, shoal_run):
+def test_intervals_of_typed_columns_come_in_their_order(tmp_path):
     path, cross = tmp_path / "t.parquet", tmp_path / "c.csv"
     days = [date(2020, 3, 1), date(2020, 1, 9), date(2020, 1, 10), date(2019, 12, 1)]
     pl.DataFrame({"day": days, "age": [10, 9, 100, 11]}).write_parquet(path)
-    status, out, _ = shoal_run("intervals", path, "--value", "day", "--k", 2, "--objective", "range", "--json")
+    status, out, _ = run("intervals", path, "--value", "day", "--k", 2, "--objective", "range", "--json")
     assert (status, json.loads(out)["cost"]) == (0, 2 * 39 + 2 * 51)
-    status, _, _ = shoal_run("intervals", path, "--value", "age", "--k", 2, "-o", cross)
+    status, _, _ = run("intervals", path, "--value", "age", "--k", 2, "-o", cross)
     assert (status, pl.read_csv(cross)["value"].to_list()) == (0, [9, 10, 11, 100])
 
 
-def test_intervals_refuse_missing_values(table, shoal_run):
-    status, _, err = shoal_run("intervals", table, "--value", "name", "--k", 2)
+def test_intervals_refuse_missing_values(table):
+    status, _, err = run("intervals", table, "--value", "name", "--k", 2)
     assert status == 2
     assert "missing values" in err
 
@@ -205,14 +196,14 @@ def test_pictures():
     assert as_svg(list(range(10, 5000)), 10, 5000, "many").count("<rect") <= 401
 
 
-def test_an_unknown_experiment(tmp_path, shoal_run):
-    status, _, err = shoal_run("reproduce", "name", "-o", tmp_path / "r")
+def test_an_unknown_experiment(tmp_path):
+    status, _, err = run("reproduce", "name", "-o", tmp_path / "r")
     assert (status, "did you mean 'names'" in err) == (2, True)
 
 
 @pytest.mark.skipif(find_spec("names") is None, reason="the package names, which carries the lists, is not installed")
-def test_figure_7(tmp_path, shoal_run):
-    status, out, _ = shoal_run("reproduce", "names", "-o", tmp_path, "--json")
+def test_figure_7(tmp_path):
+    status, out, _ = run("reproduce", "names", "-o", tmp_path, "--json")
     answer = json.loads(out)
     assert status == 0
     assert set(answer["proved_optimal"].values()) == {1.0}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from shoal.model.histogram import Histogram
 from shoal.model.loss import View, measures
 from shoal.model.partition import Partition
 from shoal.model.recoding import ColumnRecoding, Levels, Ranges, Recoding, Sets
+from shoal.model.recoding.levels import FORBIDDEN
 
 # Table 1 of Xiao, Yi, Tao 2010, columns Age, Gender, Education and Disease; groups as in its Table 3.
 AGE = [0, 0, 0, 0, 0, 0, 0, 0, 1, 1]  # < 30, [30, 50) as one value each here
@@ -186,3 +188,28 @@ def test_many_boxes_and_cells_pass_the_block_sizes():
     assert np.diff(boxes.begin).max() > 2048
     assert histogram.cells > 1 << 14
     assert np.allclose(boxes.by_patterns(), boxes.by_bits(), atol=1e-15)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_sets_have_one_number_exactly_when_they_are_equal(seed):
+    """Sets of many sizes over few values, so that most are met again and many differ in one value."""
+    rng = np.random.default_rng(seed)
+    size, groups = 6, 300
+    held = [sorted(rng.choice(size, rng.integers(1, size + 1), replace=False).tolist()) for _ in range(groups)]
+    group = np.repeat(np.arange(groups), [len(h) for h in held])
+    shown = SimpleNamespace(present=(group, np.concatenate([np.array(h) for h in held])), groups=groups)
+    numbers = Sets.of(size).numbers(shown).tolist()
+    assert len(set(zip(map(tuple, held), numbers, strict=True))) == len(set(map(tuple, held))) == len(set(numbers))
+
+
+def test_the_ends_of_recodings() -> None:
+    """Sets of few values, classes that are written down as leaves, and the number of a tree's nodes."""
+    assert [Sets.of(size).step for size in (1, 2, 3, 5)] == [1.0, 1.0, 0.5, 0.25]
+    node = np.array([[0, 1], [0, 0]])
+    assert Levels.tree(node, leaves=np.array([[2, 1], [3, 3]])).pure.tolist() == [0.5, 0.0]
+    assert Levels.tree(node).pure.tolist() == [0.0, 0.0]
+    parent, loss, of = Levels.stars(3).nodes()  # one root, and none above it
+    assert (parent.tolist(), loss.tolist(), of.tolist()) == ([3, 3, 3, 3], [0.0, 0.0, 0.0, 1.0], [0, 1, 2])
+    parent, loss, _ = Levels.tree(np.array([[0, 1, 2], [0, 0, 1]])).nodes()  # two, so one is added that nobody may show
+    assert parent.tolist() == [3, 3, 4, 5, 5, 5]
+    assert loss[-1] >= FORBIDDEN

@@ -9,14 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
 import shoal
 from shoal.errors import PolicyError
 from shoal.model.histogram import Histogram
-from shoal.model.policy import PRESETS, Policy
+from shoal.model.policy import Policy
 from shoal.model.privacy import MODELS, Requirement, describe, requirement, restore
 from shoal.model.record import recipe
+from shoal.model.rule_books import RULE_BOOKS
 
 FULL = """
 quasi_identifiers = ["zip", "age"]
@@ -77,17 +79,65 @@ def test_arguments_override_a_policy() -> None:
     assert Policy.of(base, seed=None) == base
 
 
-@pytest.mark.parametrize("preset", PRESETS)
+K, L, T = shoal.KAnonymity, shoal.LDiversity, shoal.TCloseness
+
+
+@pytest.mark.parametrize("again", [replace, Policy.of])
+@pytest.mark.parametrize(
+    ("asked", "change", "left"),
+    [
+        ({"k": 5, "l": 3}, {"k": 3}, (K(3), L(3))),
+        ({"k": 5, "l": 3}, {"l": 2}, (K(5), L(2))),
+        ({"k": 5}, {"l": 2}, (K(5), L(2))),
+        ({"k": 5}, {"publish": "ranges"}, (K(5),)),
+        ({"k": 5, "t": 0.2, "t_ordered": 0.1}, {"t_ordered": 0.3}, (K(5), T(0.2), T(0.3, distance="ordered"))),
+        ({"l": 3, "privacy": [L(4, "d"), K(5)]}, {"l": 2}, (L(4, "d"), K(5), L(2))),
+        ({"privacy": [K(11)], "k": 5, "l": 2}, {"k": 7}, (K(7), L(2))),
+        ({"k": 5, "l": 3}, {"privacy": [K(2)]}, (K(2),)),
+        ({"k": 5, "l": 3}, {"privacy": K(2), "k": 4}, (K(2), K(4))),
+        ({"preset": "k5", "l": 2}, {"l": 3}, (K(5), L(3))),
+        ({"preset": "k5", "k": 3}, {"k": 7}, (K(5), K(7))),
+        ({"preset": "k5"}, {"k": 7}, (K(5), K(7))),
+        ({"preset": "k5", "l": 2}, {"preset": "k11"}, (L(2), K(11))),
+        ({"preset": "k5"}, {"privacy": [L(2)]}, (L(2), K(5))),
+    ],
+)
+def test_changing_a_keyword_changes_that_keyword(again: Any, asked: Any, change: Any, left: Any) -> None:
+    roles: dict[str, Any] = {"quasi_identifiers": ["a"], "sensitive": ["d"]}
+    changed = again(Policy(**roles, **asked), **change)
+    assert changed.privacy == left
+    assert pickle.loads(pickle.dumps(changed)) == changed == replace(changed)
+    book = () if changed.preset is None else (K(RULE_BOOKS[changed.preset].k),)
+    kept = again(pickle.loads(pickle.dumps(changed)), preset="k20").privacy
+    assert kept == (*(m for m in left if m not in book), K(20))
+
+
+def test_models_of_a_certificate_give_way_as_those_of_a_policy_do(tmp_path: Path) -> None:
+    asked = {"quasi_identifiers": ["a"], "sensitive": ["d"], "k": 3, "l": 2, "seed": 1}
+    frame = pl.DataFrame({"a": [i % 3 for i in range(90)], "d": [i % 2 for i in range(90)]})
+    beside = shoal.anonymize(frame, **asked).write(tmp_path / "out.csv")
+    assert Policy.read(beside, k=7).privacy == (K(7), L(2))
+
+
+def test_equal_policies_have_one_hash() -> None:
+    """Beside mappings, which have none, and tables, which equality passes over."""
+    asked: Any = {"quasi_identifiers": ["a"], "sensitive": ["d"], "k": 2, "t_hierarchical": 0.3, "weights": {"a": 2}}
+    asked |= {"hierarchies": {"d": [["x", "*"], ["y", "*"]]}, "population": pl.DataFrame({"a": [1]})}
+    one, other = Policy(**asked), Policy(**asked)
+    assert hash(one) == hash(other)
+    assert {one: 1}[other] == 1
+    assert len({one, other, replace(one, k=3)}) == 2
+
+
+@pytest.mark.parametrize("preset", RULE_BOOKS)
 def test_presets(preset: str) -> None:
-    assert Policy.of(quasi_identifiers=["a"], preset=preset).privacy == (shoal.KAnonymity(PRESETS[preset].k),)
+    assert Policy.of(quasi_identifiers=["a"], preset=preset).privacy == (shoal.KAnonymity(RULE_BOOKS[preset].k),)
 
 
 @pytest.mark.parametrize(
     ("preset", "k"), [("k3", 3), ("k5", 5), ("k11", 11), ("k20", 20), ("cms-11", 11), ("ema-0.09", 12)]
 )
 def test_a_rule_book_stands_in_the_certificate(preset: str, k: int, tmp_path: Path) -> None:
-    import polars as pl
-
     asked = {"quasi_identifiers": ["a"], "preset": preset, "seed": 1}
     release = shoal.anonymize(pl.DataFrame({"a": [i % 3 for i in range(90)]}), **asked)
     beside = release.write(tmp_path / "out.csv")
@@ -98,7 +148,8 @@ def test_a_rule_book_stands_in_the_certificate(preset: str, k: int, tmp_path: Pa
     assert shoal.verify(tmp_path / "out.csv", beside).holds
     again = Policy.read(beside)
     assert (again.preset, again.privacy) == (preset, (shoal.KAnonymity(k),))
-    assert Policy.of(again, k=2).preset is None
+    assert Policy.of(again, k=2).privacy == (shoal.KAnonymity(k), shoal.KAnonymity(2))
+    assert replace(again, preset=None, k=2).privacy == (shoal.KAnonymity(2),)
 
 
 @pytest.mark.parametrize("text", ["k = ", "\x00", "k = 1\nk = 2"])

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from fractions import Fraction
 from functools import partial
+from itertools import combinations, product
 
 import numpy as np
 import polars as pl
@@ -17,6 +19,7 @@ from shoal.model.privacy.base import said
 from shoal.model.recoding import Levels, Recoding
 from shoal.model.task import Task
 from shoal.problems.tables.others.forms import Forms, raised
+from shoal.problems.tables.others.sharing import Sharing, enough, shared
 from tests.oracles.models import least_beside
 from tools.oracle_models import drawn
 
@@ -197,3 +200,69 @@ def test_cells_raised_beforehand_cost_what_they_are_raised_to() -> None:
 def test_what_is_said_can_be_asked_for(level: float) -> None:
     assert float(said(level, up=True)) >= level >= float(said(level, up=False))
     assert float(said(level, up=True)) == pytest.approx(level, rel=1e-4)
+
+
+def drawn_forms(seed: int) -> tuple[Forms, np.ndarray, np.ndarray]:
+    """Stars in two columns, a small population, and tuples of it with their rows."""
+    random = np.random.default_rng(seed)
+    codes = np.array([(x, y) for x in range(3) for y in range(2)], np.int64)
+    people = random.integers(1, 6, len(codes))
+    columns = (Levels.stars(3), Levels.stars(2))
+    forms = Forms(columns, tuple(c.node for c in columns), codes, people, np.array([1, 1]))
+    at = np.sort(random.permutation(len(codes))[: random.integers(1, 5)])
+    return forms, codes[at], random.integers(1, people[at] + 1)
+
+
+def people_suffice(forms: Forms, codes: np.ndarray, rows: np.ndarray, levels: np.ndarray, high: float) -> bool:
+    """Hall's condition, set by set."""
+    fits = [
+        [all(h or c == v for h, c, v in zip(level, code, person, strict=True)) for person in forms.codes.tolist()]
+        for level, code in zip(levels.tolist(), codes.tolist(), strict=True)
+    ]
+    sets = (s for n in range(1, len(codes) + 1) for s in combinations(range(len(codes)), n))
+    return all(
+        sum(rows[i] for i in s) <= high * forms.people[[any(f) for f in zip(*(fits[i] for i in s), strict=True)]].sum()
+        for s in sets
+    )
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_people_are_shared_out_as_hall_says(seed: int) -> None:
+    forms, codes, rows = drawn_forms(seed)
+    high = [0.25, 0.5, 0.75, 1.0][seed % 4]
+    least = np.zeros_like(codes)
+    possible = []
+    for choice in product(forms.lattice.tolist(), repeat=len(codes)):
+        levels = np.array(choice)
+        held = people_suffice(forms, codes, rows, levels, high)
+        assert enough(forms, codes, rows, levels, high) == held
+        possible += [float(forms.loss(codes, levels) @ rows)] if held else []
+    found = shared(forms, codes, rows, least, high)
+    assert (found is None) == (not possible)
+    if found is not None:
+        assert people_suffice(forms, codes, rows, found, high)
+        assert float(forms.loss(codes, found) @ rows) <= 1.5 * min(possible)
+
+
+def test_as_many_tuples_are_raised_as_lack_people() -> None:
+    codes = np.arange(20).reshape(-1, 1)
+    column = Levels.stars(40)
+    forms = Forms((column,), (column.node,), np.arange(40).reshape(-1, 1), np.ones(40, np.int64), np.array([1]))
+    sharing = Sharing(forms, codes, np.ones(20, np.int64), Fraction(1, 2))
+    levels = np.zeros_like(codes)
+    lack = sharing.lack(levels)
+    assert lack is not None
+    assert (lack.people, int(lack.wanting.sum())) == (20, 20)
+    assert sharing.raised(levels, lack)
+    assert int(levels.sum()) == 10  # a star needs two people and leaves its own to nobody
+    assert shared(forms, codes, np.ones(20, np.int64), np.zeros_like(codes), 0.5) is not None
+
+
+def test_whoever_needs_no_wider_form_is_lowered() -> None:
+    codes = np.arange(6).reshape(-1, 1)
+    column = Levels.stars(12)
+    people = np.array([2, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1])
+    forms = Forms((column,), (column.node,), np.arange(12).reshape(-1, 1), people, np.array([1]))
+    sharing = Sharing(forms, codes, np.ones(6, np.int64), Fraction(1, 2))
+    lowered = sharing.lowered(np.zeros_like(codes), np.ones_like(codes))
+    assert lowered.ravel().tolist() == [0, 0, 0, 1, 1, 1]

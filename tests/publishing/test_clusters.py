@@ -28,6 +28,7 @@ from shoal.judge.crosswalk import Stated
 from shoal.judge.file import seal
 from shoal.model.metric import Category, Metric, Number, Place
 from shoal.publishing.centers import Center, multiset, radius_words
+from tests.commands import run
 from tests.fuzz import clusters as fuzz
 
 Tamper = Callable[[pl.DataFrame], pl.DataFrame]
@@ -535,28 +536,20 @@ def test_coordinates_and_hierarchies_are_checked_where_they_are_at_hand(tmp_path
         shoal.verify(tmp_path / "c.csv", beside, frame, hierarchies={"job": [*tree[:2], ["welder", "health"]]})
 
 
-def test_on_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
-    from shoal.cli import main
-
-    def run(*words: object) -> tuple[int, Any, str]:
-        monkeypatch.setattr("sys.argv", ["shoal", *map(str, words)])
-        with pytest.raises(SystemExit) as left:
-            main()
-        said = capsys.readouterr()
-        return int(left.value.code or 0), json.loads(said.out), said.err
-
+def test_on_the_command_line(tmp_path: Path) -> None:
     table, out, rows = tmp_path / "t.csv", tmp_path / "c.csv", tmp_path / "r.csv"
     FRAME.write_csv(table)
     for kind in ("gather", "cellular"):
         words = ("--columns", "x", "--r", 3, "--sensitive", "d", "--epsilon", 0.1, "-o", out, "--assignments", rows)
-        status, said, err = run(kind, table, *words, "--report", tmp_path / "r.html", "--json", "--force")
+        status, text, err = run(kind, table, *words, "--report", tmp_path / "r.html", "--json", "--force")
+        said = json.loads(text)
         assert (status, said["certificate_file"]) == (0, str(tmp_path / "c.certificate.json"))
         assert "--center mean" in err
         for path in (out, rows):
             check = ("verify", path, said["certificate_file"], "--json")
             assert run(*check)[0] == run(*check, "--original", table)[0] == 0
         FRAME.with_columns(d=pl.Series([*D[:-2], "odd", "odd"])).write_csv(tmp_path / "other.csv")
-        status, said, _ = run(*check, "--original", tmp_path / "other.csv")
-        assert (status, [f["check"] for f in said["findings"] if not f["holds"]]) == (1, ["records by d"])
+        status, text, _ = run(*check, "--original", tmp_path / "other.csv")
+        assert (status, [f["check"] for f in json.loads(text)["findings"] if not f["holds"]]) == (1, ["records by d"])
     text = "".join(p.read_text() for p in (out, rows, tmp_path / "r.html", tmp_path / "c.certificate.json"))
     assert "person-" not in text

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import shoal
 from shoal.engines import store as storing
 from shoal.errors import InputError, PolicyError, VerificationError
+from tests.commands import run
 
 NAMES = pl.DataFrame(
     {"name": ["Adams", "Baker", "Clark", "Davis", "Evans", "", "Zoe"], "people": [5, 2, 2, 4, 3, 2, 0]}
@@ -144,27 +145,20 @@ def test_regions_that_cross_a_boundary_or_a_gap_are_refused(tmp_path: Path) -> N
         shoal.release(across, table[::-1].with_columns(people=2), weight="people", edges=numbers)
 
 
-def test_regions_on_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
-    from shoal.cli import main
-
-    def run(*words: object) -> tuple[int, Any]:
-        monkeypatch.setattr("sys.argv", ["shoal", *map(str, words)])
-        with pytest.raises(SystemExit) as left:
-            main()
-        return int(left.value.code or 0), json.loads(capsys.readouterr().out)
-
+def test_regions_on_the_command_line(tmp_path: Path) -> None:
     table, pairs, _ = areas()
     nodes, edges, out = tmp_path / "n.csv", tmp_path / "e.csv", tmp_path / "x.csv"
     table.write_csv(nodes)
     pairs.write_csv(edges)
-    status, said = run("regions", nodes, edges, "--weight", "people", "--k", 6, "--boundary", "state", "-o", out,
-                       "--at-most", "areas=4", "--json")  # fmt: skip
+    asked = ("--weight", "people", "--k", 6, "--boundary", "state", "--at-most", "areas=4", "-o", out, "--json")
+    status, text, _ = run("regions", nodes, edges, *asked)
+    said = json.loads(text)
     assert (status, said["certificate_file"]) == (0, str(tmp_path / "x.certificate.json"))
     check = ("verify", out, said["certificate_file"], "--json")
     assert run(*check)[0] == run(*check, "--original", nodes, "--original", edges)[0] == 0
     table.with_columns(people=pl.lit(4)).write_csv(nodes)
-    status, said = run(*check, "--original", nodes, "--original", edges)
-    assert (status, [f["check"] for f in said["findings"] if not f["holds"]]) == (1, ["weight people"])
+    status, text, _ = run(*check, "--original", nodes, "--original", edges)
+    assert (status, [f["check"] for f in json.loads(text)["findings"] if not f["holds"]]) == (1, ["weight people"])
 
 
 GROUPED = [moved, dropped, twice, small, grown, one_name, foreign]

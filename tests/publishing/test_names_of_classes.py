@@ -27,6 +27,22 @@ def test_a_level_that_shows_the_value_itself_changes_nothing(tmp_path, ending, h
     assert verdict.holds, [f for f in verdict.findings if not f.holds]
 
 
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+@pytest.mark.parametrize("missing", ["category", "apart"])
+def test_a_missing_value_at_any_level_is_a_missing_value(tmp_path, ending, missing):
+    frame = pl.DataFrame({"a": [None, None, *"xxxxyyyyzu"]})
+    made = shoal.anonymize(
+        frame, quasi_identifiers=["a"], k=2, publish="hierarchy", hierarchies={"a": ROWS}, global_recoding=True,
+        missing=missing,
+    )  # fmt: skip
+    assert made.certificate.details["levels"] == {"a": 1}
+    assert made.table["a"].null_count() == 2
+    assert made.changed["a"] == made.cost["suppressed_tuples"] == 2
+    beside = made.write(tmp_path / f"r.{ending}")
+    verdict = shoal.verify(tmp_path / f"r.{ending}", beside, frame, hierarchies={"a": ROWS})
+    assert verdict.holds, [f for f in verdict.findings if not f.holds]
+
+
 def test_a_class_of_more_leaves_is_no_value_whatever_it_is_called():
     frame = pl.DataFrame({"a": [*"xxxxyyyyz"]})
     rows = [["x", "x"], ["w", "x"], ["y", "y"], ["z", "y"]]

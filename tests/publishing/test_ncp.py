@@ -62,7 +62,7 @@ def ages(frame: pl.DataFrame) -> oracle.Leaves:
 
 
 @given(st.integers(0, 10_000), st.integers(2, 6), st.booleans(), st.booleans())
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=4, deadline=None)
 def test_files_and_frames_agree_with_a_scorer_of_release_and_hierarchies(tmp_path_factory, seed, k, whole, missing):
     folder = tmp_path_factory.mktemp("ncp")
     frame = people(60, seed, missing)

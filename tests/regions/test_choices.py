@@ -9,8 +9,8 @@ import pytest
 
 from shoal.errors import PolicyError
 from shoal.problems.regions import choices
+from tests.commands import run
 from tests.oracles.regions import partitions
-from tests.regions.test_levels import run
 
 EDGES = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (0, 3), (2, 5)]
 PLACES = np.array([[0, 0], [1, 0], [2, 0], [0, 1], [1, 2], [3, 1]], float)
@@ -48,12 +48,12 @@ def test_numbers_that_cannot_be_are_left_out_and_what_cannot_be_asked_is_refused
         choices(EDGES, WEIGHTS, 4)
 
 
-def test_the_command_draws_the_curve(tmp_path, monkeypatch, capsys):
+def test_the_command_draws_the_curve(tmp_path):
     rows = [f"a{i},{w},{x:g},{y:g}" for i, (w, (x, y)) in enumerate(zip(WEIGHTS, PLACES.tolist(), strict=True))]
     (tmp_path / "areas.csv").write_text("\n".join(["id,people,x,y", *rows]) + "\n")
     (tmp_path / "pairs.csv").write_text("\n".join(["u,v", *(f"a{a},a{b}" for a, b in EDGES)]) + "\n")
     status, out, err = run(
-        monkeypatch, capsys, "regions", tmp_path / "areas.csv", tmp_path / "pairs.csv", "--weight", "people", "--k", 4,
+        "regions", tmp_path / "areas.csv", tmp_path / "pairs.csv", "--weight", "people", "--k", 4,
         "--coordinates", "projected", "--effort", "fast", "--choices", tmp_path / "c.svg", "--seed", 1, "--json",
     )  # fmt: skip
     assert status == 0, err

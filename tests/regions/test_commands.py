@@ -325,7 +325,7 @@ def test_ids_without_a_partner_are_refused_until_left_out(folder, tmp_path):
     common = (folder / "nodes.csv", "--weight", "people", "--k", 6, "--shapes", tmp_path / "map.geojson", "--seed", 1)
     done = run(*common)
     assert done.returncode == 2
-    assert "1 areas have no polygon: 00" in done.stderr
+    assert "1 area without a polygon: 00" in done.stderr
     done = run(*common, "--unmatched", "leave-out", "--json")
     said = json.loads(done.stdout)
     assert "00" in said["left_out"]
@@ -503,3 +503,23 @@ def test_a_polygon_of_very_many_corners(tmp_path):
     done = run(file, "--weight", "people", "--k", 10, "--seed", 1, "--effort", "fast", "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["regions"] == 3
+
+
+def test_the_judge_reads_polygons_as_they_were_read(tmp_path):
+    """Two banks of a river that a tolerance crosses, in a plane whose numbers could be degrees."""
+    held = grid(3, 2)
+    for feature in held["features"]:
+        own = feature["properties"].pop("id")
+        feature["properties"] |= {"note": "none", "code": own}
+        for point in feature["geometry"]["coordinates"][0]:
+            point[1] += 0.2 * (own[0] == "1")
+    (tmp_path / "map.geojson").write_text(json.dumps(held))
+    (tmp_path / "nodes.csv").write_text("id,people\n" + "".join(f"{y}{x},1\n" for y in (0, 1) for x in range(3)))
+    files = (tmp_path / "nodes.csv", "--shapes", tmp_path / "map.geojson", "--shape-id", "code")
+    asked = ("--weight", "people", "--k", 6, "--coordinates", "projected", "-o", tmp_path / "out.csv", "--json")
+    done = run(*files, *asked, "--tolerance", 0.3)
+    assert json.loads(done.stdout)["regions"] == 1, done.stderr
+    sources = ("--original", tmp_path / "nodes.csv", "--original", tmp_path / "map.geojson")
+    done = commands.run("verify", tmp_path / "out.csv", tmp_path / "out.certificate.json", *sources)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "every region hangs together" in done.stdout

@@ -96,7 +96,7 @@ def test_columns_of_the_pairs_are_found_by_name(tmp_path):
 def test_a_table_with_polygons_needs_no_pairs(tmp_path):
     (tmp_path / "map.geojson").write_text(json.dumps(grid(2, 2)))
     (tmp_path / "n.csv").write_text("id,w\n11,1\n10,2\n00,3\n99,4\n")
-    with pytest.raises(InputError, match="1 areas have no polygon: 99; 1 polygons belong to no area: 01") as caught:
+    with pytest.raises(InputError, match="1 area without a polygon: 99; 1 polygon without an area: 01") as caught:
         geo.read(tmp_path / "n.csv", shapes=tmp_path / "map.geojson")
     assert "unmatched='leave-out'" in str(caught.value)
     found = geo.read(tmp_path / "n.csv", shapes=tmp_path / "map.geojson", unmatched="leave-out")

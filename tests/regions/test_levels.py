@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import sys
 
 import numpy as np
 import polars as pl
@@ -13,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal.cli import main
 from shoal.errors import InfeasibleError, InputError, PolicyError
 from shoal.problems.regions import nested
 from shoal.publishing.judging import findings
+from tests.commands import run
 from tests.oracles.regions import connected, meets
 from tests.regions.test_options import asked, choices, dry, rank, rules
 
@@ -105,14 +104,6 @@ def test_levels_with_options_mixed_against_every_choice(case):
         assert key(coarse) == min(map(key, every))
 
 
-def run(monkeypatch, capsys, *arguments):
-    monkeypatch.setattr(sys, "argv", ["shoal", *map(str, arguments)])
-    with pytest.raises(SystemExit) as left:
-        main()
-    said = capsys.readouterr()
-    return left.value.code, said.out, said.err
-
-
 @pytest.fixture(scope="module")
 def places(tmp_path_factory):
     """A strip of 24 areas in two states, and an island that is large enough for the first level alone."""
@@ -127,7 +118,7 @@ def places(tmp_path_factory):
 def made(places, tmp_path, monkeypatch, capsys, *more):
     files = ("-o", tmp_path / "c.csv", "--hierarchy", tmp_path / "zip.csv")
     status, out, err = run(
-        monkeypatch, capsys, "regions", places / "areas.csv", places / "pairs.csv", "--weight", "people", "--k", 8,
+        "regions", places / "areas.csv", places / "pairs.csv", "--weight", "people", "--k", 8,
         "--levels", "16,30", "--seed", 1, *files, "--json", *more,
     )  # fmt: skip
     assert status == 0, err
@@ -151,13 +142,13 @@ def test_the_command_writes_verifies_and_feeds_a_table(places, tmp_path, monkeyp
     sources = ("--original", places / "areas.csv", "--original", places / "pairs.csv")
     for file in ("c.csv", "zip.csv"):
         for more in ((), sources):
-            status, out, err = run(monkeypatch, capsys, "verify", tmp_path / file, proof, *more)
+            status, out, err = run("verify", tmp_path / file, proof, *more)
             assert status == 0, out + err
     rng = np.random.default_rng(1)
     table = pl.DataFrame({"zip": rng.choice([r["area"] for r in rows], 150), "age": rng.integers(20, 60, 150)})
     table.write_csv(tmp_path / "people.csv")
     status, out, err = run(
-        monkeypatch, capsys, "anonymize", tmp_path / "people.csv", "--quasi", "zip,age", "--k", 3, "--publish",
+        "anonymize", tmp_path / "people.csv", "--quasi", "zip,age", "--k", 3, "--publish",
         "hierarchy", "--hierarchy", f"zip={tmp_path / 'zip.csv'}", "--effort", "fast", "--seed", 1,
         "-o", tmp_path / "release.csv",
     )  # fmt: skip
@@ -296,8 +287,6 @@ def test_water_counts_for_the_maxima_of_every_level():
 )
 def test_refusals_of_the_command(places, monkeypatch, capsys, more, says):
     status, out, err = run(
-        monkeypatch,
-        capsys,
         "regions",
         places / "areas.csv",
         places / "pairs.csv",

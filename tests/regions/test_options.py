@@ -64,6 +64,9 @@ def asked(draw):
         "values": draw(st.lists(st.integers(0, 5), min_size=n, max_size=n)),
         "method": draw(st.sampled_from(["exact", "auto", "search"])),
         "water": _dried(weights, draw(pick(st.sampled_from([False, False, True])))),
+        "soft": draw(pick(st.sampled_from("aab"))),
+        "cases": draw(st.none() | st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=n, max_size=n)),
+        "l": 2,
     }  # fmt: skip
 
 
@@ -73,6 +76,18 @@ def _dried(weights, water):
         if water and water[v]:
             weights[v][:] = [0] * len(weights[v])
     return water if water and any(water) else None
+
+
+def pieces(nodes, edges):
+    """The sets in which nodes hang together."""
+    found, left = [], list(nodes)
+    while left:
+        piece = {left[0]}
+        while more := {v for e in edges for v in e if piece & set(e) and v in left} - piece:
+            piece |= more
+        found.append(piece)
+        left = [v for v in left if v not in piece]
+    return found
 
 
 def rules(case):
@@ -93,6 +108,15 @@ def rules(case):
         pair = None
     if pair and options["apart"] and "" != options["apart"][pair[0]] == options["apart"][pair[1]]:
         pair = None
+    if pair and case["soft"] and case["soft"][pair[0]] != case["soft"][pair[1]]:
+        pair = None
+    if case["widest"] is not None:
+        case["soft"] = None
+    if case["soft"]:
+        options["soft_boundaries"] = case["soft"]
+    if case["cases"]:
+        case["cases"] = [(0, 0) if v in wet else c for v, c in enumerate(case["cases"])]
+        options |= {"sensitive": case["cases"], "l": case["l"]}
     options["fixed"] = None if pair is None else ["x" if v in pair else "" for v in range(n)]
     most = {}
     if case["at_most"]:
@@ -103,12 +127,26 @@ def rules(case):
     if case["widest"] is None and not most and case["apart"] is None:
         options["regions"] = case["regions"]
 
+    near, light = softened(case, wet)
+    land = [v for v in range(n) if v not in wet and not (case["exclude"] and case["exclude"][v])]
+    side = case["boundaries"] or [0] * n
+    lost = set().union(*(  # components that are no region as a whole hold none: l may be met by parts of them
+        p for p in pieces(land, [(a, b) for a, b in near if a in land and b in land and side[a] == side[b]])
+        if case["cases"] and not meets(tuple(p), case["weights"], case["ks"], case["cases"], case["l"])
+    ))  # fmt: skip
+
     def allowed(r, swims=False):
         if (case["exclude"] and any(case["exclude"][v] for v in r)) or (not swims and wet & set(r)):
             return False
         if case["boundaries"] and len({case["boundaries"][v] for v in r}) > 1:
             return False
         if pair and len(set(pair) & set(r)) == 1:
+            return False
+        if swims and case["soft"] and {case["soft"][v] for v in wet & set(r)} - {case["soft"][v] for v in set(r) - wet}:
+            return False  # water crosses no soft boundary
+        if not swims and (not connected(r, near) or any(piece & set(r) and not piece <= set(r) for piece in light)):
+            return False
+        if lost & set(r) or (case["cases"] and not meets(r, [()] * n, (), case["cases"], case["l"])):
             return False
         if len(r) == 1 or (pair and set(r) == set(pair)):
             return True
@@ -120,6 +158,20 @@ def rules(case):
         return all(sum(values[v] for v in r) <= limit for values, limit in most.values())
 
     return allowed, options
+
+
+def softened(case, wet):
+    """Edges that soft boundaries leave, and the sets inside them that are too light to be a region and stay whole."""
+    if case["soft"] is None:
+        return case["edges"], []
+    n = case["n"]
+    zone = [None if v in wet or (case["exclude"] and case["exclude"][v]) else
+            (case["soft"][v], case["boundaries"] and case["boundaries"][v]) for v in range(n)]  # fmt: skip
+    inside = [(a, b) for a, b in case["edges"] if zone[a] == zone[b] is not None]
+    whole = pieces([v for v in range(n) if zone[v] is not None], inside)
+    light = [p for p in whole if not meets(tuple(p), case["weights"], case["ks"], case["cases"], case["l"])]
+    loose = set().union(*light)
+    return [(a, b) for a, b in case["edges"] if (a, b) in inside or {a, b} & loose], light
 
 
 def rank(case, regions):
@@ -254,3 +306,24 @@ def test_maxima_on_a_map_that_is_too_large_to_list():
     assert (found.labels < 0).mean() < 0.01
     assert found.regions <= found.upper_bound
     assert found.regions > 0.75 * found.upper_bound
+
+
+@pytest.mark.parametrize("method", ["exact", "search", "auto"])
+def test_areas_that_would_make_a_region_less_diverse_stay_out(method):
+    """Area 4 is too far away, and area 2 with its one case would then stand alone beside regions without any."""
+    star, places = [(0, 1), (0, 2), (0, 3), (0, 4)], [(0, 0), (0, 0), (0, 0), (0, 0), (0, 2)]
+    cases = [(0, 0), (0, 0), (0, 1), (0, 0), (1, 0)]
+    options = {"max_diameter": 1.0, "coordinates": places, "geographic": False, "sensitive": cases, "l": 2}
+    found = merge(star, [0, 0, 0, 1, 0], 1, method, seed=1, effort="fast", **options)
+    assert found.labels.tolist() == [0, 0, -1, 0, -1]
+
+
+@pytest.mark.parametrize("method", ["exact", "search", "auto"])
+def test_soft_boundaries_hold_where_fewer_regions_are_asked_for_and_on_water(method):
+    """Two counties of two regions each are never one region; water of a third county goes to neither."""
+    two = merge(PATH[:3], [5, 5, 5, 5], 5, method, soft_boundaries=list("aabb"), regions=2, seed=1)
+    assert two.labels.tolist() == [0, 0, 1, 1]
+    with pytest.raises(InfeasibleError):
+        merge(PATH[:3], [5, 5, 5, 5], 5, method, soft_boundaries=list("aabb"), regions=1, seed=1)
+    wet = merge(PATH[:2], [5, 0, 5], 5, method, soft_boundaries=list("acb"), water=[False, True, False], seed=1)
+    assert wet.labels.tolist() == [0, -1, 1]

@@ -12,7 +12,7 @@ import shoal
 from shoal.engines.apart import apart
 from shoal.errors import InputError, PolicyError
 from shoal.publishing.judging import findings
-from tests.regions.test_levels import run
+from tests.commands import run
 
 # shore a0 a1 | lake l0 l1 | shore b0 b1; an island with people, a rock and a reef without
 AREAS = """id,people,lake
@@ -38,11 +38,9 @@ def folder(tmp_path_factory):
     return place
 
 
-def test_the_command_says_what_stands_apart_and_the_judge_walks_by_land(folder, tmp_path, monkeypatch, capsys):
+def test_the_command_says_what_stands_apart_and_the_judge_walks_by_land(folder, tmp_path):
     asked = ("regions", folder / "areas.csv", folder / "pairs.csv", "--weight", "people", "--k", 6, "--seed", 1)
-    status, out, err = run(
-        monkeypatch, capsys, *asked, "--water", "lake", "--objective", "count", "-o", tmp_path / "c.csv"
-    )
+    status, out, err = run(*asked, "--water", "lake", "--objective", "count", "-o", tmp_path / "c.csv")
     assert status == 0, err
     for line in (
         "1 island, sets of areas apart from the largest, of 2 areas",
@@ -58,10 +56,10 @@ def test_the_command_says_what_stands_apart_and_the_judge_walks_by_land(folder, 
     assert rows["l1"]["region"] == rows["b0"]["region"] != rows["a0"]["region"]
     assert rows["reef"]["region"] == rows["rock"]["region"] == "*"
     sources = ("--original", folder / "areas.csv", "--original", folder / "pairs.csv")
-    status, out, err = run(monkeypatch, capsys, "verify", tmp_path / "c.csv", tmp_path / "c.certificate.json", *sources)
+    status, out, err = run("verify", tmp_path / "c.csv", tmp_path / "c.certificate.json", *sources)
     assert status == 0, out + err
     assert "connected by land" in out
-    status, out, err = run(monkeypatch, capsys, *asked, "--water", "lake", "--levels", "8", "--json")
+    status, out, err = run(*asked, "--water", "lake", "--levels", "8", "--json")
     drawn = json.loads(out)["drawing"]
     assert (drawn["islands"], drawn["isolated"]["count"], drawn["isolated_empty"]["count"]) == (1, 0, 2)
 

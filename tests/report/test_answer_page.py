@@ -153,6 +153,9 @@ def test_what_was_left_out_is_said() -> None:
         ("docs/gathering.md, Theorem 1: disjoint nearest-r balls", "Balls"),
         ("optimal by dynamic programming over all cuts", "no cut is missed"),
         ("bisection over integer programs", "halving"),
+        ("one integer program over all centers and radii", "among all answers"),
+        ("largest tau (docs/gathering.md, Lemma 1)", "r records as near"),
+        ("half the largest threshold whose test failed (Aggarwal et al. 2006, Lemma 2.1)", "far apart"),
     ],
 )
 def test_each_theorem_is_told_as_itself(text: str, word: str) -> None:
@@ -205,3 +208,25 @@ def test_a_picture_that_matplotlib_cannot_draw_is_said(monkeypatch, tmp_path):
     monkeypatch.setattr(errors, "import_module", missing)
     made.report(tmp_path / "report.html")
     assert "not drawn, for want of matplotlib" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def test_limits_name_ways_out_that_are_there():
+    """Labels and intervals know no l; clusters say how far apart one unit is."""
+    from shoal.report.answer_words import assumptions, limits
+
+    for kind in ("labels", "intervals", "regions", "gather"):
+        told = made_of(kind)[0].figures()
+        (first, *_) = limits(told)
+        assert first.startswith("Homogeneity: everybody in a")
+        assert ("--l" in first) is (kind in ("regions", "gather"))
+        assert "a interval" not in first
+    features = [
+        {"name": "age", "kind": "number", "weight": 2.0, "scale": 10.0, "unit": "years"},
+        {"name": "sex", "kind": "category", "weight": 0.5, "levels": 1},
+        {"name": "note", "kind": "date", "weight": 0.0, "scale": 1.0, "unit": ""},
+        {"name": "day", "kind": "date", "weight": 1.0, "scale": 7.0, "unit": ""},
+    ]
+    said = " ".join(assumptions({**told, "parameters": {**told["parameters"], "features": features}}))
+    assert (
+        "5 years of age count 1; another value of sex counts 0.5; note counts nothing; 7 days of day count 1." in said
+    )

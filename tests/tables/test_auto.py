@@ -50,7 +50,7 @@ def test_prices_lead_to_an_eligible_partition_of_a_census_like_table():
     histogram = census_like(1500, 8, columns=4)
     task = Task(histogram, Requirement(4, (1,), (2,)), Recoding.stars(histogram), Effort.of("thorough"))
     rows = Rows.of(task)
-    prices = lower_bounds(task, rows).prices
+    prices = lower_bounds(task).prices
     found = guided(task, rows, prices)
     assert_eligible(task, rows.partition(found))
 

@@ -21,7 +21,6 @@ from shoal.problems.tables.search import bounds as module
 from shoal.problems.tables.search import boxes
 from shoal.problems.tables.search.bounds import Sweeper, lower_bounds
 from shoal.problems.tables.search.lattice import Lattice
-from shoal.problems.tables.search.row_groups import Rows
 from tests.oracles.exact import group_loss
 from tests.oracles.tables import eligible
 from tests.oracles.tables_loss import least_loss
@@ -32,7 +31,7 @@ from tests.tables.drawn import TREE, census_like, halved, tasks, total
 @given(task=tasks(most=8, steps="thorough", least=3))
 def test_no_bound_is_above_the_optimum(task):
     best = least_loss(task.histogram, task.requirement, task.recoding)
-    found = lower_bounds(task, Rows.of(task))
+    found = lower_bounds(task)
     for value in found.values.values():
         assert total(task, value) <= best + 1e-9
     near = boxes.neighbors(task, None)
@@ -173,7 +172,7 @@ def test_prices_of_either_sign_prove_more_where_a_value_is_scarce(monkeypatch):
     )
     recoding = Recoding(tuple(halved(size) for size in table.quasi_sizes))
     task = Task(table, Requirement(4, (1,), (2,)), recoding, Effort("thorough"))
-    found = lower_bounds(task, Rows.of(task))
+    found = lower_bounds(task)
     assert found.values["subgradients"] > 1.05 * found.values["dual ascent"]
     assert (found.prices < 0).any()
 
@@ -184,9 +183,9 @@ def test_subgradients_prove_more_than_dual_ascent(monkeypatch):
     columns = tuple(halved(size) for size in histogram.quasi_sizes)
     for k in (10, 25):
         task = Task(histogram, Requirement(k, (1,), (1,)), Recoding(columns), Effort("thorough"))
-        found = lower_bounds(task, Rows.of(task)).values
+        found = lower_bounds(task).values
         assert found["subgradients"] > 1.01 * found["dual ascent"]
-    assert lower_bounds(task, Rows.of(task)).values == found
+    assert lower_bounds(task).values == found
 
 
 def check_by_enumeration(task: Task, lattice: Lattice, prices: np.ndarray) -> None:
@@ -273,7 +272,7 @@ def test_the_linear_program_proves_what_the_cheapest_node_cannot():
     # Three rows a, b, c of k = 2: each has a partner at one star, but one of them shares a group of two stars or three.
     h = Histogram.from_rows(np.array([[0, 0], [0, 1], [1, 1]]))
     task = Task(h, Requirement(2), Recoding.stars(h))
-    found = lower_bounds(task, Rows.of(task)).values
+    found = lower_bounds(task).values
     assert found["cheapest node"] == 3
     assert found["linear program"] > 3
     assert least_loss(h, task.requirement, task.recoding) == 6
@@ -285,14 +284,14 @@ def test_dual_ascent_raises_the_bound_on_a_census_like_table(monkeypatch):
     columns = tuple(Levels.stars(size) for size in histogram.quasi_sizes)
     for need in (Requirement(5, (1,), (1,)), Requirement(1, (4,), (1,)), Requirement(3, (1,), (3,))):
         task = Task(histogram, need, Recoding(columns), Effort("thorough"))
-        found = lower_bounds(task, Rows.of(task)).values
+        found = lower_bounds(task).values
         assert found["dual ascent"] > 1.002 * found["cheapest node"]
 
 
 def test_combined_is_at_least_both_of_its_parts():
     histogram = census_like(800, 4, columns=3)
     task = Task(histogram, Requirement(1, (4,), (1,)), Recoding.stars(histogram))
-    found = lower_bounds(task, Rows.of(task)).values
+    found = lower_bounds(task).values
     assert found["combined"] >= max(found["tuples"], found["cheapest node"])
 
 
@@ -301,14 +300,14 @@ def test_a_sweep_that_does_not_fit_is_left_out(effort, monkeypatch):
     monkeypatch.setattr(module, "LOOKS", {"fast": 10, "balanced": 10, "thorough": 10})
     h = Histogram.from_rows(np.arange(40) % 4)
     task = Task(h, Requirement(2), Recoding((Levels.tree(TREE),)), Effort(effort))
-    assert lower_bounds(task, Rows.of(task)).values.keys() <= {"neighbors"}
+    assert lower_bounds(task).values.keys() <= {"neighbors"}
 
 
 @settings(deadline=None, max_examples=60)
 @given(task=tasks(most=7, kinds=("stars",), steps="thorough", least=3))
 def test_no_bound_on_stars_is_above_the_optimum(task):
     best = least_loss(task.histogram, task.requirement, task.recoding)
-    for value in lower_bounds(task, Rows.of(task)).values.values():
+    for value in lower_bounds(task).values.values():
         assert value <= best
 
 
@@ -389,6 +388,50 @@ def test_boxes_that_are_not_near_leave_no_less_than_is_said():
                     assert found[i] <= left + 1e-9
 
 
+@pytest.mark.parametrize("wide", [True, False])
+def test_near_cells_are_those_of_all_pairs(wide):
+    """Every kind of column, in more blocks than one; cells that agree in first columns, and cells that do not."""
+    random = np.random.default_rng(8)
+    sizes = (300, 280, 400, 500, 350) if wide else (3, 2, 4, 60, 3)
+    table = Histogram.from_rows(
+        np.stack([random.integers(0, s, 2400) for s in sizes], axis=1), random.integers(0, 4, 2400)
+    )
+    columns = (
+        halved(sizes[0]),
+        Sets.of(sizes[1]),
+        Ranges.of(random.random(sizes[2]).cumsum()),
+        *map(halved, sizes[3:]),
+    )
+    task = Task(table, Requirement(4, (1,), (3,)), Recoding(columns, "ncp"))
+    p = boxes.Pairs.of(task)
+    assert (p.head.size > table.cells) == wide
+    for at, width in zip(p.at[p.shape == 0], p.width[p.shape == 0], strict=True):
+        p.losses[at : at + width * width : width + 1] = 0.5  # what a value loses by itself is no matter of two rows
+    near, far, out = boxes._nearest(p, 6, None)
+    for i in random.choice(table.cells, 40, replace=False):
+        apart = np.zeros(table.cells)
+        for j, (at, shape, width) in enumerate(zip(p.at, p.shape, p.width, strict=True)):
+            a, code, of = p.code[i, j], p.code[:, j], p.losses[at:]
+            loss = (
+                of[a * width + code]
+                if shape == 0
+                else np.abs(of[code] - of[a])
+                if shape == 1
+                else np.full(code.size, of[0])
+            )
+            apart += np.where(code == a, 0.0, loss)
+        others = np.delete(np.arange(table.cells), i)
+        order = others[np.argsort(apart[others], kind="stable")]
+        np.testing.assert_allclose(apart[near[i]], apart[order[:6]], atol=1e-12)
+        assert i not in near[i]
+        assert np.unique(near[i]).size == 6
+        assert far[i] == pytest.approx(apart[order[5]], abs=1e-12)
+        rows = p.count[i] + np.cumsum(p.count[order])
+        values = [np.unique(p.value[[i, *order[: y + 1]]]).size for y in range(60)]
+        needed = max(apart[order[np.argmax(rows >= 4)]], apart[order[np.argmax(np.array(values) >= 3)]])
+        assert out[i] == pytest.approx(needed, abs=1e-12)
+
+
 def sets_and_a_range(rows: int) -> Task:
     table = census_like(rows, 4, columns=5)
     columns = tuple(Sets.of(s) if j else Ranges.of(np.arange(s) * 1.0) for j, s in enumerate(table.quasi_sizes))
@@ -397,7 +440,7 @@ def sets_and_a_range(rows: int) -> Task:
 
 def test_boxes_of_sets_and_ranges_prove_more_than_pairs_and_raised_more_than_these():
     task = sets_and_a_range(450)
-    found = lower_bounds(task, Rows.of(task))
+    found = lower_bounds(task)
     near = module.total(task, boxes.neighbors(task, None))
     assert found.best[0] == "raised boxes"
     assert found.values["boxes"] > 1.15 * near

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from shoal.model.certificate import Certificate
 from shoal.model.histogram import Histogram
 from shoal.model.partition import Partition
 from shoal.model.privacy import Requirement
@@ -14,9 +17,9 @@ from shoal.model.recoding import Levels, Ranges, Recoding
 from shoal.model.task import Task, shortfall
 from shoal.problems.tables import group
 from shoal.problems.tables.certify import bound, good_groups, least_steps
+from shoal.problems.tables.costs import settled
 from shoal.problems.tables.papers.three_phase import residue
 from shoal.problems.tables.search.bounds import lower_bounds
-from shoal.problems.tables.search.row_groups import Rows
 from tests.oracles.tables import eligible
 from tests.tables.checks import columns_of, forms, least_loss, tables
 
@@ -63,7 +66,46 @@ def test_methods_without_a_bound_of_their_own_state_the_best_there_is(method):
     need = Requirement(6, (3,), (1,))
     found = group(histogram, need, method, seed=0).certificate
     task = Task(histogram, need, Recoding.stars(histogram))
-    best = lower_bounds(task, Rows.of(task))
+    best = lower_bounds(task)
     tuples = found.details["fewest_suppressed"]
     assert tuples < best.best[1] <= found.lower_bound <= found.cost
     assert found.bound.startswith(best.best[0])
+
+
+def every_cost(task: Task) -> list[float]:
+    """What the partitions of a table's rows cost, each cost once."""
+    cells = np.repeat(np.arange(task.histogram.cells), task.histogram.count)
+    found: list[float] = []
+
+    def deal(groups: list[int]) -> None:
+        if len(groups) < cells.size:
+            for g in range(max(groups, default=-1) + 2):
+                deal([*groups, g])
+            return
+        found.append(
+            float(task.recoding.cost(task.histogram, Partition.of(cells, np.array(groups), np.ones(cells.size))))
+        )
+
+    deal([])
+    costs = np.sort(found)
+    return costs[np.append(True, np.diff(costs) > 1e-12)].tolist()
+
+
+@pytest.mark.parametrize("form", ["tree", "set", "range", "line", "weighed"])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_bound_is_the_cost_where_no_loss_lies_between(form: str, seed: int) -> None:
+    random = np.random.default_rng(seed)
+    histogram = Histogram.from_rows(random.integers(0, 5, (5, 2)))
+    size = histogram.quasi_sizes
+    recoding = columns_of(form, size) if form in ("tree", "set", "range") else Recoding(
+        tuple(Ranges.of(np.array([0.0, 1, 3, 7, 10])[:n]) for n in size) if form == "line"
+        else (Levels.tree(np.stack([np.arange(size[0]), np.arange(size[0]) // 2, np.zeros(size[0], int)]), weight=0.3),
+              Levels.stars(size[1])),
+        "ncp",
+    )  # fmt: skip
+    task = Task(histogram, Requirement(2), recoding)
+    costs = every_cost(task)
+    for below, cost in pairwise(costs):
+        assert not settled(task, Certificate(cost=cost, lower_bound=below, unit="ncp")).optimal
+        rounded = settled(task, Certificate(cost=cost, lower_bound=cost * (1 - 1e-9), unit="ncp"))
+        assert rounded.optimal or form == "range"  # of which the losses have no common denominator

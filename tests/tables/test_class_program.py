@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.kernels.tables.flow import ship
+from shoal.kernels.tables.flow import Net, ship
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import Requirement
 from shoal.model.recoding import Levels, Recoding, Sets
@@ -129,14 +129,19 @@ def test_a_flow_is_as_cheap_as_the_cheapest(data):
     place = np.argsort(order)
     a = tail.size
     left = np.concatenate([[x[2] for x in arcs], np.zeros(a, int)])[order].astype(np.int64)
-    excess, potential = supply.astype(np.int64), np.zeros(n + 1, np.int64)
+    guess = st.lists(st.integers(-40, 40), min_size=n + 1, max_size=n + 1)
+    excess, potential = supply.astype(np.int64), np.array(data.draw(guess)) * exact
     start = np.searchsorted(np.concatenate([tail, head])[order], np.arange(n + 2))
-    ship(start, np.concatenate([head, tail])[order].astype(np.int32), left, np.concatenate([cost, -cost])[order],
-         np.concatenate([place[a:], place[:a]])[order].astype(np.int32), excess, potential, 60 * exact, 8)  # fmt: skip
+    net = Net(start, np.concatenate([head, tail])[order].astype(np.int32), left, np.concatenate([cost, -cost])[order],
+              np.concatenate([place[a:], place[:a]])[order].astype(np.int32))  # fmt: skip
+    error, shrink = data.draw(st.sampled_from([60 * exact, exact, 5, 1])), data.draw(st.sampled_from([2, 8]))
+    ship(net, excess, potential, error, shrink)  # whatever the first prices, and however right they are
     sent = left[place[a:]]
     assert not excess.any()
     assert (left >= 0).all()
     assert int(sent @ cost) == best * exact
+    tail = np.repeat(np.arange(n + 1), np.diff(start))
+    assert (net.price + potential[tail] - potential[net.to])[left > 0].min(initial=0) >= -1
 
 
 @settings(deadline=None, max_examples=100)
@@ -202,7 +207,7 @@ def test_a_budget_in_seconds_is_heeded():
     histogram = census_like(3000, 6, columns=4)
     task = Task(histogram, Requirement(1, (5,), (1,)), Recoding.stars(histogram), Effort("seconds", 5.0))
     rows = Rows.of(task)
-    assert "tolls" not in lower_bounds(task, rows, until=0.0).values
+    assert "tolls" not in lower_bounds(task, until=0.0).values
     tolls = price(task, until=time.monotonic() + 1.0)
     assert tolls.proved > 0
     assert flow_start(task, rows, tolls, 0.0) is None
@@ -223,3 +228,25 @@ def test_rows_above_a_ceiling_have_no_class_and_there_are_no_tolls():
     histogram = Histogram.from_rows(np.array([0, 0, 1, 1, 2, 3]), np.array([0, 1, 2, 3, 0, 0]))
     task = Task(histogram, Requirement(1, (2,), (1,)), Recoding((Levels.tree(node, ceiling=1),)))
     assert price(task) is None
+
+
+@pytest.mark.parametrize("effort", ["fast", "balanced"])
+def test_where_size_decides_no_flow_is_run_and_fast_leaves_the_program_out(effort):
+    histogram = census_like(400, 3, columns=3)
+    for k, runs in ((5, True), (6, False)):
+        task = Task(histogram, Requirement(k, (3,), (1,)), Recoding.stars(histogram), Effort.of(effort))
+        found = auto(task)
+        assert ("class program" in [line["method"] for line in found.attempts]) == runs
+        assert ("tolls" in found.certificate.details["bounds"]) == (runs or effort != "fast")
+        assert_eligible(task, found.partition)
+
+
+def test_cascade_and_bounds_side_by_side_are_what_they_are_in_turn(monkeypatch):
+    histogram = census_like(3000, 3, columns=4)
+    task = Task(histogram, Requirement(1, (3,), (1,)), Recoding.stars(histogram), Effort("fast"))
+    alone = auto(task)
+    monkeypatch.setattr("shoal.problems.tables.auto.LARGE_ROWS", 1)
+    beside = auto(task)
+    assert beside.certificate.details["bounds"] == alone.certificate.details["bounds"]
+    assert [(a["method"], a["cost"]) for a in beside.attempts] == [(a["method"], a["cost"]) for a in alone.attempts]
+    assert np.array_equal(beside.partition.group, alone.partition.group)

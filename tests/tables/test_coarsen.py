@@ -87,7 +87,7 @@ def test_levels_stars_and_bounds_against_every_choice_and_every_partition(asked,
     assert all_eligible(table, need, found.partition)
     facts = found.certificate.details
     levels = tuple(facts["levels"].values())
-    shows = coarsen.published(table, recoding, found.partition, facts["levels"])
+    shows = recoding.at_levels(table, found.partition, facts["levels"])
     paid = recoding.losses(table, found.partition, shows).sum(axis=1) @ found.partition.sizes
     assert facts["uniform_cost"] == pytest.approx(paid / scale, abs=1e-12)
     assert paid >= least[levels] - 1e-9

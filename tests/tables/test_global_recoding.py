@@ -61,7 +61,7 @@ def test_the_cheapest_node_of_all(histogram, form, k, l, u):
     if histogram.rows <= 6:
         assert found.certificate.lower_bound <= least_loss(histogram, need, recoding) + 1e-12
     task = Task(histogram, need, recoding)
-    uniform = global_recoding.published(histogram, task.recoding, found.partition, facts["levels"])
+    uniform = task.recoding.at_levels(histogram, found.partition, facts["levels"])
     total = float((recoding.losses(histogram, found.partition, uniform).sum(axis=1) * found.partition.sizes).sum())
     scale = 1 if form == "stars" else histogram.rows * 3
     assert total / scale == pytest.approx(facts["uniform_cost"])

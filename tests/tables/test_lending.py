@@ -113,7 +113,7 @@ def test_groups_are_opened_where_a_value_is_scarce(kind):
 def test_the_start_for_scarce_values_beats_loans_and_strands_nobody():
     task = table()
     rows = Rows.of(task)
-    prices = lower_bounds(task, rows).cheapest
+    prices = lower_bounds(task).cheapest
     labels = module.scarce_start(task, rows, prices, scarcity(task))
     assert_eligible(task, rows.partition(labels))
     assert cost_of(task, rows, labels) < cost_of(task, rows, start(task, rows))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import polars as pl
 import pytest
@@ -120,6 +122,40 @@ def test_a_refusal_names_the_model_asked_for_and_what_would_pass(model: Model, s
             pl.DataFrame(rows).select("q", *sensitive), quasi_identifiers=["q"], sensitive=sensitive, privacy=[model]
         )
     assert "'v'" not in str(error.value)
+
+
+ASKED_TOO_MUCH = {
+    "alpha_k": ((0.001, 1), "least alpha {}", lambda v: (float(v), 1)),
+    "alpha_k odd": ((0.0013, 1), "ask for alpha = {} at", lambda v: (float(v), 1)),
+    "entropy_l": (9.0, "ask for entropy_l = {} at", float),
+    "recursive_cl": ((1e-6, 2), "any c above {} passes", lambda v: (float(v) + 1e-8, 2)),
+    "recursive_cl long": ((3.0, 9), "{} different values", lambda v: (1e9, int(v))),
+    "l": (9, "the largest l possible is {},", int),
+    "distinct_l": (9, "the largest possible is {}", int),
+    "simultaneous_l": (9, "the largest possible is {}", int),
+    "k_map": (999, "the largest k_map possible is {}", int),
+    "presence": ((0, 1e-6), "ask for {} at the least", lambda v: (0, float(v))),
+    "max_average_risk": (1e-6, "the least possible is {}", float),
+}
+
+
+@pytest.mark.parametrize("name", ASKED_TOO_MUCH)
+def test_what_a_refusal_says_would_pass_passes(name: str) -> None:
+    random = np.random.default_rng(7)
+    too_much, words, back = ASKED_TOO_MUCH[name]
+    keyword = name.split(" ")[0]
+    for n in (7, 11, 13, 23, 35, 59):
+        rows = {"q": random.integers(0, 2, n), "s": np.append([0, 1, 2], random.integers(0, 3, n - 3) // 2)}
+        asked = {"quasi_identifiers": ["q"], "sensitive": ["s"], "seed": 1, "effort": "fast", "method": "three_phase"}
+        if keyword in ("k_map", "presence"):
+            asked["population"] = pl.DataFrame({"q": np.append(rows["q"], random.integers(0, 2, n // 2))})
+        if keyword == "max_average_risk":
+            asked["k"] = 1
+        with pytest.raises(InfeasibleError) as error:
+            shoal.anonymize(pl.DataFrame(rows), **asked, **{keyword: too_much})
+        said = re.search(words.format(r"([\d.e+-]*\d)"), str(error.value))
+        assert said is not None, str(error.value)
+        assert shoal.anonymize(pl.DataFrame(rows), **asked, **{keyword: back(said[1])}).audit.passes
 
 
 def test_what_cannot_serve_a_model_says_so() -> None:

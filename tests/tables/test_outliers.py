@@ -18,7 +18,6 @@ from shoal.model.histogram import Histogram
 from shoal.model.privacy import KAnonymity, Requirement
 from shoal.model.recoding import Levels, Recoding
 from shoal.problems.tables import group
-from shoal.problems.tables.others import global_recoding
 from tests.oracles.tables import eligible
 from tests.tables.checks import all_eligible, columns_of, tables
 
@@ -87,7 +86,7 @@ def test_the_cheapest_levels_and_block(histogram, form, k, l, u, share, ceiling)
         assert facts["proved"] == "optimal among full-domain recodings"
     assert all_eligible(histogram, need, found.partition)
     assert facts["suppressed_rows"] == (found.partition.sizes[-1] if found.starred else 0) <= spare
-    shown = global_recoding.published(histogram, recoding, found.partition, facts["levels"], found.starred)
+    shown = recoding.at_levels(histogram, found.partition, facts["levels"], found.starred)
     total = float((recoding.losses(histogram, found.partition, shown).sum(axis=1) * found.partition.sizes).sum())
     assert total == pytest.approx(facts["uniform_cost"] * scale)
 

@@ -110,7 +110,7 @@ def test_closeness_proves_more_than_its_size_and_number_of_values() -> None:
     histogram = census_like(1500, 3, columns=4)
     need = requirement([KAnonymity(5), TCloseness(0.2)], histogram.sensitive_names, histogram)
     task = Task(histogram, need, Recoding.stars(histogram), seed=1)
-    bounds = lower_bounds(task, Rows.of(task))
+    bounds = lower_bounds(task)
     assert bounds.best[0] == "tolls"
     assert bounds.values["tolls"] > 1.1 * max(v for name, v in bounds.values.items() if name != "tolls")
     assert build(task, 0).arcs.top == np.ceil((0.2 + 2e-9) * histogram.rows)

@@ -271,6 +271,8 @@ def test_a_proof_that_does_not_end_says_so_and_a_seed_still_gives_the_same():
     assert (cut.partition.group == again.partition.group).all()
     with mock.patch.object(small, "PLACES", 10):
         assert auto(task).certificate.details["proof"]["stopped"] == "memory"
+        shares = Task(task.histogram, Requirement(1, (2,), (1,)), task.recoding)
+        assert auto(shares).certificate.details["proof"]["stopped"] != "memory"  # its program is easier
     with mock.patch.dict(small.HOPELESS, {"balanced": 0.5}), mock.patch.object(pattern_program_of, "FEW", 0):
         assert auto(task).certificate.details["proof"]["stopped"] == "gap"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 
 import numpy as np
@@ -44,10 +45,51 @@ def test_a_point_is_what_anonymize_gives(people, found):
             publish=p.publish, effort="fast", seed=1, **({"l": p.l} if p.l > 1 else {}),
         )  # fmt: skip
         sizes = release.table.group_by("age", "sex", "town").len()["len"]
+        assert p.taken_from is None
         assert (p.groups, p.risk) == (sizes.len(), pytest.approx(1 / sizes.min()))
         assert p.loss == pytest.approx(release.cost["ncp"])
         assert p.bound <= p.loss + 1e-12
         assert p.mean_risk == pytest.approx(sizes.len() / 200)
+
+
+def test_no_looser_request_costs_more_than_a_stricter_one():
+    """A release that keeps more promises is handed on to whoever asks for fewer."""
+    rng = np.random.default_rng(3)
+    frame = pl.DataFrame(
+        {"a": rng.integers(0, 6, 60), "b": rng.choice(list("pqr"), 60), "c": rng.choice(list("xy"), 60),
+         "d": rng.choice(list("uvwz"), 60)}
+    )  # fmt: skip
+    seen = []
+    asked = {"quasi_identifiers": ["a", "b", "c"], "sensitive": ["d"], "publish": "ranges", "seed": 1}
+    found = shoal.explore(frame, **asked, k=[2, 3, 4], l=[1, 2], each=seen.append)
+    points = {(p.k, p.l): p for p in found.found}
+    for (k, l), p in points.items():
+        assert all(p.loss <= q.loss for (k2, l2), q in points.items() if k2 >= k and l2 >= l)
+    taken = [p for p in found.found if p.taken_from]
+    assert taken
+    for p in taken:
+        models = {"k": p.k, **({"l": p.l} if p.l > 1 else {})}
+        own = shoal.anonymize(frame, **asked, **models, effort="fast")
+        assert p.loss < own.cost["ncp"]
+        k, l = (int(word.split(" = ")[1]) for word in p.taken_from.split(", "))
+        assert k >= p.k
+        assert l >= p.l
+        stricter = points[k, l]
+        assert (p.loss, p.groups, p.risk, p.mean_risk) == (
+            stricter.loss, stricter.groups, stricter.risk, stricter.mean_risk,
+        )  # fmt: skip
+        assert p.bound <= p.loss + 1e-12
+    assert {(p.k, p.l, p.loss, p.taken_from) for p in seen} == {(p.k, p.l, p.loss, p.taken_from) for p in found.found}
+    assert f"the release of {taken[0].taken_from}" in found._repr_html_()
+
+
+def test_weights_count_in_the_loss_as_in_its_bound(people):
+    asked = {"quasi_identifiers": ["age", "sex", "town"], "weights": {"age": 0.1, "sex": 3.0}, "seed": 1}
+    for way, method in itertools.product(("stars", "ranges"), ("auto", "three_phase")):
+        (p,) = shoal.explore(people, **asked, k=3, publish=way, method=method).found
+        own = shoal.anonymize(people.drop("name", "d"), **asked, k=3, publish=way, method=method, effort="fast")
+        assert p.loss == pytest.approx(own.loss["weighted_ncp"])
+        assert p.bound is None or p.bound <= p.loss + 1e-12
 
 
 def test_the_frontier_by_hand():
@@ -94,6 +136,22 @@ def test_the_page_stands_alone_and_shows_no_row(people, found, tmp_path):
     assert "interrupted" not in text
 
 
+def test_a_report_has_it_too(people, found, tmp_path):
+    release = shoal.anonymize(
+        people.drop("name"), quasi_identifiers=["age", "sex", "town"], sensitive=["d"], k=5, effort="fast", seed=1
+    )
+    release.write(tmp_path / "r.csv")
+    later = shoal.written(tmp_path / "r.csv", tmp_path / "r.certificate.json")
+    for made in (release, later):
+        text = made.report(tmp_path / "r.html", explored=found).read_text(encoding="utf-8")
+        assert "What other choices would cost" in text
+        assert text.count("<circle") >= 8
+        assert '"explored"' in text
+        with pytest.raises(shoal.PolicyError, match="explored is one dict"):
+            made.report(tmp_path / "r.html", explored={})
+        assert "What other choices" not in made.report(tmp_path / "r.html").read_text(encoding="utf-8")
+
+
 def test_plot_returns_axes(found):
     axes = found.plot()
     assert len(axes.get_lines()) >= 4
@@ -133,3 +191,11 @@ def test_columns_that_would_be_carried_or_left_out_are_not_in_the_way():
     assert found.points["loss"].to_list() == [0.0]
     with pytest.raises(shoal.PolicyError, match="note"):
         shoal.explore(frame.drop("note"), quasi_identifiers=["age"], insensitive=["note"], k=2)
+
+
+def test_k_of_a_rule_book_gives_way_to_the_k_that_is_tried() -> None:
+    frame = pl.DataFrame({"a": [i // 3 for i in range(30)]})
+    policy = shoal.Policy(quasi_identifiers=["a"], preset="k5")
+    points = shoal.explore(frame, policy, k=3, l=1).points
+    assert set(points["k"]) == {3}
+    assert set(points["loss"]) == {0}

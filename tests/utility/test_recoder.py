@@ -132,3 +132,17 @@ def test_in_a_pipeline() -> None:
     assert made.score(other, (other["zip"].str[0] == "8").to_numpy()) == 1.0
     with pytest.raises(shoal.InfeasibleError, match="fewer than k"):
         made.predict(other.head(3))
+
+
+def test_the_ways_out_of_a_fold_that_is_too_small_work():
+    """What the refusal says: transform all rows and split, fit with coarser hierarchies, or on as few rows."""
+    rng = np.random.default_rng(0)
+    frame = pl.DataFrame({"age": rng.integers(20, 60, 120), "town": rng.choice(["Ulm", "Bonn"], 120)})
+    asked = {"k": 5, "hierarchies": {"age": "intervals:5,10,20", "town": "stars"}}
+    fold = frame[100:]
+    with pytest.raises(shoal.InfeasibleError, match=r"split what comes out.*coarser hierarchies.*as small as this one"):
+        shoal.Recoder(["age", "town"], **asked).fit(frame[:100]).transform(fold)
+    assert shoal.Recoder(["age", "town"], **asked).fit_transform(frame)[100:].height == 20
+    coarser = {"age": "intervals:40", "town": "stars"}
+    shoal.Recoder(["age", "town"], k=5, hierarchies=coarser).fit(frame[:100]).transform(fold)
+    shoal.Recoder(["age", "town"], **asked).fit(fold).transform(fold)

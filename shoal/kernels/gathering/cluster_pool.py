@@ -79,7 +79,7 @@ def fresh(pool):
 
 
 @njit(**LEAN_INNER)
-def fill(coded, pool, c, rows, k):
+def fill(pool, c, rows, k):
     """Append cluster c to rows from place k on; returns the new length."""
     for e in range(pool.size[c]):
         rows[k + e] = pool.arena[pool.start[c] + e]

@@ -79,7 +79,7 @@ def _shake(coded, near, rules, largest, most, steps, seed, owner, center, pool, 
             for e in range(many):
                 new = new and picked[e] != c
             if new and k + pool.size[c] <= largest:
-                k = fill(coded, pool, c, rows, k)
+                k = fill(pool, c, rows, k)
                 picked[many] = c
                 old += pool.cost[c]
                 many += 1

@@ -191,7 +191,7 @@ def price_all(coded, pool, rules, largest, d):
                 wide = max(wide, distance(coded, pool.center[c], pool.arena[pool.start[c] + e]))
             pool.cost[c] = k * wide + rules.setup[pool.center[c]]
         else:
-            fill(coded, pool, c, d.rows, 0)
+            fill(pool, c, d.rows, 0)
             tabulate(coded, d.rows, k, d.table)
             prefixes(d.table, d.line, k, False, d.rows, rules, d, d.left, d.left_at)
             pool.cost[c] = d.left[k]
@@ -260,9 +260,9 @@ def _search(coded, near, rules, largest, looks, center, pool, d, turns):
             old = pool.cost[a] + (pool.cost[b] if b >= 0 else 0.0)
             if k > largest or (b < 0 and k < 2 * rules.r) or (b >= 0 and pool.size[b] == 0) or old <= 0.0:
                 continue
-            fill(coded, pool, a, rows, 0)
+            fill(pool, a, rows, 0)
             if b >= 0:
-                fill(coded, pool, b, rows, pool.size[a])
+                fill(pool, b, rows, pool.size[a])
             at_a, at_b = 0, -1
             for e in range(k):
                 if rows[e] == pool.center[a]:

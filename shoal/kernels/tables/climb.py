@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 from shoal.kernels import INNER
-from shoal.kernels.tables.patience import rises
+from shoal.kernels.patience import rises
 
 FADE, PATIENCE = 0.7, 10.0
 

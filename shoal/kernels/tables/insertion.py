@@ -111,6 +111,17 @@ def _keep(best, many, most, rise, at, g):
     return many + 1
 
 
+@njit(**LEAN_INNER)
+def _next(skip, stamp, now, y):
+    """The first place from y on that is not known to be closed to rows of the value that has the number ``now``."""
+    while y < stamp.size and stamp[y] == now:
+        after = skip[y]
+        if after < stamp.size and stamp[after] == now:
+            skip[y] = skip[after]
+        y = after
+    return y
+
+
 class Room(NamedTuple):
     """What ``insert`` works in, for g groups, s sensitive columns and r rows.
 
@@ -119,6 +130,7 @@ class Room(NamedTuple):
     exact bool[s]                whether the bits of a column are its values
     place, end int64[g]          where a group stands in the order, where the run of a place ends
     moved bool[g], joiner int64[g]  the groups that are no longer what they were
+    skip, stamp int64[g]         the next place after one whose group takes no row of a value; the number of that value
     best                         the cheapest groups for the rows of a cell
     ask int64[widest], int64[widest], int64[rows of all], int64[rows of all]  for ``group_gap``
     """
@@ -133,6 +145,8 @@ class Room(NamedTuple):
     end: np.ndarray
     moved: np.ndarray
     joiner: np.ndarray
+    skip: np.ndarray
+    stamp: np.ndarray
     best: Best
     ask: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
@@ -161,7 +175,8 @@ def insert(slots, leaf, cell, sensitive, frequency, rules, hosts, rows, start, c
     room = Room(
         np.empty(g), np.empty(g), np.empty(g), np.zeros((s, g), np.uint64), np.zeros((s, g), np.uint64),
         np.ones(s, np.bool_), np.empty(g, np.int64), np.empty(g, np.int64), np.zeros(g, np.bool_),
-        np.empty(g, np.int64), Best(np.empty(alike), np.empty(alike, np.int64), np.empty(alike, np.int64)),
+        np.empty(g, np.int64), np.empty(g, np.int64), np.zeros(g, np.int64),
+        Best(np.empty(alike), np.empty(alike, np.int64), np.empty(alike, np.int64)),
         (np.zeros(most, np.int64), np.empty(most, np.int64), np.empty(largest, np.int64), np.ones(largest, np.int64)),
     )  # fmt: skip
     done = np.zeros(rows.size, np.bool_)
@@ -174,7 +189,7 @@ def insert(slots, leaf, cell, sensitive, frequency, rules, hosts, rows, start, c
 def _insert(slots, leaf, cell, sensitive, frequency, rules, hosts, rows, start, candidate, room, done):
     """The same; done bool[r] out."""
     size, state, order = hosts.size, hosts.state, hosts.order
-    now, price, each, held, shared, exact, place, end, moved, joiner, best, ask = room
+    now, price, each, held, shared, exact, place, end, moved, joiner, skip, stamp, best, ask = room
     for g in range(size.size):
         price[g] = joined(slots, state[g], state[g], np.inf)
         each[g] = price[g]
@@ -205,14 +220,54 @@ def _insert(slots, leaf, cell, sensitive, frequency, rules, hosts, rows, start, 
     free = 0
     while free < size.size and price[order[free]] <= 0.0:
         free = end[free]
-    joins, i = 0, 0
+    joins, i, value = 0, 0, 1
     while i < rows.size:
         x, stop = rows[i], i + 1
+        for j in range(frequency.size):
+            if i > 0 and sensitive[x, j] != sensitive[rows[i - 1], j]:
+                value = i + 1
         own = leaf[cell[x]]
         while stop < rows.size and cell[rows[stop]] == cell[x]:
             stop += 1
         many, most = 0, stop - i
         least, last = np.inf, size.size  # of the dearest place kept, once there are enough
+        for turn in range(2 if every else 0):  # groups that lose something first: most often one of them is best
+            y, end_ = (free, size.size) if turn == 0 else (0, free)
+            y = _next(skip, stamp, value, y)
+            while y < end_:
+                g = order[y]
+                if price[g] > least or (price[g] == least and y >= last):  # a row costs at least what the group's do
+                    break
+                if moved[g] or size[g] == 0:
+                    skip[y], stamp[y] = y + 1, value
+                    y = _next(skip, stamp, value, y)
+                    continue
+                n, largest = size[g], size[order[end[y] - 1]]
+                full = False  # a second row of its value is too many for every group of the run
+                for j in range(frequency.size):
+                    if exact[j] and 2 * frequency[j] > largest + 1:
+                        full |= (shared[j, y] & (np.uint64(1) << np.uint64(sensitive[x, j] & 63))) != 0
+                if full:
+                    skip[y], stamp[y] = end[y], value
+                    y = _next(skip, stamp, value, y)
+                    continue
+                new, z = joined(slots, state[g], own, (least + now[g]) / (n + 1)), y
+                while z < end[y]:
+                    g = order[z]
+                    if moved[g] or size[g] == 0:
+                        skip[z], stamp[z] = z + 1, value
+                    else:
+                        rise = (size[g] + 1) * new - now[g]
+                        if rise > least or (rise == least and z >= last):
+                            break
+                        if _takes(hosts, sensitive, frequency, rules, held, exact, ask, g, x):
+                            many = _keep(best, many, most, rise, z, g)
+                            if many == most:
+                                least, last = best.rise[0], best.at[0]
+                        else:
+                            skip[z], stamp[z] = z + 1, value
+                    z = _next(skip, stamp, value, z + 1)
+                y = _next(skip, stamp, value, end[y])
         before = -1
         for y in range(joins if every else start[i + 1] - start[i]):
             g = joiner[y] if every else candidate[start[i] + y]
@@ -227,33 +282,6 @@ def _insert(slots, leaf, cell, sensitive, frequency, rules, hosts, rows, start, 
                 many = _keep(best, many, most, rise, at, g)
                 if many == most:
                     least, last = best.rise[0], best.at[0]
-        for turn in range(2 if every else 0):  # groups that lose something first: most often one of them is best
-            y, end_ = (free, size.size) if turn == 0 else (0, free)
-            while y < end_:
-                g = order[y]
-                if price[g] > least or (price[g] == least and y >= last):  # a row costs at least what the group's do
-                    break
-                if moved[g] or size[g] == 0:
-                    y += 1
-                    continue
-                n, largest = size[g], size[order[end[y] - 1]]
-                full = False  # a second row of its value is too many for every group of the run
-                for j in range(frequency.size):
-                    if exact[j] and 2 * frequency[j] > largest + 1:
-                        full |= (shared[j, y] & (np.uint64(1) << np.uint64(sensitive[x, j] & 63))) != 0
-                new = np.inf if full else joined(slots, state[g], own, (least + now[g]) / (n + 1))
-                for z in range(y, end[y]):
-                    g = order[z]
-                    if moved[g] or size[g] == 0:
-                        continue
-                    rise = (size[g] + 1) * new - now[g]
-                    if full or rise > least or (rise == least and z >= last):
-                        break
-                    if _takes(hosts, sensitive, frequency, rules, held, exact, ask, g, x):
-                        many = _keep(best, many, most, rise, z, g)
-                        if many == most:
-                            least, last = best.rise[0], best.at[0]
-                y = end[y]
         for kept in range(many - 1, 0, -1):  # the heap sorted, the cheapest first
             _swap(best, 0, kept)
             _sink(best, kept)

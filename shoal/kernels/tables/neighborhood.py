@@ -67,14 +67,26 @@ def _descend(slots, near, groups):
         x = x + 1 if x + 1 < r else 0
 
 
+class Rows(NamedTuple):
+    """The rows of the table, as ``improve`` is given them."""
+
+    leaf: np.ndarray
+    cell: np.ndarray
+    first: np.ndarray
+    near_cell: np.ndarray
+    sensitive: np.ndarray
+
+
 class Room(NamedTuple):
     """What a search works in, for n rows and at most g groups, ``most`` rows taken apart at once.
 
-    head, size int64[g], following int64[n]  the rows of each group as a list; state int64[g, t]; price float64[g] loss
-    of one row; chosen int64[c], distance float64[c] the nearest groups; who, before int64[most] the rows taken apart
-    and the part each comes from; random uint64[1]
+    group int64[n]  label of each row; head, size int64[g], following int64[n]  the rows of each group as a list
+    state int64[g, t]; price float64[g] loss of one row
+    chosen int64[c + 1], distance float64[c] the nearest groups; who, before int64[most] the rows taken apart and the
+    part each comes from; random uint64[1]
     """
 
+    group: np.ndarray
     head: np.ndarray
     following: np.ndarray
     size: np.ndarray
@@ -106,107 +118,208 @@ def improve(slots, leaf, cell, first, near_cell, sensitive, group, groups, k, fr
     need = int(max([k, *frequency, *distinct]))
     held = groups + n // need + 1
     room = Room(
-        np.full(held, -1, np.int64), np.empty(n, np.int64), np.zeros(held, np.int64), np.empty((held, width), np.int64),
-        np.zeros(held), np.empty(AT_ONCE, np.int64), np.empty(AT_ONCE), np.empty(most, np.int64),
-        np.empty(most, np.int64), np.array([seed | np.uint64(1)], np.uint64),
+        group, np.full(held, -1, np.int64), np.empty(n, np.int64), np.zeros(held, np.int64),
+        np.empty((held, width), np.int64), np.zeros(held), np.empty(AT_ONCE + 1, np.int64), np.empty(AT_ONCE),
+        np.empty(most, np.int64), np.empty(most, np.int64), np.array([seed | np.uint64(1)], np.uint64),
     )  # fmt: skip
     big = few(most, max(AT_ONCE, most // need) + 1, width, k, frequency, distinct, rules)
-    return _improve(slots, leaf, cell, first, near_cell, sensitive, group, groups, need, steps, room, big)
+    return _improve(slots, Rows(leaf, cell, first, near_cell, sensitive), need, steps, room, big)
+
+
+@njit(**LEAN_INNER)
+def _chained(slots, rows, room):
+    """Lists, states and prices of the groups as they are given."""
+    for x in range(room.group.size):
+        g = room.group[x]
+        for t in range(rows.leaf.shape[1]):
+            a = rows.leaf[x, t]
+            room.state[g, t] = a if room.size[g] == 0 else join(slots, t, room.state[g, t], a)
+        room.following[x] = room.head[g]
+        room.head[g] = x
+        room.size[g] += 1
+    for g in range(room.size.size):
+        if room.size[g]:
+            room.price[g] = joined(slots, room.state[g], room.state[g], np.inf)
+
+
+@njit(**LEAN_INNER)
+def _keep(room, found, g, far):
+    """Group g among the nearest found, in their order; how many they are.  O(nearest)."""
+    y = -1
+    for z in range(found):
+        if room.chosen[z] == g:
+            y = z
+            break
+    if y >= 0:
+        if room.distance[y] <= far:
+            return found
+    elif found < room.distance.size:
+        y = found
+        found += 1
+    else:
+        y = found - 1
+    while y > 0 and room.distance[y - 1] > far:
+        room.distance[y], room.chosen[y] = room.distance[y - 1], room.chosen[y - 1]
+        y -= 1
+    room.distance[y], room.chosen[y] = far, g
+    return found
+
+
+@njit(**LEAN_INNER)
+def _nearest(slots, rows, room, x0, largest):
+    """The nearest groups to that of row x0, with at most ``largest`` rows each; how many they are.
+
+    Near is what loses little together, up to 30 % by chance, and together are by chance two rows, a group and a row,
+    or two groups.  They are looked for in the cells near the row's own, or near all rows of its group.
+    """
+    g0, random = room.group[x0], room.random
+    found = 0
+    kind = draw(random)
+    by_rows, wide = kind < 0.5, kind > 0.75
+    middle = room.state[g0] if wide else rows.leaf[x0]
+    source = room.head[g0] if wide else x0
+    while source >= 0:
+        for q in range(-1, rows.near_cell.shape[1]):
+            c = rows.cell[source] if q < 0 else np.int64(rows.near_cell[rows.cell[source], q])
+            if c < 0:
+                continue
+            held = rows.first[c + 1] - rows.first[c]
+            x = rows.first[c] + (int(draw(random) * held) if held > 4 else 0)
+            for _ in range(min(held, 4)):
+                g = room.group[x]
+                far_of = x
+                x = x + 1 if x + 1 < rows.first[c + 1] else rows.first[c]
+                if g == g0 or room.size[g] > largest:
+                    continue
+                limit = room.distance[found - 1] if found == room.distance.size else np.inf
+                far = joined(slots, rows.leaf[far_of] if by_rows else room.state[g], middle, limit)
+                if far > limit:
+                    continue
+                far *= 1.0 + 0.3 * draw(random)
+                if far < limit:
+                    found = _keep(room, found, g, far)
+        source = room.following[source] if wide else -1
+    return found
+
+
+@njit(**LEAN_INNER)
+def _take_apart(room, near_by, most):
+    """The rows of the groups ``near_by`` listed, those of the first ones that are at most ``most`` rows together.
+
+    near_by int64[p]  groups, those taken are moved to its beginning
+    returns (rows, groups, their loss)
+    """
+    r, taken, old = 0, 0, 0.0
+    for z in range(near_by.size):
+        g = near_by[z]
+        if r + room.size[g] > most:
+            continue
+        near_by[taken] = g
+        old += room.size[g] * room.price[g]
+        x = room.head[g]
+        while x >= 0:
+            room.who[r] = x
+            room.before[r] = taken
+            r += 1
+            x = room.following[x]
+        taken += 1
+    return r, taken, old
+
+
+@njit(**LEAN_INNER)
+def _read(rows, near, who):
+    """What the rows taken apart publish and hold, the values numbered among themselves.  O(r (t + r s))."""
+    for x in range(near.group.size):
+        for t in range(near.leaf.shape[1]):
+            near.leaf[x, t] = rows.leaf[who[x], t]
+        for j in range(near.code.shape[1]):
+            near.code[x, j] = rows.sensitive[who[x], j]
+            near.value[x, j] = x
+            for y in range(x):
+                if near.code[y, j] == near.code[x, j]:
+                    near.value[x, j] = near.value[y, j]
+                    break
+    number(near, near.rules)
+
+
+@njit(**LEAN_INNER)
+def _exchange(near, before, groups, random):
+    """The groups as they were, but for one to four pairs of rows exchanged."""
+    r = near.group.size
+    for g in range(groups):
+        near.size[g] = 0
+        for j in range(near.frequency.size):
+            for x in range(r):
+                near.held[g, j, x] = 0
+        forget(near, near.rules, g)
+    for x in range(r):
+        put(near, x, before[x])
+    swaps = 1 + int(draw(random) * 4)
+    for _ in range(4 * swaps):
+        x, y = int(draw(random) * r), int(draw(random) * r)
+        a, b = near.group[x], near.group[y]
+        if a != b and fits(near, near.rules, a, x, y) and fits(near, near.rules, b, y, x):
+            drop(near, x)
+            drop(near, y)
+            put(near, x, b)
+            put(near, y, a)
+            forget(near, near.rules, a)
+            forget(near, near.rules, b)
+            swaps -= 1
+            if swaps == 0:
+                break
+
+
+@njit(**LEAN_INNER)
+def _put_back(near, room, taken, made):
+    """The new groups under the labels of those taken apart, then under free ones."""
+    free = 0
+    for z in range(taken.size):
+        room.size[taken[z]] = 0
+        room.head[taken[z]] = -1
+    for g in range(made):
+        if g < taken.size:
+            label = taken[g]
+        else:
+            while room.size[free] > 0:
+                free += 1
+            label = free
+        room.size[label] = near.size[g]
+        room.price[label] = near.price[g]
+        for t in range(near.leaf.shape[1]):
+            room.state[label, t] = near.state[g, t]
+        for i in range(near.size[g]):
+            x = room.who[near.member[g, i]]
+            room.group[x] = label
+            room.following[x] = room.head[label]
+            room.head[label] = x
 
 
 @njit(**LEAN)
-def _improve(slots, leaf, cell, first, near_cell, sensitive, group, groups, need, steps, room, big):
+def _improve(slots, rows, need, steps, room, big):
     """The same; need int64 rows of the least group, room and big as ``Room`` and ``Near`` say."""
-    n, width = leaf.shape
-    s = big.frequency.size
-    most = big.group.size
-    rules = big.rules
-    head, following, size, state, price, chosen, distance, who, before, random = room
-    at_once, parts = chosen.size, big.size.size
+    n, most, random = room.group.size, big.group.size, room.random
     for _ in range(8):
         draw(random)
-    for x in range(n):
-        g = group[x]
-        for t in range(width):
-            state[g, t] = leaf[x, t] if size[g] == 0 else join(slots, t, state[g, t], leaf[x, t])
-        following[x] = head[g]
-        head[g] = x
-        size[g] += 1
-    for g in range(groups):
-        if size[g]:
-            price[g] = joined(slots, state[g], state[g], np.inf)
+    _chained(slots, rows, room)
     gained = 0.0
     for _ in range(steps):
         x0 = int(draw(random) * n)
         for _ in range(2):  # of three rows the one that loses most
             other = int(draw(random) * n)
-            if price[group[other]] > price[group[x0]]:
+            if room.price[room.group[other]] > room.price[room.group[x0]]:
                 x0 = other
-        g0 = group[x0]
-        if size[g0] > most - need or price[g0] <= 0.0:
+        g0 = room.group[x0]
+        if room.size[g0] > most - need or room.price[g0] <= 0.0:
             continue
-        found = 0
-        kind = draw(random)
-        by_rows, wide = kind < 0.5, kind > 0.75  # what is joined with what: rows, group and row, or groups
-        middle = state[g0] if wide else leaf[x0]
-        source = head[g0] if wide else x0
-        while source >= 0:
-            for q in range(-1, near_cell.shape[1]):
-                c = cell[source] if q < 0 else np.int64(near_cell[cell[source], q])
-                if c < 0:
-                    continue
-                held = first[c + 1] - first[c]
-                x = first[c] + (int(draw(random) * held) if held > 4 else 0)
-                for _ in range(min(held, 4)):
-                    g = group[x]
-                    far_of = x
-                    x = x + 1 if x + 1 < first[c + 1] else first[c]
-                    if g == g0 or size[g] > most - need:
-                        continue
-                    limit = distance[at_once - 1] if found == at_once else np.inf
-                    far = joined(slots, leaf[far_of] if by_rows else state[g], middle, limit)
-                    if far > limit:
-                        continue
-                    far *= 1.0 + 0.3 * draw(random)
-                    y = -1
-                    for z in range(found):
-                        if chosen[z] == g:
-                            y = z
-                            break
-                    if y >= 0:
-                        if distance[y] <= far:
-                            continue
-                    elif found < at_once:
-                        y = found
-                        found += 1
-                    else:
-                        if far >= limit:
-                            continue
-                        y = at_once - 1
-                    while y > 0 and distance[y - 1] > far:
-                        distance[y], chosen[y] = distance[y - 1], chosen[y - 1]
-                        y -= 1
-                    distance[y], chosen[y] = far, g
-            source = following[source] if wide else -1
+        found = _nearest(slots, rows, room, x0, most - need)
         if found == 0:
             continue
-        wanted = 1 + int(draw(random) * 5)
-        r, taken = 0, 0
-        old = 0.0
-        for z in range(-1, min(found, wanted)):
-            g = g0 if z < 0 else chosen[z]
-            if r + size[g] > most:
-                continue
-            if z >= 0:
-                chosen[taken - 1] = g
-            taken += 1
-            old += size[g] * price[g]
-            x = head[g]
-            while x >= 0:
-                who[r] = x
-                before[r] = taken - 1
-                r += 1
-                x = following[x]
+        near_by = room.chosen[: 1 + min(found, 1 + int(draw(random) * 5))]
+        for z in range(near_by.size - 1, 0, -1):
+            near_by[z] = near_by[z - 1]
+        near_by[0] = g0
+        r, taken, old = _take_apart(room, near_by, most)
         if taken < 2:
             continue
         near = Near(
@@ -214,76 +327,24 @@ def _improve(slots, leaf, cell, first, near_cell, sensitive, group, groups, need
             big.rest[:r], big.k, big.frequency, big.distinct, big.rules, big.code, big.who, big.count,
             big.seen, big.kind, big.kinds, big.known, big.far,
         )  # fmt: skip
-        for x in range(r):
-            for t in range(width):
-                near.leaf[x, t] = leaf[who[x], t]
-            for j in range(s):
-                near.code[x, j] = sensitive[who[x], j]
-                near.value[x, j] = x
-                for y in range(x):
-                    if sensitive[who[y], j] == sensitive[who[x], j]:
-                        near.value[x, j] = near.value[y, j]
-                        break
-        number(near, rules)
+        _read(rows, near, room.who)
         made = -1
         if draw(random) < 0.9:
             target = need
-            if rules is not None:  # the least size leaves some models no freedom
+            if near.rules is not None:  # the least size leaves some models no freedom
                 target += int(draw(random) * (need // 2 + 1))
-            made = grow(slots, near, min(r // need, parts), target, random)
+            made = grow(slots, near, min(r // need, near.size.size), target, random)
         if made < 0:
             made = taken
-            for g in range(made):
-                near.size[g] = 0
-                for j in range(s):
-                    for x in range(r):
-                        near.held[g, j, x] = 0
-                forget(near, near.rules, g)
-            for x in range(r):
-                put(near, x, before[x])
-            swaps = 1 + int(draw(random) * 4)
-            for _ in range(4 * swaps):
-                x, y = int(draw(random) * r), int(draw(random) * r)
-                a, b = near.group[x], near.group[y]
-                if a != b and fits(near, near.rules, a, x, y) and fits(near, near.rules, b, y, x):
-                    drop(near, x)
-                    drop(near, y)
-                    put(near, x, b)
-                    put(near, y, a)
-                    forget(near, near.rules, a)
-                    forget(near, near.rules, b)
-                    swaps -= 1
-                    if swaps == 0:
-                        break
+            _exchange(near, room.before, taken, random)
+        new = 0.0
         for g in range(made):
             refresh(slots, near, g)
             forget(near, near.rules, g)
         _descend(slots, near, made)
-        new = 0.0
         for g in range(made):
             new += near.size[g] * near.price[g]
-        if new > old + 1e-12:
-            continue
-        gained += min(new - old, 0.0)
-        free = 0
-        for z in range(taken):
-            g = g0 if z == 0 else chosen[z - 1]
-            size[g] = 0
-            head[g] = -1
-        for g in range(made):
-            if g < taken:
-                label = g0 if g == 0 else chosen[g - 1]
-            else:
-                while size[free] > 0:
-                    free += 1
-                label = free
-            size[label] = near.size[g]
-            price[label] = near.price[g]
-            for t in range(width):
-                state[label, t] = near.state[g, t]
-            for i in range(near.size[g]):
-                x = who[near.member[g, i]]
-                group[x] = label
-                following[x] = head[label]
-                head[label] = x
+        if new <= old + 1e-12:
+            gained += min(new - old, 0.0)
+            _put_back(near, room, near_by[:taken], made)
     return gained

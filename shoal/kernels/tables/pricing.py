@@ -39,7 +39,7 @@ def _three(code, pair, start, size, kind, a, b, c):
 
 
 @njit(cache=True, nogil=True)
-def nearest(code, count, pair, start, size, m, index, distance):
+def nearest(code, pair, start, size, m, index, distance):
     """The m nearest other types of every type, nearest first, ties by number.
 
     index int32[t, m], distance int64[t, m]   out; -1 where there are fewer others.  O(t^2 d).

@@ -2,12 +2,58 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
 from shoal.kernels import INNER
 
 OTHERS = 8  # cells of other values than the dearest that are written down with a class
+
+
+class Lattice(NamedTuple):
+    """A table of m cells and d columns in the lattice of its columns' levels.
+
+    quasi    int32[m, d]   codes
+    up       int32[..]     class of a code at a level: up[at[j] + level * size[j] + code]
+    at, size, height  int64[d]  place, codes and levels of each column
+    columns  int64[d]      the order in which columns are split
+    loss     float64[..]   laid out like up, rising with the level, of a level above a class no less than below
+    """
+
+    quasi: np.ndarray
+    up: np.ndarray
+    at: np.ndarray
+    size: np.ndarray
+    height: np.ndarray
+    columns: np.ndarray
+    loss: np.ndarray
+
+
+class Need(NamedTuple):
+    """What a class is asked, and of which sets of its rows prices are summed.
+
+    sensitive int32[m, s], values int64[s] number of codes, count int64[m]
+    least int64, kinds int64[s]  a class counts when it has this many rows, and this many values of every column
+    group int64      size K <= least of the sets: rows, or with per_value rows of different values
+    """
+
+    sensitive: np.ndarray
+    values: np.ndarray
+    count: np.ndarray
+    least: int
+    kinds: np.ndarray
+    group: int
+    per_value: bool
+
+
+class Prices(NamedTuple):
+    """price float64[m], order int64[m] the cells by falling price (any order in mode 0), active bool[m]."""
+
+    price: np.ndarray
+    order: np.ndarray
+    active: np.ndarray
 
 
 @njit(**INNER)
@@ -106,18 +152,10 @@ def _noted(tight, inside, b, e, node, cost, count, sensitive, kinds):
 
 
 @njit(cache=True, nogil=True)
-def sweep(quasi, up, at, size, height, columns, fixed, loss, sensitive, values, count, least, kinds, group, per_value,
-          price, order, active, mode, room, out, at_node, tight):  # fmt: skip
+def sweep(lattice, need, prices, fixed, mode, room, out, at_node, tight):
     """One pass over the lattice nodes that begin with some levels; out float64[m] is lowered in place.
 
-    quasi    int32[m, d] codes; up int32[..] class of a code at a level: up[at[j] + level * size[j] + code];
-             at, size, height int64[d] place, codes and levels of each column; loss float64[..] laid out like up,
-             rising with the level, of a level above a class no less than below
-    columns  int64[d]  the order in which columns are split; fixed int64[f] levels of the first f of them
-    sensitive int32[m, s], values int64[s] number of codes, count int64[m]
-    least int64, kinds int64[s]  a class counts when it has this many rows, and this many values of every column
-    group int64      size K <= least of the sets S looked at: rows, or with per_value rows of different values
-    price float64[m], order int64[m] the cells by falling price (any order in mode 0), active bool[m]
+    lattice, need, prices  ``Lattice``, ``Need``, ``Prices``;  fixed int64[f] levels of the first f columns
     room int64  cells it may look at; returns how many are left, below 0 when it gave up (out is then too high)
     mode 0: out = cost c of the cheapest class that counts
     mode 1: out = least slack K c - (price + prices of the K - 1 dearest others)
@@ -133,6 +171,9 @@ def sweep(quasi, up, at, size, height, columns, fixed, loss, sensitive, values, 
     level again, or when its cost so far and its K dearest prices show that no class within it lowers any out: cost only
     grows, prices and active rows only fall, on the way down.  O(nodes m d) at worst; O(m d) space.
     """
+    quasi, up, at, size, height, columns, loss = lattice
+    sensitive, values, count, least, kinds, group, per_value = need
+    price, order, active = prices
     m, s, d = count.size, kinds.size, quasi.shape[1]
     widest, kept = 1, 1
     for j in range(d):

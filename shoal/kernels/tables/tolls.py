@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 
 from shoal.kernels import LEAN
-from shoal.kernels.tables.patience import rises
+from shoal.kernels.patience import rises
 
 FADE, SHARE, PATIENCE = 0.7, 0.03, 20.0
 GAP = 0.1  # steps aim at a bound so much above the best one

@@ -6,6 +6,8 @@ there.  A cut looks at both orders once and splits the other one stably, so noth
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
@@ -17,9 +19,65 @@ from shoal.kernels.tiles.selection import KM_PER_DEGREE
 UNDER = 3  # objective of ``settle``: TILES under a ceiling, MAX in the cells that do not keep it
 
 
+class Limits(NamedTuple):
+    """What a cut keeps to.
+
+    k      int64    least weight of a tile
+    full   float64  a cell of weight W counts as floor(W / full) tiles when waste is counted
+    cap    int64    prefer cuts after which all tiles can weigh at most cap; 0 for none
+    lam    float64  weight of balance among the criteria
+    whole  int64    a cell of at most that weight stays whole; 0 for none
+    """
+
+    k: int
+    full: float
+    cap: int
+    lam: float
+    whole: int
+
+
+class Room(NamedTuple):
+    """Scratch for cuts: near, far float64[n]; mark bool[n], spare int64[n]; stack int64[..., 7] cells to be cut."""
+
+    near: np.ndarray
+    far: np.ndarray
+    mark: np.ndarray
+    spare: np.ndarray
+    stack: np.ndarray
+
+
+class Made(NamedTuple):
+    """Parts out int64[..., 7] and cuts gaps float64[..., 3] so far."""
+
+    out: np.ndarray
+    gaps: np.ndarray
+
+
+class Kept(NamedTuple):
+    """What the program of a cell left, while the other rule is tried.
+
+    by_x, by_y  int64[n]  the orders;  tile int64[lines, lines] the tile of a pair of bins
+    slot int64[lines^2 + 1] of each tile;  line int64[2, lines + 1] id of the cut before a bin, -1 for none
+    """
+
+    by_x: np.ndarray
+    by_y: np.ndarray
+    tile: np.ndarray
+    slot: np.ndarray
+    line: np.ndarray
+
+
 @njit(**INNER)
-def _scan(c, other, w, order, lo, hi, k, room, cap, lam, weight, sc, so, whole, near, far, best):
-    """The best cut along one axis, if better than ``best``: (score, position, weight left), position -1 if none."""
+def _scan(points, axis, lo, hi, weight, limits, scale, room, best):
+    """The best cut along one axis, if better than ``best``: (score, position, weight left), position -1 if none.
+
+    scale  units of x and y, and the cell's half perimeter in them
+    """
+    x, y, w, ox, oy, _ = points
+    c, other, order = (x, y, ox) if axis == 0 else (y, x, oy)
+    sc, so = (scale[0], scale[1]) if axis == 0 else (scale[1], scale[0])
+    k, cap = limits.k, limits.cap
+    near, far = room.near, room.far
     at = -1
     left_weight = np.int64(0)
     low, high = np.inf, -np.inf
@@ -34,7 +92,7 @@ def _scan(c, other, w, order, lo, hi, k, room, cap, lam, weight, sc, so, whole, 
     low, high = np.inf, -np.inf
     a = np.int64(0)
     start, stop = c[order[lo]], c[order[hi - 1]]
-    parts = np.floor(weight / room)
+    parts = np.floor(weight / limits.full)
     for t in range(lo, hi - 1):
         p = order[t]
         low, high = min(low, other[p]), max(high, other[p])
@@ -47,11 +105,11 @@ def _scan(c, other, w, order, lo, hi, k, room, cap, lam, weight, sc, so, whole, 
         here, then = c[p], c[order[t + 1]]
         if here == then:
             continue
-        lost = parts - np.floor(a / room) - np.floor(b / room)
+        lost = parts - np.floor(a / limits.full) - np.floor(b / limits.full)
         size = a * ((here - start) * sc + (high - low) * so) + b * (
             (stop - then) * sc + (far[t + 1] - near[t + 1]) * so
         )
-        score = 1000.0 * lost + size / (weight * whole) + lam * abs(a - b) / weight
+        score = 1000.0 * lost + size / (weight * scale[2]) + limits.lam * abs(a - b) / weight
         if min(a, b) * 4 < weight and weight > 4 * k:
             score += 1e5  # no slivers: keeps the depth logarithmic
         if cap > 0:
@@ -65,8 +123,9 @@ def _scan(c, other, w, order, lo, hi, k, room, cap, lam, weight, sc, so, whole, 
 
 
 @njit(**INNER)
-def _choose(x, y, w, ox, oy, lo, hi, k, room, cap, lam, weight, geographic, near, far):
+def _choose(points, lo, hi, weight, limits, room):
     """The best cut of a cell: (axis, position, weight left); axis -1 when it cannot be cut."""
+    x, y, _, ox, oy, geographic = points
     sx = sy = 1.0
     if geographic:
         sy = KM_PER_DEGREE
@@ -74,17 +133,19 @@ def _choose(x, y, w, ox, oy, lo, hi, k, room, cap, lam, weight, geographic, near
     whole = (x[ox[hi - 1]] - x[ox[lo]]) * sx + (y[oy[hi - 1]] - y[oy[lo]]) * sy
     if whole <= 0:
         return -1, -1, 0
-    score, at, left = _scan(x, y, w, ox, lo, hi, k, room, cap, lam, weight, sx, sy, whole, near, far, np.inf)
+    scale = (sx, sy, whole)
+    score, at, left = _scan(points, 0, lo, hi, weight, limits, scale, room, np.inf)
     axis = 0 if at >= 0 else -1
-    score, at_y, left_y = _scan(y, x, w, oy, lo, hi, k, room, cap, lam, weight, sy, sx, whole, near, far, score)
+    score, at_y, left_y = _scan(points, 1, lo, hi, weight, limits, scale, room, score)
     if at_y >= 0:
         return 1, at_y, left_y
     return axis, at, left
 
 
 @njit(**INNER)
-def half_perimeter(x, y, ox, oy, lo, hi, geographic):
+def half_perimeter(points, lo, hi):
     """Width plus height of the points in a slice: km if geographic, else the coordinates' unit."""
+    x, y, _, ox, oy, geographic = points
     dx = x[ox[hi - 1]] - x[ox[lo]]
     y0, y1 = y[oy[lo]], y[oy[hi - 1]]
     if geographic:
@@ -100,24 +161,35 @@ def _copy(rows, i, into, j):
 
 
 @njit(**INNER)
-def _grow(
-    x, y, w, ox, oy, k, room, cap, lam, geographic, whole_places, whole_weight, near, far, mark, spare,
-    stack, sp, out, m, gaps, cuts, offset,
-):  # fmt: skip
-    """Cut the cells on the stack until empty; what stays whole is appended to ``out``.  Returns m and cuts."""
+def _room(points, cells, k):
+    """Scratch for cuts of these cells, and room for what is made of them."""
+    n = points.x.size
+    total = np.int64(0)
+    for i in range(cells.shape[0]):
+        total += cells[i, 2]
+    most = min(n, total // k) + cells.shape[0] + 2
+    stack = np.empty((most, 7), np.int64)
+    room = Room(np.empty(n), np.empty(n), np.zeros(n, np.bool_), np.empty(n, np.int64), stack)
+    return room, Made(np.empty((most, 7), np.int64), np.empty((most, 3)))
+
+
+@njit(**INNER)
+def _grow(points, limits, room, sp, made, m, cuts, offset):
+    """Cut the sp cells on the stack until empty; what stays whole is appended to what is made.  Returns m and cuts."""
+    stack, gaps = room.stack, made.gaps
     while sp:
         sp -= 1
         lo, hi, weight = stack[sp, 0], stack[sp, 1], stack[sp, 2]
         axis, at, left = -1, -1, np.int64(0)
-        if weight >= 2 * k and hi - lo > whole_places and weight > whole_weight:
-            axis, at, left = _choose(x, y, w, ox, oy, lo, hi, k, room, cap, lam, weight, geographic, near, far)
+        if weight >= 2 * limits.k and weight > limits.whole:
+            axis, at, left = _choose(points, lo, hi, weight, limits, room)
         if axis < 0:
-            _copy(stack, sp, out, m)
+            _copy(stack, sp, made.out, m)
             m += 1
             continue
-        order, c = (ox, x) if axis == 0 else (oy, y)
+        order, c = (points.ox, points.x) if axis == 0 else (points.oy, points.y)
         gaps[cuts, 0], gaps[cuts, 1], gaps[cuts, 2] = axis, c[order[at - 1]], c[order[at]]
-        divide(ox, oy, lo, hi, axis, at, mark, spare)
+        divide(points.ox, points.oy, lo, hi, axis, at, room.mark, room.spare)
         _copy(stack, sp, stack, sp + 1)  # the left part on top, so that cells come out in the order of their slices
         stack[sp, 0], stack[sp, 2], stack[sp, 3 + axis] = at, weight - left, offset + cuts
         stack[sp + 1, 1], stack[sp + 1, 2], stack[sp + 1, 5 + axis] = at, left, offset + cuts
@@ -127,50 +199,93 @@ def _grow(
 
 
 @njit(cache=True, nogil=True)
-def least_waste(x, y, w, ox, oy, cells, k, slack, cap, lam, geographic, whole_places, whole_weight, offset):
+def least_waste(points, cells, limits, offset):
     """Cut cells, each time where the fewest tiles are lost, then where the parts are smallest.
 
-    x, y        float64[n]   coordinates
-    w           int64[n]     weights
-    ox, oy      int64[n]     the points by x and by y, cell after cell; permuted in place
+    points      ``Points``; their orders are permuted in place
     cells       int64[q, 7]  slice low and high, weight, ids of the cuts at x low, y low, x high, y high (-1: none)
-    k           int64        least weight of a tile
-    slack       float64      a cell of weight W counts as floor(W / (k (1 + slack))) tiles when waste is counted
-    cap         int64        prefer cuts after which all tiles can weigh at most cap; 0 for none
-    lam         float64      weight of balance among the criteria
-    geographic  bool         degrees: widths count cos(latitude)
-    whole_places, whole_weight   a cell of at most so many points, or at most that weight, stays whole; 0 for none
+    limits      ``Limits``
     offset      int64        id of the first new cut
     returns     out int64[m, 7] the parts, in the form of ``cells`` and in the order of their slices;
                 gaps float64[c, 3] the new cuts: axis and the coordinates next to it
 
     O(n log n) time, O(n) space.
     """
-    n = x.size
-    total = np.int64(0)
-    for i in range(cells.shape[0]):
-        total += cells[i, 2]
-    most = min(n, total // k) + cells.shape[0] + 2
-    out, gaps = np.empty((most, 7), np.int64), np.empty((most, 3))
-    near, far = np.empty(n), np.empty(n)
-    mark, spare = np.zeros(n, np.bool_), np.empty(n, np.int64)
-    stack = np.empty((most, 7), np.int64)
+    room, made = _room(points, cells, limits.k)
     m = cuts = 0
     for cell in range(cells.shape[0]):
-        _copy(cells, cell, stack, 0)
-        m, cuts = _grow(
-            x, y, w, ox, oy, k, k * (1 + slack), cap, lam, geographic, whole_places, whole_weight,
-            near, far, mark, spare, stack, 1, out, m, gaps, cuts, offset,
-        )  # fmt: skip
-    return out[:m].copy(), gaps[:cuts].copy()
+        _copy(cells, cell, room.stack, 0)
+        m, cuts = _grow(points, limits, room, 1, made, m, cuts, offset)
+    return made.out[:m].copy(), made.gaps[:cuts].copy()
+
+
+@njit(**INNER)
+def _programmed(points, lo, hi, weight, limits, objective, good, program):
+    """``guillotine`` of a cell under an objective of ``settle``."""
+    lines = program.ends.shape[1]
+    ceiling = limits.cap if limits.cap > 0 else weight
+    if objective != UNDER:
+        return guillotine(points, lo, hi, limits.k, ceiling, objective, lines, program)
+    found = guillotine(points, lo, hi, limits.k, good, TILES, lines, program)
+    if found[3] <= good:
+        return found
+    return guillotine(points, lo, hi, limits.k, good, MAX, lines, program)
+
+
+@njit(**INNER)
+def _as_rects(points, cells, cell, tiles, nx, ny, room, program, kept, gaps, cuts, offset):
+    """The tiles of the program on the stack and the points in their order; returns how many cuts there are."""
+    lo, hi = cells[cell, 0], cells[cell, 1]
+    bx, by, rects, ends = program.bx, program.by, program.rects, program.ends
+    line, slot, stack = kept.line, kept.slot, room.stack
+    for i in range(line.shape[1]):
+        line[0, i] = line[1, i] = -1
+    for i in range(tiles):
+        for a in range(rects[i, 0], rects[i, 1] + 1):
+            for b in range(rects[i, 2], rects[i, 3] + 1):
+                kept.tile[a, b] = i
+        slot[i] = 0
+        for axis in range(2):
+            at = rects[i, 2 * axis]
+            if at and line[axis, at] < 0:
+                line[axis, at] = offset + cuts
+                gaps[cuts, 0] = axis
+                gaps[cuts, 1], gaps[cuts, 2] = ends[2 * axis + 1, at - 1], ends[2 * axis, at]
+                cuts += 1
+    for t in range(lo, hi):
+        slot[kept.tile[bx[kept.by_x[t]], by[kept.by_x[t]]]] += 1
+    at = lo
+    for i in range(tiles):
+        j = tiles - 1 - i  # the first tile on top of the stack
+        _copy(cells, cell, stack, j)
+        stack[j, 0] = at
+        at += slot[i]
+        stack[j, 1], stack[j, 2] = at, 0
+        for axis in range(2):
+            if rects[i, 2 * axis]:
+                stack[j, 3 + axis] = line[axis, rects[i, 2 * axis]]
+            if rects[i, 2 * axis + 1] + 1 < (nx if axis == 0 else ny):
+                stack[j, 5 + axis] = line[axis, rects[i, 2 * axis + 1] + 1]
+    for axis in range(2):
+        order, held = (points.ox, kept.by_x) if axis == 0 else (points.oy, kept.by_y)
+        for i in range(tiles):
+            slot[i] = stack[tiles - 1 - i, 0]
+        for t in range(lo, hi):
+            p = held[t]
+            i = kept.tile[bx[p], by[p]]
+            order[slot[i]] = p
+            slot[i] += 1
+            if axis == 0:
+                stack[tiles - 1 - i, 2] += points.weight[p]
+    return cuts
 
 
 @njit(cache=True, nogil=True)
-def settle(x, y, w, ox, oy, cells, k, cap, lam, geographic, lines, objective, good, offset):
+def settle(points, cells, limits, program, objective, good, offset):
     """Cut each small cell to the end by ``guillotine`` and by least waste, and keep the better partition.
 
-    x .. cells, k, cap, lam, geographic, offset   as in ``least_waste``
-    lines       int64   most lines per axis in the dynamic program
+    points, cells, limits, offset   as in ``least_waste``; full and whole of the limits are not asked
+    program     ``Program``, written; as many lines per axis as it has room for
     objective   int64   TILES: more tiles; MAX: lighter heaviest tile, then more tiles; PERIMETER, and then: smaller;
                         UNDER: as MAX, but the program makes the most tiles of at most ``good`` where it can
     good        int64   heaviest tiles up to this weight count as equally light
@@ -178,55 +293,30 @@ def settle(x, y, w, ox, oy, cells, k, cap, lam, geographic, lines, objective, go
 
     What the dynamic program leaves is cut on where its coarse lines missed a cut, so no tile can be cut.
     """
-    n = x.size
-    total = np.int64(0)
-    for i in range(cells.shape[0]):
-        total += cells[i, 2]
-    most = min(n, total // k) + cells.shape[0] + 2
-    out, gaps = np.empty((most, 7), np.int64), np.empty((most, 3))
-    near, far = np.empty(n), np.empty(n)
-    mark, spare = np.zeros(n, np.bool_), np.empty(n, np.int64)
-    keep_x, keep_y = np.empty(n, np.int64), np.empty(n, np.int64)
-    bx, by = np.zeros(n, np.int64), np.zeros(n, np.int64)
-    stack = np.empty((most, 7), np.int64)
-    table = lines * (lines + 1) // 2
-    value, mirror = np.empty(table * table), np.empty(table * table)
-    choice = np.empty(table * table, np.int16)
-    ends, rects = np.empty((4, lines)), np.empty((lines * lines + 1, 4), np.int64)
-    tile_of = np.empty((lines, lines), np.int64)
-    slot = np.empty(lines * lines + 1, np.int64)
-    line = np.empty((2, lines + 1), np.int64)
+    n, k, lines = points.x.size, limits.k, program.ends.shape[1]
+    limits = Limits(k, float(k), limits.cap, limits.lam, np.int64(0))
+    room, made = _room(points, cells, k)
+    kept = Kept(
+        np.empty(n, np.int64), np.empty(n, np.int64), np.empty((lines, lines), np.int64),
+        np.empty(lines * lines + 1, np.int64), np.empty((2, lines + 1), np.int64),
+    )  # fmt: skip
     m = cuts = 0
     for cell in range(cells.shape[0]):
         lo, hi, weight = cells[cell, 0], cells[cell, 1], cells[cell, 2]
         if weight < 2 * k:
-            _copy(cells, cell, out, m)
+            _copy(cells, cell, made.out, m)
             m += 1
             continue
-        ceiling = cap if cap > 0 else weight
-        program = objective
-        if objective == UNDER:
-            program, ceiling = TILES, good
-        while True:
-            tiles, nx, ny, heavy, size = guillotine(
-                x, y, w, ox, oy, lo, hi, k, ceiling, program, lines, geographic,
-                bx, by, ends, value, mirror, choice, rects,
-            )  # fmt: skip
-            if objective != UNDER or program == MAX or heavy <= good:
-                break
-            program = MAX
+        tiles, nx, ny, heavy, size = _programmed(points, lo, hi, weight, limits, objective, good, program)
         for t in range(lo, hi):
-            keep_x[t], keep_y[t] = ox[t], oy[t]
+            kept.by_x[t], kept.by_y[t] = points.ox[t], points.oy[t]
         m0, cuts0 = m, cuts
-        _copy(cells, cell, stack, 0)
-        m, cuts = _grow(
-            x, y, w, ox, oy, k, float(k), cap, lam, geographic, 0, 0,
-            near, far, mark, spare, stack, 1, out, m, gaps, cuts, offset,
-        )  # fmt: skip
+        _copy(cells, cell, room.stack, 0)
+        m, cuts = _grow(points, limits, room, 1, made, m, cuts, offset)
         heavy_rule, size_rule = np.int64(0), 0.0
         for i in range(m0, m):
-            heavy_rule = max(heavy_rule, out[i, 2])
-            size_rule += out[i, 2] * half_perimeter(x, y, ox, oy, out[i, 0], out[i, 1], geographic)
+            heavy_rule = max(heavy_rule, made.out[i, 2])
+            size_rule += made.out[i, 2] * half_perimeter(points, made.out[i, 0], made.out[i, 1])
         heavy, heavy_rule = max(heavy, good), max(heavy_rule, good)
         if objective in (MAX, UNDER) and heavy != heavy_rule:
             keep_rule = heavy_rule < heavy
@@ -234,50 +324,7 @@ def settle(x, y, w, ox, oy, cells, k, cap, lam, geographic, lines, objective, go
             keep_rule = m - m0 > tiles
         else:
             keep_rule = size_rule <= size
-        if keep_rule:
-            continue
-        m, cuts = m0, cuts0
-        for i in range(lines + 1):
-            line[0, i] = line[1, i] = -1
-        for i in range(tiles):
-            for a in range(rects[i, 0], rects[i, 1] + 1):
-                for b in range(rects[i, 2], rects[i, 3] + 1):
-                    tile_of[a, b] = i
-            slot[i] = 0
-            for axis in range(2):
-                at = rects[i, 2 * axis]
-                if at and line[axis, at] < 0:
-                    line[axis, at] = offset + cuts
-                    gaps[cuts, 0] = axis
-                    gaps[cuts, 1], gaps[cuts, 2] = ends[2 * axis + 1, at - 1], ends[2 * axis, at]
-                    cuts += 1
-        for t in range(lo, hi):
-            slot[tile_of[bx[keep_x[t]], by[keep_x[t]]]] += 1
-        at = lo
-        for i in range(tiles):
-            j = tiles - 1 - i  # the first tile on top of the stack
-            _copy(cells, cell, stack, j)
-            stack[j, 0] = at
-            at += slot[i]
-            stack[j, 1], stack[j, 2] = at, 0
-            for axis in range(2):
-                if rects[i, 2 * axis]:
-                    stack[j, 3 + axis] = line[axis, rects[i, 2 * axis]]
-                if rects[i, 2 * axis + 1] + 1 < (nx if axis == 0 else ny):
-                    stack[j, 5 + axis] = line[axis, rects[i, 2 * axis + 1] + 1]
-        for axis in range(2):
-            order, kept = (ox, keep_x) if axis == 0 else (oy, keep_y)
-            for i in range(tiles):
-                slot[i] = stack[tiles - 1 - i, 0]
-            for t in range(lo, hi):
-                p = kept[t]
-                i = tile_of[bx[p], by[p]]
-                order[slot[i]] = p
-                slot[i] += 1
-                if axis == 0:
-                    stack[tiles - 1 - i, 2] += w[p]
-        m, cuts = _grow(
-            x, y, w, ox, oy, k, float(k), cap, lam, geographic, 0, 0,
-            near, far, mark, spare, stack, tiles, out, m, gaps, cuts, offset,
-        )  # fmt: skip
-    return out[:m].copy(), gaps[:cuts].copy()
+        if not keep_rule:
+            cuts = _as_rects(points, cells, cell, tiles, nx, ny, room, program, kept, made.gaps, cuts0, offset)
+            m, cuts = _grow(points, limits, room, tiles, made, m0, cuts, offset)
+    return made.out[:m].copy(), made.gaps[:cuts].copy()

@@ -5,6 +5,8 @@ A guillotine partition cuts a rectangle straight across, then each part again, a
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
@@ -13,6 +15,33 @@ from shoal.kernels.tiles.selection import KM_PER_DEGREE
 
 TILES, MAX, PERIMETER = 0, 1, 2
 IMPOSSIBLE = -1e300
+
+
+class Program(NamedTuple):
+    """What the dynamic program over one cell of n points writes, along nx and ny lines, at most ``most`` each.
+
+    bx, by  int64[n]          bin of each point
+    ends    float64[4, most]  first and last coordinate of each bin by x, then by y
+    value   float64[>= t(nx) t(ny)], t(i) = i (i + 1) / 2, scratch; mirror likewise, choice int16 likewise
+    rects   int64[>= nx ny + 1, 4] the tiles as bins x low, x high, y low, y high, both ends inside
+    """
+
+    bx: np.ndarray
+    by: np.ndarray
+    ends: np.ndarray
+    value: np.ndarray
+    mirror: np.ndarray
+    choice: np.ndarray
+    rects: np.ndarray
+
+    @classmethod
+    def of(cls, n: int, nx: int, ny: int) -> Program:
+        """Room for n points along at most nx and ny lines."""
+        size = nx * (nx + 1) * ny * (ny + 1) // 4
+        return cls(
+            np.zeros(n, np.int64), np.zeros(n, np.int64), np.empty((4, max(nx, ny))), np.empty(size), np.empty(size),
+            np.empty(size, np.int16), np.empty((nx * ny + 1, 4), np.int64),
+        )  # fmt: skip
 
 
 @njit(**INNER)
@@ -56,24 +85,21 @@ def _size(box, x1, x2, y1, y2, sx, sy):
 
 
 @njit(cache=True, nogil=True)
-def guillotine(
-    x, y, w, ox, oy, lo, hi, k, cap, objective, most, geographic, bx, by, ends, value, mirror, choice, rects
-):
+def guillotine(points, lo, hi, k, cap, objective, most, room):
     """Best value over the guillotine partitions of the points in slice [lo, hi), along at most ``most`` lines per axis.
 
-    ox, oy       the cell's points by x and by y
+    points       ``Points``;  lo, hi int64 the cell's slice of both orders
     k, cap       least weight of a tile, and the weight above which a tile is penalized (TILES) by its excess
     objective    TILES: most tiles, then least half perimeter times weight; MAX: least heaviest tile;
                  PERIMETER: least half perimeter times weight
-    bx, by       int64[n]         written: bin of each point
-    ends         float64[4, most] written: first and last coordinate of each bin by x, then by y
-    value        float64[>= t(nx) t(ny)], t(i) = i (i + 1) / 2, scratch; mirror likewise, choice int16 likewise
-    rects        int64[>= nx ny + 1, 4] written: the tiles as bins x low, x high, y low, y high, both ends inside
+    room         ``Program``, written
     returns      number of tiles (0: not even the whole cell weighs k), number of bins nx, ny, weight of the heaviest
                  tile, sum of weight times half perimeter (km if geographic)
 
     O(nx^2 ny^2 (nx + ny)) time.
     """
+    x, y, w, ox, oy, geographic = points
+    bx, by, ends, value, mirror, choice, rects = room
     total = np.int64(0)
     for t in range(lo, hi):
         total += w[ox[t]]

@@ -2,9 +2,29 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+import numpy as np
 from numba import njit
 
 from shoal.kernels import INNER
+
+
+class Points(NamedTuple):
+    """n points and their two orders.
+
+    x, y        float64[n]  coordinates
+    weight      int64[n]
+    ox, oy      int64[n]    the points by x and by y, cell after cell
+    geographic  bool        degrees: widths count cos(latitude)
+    """
+
+    x: np.ndarray
+    y: np.ndarray
+    weight: np.ndarray
+    ox: np.ndarray
+    oy: np.ndarray
+    geographic: bool
 
 
 @njit(**INNER)

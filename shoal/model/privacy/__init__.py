@@ -6,7 +6,6 @@ Algorithms see models only as a ``Requirement``; ``shoal.judge`` knows the model
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -25,7 +24,6 @@ from shoal.model.privacy.simultaneous import SimultaneousLDiversity
 from shoal.model.privacy.size import KAnonymity
 from shoal.model.privacy.t_closeness import TCloseness
 from shoal.model.privacy.tree_closeness import TreeCloseness
-from shoal.model.shorthands import SHORTHANDS
 
 __all__ = [
     "MODELS",
@@ -47,7 +45,6 @@ __all__ = [
     "SimultaneousLDiversity",
     "TCloseness",
     "TreeCloseness",
-    "by_shorthand",
     "describe",
     "requirement",
     "restore",
@@ -71,17 +68,6 @@ MODELS: dict[str, type[Model]] = {
         DeltaPresence,
     )
 }
-
-
-def by_shorthand(name: str, value: Any) -> Model:
-    """The model that a shorthand such as ``t`` stands for; PolicyError for the wrong number of values."""
-    short = SHORTHANDS[name]
-    model: Any = MODELS[short.model]
-    if len(short.kinds) == 1:
-        return model(value, **dict(short.fixed))  # type: ignore[no-any-return]
-    if isinstance(value, str) or not isinstance(value, Sequence) or len(value) != len(short.kinds):
-        raise PolicyError(f"{name}={value!r}: give two numbers")
-    return model(*value, **dict(short.fixed))  # type: ignore[no-any-return]
 
 
 def restore(data: dict[str, Any]) -> Model:

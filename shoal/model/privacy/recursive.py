@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.model.privacy.base import CLOSE, Implied, Measure, Model, above_zero, at_least, least_size, whole_share
+from shoal.model.privacy.base import CLOSE, Implied, Measure, Model, above_zero, at_least, least_size, said, whole_share
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,10 @@ class RecursiveLDiversity(Model):
 
     def refusal(self, counts: np.ndarray, name: str, table: np.ndarray) -> str:
         level = self.level(counts, counts)
-        way = f"any c above {level:.6g} passes" if math.isfinite(level) else f"{name} has fewer than l different values"
+        if math.isfinite(level):
+            way = f"any c above {said(level, up=True)} passes"
+        else:
+            way = f"{name} has {int((counts > 0).sum())} different values, so ask for no larger l"
         return (
             f"{name} of the whole table has r1 / (r_{self.l} + ... ) = {level:.6g}, so no table with recursive "
             f"({self.c},{self.l})-diversity exists; {way}"

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.model.privacy.base import CLOSE, Implied, Measure, Model, above_zero, at_least, least_size, whole_share
+from shoal.model.privacy.base import CLOSE, Implied, Measure, Model, above_zero, at_least, least_size, said, whole_share
 
 
 @dataclass(frozen=True)
@@ -61,5 +61,5 @@ class AlphaKAnonymity(Model):
         level = self.level(counts, counts)
         return (
             f"one value of {name} is {100 * level:.1f} % of the rows, so no table with alpha = {self.alpha} exists; "
-            f"ask for alpha = {level:.6g} at the least"
+            f"ask for alpha = {said(level, up=True)} at the least"
         )

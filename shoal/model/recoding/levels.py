@@ -85,8 +85,13 @@ class Levels(ColumnRecoding):
         """The lowest level at which a group is of one class, and the class."""
         first, second = np.zeros(start.size, np.int32), np.zeros(start.size, np.int32)
         done = np.zeros(start.size, bool)
-        for level in range(self.levels):
-            at = self.node[level][code]
+        for level, node in enumerate(self.node):
+            if done.all():
+                break
+            if (node == node[0]).all():
+                first[~done], second[~done], done[:] = level, node[0], True
+                break
+            at = node[code]
             low, high = np.minimum.reduceat(at, start), np.maximum.reduceat(at, start)
             now = ~done & (low == high)
             first[now], second[now] = level, low[now]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -56,6 +57,24 @@ class Recoding:
                 name = histogram.quasi_names[j]
                 raise PolicyError(f"the hierarchy of {name!r} has no common root, so some groups cannot be published")
             first[:, j], second[:, j] = found
+        return Published(first, second)
+
+    def at_levels(
+        self, histogram: Histogram, partition: Partition, levels: Mapping[str, int], starred: bool = False
+    ) -> Published:
+        """Every group at its column's level, at the top where its rows have different classes there.
+
+        levels   of every column, by name; starred  the last group is a block of rows starred whole
+        """
+        first = np.zeros((partition.groups, len(self.columns)), np.int32)
+        second = np.zeros_like(first)
+        for j, column in enumerate((self.hierarchies or ()) if partition.groups else ()):
+            code, level = histogram.quasi[partition.cell, j], levels[histogram.quasi_names[j]]
+            at = column.node[level][code]
+            agree = np.minimum.reduceat(at, partition.start) == np.maximum.reduceat(at, partition.start)
+            agree[-1] &= not starred
+            first[:, j] = np.where(agree, level, column.levels - 1)
+            second[:, j] = column.node[first[:, j], code[partition.start]]
         return Published(first, second)
 
     def shown(self, histogram: Histogram, partition: Partition, published: Published, j: int) -> Shown:

@@ -51,8 +51,8 @@ class Sets(ColumnRecoding):
         number = size.astype(np.int64)
         for at in range(int(size.max(initial=0))):
             longer = np.flatnonzero(size > at)
-            pair = np.stack([number[longer], code[start[longer] + at]], axis=1)
-            fresh = np.unique(pair, axis=0, return_inverse=True)[1].reshape(-1)
+            pair = number[longer] * np.int64(self.size) + code[start[longer] + at]
+            fresh = np.unique(pair, return_inverse=True)[1].reshape(-1)
             number[longer] = groups + fresh + int(number.max()) + 1
         return np.unique(number, return_inverse=True)[1].reshape(-1)
 

@@ -216,9 +216,10 @@ def cellular(
     distances, O(n^2 log n) time and O(n^2) space, for at most 8,000 points.  Source: Aggarwal et al. 2006, section 3;
     docs/gathering.md proves the factors.
 
-    >>> found = cellular([[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]], r=3, seed=1)
-    >>> found.sizes.tolist(), found.cost, found.certificate.optimal
-    ([3, 3], 6.0, True)
+    Examples:
+        >>> found = cellular([[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]], r=3, seed=1)
+        >>> found.sizes.tolist(), found.cost, found.certificate.optimal
+        ([3, 3], 6.0, True)
     """
     if r is None and setup_costs is None:
         raise PolicyError("give r, the least size of a cluster, or setup_costs, or both")
@@ -236,12 +237,12 @@ def cellular(
     near, far = space.nearest(prices.width(space, least, effort))
     if max_diameter is not None:
         max_diameter = number("max_diameter", max_diameter, "a distance, at least 0", lambda x: x >= 0)
-        _feasible_cap(max_diameter, near, far, least, left_out)
+        _feasible_cap(max_diameter, far, least, left_out)
     drawn = int(np.random.default_rng(seed_of(seed)).integers(1 << 31))
     problem = Problem(space, least, setup, near, far, max_diameter, diversity)
     ask = Ask(problem, left_out, effort, improve, drawn, seconds_of(seconds))
     name, answer = _solve(ask, method) if diversity is None else _diverse(ask, method)
-    price, start = prices.raised(near, far, least, setup, answer.price, left_out)
+    price, start = prices.raised(near, far, least, setup, answer.price, left_out, effort)
     bound, why = prices.bound(price, left_out), "raised prices (docs/gathering.md, Lemma 3)"
     if answer.price is not None and not left_out and prices.bound(answer.price, 0) > bound:
         bound, why = prices.bound(answer.price, 0), "the dual of the primal-dual method"
@@ -303,7 +304,7 @@ def _setup(setup_costs: Any, n: int) -> np.ndarray:
     return setup
 
 
-def _feasible_cap(cap: float, near: np.ndarray, far: np.ndarray, r: int, left_out: int) -> None:
+def _feasible_cap(cap: float, far: np.ndarray, r: int, left_out: int) -> None:
     alone = int((far[:, r - 1] > cap).sum())
     if alone > left_out:
         raise InfeasibleError(

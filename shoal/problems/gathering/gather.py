@@ -180,9 +180,10 @@ def gather(
     "threshold" and "peeling" take a logarithm of tests more, "rounds" max_clusters passes over the balls a test,
     "exact" has no polynomial bound.  Source: Aggarwal et al. 2006, section 2; docs/gathering.md proves the factors.
 
-    >>> found = gather([[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]], r=3)
-    >>> found.sizes.tolist(), found.radius, found.certificate.optimal
-    ([3, 3], 1.0, True)
+    Examples:
+        >>> found = gather([[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]], r=3)
+        >>> found.sizes.tolist(), found.radius, found.certificate.optimal
+        ([3, 3], 1.0, True)
     """
     space = space_of(points, metric)
     r, epsilon, max_clusters = check(r, epsilon, max_clusters, centers, method, "gather")
@@ -218,7 +219,7 @@ def _gathered(
     ask = Ask(space, r, left_out, max_clusters, at_points, lists, seconds)
     name = _choose(ask, method)
     if diversity is not None:
-        return _diverse(ask, name, diversity, asked, improve)
+        return _diverse(ask, name, diversity, asked)
     answer = METHODS[name](ask)
     if method == "auto" and max_clusters is not None and name == "local" and answer.clusters.center.size > max_clusters:
         name = "rounds" if left_out else "threshold"
@@ -310,7 +311,7 @@ def better(space: Space, found: Clusters, r: int, passes: int = 20) -> Clusters:
     return best
 
 
-def _diverse(ask: Ask, name: str, diversity: Diversity, asked: int, improve: bool) -> Gathering:
+def _diverse(ask: Ask, name: str, diversity: Diversity, asked: int) -> Gathering:
     """Diverse clusters of all points, or of all but the fewest that must go for the rest to be diverse at all."""
     space = ask.space
     if name not in ("local", "disjoint"):

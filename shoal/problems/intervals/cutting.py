@@ -133,6 +133,15 @@ def cut(
 
     Raises InfeasibleError when all weights together are below k or a function forbids every cut, InputError for
     missing or unordered values, PolicyError for an unknown objective.
+
+    Returns a ``Cut``, proved optimal: O(n log T) for "max" and a total of T, O(n log n) for "squares" and "range", O(n)
+    for "count" and O(n^2) for a function, after sorting.  Source: Du, Eppstein, Goodrich, Lueker 2009, the remark in
+    section 4; docs/intervals.md.
+
+    Examples:
+        >>> found = cut([1, 2, 3, 10, 11, 30], None, k=2, objective="range")
+        >>> found.labels.tolist(), found.cost, found.certificate.optimal
+        ([0, 0, 1, 1, 2, 2], 54, True)
     """
     k = threshold(k)
     if not callable(objective):

@@ -46,6 +46,15 @@ def cover(
 
     Raises InfeasibleError when all sizes together are below k, InputError for sizes that are no counts, PolicyError
     for unknown methods and orders, and when "scheme" or "bicriteria" would have to look at too many types.
+
+    "fold", "spread" and "five_halves" take O(n log n) for n labels, "scheme" and "bicriteria" a polynomial whose degree
+    grows with 1 / epsilon, "exact" has no polynomial bound.  Source: Du, Eppstein, Goodrich, Lueker 2009, section 5:
+    factors 3 (Theorem 7), 5/2 (Theorem 9) and the schemes (Theorems 10 and 11).
+
+    Examples:
+        >>> found = cover([7, 5, 4, 3, 2], k=6)
+        >>> found.loads.tolist(), found.cost, found.certificate.optimal
+        ([7, 7, 7], 7, True)
     """
     known("order", order, ORDERS)
     known("objective", objective, UNITS)

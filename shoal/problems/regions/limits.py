@@ -22,7 +22,7 @@ from shoal.problems.regions.bounds import CountBound, count_bound
 from shoal.problems.regions.graph import Graph, coded, induced
 from shoal.problems.regions.search import improve
 from shoal.problems.regions.sets import Pool, Sets
-from shoal.problems.regions.task import Clock, Task, relabelled
+from shoal.problems.regions.task import Clock, Task, eligible_rows, relabelled
 
 _LISTED = 10  # components of so many areas are listed by "auto"
 _CHUNK = 100  # areas of larger ones that are looked at together
@@ -131,7 +131,7 @@ def limited(
         for members in parts:
             found[members] = fresh
             fresh += 1
-    _absorb(task.graph, found, limits)
+    _absorb(task, found, limits)
     out = found < 0
     details = {
         "left_out_by_maxima": int(out.sum()),
@@ -236,8 +236,6 @@ def _cut_back(task: Task, members: np.ndarray, limits: Limits) -> list[np.ndarra
     Areas go one by one, the first whose loss leaves the rest connected and eligible, the heaviest of the broken sum
     first.
     """
-    from shoal.problems.regions.task import eligible_rows
-
     inside = members
     while not limits.allow(inside):
         over = limits.values[inside].sum(axis=0) > limits.most
@@ -265,16 +263,19 @@ def _hangs_together(g: Graph, nodes: np.ndarray) -> bool:
     return not inside
 
 
-def _absorb(g: Graph, label: np.ndarray, limits: Limits) -> None:
+def _absorb(task: Task, label: np.ndarray, limits: Limits) -> None:
     """Areas left out join a region beside them that has room, as long as one has; in place.
 
-    A region of one area that is above a maximum has room for nothing.
+    A region of one area that is above a maximum has room for nothing, nor has one that an area would make less diverse
+    than it has to be.
     """
     if not (label >= 0).any():
         return
-    total = np.zeros((int(label.max()) + 1, limits.values.shape[1]), np.int64)
-    held = label >= 0
+    g, q = task.graph, int(label.max()) + 1
+    total, held = np.zeros((q, limits.values.shape[1]), np.int64), label >= 0
+    sums = np.zeros((q, task.features.shape[1]), np.int64)
     np.add.at(total, label[held], limits.values[held])
+    np.add.at(sums, label[held], task.features[held])
     waiting = np.flatnonzero(~held).tolist()
     changed = True
     while changed:
@@ -283,9 +284,11 @@ def _absorb(g: Graph, label: np.ndarray, limits: Limits) -> None:
             beside = np.unique(label[g.indices[g.indptr[v] : g.indptr[v + 1]]])
             for r in beside[beside >= 0].tolist():
                 room = (total[r] + limits.values[v] <= limits.most).all()
+                room &= eligible_rows(sums[r : r + 1] + task.features[v], task.need, task.ways)[0]
                 if room and limits.near(v, np.flatnonzero(label == r)):
                     label[v] = r
                     total[r] += limits.values[v]
+                    sums[r] += task.features[v]
                     changed = True
                     break
 

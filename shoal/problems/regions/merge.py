@@ -105,7 +105,14 @@ def merge(
     Raises InputError for arrays that do not fit together, PolicyError for a request that contradicts itself,
     InfeasibleError when no component reaches the thresholds.
 
-    Cost and certificate are in the first objective; see ``Regions`` for the rest.
+    Cost and certificate are in the first objective; see ``Regions`` for the rest.  "tree" takes O(m log n) time for
+    m pairs and each exchange of edges, "search" what the effort gives it, "exact" has no polynomial bound.  Source: Du,
+    Eppstein, Goodrich, Lueker 2009, Theorem 3 (factor 3 or 4 for "max"); docs/regions.md.
+
+    Examples:
+        >>> found = merge([(0, 1), (1, 2), (2, 3)], [3, 2, 4, 3], k=5)
+        >>> found.labels.tolist(), found.certificate.cost, found.certificate.optimal
+        ([0, 0, 1, 1], 7, True)
     """
     features, need, ways = features_of(weights, k, sensitive, l)
     n = len(features)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,9 +18,10 @@ from shoal.problems.tables.exact.small import CELLS, SEARCHED, decidable, decide
 from shoal.problems.tables.others.pattern_cover import pattern_cover
 from shoal.problems.tables.papers.three_phase import residues, three_phase
 from shoal.problems.tables.search.bounds import Bounds, lower_bounds
-from shoal.problems.tables.search.cascade import best, rank, scarcity, start
+from shoal.problems.tables.search.cascade import rank, scarcity, start, within_ceilings
 from shoal.problems.tables.search.certified import certify
 from shoal.problems.tables.search.class_flow import flow_start
+from shoal.problems.tables.search.class_program import idle
 from shoal.problems.tables.search.near_graph import neighbor_graph
 from shoal.problems.tables.search.neighborhood import STEPS, looks, search, steps_of
 from shoal.problems.tables.search.open_close import applies, open_close
@@ -35,6 +37,7 @@ SMALL_PAIRS = 1_000  # the same for k = 2 alone
 PROOF = 10.0  # seconds it may take, many times what tables of this size need
 CLEARLY = 1.02
 PROVED, MANY = 40, 6_000  # neighborhoods for each row, and at most, where a proof is tried
+LARGE_ROWS = 100_000  # rows from which on the cascade and the bounds are sought side by side
 TWICE = 5_000  # rows up to which "balanced" searches from the cascade as well as from a better start
 LARGE = 8  # from this k on a cover by published rows may be the better start, and tuples are opened and closed
 COVER = {"fast": 1e6, "balanced": 2e7, "thorough": 1e8}  # nodes times cells times columns it may look at
@@ -81,7 +84,7 @@ class _Race:
 
     small   the task on the rows that are searched; ``thin`` leads back to all rows where there are fewer
     group   int64[rows] the start to be searched, ``order`` its rank among partitions, ``method`` what found it
-    found   the partitions to choose from
+    found   the partitions to choose from, with their ranks
     """
 
     def __init__(self, task: Task) -> None:
@@ -90,13 +93,14 @@ class _Race:
         self.small = task if self.thin is None else self.thin.task
         self.rows = Rows.of(self.small)
         self.attempts: list[dict[str, Any]] = []
-        self.found: list[Partition] = []
+        self.found: list[tuple[tuple[int, float], Partition]] = []
         self.common = scarcity(self.small)
         self.long = task.effort.name in ("seconds", "thorough")
         self.deadline: float | None = None
         self.left: float | None = None
         self.report: Any = None
         self.near: Any = None
+        self.bounds: Bounds | None = None
         self.first: tuple[int, float]
         self.order: tuple[int, float]
         self.group: np.ndarray
@@ -113,11 +117,15 @@ class _Race:
         self.attempts.append({"method": method, "cost": order[1], "seconds": round(time.monotonic() - began, 3)})
         return order
 
+    def choice(self, method: str, partition: Partition, began: float) -> tuple[int, float]:
+        """Put on record what the end may choose; its rank."""
+        order = self.told(method, partition, began)
+        self.found.append((order, partition))
+        return order
+
     def offer(self, method: str, group: np.ndarray, began: float, *, start: bool = True) -> None:
         """A partition to choose from; where it is better than the best so far it is that, and the start as well."""
-        partition = self.whole(group)
-        self.found.append(partition)
-        order = self.told(method, partition, began)
+        order = self.choice(method, self.whole(group), began)
         if order < self.order:
             self.order, self.method = order, method
             if start:
@@ -128,27 +136,46 @@ class _Race:
         began = time.monotonic()
         self.three = residues(self.task)[0]
         self.first = self.told("three_phase", self.three, began)
-        began = time.monotonic()
-        self.group = self.plain = start(self.small, self.rows)
-        self.found.append(self.whole(self.group))
-        self.order, self.method = self.told("cascade", self.found[0], began), "cascade"
+        self.group, seconds = self.placed()
+        self.plain, began = self.group, time.monotonic() - seconds
+        self.order, self.method = self.choice("cascade", self.whole(self.group), began), "cascade"
         if self.task.effort.seconds is not None:
             self.deadline = self.task.started + self.task.effort.seconds
             self.left = max(self.deadline - time.monotonic(), 0.0)
 
+    def placed(self) -> tuple[np.ndarray, float]:
+        """The cascade and its seconds; of a large table on one core, while another is at the bounds."""
+
+        def timed() -> tuple[np.ndarray, float]:
+            began = time.monotonic()
+            return start(self.small, self.rows), time.monotonic() - began
+
+        beside = self.task.effort.seconds is None and self.small.histogram.rows >= LARGE_ROWS
+        if not beside or self.first == (0, 0):
+            return timed()
+        with ThreadPoolExecutor(1) as pool:
+            found = pool.submit(timed)
+            self.bounds = self.bound()
+            return found.result()
+
     def lossless(self) -> Grouping:
         """The answer that costs nothing."""
         method = self.method if self.order <= self.first else "three_phase"
-        made = certify(self.task, best(self.task, self.rows, self.found[0]), method, Bounds({"nothing": 0}))
+        made = certify(self.task, self.chosen(), method, Bounds({"nothing": 0}))
         return replace(made, attempts=tuple(self.attempts))
+
+    def chosen(self) -> Partition:
+        """The cheapest of all, of equals the first found, three-phase last."""
+        return within_ceilings(self.task, min([*self.found, (self.first, self.three)], key=lambda pair: pair[0])[1])
 
     def bound(self) -> Bounds:
         """Lower bounds of the whole table, in a share of the time."""
+        if self.bounds is not None:
+            return self.bounds
         left = self.left
         part = 0.6 if left is None or left <= 3 else 0.5 if self.opens else 0.3  # at large k the bound is the weak side
         share = None if left is None else time.monotonic() + part * left
-        rows = self.rows if self.thin is None else Rows.of(self.task)
-        return lower_bounds(self.task, rows, until=share, program=not decidable(self.task))  # that proves more
+        return lower_bounds(self.task, until=share, program=not decidable(self.task))  # that proves more
 
     def of_rows(self, bounds: Bounds) -> tuple[Any, Any, Any]:
         """Cheapest publication, prices and tolls of the cells that are searched."""
@@ -160,7 +187,7 @@ class _Race:
 
     def fill(self, tolls: Any) -> None:
         """Tuples chosen by tolls, filled by a flow of least cost."""
-        if tolls is None:
+        if tolls is None or idle(self.small):
             return
         began = time.monotonic()
         filled = flow_start(self.small, self.rows, tolls, None if self.left is None else began + 0.3 * self.left)
@@ -254,10 +281,9 @@ class _Race:
 
     def end(self, bounds: Bounds) -> Grouping:
         """The best of all, proved where an integer program can, with its certificate."""
-        task = self.task
-        chosen, method = best(task, self.rows, *self.found), self.method
-        three = rank(task, self.three)
-        if rank(task, chosen) == three and three < min(rank(task, p) for p in self.found):
+        task, method = self.task, self.method
+        chosen = self.chosen()
+        if chosen is self.three:
             method = "three_phase"
         told_of = None
         if decidable(task):

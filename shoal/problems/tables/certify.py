@@ -95,7 +95,6 @@ def certified(
     The tuple bound turned into the recoding's unit, unless one of ``lower_bounds`` proves more.
     """
     from shoal.problems.tables.search.bounds import ARGUMENTS, Bounds, lower_bounds
-    from shoal.problems.tables.search.row_groups import Rows
 
     refuse_ceiling(task, partition, method, starred)
     facts: dict[str, Any] = {"bound": 0, "argument": "no rows"}
@@ -107,7 +106,7 @@ def certified(
     seconds = task.effort.seconds
     known = Bounds()
     if not starred:  # a block set aside is published above the ceilings that those bounds go by
-        known = lower_bounds(task, Rows.of(task), until=None if seconds is None else task.started + seconds)
+        known = lower_bounds(task, until=None if seconds is None else task.started + seconds)
     if known.best[1] > lower:
         lower, argument = known.best[1], f"{known.best[0]}: {ARGUMENTS[known.best[0]]}"
     return Grouping(

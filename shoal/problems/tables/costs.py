@@ -15,21 +15,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 
 from shoal.errors import PolicyError
-from shoal.model.certificate import tight
+from shoal.model.certificate import Certificate, tight
 from shoal.model.histogram import Histogram
 from shoal.model.partition import Partition
-from shoal.model.recoding import ColumnRecoding, Recoding
+from shoal.model.recoding import ColumnRecoding, Levels, Recoding
 from shoal.model.task import Task
 
 KINDS = {"levels": 0, "range": 1, "set": 2}
 DENOMINATOR = 10**5  # losses are read as fractions with at most this denominator
 LARGEST = 10**7  # and brought to a common denominator of at most this
+NARROW = 512  # codes of a column whose losses are looked at once more when a bound is nearly the cost
 WIDEST = 4096  # codes of one column: its table of pairs is the square of this at most
 
 
@@ -90,16 +91,7 @@ class Costs:
                     f"column {name!r} has {column.size} values; exact methods take at most {WIDEST}, so band it first"
                 )
         tables = [_pairs(c) for c in recoding.columns]
-        fractions: list[list[Fraction]] | None = []
-        scale = 1
-        for values, _ in tables:
-            read = [Fraction(float(v)).limit_denominator(DENOMINATOR) for v in values]
-            scale = math.lcm(scale, *(f.denominator for f in read)) if read else scale
-            if scale > LARGEST or any(abs(f - Fraction(float(v))) > 1e-12 for f, v in zip(read, values, strict=True)):
-                fractions = None
-                break
-            assert fractions is not None
-            fractions.append(read)
+        scale, fractions = _fractions([values for values, _ in tables])
         if fractions is None:
             scale = 2**20
         pieces, start = [], [0]
@@ -164,6 +156,40 @@ class Costs:
             return cost, cost, True
         bound = self.bound(max(lower, 0), cost, task.histogram.rows)
         return cost, bound, bound == cost
+
+
+def settled(task: Task, certificate: Certificate) -> Certificate:
+    """The certificate with its bound at the cost where no loss lies between: all are whole multiples of a step.
+
+    A bound of floats is made smaller by what they round; so what is proved would not be said.
+    """
+    recoding = task.recoding
+    rows = task.histogram.rows * max(len(recoding.columns), 1)
+    gap = (certificate.cost - certificate.lower_bound) * rows
+    rounding = certificate.cost * rows * 1e-12
+    if certificate.unit != "ncp" or not 0 < gap < 1 or not certificate.lower_bound:
+        return certificate
+    if any(c.size > NARROW for c in recoding.columns):
+        return certificate
+    values = [np.unique(c.loss * c.weight) if isinstance(c, Levels) else _pairs(c)[0] for c in recoding.columns]
+    scale, fractions = _fractions(values)
+    if fractions is None:
+        return certificate
+    step = math.gcd(*(int(f * scale) for read in fractions for f in read)) / scale
+    return replace(certificate, lower_bound=certificate.cost) if gap + rounding < step / 2 else certificate
+
+
+def _fractions(tables: Sequence[np.ndarray]) -> tuple[int, list[list[Fraction]] | None]:
+    """(common denominator, the losses of every column as fractions); None where they are none of small ones."""
+    out: list[list[Fraction]] = []
+    scale = 1
+    for values in tables:
+        read = [Fraction(float(v)).limit_denominator(DENOMINATOR) for v in values]
+        scale = math.lcm(scale, *(f.denominator for f in read)) if read else scale
+        if scale > LARGEST or any(abs(f - Fraction(float(v))) > 1e-12 for f, v in zip(read, values, strict=True)):
+            return scale, None
+        out.append(read)
+    return scale, out
 
 
 def _pairs(column: ColumnRecoding) -> tuple[np.ndarray, np.ndarray]:

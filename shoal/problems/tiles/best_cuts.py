@@ -42,19 +42,17 @@ def best_cuts(places: Places, k: int, objective: str, **_: object) -> tuple[Part
 
 
 def _program(places: Places, k: int, objective: int, cap: int) -> tuple[Parts, int]:
-    from shoal.kernels.tiles.guillotine import guillotine
+    from shoal.kernels.tiles.guillotine import Program, guillotine
+    from shoal.kernels.tiles.orders import Points
 
-    by_x, by_y = np.arange(places.x.size), np.argsort(places.y, kind="stable")
-    size = rectangles(places)
+    n = places.x.size
     nx, ny = (np.unique(c).size for c in (places.x, places.y))
-    bx, by = np.zeros(places.x.size, np.int64), np.zeros(places.x.size, np.int64)
-    ends, rects = np.empty((4, max(nx, ny))), np.empty((nx * ny + 1, 4), np.int64)
-    value, mirror, choice = np.empty(size), np.empty(size), np.empty(size, np.int16)
-    m, nx, ny, heaviest, _ = guillotine(
-        places.x, places.y, places.weight, by_x, by_y, 0, by_x.size, k, cap, objective, max(nx, ny),
-        places.geographic, bx, by, ends, value, mirror, choice, rects,
-    )  # fmt: skip
-    rects = rects[:m]
+    room = Program.of(n, nx, ny)
+    points = Points(
+        places.x, places.y, places.weight, np.arange(n), np.argsort(places.y, kind="stable"), places.geographic
+    )
+    m, nx, ny, heaviest, _ = guillotine(points, 0, n, k, cap, objective, max(nx, ny), room)
+    ends, rects = room.ends, room.rects[:m]
     tile = np.empty((nx, ny), np.int64)
     for i, (x1, x2, y1, y2) in enumerate(rects):
         tile[x1 : x2 + 1, y1 : y2 + 1] = i
@@ -74,4 +72,4 @@ def _program(places: Places, k: int, objective: int, cap: int) -> tuple[Parts, i
         ],
         axis=1,
     )
-    return Parts.of(places, tile[bx, by], edges, cuts), int(heaviest)
+    return Parts.of(places, tile[room.bx, room.by], edges, cuts), int(heaviest)

@@ -236,17 +236,17 @@ def _affordable(places: Places, blocks: Cells, k: int, seconds: float) -> dict[s
 
 
 def _cut(places: Places, cells: Cells, k: int, s: Strategy, whole_weight: int = 0, good: int = 0) -> Cells:
-    from shoal.kernels.tiles.cells import least_waste, settle
+    from shoal.kernels.tiles.cells import Limits, least_waste, settle
+    from shoal.kernels.tiles.guillotine import Program
+    from shoal.kernels.tiles.orders import Points
 
-    data = places.x, places.y, places.weight, cells.by_x.copy(), cells.by_y.copy()
-    whole = max(whole_weight, s.cell * k)
-    done, gaps = least_waste(
-        *data, cells.cells, k, s.slack, s.cap, s.balance, places.geographic, 0, whole, len(cells.cuts)
-    )
+    by_x, by_y = cells.by_x.copy(), cells.by_y.copy()
+    points = Points(places.x, places.y, places.weight, by_x, by_y, places.geographic)
+    limits = Limits(k, k * (1 + s.slack), int(s.cap), float(s.balance), max(whole_weight, s.cell * k))
+    done, gaps = least_waste(points, cells.cells, limits, len(cells.cuts))
     cuts = np.concatenate([cells.cuts, gaps])
     if s.cell and s.lines:
-        done, gaps = settle(
-            *data, done, k, s.cap, s.balance, places.geographic, s.lines, s.program, max(good, k), len(cuts)
-        )
+        room = Program.of(places.x.size, s.lines, s.lines)
+        done, gaps = settle(points, done, limits, room, s.program, max(good, k), len(cuts))
         cuts = np.concatenate([cuts, gaps])
-    return Cells(data[3], data[4], done, cuts)
+    return Cells(by_x, by_y, done, cuts)

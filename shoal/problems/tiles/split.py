@@ -85,13 +85,16 @@ def split(
     seed         of the drawn centers; None: fresh
 
     Deterministic but for drawn centers.  Raises InputError, PolicyError, or InfeasibleError when no tiles exist; where
-    a method merely finds none, its message says so.
+    a method merely finds none, its message says so.  O(n log n) time and O(n) space for n points; "best_cuts" looks at
+    every rectangle between distinct coordinates.  Source: Du, Eppstein, Goodrich, Lueker 2009, Theorem 4 (factor 5 for
+    any kd-tree).
 
-    >>> tiles = split([(0, 0), (1, 5), (4, 1), (5, 4), (9, 2), (8, 8)], k=2)
-    >>> tiles.counts.tolist(), tiles.certificate.optimal
-    ([2, 2, 2], True)
-    >>> split([(0, 0), (1, 1), (0, 1), (1, 0)], 2, boundary=["NY", "CT", "NY", "CT"]).boundary
-    ('NY', 'CT')
+    Examples:
+        >>> tiles = split([(0, 0), (1, 5), (4, 1), (5, 4), (9, 2), (8, 8)], k=2)
+        >>> tiles.counts.tolist(), tiles.certificate.optimal
+        ([2, 2, 2], True)
+        >>> split([(0, 0), (1, 1), (0, 1), (1, 0)], 2, boundary=["NY", "CT", "NY", "CT"]).boundary
+        ('NY', 'CT')
     """
     known("objective", objective, OBJECTIVES)
     seconds = _seconds(effort)

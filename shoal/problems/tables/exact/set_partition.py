@@ -245,7 +245,7 @@ def first_columns(costs: Costs) -> tuple[np.ndarray, np.ndarray]:
 
     t, m = costs.types, min(6, max(costs.types - 1, 1))
     index, distance = np.full((t, m), -1, np.int32), np.zeros((t, m), np.int64)
-    nearest(costs.code, costs.count, costs.pair, costs.start, costs.size, m, index, distance)
+    nearest(costs.code, costs.pair, costs.start, costs.size, m, index, distance)
     own = np.arange(t, dtype=np.int32)
     none = np.full(t, -1, np.int32)
     parts = [np.column_stack([own, own, none])[costs.count >= 2], np.column_stack([own, own, own])[costs.count >= 3]]

@@ -11,16 +11,15 @@ the chain decides all below it, the lowest eligible one all that cost more.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from itertools import combinations
 from math import prod
 
 import numpy as np
 
 from shoal.errors import InfeasibleError, PolicyError
-from shoal.model.histogram import Histogram, mixed_radix
+from shoal.model.histogram import mixed_radix
 from shoal.model.partition import Partition
-from shoal.model.recoding import Levels, Published, Recoding
+from shoal.model.recoding import Levels, Recoding
 from shoal.model.task import Grouping, Task
 from shoal.problems.tables.certify import certified, good_groups
 
@@ -43,19 +42,6 @@ def global_recoding(task: Task) -> Grouping:
     label[block] = task.histogram.cells  # behind every other number
     partition = Partition.of(np.arange(task.histogram.cells), label, task.histogram.count)
     return certified(task, partition, "global_recoding", details=facts, starred=bool(block.any()))
-
-
-def published(
-    histogram: Histogram, recoding: Recoding, partition: Partition, levels: Mapping[str, int], starred: bool = False
-) -> Published:
-    """Every group at its column's level, as single-dimensional recoding publishes it; a starred block at the top."""
-    someone = histogram.quasi[partition.cell[partition.start]]
-    first = np.tile(np.array([levels[n] for n in histogram.quasi_names], np.int32), (partition.groups, 1))
-    if starred:
-        first[-1] = [c.levels - 1 for c in recoding.columns]
-    columns = (recoding.hierarchies or ()) if partition.groups else ()
-    second = [c.node[first[:, j], someone[:, j]] for j, c in enumerate(columns)]
-    return Published(first, np.stack(second, axis=1) if second else np.zeros_like(first))
 
 
 def search(task: Task) -> tuple[np.ndarray, np.ndarray, dict[str, object]]:

@@ -22,7 +22,6 @@ from shoal.problems.tables.papers.three_phase import WIDENED, residue
 from shoal.problems.tables.search.boxes import without_lattice
 from shoal.problems.tables.search.class_program import SLICE, Tolls, price, sees_closeness
 from shoal.problems.tables.search.lattice import Lattice
-from shoal.problems.tables.search.row_groups import Rows
 
 QUICK = 3.0  # seconds that "fast" has for its bounds, at most
 LOOKS = {"fast": 3e8, "balanced": 3e8, "thorough": 4e9}  # cells that one sweep over the lattice may look at
@@ -81,7 +80,7 @@ class Bounds:
         return name, self.values[name]
 
 
-def lower_bounds(task: Task, rows: Rows, *, until: float | None = None, program: bool = True) -> Bounds:
+def lower_bounds(task: Task, *, until: float | None = None, program: bool = True) -> Bounds:
     """The bounds that fit the effort; with ``until`` (time.monotonic) no sweep starts that might pass it.
 
     program  whether small tables get the best prices there are, by linear programming, instead of ascent
@@ -198,7 +197,7 @@ class Sweeper:
 
         tight  for mode 4, where each core writes classes down
         """
-        from shoal.kernels.tables.sweep import sweep
+        from shoal.kernels.tables import sweep
         from shoal.kernels.uncompiled import quick
 
         h = self.task.histogram
@@ -208,7 +207,11 @@ class Sweeper:
             split += 1
         parts = list(np.ndindex(*self.height[self.columns[:split]]))
         order = np.argsort(-price, kind="stable") if mode else np.arange(h.cells)
-        price = price if mode else np.zeros(h.cells)
+        prices = sweep.Prices(price if mode else np.zeros(h.cells), order, active)
+        table = sweep.Lattice(h.quasi, self.up, self.at, self.size, self.height, self.columns, self.loss)
+        need = sweep.Need(
+            self.sensitive, self.values, h.count, self.task.requirement.smallest, self.kinds, self.group, self.per_value
+        )
         found = [np.full(h.cells, start) for _ in range(workers)]
         at_node = [np.full(int(self.lattice.nodes) if mode == 3 else 0, np.inf) for _ in range(workers)]
         most = self.looks / workers
@@ -216,7 +219,7 @@ class Sweeper:
             most = min(most, PACE * max(until - time.monotonic(), 0.0))
         room = [np.int64(min(most, 2.0**62))] * workers
         left, lock, stop = iter(parts), Lock(), flag()
-        kernel = quick(sweep, h.quasi.size * float(self.lattice.nodes))
+        kernel = quick(sweep.sweep, h.quasi.size * float(self.lattice.nodes))
 
         def one(worker: int) -> bool:
             while True:
@@ -227,10 +230,8 @@ class Sweeper:
                 if stop.is_set() or (until is not None and time.monotonic() > until):
                     return False
                 room[worker] = kernel(
-                    h.quasi, self.up, self.at, self.size, self.height, self.columns, np.array(levels, np.int64),
-                    self.loss, self.sensitive, self.values, h.count, self.task.requirement.smallest, self.kinds,
-                    self.group, self.per_value, price, order, active, mode, room[worker], found[worker],
-                    at_node[worker], tight[worker] if tight else NONE,
+                    table, need, prices, np.array(levels, np.int64), mode, room[worker], found[worker], at_node[worker],
+                    tight[worker] if tight else NONE,
                 )  # fmt: skip
                 if room[worker] < 0:
                     return False

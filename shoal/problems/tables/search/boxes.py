@@ -215,13 +215,16 @@ def neighbors(task: Task, until: float | None) -> np.ndarray | None:
 
 def _nearest(p: Pairs, most: int, until: float | None) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
     """So many cells near each, how far the others are, and what the nearest prove; None when time ran out."""
-    from shoal.kernels.tables.near_cells import near_cells
+    from shoal.kernels.tables.near_cells import all_cells, near_cells
 
     m = p.order.size
     near, far, out = np.full((m, most), -1, np.int32), np.zeros(m), np.zeros(m)
     rest = (p.count, p.value, p.kinds, p.group, near, far, out)
     kernel: Callable[..., None] = near_cells
-    done = _over(m, until, lambda a, b: kernel(*p.columns, p.head, p.lead, a, b, *rest))
+    asked = (*p.columns, p.head, p.lead)
+    if p.head.size > m:  # every cell is a head: none of them spares a look
+        kernel, asked = all_cells, (*p.columns[:-1], np.ascontiguousarray(p.code.T, dtype=np.uint32))
+    done = _over(m, until, lambda a, b: kernel(*asked, a, b, *rest))
     return (near, far, out) if done else None
 
 

@@ -39,7 +39,7 @@ def cascade(task: Task) -> Grouping:
     rows = Rows.of(task)
     group = start(task, rows)
     partition = rows.partition(group)
-    return certify(task, best(task, rows, partition), "cascade")
+    return certify(task, best(task, partition), "cascade")
 
 
 def start(task: Task, rows: Rows) -> np.ndarray:
@@ -127,10 +127,11 @@ def scarcity(task: Task) -> np.ndarray:
 
 def forbidden(task: Task, partition: Partition) -> np.ndarray:
     """Rows published above the ceiling of each column, int64[d]."""
-    published = task.recoding.publish(task.histogram, partition)
     out = np.zeros(len(task.recoding.columns), np.int64)
-    for j, column in enumerate(task.recoding.columns):
-        if isinstance(column, Levels):
+    held = [(j, c) for j, c in enumerate(task.recoding.columns) if isinstance(c, Levels) and c.held]
+    if held:
+        published = task.recoding.publish(task.histogram, partition)
+        for j, column in held:
             out[j] = partition.sizes[published.first[:, j] > column.ceiling].sum()
     return out
 
@@ -140,10 +141,14 @@ def rank(task: Task, partition: Partition) -> tuple[int, float]:
     return int(forbidden(task, partition).sum()), task.recoding.cost(task.histogram, partition)
 
 
-def best(task: Task, rows: Rows, *partitions: Partition) -> Partition:
+def best(task: Task, *partitions: Partition) -> Partition:
     """The cheapest of some partitions and the three-phase one; refuses when all break a ceiling."""
     candidates = [*partitions, residues(task)[0]]
-    chosen = min(candidates, key=lambda p: rank(task, p))
+    return within_ceilings(task, min(candidates, key=lambda p: rank(task, p)))
+
+
+def within_ceilings(task: Task, chosen: Partition) -> Partition:
+    """The same partition; InfeasibleError where it breaks a ceiling."""
     over = forbidden(task, chosen)
     if over.any():
         j = int(over.argmax())

@@ -10,7 +10,6 @@ from shoal.model.partition import Partition
 from shoal.model.task import Grouping, Task
 from shoal.problems.tables.papers.three_phase import residues
 from shoal.problems.tables.search.bounds import ARGUMENTS, Bounds, lower_bounds
-from shoal.problems.tables.search.row_groups import Rows
 
 
 @dataclass
@@ -32,7 +31,7 @@ def certify(
 ) -> Grouping:
     """The grouping with its certificate: the best bound, with all others in the details."""
     if bounds is None:
-        bounds = lower_bounds(task, Rows.of(task))
+        bounds = lower_bounds(task)
     cost = task.recoding.cost(task.histogram, partition)
     name, value = bounds.best
     details: dict[str, Any] = {"bounds": dict(bounds.values), "bound_seconds": round(bounds.seconds, 3)}

@@ -9,7 +9,9 @@ leaves a class short, H is lowered and the flow run again.
 from __future__ import annotations
 
 import time
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -29,6 +31,7 @@ PER_ROUND = 60  # passes that one round takes as long as
 ONE = 4e-7  # seconds that one round takes for an arc, at most
 FINE = {"fast": 64, "balanced": 1024, "thorough": 1024}  # steps of cost between nothing and the dearest class
 OUT, BONUS = 6, 9  # prices of a row left over, of a row that a class is short, by the dearest class
+CLOSE_BY = 64  # part of the dearest class by which prices that tolls say are off, about
 NEAR = 0.15  # arcs this far above the cheapest are left out, by the dearest class
 
 
@@ -65,21 +68,37 @@ def flow_start(task: Task, rows: Rows, tolls: Tolls, until: float | None = None)
     most = np.where(program.widest, np.maximum(most, AT_TOP), most)
     best: tuple[float, np.ndarray] | None = None
     spent = 0.0
-    for turn in range(rounds):
-        began = time.monotonic()
-        if turn and until is not None and began + spent > until:
-            break
-        filled = fill(task, rows.k, tolls, most, FINE[effort])
+
+    def placed(filled: Filled) -> tuple[float, np.ndarray]:
         group = rows.place(rows.cut(trimmed(rows, program, filled)))
-        cost = task.recoding.cost(task.histogram, rows.partition(group))
-        if best is None or cost < best[0]:
-            best = cost, group
-        most, short = mended(program, filled, most)
-        task.progress("class program", None)
-        spent = time.monotonic() - began
-        if not short:
-            break
+        return task.recoding.cost(task.histogram, rows.partition(group)), group
+
+    with ThreadPoolExecutor(1) as pool:  # rows are placed while the next flow runs, which does not ask where
+        coming: Future[tuple[float, np.ndarray]] | None = None
+        for turn in range(rounds):
+            began = time.monotonic()
+            if turn and until is not None and began + spent > until:
+                break
+            filled = fill(task, rows.k, tolls, most, FINE[effort])
+            best = cheaper(best, coming)
+            coming = pool.submit(placed, filled)
+            most, short = mended(program, filled, most)
+            task.progress("class program", None)
+            if until is not None:
+                wait([coming])
+            spent = time.monotonic() - began
+            if not short:
+                break
+        best = cheaper(best, coming)
     return None if best is None else best[1]
+
+
+def cheaper(best: tuple[float, np.ndarray] | None, coming: Future[Any] | None) -> tuple[float, np.ndarray] | None:
+    """The better of two, of equals the first."""
+    if coming is None:
+        return best
+    found: tuple[float, np.ndarray] = coming.result()
+    return found if best is None or found[0] < best[0] else best
 
 
 def afforded(least: dict[str, int], effort: str, arcs: int, each: float) -> int:
@@ -102,8 +121,7 @@ def fill(task: Task, k: int, tolls: Tolls, most: np.ndarray, fine: int) -> Fille
 
     fine  whole steps of cost between nothing and the dearest class: the flow is the cheapest to a step for each node
     """
-    from shoal.kernels.tables.flow import ship
-    from shoal.kernels.uncompiled import quick
+    from shoal.kernels.tables.flow import Net, ship
 
     program, count = tolls.program, task.histogram.count
     arcs, owner, cell = program.arcs, program.owner, program.cell
@@ -123,19 +141,27 @@ def fill(task: Task, k: int, tolls: Tolls, most: np.ndarray, fine: int) -> Fille
     room = np.concatenate([count[cell], most[owner[tight]], needed, none + int(count.sum()), count])
     cost = np.concatenate([price[owner[pair]], np.zeros(int(tight.sum()), np.int64), none - BONUS * fine, none,
                            np.full(m, OUT * fine)])  # fmt: skip
+    # What tolls make rows pay is nearly what the flow makes them pay, so its prices begin there.
+    unit = fine / dearest / UNIT
+    back = np.minimum(np.rint(program.refund(tolls.toll) * unit), BONUS * fine).astype(np.int64)
+    through = back[owner[tight]] - np.rint(arcs.l * tolls.toll[tight] * unit).astype(np.int64)
+    potential = np.concatenate([np.full(m, -OUT * fine), through, back, [0]])
+    np.maximum.at(potential, cell, potential[node[pair]] - price[owner[pair]])
     order = np.argsort(np.concatenate([tail, head]), kind="stable")
     place = np.empty(order.size, np.int64)
     place[order] = np.arange(order.size)
     a = tail.size
-    start = np.searchsorted(np.concatenate([tail, head])[order], np.arange(sink + 2))
-    left = np.concatenate([room, np.zeros(a, np.int64)])[order]
+    net = Net(
+        start=np.searchsorted(np.concatenate([tail, head])[order], np.arange(sink + 2)),
+        to=np.concatenate([head, tail])[order].astype(np.int32),
+        left=np.concatenate([room, np.zeros(a, np.int64)])[order],
+        price=np.concatenate([cost, -cost])[order],
+        back=np.concatenate([place[a:], place[:a]])[order].astype(np.int32),
+    )
     excess = np.zeros(sink + 1, np.int64)
     excess[:m], excess[sink] = count, -int(count.sum())
-    carry = quick(ship, 60 * a)
-    carry(start, np.concatenate([head, tail])[order].astype(np.int32), left, np.concatenate([cost, -cost])[order],
-          np.concatenate([place[a:], place[:a]])[order].astype(np.int32), excess, np.zeros(sink + 1, np.int64),
-          BONUS * fine, 8)  # fmt: skip
-    sent = left[place[a : a + cell.size]]
+    ship(net, excess, potential, max(fine // CLOSE_BY, 1), 4)
+    sent = net.left[place[a : a + cell.size]]
     held = np.bincount(pair, weights=sent, minlength=owner.size).astype(np.int64)
     return Filled(cell, pair, sent, held, np.bincount(owner, weights=held, minlength=v).astype(np.int64))
 

@@ -26,6 +26,7 @@ BUILD = 3e-7  # seconds that building the program takes for a pair, at most
 PASSES = 3000
 SLICE = 20  # passes between two looks at the clock
 FIRST_STEP, LAST_STEP = 0.3, 1e-4
+SIZED = 2  # groups of so many times l rows: then no flow was seen to beat the cascade
 TEMPER = -0.3  # tolls of a class of r rows move in proportion to r to this power
 
 
@@ -103,11 +104,15 @@ class Program:
         """Cell of each arc, int64[a]."""
         return np.repeat(np.arange(self.arcs.count.size), np.diff(self.arcs.start))
 
+    def refund(self, toll: np.ndarray) -> np.ndarray:
+        """What a row of each class gets back, int64[v] in whole units."""
+        arcs, first = self.arcs, self.arcs.first[:-1]
+        found: np.ndarray = np.add.reduceat(arcs.weight * toll, first) + arcs.top * np.maximum.reduceat(toll, first)
+        return found
+
     def reduced(self, toll: np.ndarray) -> np.ndarray:
         """What a row of each pair pays with its tolls, int64[p] in whole units."""
-        arcs, first = self.arcs, self.arcs.first[:-1]
-        refund = np.add.reduceat(arcs.weight * toll, first) + arcs.top * np.maximum.reduceat(toll, first)
-        return arcs.cost[self.owner] + arcs.l * toll - refund[self.owner]
+        return self.arcs.cost[self.owner] + self.arcs.l * toll - self.refund(toll)[self.owner]
 
     def bound(self, toll: np.ndarray) -> int:
         """What the tolls prove, in whole units: int64[p] at least 0 and at most ``arcs.most`` are valid, whatever they
@@ -169,6 +174,12 @@ def column(task: Task) -> int | None:
         return asked.column
     coarse = task.effort.name != "fast" and (2.0 ** len(lattice.up)) * cells <= LARGEST
     return asked.column if coarse else None
+
+
+def idle(task: Task) -> bool:
+    """Whether groups must be so large that their size, which the program does not see, decides and not the shares."""
+    asked = shares_of(task)
+    return asked is not None and asked.even and task.requirement.smallest >= SIZED * asked.l
 
 
 def sees_closeness(task: Task) -> bool:
@@ -261,7 +272,7 @@ def price(task: Task, *, until: float | None = None) -> Tolls | None:
     Named efforts count passes, so that a seed gives the same again; with ``until`` (time.monotonic) the clock decides.
     """
     j, by_name = column(task), task.effort.seconds is None
-    if j is None:
+    if j is None or (task.effort.name == "fast" and idle(task)):
         return None
     building = BUILD * chain(task).lattice.nodes * task.histogram.cells
     if not by_name and until is not None and time.monotonic() + building > until:

@@ -21,7 +21,7 @@ import numpy as np
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.model.histogram import Histogram, merged
 from shoal.model.partition import Partition
-from shoal.model.recoding import Levels, Published, Recoding
+from shoal.model.recoding import Levels, Recoding
 from shoal.model.task import Effort, Grouping, Task
 from shoal.problems.tables.auto import auto
 from shoal.problems.tables.certify import certified
@@ -129,21 +129,6 @@ def _column(column: Levels, level: int, someone: np.ndarray) -> Levels:
         loss=np.stack(loss),
         ceiling=int(level < top <= column.ceiling),
     )
-
-
-def published(histogram: Histogram, recoding: Recoding, partition: Partition, levels: Mapping[str, int]) -> Published:
-    """Every group at its column's level, at the top where its rows have different classes there."""
-    first = np.zeros((partition.groups, len(recoding.columns)), np.int32)
-    second = np.zeros_like(first)
-    if not partition.groups:
-        return Published(first, second)
-    for j, (column, name) in enumerate(zip(recoding.hierarchies or (), histogram.quasi_names, strict=True)):
-        code = histogram.quasi[partition.cell, j]
-        at = column.node[levels[name]][code]
-        agree = np.minimum.reduceat(at, partition.start) == np.maximum.reduceat(at, partition.start)
-        first[:, j] = np.where(agree, levels[name], column.levels - 1)
-        second[:, j] = column.node[first[:, j], code[partition.start]]
-    return Published(first, second)
 
 
 @dataclass(frozen=True)

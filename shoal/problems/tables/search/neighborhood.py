@@ -43,9 +43,9 @@ def improve(task: Task) -> Grouping:
     deadline = None if task.effort.seconds is None else task.started + task.effort.seconds
     if deadline is not None:
         until = time.monotonic() + 0.3 * max(deadline - time.monotonic(), 0.0)
-    bounds = lower_bounds(task, rows, until=until)
+    bounds = lower_bounds(task, until=until)
     group, told = search(task, rows, group, deadline=deadline)
-    return certify(task, best(task, rows, rows.partition(group), first), "improve", bounds, told)
+    return certify(task, best(task, rows.partition(group), first), "improve", bounds, told)
 
 
 def steps_of(task: Task) -> int:

@@ -105,10 +105,16 @@ class Rows:
                 out[:, t] = low | (high << 32)
             else:
                 low, high = np.minimum.reduceat(a, start), np.maximum.reduceat(a, start)
-                while (low != high).any():  # rows of a mixed group are all on one level, and climb together
-                    a = np.where((low != high)[here], self.slots.parent[base + a].astype(np.int64), a)
-                    low, high = np.minimum.reduceat(a, start), np.maximum.reduceat(a, start)
                 out[:, t] = low
+                mixed, of = np.flatnonzero(low != high), here
+                while mixed.size:  # rows of a mixed group are all on one level, and climb together
+                    rise = (low != high)[of]
+                    a, of = self.slots.parent[base + a[rise]].astype(np.int64), of[rise]
+                    begin = np.flatnonzero(np.diff(of, prepend=-1))
+                    low, high = np.minimum.reduceat(a, begin), np.maximum.reduceat(a, begin)
+                    out[mixed, t] = low
+                    of = np.repeat(np.arange(mixed.size), np.diff(np.append(begin, a.size)))
+                    mixed = mixed[low != high]
         return out
 
     def eligible(self, group: np.ndarray, groups: int) -> np.ndarray:
@@ -129,9 +135,13 @@ class Rows:
         inside = np.flatnonzero(group >= 0)
         if not inside.size:
             return out
-        label, cell = np.unique(group[inside], return_inverse=True)[1].reshape(-1), self.cell[inside]
-        keys: list[np.ndarray] = [cell, *self.sensitive.T[::-1, cell], label]
-        order = np.lexsort(keys)
+        used = np.bincount(group[inside])
+        label, cell = (np.cumsum(used > 0) - 1)[group[inside]], self.cell[inside]
+        key = mixed_radix(
+            np.column_stack([label, self.sensitive[cell]]),
+            (used.size, *(int(column.max(initial=0)) + 1 for column in self.sensitive.T)),
+        )
+        order = np.argsort(key, kind="stable")  # equals by their cells, which rise
         inside, label, cell = inside[order], label[order], cell[order]
         rows = np.bincount(label)
         start = np.cumsum(rows) - rows
@@ -207,16 +217,16 @@ class Rows:
             start = np.cumsum(size) - size
             following = np.full(group.size, -1, np.int64)
             following[member[:-1]] = np.where(np.diff(label) == 0, member[1:], -1)
-            state = self._states_of(label, member, start)
+            state = self.covers(self.cell[member], start)
+            order = np.lexsort((size, *state.T, quick(prices, state.size)(self.slots, state)))
             if self.frequency.size:
                 value = self.sensitive[self.cell[waiting], 0]
                 waiting = waiting[np.argsort(-np.bincount(value)[value], kind="stable")]
-            begin, candidate = self._near(waiting, member[start], state, size)
+            kinds = 1 + int(np.diff(state[order], axis=0).any(axis=1).sum())
+            begin, candidate = self._near(waiting, member[start], kinds)
             sensitive = np.ascontiguousarray(self.sensitive[self.cell]) if self.frequency.size else self.sensitive[:0]
             head = member[start].copy()
-            hosts = Hosts(
-                head, following, size, state, np.lexsort((size, *state.T, quick(prices, state.size)(self.slots, state)))
-            )
+            hosts = Hosts(head, following, size, state, order)
             steps = np.inf if self.rules is not None else float(waiting.size * size.size * self.leaf.shape[1])
             while waiting.size:
                 done = insert(
@@ -237,19 +247,14 @@ class Rows:
             group = self._pool(group, waiting)
         return np.unique(group, return_inverse=True)[1].reshape(-1)
 
-    def _states_of(self, label: np.ndarray, member: np.ndarray, start: np.ndarray) -> np.ndarray:
-        out = np.full(self.cell.size, -1, np.int64)
-        out[member] = label
-        return self.states(out)
+    def _near(self, waiting: np.ndarray, someone: np.ndarray, kinds: int) -> tuple[np.ndarray, np.ndarray]:
+        """Candidate groups for each waiting row: all, or if that is too many, neighbors in several sorted orders.
 
-    def _near(
-        self, waiting: np.ndarray, someone: np.ndarray, state: np.ndarray, size: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Candidate groups for each waiting row: all, or if that is too many, neighbors in several sorted orders."""
+        kinds  groups that publish alike are one
+        """
         none = np.zeros(0, np.int64)
         alike = np.unique(self.cell[waiting]).size  # rows of a cell are put together, groups alike looked at once
-        runs = np.unique(state, axis=0).shape[0] if alike * someone.size > LOOKS else someone.size
-        if alike * (runs + min(waiting.size, someone.size) // 4) <= LOOKS:
+        if alike * (kinds + min(waiting.size, someone.size) // 4) <= LOOKS:
             return none, none
         quasi = self.histogram.quasi
         d, each = quasi.shape[1], 24

@@ -1,0 +1,131 @@
+"""The request and what left: of the report of a table, the sections that repeat rather than judge."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from markupsafe import Markup
+
+from shoal.model.cards import number
+from shoal.model.missing import missing_words
+from shoal.report.parts import paragraph, released, table, term
+from shoal.report.words import model_words, share
+
+_KINDS = {
+    "stars": "values hidden as stars",
+    "hierarchy": "classes of a hierarchy",
+    "centers": "one record a cluster",
+}
+
+
+def asked(figures: Mapping[str, Any]) -> Markup:
+    """Everything that was asked for; what was left at its default only where a reader would ask for it."""
+    policy = figures["policy"]
+    rows = [
+        (term("quasi-identifiers") + " (made coarser)", ", ".join(policy["quasi_identifiers"])),
+        (term("sensitive") + " (published as they are)", ", ".join(policy["sensitive"]) or "none"),
+        ("identifiers (left out)", ", ".join(policy["identifiers"]) or "none"),
+        ("privacy", "; ".join(_model(c) for c in figures["audit"]["checks"]) or "nothing"),
+        *_limits(figures),
+        ("published as", _KINDS.get(policy["publish"], policy["publish"])),
+        *_forms(policy),
+        ("missing values", missing_words(policy["missing"])),
+        ("search", f"method {policy['method']}, effort {policy['effort']}"),
+        ("seed of the search", "fresh randomness" if policy["seed"] is None else str(policy["seed"])),
+        ("order of the rows", "kept as it came" if policy["keep_order"] else "shuffled"),
+    ]
+    return table(("", ""), rows, 2, "The request")
+
+
+def _model(check: Mapping[str, Any]) -> str:
+    return check["model"] + (f" of {check['column']}" if check["column"] else "") + f": {model_words(check)}"
+
+
+def _limits(figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """What was asked beside the models: the rule, who is counted, beside whom, how much may go."""
+    policy, release = figures["policy"], figures["release"]
+    rule = release.get("rule_book")
+    if rule:
+        yield "rule", f"{rule['name']} ({rule['source']}): {rule['why']}. It leaves to others: {rule['does_not_cover']}"
+    for name in ("person", "household"):
+        if policy.get(name):
+            yield f"one {name}", f"the rows with one value of {policy[name]}: k counts these, not rows alone"
+    if policy.get("population"):
+        yield "population", policy["population"]
+    if policy.get("population_weights"):
+        yield "population", f"estimated: a row stands for as many people as {policy['population_weights']} says"
+    if policy["max_average_risk"] is not None:
+        yield "mean risk", f"at most {number(policy['max_average_risk'])}"
+    if policy["max_suppressed"]:
+        whole = release["certificate"]["details"].get("suppressed_rows")
+        found = "" if whole is None else f"; {share(whole, release['rows'])} are ({whole:,})"
+        yield "rows hidden whole", f"at most {100 * policy['max_suppressed']:g} % of all{found}"
+
+
+def _forms(policy: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """What was asked of how it is published."""
+    if policy["global_recoding"]:
+        yield "levels", "one for each column, the same in all rows"
+    if policy.get("coarsen"):
+        yield "levels", "one for each column, found by the search, and hidden values where the rows of a group differ"
+    if policy.get("range_step"):
+        yield "ranges end at steps of", ", ".join(f"{number(step)} in {n}" for n, step in policy["range_step"].items())
+    if policy["star"] != "*":
+        yield "a hidden value is written", policy["star"]
+
+
+def left(figures: Mapping[str, Any]) -> Markup:
+    """The files that left, and the role of every column."""
+    release = figures["release"]
+    more = [("rows", release["rows"]), ("method that won", release["method"].replace("_", " "))]
+    filled = {n: count for n, count in (release.get("filled") or {}).items() if count}
+    if filled:
+        more.append(("missing values filled", ", ".join(f"{count:,} of {n}" for n, count in filled.items())))
+    if release.get("incomplete"):
+        more.append(("rows with a missing value, grouped apart", release["incomplete"]["rows"]))
+    names = ("column", "role", "hierarchy", "weight", "coarsest allowed")
+    return released(figures, more) + table(names, list(_roles(figures)), 3, "Its columns") + _harbor(release)
+
+
+def _roles(figures: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+    policy = figures["policy"]
+    for column in figures["columns"]:
+        source = policy["hierarchies"].get(column["name"])
+        ceiling = "none" if column["ceiling"] is None else f"level {column['ceiling']}"
+        yield column["name"], "quasi-identifier", source or "none", number(column["weight"]), ceiling
+    for name in policy["sensitive"]:
+        yield name, "sensitive", policy["hierarchies"].get(name, ""), "", ""
+    for name in figures["release"]["carried"]["columns"]:
+        yield name, "carried along", "", "", ""
+    for name in policy["identifiers"]:
+        counted = next((u for u in ("person", "household") if policy.get(u) == name), None)
+        weighs = "says how many people a row stands for" if policy.get("population_weights") == name else "identifier"
+        yield name, (f"names the {counted}" if counted else weighs) + ", left out", "", "", ""
+
+
+def _harbor(release: Mapping[str, Any]) -> Markup:
+    """What the Safe Harbor rule did to which columns."""
+    found = (release.get("safe_harbor") or {}).get("columns") or {}
+    return table(("column", "shown as"), list(found.items()), 2, "Safe Harbor") if found else Markup()
+
+
+def carried(found: Mapping[str, Any], rows: int) -> Markup:
+    """Columns that go along as they are, and how far they single people out."""
+    if not found["columns"]:
+        return paragraph("None: every column of the release is a quasi-identifier or sensitive.")
+    lines = [
+        (name, "named insensitive" if name in found["insensitive"] else "no role named", found["alone"][name])
+        for name in found["columns"]
+    ]
+    together = found["together"]
+    said = (
+        paragraph(
+            f"Together these columns single out {together:,} of {rows:,} rows: who knows them finds these people in "
+            "spite of the groups.",
+            "bad",
+        )
+        if together
+        else paragraph("Together these columns single out nobody: every combination stands in two rows or more.")
+    )
+    return said + table(("column", "", "rows whose value no other row holds"), lines, 2, "Carried columns")

@@ -1,0 +1,45 @@
+"""The examples in the docstrings of the public calls are run."""
+
+from __future__ import annotations
+
+import doctest
+import inspect
+import re
+import sys
+
+import pytest
+
+import shoal
+
+CALLS = (
+    shoal.anonymize,
+    shoal.audit,
+    shoal.verify,
+    shoal.Policy,
+    shoal.release,
+    shoal.tables.group,
+    shoal.gathering.gather,
+    shoal.gathering.cellular,
+    shoal.regions.merge,
+    shoal.tiles.split,
+    shoal.labels.cover,
+    shoal.intervals.cut,
+)
+
+
+@pytest.mark.parametrize("call", [c for c in CALLS if c not in (shoal.Policy, shoal.release)], ids=lambda c: c.__name__)
+def test_a_docstring_says_what_is_refused_what_it_takes_and_where_it_comes_from(call):
+    text = inspect.getdoc(call)
+    for part in ("Raises|raises", r"O\(", r"Sources?\b|docs/"):
+        assert re.search(part, text), part
+
+
+@pytest.mark.parametrize("call", CALLS, ids=lambda c: c.__name__)
+def test_the_example_of_a_docstring_runs(call):
+    whole = inspect.unwrap(call)
+    examples = doctest.DocTestFinder(recurse=False).find(
+        whole, call.__name__, globs=dict(sys.modules[whole.__module__].__dict__)
+    )
+    assert sum(len(e.examples) for e in examples) >= 2
+    for example in examples:
+        assert doctest.DocTestRunner().run(example).failed == 0
