@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import typer
 
 from shoal.cli.app import app
-from shoal.cli.common import answer, pairs, progress, refuse_unmet, reported
+from shoal.cli.common import answer, effort_of, pairs, progress, refuse_unmet, reported
 from shoal.cli.options import FORCE, JSON_
+
+CERTIFICATE = typer.Argument(None, help="The certificate beside it; RELEASE.certificate.json by default.")
 
 
 @app.command()
 def verify(
     release: Path = typer.Argument(help="The file that was written."),
-    certificate: Path = typer.Argument(help="The certificate beside it."),
+    certificate: Path | None = CERTIFICATE,
     original: list[Path] = typer.Option(
         [], "--original", help="The table it was made from; of regions the areas, then the pairs; repeatable."
     ),
@@ -23,16 +26,21 @@ def verify(
     hierarchy: list[str] = typer.Option([], "--hierarchy", help="column=file.csv, where it is elsewhere; repeatable."),
     population: Path | None = typer.Option(None, "--population", help="The population it was measured by."),
     signer: Path | None = typer.Option(None, "--signer", help="Public key whose owner must have signed."),
+    prove: str | None = typer.Option(
+        None, "--prove", help="Search again: fast, balanced, thorough or seconds. A cheaper release refutes the bound."
+    ),
     as_json: bool = JSON_,
 ) -> None:
     """Recheck an output of any command against its certificate; with what it was made from, everything."""
-    from shoal.publishing.verify import verify as check
+    import shoal
 
+    how: dict[str, Any] = {} if prove is None else {"effort": effort_of(prove)}
     with progress() as told:
-        verdict = check(
+        verdict = (shoal.verify if prove is None else shoal.prove)(
             release,
             certificate,
             (original[0] if len(original) == 1 else original) if original else None,
+            **how,
             separator=separator,
             encoding=encoding,
             hierarchies=pairs(hierarchy, "--hierarchy"),
@@ -50,7 +58,7 @@ def verify(
 @app.command()
 def report(
     release: Path = typer.Argument(help="The release that was written."),
-    certificate: Path = typer.Argument(help="The certificate beside it."),
+    certificate: Path | None = CERTIFICATE,
     output: Path | None = typer.Option(None, "-o", "--output", help="The page; RELEASE.report.html by default."),
     signer: Path | None = typer.Option(None, "--signer", help="Public key whose owner must have signed."),
     force: bool = FORCE,

@@ -147,3 +147,13 @@ def certificate_path(path: Path) -> Path:
             name = name[: -len(ending)]
             break
     return path.with_name(f"{name}.certificate.json")
+
+
+def certificate_of(release: str | Path, named: str | Path | None) -> Path:
+    """The certificate that was named, else the one beside a release; InputError where none lies there."""
+    if named is not None:
+        return Path(named)
+    beside = certificate_path(Path(release))
+    if not beside.is_file():
+        raise InputError(f"there is no certificate {beside.name!r} beside the release; name the one that belongs to it")
+    return beside

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from shoal.engines.atomic import publish_text
-from shoal.engines.targets import PAGE, check_outputs
+from shoal.engines.targets import PAGE, certificate_of, check_outputs
 from shoal.errors import InputError, VerificationError
 from shoal.judge.parts import read_rows
 from shoal.model.task import nothing
@@ -59,20 +59,21 @@ class Written:
 @watched
 def written(
     release: str | Path,
-    certificate: str | Path,
+    certificate: str | Path | None = None,
     *,
     signer: str | Path | None = None,
     progress: Callable[[str, float | None], None] = nothing,
 ) -> Written:
     """A release that was written, verified again by ``verify`` without its original, to be reported.
 
-    signer    file of a public key: the certificate must be signed with the private key that belongs to it
-    progress  called with (what is being done, share done or None)
+    certificate  RELEASE.certificate.json when None
+    signer       file of a public key: the certificate must be signed with the private key that belongs to it
+    progress     called with (what is being done, share done or None)
 
     Raises VerificationError for a release that does not hold what its certificate says, InputError for anything but the
     release of a table.
     """
-    path, beside = Path(release), Path(certificate)
+    path, beside = Path(release), certificate_of(release, certificate)
     raw = read_record(beside)
     if raw.get("kind", "table") != "table":
         raise InputError(
