@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections import Counter
 from dataclasses import replace
 
@@ -16,7 +14,7 @@ import shoal.problems.gathering as gathering
 from shoal.engines.features import Asked, Features
 from shoal.model.metric import Category, Metric, Number, Place
 from shoal.publishing.centers import publish
-from tests.commands import run
+from tests.commands import python, run
 
 
 @pytest.fixture(scope="module")
@@ -147,7 +145,7 @@ def test_max_clusters_distinct_l_and_methods(people):
 
 def test_too_few_records_leave_with_3(people, tmp_path):
     words = ["gather", people, "--columns", "age", "--r", "201", "-o", tmp_path / "c.csv"]
-    done = subprocess.run([sys.executable, "-m", "shoal", *words], capture_output=True, text=True, check=False)
+    done = python("-m", "shoal", *words)
     assert done.returncode == 3
     assert "largest r possible is 200" in done.stderr
     assert not (tmp_path / "c.csv").exists()
