@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-MODEL = {"numpy", "shoal.errors", "shoal.model"}
+MODEL = {"numpy", "shoal.clock", "shoal.errors", "shoal.model"}
 SOLVER = MODEL | {
     "scipy",
     "shoal.kernels",
@@ -23,11 +23,12 @@ SOLVER = MODEL | {
     "shoal.watching",
 }
 ROOMS: dict[str, set[str]] = {
+    "clock.py": set(),
     "errors.py": set(),
     "version.py": set(),
     "watching.py": {"IPython"},
     "model": MODEL,
-    "kernels": {"numpy", "numba", "shoal.kernels"},
+    "kernels": {"numpy", "numba", "shoal.clock", "shoal.kernels"},
     "kernels/gathering": {"numpy", "numba", "shoal.kernels", "shoal.kernels.gathering"},
     "kernels/intervals": {"numpy", "numba", "shoal.kernels", "shoal.kernels.intervals"},
     "kernels/labels": {"numpy", "numba", "shoal.kernels", "shoal.kernels.labels"},

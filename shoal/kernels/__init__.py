@@ -22,6 +22,8 @@ from typing import Any
 
 from numba.core import caching, event, types
 
+from shoal.clock import hold, release
+
 # Functions that only kernels call need no way in from Python: a third of their compile time.
 INNER = {"cache": True, "nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True, "_nrt": True}
 # Kernels that make no array need no counts of references: less code, three quarters of the compile time where many
@@ -36,13 +38,14 @@ _USED = re.compile(r"^\s*(?:from|import)\s+shoal\.kernels\.([\w.]+)", re.MULTILI
 
 
 class _Says(event.Listener):
-    """Logs the kernel that is being compiled; loading one from disk is no event."""
+    """Logs the kernel that is being compiled, and stops the clock meanwhile; loading one from disk is no event."""
 
     def on_start(self, event: event.Event) -> None:
+        hold()
         _LOG.info("compiling %s, once per machine", getattr(event.data.get("dispatcher"), "__name__", "a kernel"))
 
     def on_end(self, event: event.Event) -> None:
-        """Nothing to say."""
+        release()
 
 
 @cache

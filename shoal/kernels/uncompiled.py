@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 from numba.core.dispatcher import Dispatcher
 
+from shoal.clock import standing
+
 SECONDS = 1.0  # that Python spends on a kernel in one process before it is compiled
 PACE = 2.5e-6  # seconds of a step, until the kernel's own are known
 
@@ -39,7 +41,7 @@ def quick(kernel: Any, steps: float) -> Callable[..., Any]:
 
     def run(*arguments: Any) -> Any:
         before = time.thread_time()
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), standing():
             answer = loops(*arguments)
         seconds, taken = _spent.get(name, (0.0, 0.0))
         _spent[name] = seconds + time.thread_time() - before, taken + steps

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from shoal.clock import clock
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.model.certificate import Certificate
 from shoal.model.histogram import Histogram
@@ -62,7 +62,7 @@ class Task:
     other methods every part is a task of its own.
     admits of levels int64[d] says bool[m] whose class at them keeps what is asked beside its rows (what it covers of a
     population), and hence the classes above it; None: nothing is asked.  Only global recoding is handed it.
-    started is the clock reading (time.monotonic) the effort's seconds count from.
+    started is the clock reading (``shoal.clock``) the effort's seconds count from.
     part says that the table is one part of another, whose bound is sought elsewhere: none by pairs of rows is.
     """
 
@@ -72,7 +72,7 @@ class Task:
     effort: Effort = Effort()
     seed: int = 0
     progress: Callable[[str, float | None], None] = nothing
-    started: float = field(default_factory=time.monotonic)
+    started: float = field(default_factory=clock)
     spare: int = 0
     apart: np.ndarray | None = None
     part: bool = False

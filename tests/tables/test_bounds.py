@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from itertools import combinations, pairwise, product
 
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies
 
+from shoal.clock import clock
 from shoal.kernels.tables.climb import climb
 from shoal.kernels.tables.near_cells import far_slack
 from shoal.kernels.tables.tight import Classes, Tight
@@ -45,7 +45,7 @@ def test_no_eligible_group_of_any_class_is_dearer_than_its_cost(task):
     sweeper = Sweeper(task, lattice)
     first = sweeper.run(0, np.zeros(0), np.zeros(0, bool), None)
     raised = sweeper.ascend(first, 3, None, 0.0)
-    half = sweeper.ascend(first, 3, time.monotonic() + 5e3, 1e3)
+    half = sweeper.ascend(first, 3, clock() + 5e3, 1e3)
     for prices in (first, half, raised, sweeper.program(20.0)):
         if prices is not None:
             check_by_enumeration(task, lattice, sweeper.feasible(prices, None))
@@ -446,9 +446,9 @@ def test_boxes_of_sets_and_ranges_prove_more_than_pairs_and_raised_more_than_the
     assert found.values["boxes"] > 1.15 * near
     assert found.values["raised boxes"] > 1.005 * found.values["boxes"]
     assert boxes.box_search(task, "fast", None) is None
-    assert boxes.box_search(task, "fast", time.monotonic() + 60) == boxes.BOXES[-2]
+    assert boxes.box_search(task, "fast", clock() + 60) == boxes.BOXES[-2]
     assert boxes.box_search(task, "thorough", None) == boxes.BOXES[0]
-    assert boxes.box_search(task, "thorough", time.monotonic() + 0.02) in boxes.BOXES[1:]
+    assert boxes.box_search(task, "thorough", clock() + 0.02) in boxes.BOXES[1:]
     assert boxes.box_search(task, "fast", 0.0) is None
     assert boxes.box_search(task, "thorough", 0.0) is None
     assert boxes.without_lattice(task, "thorough", 0.0) == {}
@@ -459,7 +459,7 @@ def test_boxes_of_some_cells_leave_the_others_what_pairs_prove():
     near = boxes.neighbors(task, None)
     whole = boxes.box_prices(task, (16, 400), 0, None)[1]
     for seconds in (0.0, 0.02, 0.1):
-        found = boxes.box_prices(task, (16, 16), 0, time.monotonic() + seconds)
+        found = boxes.box_prices(task, (16, 16), 0, clock() + seconds)
         for some in found:
             assert (some >= found[0]).all()
             assert (some <= np.maximum(whole, near) + 1e-9).all()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from fractions import Fraction
 from itertools import product
 
@@ -12,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from shoal.clock import clock
 from shoal.kernels.tables.flow import Net, ship
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import Requirement
@@ -208,10 +208,10 @@ def test_a_budget_in_seconds_is_heeded():
     task = Task(histogram, Requirement(1, (5,), (1,)), Recoding.stars(histogram), Effort("seconds", 5.0))
     rows = Rows.of(task)
     assert "tolls" not in lower_bounds(task, until=0.0).values
-    tolls = price(task, until=time.monotonic() + 1.0)
+    tolls = price(task, until=clock() + 1.0)
     assert tolls.proved > 0
     assert flow_start(task, rows, tolls, 0.0) is None
-    assert flow_start(task, rows, tolls, time.monotonic() + 2.0) is not None
+    assert flow_start(task, rows, tolls, clock() + 2.0) is not None
 
 
 def test_where_nothing_is_asked_by_frequency_or_columns_are_sets_there_are_no_tolls():

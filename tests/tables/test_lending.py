@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import time
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from shoal.clock import clock
 from shoal.kernels.tables.scarce_values import spare
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import Requirement
@@ -118,8 +118,8 @@ def test_the_start_for_scarce_values_beats_loans_and_strands_nobody():
     assert_eligible(task, rows.partition(labels))
     assert cost_of(task, rows, labels) < cost_of(task, rows, start(task, rows))
     assert np.array_equal(labels, module.scarce_start(task, rows, None, scarcity(task)))
-    assert module.scarce_start(task, rows, None, scarcity(task), time.monotonic() - 1) is None
-    hurried = module.scarce_start(task, rows, prices, scarcity(task), time.monotonic() + 1e3)
+    assert module.scarce_start(task, rows, None, scarcity(task), clock() - 1) is None
+    hurried = module.scarce_start(task, rows, prices, scarcity(task), clock() + 1e3)
     assert_eligible(task, rows.partition(hurried))
 
 
@@ -184,10 +184,10 @@ def test_auto_leads_the_cascade_and_reproduces_by_seed(monkeypatch):
 
 
 def test_a_budget_of_seconds_ends():
-    task = replace(table(), effort=Effort("seconds", 0.4), started=time.monotonic())
+    task = replace(table(), effort=Effort("seconds", 0.4), started=clock())
     rows = Rows.of(task)
     before = start(task, rows)
-    after, told = module.alternate(task, rows, before, deadline=time.monotonic() + 0.3)
+    after, told = module.alternate(task, rows, before, deadline=clock() + 0.3)
     assert told.stopped == "seconds"
     assert_eligible(task, rows.partition(after))
     assert rank(task, rows.partition(after)) <= rank(task, rows.partition(before))

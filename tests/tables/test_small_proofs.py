@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from itertools import combinations, combinations_with_replacement, product
 from unittest import mock
 
@@ -10,6 +9,7 @@ import numpy as np
 import pytest
 
 import shoal.problems.tables as tables
+from shoal.clock import clock
 from shoal.model.histogram import Histogram
 from shoal.model.partition import Partition
 from shoal.model.privacy import DistinctLDiversity, KAnonymity, Requirement
@@ -97,7 +97,7 @@ def test_no_prices_prove_more_than_the_optimum_and_none_drop_a_place_that_an_opt
         model = model_of(kinds, places, task.requirement, found.loss / costs.scale)
         optimum, _, _ = pattern_program(task, costs, kinds, everyone(task), Limits(60.0))
         used = used_places(task, kinds, places, costs, found, optimum)
-        best_price = relaxation(model, time.monotonic() + 60)[1]
+        best_price = relaxation(model, clock() + 60)[1]
         alone = decide(model, np.arange(model.cost.size), 60.0, None, 1e-6)[1]  # before anything is dropped
         assert alone == pytest.approx(best, abs=1e-4)
         line, single = model.owner >= 0, len(task.requirement.sensitive_columns) < 2
@@ -139,8 +139,8 @@ def test_lines_of_crowded_sets_drop_no_optimum_and_their_prices_prove_no_more_th
             seen.append(crowded(asked[0], asked[1], now, asked[2], y))
             return seen[-1]
 
-        plain, _, _ = relaxation(model, time.monotonic() + 60)
-        tight, price, _ = relaxation(model, time.monotonic() + 60, violated)
+        plain, _, _ = relaxation(model, clock() + 60)
+        tight, price, _ = relaxation(model, clock() + 60, violated)
         assert plain is model
         assert tight.low.size == model.low.size + sum(low.size for _, low in seen)
         raised += counted(tight, price)[0] > counted(model, price[: model.low.size])[0] + 1e-6

@@ -7,11 +7,11 @@ up is what was proved by then.
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 
 import numpy as np
 
+from shoal.clock import clock
 from shoal.problems.labels.bounds import Bound
 from shoal.problems.labels.instance import Instance
 
@@ -85,20 +85,20 @@ def choose_fillings(
     rng = np.random.default_rng(0)
     turn = 0.2
     while True:
-        ends = time.monotonic() + turn
+        ends = clock() + turn
         while True:
             often = np.zeros(len(columns), np.int64)
             if walk(start, kind, times, counts, rng, STEPS // (10 if limits.seconds is None else 1), often) == 0:
                 return np.repeat(columns, often).tolist()
-            if limits.seconds is None or time.monotonic() >= min(ends, until):
+            if limits.seconds is None or clock() >= min(ends, until):
                 break
-        left = None if limits.seconds is None else max(0.0, min(turn, until - time.monotonic()))
+        left = None if limits.seconds is None else max(0.0, min(turn, until - clock()))
         found = _integer_program(start, kind, times, counts, limits.nodes, left)
         if found is False:
             return False
         if found is not None:
             return np.repeat(columns, found).tolist()
-        if limits.seconds is None or time.monotonic() >= until:
+        if limits.seconds is None or clock() >= until:
             return None
         turn *= 3
 
@@ -148,7 +148,7 @@ def search(given: Instance, label: np.ndarray, bound: Bound, limits: Limits) -> 
     (1) proved <= optimum <= cost.  (2) proved <= low: an undecided U raises only low, a refuted one both, for a
     packing within k..U is one within k..U + 1 too.
     """
-    end = time.monotonic() + (limits.seconds or 0.0)
+    end = clock() + (limits.seconds or 0.0)
     values, index, counts = np.unique(-given.sizes, return_inverse=True, return_counts=True)
     values = -values
     members = np.argsort(index, kind="stable")  # items by distinct size
@@ -167,7 +167,7 @@ def search(given: Instance, label: np.ndarray, bound: Bound, limits: Limits) -> 
                 break
             high = int(near[0 if first else (len(near) - 1) // 2])
         first = False
-        left = end - time.monotonic()
+        left = end - clock()
         if limits.seconds is not None and left <= 0:
             stopped = f"time limit of {limits.seconds:g} seconds"
             break
@@ -217,7 +217,7 @@ def _decide(
     path = np.empty(2 * len(given.sizes) + 1, np.int64)
     while True:
         length = given.run(pack, values, counts.astype(values.dtype), given.k, high, path, steps)
-        if length >= 0 or limits.seconds is None or time.monotonic() >= until:
+        if length >= 0 or limits.seconds is None or clock() >= until:
             break
         steps *= 3
     if length <= 0:

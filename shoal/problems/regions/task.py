@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from shoal.clock import clock
 from shoal.model.certificate import Guarantee
 from shoal.problems.regions.graph import Graph
 
@@ -119,12 +119,12 @@ class Clock:
     @classmethod
     def of(cls, seconds: float | None) -> Clock:
         """Starts now; None never ends."""
-        return cls(None if seconds is None else time.monotonic() + seconds)
+        return cls(None if seconds is None else clock() + seconds)
 
     @property
     def left(self) -> float:
         """Seconds left; infinite when there is no limit."""
-        return float("inf") if self.end is None else self.end - time.monotonic()
+        return float("inf") if self.end is None else self.end - clock()
 
 
 def sums(task: Task, label: np.ndarray) -> np.ndarray:

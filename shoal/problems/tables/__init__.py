@@ -13,12 +13,12 @@ Every algorithm has the signature ``algorithm(task: Task) -> Grouping``.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
 
+from shoal.clock import clock
 from shoal.errors import PolicyError, VerificationError
 from shoal.model.arguments import seed_of
 from shoal.model.histogram import Histogram
@@ -119,7 +119,7 @@ def group(
 
     def part(some: Histogram, own: Effort) -> Grouping:
         need = replace(task.requirement, k=min(task.requirement.k, some.rows)) if bound else task.requirement
-        made = replace(task, histogram=some, requirement=need, effort=own, apart=None, started=time.monotonic())
+        made = replace(task, histogram=some, requirement=need, effort=own, apart=None, started=clock())
         return _one(made, method)
 
     return by_parts(histogram, task.apart, task.effort, part)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from shoal.clock import clock
 from shoal.errors import PolicyError
 from shoal.model.partition import Partition
 from shoal.model.task import Effort, Grouping, Task
@@ -114,7 +114,7 @@ class _Race:
     def told(self, method: str, partition: Partition, began: float) -> tuple[int, float]:
         """Put an attempt on record; its rank."""
         order = rank(self.task, partition)
-        self.attempts.append({"method": method, "cost": order[1], "seconds": round(time.monotonic() - began, 3)})
+        self.attempts.append({"method": method, "cost": order[1], "seconds": round(clock() - began, 3)})
         return order
 
     def choice(self, method: str, partition: Partition, began: float) -> tuple[int, float]:
@@ -133,22 +133,22 @@ class _Race:
 
     def begin(self) -> None:
         """Three-phase and the cascade, which are quick; and the time that is left after them."""
-        began = time.monotonic()
+        began = clock()
         self.three = residues(self.task)[0]
         self.first = self.told("three_phase", self.three, began)
         self.group, seconds = self.placed()
-        self.plain, began = self.group, time.monotonic() - seconds
+        self.plain, began = self.group, clock() - seconds
         self.order, self.method = self.choice("cascade", self.whole(self.group), began), "cascade"
         if self.task.effort.seconds is not None:
             self.deadline = self.task.started + self.task.effort.seconds
-            self.left = max(self.deadline - time.monotonic(), 0.0)
+            self.left = max(self.deadline - clock(), 0.0)
 
     def placed(self) -> tuple[np.ndarray, float]:
         """The cascade and its seconds; of a large table on one core, while another is at the bounds."""
 
         def timed() -> tuple[np.ndarray, float]:
-            began = time.monotonic()
-            return start(self.small, self.rows), time.monotonic() - began
+            began = clock()
+            return start(self.small, self.rows), clock() - began
 
         beside = self.task.effort.seconds is None and self.small.histogram.rows >= LARGE_ROWS
         if not beside or self.first == (0, 0):
@@ -174,7 +174,7 @@ class _Race:
             return self.bounds
         left = self.left
         part = 0.6 if left is None or left <= 3 else 0.5 if self.opens else 0.3  # at large k the bound is the weak side
-        share = None if left is None else time.monotonic() + part * left
+        share = None if left is None else clock() + part * left
         return lower_bounds(self.task, until=share, program=not decidable(self.task))  # that proves more
 
     def of_rows(self, bounds: Bounds) -> tuple[Any, Any, Any]:
@@ -189,7 +189,7 @@ class _Race:
         """Tuples chosen by tolls, filled by a flow of least cost."""
         if tolls is None or idle(self.small):
             return
-        began = time.monotonic()
+        began = clock()
         filled = flow_start(self.small, self.rows, tolls, None if self.left is None else began + 0.3 * self.left)
         if filled is not None:
             self.offer("class program", filled, began)
@@ -197,14 +197,14 @@ class _Race:
     def cover(self) -> None:
         """A cover by published rows, for large k."""
         if covers(self.small, self.left):
-            began = time.monotonic()
+            began = clock()
             self.offer("pattern_cover", labels_of(self.rows, pattern_cover(self.small).partition), began)
 
     def scarce(self, cheapest: Any) -> None:
         """The rows that are hardest to serve first, where sensitive values are scarce."""
         if self.task.effort.name == "fast":
             return
-        began = time.monotonic()
+        began = clock()
         until = None if self.left is None else began + 0.6 * self.left
         led = scarce_start(self.small, self.rows, cheapest, self.common, until)
         if led is not None:
@@ -214,7 +214,7 @@ class _Race:
         """The cascade led by prices; with time for it, it and the start are both searched a little."""
         if self.task.effort.name == "fast" or prices is None or (self.left is not None and self.left <= 5):
             return
-        began = time.monotonic()
+        began = clock()
         led = guided(self.small, self.rows, prices, None if self.left is None else began + 0.25 * self.left)
         if led is None:
             return
@@ -225,12 +225,12 @@ class _Race:
             return
         self.near = neighbor_graph(self.rows, self.task.seed, looks(self.rows, self.deadline, steps_of(self.small)))
         self.told("guided cascade", self.whole(led), began)
-        began = time.monotonic()
+        began = clock()
         tried = []
         for labels in (self.group, led):
             given: dict[str, Any] = {"steps": int(STEPS["thorough"] * TRIAL * self.small.histogram.rows)}
             if self.deadline is not None:
-                given = {"deadline": time.monotonic() + TRIAL * (self.deadline - began)}
+                given = {"deadline": clock() + TRIAL * (self.deadline - began)}
             labels, self.report = search(self.small, self.rows, labels, near=self.near, **given)
             tried.append((rank(self.task, self.whole(labels)), labels))
         self.group = min(tried, key=lambda pair: pair[0])[1]
@@ -244,7 +244,7 @@ class _Race:
 
     def open_close(self, bounds: Bounds) -> None:
         """Published tuples opened and closed; the larger k, the less is left to the search that takes groups apart."""
-        began, pool = time.monotonic(), None
+        began, pool = clock(), None
         if bounds.classes is not None and bounds.prices is not None and self.thin is None:
             pool = Pool.of(self.rows, bounds.classes, bounds.prices)
         share = 1.0 - REST / self.small.requirement.smallest
@@ -261,16 +261,16 @@ class _Race:
     def search(self) -> None:
         """The search by moves between groups, from the best start."""
         if decidable(self.task) and self.deadline is not None:  # what is left of the seconds goes to the proof
-            self.deadline = time.monotonic() + SEARCHED * max(self.deadline - time.monotonic(), 0.0)
+            self.deadline = clock() + SEARCHED * max(self.deadline - clock(), 0.0)
         small, rule = self.small, close_rule(self.small)
         twice = self.task.effort.name == "balanced" and small.histogram.rows <= TWICE
         if twice:  # what "improve" does, so that it is never the better choice
-            began = time.monotonic()
+            began = clock()
             again, self.report = search(small, self.rows, self.plain, steps=self.steps)
             self.offer("improve", again, began, start=False)
         done = twice and self.group is self.plain and not self.common.size and rule is None
         if self.task.effort.name != "fast" and not done:
-            began = time.monotonic()
+            began = clock()
             finish = alternate if self.common.size else approach if rule is not None else search
             seeded = replace(small, seed=self.task.seed + 1)
             given = {"steps": self.steps} if finish is search else {}
@@ -287,14 +287,14 @@ class _Race:
             method = "three_phase"
         told_of = None
         if decidable(task):
-            began = time.monotonic()
+            began = clock()
             proof = decide(task, chosen)
             if proof.partition is not chosen and (proof.stopped is None or self.long):
                 # Where the clock ended it, a partition of a named effort stays what the seed says.
                 chosen, method = proof.partition, "optimal"
                 self.told("optimal", chosen, began)
             bounds.values["integer program"] = proof.bound
-            told_of = {"stopped": proof.stopped, "seconds": round(time.monotonic() - began, 3)}
+            told_of = {"stopped": proof.stopped, "seconds": round(clock() - began, 3)}
         made = certify(task, chosen, method, bounds, self.report, told_of)
         return replace(made, attempts=tuple(self.attempts))
 
@@ -336,13 +336,13 @@ def _proved(task: Task, left: float | None) -> _Proved | None:
     pairs = need.k == 2 and not need.sensitive_columns
     if task.effort.name == "fast" or not 0 < cells <= (SMALL_PAIRS if pairs else SMALL):
         return None
-    began = time.monotonic()
+    began = clock()
     limit = Effort("seconds", PROOF if left is None else min(PROOF, 0.5 * left))
     try:
         found = (two_anonymity if pairs else optimal)(replace(task, effort=limit, started=began))
     except PolicyError:  # a ceiling, or sets and ranges of too many rows: not for the exact methods
         return None
-    return _Proved(found, round(time.monotonic() - began, 3)) if found.certificate.optimal else None
+    return _Proved(found, round(clock() - began, 3)) if found.certificate.optimal else None
 
 
 def labels_of(rows: Rows, partition: Partition) -> np.ndarray:

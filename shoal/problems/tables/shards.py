@@ -14,12 +14,12 @@ of the two bounds what the row loses in any partition of the table, and the sum 
 from __future__ import annotations
 
 import heapq
-import time
 from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
+from shoal.clock import clock
 from shoal.errors import PolicyError
 from shoal.model.certificate import Guarantee
 from shoal.model.histogram import Histogram
@@ -84,8 +84,8 @@ def sharded(
         held += found.partition.groups
     partition = Partition.of(np.concatenate(cells), np.concatenate(groups), np.concatenate(counts))
     partition.check(histogram)
-    spent = time.monotonic() - task.started
-    bounds = composed(task, parts, time.monotonic() + max(3.0, 0.5 * spent))
+    spent = clock() - task.started
+    bounds = composed(task, parts, clock() + max(3.0, 0.5 * spent))
     made = certify(task, partition, max(methods, key=lambda name: methods[name]), bounds)
     details = {**made.certificate.details, "shards": len(parts), "shard_cells": [int(p.size) for p in parts]}
     certificate = replace(made.certificate, guarantee=Guarantee(), details=details)
@@ -174,7 +174,7 @@ def _nearest(task: Task, asked: np.ndarray, among: np.ndarray) -> np.ndarray:
 
 def composed(task: Task, parts: list[np.ndarray], until: float) -> Bounds:
     """Lower bounds of the whole table from its shards; rows not reached in time count nothing."""
-    began, h = time.monotonic(), task.histogram
+    began, h = clock(), task.histogram
     columns = task.recoding.columns
     out = Bounds()
     if plain_stars(task.recoding):
@@ -190,11 +190,11 @@ def composed(task: Task, parts: list[np.ndarray], until: float) -> Bounds:
             held[s, j] = column.beyond(present) * column.weight
     price = np.zeros(h.cells)
     for s, part in enumerate(parts):
-        left = until - time.monotonic()
+        left = until - clock()
         if left <= 0:
             break
         mine = Task(_of(h, part), task.requirement, task.recoding, Effort("fast"), task.seed)
-        own = neighbors(mine, time.monotonic() + left / (len(parts) - s))
+        own = neighbors(mine, clock() + left / (len(parts) - s))
         if own is None:
             continue
         for other in range(len(parts)):
@@ -203,5 +203,5 @@ def composed(task: Task, parts: list[np.ndarray], until: float) -> Bounds:
                 np.minimum(own, away, out=own)
         price[part] = own
     out.values["shards"] = total(task, price)
-    out.seconds = time.monotonic() - began
+    out.seconds = clock() - began
     return out

@@ -11,13 +11,12 @@ Without it a ring of three equally distant rows is served by three halves of pai
 
 from __future__ import annotations
 
-import time
-
 import highspy
 import numpy as np
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
+from shoal.clock import clock
 from shoal.problems.tables.costs import Costs
 
 UNLIMITED = float("inf")
@@ -122,7 +121,7 @@ class Relaxation:
 
     def solve(self, deadline: float) -> bool:
         """Solve to optimality; False when time ran out.  Prices are rounded to 1 / (scale * fine)."""
-        left = deadline - time.monotonic()
+        left = deadline - clock()
         if left <= 0:
             return False
         if left < UNLIMITED:

@@ -13,12 +13,12 @@ depend on the number of rows.  Theorem 1.4's kernel (``kernelize``) goes before 
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from shoal.clock import clock
 from shoal.errors import PolicyError
 from shoal.model.certificate import Certificate, Guarantee
 from shoal.model.histogram import Histogram
@@ -177,7 +177,7 @@ def by_vectors(
     """
     from shoal.kernels.tables.subsets import eligible_groups, least_cost
 
-    deadline = time.monotonic() + seconds
+    deadline = clock() + seconds
     layout = _layout(kinds.count)
     if layout is None:
         return None
@@ -221,7 +221,7 @@ def by_vectors(
     left, book = np.empty(m, np.int64), np.full(3, -1, np.int64)
     around = (kinds.count, layout.shift, layout.guard, *groups, first, floor, upper, value, left, book)
     while not least_cost(*around, SLICE):
-        if time.monotonic() > deadline:
+        if clock() > deadline:
             return None
     return deal(histogram.count, kinds.of, *_walk(kinds.count, layout, word, number, cost, first, value))
 

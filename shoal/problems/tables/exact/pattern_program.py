@@ -12,7 +12,6 @@ can still be part of a cheaper partition, and the last program decides over thos
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -20,6 +19,7 @@ import highspy
 import numpy as np
 from scipy.sparse import csr_array
 
+from shoal.clock import clock
 from shoal.model.partition import Partition
 from shoal.model.privacy import Requirement
 from shoal.model.task import Task
@@ -69,7 +69,7 @@ def pattern_program(
 
     Linear and integer programs by HiGHS.
     """
-    deadline = time.monotonic() + limits.seconds
+    deadline = clock() + limits.seconds
     need = task.requirement
     found = patterns(costs, task.recoding, need.smallest)
     upper = whole_cost(costs, task, start)
@@ -172,7 +172,7 @@ class _Search:
     def _decide(self, kept: np.ndarray, share: float) -> float:
         """The integer program over some columns, bool[c]: a cheaper partition is kept; its bound, infinite when the
         columns hold none that is cheaper."""
-        seconds = share * (self.deadline - time.monotonic())
+        seconds = share * (self.deadline - clock())
         if seconds <= 0:
             return -math.inf
         model, cols = self.model, np.flatnonzero(kept)
@@ -200,12 +200,12 @@ def relaxation(
     """
     solver = quiet(highspy.Highs())
     solver.passModel(program_of(model, np.arange(model.cost.size), model.lines, np.arange(model.owner.size), ()))
-    found, began = None, time.monotonic()
+    found, began = None, clock()
     for _ in range(TURNS):
-        clock = time.monotonic()
-        if clock >= deadline:
+        since = clock()
+        if since >= deadline:
             break
-        solver.setOptionValue("time_limit", solver.getRunTime() + deadline - clock)
+        solver.setOptionValue("time_limit", solver.getRunTime() + deadline - since)
         solver.run()
         if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
             break
@@ -213,8 +213,8 @@ def relaxation(
         lines, low = violated(model, np.array(found.col_value)) if violated is not None else NOTHING
         if not low.size:
             break
-        model, now = model.with_lines(lines, low), time.monotonic()
-        if 2 * now - clock > max(began + CROWDING * (deadline - began), now + QUICK):
+        model, now = model.with_lines(lines, low), clock()
+        if 2 * now - since > max(began + CROWDING * (deadline - began), now + QUICK):
             break
         none = np.full(low.size, np.inf)
         solver.addRows(low.size, low, none, lines.nnz, lines.indptr[:-1], lines.indices, lines.data)

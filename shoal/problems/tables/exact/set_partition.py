@@ -11,7 +11,6 @@ of its columns and none is negative.  So an integer program over the columns tha
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,6 +20,7 @@ import numpy as np
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
+from shoal.clock import clock
 from shoal.problems.tables.costs import Costs
 from shoal.problems.tables.exact.odd_sets import UNLIMITED, Relaxation, charge, ordered, program
 
@@ -62,7 +62,7 @@ def solve(
 
     Every round solves a linear program of t equations and scans O(t^2 d) pairs; then at most three integer programs.
     """
-    deadline = time.monotonic() + seconds
+    deadline = clock() + seconds
     search = _Search(costs, deadline, progress)
     search.bound()
     best = search.rounded()
@@ -165,7 +165,7 @@ class _Search:
             for piece in pieces:
                 best = self._again(best, np.bincount(piece, minlength=free.size) > 0, columns, step)
                 upper = int(charge(costs, best[0]) @ best[1])
-                if upper <= whole or time.monotonic() > self.deadline:
+                if upper <= whole or clock() > self.deadline:
                     return best, upper
                 self.progress(f"mending, {upper - whole:,} above the bound", None)
             if free[:-1].all():
@@ -188,7 +188,7 @@ class _Search:
         if not loose.any() or not len(inside):
             return best
         part, small = (best[0][loose], best[1][loose]), costs.with_count(left[:-1])
-        limit = min(self.deadline, time.monotonic() + MEND)
+        limit = min(self.deadline, clock() + MEND)
         found, _, _ = integer(small, inside, self.master.member[:0], part, step, 0, limit)
         if found is None:
             return best
@@ -308,8 +308,8 @@ def integer(
     model.changeColsIntegrality(n, np.arange(n, dtype=np.int32), kind)
     model.setOptionValue("mip_rel_gap", 0.0)
     model.setOptionValue("mip_abs_gap", 0.5 * step / costs.scale)
-    if deadline - time.monotonic() < UNLIMITED:
-        model.setOptionValue("time_limit", max(0.1, deadline - time.monotonic()))
+    if deadline - clock() < UNLIMITED:
+        model.setOptionValue("time_limit", max(0.1, deadline - clock()))
     held = {tuple(c): u for c, u in zip(best[0].tolist(), best[1].tolist(), strict=True)}
     start = highspy.HighsSolution()
     start.col_value = [float(held.get(tuple(c), 0)) for c in columns.tolist()]

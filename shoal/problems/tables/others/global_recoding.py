@@ -10,12 +10,12 @@ the chain decides all below it, the lowest eligible one all that cost more.
 
 from __future__ import annotations
 
-import time
 from itertools import combinations
 from math import prod
 
 import numpy as np
 
+from shoal.clock import clock
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.model.histogram import mixed_radix
 from shoal.model.partition import Partition
@@ -175,7 +175,7 @@ def _decide(task: Task, looks: _Looks, cost: list[np.ndarray], top: np.ndarray) 
             return best, least
         at += int(rest[0])
         seconds = task.effort.seconds
-        late = seconds is not None and time.monotonic() - task.started > seconds
+        late = seconds is not None and clock() - task.started > seconds
         if looks.made >= limit or late:
             return best, float(total[at])
         chain = _chain(node[at].astype(np.int64), top, cost)

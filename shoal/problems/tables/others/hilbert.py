@@ -12,12 +12,12 @@ curves are tried and the best is kept.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
+from shoal.clock import clock
 from shoal.model.certificate import Guarantee
 from shoal.model.histogram import Histogram
 from shoal.model.partition import Partition
@@ -99,7 +99,7 @@ def along_curves(task: Task) -> tuple[Partition, dict[str, str]]:
 
     def late() -> bool:
         seconds = task.effort.seconds
-        return seconds is not None and time.monotonic() - task.started > seconds
+        return seconds is not None and clock() - task.started > seconds
 
     for number, (name, order) in enumerate(_curves(histogram, recoding)):
         if number >= 2 and (task.effort.name == "fast" or late()):

@@ -12,12 +12,12 @@ first one on a chain above it that keeps the budget.
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from math import inf, prod
 
 import numpy as np
 
+from shoal.clock import clock
 from shoal.errors import InfeasibleError
 from shoal.model.histogram import mixed_radix
 from shoal.model.task import Task
@@ -187,7 +187,7 @@ def decide(task: Task, limit: int, most_nodes: int) -> Found:
         cost = inf if best is None else best[1].cost
         alive &= low < cost * (1 - CLOSE) if cost < inf else True
         rest = np.flatnonzero(alive)
-        late = task.effort.seconds is not None and time.monotonic() - task.started > task.effort.seconds
+        late = task.effort.seconds is not None and clock() - task.started > task.effort.seconds
         done = not rest.size or nodes.made >= limit or (late and best is not None)
         if done and best is None:
             raise InfeasibleError(

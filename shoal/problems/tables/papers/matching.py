@@ -10,7 +10,6 @@ prices prove the answer.  Any loss of a ``Recoding`` will do, not stars alone.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from fractions import Fraction
 from math import ceil, lcm
@@ -18,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from shoal.clock import clock
 from shoal.errors import PolicyError
 from shoal.model.certificate import Certificate, Guarantee, tight
 from shoal.model.partition import Partition
@@ -255,7 +255,7 @@ def _transport(
     asked = supply.tolist(), demand.tolist()
     used, seconds = 0, task.effort.seconds
     for low in range(0, left.size, STEP):
-        if seconds is not None and time.monotonic() - task.started > seconds:
+        if seconds is not None and clock() - task.started > seconds:
             break
         high = min(low + STEP, left.size)
         used = int(ship(cost, supply, demand, u, v, head, after, source, amount, used, low, high))

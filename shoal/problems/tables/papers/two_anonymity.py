@@ -14,10 +14,9 @@ fewer (docs/exact.md has the cases), so of c >= 6 rows at least four lie in pure
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 
+from shoal.clock import clock
 from shoal.errors import PolicyError
 from shoal.model.certificate import Certificate, Guarantee
 from shoal.model.task import Grouping, Task, refuse_infeasible
@@ -31,7 +30,7 @@ SECONDS = {"fast": 30.0, "balanced": 600.0, "thorough": 86_400.0}
 def seconds_left(task: Task) -> float:
     """Wall-clock seconds an exact method may still use."""
     if task.effort.seconds is not None:
-        return max(0.0, task.effort.seconds - (time.monotonic() - task.started))
+        return max(0.0, task.effort.seconds - (clock() - task.started))
     return SECONDS[task.effort.name]
 
 

@@ -6,13 +6,13 @@ Each bound is a function of the task alone.  ``docs/cascade.md`` has the proofs.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from threading import Lock
 
 import numpy as np
 
+from shoal.clock import clock
 from shoal.kernels.tables.tight import Classes, Tight
 from shoal.model.task import Task
 from shoal.problems.cores import cores, each
@@ -81,13 +81,13 @@ class Bounds:
 
 
 def lower_bounds(task: Task, *, until: float | None = None, program: bool = True) -> Bounds:
-    """The bounds that fit the effort; with ``until`` (time.monotonic) no sweep starts that might pass it.
+    """The bounds that fit the effort; with ``until`` (``shoal.clock``) no sweep starts that might pass it.
 
     program  whether small tables get the best prices there are, by linear programming, instead of ascent
 
     A sweep over the lattice is O(nodes * cells) at worst; the bound by neighbors is O(cells^2).
     """
-    began = time.monotonic()
+    began = clock()
     out = Bounds()
     if not task.histogram.cells or not task.recoding.columns:
         return out
@@ -102,10 +102,10 @@ def lower_bounds(task: Task, *, until: float | None = None, program: bool = True
     if task.recoding.hierarchies is not None and lattice.nodes * task.histogram.cells <= HOPELESS:
         sweeper = Sweeper(task, lattice, LOOKS[effort])
         half = None if until is None else began + 0.7 * (until - began)
-        clock = time.monotonic()
+        since = clock()
         first = sweeper.run(0, np.zeros(0), np.zeros(0, bool), half)
         if first is not None and np.isfinite(first).all():
-            spent = time.monotonic() - clock
+            spent = clock() - since
             out.prices = out.cheapest = first
             out.values["cheapest node"] = total(task, first)
             if plain:
@@ -115,7 +115,7 @@ def lower_bounds(task: Task, *, until: float | None = None, program: bool = True
                 out.values["combined"] = int(tuples) + beyond
             if program and lattice.nodes * task.histogram.cells <= SMALL[effort]:
                 named = task.effort.seconds is None  # then a seed gives the same again, so the clock is far away
-                left = SOLVE[effort] if named or until is None else until - time.monotonic()
+                left = SOLVE[effort] if named or until is None else until - clock()
                 prices = sweeper.program(left)
                 fixed = None if prices is None else sweeper.feasible(prices, until)
                 if fixed is not None:
@@ -146,7 +146,7 @@ def lower_bounds(task: Task, *, until: float | None = None, program: bool = True
     out.tolls = price(task, until=until)
     if out.tolls is not None:
         out.values["tolls"] = out.tolls.value(task)
-    out.seconds = time.monotonic() - began
+    out.seconds = clock() - began
     return out
 
 
@@ -216,7 +216,7 @@ class Sweeper:
         at_node = [np.full(int(self.lattice.nodes) if mode == 3 else 0, np.inf) for _ in range(workers)]
         most = self.looks / workers
         if until is not None:
-            most = min(most, PACE * max(until - time.monotonic(), 0.0))
+            most = min(most, PACE * max(until - clock(), 0.0))
         room = [np.int64(min(most, 2.0**62))] * workers
         left, lock, stop = iter(parts), Lock(), flag()
         kernel = quick(sweep.sweep, h.quasi.size * float(self.lattice.nodes))
@@ -227,7 +227,7 @@ class Sweeper:
                     levels = next(left, None)
                 if levels is None:
                     return True
-                if stop.is_set() or (until is not None and time.monotonic() > until):
+                if stop.is_set() or (until is not None and clock() > until):
                     return False
                 room[worker] = kernel(
                     table, need, prices, np.array(levels, np.int64), mode, room[worker], found[worker], at_node[worker],
@@ -254,8 +254,8 @@ class Sweeper:
         """Prices raised in some rounds and checked again; None when there was no time for a round and the check."""
         raised = None
         for _ in range(rounds):
-            clock, current = time.monotonic(), price if raised is None else raised
-            left = np.inf if until is None else (until - clock) / max(spent, 1e-9)
+            since, current = clock(), price if raised is None else raised
+            left = np.inf if until is None else (until - since) / max(spent, 1e-9)
             if left < (HALF if raised is None else 4):
                 break
             slack = self.run(1, current, np.zeros(0, bool), None)
@@ -270,7 +270,7 @@ class Sweeper:
             step = self.run(2, current, active, None)
             if step is None:
                 break
-            spent = 0.5 * (time.monotonic() - clock)
+            spent = 0.5 * (clock() - since)
             new = current + np.where(active & np.isfinite(step), np.maximum(step, 0.0) * (1 - 1e-12), 0.0)
             gain = float((new - current) @ self.task.histogram.count)
             raised = new
@@ -300,22 +300,22 @@ class Sweeper:
         kinds = int(self.kinds[0]) if self.mixed else 1
         sum_of = float(price @ count)
         best, trend, known = price.copy(), np.zeros(price.size), None
-        began, last = time.monotonic(), np.inf
+        began, last = clock(), np.inf
         top, step = sum(float(loss.max()) for loss in self.lattice.loss), 1.0
         for share in MIXED if self.mixed else CLIMBS:
-            if time.monotonic() > last:
+            if clock() > last:
                 break
             new = self.tight(best, share * sum_of / float(count.sum()), until)
             if new is None or not new.cost.size:
                 return None, known
             if known is None and until is not None:  # the sweep that proves takes up to three times as long
-                last = until - 3 * (time.monotonic() - began)
+                last = until - 3 * (clock() - began)
             known = new if known is None else new.joined(known)
             price, state, most = best.copy(), np.array([-np.inf, step, 0.0]), np.full(price.size, top)
             if self.mixed:  # no K rows of a class that is not looked at can then be above its cost
                 most = np.minimum(most, best + share * sum_of / float(count.sum()))
             done, passes = 0, int(min(PASSES, MEMBERS[self.mixed] / known.member.size))
-            while done < passes and time.monotonic() < last:
+            while done < passes and clock() < last:
                 climb(known, count, value, kinds, self.group, most, price, best, trend, SLICE, sum_of, GAP * sum_of,
                       state)  # fmt: skip
                 done += SLICE

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from threading import Event
@@ -14,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from shoal.clock import clock
 from shoal.model.recoding import Levels, Ranges, Sets
 from shoal.model.task import Task
 from shoal.problems.cores import cores, each
@@ -53,7 +53,7 @@ def box_search(task: Task, effort: str, until: float | None) -> tuple[int, int] 
     cells, d = task.histogram.cells, len(task.recoding.columns)
     if cells <= BOXED or (effort == "fast" and until is None):
         return None
-    left = None if until is None else BOX_PART * BOX_PACE * (os.cpu_count() or 1) * (until - time.monotonic())
+    left = None if until is None else BOX_PART * BOX_PACE * (os.cpu_count() or 1) * (until - clock())
     for near, nodes in BOXES if effort == "thorough" else BOXES[-2:]:
         least = max(near, 2 * task.requirement.smallest)
         work = float(cells) * d * (cells + PLACES * least)
@@ -199,7 +199,7 @@ def _over(cells: int, until: float | None, one: Callable[[int, int], None]) -> b
 
 
 def _late(stop: Event, until: float | None) -> bool:
-    return stop.is_set() or (until is not None and time.monotonic() > until)
+    return stop.is_set() or (until is not None and clock() > until)
 
 
 def neighbors(task: Task, until: float | None) -> np.ndarray | None:

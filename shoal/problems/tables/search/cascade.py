@@ -10,11 +10,11 @@ better of the two is returned, so its promise holds here too.
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 
 import numpy as np
 
+from shoal.clock import clock
 from shoal.errors import InfeasibleError
 from shoal.model.partition import Partition
 from shoal.model.recoding import Levels
@@ -46,12 +46,12 @@ def start(task: Task, rows: Rows) -> np.ndarray:
     """A group for every row, int64[n], labels from 0: the cascade cut into pieces, with everyone placed."""
     if not task.histogram.cells:
         return np.zeros(0, np.int64)
-    began = time.monotonic()
+    began = clock()
     small = by_quotas(task, rows)
     if small is not None:
         small = rows.place(small)
         seconds = task.effort.seconds
-        if seconds is not None and time.monotonic() - began > HURRY * seconds:  # better spent on settling
+        if seconds is not None and clock() - began > HURRY * seconds:  # better spent on settling
             return small
     cell, group, count = walk(task)
     found = rows.place(rows.cut(rows.spread(cell, group, count)))

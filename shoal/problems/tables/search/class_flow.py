@@ -8,13 +8,13 @@ leaves a class short, H is lowered and the flow run again.
 
 from __future__ import annotations
 
-import time
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from shoal.clock import clock
 from shoal.model.task import Task
 from shoal.problems.tables.search.class_program import UNIT, Program, Tolls, raised
 from shoal.problems.tables.search.row_groups import Rows
@@ -51,13 +51,13 @@ def flow_start(task: Task, rows: Rows, tolls: Tolls, until: float | None = None)
 
     None where it does not apply or has no time.
 
-    Named efforts count rounds; with ``until`` (time.monotonic) no round begins that might pass it.
+    Named efforts count rounds; with ``until`` (``shoal.clock``) no round begins that might pass it.
     """
     if rows.frequency.size != 1 or not tolls.program.plain:
         return None
     effort = "thorough" if task.effort.name == "seconds" else task.effort.name
     until = until if task.effort.name == "seconds" else None
-    if until is not None and time.monotonic() + ONE * tolls.program.arcs.pair.size > until:
+    if until is not None and clock() + ONE * tolls.program.arcs.pair.size > until:
         return None
     size = tolls.program.arcs.pair.size
     passes, rounds = afforded(CLOSING, effort, size, 1.0), afforded(ROUNDS, effort, size, PER_ROUND)
@@ -76,7 +76,7 @@ def flow_start(task: Task, rows: Rows, tolls: Tolls, until: float | None = None)
     with ThreadPoolExecutor(1) as pool:  # rows are placed while the next flow runs, which does not ask where
         coming: Future[tuple[float, np.ndarray]] | None = None
         for turn in range(rounds):
-            began = time.monotonic()
+            began = clock()
             if turn and until is not None and began + spent > until:
                 break
             filled = fill(task, rows.k, tolls, most, FINE[effort])
@@ -86,7 +86,7 @@ def flow_start(task: Task, rows: Rows, tolls: Tolls, until: float | None = None)
             task.progress("class program", None)
             if until is not None:
                 wait([coming])
-            spent = time.monotonic() - began
+            spent = clock() - began
             if not short:
                 break
         best = cheaper(best, coming)

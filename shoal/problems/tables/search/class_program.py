@@ -8,12 +8,12 @@ of them say how many rows each class wants; with that many rounded, the rest is 
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
+from shoal.clock import clock
 from shoal.kernels.tables.tolls import Arcs
 from shoal.model.privacy.base import CLOSE
 from shoal.model.task import Task
@@ -269,13 +269,13 @@ def build(task: Task, j: int) -> Program:
 def price(task: Task, *, until: float | None = None) -> Tolls | None:
     """Tolls as good as the effort allows; None where the program does not apply, is too large or has no time.
 
-    Named efforts count passes, so that a seed gives the same again; with ``until`` (time.monotonic) the clock decides.
+    Named efforts count passes, so that a seed gives the same again; with ``until`` (``shoal.clock``) the clock decides.
     """
     j, by_name = column(task), task.effort.seconds is None
     if j is None or (task.effort.name == "fast" and idle(task)):
         return None
     building = BUILD * chain(task).lattice.nodes * task.histogram.cells
-    if not by_name and until is not None and time.monotonic() + building > until:
+    if not by_name and until is not None and clock() + building > until:
         return None
     program = build(task, j)
     if not np.diff(program.arcs.start).all():  # a ceiling leaves rows without any class
@@ -298,7 +298,7 @@ def raised(task: Task, tolls: Tolls, passes: int, until: float | None, step: flo
     gap = 1e-3 * float(program.loss.max()) * task.histogram.rows * UNIT
     done = 0
     while done < passes and state[1] > LAST_STEP:
-        if until is not None and time.monotonic() > until:
+        if until is not None and clock() > until:
             break
         now = min(SLICE, passes - done)
         walk(program.arcs, toll, best, trend, share, now, gap, state, np.empty_like(toll), np.empty_like(toll))

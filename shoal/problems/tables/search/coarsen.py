@@ -10,7 +10,6 @@ tuples can hold one star each.  Only where that is below the best so far the cas
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations
@@ -18,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from shoal.clock import clock
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.model.histogram import Histogram, merged
 from shoal.model.partition import Partition
@@ -191,8 +191,8 @@ class _Walk:
         self.seen: dict[tuple[int, ...], Point] = {}
         self.lowest: dict[tuple[int, ...], float] = {}
         seconds = task.effort.seconds
-        self.until = None if seconds is None else time.monotonic() + SHARE * (
-            task.started + seconds - time.monotonic()
+        self.until = None if seconds is None else clock() + SHARE * (
+            task.started + seconds - clock()
         )  # fmt: skip
 
     @property
@@ -201,7 +201,7 @@ class _Walk:
 
     def done(self) -> bool:
         """Whether the effort allows no further look."""
-        late = self.until is not None and time.monotonic() > self.until
+        late = self.until is not None and clock() > self.until
         return bool(self.seen) and (late or len(self.seen) >= LOOKS[self.task.effort.name])
 
     def run(self) -> None:
@@ -265,7 +265,7 @@ class _Walk:
         points = sorted((s[0] for s in solved), key=lambda p: p.order) or points
         effort = self.task.effort
         if seconds is not None:
-            left = self.task.started + seconds - time.monotonic()
+            left = self.task.started + seconds - clock()
             effort = Effort("seconds", max(SOLVED * left, 0.1))
         solved.append(self._by_default(points[0].levels, effort))
         chosen, partition, bound = min(solved, key=lambda s: s[0].order)
@@ -275,7 +275,7 @@ class _Walk:
 
     def _by_default(self, levels: tuple[int, ...], effort: Effort) -> tuple[Point, Partition, float]:
         coarse = Coarse.of(self.task, levels)
-        found = auto(replace(coarse.task, effort=effort, started=time.monotonic()))
+        found = auto(replace(coarse.task, effort=effort, started=clock()))
         self.seen[levels] = measured(self.task, coarse, levels, found.partition)
         return self.seen[levels], coarse.back(found.partition), float(found.certificate.lower_bound)
 

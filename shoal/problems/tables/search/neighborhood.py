@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
 
+from shoal.clock import clock
 from shoal.model.task import Grouping, Task
 from shoal.problems.interrupts import flag
 from shoal.problems.tables.search.bounds import lower_bounds
@@ -42,7 +42,7 @@ def improve(task: Task) -> Grouping:
     until = None
     deadline = None if task.effort.seconds is None else task.started + task.effort.seconds
     if deadline is not None:
-        until = time.monotonic() + 0.3 * max(deadline - time.monotonic(), 0.0)
+        until = clock() + 0.3 * max(deadline - clock(), 0.0)
     bounds = lower_bounds(task, until=until)
     group, told = search(task, rows, group, deadline=deadline)
     return certify(task, best(task, rows.partition(group), first), "improve", bounds, told)
@@ -64,7 +64,7 @@ def most_of(need: int) -> int:
 def looks(rows: Rows, deadline: float | None, steps: int) -> float:
     """Pairs per cell worth comparing beforehand: about a sixth of the time the search will take."""
     if deadline is not None:
-        steps = int(max(deadline - time.monotonic(), 0.0) * 5000 * (os.cpu_count() or 1))
+        steps = int(max(deadline - clock(), 0.0) * 5000 * (os.cpu_count() or 1))
     return 1500 * steps / max(rows.histogram.cells, 1)
 
 
@@ -98,7 +98,7 @@ class Searcher(NamedTuple):
             kernel(rows.slots, leaf, of, first, here, value, label, names.size, rows.k, rows.frequency, rows.distinct,
                    rows.rules, each, np.uint64(number + done), self.most)  # fmt: skip
             done += each
-            if until is None or time.monotonic() >= until:
+            if until is None or clock() >= until:
                 return label, done
             names, label = np.unique(label, return_inverse=True)
             label = label.reshape(-1).astype(np.int64)
@@ -123,7 +123,7 @@ def search(
 ) -> tuple[np.ndarray, Told]:
     """A grouping of rows not dearer than the one given, int64[n], labels from 0 without gaps.
 
-    deadline  clock reading (time.monotonic) at which to stop; else ``steps`` neighborhoods are tried (by the effort)
+    deadline  clock reading (``shoal.clock``) at which to stop; else ``steps`` neighborhoods are tried (by the effort)
     """
     told = Told()
     n = group.size
@@ -146,14 +146,14 @@ def search(
                 if left <= 0:
                     break
                 each = max(1, min(-(-left // count), ROUND))
-            elif time.monotonic() >= deadline:
+            elif clock() >= deadline:
                 told.stopped = "seconds"
                 break
             blocks = deal(rows, group, count, [task.seed, told.rounds, 7])
             numbers = np.random.SeedSequence([task.seed, told.rounds]).generate_state(count, np.uint32)
             waves = -(-len(blocks) // workers)
             waiting: list[Future[tuple[np.ndarray, int]]] = []
-            now = time.monotonic()
+            now = clock()
             turn = 0.0 if deadline is None else min(1.5, max(deadline - now, 0.0) / waves)
             task.progress("search", None if deadline else told.steps / steps)
             for i, block in enumerate(blocks):

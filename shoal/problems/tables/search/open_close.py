@@ -10,11 +10,11 @@ probability of Metropolis et al. (1953), less and less of them.  In the end ever
 from __future__ import annotations
 
 import os
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
+from shoal.clock import clock
 from shoal.model.recoding import FORBIDDEN
 from shoal.model.task import Task
 from shoal.problems.interrupts import flag
@@ -62,7 +62,7 @@ def open_close(
     """A grouping of rows not dearer than the one given, int64[n], labels from 0 without gaps.
 
     pool      tuples worth a try, as the bounds have found them
-    deadline  clock reading (time.monotonic) at which to stop; else ``steps`` tuples are tried (by the effort)
+    deadline  clock reading (``shoal.clock``) at which to stop; else ``steps`` tuples are tried (by the effort)
     Counted in steps the same on any number of cores.  O(steps rows of a tuple).
     """
     told = Told(stopped="steps" if deadline is None else "seconds")
@@ -70,20 +70,20 @@ def open_close(
     if not group.size or (deadline is None and not steps):
         return group, told
     count = max(1, round(group.size / BLOCK))
-    began, pace = time.monotonic(), 5e3 * min(os.cpu_count() or 1, count)
+    began, pace = clock(), 5e3 * min(os.cpu_count() or 1, count)
     state, label = _classes(rows, group)
     pool = pool or Pool.empty(state.shape[1])
     heat = _mean_loss(rows, state, label)
     part = 0.0
     while part < 1.0:
-        clock = time.monotonic()
+        since = clock()
         if deadline is None:
             now = -(-steps // ROUNDS)
             after = (told.rounds + 1) / ROUNDS
         else:
             span = min(max(deadline - began, 1e-3) / ROUNDS, LONGEST)
-            now = int(pace * min(span, max(deadline - clock, 0.0)))
-            after = (clock + span - began) / max(deadline - began, 1e-3)
+            now = int(pace * min(span, max(deadline - since, 0.0)))
+            after = (since + span - began) / max(deadline - began, 1e-3)
             if now < count:
                 break
         task.progress("open and close", part)
@@ -91,7 +91,7 @@ def open_close(
         label, done = _round(task, rows, state, label, pool, -(-now // count), hot, told.rounds)
         state, label = _classes(rows, label)
         told.steps, told.rounds, part = told.steps + done, told.rounds + 1, after
-        pace = 0.5 * pace + 0.5 * done / max(time.monotonic() - clock, 1e-3)
+        pace = 0.5 * pace + 0.5 * done / max(clock() - since, 1e-3)
     found = rows.cut(label)
     return min((group, found), key=lambda labels: rank(task, rows.partition(labels))), told
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from shoal.clock import clock
 from shoal.model.task import Task
 from shoal.problems.tables.search.bounds import LOOKS, Sweeper
 from shoal.problems.tables.search.lattice import ENUMERATED, Lattice
@@ -70,7 +70,7 @@ def guided(
         nodes, here = every[index], floor[index]
         done = 0
         while done < len(nodes) and left.any():
-            if until is not None and time.monotonic() > until:
+            if until is not None and clock() > until:
                 return None
             task.progress("guided cascade", None)
             steps, written, group = publish_priced(

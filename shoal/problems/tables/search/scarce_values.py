@@ -10,12 +10,12 @@ neighborhood that has no scarce row to spare.
 from __future__ import annotations
 
 import os
-import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
 
+from shoal.clock import clock
 from shoal.model.task import Task
 from shoal.problems.interrupts import flag
 from shoal.problems.tables.search.bounds import Sweeper
@@ -68,19 +68,19 @@ def alternate(
     each = max(1, LOOKS // n)
     turn, wait = 0, SHARE
     while True:
-        began = time.monotonic()
+        began = clock()
         if deadline is not None and began >= deadline:
             break
         seeds = np.take(scarce, np.arange(turn * each, turn * each + min(each, scarce.size)), mode="wrap")
-        before = time.monotonic()
+        before = clock()
         group, opened = lend(rows, group, seeds, shift=turn * 7919, until=deadline)
-        spent = time.monotonic() - before
+        spent = clock() - before
         here = replace(task, seed=task.seed + 1_000_003 * turn)
         if deadline is None:
             group, part = search(here, rows, group, near=near,
                                  steps=steps // ROUNDS + (turn < steps % ROUNDS))  # fmt: skip
         else:
-            stop = min(deadline, time.monotonic() + max(wait * spent, 1.0))
+            stop = min(deadline, clock() + max(wait * spent, 1.0))
             group, part = search(here, rows, group, deadline=stop, near=near)
             wait = SHARE if opened else min(2 * wait, 60.0)
         told.steps += part.steps
@@ -103,7 +103,7 @@ def scarce_start(
     Every group needs a scarce row, so the others are what is served: their prices are doubled, which lets the hardest
     choose first.  Doubled prices prove nothing; they only set the order.
     """
-    left = np.inf if until is None else until - time.monotonic()
+    left = np.inf if until is None else until - clock()
     lattice = Lattice.of(task.recoding)
     if lattice.nodes > ENUMERATED:
         return None
@@ -163,7 +163,7 @@ def lend(
 
     def one(first: int) -> None:
         part = slice(first, first + PART)
-        if not stop.is_set() and (until is None or time.monotonic() < until):
+        if not stop.is_set() and (until is None or clock() < until):
             propose(rows.slots, leaf, value, group, start, member, price, free, *need, seeds[part], PULL, shift % n,
                     LIST, out[part], many[part], gain[part])  # fmt: skip
 

@@ -11,13 +11,13 @@ cut into groups, which search then makes narrower, and what these publish are th
 from __future__ import annotations
 
 import os
-import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shoal.clock import clock
 from shoal.kernels.tables.tolls import Arcs
 from shoal.model.recoding import FORBIDDEN
 from shoal.model.task import Task, nothing
@@ -277,12 +277,12 @@ def approach(
 
     best = weighed(group)
     rounds, heat, spent, wait = ROUNDS.get(task.effort.name, 1), 1.0, PACE * group.size, 0.0
-    while told.rounds < rounds if deadline is None else time.monotonic() < deadline:
-        began = time.monotonic()
+    while told.rounds < rounds if deadline is None else clock() < deadline:
+        began = clock()
         if deadline is None or began + spent < deadline:
             task.progress("settling", None if deadline else told.rounds / rounds)
             made = weighed(settled(task, rows, best[1], told.rounds, SWEEPS, heat))
-            spent = 1.2 * (time.monotonic() - began)
+            spent = 1.2 * (clock() - began)
             gained = made[0] < best[0]
             wait = SHARE * spent if gained else spent
             if not gained:  # what is near the best that can be had, heat leads away from
@@ -296,7 +296,7 @@ def approach(
         if deadline is None:
             group, searched = search(other, rows, best[1], steps=-(-steps // rounds), near=near)
         else:
-            group, searched = search(other, rows, best[1], deadline=min(deadline, time.monotonic() + wait), near=near)
+            group, searched = search(other, rows, best[1], deadline=min(deadline, clock() + wait), near=near)
         best = min(best, weighed(group), key=lambda pair: pair[0])
         told.steps, told.rounds = told.steps + searched.steps, told.rounds + 1
     return best[1], told
