@@ -130,7 +130,7 @@ def test_it_beats_stars_alone_and_levels_alone_and_draws_the_curve():
         assert one["width"] > other["width"] or facts["levels"] in (one["levels"], other["levels"])
 
 
-def test_an_effort_ends_the_looks_and_seconds_are_kept(monkeypatch):
+def test_an_effort_ends_the_looks_and_seconds_are_kept(monkeypatch, ticking):
     table, recoding = table_of(300, 3)
     monkeypatch.setitem(coarsen.LOOKS, "fast", 5)
     found = group(table, KAnonymity(4), "coarsen", recoding=recoding, effort="fast", seed=0).certificate.details
