@@ -7,6 +7,7 @@ from pathlib import Path
 import typer
 
 from shoal.cli.app import app
+from shoal.cli.options import AsJson, Force
 
 
 @app.command()
@@ -23,8 +24,8 @@ def assign(
     secret: Path | None = typer.Option(None, "--secret", help="File of 16 bytes or more that fixes the row order."),
     separator: str | None = typer.Option(None, "--separator", help="Column separator of a CSV, told by default."),
     encoding: str | None = typer.Option(None, "--encoding", help="Of a CSV: utf-8 (default) or latin-1."),
-    force: bool = typer.Option(False, "--force", help="Replace outputs that exist."),
-    as_json: bool = typer.Option(False, "--json", help="One JSON object on standard output."),
+    force: Force = False,
+    as_json: AsJson = False,
 ) -> None:
     """Give new records the tile, region, interval or label of a former answer; say which are in none, or alone."""
     import shoal

@@ -10,7 +10,7 @@ import typer
 from shoal.cli.app import app
 from shoal.cli.common import answer, pairs, refuse_unmet, short, source_of
 from shoal.cli.models import with_options
-from shoal.cli.options import AVERAGE, JSON_, TABLES, Roles, Source
+from shoal.cli.options import AVERAGE, TABLES, AsJson, Roles, Source
 
 
 @app.command()
@@ -27,7 +27,7 @@ def audit(
     max_average_risk: float | None = AVERAGE,
     threshold: float = typer.Option(0.2, "--threshold", help="A record is at risk above this."),
     source: Source = Source(),
-    as_json: bool = JSON_,
+    as_json: AsJson = False,
     **models: Any,
 ) -> None:
     """Measure every privacy model and the risks of any table, ours or not; exit 1 where a model given does not hold."""

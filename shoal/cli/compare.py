@@ -9,6 +9,7 @@ import typer
 
 from shoal.cli.app import app
 from shoal.cli.common import answer, listed, pairs, present, working
+from shoal.cli.options import AsJson
 
 
 @app.command()
@@ -25,7 +26,7 @@ def compare(
     output: Path | None = typer.Option(None, "-o", "--output", help="An HTML page with the same figures."),
     force: bool = typer.Option(False, "--force", help="Replace an output that exists."),
     seed: int = typer.Option(0, "--seed", help="Of the random queries."),
-    as_json: bool = typer.Option(False, "--json", help="Print one JSON object and nothing else."),
+    as_json: AsJson = False,
 ) -> None:
     """Hold releases against their original: privacy under three readings, loss, and what can be computed from them."""
     from shoal.engines.targets import PAGE, check_outputs

@@ -11,7 +11,7 @@ import typer
 from shoal.cli.app import app
 from shoal.cli.common import answer, listed, pairs, present, progress, step_of
 from shoal.cli.models import with_options
-from shoal.cli.options import FORCE, HIERARCHIES, JSON_, METHODS, Roles
+from shoal.cli.options import METHODS, AsJson, Force, Hierarchies, Roles
 
 
 @app.command()
@@ -26,7 +26,7 @@ def explore(
     l: str = typer.Option("1", "--l", help="Values of l (frequency form); 1 asks nothing."),
     publish: str | None = typer.Option(None, "--publish", help="stars, hierarchy, ranges, centers; several by commas."),
     method: str | None = typer.Option(None, "--method", help=f"Separated by commas, of {METHODS}."),
-    hierarchy: list[str] = HIERARCHIES,
+    hierarchy: Hierarchies = None,
     effort: str | None = typer.Option(None, "--effort", help="fast (default), balanced, thorough, or seconds a point."),
     seed: int | None = typer.Option(None, "--seed", help="Makes the searches reproducible."),
     range_step: list[str] = typer.Option([], "--range-step", help="column=step at which ranges end; may be repeated."),
@@ -35,8 +35,8 @@ def explore(
     engine: str | None = typer.Option(None, "--engine", help="polars (default), duckdb or spark."),
     separator: str | None = typer.Option(None, "--separator", help="Field separator of a CSV."),
     encoding: str | None = typer.Option(None, "--encoding", help="utf-8 or latin-1."),
-    force: bool = FORCE,
-    as_json: bool = JSON_,
+    force: Force = False,
+    as_json: AsJson = False,
     **models: Any,
 ) -> None:
     """Try a grid of k, l and ways to publish; print loss, groups and risk of each, and what no other beats."""
@@ -52,7 +52,7 @@ def explore(
     settings: dict[str, Any] = {
         **roles.settings(), "identifiers": listed(identifiers), "insensitive": listed(insensitive), "effort": effort,
         "seed": seed, "missing": missing, **models,
-        "hierarchies": pairs(hierarchy, "--hierarchy") or None,
+        "hierarchies": pairs(hierarchy or [], "--hierarchy") or None,
         "publish": "hierarchy" if ways and "hierarchy" in ways else None,
     }  # fmt: skip
     settings = {name: value for name, value in settings.items() if value is not None}

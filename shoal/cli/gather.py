@@ -12,7 +12,7 @@ import typer
 
 from shoal.cli.app import app
 from shoal.cli.models import with_options
-from shoal.cli.options import Text
+from shoal.cli.options import AsJson, Force, Text
 
 if TYPE_CHECKING:
     import polars as pl
@@ -23,8 +23,6 @@ Table = Annotated[Path, typer.Argument(help="Table with a row per record: CSV (a
 Least = Annotated[int, typer.Option("--r", help="Least records of a cluster.")]
 Epsilon = Annotated[float, typer.Option("--epsilon", help="Share of the records that may be left out.")]
 Seed = Annotated[int | None, typer.Option("--seed", help="Of the search where it draws; never of the row order.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace outputs that exist.")]
-AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
 
 
 class Files(NamedTuple):

@@ -8,6 +8,7 @@ import typer
 
 from shoal.cli.app import app
 from shoal.cli.common import answer, present
+from shoal.cli.options import AsJson
 from shoal.errors import PolicyError, is_number
 
 
@@ -24,7 +25,7 @@ def init(
     separator: str | None = typer.Option(None, "--separator", help="Field separator of a CSV."),
     encoding: str | None = typer.Option(None, "--encoding", help="utf-8 or latin-1."),
     force: bool = typer.Option(False, "--force", help="Replace an existing policy."),
-    as_json: bool = typer.Option(False, "--json", help="Print one JSON object and nothing else."),
+    as_json: AsJson = False,
 ) -> None:
     """Look at a table, propose a role for every column with the reason, and write a policy to edit."""
     from shoal.engines.atomic import publish_text

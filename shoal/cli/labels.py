@@ -12,7 +12,7 @@ import typer
 from shoal.cli.app import app
 from shoal.cli.common import answer, beside, put, reported, seconds, working
 from shoal.cli.models import with_options
-from shoal.cli.options import Text
+from shoal.cli.options import AsJson, Force, Text
 
 if TYPE_CHECKING:
     from shoal import Crosswalk
@@ -53,8 +53,6 @@ INPUT = typer.Argument(..., help="CSV (also .gz), Parquet or Excel.")
 COUNT = typer.Option(None, "--count", help="Column with the records of each line; without it every line is one record.")
 LEAST = typer.Option(..., "--k", help="Least records of a group.")
 NAMES = typer.Option(None, "--names", help="Your own group names, one per line of this file.")
-FORCE = typer.Option(False, "--force", help="Replace outputs that exist.")
-AS_JSON = typer.Option(False, "--json", help="One JSON object on standard output.")
 
 
 @app.command()
@@ -74,8 +72,8 @@ def labels(
     names: Path | None = NAMES,
     files: Files = Files(),
     text: Text = Text(),
-    force: bool = FORCE,
-    as_json: bool = AS_JSON,
+    force: Force = False,
+    as_json: AsJson = False,
 ) -> None:
     """Group labels so that each group counts at least k and the largest as little as possible."""
     import shoal
@@ -120,8 +118,8 @@ def intervals(
     names: Path | None = NAMES,
     files: Files = Files(),
     text: Text = Text(),
-    force: bool = FORCE,
-    as_json: bool = AS_JSON,
+    force: Force = False,
+    as_json: AsJson = False,
 ) -> None:
     """Cut ordered values into intervals of at least k records each, at the least possible cost."""
     import shoal

@@ -9,6 +9,7 @@ import typer
 
 from shoal.cli.app import app
 from shoal.cli.common import answer, working
+from shoal.cli.options import AsJson
 
 # name -> "module:function"; the function takes the folder to write into and the folder of data (or None), writes its
 # files and returns {"files": [...], "observations": [...], ...}; its docstring's first line is the description, and its
@@ -25,7 +26,7 @@ def reproduce(
     output: Path = typer.Option(Path("reproduced"), "-o", "--output", help="Folder for CSV and PNG, made if missing."),
     data: Path | None = typer.Option(None, "--data", help="Folder with the data, where the experiment needs one."),
     force: bool = typer.Option(False, "--force", help="Replace files of an earlier run."),
-    as_json: bool = typer.Option(False, "--json", help="One JSON object on standard output."),
+    as_json: AsJson = False,
 ) -> None:
     """Rerun a paper's experiment."""
     import shutil

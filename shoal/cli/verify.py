@@ -8,7 +8,7 @@ import typer
 
 from shoal.cli.app import app
 from shoal.cli.common import answer, pairs, progress, refuse_unmet, reported
-from shoal.cli.options import FORCE, JSON_
+from shoal.cli.options import AsJson, Force
 
 
 @app.command()
@@ -23,7 +23,7 @@ def verify(
     hierarchy: list[str] = typer.Option([], "--hierarchy", help="column=file.csv, where it is elsewhere; repeatable."),
     population: Path | None = typer.Option(None, "--population", help="The population it was measured by."),
     signer: Path | None = typer.Option(None, "--signer", help="Public key whose owner must have signed."),
-    as_json: bool = JSON_,
+    as_json: AsJson = False,
 ) -> None:
     """Recheck an output of any command against its certificate; with what it was made from, everything."""
     from shoal.publishing.verify import verify as check
@@ -53,8 +53,8 @@ def report(
     certificate: Path = typer.Argument(help="The certificate beside it."),
     output: Path | None = typer.Option(None, "-o", "--output", help="The page; RELEASE.report.html by default."),
     signer: Path | None = typer.Option(None, "--signer", help="Public key whose owner must have signed."),
-    force: bool = FORCE,
-    as_json: bool = JSON_,
+    force: Force = False,
+    as_json: AsJson = False,
 ) -> None:
     """Make the report of a release later, from it and its certificate; what needs the original is left out."""
     from shoal.engines.targets import PAGE, check_outputs
@@ -70,7 +70,7 @@ def report(
 @app.command()
 def keygen(
     key: Path = typer.Argument(help="File of the private key; the public one is written beside it as KEY.pub."),
-    as_json: bool = JSON_,
+    as_json: AsJson = False,
 ) -> None:
     """Make a pair of keys: sign certificates with the private one, hand the public one to who checks them."""
     from shoal.publishing.signing import make_key
