@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shoal.cli.app import app
 from shoal.cli.common import answer, listed, pairs, progress, reported, short, source_of, step_of
 from shoal.cli.models import with_options
-from shoal.cli.options import AVERAGE, METHODS, TABLES, AsJson, Force, Hierarchies, Roles, Source, flag
+from shoal.cli.options import AVERAGE, FORCE, HIERARCHIES, JSON_, METHODS, TABLES, Roles, Source, flag
 
 if TYPE_CHECKING:
     from shoal.model.policy import Policy
@@ -18,48 +18,41 @@ if TYPE_CHECKING:
 class Wanted(NamedTuple):
     """What is asked for, what is published, and how it is found; None and nothing: as the policy file says."""
 
-    identifiers: Annotated[str | None, flag("--identifiers", "Columns to leave out.")] = None
-    insensitive: Annotated[
-        str | None, flag("--insensitive", "Columns to carry along as they are, though they single people out.")
-    ] = None
-    preset: Annotated[
-        str | None, flag("--preset", "A rule book: k3, k5, k11, k20, cms-11, ema-0.09, hipaa-safe-harbor.")
-    ] = None
-    publish: Annotated[str | None, flag("--publish", "stars (default), hierarchy, ranges or centers.")] = None
-    coordinates: Annotated[str | None, flag("--coordinates", "x,y: two columns published as tiles.")] = None
-    hierarchy: Hierarchies = None
-    weight: Annotated[list[str] | None, flag("--weight", "column=factor of its loss; may be repeated.")] = None
-    max_level: Annotated[list[str] | None, flag("--max-level", "column=highest level; may be repeated.")] = None
-    range_step: Annotated[
-        list[str] | None,
-        flag("--range-step", "column=step (dates: days, month or year) at which ranges end; may be repeated."),
-    ] = None
-    global_recoding: Annotated[bool, flag("--global-recoding", "One level per column for all rows.")] = False
-    coarsen: Annotated[
-        str | None,
-        flag("--coarsen", "auto: one level per column, the best in all, and stars where groups differ there."),
-    ] = None
+    identifiers: str | None = flag(None, "--identifiers", "Columns to leave out.")
+    insensitive: str | None = flag(
+        None, "--insensitive", "Columns to carry along as they are, though they single people out."
+    )
+    preset: str | None = flag(None, "--preset", "A rule book: k3, k5, k11, k20, cms-11, ema-0.09, hipaa-safe-harbor.")
+    publish: str | None = flag(None, "--publish", "stars (default), hierarchy, ranges or centers.")
+    coordinates: str | None = flag(None, "--coordinates", "x,y: two columns published as tiles.")
+    hierarchy: list[str] = HIERARCHIES
+    weight: list[str] = flag([], "--weight", "column=factor of its loss; may be repeated.")
+    max_level: list[str] = flag([], "--max-level", "column=highest level; may be repeated.")
+    range_step: list[str] = flag(
+        [], "--range-step", "column=step (dates: days, month or year) at which ranges end; may be repeated."
+    )
+    global_recoding: bool = flag(False, "--global-recoding", "One level per column for all rows.")
+    coarsen: str | None = flag(
+        None, "--coarsen", "auto: one level per column, the best in all, and stars where groups differ there."
+    )
     max_average_risk: float | None = AVERAGE
-    max_suppressed: Annotated[
-        float | None,
-        flag("--max-suppressed", "Share of rows that may be starred whole; by default none of global recoding."),
-    ] = None
-    method: Annotated[str | None, flag("--method", f"One of {METHODS}; auto by default.")] = None
-    effort: Annotated[str | None, flag("--effort", "fast, balanced, thorough, or seconds.")] = None
-    shards: Annotated[
-        int | None, flag("--shards", "Cut the cells of a large table into so many shards, each searched by itself.")
-    ] = None
-    seed: Annotated[int | None, flag("--seed", "Fixes the search; never the row order.")] = None
-    keep_order: Annotated[bool, flag("--keep-order", "Keep the row order, which is a leak.")] = False
-    missing: Annotated[
-        str | None,
-        flag(
-            "--missing",
-            "category (default): a blank is a value; apart: rows with one are grouped apart; filled: it takes its "
-            "column's most frequent value and counts as lost.",
-        ),
-    ] = None
-    star: Annotated[str | None, flag("--star", "Text of a suppressed value; * by default.")] = None
+    max_suppressed: float | None = flag(
+        None, "--max-suppressed", "Share of rows that may be starred whole; by default none of global recoding."
+    )
+    method: str | None = flag(None, "--method", f"One of {METHODS}; auto by default.")
+    effort: str | None = flag(None, "--effort", "fast, balanced, thorough, or seconds.")
+    shards: int | None = flag(
+        None, "--shards", "Cut the cells of a large table into so many shards, each searched by itself."
+    )
+    seed: int | None = flag(None, "--seed", "Fixes the search; never the row order.")
+    keep_order: bool = flag(False, "--keep-order", "Keep the row order, which is a leak.")
+    missing: str | None = flag(
+        None,
+        "--missing",
+        "category (default): a blank is a value; apart: rows with one are grouped apart; filled: it takes its "
+        "column's most frequent value and counts as lost.",
+    )
+    star: str | None = flag(None, "--star", "Text of a suppressed value; * by default.")
 
     def settings(self) -> dict[str, Any]:
         """The same as settings of a policy, without those that nothing was said of."""
@@ -69,10 +62,10 @@ class Wanted(NamedTuple):
             "identifiers": listed(self.identifiers),
             "insensitive": listed(self.insensitive),
             "coordinates": listed(self.coordinates),
-            "hierarchies": pairs(self.hierarchy or [], "--hierarchy") or None,
-            "weights": pairs(self.weight or [], "--weight", float) or None,
-            "max_level": pairs(self.max_level or [], "--max-level", int) or None,
-            "range_step": pairs(self.range_step or [], "--range-step", step_of) or None,
+            "hierarchies": pairs(self.hierarchy, "--hierarchy") or None,
+            "weights": pairs(self.weight, "--weight", float) or None,
+            "max_level": pairs(self.max_level, "--max-level", int) or None,
+            "range_step": pairs(self.range_step, "--range-step", step_of) or None,
             "global_recoding": self.global_recoding or None,
             "keep_order": self.keep_order or None,
         }
@@ -82,35 +75,32 @@ class Wanted(NamedTuple):
 class Files(NamedTuple):
     """What is written, and with what keys."""
 
-    output: Annotated[
-        Path | None,
-        flag(
-            "-o",
-            "--output",
-            "The release, a file or a folder; TABLE.release.EXT, of a folder TABLE-release, by default.",
-        ),
-    ] = None
-    parts: Annotated[str | None, flag("--parts", "Write a folder of parts: parquet or csv.")] = None
-    certificate: Annotated[Path | None, flag("--certificate", "The certificate's file.")] = None
-    report: Annotated[Path | None, flag("--report", "An HTML report.")] = None
-    sign: Annotated[Path | None, flag("--sign", "Private key that signs the certificate; see keygen.")] = None
-    secret: Annotated[
-        Path | None,
-        flag("--secret", "File of 16 bytes or more that fixes placement and order of the rows; fresh by default."),
-    ] = None
+    output: Path | None = flag(
+        None,
+        "-o",
+        "--output",
+        "The release, a file or a folder; TABLE.release.EXT, of a folder TABLE-release, by default.",
+    )
+    parts: str | None = flag(None, "--parts", "Write a folder of parts: parquet or csv.")
+    certificate: Path | None = flag(None, "--certificate", "The certificate's file.")
+    report: Path | None = flag(None, "--report", "An HTML report.")
+    sign: Path | None = flag(None, "--sign", "Private key that signs the certificate; see keygen.")
+    secret: Path | None = flag(
+        None, "--secret", "File of 16 bytes or more that fixes placement and order of the rows; fresh by default."
+    )
 
 
 @app.command()
 @with_options
 def anonymize(
     tables: list[str] = TABLES,
-    policy: Annotated[Path | None, flag("--policy", "A TOML file with the same settings, or a certificate.")] = None,
+    policy: Path | None = flag(None, "--policy", "A TOML file with the same settings, or a certificate."),
     roles: Roles = Roles(),
     wanted: Wanted = Wanted(),
     files: Files = Files(),
     source: Source = Source(),
-    force: Force = False,
-    as_json: AsJson = False,
+    force: bool = FORCE,
+    as_json: bool = JSON_,
     **models: Any,
 ) -> None:
     """Publish a table so that everyone in it is one of many; write release and certificate."""
@@ -280,9 +270,9 @@ DEMO_QUASI = ["age", "yrs_married", "children", "religious", "educ", "occupation
 
 @app.command()
 def demo(
-    folder: Annotated[Path, flag("-o", "--output", "Folder to write into.")] = Path("shoal-demo"),
-    force: Force = False,
-    as_json: AsJson = False,
+    folder: Path = flag(Path("shoal-demo"), "-o", "--output", "Folder to write into."),
+    force: bool = FORCE,
+    as_json: bool = JSON_,
 ) -> None:
     """Anonymize a real table that comes with an installed package; nothing to prepare."""
     import polars as pl

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shoal.cli.common import listed, pairs
-from shoal.cli.options import flag
+from shoal.cli.options import REPORT, flag
 from shoal.errors import PolicyError
 
 if TYPE_CHECKING:
@@ -24,22 +24,18 @@ File = Path | None
 class Reading(NamedTuple):
     """How areas, their neighbors and their polygons are read."""
 
-    id: Annotated[Column, flag("--id", "Column that names an area; 'id', or else the first.")] = None
-    source: Annotated[Column, flag("--source", "Column of EDGES; 'u' or 'source', or else the first.")] = None
-    target: Annotated[Column, flag("--target", "Column of EDGES; 'v' or 'target', or else the second.")] = None
-    unmatched: Annotated[str, flag("--unmatched", "Ids that are in one of the files only: refuse, or leave-out.")] = (
-        "refuse"
+    id: Column = flag(None, "--id", "Column that names an area; 'id', or else the first.")
+    source: Column = flag(None, "--source", "Column of EDGES; 'u' or 'source', or else the first.")
+    target: Column = flag(None, "--target", "Column of EDGES; 'v' or 'target', or else the second.")
+    unmatched: str = flag("refuse", "--unmatched", "Ids that are in one of the files only: refuse, or leave-out.")
+    tolerance: float | None = flag(
+        None, "--tolerance", "Borders drawn twice that are one, km or the plane's units; told from the polygons."
     )
-    tolerance: Annotated[
-        float | None,
-        flag("--tolerance", "Borders drawn twice that are one, km or the plane's units; told from the polygons."),
-    ] = None
-    coordinates: Annotated[
-        str,
-        flag("--coordinates", "geographic (degrees), projected, or auto: by the file's system, names and range."),
-    ] = "auto"
-    shapes: Annotated[File, flag("--shapes", "Polygons of the areas, for maps and --dissolved.")] = None
-    shape_id: Annotated[Column, flag("--shape-id", "Their property that names an area; --id's name.")] = None
+    coordinates: str = flag(
+        "auto", "--coordinates", "geographic (degrees), projected, or auto: by the file's system, names and range."
+    )
+    shapes: File = flag(None, "--shapes", "Polygons of the areas, for maps and --dissolved.")
+    shape_id: Column = flag(None, "--shape-id", "Their property that names an area; --id's name.")
 
     def read(self, areas: Path, edges: File) -> tuple[Geography, bool]:
         """The areas, and whether they lie in degrees."""
@@ -52,56 +48,47 @@ class Reading(NamedTuple):
 class Kept(NamedTuple):
     """What regions keep to besides their thresholds."""
 
-    boundary: Annotated[Column, flag("--boundary", "Column no region may mix, such as state.")] = None
-    soft_boundary: Annotated[
-        Column, flag("--soft-boundary", "Column a region mixes only for areas too light to be a region inside.")
-    ] = None
-    at_most: Annotated[
-        list[str] | None,
-        flag(
-            "--at-most",
-            "COLUMN=VALUE: largest sum of a region; areas=VALUE counts areas. Repeat for several; "
-            "with --levels COLUMN=VALUE,VALUE gives each level its own.",
-        ),
-    ] = None
-    fixed: Annotated[Column, flag("--fixed", "Column: areas with the same value stay together.")] = None
-    apart: Annotated[Column, flag("--apart", "Column: areas with the same value share no region.")] = None
-    exclude: Annotated[Column, flag("--exclude", "Column: areas where it says yes, true or 1 stay out.")] = None
-    water: Annotated[
-        Column,
-        flag(
-            "--water", "Column: areas where it says yes, true or 1 connect no others, and go to a region beside them."
-        ),
-    ] = None
-    similar: Annotated[
-        Column, flag("--similar", "Columns of numbers that a region's areas should be alike in, with commas between.")
-    ] = None
-    number: Annotated[
-        Column,
-        flag("--regions", "Exactly so many regions, not as many as can be; with --levels one for each: 100,20."),
-    ] = None
-    max_diameter: Annotated[
-        float | None,
-        flag("--max-diameter", "Largest distance between centers of areas in a region: km, or the plane's units."),
-    ] = None
-    sums: Annotated[Column, flag("--sum", "Columns summed over each region, with commas between.")] = None
-    means: Annotated[
-        Column, flag("--mean", "Columns averaged over each region by the first weight, with commas between.")
-    ] = None
-    sensitive: Annotated[
-        Column, flag("--sensitive", "Columns that count sensitive values, with commas between; needs --l.")
-    ] = None
-    l: Annotated[int, flag("--l", "In each region no sensitive value has more than 1/l of the records.")] = 1
-    islands: Annotated[
-        str, flag("--islands", "Components too light alone: leave them out, or join each to the nearest.")
-    ] = "leave"
+    boundary: Column = flag(None, "--boundary", "Column no region may mix, such as state.")
+    soft_boundary: Column = flag(
+        None, "--soft-boundary", "Column a region mixes only for areas too light to be a region inside."
+    )
+    at_most: list[str] = flag(
+        [],
+        "--at-most",
+        "COLUMN=VALUE: largest sum of a region; areas=VALUE counts areas. Repeat for several; "
+        "with --levels COLUMN=VALUE,VALUE gives each level its own.",
+    )
+    fixed: Column = flag(None, "--fixed", "Column: areas with the same value stay together.")
+    apart: Column = flag(None, "--apart", "Column: areas with the same value share no region.")
+    exclude: Column = flag(None, "--exclude", "Column: areas where it says yes, true or 1 stay out.")
+    water: Column = flag(
+        None, "--water", "Column: areas where it says yes, true or 1 connect no others, and go to a region beside them."
+    )
+    similar: Column = flag(
+        None, "--similar", "Columns of numbers that a region's areas should be alike in, with commas between."
+    )
+    number: Column = flag(
+        None, "--regions", "Exactly so many regions, not as many as can be; with --levels one for each: 100,20."
+    )
+    max_diameter: float | None = flag(
+        None, "--max-diameter", "Largest distance between centers of areas in a region: km, or the plane's units."
+    )
+    sums: Column = flag(None, "--sum", "Columns summed over each region, with commas between.")
+    means: Column = flag(None, "--mean", "Columns averaged over each region by the first weight, with commas between.")
+    sensitive: Column = flag(
+        None, "--sensitive", "Columns that count sensitive values, with commas between; needs --l."
+    )
+    l: int = flag(1, "--l", "In each region no sensitive value has more than 1/l of the records.")
+    islands: str = flag(
+        "leave", "--islands", "Components too light alone: leave them out, or join each to the nearest."
+    )
 
     def asked(self) -> Asked:
         """The same as values."""
         from shoal.publishing.areas import Asked
 
         return Asked(
-            self.boundary, self.soft_boundary, self.fixed, self.apart, pairs(self.at_most or [], "--at-most", _numbers),
+            self.boundary, self.soft_boundary, self.fixed, self.apart, pairs(self.at_most, "--at-most", _numbers),
             listed(self.sensitive) or (), self.l, listed(self.similar) or (), _number(self.number), self.max_diameter,
             self.water, listed(self.sums) or (), listed(self.means) or (),
         )  # fmt: skip
@@ -146,20 +133,18 @@ class Kept(NamedTuple):
 class Files(NamedTuple):
     """What to write, where asked for."""
 
-    output: Annotated[File, flag("-o", "--output", "Crosswalk: area, region, its weight and areas.")] = None
-    dissolved: Annotated[File, flag("--dissolved", "Outlines of the regions: .geojson, .gpkg, .shp or .kml.")] = None
-    hierarchy: Annotated[
-        File,
-        flag("--hierarchy", "Areas and their regions at every level, for 'shoal anonymize --hierarchy'."),
-    ] = None
-    choices: Annotated[
-        File,
-        flag("--choices", "Picture of how compact (or --similar) smaller numbers of regions can be: .png, .svg, .pdf."),
-    ] = None
-    map_to: Annotated[File, flag("--map", "Map that opens offline: .html.")] = None
-    png: Annotated[File, flag("--png", "Picture of the map: .png, .svg or .pdf.")] = None
-    report: Annotated[File, flag("--report", "A page for a review board that opens offline: .html.")] = None
-    certificate: Annotated[File, flag("--certificate", "Its certificate; beside the crosswalk by default.")] = None
+    output: File = flag(None, "-o", "--output", "Crosswalk: area, region, its weight and areas.")
+    dissolved: File = flag(None, "--dissolved", "Outlines of the regions: .geojson, .gpkg, .shp or .kml.")
+    hierarchy: File = flag(
+        None, "--hierarchy", "Areas and their regions at every level, for 'shoal anonymize --hierarchy'."
+    )
+    choices: File = flag(
+        None, "--choices", "Picture of how compact (or --similar) smaller numbers of regions can be: .png, .svg, .pdf."
+    )
+    map_to: File = flag(None, "--map", "Map that opens offline: .html.")
+    png: File = flag(None, "--png", "Picture of the map: .png, .svg or .pdf.")
+    report: File = REPORT
+    certificate: File = flag(None, "--certificate", "Its certificate; beside the crosswalk by default.")
 
     def of_levels(self, levels: int, *paths: File) -> list[tuple[int, Path]]:
         """(level, path) of those that are written once for each level, the first under the name given."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from shoal.cli.app import app
 from shoal.cli.models import with_options
-from shoal.cli.options import AsJson, Effort, Force, flag
+from shoal.cli.options import EFFORT, FORCE, JSON_, flag
 from shoal.cli.region_lines import figures, told
 from shoal.cli.region_options import Files, Kept, Reading, check_words, thresholds
 
@@ -24,39 +24,31 @@ if TYPE_CHECKING:
 @app.command()
 @with_options
 def regions(
-    areas: Annotated[
-        Path, typer.Argument(help="A row per area (CSV, Parquet, Excel), or polygons (GeoJSON, TopoJSON).")
-    ],
-    weight: Annotated[list[str], flag("--weight", "Column with the weight of an area; repeat for several.")],
-    k: Annotated[list[int], flag("--k", "Least weight of a region; one for each --weight, in order.")],
-    edges: Annotated[
-        Path | None,
-        typer.Argument(
-            help="A row per pair of neighbors; without it, areas are neighbors whose polygons share a border."
-        ),
-    ] = None,
-    levels: Annotated[
-        list[str] | None,
-        flag("--levels", "Further k, rising: 5000,20000 merges the regions again; one for each --weight, in order."),
-    ] = None,
+    areas: Path = typer.Argument(..., help="A row per area (CSV, Parquet, Excel), or polygons (GeoJSON, TopoJSON)."),
+    weight: list[str] = flag(..., "--weight", "Column with the weight of an area; repeat for several."),
+    k: list[int] = flag(..., "--k", "Least weight of a region; one for each --weight, in order."),
+    edges: Path | None = typer.Argument(
+        None, help="A row per pair of neighbors; without it, areas are neighbors whose polygons share a border."
+    ),
+    levels: list[str] = flag(
+        [], "--levels", "Further k, rising: 5000,20000 merges the regions again; one for each --weight, in order."
+    ),
     reading: Reading = Reading(),
     kept: Kept = Kept(),
-    method: Annotated[str, flag("--method", "auto, tree, search or exact.")] = "auto",
-    objective: Annotated[
-        str | None,
-        flag(
-            "--objective",
-            "max (default), count, sumsq, excess, compact, similar; or several in your order: max,count,compact.",
-        ),
-    ] = None,
-    compare_prefix: Annotated[
-        int | None, flag("--compare-prefix", "Compare with groups by so many first characters of the id (3: zip3).")
-    ] = None,
-    effort: Effort = "balanced",
-    seed: Annotated[int | None, flag("--seed", "For the same regions again; fresh randomness by default.")] = None,
+    method: str = flag("auto", "--method", "auto, tree, search or exact."),
+    objective: str | None = flag(
+        None,
+        "--objective",
+        "max (default), count, sumsq, excess, compact, similar; or several in your order: max,count,compact.",
+    ),
+    compare_prefix: int | None = flag(
+        None, "--compare-prefix", "Compare with groups by so many first characters of the id (3: zip3)."
+    ),
+    effort: str = EFFORT,
+    seed: int | None = flag(None, "--seed", "For the same regions again; fresh randomness by default."),
     files: Files = Files(),
-    force: Force = False,
-    as_json: AsJson = False,
+    force: bool = FORCE,
+    as_json: bool = JSON_,
 ) -> None:
     """Merge neighboring areas (zip codes, counties) until each region weighs at least k."""
     from shoal.cli.common import answer, effort_of, listed, reported, seconds, working
@@ -64,7 +56,7 @@ def regions(
     from shoal.publishing.answers import release
     from shoal.publishing.areas import levels_drawn
 
-    begun, ks, sources = time.perf_counter(), thresholds(weight, k, levels or []), (areas, edges, reading.shapes)
+    begun, ks, sources = time.perf_counter(), thresholds(weight, k, levels), (areas, edges, reading.shapes)
     files.check(len(ks), sources, force)
     check_words(kept.islands, reading.coordinates)
     given, degrees = reading.read(areas, edges)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
 from shoal.cli.app import app
 from shoal.cli.models import with_options
-from shoal.cli.options import AsJson, Effort, Force, Text, flag
+from shoal.cli.options import EFFORT, FORCE, JSON_, REPORT, Text, flag
 
 if TYPE_CHECKING:
     import polars as pl
@@ -25,10 +25,10 @@ File = Path | None
 class Kept(NamedTuple):
     """What tiles keep to besides k: columns, as they stand on the command line."""
 
-    boundary: Annotated[Column, flag("--boundary", "Column, a state say: no tile mixes its values.")] = None
-    sensitive: Annotated[Column, flag("--sensitive", "Column that every tile is diverse in; with --l.")] = None
-    person: Annotated[Column, flag("--person", "Column that names persons: k counts these.")] = None
-    household: Annotated[Column, flag("--household", "Column that names households: k counts these.")] = None
+    boundary: Column = flag(None, "--boundary", "Column, a state say: no tile mixes its values.")
+    sensitive: Column = flag(None, "--sensitive", "Column that every tile is diverse in; with --l.")
+    person: Column = flag(None, "--person", "Column that names persons: k counts these.")
+    household: Column = flag(None, "--household", "Column that names households: k counts these.")
 
     def values(self, frame: pl.DataFrame) -> dict[str, list[Any] | None]:
         """Their values."""
@@ -40,42 +40,40 @@ class Kept(NamedTuple):
 class Shape(NamedTuple):
     """What the rectangles look like, and how they are cut: as ``split`` takes it."""
 
-    method: Annotated[str, flag("--method", "auto, kd_tree, least_waste, proportional, best_cuts or mondrian.")] = (
-        "auto"
+    method: str = flag("auto", "--method", "auto, kd_tree, least_waste, proportional, best_cuts or mondrian.")
+    objective: str = flag(
+        "tiles", "--objective", "tiles: as many as can be; max: the largest as small as can be; or perimeter."
     )
-    objective: Annotated[
-        str, flag("--objective", "tiles: as many as can be; max: the largest as small as can be; or perimeter.")
-    ] = "tiles"
-    l: Annotated[float | None, flag("--l", "At most 1/l of a tile's records share a sensitive value.")] = None
-    distinct_l: Annotated[int | None, flag("--distinct-l", "Least different sensitive values of a tile.")] = None
-    max_width: Annotated[
-        float | None, flag("--max-width", "Longest side of a tile: km for degrees, else units of the coordinates.")
-    ] = None
-    grid: Annotated[float | None, flag("--grid", "Sides lie at multiples of this, in the coordinates' unit.")] = None
-    extent: Annotated[
-        str | None, flag("--extent", "plane: tiles cover it, some without end; data: cut off at their points.")
-    ] = None
-    center: Annotated[str, flag("--center", "mean of a tile's points, or draw: a random place in it.")] = "mean"
-    sparse: Annotated[str, flag("--sparse", "Records that fit no tile: refuse, or leave-out.")] = "refuse"
-    rule: Annotated[str, flag("--rule", "Cut rule of kd_tree: widest, median or least_waste.")] = "widest"
-    seed: Annotated[int | None, flag("--seed", "Of --center draw; cutting draws nothing, and rows never by it.")] = None
+    l: float | None = flag(None, "--l", "At most 1/l of a tile's records share a sensitive value.")
+    distinct_l: int | None = flag(None, "--distinct-l", "Least different sensitive values of a tile.")
+    max_width: float | None = flag(
+        None, "--max-width", "Longest side of a tile: km for degrees, else units of the coordinates."
+    )
+    grid: float | None = flag(None, "--grid", "Sides lie at multiples of this, in the coordinates' unit.")
+    extent: str | None = flag(
+        None, "--extent", "plane: tiles cover it, some without end; data: cut off at their points."
+    )
+    center: str = flag("mean", "--center", "mean of a tile's points, or draw: a random place in it.")
+    sparse: str = flag("refuse", "--sparse", "Records that fit no tile: refuse, or leave-out.")
+    rule: str = flag("widest", "--rule", "Cut rule of kd_tree: widest, median or least_waste.")
+    seed: int | None = flag(None, "--seed", "Of --center draw; cutting draws nothing, and rows never by it.")
 
 
 class Files(NamedTuple):
     """What to write, where asked for, and in what order."""
 
-    output: Annotated[File, flag("-o", "--output", "Crosswalk: a row per place, with its tile.")] = None
-    tiles_to: Annotated[
-        File, flag("--tiles", "A row per tile: bounds, records, center; polygons where it ends in .geojson.")
-    ] = None
-    table: Annotated[File, flag("--table", "The table with tiles in place of its coordinates, rows shuffled.")] = None
-    map_to: Annotated[File, flag("--map", "Map of the tiles: .png, .svg, .pdf or .html.")] = None
-    report: Annotated[File, flag("--report", "A page for a review board that opens offline: .html.")] = None
-    certificate: Annotated[File, flag("--certificate", "Its certificate; beside the crosswalk by default.")] = None
-    keep_order: Annotated[bool, flag("--keep-order", "Leave the rows of --table in order.")] = False
-    secret: Annotated[
-        File, flag("--secret", "File of 16 bytes or more that fixes the row order of --table; fresh by default.")
-    ] = None
+    output: File = flag(None, "-o", "--output", "Crosswalk: a row per place, with its tile.")
+    tiles_to: File = flag(
+        None, "--tiles", "A row per tile: bounds, records, center; polygons where it ends in .geojson."
+    )
+    table: File = flag(None, "--table", "The table with tiles in place of its coordinates, rows shuffled.")
+    map_to: File = flag(None, "--map", "Map of the tiles: .png, .svg, .pdf or .html.")
+    report: File = REPORT
+    certificate: File = flag(None, "--certificate", "Its certificate; beside the crosswalk by default.")
+    keep_order: bool = flag(False, "--keep-order", "Leave the rows of --table in order.")
+    secret: File = flag(
+        None, "--secret", "File of 16 bytes or more that fixes the row order of --table; fresh by default."
+    )
 
     def check(self, points: Path, force: bool) -> None:
         """Refuse targets that would do harm, before any work."""
@@ -102,24 +100,24 @@ class Files(NamedTuple):
 @app.command()
 @with_options
 def tiles(
-    points: Annotated[Path, typer.Argument(help="Table with a row per point: CSV (also .gz), Parquet or Excel.")],
-    x: Annotated[str, flag("--x", "Column of x, or longitude.")],
-    y: Annotated[str, flag("--y", "Column of y, or latitude.")],
-    k: Annotated[int, flag("--k", "Least records of a tile.")],
-    weight: Annotated[Column, flag("--weight", "Column with the records at each point, one by default.")] = None,
-    coordinates: Annotated[
-        str, flag("--coordinates", "geographic (degrees), projected, or auto: by the columns' names.")
-    ] = "auto",
-    drop_codes: Annotated[
-        bool, flag("--drop-codes", "Leave out rows whose coordinates are codes: 0 and 0, 77.7777, 999.9999.")
-    ] = False,
+    points: Path = typer.Argument(..., help="Table with a row per point: CSV (also .gz), Parquet or Excel."),
+    x: str = flag(..., "--x", "Column of x, or longitude."),
+    y: str = flag(..., "--y", "Column of y, or latitude."),
+    k: int = flag(..., "--k", "Least records of a tile."),
+    weight: Column = flag(None, "--weight", "Column with the records at each point, one by default."),
+    coordinates: str = flag(
+        "auto", "--coordinates", "geographic (degrees), projected, or auto: by the columns' names."
+    ),
+    drop_codes: bool = flag(
+        False, "--drop-codes", "Leave out rows whose coordinates are codes: 0 and 0, 77.7777, 999.9999."
+    ),
     kept: Kept = Kept(),
     shape: Shape = Shape(),
-    effort: Effort = "balanced",
+    effort: str = EFFORT,
     files: Files = Files(),
     text: Text = Text(),
-    force: Force = False,
-    as_json: AsJson = False,
+    force: bool = FORCE,
+    as_json: bool = JSON_,
 ) -> None:
     """Cut points on a map into rectangles, so that each record shares its tile with at least k - 1 others."""
     import numpy as np

@@ -8,22 +8,22 @@ import typer
 
 from shoal.cli.app import app
 from shoal.cli.common import answer, pairs, progress, refuse_unmet, reported
-from shoal.cli.options import AsJson, Force
+from shoal.cli.options import FORCE, JSON_, flag
 
 
 @app.command()
 def verify(
     release: Path = typer.Argument(help="The file that was written."),
     certificate: Path = typer.Argument(help="The certificate beside it."),
-    original: list[Path] = typer.Option(
-        [], "--original", help="The table it was made from; of regions the areas, then the pairs; repeatable."
+    original: list[Path] = flag(
+        [], "--original", "The table it was made from; of regions the areas, then the pairs; repeatable."
     ),
-    separator: str | None = typer.Option(None, "--separator", help="Field separator of an original CSV."),
-    encoding: str | None = typer.Option(None, "--encoding", help="utf-8 or latin-1, of an original CSV."),
-    hierarchy: list[str] = typer.Option([], "--hierarchy", help="column=file.csv, where it is elsewhere; repeatable."),
-    population: Path | None = typer.Option(None, "--population", help="The population it was measured by."),
-    signer: Path | None = typer.Option(None, "--signer", help="Public key whose owner must have signed."),
-    as_json: AsJson = False,
+    separator: str | None = flag(None, "--separator", "Field separator of an original CSV."),
+    encoding: str | None = flag(None, "--encoding", "utf-8 or latin-1, of an original CSV."),
+    hierarchy: list[str] = flag([], "--hierarchy", "column=file.csv, where it is elsewhere; repeatable."),
+    population: Path | None = flag(None, "--population", "The population it was measured by."),
+    signer: Path | None = flag(None, "--signer", "Public key whose owner must have signed."),
+    as_json: bool = JSON_,
 ) -> None:
     """Recheck an output of any command against its certificate; with what it was made from, everything."""
     from shoal.publishing.verify import verify as check
@@ -51,10 +51,10 @@ def verify(
 def report(
     release: Path = typer.Argument(help="The release that was written."),
     certificate: Path = typer.Argument(help="The certificate beside it."),
-    output: Path | None = typer.Option(None, "-o", "--output", help="The page; RELEASE.report.html by default."),
-    signer: Path | None = typer.Option(None, "--signer", help="Public key whose owner must have signed."),
-    force: Force = False,
-    as_json: AsJson = False,
+    output: Path | None = flag(None, "-o", "--output", "The page; RELEASE.report.html by default."),
+    signer: Path | None = flag(None, "--signer", "Public key whose owner must have signed."),
+    force: bool = FORCE,
+    as_json: bool = JSON_,
 ) -> None:
     """Make the report of a release later, from it and its certificate; what needs the original is left out."""
     from shoal.engines.targets import PAGE, check_outputs
@@ -70,7 +70,7 @@ def report(
 @app.command()
 def keygen(
     key: Path = typer.Argument(help="File of the private key; the public one is written beside it as KEY.pub."),
-    as_json: AsJson = False,
+    as_json: bool = JSON_,
 ) -> None:
     """Make a pair of keys: sign certificates with the private one, hand the public one to who checks them."""
     from shoal.publishing.signing import make_key

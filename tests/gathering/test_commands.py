@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from dataclasses import replace
 
@@ -194,9 +195,6 @@ def test_dates_with_a_hole_are_refused_and_words_are_not(tmp_path):
 
 
 def test_nothing_is_written_when_a_cluster_is_too_small(people, tmp_path, monkeypatch):
-    from shoal.cli.gather import gather as command
-    from shoal.errors import VerificationError
-
     true = gathering.gather
 
     def small(points, r, *a, **o):
@@ -204,8 +202,10 @@ def test_nothing_is_written_when_a_cluster_is_too_small(people, tmp_path, monkey
         return replace(found, details={**found.details, "r": r})
 
     monkeypatch.setattr(gathering, "gather", small)
-    with pytest.raises(VerificationError, match=r"\(r: .* below r = 12\)"):
-        command(people, 12, columns="age,sex", output=tmp_path / "c.csv", assignments=tmp_path / "a.csv")
+    files = ("-o", tmp_path / "c.csv", "--assignments", tmp_path / "a.csv")
+    status, _, err = run("gather", people, "--columns", "age,sex", "--r", 12, *files)
+    assert status == 1
+    assert re.search(r"\(r: .* below r = 12\)", err)
     assert not list(tmp_path.iterdir())
 
 
