@@ -1,13 +1,16 @@
-"""The command line in this process: what a command prints and how it ends, without starting an interpreter."""
+"""The command line in this process, without starting an interpreter; Python in one of its own where it must be."""
 
 from __future__ import annotations
 
 import io
+import json
+import os
 import signal
+import subprocess
 import sys
 from contextlib import chdir, nullcontext, redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from shoal.cli import main
 
@@ -24,6 +27,12 @@ class Done(NamedTuple):
         """Everything that was printed."""
         return self.stdout + self.stderr
 
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What it printed with ``--json``, having done what it was told."""
+        assert not self.returncode, self.said
+        return json.loads(self.stdout)
+
 
 def run(*words: object, cwd: Path | None = None) -> Done:
     """``shoal`` with these words, from this folder."""
@@ -39,3 +48,18 @@ def run(*words: object, cwd: Path | None = None) -> Done:
         signal.signal(signal.SIGTERM, before)
         sys.argv = asked
     return Done(status, out.getvalue(), err.getvalue())
+
+
+def started(*words: object, **more: Any) -> subprocess.Popen[str]:
+    """Python with these words in a process of its own, which imports what this one does, wherever that lies."""
+    pipe = subprocess.PIPE
+    given = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    asked = [sys.executable, *map(str, words)]
+    return subprocess.Popen(asked, env=given, stdin=pipe, stdout=pipe, stderr=pipe, text=True, **more)
+
+
+def python(*words: object, **more: Any) -> Done:
+    """The same, to its end, however long that takes."""
+    process = started(*words, **more)
+    said = process.communicate()
+    return Done(process.returncode, *said)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 from numba import njit
 from numba.core.errors import TypingError
+
+from tests.commands import python
 
 
 def test_a_kernel_that_is_compiled_is_named_and_one_that_is_loaded_is_not(tmp_path):
@@ -25,12 +22,7 @@ def test_a_kernel_that_is_compiled_is_named_and_one_that_is_loaded_is_not(tmp_pa
     (tmp_path / "one.py").write_text(
         "from numba import njit\n@njit(cache=True)\ndef double(x):\n    return 2 * x\n", encoding="utf-8"
     )
-    root = str(Path(__file__).parents[1])
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), root])}
-    said = [
-        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment).stdout
-        for _ in range(2)
-    ]
+    said = [python("-c", code, cwd=tmp_path).said for _ in range(2)]
     assert said == ["shoal.compiling compiling double, once per machine\n", ""]
 
 

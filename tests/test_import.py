@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
+
+from tests.commands import python
 
 
 def test_import_shoal_loads_none_of_the_heavy_libraries():
     code = "import sys, shoal; print([m for m in ('numba', 'polars', 'scipy', 'pandas', 'typer') if m in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    assert python("-c", code).said.strip() == "[]"
 
 
 def test_an_unknown_name_is_an_attribute_error():

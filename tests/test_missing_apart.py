@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
@@ -15,12 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal.cli import main
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.judge.file import seal
 from shoal.model.histogram import Histogram
 from shoal.model.recoding import Levels, Recoding
 from shoal.publishing.verify import verify
+from tests.commands import run
 from tests.oracles.tables import partitions
 
 QUASI = ["age", "zip"]
@@ -170,23 +169,14 @@ def test_never_below_the_least_over_all_partitions_that_mix_nothing(rows: list, 
         assert np.unique(apart[answer.partition.cell[answer.partition.group == g]]).size == 1
 
 
-def exit_of(monkeypatch: pytest.MonkeyPatch, words: list[str]) -> int:
-    """Exit status of a command."""
-    monkeypatch.setattr(sys, "argv", ["shoal", *words])
-    with pytest.raises(SystemExit) as left:
-        main()
-    return left.value.code or 0  # type: ignore[return-value]
-
-
-def test_from_the_command_line_to_the_verdict(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_from_the_command_line_to_the_verdict(tmp_path: Path) -> None:
     people().drop("id", "who").write_csv(tmp_path / "t.csv")
     out, beside = tmp_path / "out.csv", tmp_path / "out.certificate.json"
     told = ["anonymize", str(tmp_path / "t.csv"), "--quasi", "age,zip", "--sensitive", "ill", "--k", "4", "--missing",
             "apart", "-o", str(out), "--effort", "fast", "--seed", "1"]  # fmt: skip
-    assert exit_of(monkeypatch, told) == 0
-    assert "grouped apart" in capsys.readouterr().out
+    status, said, _ = run(*told)
+    assert status == 0
+    assert "grouped apart" in said
     record = json.loads(beside.read_text())
     assert record["policy"]["missing"] == "apart"
     assert "among themselves" in record["missing_values"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections import defaultdict
 
 import polars as pl
@@ -12,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal.cli import main
 from shoal.errors import InfeasibleError, InputError, PolicyError
+from tests.commands import run
 
 ROWS = st.lists(
     st.tuples(st.integers(0, 2), st.integers(0, 1), st.sampled_from("uvw"), st.integers(0, 5)), min_size=1, max_size=14
@@ -93,20 +92,11 @@ def test_every_kind_of_frame(kind):
     assert "patient_id" not in list(people.table.columns)
 
 
-def says(monkeypatch, *words):
-    """Exit status of a command."""
-    monkeypatch.setattr(sys, "argv", ["shoal", *map(str, words)])
-    with pytest.raises(SystemExit) as left:
-        main()
-    return left.value.code or 0
-
-
-def test_certificate_verify_and_flags(tmp_path, capsys, monkeypatch):
+def test_certificate_verify_and_flags(tmp_path):
     path = tmp_path / "patients.csv"
     patients().with_columns(pl.col("patient_id").str.slice(0, 2).alias("home")).write_csv(path)
     flags = ["--quasi", "ward,age", "--person", "patient_id", "--household", "home", "--k", "4", "--json"]
-    assert says(monkeypatch, "anonymize", path, *flags, "-o", tmp_path / "out.csv") == 0
-    told = json.loads(capsys.readouterr().out)
+    told = run("anonymize", path, *flags, "-o", tmp_path / "out.csv").facts
     assert set(told["persons"]) == {"patient_id", "home"}
     assert min(told["persons"].values()) >= 4
     assert pl.read_csv(tmp_path / "out.csv").columns == ["ward", "age"]
@@ -123,8 +113,9 @@ def test_certificate_verify_and_flags(tmp_path, capsys, monkeypatch):
     record["seal"] = seal(record)
     beside.write_text(json.dumps(record))
     assert [f.check for f in shoal.verify(tmp_path / "out.csv", beside).findings if not f.holds] == ["persons"]
-    assert says(monkeypatch, "audit", path, "--quasi", "ward,age", "--person", "patient_id", "--k", "2") == 1
-    assert "different patient_id 1 in the class with fewest" in capsys.readouterr().out
+    status, said, _ = run("audit", path, "--quasi", "ward,age", "--person", "patient_id", "--k", 2)
+    assert status == 1
+    assert "different patient_id 1 in the class with fewest" in said
 
 
 def test_what_cannot_be_counted_is_refused():

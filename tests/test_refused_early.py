@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 import shoal
-from shoal.cli import main
 from shoal.cli.anonymize import guarantee
 from shoal.errors import InputError, PolicyError
 from shoal.model.cards import times
 from shoal.report.words import certificate_words
+from tests.commands import run
 
 PEOPLE = pl.DataFrame(
     {"town": ["Ulm", "Ulm", "Bonn", "Bonn"], "age": [20, 21, 30, 31], "ill": ["flu", "-", "flu", "-"]}
@@ -68,23 +66,18 @@ def test_what_differs_by_rounding_is_the_least():
 
 
 @pytest.mark.parametrize(("values", "warned"), [(["b", "a", "c"], True), (["3", "1", "2"], False)])
-def test_text_cut_by_its_characters_is_named(values, warned, tmp_path: Path, monkeypatch, capsys):
+def test_text_cut_by_its_characters_is_named(values, warned, tmp_path: Path):
     source = tmp_path / "in.csv"
     source.write_text("name,n\n" + "".join(f"{v},5\n" for v in values))
-    monkeypatch.setattr(sys, "argv", ["shoal", "intervals", str(source), "--value", "name", "--count", "n", "--k", "5"])
-    with pytest.raises(SystemExit):
-        main()
-    assert ("warning: column 'name' holds text" in capsys.readouterr().out) == warned
-    sys.argv.append("--json")
-    with pytest.raises(SystemExit):
-        main()
-    assert ("warnings" in json.loads(capsys.readouterr().out)) == warned
+    words = ["intervals", source, "--value", "name", "--count", "n", "--k", 5]
+    assert ("warning: column 'name' holds text" in run(*words).stdout) == warned
+    assert ("warnings" in run(*words, "--json").facts) == warned
 
 
 GAPS = pl.DataFrame({"age": [None, None, 20, 20, 31, 32], "x": list("aabbcc")})
 
 
-def test_a_star_beside_a_missing_value_is_told_apart_in_a_csv_and_named_elsewhere(tmp_path: Path, monkeypatch, capsys):
+def test_a_star_beside_a_missing_value_is_told_apart_in_a_csv_and_named_elsewhere(tmp_path: Path):
     made = shoal.anonymize(GAPS, quasi_identifiers=["age", "x"], k=2, effort="fast")
     assert made.table["age"].dtype == pl.Int64
     assert made.table["age"].null_count() == 4
@@ -96,12 +89,7 @@ def test_a_star_beside_a_missing_value_is_told_apart_in_a_csv_and_named_elsewher
 
     source, out = tmp_path / "in.parquet", tmp_path / "out.csv"
     GAPS.write_parquet(source)
-    monkeypatch.setattr(
-        sys, "argv", ["shoal", "anonymize", str(source), "--quasi", "age,x", "--k", "2", "-o", str(out), "--json"]
-    )
-    with pytest.raises(SystemExit):
-        main()
-    assert "warnings" not in json.loads(capsys.readouterr().out)
+    assert "warnings" not in run("anonymize", source, "--quasi", "age,x", "--k", 2, "-o", out, "--json").facts
     ages = pl.read_csv(out, infer_schema=False)["age"].to_list()
     assert sorted(ages, key=str) == ["*", "*", "20", "20", None, None]
     assert shoal.verify(out, tmp_path / "out.certificate.json", source).holds

@@ -5,12 +5,9 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import json
-import os
 import pickle
 import resource
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from decimal import Decimal
@@ -23,6 +20,7 @@ import pytest
 import shoal
 from shoal.errors import CertificateError, InputError, VerificationError
 from shoal.judge.file import seal
+from tests.commands import python, started
 
 ROOT = Path(__file__).parents[1]
 ASKED: dict[str, Any] = {
@@ -287,20 +285,6 @@ def test_nothing_is_published_where_the_bytes_break_the_promise(
     assert sorted(p.name for p in tmp_path.iterdir()) == ["people.csv", "r.csv"]
 
 
-def child(code: str, folder: Path, limit: int | None = None) -> subprocess.Popen[str]:
-    """Python in a process of its own; ``limit`` is the largest file it may write, in bytes."""
-    before = (lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))) if limit else None
-    return subprocess.Popen(
-        [sys.executable, "-c", code],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=before,
-    )
-
-
 LARGE = """
 import sys
 from shoal.cli import main
@@ -316,8 +300,8 @@ for name in ("r.csv", "r.csv.gz", "r.parquet", "r.xlsx"):
 def test_a_full_disk_leaves_nothing_behind(tmp_path: Path) -> None:
     lines = "".join(f"{i % 5},{i * 7919 % 1000003}\n" for i in range(30_000))
     (tmp_path / "big.csv").write_text("a,b\n" + lines)
-    process = child(LARGE, tmp_path, 20_000)
-    out, err = process.communicate(timeout=60)
+    small = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))  # noqa: E731 - largest file, bytes
+    _, out, err = python("-c", LARGE, cwd=tmp_path, preexec_fn=small)
     said = out.splitlines()
     assert [json.loads(line)["status"] for line in said[::2]] == [2, 2, 2, 2], err
     assert said[1::2] == ["2"] * 4
@@ -332,7 +316,7 @@ honest = files.store
 def slow(*given):
     honest(*given)
     print("written", flush=True)
-    time.sleep(60)
+    time.sleep(3600)
 files.store = slow
 from shoal.cli import main
 sys.argv = ["shoal", "anonymize", "people.csv", "--quasi", "zip,age", "--k", "2", "-o", "r.csv", "--force",
@@ -345,12 +329,12 @@ main()
 def test_an_interrupted_write_leaves_no_half_release(tmp_path: Path, number: signal.Signals) -> None:
     before = source(tmp_path).read_bytes()
     (tmp_path / "r.csv").write_text("an older release")
-    process = child(WAITING, tmp_path)
+    process = started("-c", WAITING, cwd=tmp_path)
     assert process.stdout is not None
     assert process.stdout.readline() == "written\n"
     time.sleep(0.05)
     process.send_signal(number)
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate()
     assert (tmp_path / "r.csv").read_text() == "an older release"
     assert (tmp_path / "people.csv").read_bytes() == before
     left = sorted(p.name for p in tmp_path.iterdir() if p.name not in ("people.csv", "r.csv"))

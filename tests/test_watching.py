@@ -44,20 +44,22 @@ def notebook(monkeypatch):
 
 
 @watching.watched
-def _slow(progress=lambda _what, _share: None):
+def _slow(seen=lambda _: time.sleep(0.02) or True, progress=lambda _what, _share: None):
+    """Five steps, each as long as it takes until that has been seen."""
     for i in range(5):
         progress("counting <rows>", i / 5)
-        time.sleep(0.05)
+        while not seen(i):
+            time.sleep(0.001)
     return "done"
 
 
 @watching.watched
-def _outer():
-    return _slow()
+def _outer(seen):
+    return _slow(seen)
 
 
 def test_a_bar_comes_moves_and_leaves(notebook):
-    assert _slow() == "done"
+    assert _slow(lambda i: len(notebook.shown) > i) == "done"
     first, *_, before, last = notebook.shown
     assert "<progress max=1" in first["text/html"]
     assert 'value="0.' in before["text/html"]
@@ -69,7 +71,8 @@ def test_a_bar_comes_moves_and_leaves(notebook):
 def test_a_bar_leaves_with_an_error_too(notebook):
     @watching.watched
     def broken():
-        time.sleep(0.1)
+        while not notebook.shown:
+            time.sleep(0.001)
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -80,7 +83,7 @@ def test_a_bar_leaves_with_an_error_too(notebook):
 def test_inner_calls_and_own_callbacks_have_no_bar(notebook):
     _slow(progress=lambda _what, _share: None)
     assert notebook.shown == []
-    _outer()
+    _outer(lambda i: len(notebook.shown) > i)
     assert all("counting" not in shown["text/plain"] for shown in notebook.shown)
 
 

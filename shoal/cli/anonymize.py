@@ -4,78 +4,101 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import typer
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shoal.cli.app import app
 from shoal.cli.common import answer, listed, pairs, progress, reported, short, source_of, step_of
 from shoal.cli.models import with_options
-from shoal.cli.options import AVERAGE, FORCE, HIERARCHIES, JSON_, METHODS, TABLES, Roles, Source
+from shoal.cli.options import AVERAGE, FORCE, HIERARCHIES, JSON_, METHODS, TABLES, Roles, Source, flag
 
 if TYPE_CHECKING:
     from shoal.model.policy import Policy
+
+
+class Wanted(NamedTuple):
+    """What is asked for, what is published, and how it is found; None and nothing: as the policy file says."""
+
+    identifiers: str | None = flag(None, "--identifiers", "Columns to leave out.")
+    insensitive: str | None = flag(
+        None, "--insensitive", "Columns to carry along as they are, though they single people out."
+    )
+    preset: str | None = flag(None, "--preset", "A rule book: k3, k5, k11, k20, cms-11, ema-0.09, hipaa-safe-harbor.")
+    publish: str | None = flag(None, "--publish", "stars (default), hierarchy, ranges or centers.")
+    coordinates: str | None = flag(None, "--coordinates", "x,y: two columns published as tiles.")
+    hierarchy: list[str] = HIERARCHIES
+    weight: list[str] = flag([], "--weight", "column=factor of its loss; may be repeated.")
+    max_level: list[str] = flag([], "--max-level", "column=highest level; may be repeated.")
+    range_step: list[str] = flag(
+        [], "--range-step", "column=step (dates: days, month or year) at which ranges end; may be repeated."
+    )
+    global_recoding: bool = flag(False, "--global-recoding", "One level per column for all rows.")
+    coarsen: str | None = flag(
+        None, "--coarsen", "auto: one level per column, the best in all, and stars where groups differ there."
+    )
+    max_average_risk: float | None = AVERAGE
+    max_suppressed: float | None = flag(
+        None, "--max-suppressed", "Share of rows that may be starred whole; by default none of global recoding."
+    )
+    method: str | None = flag(None, "--method", f"One of {METHODS}; auto by default.")
+    effort: str | None = flag(None, "--effort", "fast, balanced, thorough, or seconds.")
+    shards: int | None = flag(
+        None, "--shards", "Cut the cells of a large table into so many shards, each searched by itself."
+    )
+    seed: int | None = flag(None, "--seed", "Fixes the search; never the row order.")
+    keep_order: bool = flag(False, "--keep-order", "Keep the row order, which is a leak.")
+    missing: str | None = flag(
+        None,
+        "--missing",
+        "category (default): a blank is a value; apart: rows with one are grouped apart; filled: it takes its "
+        "column's most frequent value and counts as lost.",
+    )
+    star: str | None = flag(None, "--star", "Text of a suppressed value; * by default.")
+
+    def settings(self) -> dict[str, Any]:
+        """The same as settings of a policy, without those that nothing was said of."""
+        given = self._asdict()
+        del given["hierarchy"], given["weight"]
+        asked = given | {
+            "identifiers": listed(self.identifiers),
+            "insensitive": listed(self.insensitive),
+            "coordinates": listed(self.coordinates),
+            "hierarchies": pairs(self.hierarchy, "--hierarchy") or None,
+            "weights": pairs(self.weight, "--weight", float) or None,
+            "max_level": pairs(self.max_level, "--max-level", int) or None,
+            "range_step": pairs(self.range_step, "--range-step", step_of) or None,
+            "global_recoding": self.global_recoding or None,
+            "keep_order": self.keep_order or None,
+        }
+        return {name: value for name, value in asked.items() if value is not None}
+
+
+class Files(NamedTuple):
+    """What is written, and with what keys."""
+
+    output: Path | None = flag(
+        None,
+        "-o",
+        "--output",
+        "The release, a file or a folder; TABLE.release.EXT, of a folder TABLE-release, by default.",
+    )
+    parts: str | None = flag(None, "--parts", "Write a folder of parts: parquet or csv.")
+    certificate: Path | None = flag(None, "--certificate", "The certificate's file.")
+    report: Path | None = flag(None, "--report", "An HTML report.")
+    sign: Path | None = flag(None, "--sign", "Private key that signs the certificate; see keygen.")
+    secret: Path | None = flag(
+        None, "--secret", "File of 16 bytes or more that fixes placement and order of the rows; fresh by default."
+    )
 
 
 @app.command()
 @with_options
 def anonymize(
     tables: list[str] = TABLES,
-    policy: Path | None = typer.Option(None, "--policy", help="A TOML file with the same settings, or a certificate."),
+    policy: Path | None = flag(None, "--policy", "A TOML file with the same settings, or a certificate."),
     roles: Roles = Roles(),
-    identifiers: str | None = typer.Option(None, "--identifiers", help="Columns to leave out."),
-    insensitive: str | None = typer.Option(
-        None, "--insensitive", help="Columns to carry along as they are, though they single people out."
-    ),
-    preset: str | None = typer.Option(
-        None, "--preset", help="A rule book: k3, k5, k11, k20, cms-11, ema-0.09, hipaa-safe-harbor."
-    ),
-    publish: str | None = typer.Option(None, "--publish", help="stars (default), hierarchy, ranges or centers."),
-    coordinates: str | None = typer.Option(None, "--coordinates", help="x,y: two columns published as tiles."),
-    hierarchy: list[str] = HIERARCHIES,
-    weight: list[str] = typer.Option([], "--weight", help="column=factor of its loss; may be repeated."),
-    max_level: list[str] = typer.Option([], "--max-level", help="column=highest level; may be repeated."),
-    range_step: list[str] = typer.Option(
-        [], "--range-step", help="column=step (dates: days, month or year) at which ranges end; may be repeated."
-    ),
-    global_recoding: bool = typer.Option(False, "--global-recoding", help="One level per column for all rows."),
-    coarsen: str | None = typer.Option(
-        None, "--coarsen", help="auto: one level per column, the best in all, and stars where groups differ there."
-    ),
-    max_average_risk: float | None = AVERAGE,
-    max_suppressed: float | None = typer.Option(
-        None,
-        "--max-suppressed",
-        help="Share of rows that may be starred whole; by default none of global recoding.",
-    ),
-    output: Path | None = typer.Option(
-        None,
-        "-o",
-        "--output",
-        help="The release, a file or a folder; TABLE.release.EXT, of a folder TABLE-release, by default.",
-    ),
-    parts: str | None = typer.Option(None, "--parts", help="Write a folder of parts: parquet or csv."),
-    certificate: Path | None = typer.Option(None, "--certificate", help="The certificate's file."),
-    report: Path | None = typer.Option(None, "--report", help="An HTML report."),
-    sign: Path | None = typer.Option(None, "--sign", help="Private key that signs the certificate; see keygen."),
+    wanted: Wanted = Wanted(),
+    files: Files = Files(),
     source: Source = Source(),
-    method: str | None = typer.Option(None, "--method", help=f"One of {METHODS}; auto by default."),
-    effort: str | None = typer.Option(None, "--effort", help="fast, balanced, thorough, or seconds."),
-    shards: int | None = typer.Option(
-        None, "--shards", help="Cut the cells of a large table into so many shards, each searched by itself."
-    ),
-    seed: int | None = typer.Option(None, "--seed", help="Fixes the search; never the row order."),
-    secret: Path | None = typer.Option(
-        None, "--secret", help="File of 16 bytes or more that fixes placement and order of the rows; fresh by default."
-    ),
-    keep_order: bool = typer.Option(False, "--keep-order", help="Keep the row order, which is a leak."),
-    missing: str | None = typer.Option(
-        None,
-        "--missing",
-        help="category (default): a blank is a value; apart: rows with one are grouped apart; filled: it takes its "
-        "column's most frequent value and counts as lost.",
-    ),
-    star: str | None = typer.Option(None, "--star", help="Text of a suppressed value; * by default."),
     force: bool = FORCE,
     as_json: bool = JSON_,
     **models: Any,
@@ -83,54 +106,28 @@ def anonymize(
     """Publish a table so that everyone in it is one of many; write release and certificate."""
     from shoal.engines.open import engine_of
     from shoal.engines.order import read_secret
-    from shoal.engines.scope import Scope
     from shoal.engines.targets import PAGE, certificate_path
     from shoal.pipeline import prepare
     from shoal.publishing.partwise import check_target, is_folder
 
-    settings: dict[str, Any] = {
-        **roles.settings(),
-        "identifiers": listed(identifiers),
-        "insensitive": listed(insensitive),
-        **models,
-        "preset": preset,
-        "publish": publish,
-        "coordinates": listed(coordinates),
-        "hierarchies": pairs(hierarchy, "--hierarchy") or None,
-        "weights": pairs(weight, "--weight", float) or None,
-        "max_level": pairs(max_level, "--max-level", int) or None,
-        "range_step": pairs(range_step, "--range-step", step_of) or None,
-        "global_recoding": global_recoding or None,
-        "coarsen": coarsen,
-        "max_suppressed": max_suppressed,
-        "max_average_risk": max_average_risk,
-        "method": method,
-        "effort": effort,
-        "shards": shards,
-        "seed": seed,
-        "keep_order": keep_order or None,
-        "missing": missing,
-        "star": star,
-    }
-    asked = _asked(policy, settings)
-    glob, engine = source.glob, source.engine
-    data = source_of(tables, glob)
-    target = output or _beside_table(data, glob)
-    beside = certificate or certificate_path(target)
-    here = [x for x in (data if isinstance(data, list) else [data]) if isinstance(x, Path) and not glob]
-    read = [*here, policy, sign, secret, *asked.files]
-    scope = Scope(source.memory, source.threads, source.temporary, glob, source.table, source.query, source.master)
-    folder = is_folder(target, parts, engine_of(data, engine, scope) != "polars")
+    asked = _asked(policy, {**roles.settings(), **wanted.settings(), **models})
+    data = source_of(tables, source.glob)
+    target = files.output or _beside_table(data, source.glob)
+    beside = files.certificate or certificate_path(target)
+    here = [x for x in (data if isinstance(data, list) else [data]) if isinstance(x, Path) and not source.glob]
+    scope, parts = source.scope(), files.parts
+    folder = is_folder(target, parts, engine_of(data, source.engine, scope) != "polars")
     aim = target if not folder else None if parts is None else target / f"part.{parts}"
-    check_target(target, beside, [(report, PAGE)], read, overwrite=force, folder=folder)
+    read = [*here, policy, files.sign, files.secret, *asked.files]
+    check_target(target, beside, [(files.report, PAGE)], read, overwrite=force, folder=folder)
     with progress() as told:
         release = prepare(
-            data, asked, engine=engine, separator=source.separator, encoding=source.encoding, scope=scope, target=aim,
-            progress=told, secret=None if secret is None else read_secret(secret),
+            data, asked, engine=source.engine, separator=source.separator, encoding=source.encoding, scope=scope,
+            target=aim, progress=told, secret=None if files.secret is None else read_secret(files.secret),
         )  # fmt: skip
         told("writing and reading back", None)
-        release.write(target, beside, sign=sign, parts=parts, progress=told)
-        page = reported(release, report)
+        release.write(target, beside, sign=files.sign, parts=parts, progress=told)
+        page = reported(release, files.report)
     facts = {**release.as_dict(), "output": str(target), "certificate_file": str(beside), **page}
     warnings = [w for w in (release.carried.warning, *release.notes) if w]
     answer(facts | ({"warnings": warnings} if warnings else {}), [*release_lines(facts), *warnings], as_json)
@@ -273,7 +270,7 @@ DEMO_QUASI = ["age", "yrs_married", "children", "religious", "educ", "occupation
 
 @app.command()
 def demo(
-    folder: Path = typer.Option(Path("shoal-demo"), "-o", "--output", help="Folder to write into."),
+    folder: Path = flag(Path("shoal-demo"), "-o", "--output", "Folder to write into."),
     force: bool = FORCE,
     as_json: bool = JSON_,
 ) -> None:

@@ -7,24 +7,25 @@ from pathlib import Path
 import typer
 
 from shoal.cli.app import app
+from shoal.cli.options import FORCE, JSON_, flag
 
 
 @app.command()
 def assign(
     answer: Path = typer.Argument(..., help="Crosswalk of tiles, regions, labels or intervals, or its certificate."),
     new: Path = typer.Argument(..., help="New records: CSV (also .gz), Parquet or Excel."),
-    certificate: Path | None = typer.Option(None, "--certificate", help="Of the crosswalk; beside it by default."),
-    column: str | None = typer.Option(None, "--column", help="Of the new areas, values or labels."),
-    x: str | None = typer.Option(None, "--x", help="Column of x of new points; by default the answer's."),
-    y: str | None = typer.Option(None, "--y", help="Column of y of new points; by default the answer's."),
-    boundary: str | None = typer.Option(None, "--boundary", help="Of new points, where the tiles kept to one."),
-    output: Path | None = typer.Option(None, "-o", "--output", help="The new records with their groups, shuffled."),
-    keep_order: bool = typer.Option(False, "--keep-order", help="Leave the rows in order."),
-    secret: Path | None = typer.Option(None, "--secret", help="File of 16 bytes or more that fixes the row order."),
-    separator: str | None = typer.Option(None, "--separator", help="Column separator of a CSV, told by default."),
-    encoding: str | None = typer.Option(None, "--encoding", help="Of a CSV: utf-8 (default) or latin-1."),
-    force: bool = typer.Option(False, "--force", help="Replace outputs that exist."),
-    as_json: bool = typer.Option(False, "--json", help="One JSON object on standard output."),
+    certificate: Path | None = flag(None, "--certificate", "Of the crosswalk; beside it by default."),
+    column: str | None = flag(None, "--column", "Of the new areas, values or labels."),
+    x: str | None = flag(None, "--x", "Column of x of new points; by default the answer's."),
+    y: str | None = flag(None, "--y", "Column of y of new points; by default the answer's."),
+    boundary: str | None = flag(None, "--boundary", "Of new points, where the tiles kept to one."),
+    output: Path | None = flag(None, "-o", "--output", "The new records with their groups, shuffled."),
+    keep_order: bool = flag(False, "--keep-order", "Leave the rows in order."),
+    secret: Path | None = flag(None, "--secret", "File of 16 bytes or more that fixes the row order."),
+    separator: str | None = flag(None, "--separator", "Column separator of a CSV, told by default."),
+    encoding: str | None = flag(None, "--encoding", "Of a CSV: utf-8 (default) or latin-1."),
+    force: bool = FORCE,
+    as_json: bool = JSON_,
 ) -> None:
     """Give new records the tile, region, interval or label of a former answer; say which are in none, or alone."""
     import shoal

@@ -5,12 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import typer
-
 from shoal.cli.app import app
 from shoal.cli.common import answer, pairs, refuse_unmet, short, source_of
 from shoal.cli.models import with_options
-from shoal.cli.options import AVERAGE, JSON_, TABLES, Roles, Source
+from shoal.cli.options import AVERAGE, JSON_, TABLES, Roles, Source, flag
 
 
 @app.command()
@@ -18,14 +16,14 @@ from shoal.cli.options import AVERAGE, JSON_, TABLES, Roles, Source
 def audit(
     tables: list[str] = TABLES,
     roles: Roles = Roles(),
-    policy: Path | None = typer.Option(
-        None, "--policy", help="A TOML file, or a certificate: its roles, and its models as what should hold."
+    policy: Path | None = flag(
+        None, "--policy", "A TOML file, or a certificate: its roles, and its models as what should hold."
     ),
-    population_size: int | None = typer.Option(None, "--population-size", help="How many people there are at all."),
-    hierarchy: list[str] = typer.Option([], "--hierarchy", help="column=file.csv by which it was recoded; repeatable."),
-    missing: str = typer.Option("category", "--missing", help="wildcard: show that reading of blanks too; or filled."),
+    population_size: int | None = flag(None, "--population-size", "How many people there are at all."),
+    hierarchy: list[str] = flag([], "--hierarchy", "column=file.csv by which it was recoded; repeatable."),
+    missing: str = flag("category", "--missing", "wildcard: show that reading of blanks too; or filled."),
     max_average_risk: float | None = AVERAGE,
-    threshold: float = typer.Option(0.2, "--threshold", help="A record is at risk above this."),
+    threshold: float = flag(0.2, "--threshold", "A record is at risk above this."),
     source: Source = Source(),
     as_json: bool = JSON_,
     **models: Any,

@@ -9,23 +9,24 @@ import typer
 
 from shoal.cli.app import app
 from shoal.cli.common import answer, listed, pairs, present, working
+from shoal.cli.options import JSON_, flag
 
 
 @app.command()
 def compare(
     table: Path = typer.Argument(help="The original: CSV (also .gz), Parquet or Excel file."),
     releases: list[Path] = typer.Argument(help="Releases of it, of shoal, ARX, sdcMicro, anonypy or others."),
-    quasi: str = typer.Option(..., "--quasi", help="Quasi-identifiers, separated by commas."),
-    sensitive: str | None = typer.Option(None, "--sensitive", help="Sensitive columns, separated by commas."),
-    hierarchy: list[str] = typer.Option([], "--hierarchy", help="column=file.csv, to read its labels; repeatable."),
-    target: str | None = typer.Option(None, "--target", help="Column that a classifier learns (first sensitive one)."),
-    held_out: Path | None = typer.Option(None, "--held-out", help="Rows no release was made from, to judge it on."),
-    population: Path | None = typer.Option(None, "--population", help="Table the original was drawn from."),
-    separator: str | None = typer.Option(None, "--separator", help="Field separator of every CSV."),
-    output: Path | None = typer.Option(None, "-o", "--output", help="An HTML page with the same figures."),
-    force: bool = typer.Option(False, "--force", help="Replace an output that exists."),
-    seed: int = typer.Option(0, "--seed", help="Of the random queries."),
-    as_json: bool = typer.Option(False, "--json", help="Print one JSON object and nothing else."),
+    quasi: str = flag(..., "--quasi", "Quasi-identifiers, separated by commas."),
+    sensitive: str | None = flag(None, "--sensitive", "Sensitive columns, separated by commas."),
+    hierarchy: list[str] = flag([], "--hierarchy", "column=file.csv, to read its labels; repeatable."),
+    target: str | None = flag(None, "--target", "Column that a classifier learns (first sensitive one)."),
+    held_out: Path | None = flag(None, "--held-out", "Rows no release was made from, to judge it on."),
+    population: Path | None = flag(None, "--population", "Table the original was drawn from."),
+    separator: str | None = flag(None, "--separator", "Field separator of every CSV."),
+    output: Path | None = flag(None, "-o", "--output", "An HTML page with the same figures."),
+    force: bool = flag(False, "--force", "Replace an output that exists."),
+    seed: int = flag(0, "--seed", "Of the random queries."),
+    as_json: bool = JSON_,
 ) -> None:
     """Hold releases against their original: privacy under three readings, loss, and what can be computed from them."""
     from shoal.engines.targets import PAGE, check_outputs

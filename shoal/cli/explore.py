@@ -11,30 +11,30 @@ import typer
 from shoal.cli.app import app
 from shoal.cli.common import answer, listed, pairs, present, progress, step_of
 from shoal.cli.models import with_options
-from shoal.cli.options import FORCE, HIERARCHIES, JSON_, METHODS, Roles
+from shoal.cli.options import FORCE, HIERARCHIES, JSON_, METHODS, Roles, flag
 
 
 @app.command()
 @with_options
 def explore(
     table: Path = typer.Argument(help="CSV (also .gz), Parquet or Excel file."),
-    policy: Path | None = typer.Option(None, "--policy", help="A TOML file; its k and l are replaced by the grid."),
+    policy: Path | None = flag(None, "--policy", "A TOML file; its k and l are replaced by the grid."),
     roles: Roles = Roles(),
-    identifiers: str | None = typer.Option(None, "--identifiers", help="Columns to leave out."),
-    insensitive: str | None = typer.Option(None, "--insensitive", help="Columns that would be carried along."),
-    k: str = typer.Option("3,5,11", "--k", help="Values of k, separated by commas."),
-    l: str = typer.Option("1", "--l", help="Values of l (frequency form); 1 asks nothing."),
-    publish: str | None = typer.Option(None, "--publish", help="stars, hierarchy, ranges, centers; several by commas."),
-    method: str | None = typer.Option(None, "--method", help=f"Separated by commas, of {METHODS}."),
+    identifiers: str | None = flag(None, "--identifiers", "Columns to leave out."),
+    insensitive: str | None = flag(None, "--insensitive", "Columns that would be carried along."),
+    k: str = flag("3,5,11", "--k", "Values of k, separated by commas."),
+    l: str = flag("1", "--l", "Values of l (frequency form); 1 asks nothing."),
+    publish: str | None = flag(None, "--publish", "stars, hierarchy, ranges, centers; several by commas."),
+    method: str | None = flag(None, "--method", f"Separated by commas, of {METHODS}."),
     hierarchy: list[str] = HIERARCHIES,
-    effort: str | None = typer.Option(None, "--effort", help="fast (default), balanced, thorough, or seconds a point."),
-    seed: int | None = typer.Option(None, "--seed", help="Makes the searches reproducible."),
-    range_step: list[str] = typer.Option([], "--range-step", help="column=step at which ranges end; may be repeated."),
-    missing: str | None = typer.Option(None, "--missing", help="category (default), apart or filled; as in anonymize."),
-    output: Path | None = typer.Option(None, "-o", "--output", help="An HTML page with the picture and the table."),
-    engine: str | None = typer.Option(None, "--engine", help="polars (default), duckdb or spark."),
-    separator: str | None = typer.Option(None, "--separator", help="Field separator of a CSV."),
-    encoding: str | None = typer.Option(None, "--encoding", help="utf-8 or latin-1."),
+    effort: str | None = flag(None, "--effort", "fast (default), balanced, thorough, or seconds a point."),
+    seed: int | None = flag(None, "--seed", "Makes the searches reproducible."),
+    range_step: list[str] = flag([], "--range-step", "column=step at which ranges end; may be repeated."),
+    missing: str | None = flag(None, "--missing", "category (default), apart or filled; as in anonymize."),
+    output: Path | None = flag(None, "-o", "--output", "An HTML page with the picture and the table."),
+    engine: str | None = flag(None, "--engine", "polars (default), duckdb or spark."),
+    separator: str | None = flag(None, "--separator", "Field separator of a CSV."),
+    encoding: str | None = flag(None, "--encoding", "utf-8 or latin-1."),
     force: bool = FORCE,
     as_json: bool = JSON_,
     **models: Any,

@@ -6,51 +6,38 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
 from shoal.cli.app import app
 from shoal.cli.models import with_options
-from shoal.cli.options import Text
+from shoal.cli.options import FORCE, JSON_, REPORT, Text, flag
 
 if TYPE_CHECKING:
     import polars as pl
 
     from shoal.engines.features import Asked
 
-Table = Annotated[Path, typer.Argument(help="Table with a row per record: CSV (also .gz), Parquet or Excel.")]
-Least = Annotated[int, typer.Option("--r", help="Least records of a cluster.")]
-Epsilon = Annotated[float, typer.Option("--epsilon", help="Share of the records that may be left out.")]
-Seed = Annotated[int | None, typer.Option("--seed", help="Of the search where it draws; never of the row order.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace outputs that exist.")]
-AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
+RECORDS = typer.Argument(help="Table with a row per record: CSV (also .gz), Parquet or Excel.")
+LEAST = flag(..., "--r", "Least records of a cluster.")
+EPSILON = flag(0.0, "--epsilon", "Share of the records that may be left out.")
+SEED = flag(None, "--seed", "Of the search where it draws; never of the row order.")
 
 
 class Files(NamedTuple):
     """What to write, where asked for."""
 
-    output: Annotated[Path | None, typer.Option("-o", "--output", help="A row per cluster.")] = None
-    assignments: Annotated[
-        Path | None,
-        typer.Option("--assignments", help="A row per record, its cluster's center in place of its values."),
-    ] = None
-    certificate: Annotated[
-        Path | None, typer.Option("--certificate", help="The certificate; beside the output by default.")
-    ] = None
-    plot: Annotated[
-        Path | None, typer.Option("--plot", help="Clusters in pairs of columns, and radii: .png, .svg or .pdf.")
-    ] = None
-    choices: Annotated[
-        Path | None, typer.Option("--choices", help="Picture of the cost against r and epsilon, around those asked.")
-    ] = None
-    map_to: Annotated[Path | None, typer.Option("--map", help="A circle per cluster: .html, .png, .svg or .pdf.")] = (
-        None
+    output: Path | None = flag(None, "-o", "--output", "A row per cluster.")
+    assignments: Path | None = flag(
+        None, "--assignments", "A row per record, its cluster's center in place of its values."
     )
-    geojson: Annotated[Path | None, typer.Option("--geojson", help="A circle per cluster, as GeoJSON.")] = None
-    report: Annotated[
-        Path | None, typer.Option("--report", help="A page for a review board that opens offline: .html.")
-    ] = None
+    certificate: Path | None = flag(None, "--certificate", "The certificate; beside the output by default.")
+    plot: Path | None = flag(None, "--plot", "Clusters in pairs of columns, and radii: .png, .svg or .pdf.")
+    choices: Path | None = flag(None, "--choices", "Picture of the cost against r and epsilon, around those asked.")
+    map_to: Path | None = flag(None, "--map", "A circle per cluster: .html, .png, .svg or .pdf.")
+    geojson: Path | None = flag(None, "--geojson", "A circle per cluster, as GeoJSON.")
+    report: Path | None = REPORT
 
     def check(self, read: list[Any], force: bool) -> None:
         """Refuse targets that would do harm, before any work."""
@@ -65,37 +52,21 @@ class Files(NamedTuple):
 class Distance(NamedTuple):
     """What makes up the distance, as it stands on the command line."""
 
-    columns: Annotated[
-        str | None,
-        typer.Option(
-            "--columns", help="Columns that make up the distance: numbers and dates by their range, others 0/1."
-        ),
-    ] = None
-    categories: Annotated[
-        str | None, typer.Option("--categories", help="Those of them that only look like numbers.")
-    ] = None
-    weights: Annotated[
-        list[str] | None,
-        typer.Option("--weight", "--weights", help="column=weight, 1 by default; the place is 'place'."),
-    ] = None
-    unit: Annotated[list[str] | None, typer.Option("--unit", help="column=unit, for the words: age=years.")] = None
-    latitude: Annotated[str | None, typer.Option("--latitude", help="Column of latitudes in degrees.")] = None
-    longitude: Annotated[str | None, typer.Option("--longitude", help="Column of longitudes in degrees.")] = None
-    plane: Annotated[
-        bool, typer.Option("--plane", help="--latitude and --longitude name lengths in a plane, not degrees.")
-    ] = False
-    hierarchy: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--hierarchy", help="column=file.csv: values are as far apart as their first common class is high."
-        ),
-    ] = None
-    coordinates: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--coordinates", help="column=file.csv: codes such as zip codes, by their latitude and longitude."
-        ),
-    ] = None
+    columns: str | None = flag(
+        None, "--columns", "Columns that make up the distance: numbers and dates by their range, others 0/1."
+    )
+    categories: str | None = flag(None, "--categories", "Those of them that only look like numbers.")
+    weights: list[str] = flag([], "--weight", "--weights", "column=weight, 1 by default; the place is 'place'.")
+    unit: list[str] = flag([], "--unit", "column=unit, for the words: age=years.")
+    latitude: str | None = flag(None, "--latitude", "Column of latitudes in degrees.")
+    longitude: str | None = flag(None, "--longitude", "Column of longitudes in degrees.")
+    plane: bool = flag(False, "--plane", "--latitude and --longitude name lengths in a plane, not degrees.")
+    hierarchy: list[str] = flag(
+        [], "--hierarchy", "column=file.csv: values are as far apart as their first common class is high."
+    )
+    coordinates: list[str] = flag(
+        [], "--coordinates", "column=file.csv: codes such as zip codes, by their latitude and longitude."
+    )
 
     def read(self) -> Asked:
         """The same as values."""
@@ -109,29 +80,24 @@ class Distance(NamedTuple):
         place = None if self.latitude is None or self.longitude is None else (self.latitude, self.longitude)
         if not names and place is None:
             raise PolicyError("nothing to measure distance by; name --columns, or --latitude and --longitude")
-        weights, units = ([p for text in given or [] for p in text.split(",")] for given in (self.weights, self.unit))
+        weights, units = ([p for text in given for p in text.split(",")] for given in (self.weights, self.unit))
         return Asked(
             names, listed(self.categories) or [], place, pairs(weights, "--weights", float), pairs(units, "--unit"),
-            pairs(self.hierarchy or [], "--hierarchy"), pairs(self.coordinates or [], "--coordinates"), self.plane,
+            pairs(self.hierarchy, "--hierarchy"), pairs(self.coordinates, "--coordinates"), self.plane,
         )  # fmt: skip
 
 
 class Shown(NamedTuple):
     """What is published, and how."""
 
-    sensitive: Annotated[
-        str | None, typer.Option("--sensitive", help="Columns published as multisets per cluster.")
-    ] = None
-    l: Annotated[int | None, typer.Option("--l", help="At most 1/l of a cluster share a sensitive value.")] = None
-    distinct_l: Annotated[int | None, typer.Option("--distinct-l", help="Least sensitive values of a cluster.")] = None
-    center: Annotated[
-        str, typer.Option("--center", help="record (a real one of the cluster's), mean, or medoid (column by column).")
-    ] = "record"
-    keep_order: Annotated[bool, typer.Option("--keep-order", help="Leave the rows of --assignments in order.")] = False
-    secret: Annotated[
-        Path | None,
-        typer.Option("--secret", help="File of 16 bytes or more that fixes the row order; fresh by default."),
-    ] = None
+    sensitive: str | None = flag(None, "--sensitive", "Columns published as multisets per cluster.")
+    l: int | None = flag(None, "--l", "At most 1/l of a cluster share a sensitive value.")
+    distinct_l: int | None = flag(None, "--distinct-l", "Least sensitive values of a cluster.")
+    center: str = flag(
+        "record", "--center", "record (a real one of the cluster's), mean, or medoid (column by column)."
+    )
+    keep_order: bool = flag(False, "--keep-order", "Leave the rows of --assignments in order.")
+    secret: Path | None = flag(None, "--secret", "File of 16 bytes or more that fixes the row order; fresh by default.")
 
 
 Given = tuple[Any, Any, Any]  # points, metric, sensitive values as codes
@@ -140,21 +106,19 @@ Given = tuple[Any, Any, Any]  # points, metric, sensitive values as codes
 @app.command()
 @with_options
 def gather(
-    table: Table,
-    r: Least,
+    table: Path = RECORDS,
+    r: int = LEAST,
     distance: Distance = Distance(),
-    epsilon: Epsilon = 0.0,
-    max_clusters: Annotated[int | None, typer.Option("--max-clusters", help="At most this many clusters.")] = None,
+    epsilon: float = EPSILON,
+    max_clusters: int | None = flag(None, "--max-clusters", "At most this many clusters."),
     shown: Shown = Shown(),
-    method: Annotated[
-        str, typer.Option("--method", help="auto, local, disjoint, threshold, peeling, rounds or exact.")
-    ] = "auto",
-    improve: Annotated[bool, typer.Option("--improve", help="Search on for a smaller radius.")] = False,
-    seed: Seed = None,
+    method: str = flag("auto", "--method", "auto, local, disjoint, threshold, peeling, rounds or exact."),
+    improve: bool = flag(False, "--improve", "Search on for a smaller radius."),
+    seed: int | None = SEED,
     files: Files = Files(),
     text: Text = Text(),
-    force: Force = False,
-    as_json: AsJson = False,
+    force: bool = FORCE,
+    as_json: bool = JSON_,
 ) -> None:
     """Cluster records so that each cluster has at least r and the largest radius is small; publish the centers."""
 
@@ -173,22 +137,20 @@ def gather(
 @app.command()
 @with_options
 def cellular(
-    table: Table,
-    r: Least,
+    table: Path = RECORDS,
+    r: int = LEAST,
     distance: Distance = Distance(),
-    setup_cost: Annotated[float | None, typer.Option("--setup-cost", help="Cost of each cluster.")] = None,
-    epsilon: Epsilon = 0.0,
-    max_diameter: Annotated[float | None, typer.Option("--max-diameter", help="Largest diameter of a cluster.")] = None,
+    setup_cost: float | None = flag(None, "--setup-cost", "Cost of each cluster."),
+    epsilon: float = EPSILON,
+    max_diameter: float | None = flag(None, "--max-diameter", "Largest diameter of a cluster."),
     shown: Shown = Shown(),
-    method: Annotated[
-        str, typer.Option("--method", help="auto, search, three_step or exact; without --r also tight, procedure_one.")
-    ] = "auto",
-    effort: Annotated[str, typer.Option("--effort", help="fast, balanced or thorough.")] = "balanced",
-    seed: Seed = None,
+    method: str = flag("auto", "--method", "auto, search, three_step or exact; without --r also tight, procedure_one."),
+    effort: str = flag("balanced", "--effort", "fast, balanced or thorough."),
+    seed: int | None = SEED,
     files: Files = Files(),
     text: Text = Text(),
-    force: Force = False,
-    as_json: AsJson = False,
+    force: bool = FORCE,
+    as_json: bool = JSON_,
 ) -> None:
     """Cluster records, at least r each, so that the sum of size times radius is small; publish the centers."""
 

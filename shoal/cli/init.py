@@ -8,6 +8,7 @@ import typer
 
 from shoal.cli.app import app
 from shoal.cli.common import answer, present
+from shoal.cli.options import JSON_, flag
 from shoal.errors import PolicyError, is_number
 
 
@@ -16,15 +17,13 @@ def init(
     table: Path = typer.Argument(
         help="CSV (also .gz), Parquet or Excel file; or an ARX project (.deid), whose roles and hierarchies are kept."
     ),
-    output: Path | None = typer.Option(None, "-o", "--output", help="The policy; TABLE.policy.toml when not given."),
-    k: int | None = typer.Option(None, "--k", help="The k to write into the policy; 5 when not given."),
-    l: int | None = typer.Option(
-        None, "--l", help="The l to write and to test sensitive columns against; 2 when not given."
-    ),
-    separator: str | None = typer.Option(None, "--separator", help="Field separator of a CSV."),
-    encoding: str | None = typer.Option(None, "--encoding", help="utf-8 or latin-1."),
-    force: bool = typer.Option(False, "--force", help="Replace an existing policy."),
-    as_json: bool = typer.Option(False, "--json", help="Print one JSON object and nothing else."),
+    output: Path | None = flag(None, "-o", "--output", "The policy; TABLE.policy.toml when not given."),
+    k: int | None = flag(None, "--k", "The k to write into the policy; 5 when not given."),
+    l: int | None = flag(None, "--l", "The l to write and to test sensitive columns against; 2 when not given."),
+    separator: str | None = flag(None, "--separator", "Field separator of a CSV."),
+    encoding: str | None = flag(None, "--encoding", "utf-8 or latin-1."),
+    force: bool = flag(False, "--force", "Replace an existing policy."),
+    as_json: bool = JSON_,
 ) -> None:
     """Look at a table, propose a role for every column with the reason, and write a policy to edit."""
     from shoal.engines.atomic import publish_text

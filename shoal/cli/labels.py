@@ -5,14 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
 from shoal.cli.app import app
 from shoal.cli.common import answer, beside, put, reported, seconds, working
 from shoal.cli.models import with_options
-from shoal.cli.options import Text
+from shoal.cli.options import FORCE, JSON_, REPORT, Text, flag
 
 if TYPE_CHECKING:
     from shoal import Crosswalk
@@ -21,20 +21,12 @@ if TYPE_CHECKING:
 class Files(NamedTuple):
     """What to write, where asked for; levels are those of the hierarchy."""
 
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Crosswalk: value, group, group_label, group_count.")
-    ] = None
-    certificate: Annotated[
-        Path | None, typer.Option("--certificate", help="Its certificate; beside the crosswalk by default.")
-    ] = None
-    hierarchy: Annotated[
-        Path | None, typer.Option("--hierarchy", help="Write the groups of k and --levels as an ARX-style hierarchy.")
-    ] = None
-    levels: Annotated[str | None, typer.Option("--levels", help="Further k for a hierarchy, ascending: 50,500.")] = None
-    picture: Annotated[Path | None, typer.Option("--picture", help="Draw the groups against k, as SVG.")] = None
-    report: Annotated[
-        Path | None, typer.Option("--report", help="A page for a review board that opens offline: .html.")
-    ] = None
+    output: Path | None = flag(None, "-o", "--output", "Crosswalk: value, group, group_label, group_count.")
+    certificate: Path | None = flag(None, "--certificate", "Its certificate; beside the crosswalk by default.")
+    hierarchy: Path | None = flag(None, "--hierarchy", "Write the groups of k and --levels as an ARX-style hierarchy.")
+    levels: str | None = flag(None, "--levels", "Further k for a hierarchy, ascending: 50,500.")
+    picture: Path | None = flag(None, "--picture", "Draw the groups against k, as SVG.")
+    report: Path | None = REPORT
 
     def check(self, read: Iterable[Path | None], force: bool) -> None:
         """Refuse targets that would do harm, and levels that go nowhere, before any work."""
@@ -50,32 +42,30 @@ class Files(NamedTuple):
 
 
 INPUT = typer.Argument(..., help="CSV (also .gz), Parquet or Excel.")
-COUNT = typer.Option(None, "--count", help="Column with the records of each line; without it every line is one record.")
-LEAST = typer.Option(..., "--k", help="Least records of a group.")
-NAMES = typer.Option(None, "--names", help="Your own group names, one per line of this file.")
-FORCE = typer.Option(False, "--force", help="Replace outputs that exist.")
-AS_JSON = typer.Option(False, "--json", help="One JSON object on standard output.")
+COUNT = flag(None, "--count", "Column with the records of each line; without it every line is one record.")
+LEAST = flag(..., "--k", "Least records of a group.")
+NAMES = flag(None, "--names", "Your own group names, one per line of this file.")
 
 
 @app.command()
 @with_options
 def labels(
     table: Path = INPUT,
-    label: str = typer.Option(..., "--label", help="Column of labels to group."),
+    label: str = flag(..., "--label", "Column of labels to group."),
     count: str | None = COUNT,
     k: int = LEAST,
-    method: str = typer.Option("auto", help="auto, fold, spread, five_halves, scheme, bicriteria or exact."),
-    order: str = typer.Option("sorted", help="Of fold and spread: sorted, given or random."),
-    seed: int | None = typer.Option(None, help="For --order random."),
-    epsilon: float = typer.Option(0.5, help="Of scheme and bicriteria."),
-    time_limit: float = typer.Option(60.0, "--time-limit", help="Seconds for exact."),
-    objective: str = typer.Option("max", help="max: the largest group; count: most groups; squares: squared sizes."),
-    naming: str = typer.Option("ends", help="Group labels: ends, largest or numbers."),
+    method: str = flag("auto", "auto, fold, spread, five_halves, scheme, bicriteria or exact."),
+    order: str = flag("sorted", "Of fold and spread: sorted, given or random."),
+    seed: int | None = flag(None, "For --order random."),
+    epsilon: float = flag(0.5, "Of scheme and bicriteria."),
+    time_limit: float = flag(60.0, "--time-limit", "Seconds for exact."),
+    objective: str = flag("max", "max: the largest group; count: most groups; squares: squared sizes."),
+    naming: str = flag("ends", "Group labels: ends, largest or numbers."),
     names: Path | None = NAMES,
     files: Files = Files(),
     text: Text = Text(),
     force: bool = FORCE,
-    as_json: bool = AS_JSON,
+    as_json: bool = JSON_,
 ) -> None:
     """Group labels so that each group counts at least k and the largest as little as possible."""
     import shoal
@@ -111,17 +101,15 @@ def labels(
 @with_options
 def intervals(
     table: Path = INPUT,
-    value: str = typer.Option(
-        ..., "--value", help="Column of ordered values: numbers, dates (year-month-day) or text."
-    ),
+    value: str = flag(..., "--value", "Column of ordered values: numbers, dates (year-month-day) or text."),
     count: str | None = COUNT,
     k: int = LEAST,
-    objective: str = typer.Option("max", help="max, count, squares or range."),
+    objective: str = flag("max", "max, count, squares or range."),
     names: Path | None = NAMES,
     files: Files = Files(),
     text: Text = Text(),
     force: bool = FORCE,
-    as_json: bool = AS_JSON,
+    as_json: bool = JSON_,
 ) -> None:
     """Cut ordered values into intervals of at least k records each, at the least possible cost."""
     import shoal

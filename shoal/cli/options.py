@@ -6,46 +6,49 @@ A command takes such a tuple as one argument, and ``with_options`` gives it an o
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
 from shoal.problems.catalogue import CATALOGUE
 
-HIERARCHIES = typer.Option(
-    [],
-    "--hierarchy",
-    help="column=file.csv; or built: column=intervals:5,10, prefixes:4,3, dates:month,year, stars; or by its counts: "
-    "column=labels, column=intervals. Repeatable.",
-)
+if TYPE_CHECKING:
+    from shoal.engines.scope import Scope
+
 METHODS = ", ".join(CATALOGUE["tables"])
 AVERAGE = typer.Option(None, "--max-average-risk", help="Highest mean over the rows of 1 / (size of its class).")
-JSON_ = typer.Option(False, "--json", help="Print one JSON object and nothing else.")
-FORCE = typer.Option(False, "--force", help="Replace outputs that exist.")
 TABLES = typer.Argument(help="CSV (also .gz), Parquet or Excel file; folder, several parts, DuckDB or SQLite file.")
 
 
-def _option(flag: str, words: str) -> Any:
-    return typer.Option(flag, help=words)
+def flag(default: Any, *words: str) -> Any:
+    """An option: what it is when not given (... where it must be), its flags, what it says."""
+    return typer.Option(default, *words[:-1], help=words[-1])
+
+
+HIERARCHIES = flag(
+    [], "--hierarchy",
+    "column=file.csv; or built: column=intervals:5,10, prefixes:4,3, dates:month,year, stars; or by its counts: "
+    "column=labels, column=intervals. Repeatable.",
+)  # fmt: skip
+FORCE = flag(False, "--force", "Replace outputs that exist.")
+JSON_ = flag(False, "--json", "One JSON object on standard output.")
+EFFORT = flag("balanced", "--effort", "fast, balanced, thorough or seconds.")
+REPORT = flag(None, "--report", "A page for a review board that opens offline: .html.")
 
 
 class Roles(NamedTuple):
     """What the columns are, and whom the rows stand for."""
 
-    quasi: Annotated[
-        str | None, _option("--quasi", "Quasi-identifiers: columns others may know, separated by commas.")
-    ] = None
-    sensitive: Annotated[str | None, _option("--sensitive", "Sensitive columns, separated by commas.")] = None
-    person: Annotated[
-        str | None, _option("--person", "Column that names who a row is about: k counts persons; it is left out.")
-    ] = None
-    household: Annotated[str | None, _option("--household", "The same for households.")] = None
-    population: Annotated[
-        Path | None, _option("--population", "Table the rows were drawn from, for --k-map and --presence.")
-    ] = None
-    population_weights: Annotated[
-        str | None, _option("--population-weights", "Column: how many people a row of a sample stands for.")
-    ] = None
+    quasi: str | None = flag(None, "--quasi", "Quasi-identifiers: columns others may know, separated by commas.")
+    sensitive: str | None = flag(None, "--sensitive", "Sensitive columns, separated by commas.")
+    person: str | None = flag(
+        None, "--person", "Column that names who a row is about: k counts persons; it is left out."
+    )
+    household: str | None = flag(None, "--household", "The same for households.")
+    population: Path | None = flag(None, "--population", "Table the rows were drawn from, for --k-map and --presence.")
+    population_weights: str | None = flag(
+        None, "--population-weights", "Column: how many people a row of a sample stands for."
+    )
 
     def settings(self) -> dict[str, Any]:
         """The same as settings of a policy."""
@@ -58,28 +61,26 @@ class Roles(NamedTuple):
 class Source(NamedTuple):
     """Where a table is read, and how."""
 
-    engine: Annotated[
-        str | None, _option("--engine", "polars (default of one file), duckdb (of folders and parts) or spark.")
-    ] = None
-    memory: Annotated[
-        str | None, _option("--memory", "Most memory of DuckDB before it spills to disk, such as 2GB.")
-    ] = None
-    threads: Annotated[int | None, _option("--threads", "Threads of DuckDB.")] = None
-    temporary: Annotated[Path | None, _option("--temporary", "Folder that DuckDB spills into.")] = None
-    glob: Annotated[bool, _option("--glob", "TABLE is a pattern: *, ?, [...] and ** stand for many files.")] = False
-    table: Annotated[str | None, _option("--table", "Table of a DuckDB or SQLite file.")] = None
-    query: Annotated[
-        str | None, _option("--query", "SELECT over a DuckDB or SQLite file; over other files FROM data.")
-    ] = None
-    master: Annotated[str | None, _option("--master", "Where Spark runs, such as local[2].")] = None
-    separator: Annotated[str | None, _option("--separator", "Field separator of a CSV; found out when not given.")] = (
-        None
-    )
-    encoding: Annotated[str | None, _option("--encoding", "utf-8 (default) or latin-1.")] = None
+    engine: str | None = flag(None, "--engine", "polars (default of one file), duckdb (of folders and parts) or spark.")
+    memory: str | None = flag(None, "--memory", "Most memory of DuckDB before it spills to disk, such as 2GB.")
+    threads: int | None = flag(None, "--threads", "Threads of DuckDB.")
+    temporary: Path | None = flag(None, "--temporary", "Folder that DuckDB spills into.")
+    glob: bool = flag(False, "--glob", "TABLE is a pattern: *, ?, [...] and ** stand for many files.")
+    table: str | None = flag(None, "--table", "Table of a DuckDB or SQLite file.")
+    query: str | None = flag(None, "--query", "SELECT over a DuckDB or SQLite file; over other files FROM data.")
+    master: str | None = flag(None, "--master", "Where Spark runs, such as local[2].")
+    separator: str | None = flag(None, "--separator", "Field separator of a CSV; found out when not given.")
+    encoding: str | None = flag(None, "--encoding", "utf-8 (default) or latin-1.")
+
+    def scope(self) -> Scope:
+        """What of it says which rows are meant and what reading them may take."""
+        from shoal.engines.scope import Scope
+
+        return Scope(self.memory, self.threads, self.temporary, self.glob, self.table, self.query, self.master)
 
 
 class Text(NamedTuple):
     """How a CSV is read."""
 
-    separator: Annotated[str | None, _option("--separator", "Column separator of a CSV, told by default.")] = None
-    encoding: Annotated[str | None, _option("--encoding", "Of a CSV: utf-8 (default) or latin-1.")] = None
+    separator: str | None = flag(None, "--separator", "Column separator of a CSV, told by default.")
+    encoding: str | None = flag(None, "--encoding", "Of a CSV: utf-8 (default) or latin-1.")

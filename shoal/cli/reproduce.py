@@ -9,6 +9,7 @@ import typer
 
 from shoal.cli.app import app
 from shoal.cli.common import answer, working
+from shoal.cli.options import JSON_, flag
 
 # name -> "module:function"; the function takes the folder to write into and the folder of data (or None), writes its
 # files and returns {"files": [...], "observations": [...], ...}; its docstring's first line is the description, and its
@@ -22,10 +23,10 @@ EXPERIMENTS = {
 @app.command()
 def reproduce(
     name: str | None = typer.Argument(None, help=f"One of: {', '.join(EXPERIMENTS)}."),
-    output: Path = typer.Option(Path("reproduced"), "-o", "--output", help="Folder for CSV and PNG, made if missing."),
-    data: Path | None = typer.Option(None, "--data", help="Folder with the data, where the experiment needs one."),
-    force: bool = typer.Option(False, "--force", help="Replace files of an earlier run."),
-    as_json: bool = typer.Option(False, "--json", help="One JSON object on standard output."),
+    output: Path = flag(Path("reproduced"), "-o", "--output", "Folder for CSV and PNG, made if missing."),
+    data: Path | None = flag(None, "--data", "Folder with the data, where the experiment needs one."),
+    force: bool = flag(False, "--force", "Replace files of an earlier run."),
+    as_json: bool = JSON_,
 ) -> None:
     """Rerun a paper's experiment."""
     import shutil

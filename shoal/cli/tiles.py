@@ -2,130 +2,159 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
 from shoal.cli.app import app
+from shoal.cli.models import with_options
+from shoal.cli.options import EFFORT, FORCE, JSON_, REPORT, Text, flag
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from shoal.problems.tiles import Tiles
     from shoal.publishing.crosswalk import Crosswalk
 
+Column = str | None
+File = Path | None
+
+
+class Kept(NamedTuple):
+    """What tiles keep to besides k: columns, as they stand on the command line."""
+
+    boundary: Column = flag(None, "--boundary", "Column, a state say: no tile mixes its values.")
+    sensitive: Column = flag(None, "--sensitive", "Column that every tile is diverse in; with --l.")
+    person: Column = flag(None, "--person", "Column that names persons: k counts these.")
+    household: Column = flag(None, "--household", "Column that names households: k counts these.")
+
+    def values(self, frame: pl.DataFrame) -> dict[str, list[Any] | None]:
+        """Their values."""
+        from shoal.engines.files import column
+
+        return {name: None if it is None else column(frame, it).to_list() for name, it in self._asdict().items()}
+
+
+class Shape(NamedTuple):
+    """What the rectangles look like, and how they are cut: as ``split`` takes it."""
+
+    method: str = flag("auto", "--method", "auto, kd_tree, least_waste, proportional, best_cuts or mondrian.")
+    objective: str = flag(
+        "tiles", "--objective", "tiles: as many as can be; max: the largest as small as can be; or perimeter."
+    )
+    l: float | None = flag(None, "--l", "At most 1/l of a tile's records share a sensitive value.")
+    distinct_l: int | None = flag(None, "--distinct-l", "Least different sensitive values of a tile.")
+    max_width: float | None = flag(
+        None, "--max-width", "Longest side of a tile: km for degrees, else units of the coordinates."
+    )
+    grid: float | None = flag(None, "--grid", "Sides lie at multiples of this, in the coordinates' unit.")
+    extent: str | None = flag(
+        None, "--extent", "plane: tiles cover it, some without end; data: cut off at their points."
+    )
+    center: str = flag("mean", "--center", "mean of a tile's points, or draw: a random place in it.")
+    sparse: str = flag("refuse", "--sparse", "Records that fit no tile: refuse, or leave-out.")
+    rule: str = flag("widest", "--rule", "Cut rule of kd_tree: widest, median or least_waste.")
+    seed: int | None = flag(None, "--seed", "Of --center draw; cutting draws nothing, and rows never by it.")
+
+
+class Files(NamedTuple):
+    """What to write, where asked for, and in what order."""
+
+    output: File = flag(None, "-o", "--output", "Crosswalk: a row per place, with its tile.")
+    tiles_to: File = flag(
+        None, "--tiles", "A row per tile: bounds, records, center; polygons where it ends in .geojson."
+    )
+    table: File = flag(None, "--table", "The table with tiles in place of its coordinates, rows shuffled.")
+    map_to: File = flag(None, "--map", "Map of the tiles: .png, .svg, .pdf or .html.")
+    report: File = REPORT
+    certificate: File = flag(None, "--certificate", "Its certificate; beside the crosswalk by default.")
+    keep_order: bool = flag(False, "--keep-order", "Leave the rows of --table in order.")
+    secret: File = flag(
+        None, "--secret", "File of 16 bytes or more that fixes the row order of --table; fresh by default."
+    )
+
+    def check(self, points: Path, force: bool) -> None:
+        """Refuse targets that would do harm, before any work."""
+        from shoal.cli.common import beside
+        from shoal.engines.targets import JSON, MAP, PAGE, TABLE, TILES, check_outputs
+
+        proof = beside(
+            next((p for p in (self.output, self.table, self.tiles_to) if p is not None), None), self.certificate
+        )
+        forms = (TABLE, TILES, TABLE, MAP, PAGE, JSON)
+        paths = (self.output, self.tiles_to, self.table, self.map_to, self.report, proof)
+        check_outputs(zip(paths, forms, strict=True), [points, self.secret], overwrite=force)
+
+    def write(self, made: Crosswalk) -> tuple[dict[str, Any], list[str]]:
+        """Write what was asked for; the paths for machines, and a line for each."""
+        from shoal.cli.common import put, reported
+
+        also = {name: p for name, p in (("table", self.table), (_kind(self.tiles_to), self.tiles_to)) if p is not None}
+        wrote = put(made, self.output, self.certificate, also, [(self.map_to, lambda: made.drawing("map"))])
+        paths = (self.output, self.tiles_to, self.table, self.map_to, self.report, wrote["certificate_file"])
+        return {**wrote, **reported(made, self.report)}, [f"wrote {p}" for p in paths if p is not None]
+
 
 @app.command()
+@with_options
 def tiles(
     points: Path = typer.Argument(..., help="Table with a row per point: CSV (also .gz), Parquet or Excel."),
-    x: str = typer.Option(..., "--x", help="Column of x, or longitude."),
-    y: str = typer.Option(..., "--y", help="Column of y, or latitude."),
-    k: int = typer.Option(..., "--k", help="Least records of a tile."),
-    weight: str | None = typer.Option(None, "--weight", help="Column with the records at each point, one by default."),
-    method: str = typer.Option(
-        "auto", "--method", help="auto, kd_tree, least_waste, proportional, best_cuts or mondrian."
+    x: str = flag(..., "--x", "Column of x, or longitude."),
+    y: str = flag(..., "--y", "Column of y, or latitude."),
+    k: int = flag(..., "--k", "Least records of a tile."),
+    weight: Column = flag(None, "--weight", "Column with the records at each point, one by default."),
+    coordinates: str = flag(
+        "auto", "--coordinates", "geographic (degrees), projected, or auto: by the columns' names."
     ),
-    objective: str = typer.Option(
-        "tiles", "--objective", help="tiles: as many as can be; max: the largest as small as can be; or perimeter."
+    drop_codes: bool = flag(
+        False, "--drop-codes", "Leave out rows whose coordinates are codes: 0 and 0, 77.7777, 999.9999."
     ),
-    coordinates: str = typer.Option(
-        "auto", "--coordinates", help="geographic (degrees), projected, or auto: by the columns' names."
-    ),
-    drop_codes: bool = typer.Option(
-        False, "--drop-codes", help="Leave out rows whose coordinates are codes: 0 and 0, 77.7777, 999.9999."
-    ),
-    boundary: str | None = typer.Option(None, "--boundary", help="Column, a state say: no tile mixes its values."),
-    sensitive: str | None = typer.Option(None, "--sensitive", help="Column that every tile is diverse in; with --l."),
-    least: float | None = typer.Option(None, "--l", help="At most 1/l of a tile's records share a sensitive value."),
-    distinct_l: int | None = typer.Option(None, "--distinct-l", help="Least different sensitive values of a tile."),
-    person: str | None = typer.Option(None, "--person", help="Column that names persons: k counts these."),
-    household: str | None = typer.Option(None, "--household", help="Column that names households: k counts these."),
-    max_width: float | None = typer.Option(
-        None, "--max-width", help="Longest side of a tile: km for degrees, else units of the coordinates."
-    ),
-    grid: float | None = typer.Option(None, "--grid", help="Sides lie at multiples of this, in the coordinates' unit."),
-    extent: str | None = typer.Option(
-        None, "--extent", help="plane: tiles cover it, some without end; data: cut off at their points."
-    ),
-    center: str = typer.Option("mean", "--center", help="mean of a tile's points, or draw: a random place in it."),
-    sparse: str = typer.Option("refuse", "--sparse", help="Records that fit no tile: refuse, or leave-out."),
-    rule: str = typer.Option("widest", "--rule", help="Cut rule of kd_tree: widest, median or least_waste."),
-    effort: str = typer.Option("balanced", "--effort", help="fast, balanced, thorough or seconds."),
-    output: Path | None = typer.Option(None, "-o", "--output", help="Crosswalk: a row per place, with its tile."),
-    tiles_to: Path | None = typer.Option(
-        None, "--tiles", help="A row per tile: bounds, records, center; polygons where it ends in .geojson."
-    ),
-    table: Path | None = typer.Option(
-        None, "--table", help="The table with tiles in place of its coordinates, rows shuffled."
-    ),
-    keep_order: bool = typer.Option(False, "--keep-order", help="Leave the rows of --table in order."),
-    seed: int | None = typer.Option(
-        None, "--seed", help="Of --center draw; cutting draws nothing, and rows never by it."
-    ),
-    secret: Path | None = typer.Option(
-        None, "--secret", help="File of 16 bytes or more that fixes the row order of --table; fresh by default."
-    ),
-    map_to: Path | None = typer.Option(None, "--map", help="Map of the tiles: .png, .svg, .pdf or .html."),
-    report: Path | None = typer.Option(None, "--report", help="A page for a review board that opens offline: .html."),
-    certificate: Path | None = typer.Option(
-        None, "--certificate", help="Its certificate; beside the crosswalk by default."
-    ),
-    separator: str | None = typer.Option(None, "--separator", help="Column separator of a CSV, told by default."),
-    encoding: str | None = typer.Option(None, "--encoding", help="Of a CSV: utf-8 (default) or latin-1."),
-    force: bool = typer.Option(False, "--force", help="Replace outputs that exist."),
-    as_json: bool = typer.Option(False, "--json", help="One JSON object on standard output."),
+    kept: Kept = Kept(),
+    shape: Shape = Shape(),
+    effort: str = EFFORT,
+    files: Files = Files(),
+    text: Text = Text(),
+    force: bool = FORCE,
+    as_json: bool = JSON_,
 ) -> None:
     """Cut points on a map into rectangles, so that each record shares its tile with at least k - 1 others."""
-    import time
-
     import numpy as np
 
-    from shoal.cli.common import answer, effort_of, put, reported, seconds, working
-    from shoal.engines.files import column, integers, numbers, read_table
-    from shoal.engines.targets import JSON, MAP, PAGE, TABLE, TILES, check_outputs
+    from shoal.cli.common import answer, effort_of, seconds, working
+    from shoal.engines.files import integers, numbers, read_table
     from shoal.problems.tiles import kind_of, split
     from shoal.publishing.answers import release
 
     begun = time.perf_counter()
-    if coordinates == "auto":
-        coordinates = kind_of(x, y)
-    proof = _proof((output, table, tiles_to), certificate)
-    outputs = [(output, TABLE), (tiles_to, TILES), (table, TABLE), (map_to, MAP), (proof, JSON), (report, PAGE)]
-    check_outputs(outputs, [points, secret], overwrite=force)
-    frame = read_table(points, separator=separator, encoding=encoding)
+    coordinates = kind_of(x, y) if coordinates == "auto" else coordinates
+    files.check(points, force)
+    frame = read_table(points, **text._asdict())
     places = np.stack([numbers(frame, x), numbers(frame, y)], axis=1)
     coded = _codes(places, coordinates == "geographic", drop_codes)
     frame, places = frame.filter(~coded), places[~coded]
     weights = None if weight is None else np.array(integers(frame, weight))
-    columns = {"boundary": boundary, "sensitive": sensitive, "person": person, "household": household}
     read = time.perf_counter()
+    asked = {"coordinates": coordinates, "effort": effort_of(effort), **shape._asdict(), **kept.values(frame)}
     with working(f"cutting {len(places):,} points"):
-        found = split(
-            places, k, weights, method, objective=objective, coordinates=coordinates, effort=effort_of(effort),
-            rule=rule, l=least, distinct_l=distinct_l, max_width=max_width, grid=grid, extent=extent, center=center,
-            sparse=sparse, seed=seed,
-            **{name: None if given is None else column(frame, given).to_list() for name, given in columns.items()},
-        )  # fmt: skip
+        found = split(places, k, weights, **asked)
     solved = time.perf_counter()
     made = release(
-        found, frame, read=(points, secret), x=x, y=y, weight=weight, codes_left_out=int(coded.sum()), secret=secret,
-        keep_order=keep_order, **columns,
+        found, frame, read=(points, files.secret), x=x, y=y, weight=weight, codes_left_out=int(coded.sum()),
+        secret=files.secret, keep_order=files.keep_order, **kept._asdict(),
     )  # fmt: skip
-    also = {"table": table, _kind(tiles_to): tiles_to}
-    named = {name: path for name, path in also.items() if path is not None}
-    wrote = put(made, output, certificate, named, [(map_to, lambda: made.drawing("map"))])
-    written = [str(p) for p in (output, tiles_to, table, map_to, report, wrote["certificate_file"]) if p is not None]
-    payload = _facts(found, made) | {"points": len(places), "objective": objective, "coordinates": coordinates}
-    payload |= {"seconds": seconds(begun, read, solved), **wrote, **reported(made, report)}
+    wrote, lines = files.write(made)
+    payload = _facts(found, made) | {"points": len(places), "objective": shape.objective, "coordinates": coordinates}
     unit = " km" if coordinates == "geographic" else ""
-    lines = [
+    said = [
         f"{made.title} ({found.method}, coordinates {coordinates})",
         made.note,
         *([f"{int(coded.sum()):,} rows with codes for coordinates left out"] if coded.any() else []),
         *_hint(places, coordinates),
         f"A record's tile spans {payload['half_perimeter']:.4g}{unit} in width plus height, on average.",
-        *(f"wrote {name}" for name in written),
     ]
-    answer(payload, lines, as_json)
+    answer(payload | {"seconds": seconds(begun, read, solved), **wrote}, [*said, *lines], as_json)
 
 
 def _facts(found: Tiles, made: Crosswalk) -> dict[str, Any]:
@@ -168,13 +197,6 @@ def _hint(places: Any, coordinates: str) -> list[str]:
     if coordinates == "geographic" or not in_degrees(places):
         return []
     return ["All coordinates may be degrees; if they are, say --coordinates geographic, so that sizes come in km."]
-
-
-def _proof(outputs: tuple[Path | None, ...], certificate: Path | None) -> Path | None:
-    """Where the certificate goes: beside the first output unless it is named."""
-    from shoal.cli.common import beside
-
-    return beside(next((p for p in outputs if p is not None), None), certificate)
 
 
 def _kind(path: Path | None) -> str:

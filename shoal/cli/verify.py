@@ -9,7 +9,7 @@ import typer
 
 from shoal.cli.app import app
 from shoal.cli.common import answer, effort_of, pairs, progress, refuse_unmet, reported
-from shoal.cli.options import FORCE, JSON_
+from shoal.cli.options import FORCE, JSON_, flag
 
 CERTIFICATE = typer.Argument(None, help="The certificate beside it; RELEASE.certificate.json by default.")
 
@@ -18,16 +18,16 @@ CERTIFICATE = typer.Argument(None, help="The certificate beside it; RELEASE.cert
 def verify(
     release: Path = typer.Argument(help="The file that was written."),
     certificate: Path | None = CERTIFICATE,
-    original: list[Path] = typer.Option(
-        [], "--original", help="The table it was made from; of regions the areas, then the pairs; repeatable."
+    original: list[Path] = flag(
+        [], "--original", "The table it was made from; of regions the areas, then the pairs; repeatable."
     ),
-    separator: str | None = typer.Option(None, "--separator", help="Field separator of an original CSV."),
-    encoding: str | None = typer.Option(None, "--encoding", help="utf-8 or latin-1, of an original CSV."),
-    hierarchy: list[str] = typer.Option([], "--hierarchy", help="column=file.csv, where it is elsewhere; repeatable."),
-    population: Path | None = typer.Option(None, "--population", help="The population it was measured by."),
-    signer: Path | None = typer.Option(None, "--signer", help="Public key whose owner must have signed."),
-    prove: str | None = typer.Option(
-        None, "--prove", help="Search again: fast, balanced, thorough or seconds. A cheaper release refutes the bound."
+    separator: str | None = flag(None, "--separator", "Field separator of an original CSV."),
+    encoding: str | None = flag(None, "--encoding", "utf-8 or latin-1, of an original CSV."),
+    hierarchy: list[str] = flag([], "--hierarchy", "column=file.csv, where it is elsewhere; repeatable."),
+    population: Path | None = flag(None, "--population", "The population it was measured by."),
+    signer: Path | None = flag(None, "--signer", "Public key whose owner must have signed."),
+    prove: str | None = flag(
+        None, "--prove", "Search again: fast, balanced, thorough or seconds. A cheaper release refutes the bound."
     ),
     as_json: bool = JSON_,
 ) -> None:
@@ -59,8 +59,8 @@ def verify(
 def report(
     release: Path = typer.Argument(help="The release that was written."),
     certificate: Path | None = CERTIFICATE,
-    output: Path | None = typer.Option(None, "-o", "--output", help="The page; RELEASE.report.html by default."),
-    signer: Path | None = typer.Option(None, "--signer", help="Public key whose owner must have signed."),
+    output: Path | None = flag(None, "-o", "--output", "The page; RELEASE.report.html by default."),
+    signer: Path | None = flag(None, "--signer", "Public key whose owner must have signed."),
     force: bool = FORCE,
     as_json: bool = JSON_,
 ) -> None:

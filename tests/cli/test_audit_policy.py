@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 import shoal
-from shoal.cli import main
+from tests.commands import run
 
 POLICY = """quasi_identifiers = ["age", "town"]
 sensitive = ["disease"]
@@ -38,20 +36,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def run(words: str, monkeypatch: pytest.MonkeyPatch) -> int:
-    monkeypatch.setattr(sys, "argv", ["shoal", *words.split()])
-    with pytest.raises(SystemExit) as left:
-        main()
-    return int(left.value.code or 0)
-
-
 def test_a_policy_elsewhere_names_what_is_built(folder):
     assert shoal.Policy.read("rules/policy.toml").hierarchies == {"age": "intervals:5,10"}
     assert shoal.Policy.read("rules/policy.toml").files == (Path("rules/policy.toml"),)
 
 
 @pytest.mark.parametrize("engine", ["polars", "duckdb"])
-def test_its_models_become_checks_and_persons_are_counted_where_they_are(folder, monkeypatch, capsys, engine):
+def test_its_models_become_checks_and_persons_are_counted_where_they_are(folder, engine):
     policy = shoal.Policy.read("rules/policy.toml")
     release = shoal.anonymize("people.csv", policy, seed=1, effort="fast")
     release.write("release.csv")
@@ -62,10 +53,11 @@ def test_its_models_become_checks_and_persons_are_counted_where_they_are(folder,
     assert later.persons == {}  # the column has left
     assert [c.short for c in later.checks] == ["k", "distinct_l"]
     assert later.passes
-    assert run(f"audit release.csv --policy release.certificate.json --engine {engine} --json", monkeypatch) == 0
-    assert [c["short"] for c in json.loads(capsys.readouterr().out)["checks"]] == ["k", "distinct_l"]
-    assert run(f"audit people.csv --policy rules/policy.toml --k 41 --engine {engine}", monkeypatch) == 1
-    assert "k = 41: does NOT hold" in capsys.readouterr().out
+    done = run("audit", "release.csv", "--policy", "release.certificate.json", "--engine", engine, "--json")
+    assert [c["short"] for c in done.facts["checks"]] == ["k", "distinct_l"]
+    done = run("audit", "people.csv", "--policy", "rules/policy.toml", "--k", 41, "--engine", engine)
+    assert done.returncode == 1
+    assert "k = 41: does NOT hold" in done.stdout
 
 
 def test_keywords_override_it_and_an_absent_column_named_there_is_refused(folder):

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import shoal
-from tests.commands import run
+from tests.commands import python, run
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT.parent / "shared" / "data"
@@ -179,18 +176,6 @@ def test_an_unforeseen_error_shows_no_row(folder: Path, monkeypatch: pytest.Monk
     assert "zq" not in out + err
 
 
-def python(code: str) -> str:
-    found = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
-    return found.stdout
-
-
 def test_looking_needs_no_compiler(folder: Path) -> None:
     code = """
 import sys
@@ -209,8 +194,10 @@ for words in (["--help"], ["anonymize", "--help"], ["init", "people.csv", "-o", 
     shoal.anonymize("people.csv", quasi_identifiers=["zip"], insensitive=["id", "age", "d"], k=2, effort="fast").write(
         "r.csv"
     )
-    python(code)
-    python("import sys, shoal; assert not {'numba', 'polars', 'scipy', 'numpy'} & set(sys.modules)")
+    light = "import sys, shoal; assert not {'numba', 'polars', 'scipy', 'numpy'} & set(sys.modules)"
+    for words in (code, light):
+        done = python("-c", words, cwd=folder)
+        assert done.returncode == 0, done.stderr
 
 
 TABLES = {

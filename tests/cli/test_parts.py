@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import polars as pl
 import pytest
 
 import shoal
-from shoal.cli import main
+from tests.commands import run
 from tests.engines.test_parts import ASKED, in_parts, people
 
 pytest.importorskip("duckdb", reason="the DuckDB engine needs the package duckdb")
@@ -21,42 +20,35 @@ HOW = ["--engine", "duckdb", "--memory", "300MB", "--threads", "2", "--temporary
 
 
 @pytest.fixture
-def shoal_says(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
-    """Runs a command line in a folder that holds ``in``: (exit status, standard output, standard error)."""
+def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Commands run in a folder that holds ``in``."""
     in_parts(people(carried=False), tmp_path / "in", "parquet")
     monkeypatch.chdir(tmp_path)
 
-    def run(*words: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["shoal", *words])
-        with pytest.raises(SystemExit) as left:
-            main()
-        shown = capsys.readouterr()
-        return int(left.value.code or 0), shown.out, shown.err
 
-    return run
-
-
-def test_a_folder_is_anonymized_verified_and_audited(shoal_says: Any, tmp_path: Path) -> None:
-    status, out, err = shoal_says("anonymize", "in", *ROLES, "--k", "3", *HOW, "-o", "out", "--json")
+@pytest.mark.usefixtures("folder")
+def test_a_folder_is_anonymized_verified_and_audited(tmp_path: Path) -> None:
+    status, out, err = run("anonymize", "in", *ROLES, "--k", "3", *HOW, "-o", "out", "--json")
     assert status == 0, err
     facts = json.loads(out)
     assert (facts["rows"], facts["output"]) == (900, "out")
     assert (tmp_path / "out" / "part-00000.parquet").exists()
-    assert shoal_says("verify", "out")[0] == 0
-    assert shoal_says("verify", "out", "out.certificate.json", "--original", "in")[0] == 0
-    assert shoal_says("audit", "out", *ROLES, "--k", "3", *HOW)[0] == 0
-    assert shoal_says("audit", "in", *ROLES, "--k", "900", *HOW)[0] == 1
-    status, _, err = shoal_says("anonymize", "in", *ROLES, "--k", "3", *HOW, "-o", "out")
+    assert run("verify", "out")[0] == 0
+    assert run("verify", "out", "out.certificate.json", "--original", "in")[0] == 0
+    assert run("audit", "out", *ROLES, "--k", "3", *HOW)[0] == 0
+    assert run("audit", "in", *ROLES, "--k", "900", *HOW)[0] == 1
+    status, _, err = run("anonymize", "in", *ROLES, "--k", "3", *HOW, "-o", "out")
     assert (status, "--force" in err) == (2, True), err
-    assert shoal_says("anonymize", "in", *ROLES, "--k", "4", *HOW, "-o", "out", "--force")[0] == 0
-    assert shoal_says("anonymize", "in/*.parquet", "--glob", *ROLES, "--k", "3", "-o", "c", "--parts", "csv")[0] == 0
+    assert run("anonymize", "in", *ROLES, "--k", "4", *HOW, "-o", "out", "--force")[0] == 0
+    assert run("anonymize", "in/*.parquet", "--glob", *ROLES, "--k", "3", "-o", "c", "--parts", "csv")[0] == 0
     assert (tmp_path / "c" / "part-00000.csv").exists()
-    assert shoal_says("anonymize", "in/p0.parquet", "in/p1.parquet", *ROLES, "--k", "3", "-o", "two.csv")[0] == 0
+    assert run("anonymize", "in/p0.parquet", "in/p1.parquet", *ROLES, "--k", "3", "-o", "two.csv")[0] == 0
     assert pl.read_csv(tmp_path / "two.csv").height == 600
-    assert shoal_says("anonymize", "in", *ROLES, "--k", "3")[0] == 0
+    assert run("anonymize", "in", *ROLES, "--k", "3")[0] == 0
     assert (tmp_path / "in-release" / "manifest.json").exists()
 
 
+@pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize(
     ("words", "says"),
     [
@@ -75,9 +67,9 @@ def test_a_folder_is_anonymized_verified_and_audited(shoal_says: Any, tmp_path: 
         (["in", "-o", "x", "--table", "t", "--query", "select 1"], "not both"),
     ],
 )
-def test_what_cannot_be_is_refused(shoal_says: Any, tmp_path: Path, words: list[str], says: str) -> None:
+def test_what_cannot_be_is_refused(tmp_path: Path, words: list[str], says: str) -> None:
     roles = ["--sensitive", "s"] if "--coordinates" in words else ROLES
-    status, _, err = shoal_says("anonymize", *words, *roles, "--k", "3")
+    status, _, err = run("anonymize", *words, *roles, "--k", "3")
     assert (status, says in err) == (2, True), err
     assert sorted(p.name for p in tmp_path.iterdir()) == ["in"]
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 import shlex
-import sys
 from pathlib import Path
 
 import pytest
 
-from shoal.cli import main
+from tests.commands import run
 
 ROLES = "--quasi age,town --sensitive disease --identifiers name,lon,lat"
 HEAD = "name,age,town,disease,lon,lat"
@@ -48,18 +47,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     }
     for name, text in files.items():
         (place / name).write_text(text + "\n" if text else "")
-    monkeypatch = pytest.MonkeyPatch()
-    monkeypatch.chdir(place)
     for words in (
         f"anonymize people.csv {ROLES} --k 2 --effort fast -o release.csv",
         "tiles people.csv --x lon --y lat --k 4 -o tiles.csv",
         "labels jobs.csv --label job --count count --k 5 -o groups.csv",
     ):
-        monkeypatch.setattr(sys, "argv", ["shoal", *shlex.split(words)])
-        with pytest.raises(SystemExit) as left:
-            main()
-        assert not left.value.code, words
-    monkeypatch.undo()
+        assert run(*shlex.split(words), cwd=place).returncode == 0, words
     return place
 
 
@@ -212,21 +205,17 @@ WRONG = [  # what is typed, exit status, what the sentence says: what is wrong, 
 
 
 @pytest.mark.parametrize(("words", "status", "sentence"), WRONG, ids=[w for w, _, _ in WRONG])
-def test_a_wrong_command_is_answered(words, status, sentence, folder, monkeypatch, capsys):
-    monkeypatch.chdir(folder)
+def test_a_wrong_command_is_answered(words, status, sentence, folder):
     before = sorted(p.name for p in folder.iterdir())
-    monkeypatch.setattr(sys, "argv", ["shoal", *shlex.split(words)])
-    with pytest.raises(SystemExit) as left:
-        main()
-    shown = capsys.readouterr()
-    said = shown.out + shown.err
-    assert left.value.code == status, said
+    done = run(*shlex.split(words), cwd=folder)
+    said = done.said
+    assert done.returncode == status, said
     assert sentence in said
     assert "Traceback" not in said
     assert "defect" not in said
     assert not re.search(r"\b\w+=\[|\w+=\{|=True|\bNone\b", said), "names of Python"
-    assert not re.search(r"\b(quasi_identifiers|range_step|max_suppressed|distinct_l)\b(?!')", shown.err)
+    assert not re.search(r"\b(quasi_identifiers|range_step|max_suppressed|distinct_l)\b(?!')", done.stderr)
     assert not re.search(r"\bN\d+\b", said), "somebody's name"
     assert sorted(p.name for p in folder.iterdir()) == before, "something was written"
     if status != 1:
-        assert len(shown.err.strip().splitlines()) == 1
+        assert len(done.stderr.strip().splitlines()) == 1

@@ -5,15 +5,14 @@ from __future__ import annotations
 import random
 import runpy
 import shlex
-import sys
 from pathlib import Path
 
 import pytest
 
-from shoal.cli import main
 from shoal.cli.commands import program
 from shoal.cli.examples import PAGES
 from shoal.cli.sections import sections
+from tests.commands import run
 
 ROOT = Path(__file__).parents[2]
 SLOW = {"reproduce", "demo"}  # run by tests of their own
@@ -41,13 +40,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-def run(words: str, monkeypatch: pytest.MonkeyPatch) -> int:
-    monkeypatch.setattr(sys, "argv", shlex.split(words))
-    with pytest.raises(SystemExit) as left:
-        main()
-    return int(left.value.code or 0)
-
-
 def test_the_page_is_what_the_program_says():
     made = runpy.run_path(str(ROOT / "tools" / "commands.py"))["page"]()
     assert (ROOT / "docs" / "commands.md").read_text(encoding="utf-8") == made, "run python tools/commands.py"
@@ -64,24 +56,24 @@ def test_every_command_and_option_is_explained():
                 assert len(text.split()) >= 2, f"shoal {name} {option} says nothing"
 
 
-def test_the_examples_run(folder, monkeypatch, capsys):
-    monkeypatch.chdir(folder)
+def test_the_examples_run(folder):
     ran = 0
     for name, page in PAGES.items():
         for words in page.examples if name not in SLOW else ():
             assert words.split()[:2] == ["shoal", name]
-            assert run(words, monkeypatch) == 0, (words, capsys.readouterr())
+            done = run(*shlex.split(words)[1:], cwd=folder)
+            assert done.returncode == 0, (words, done)
             ran += 1
     assert ran >= len(PAGES) - len(SLOW)
 
 
-def test_the_help_of_a_command_shows_its_examples(monkeypatch, capsys):
+def test_the_help_of_a_command_shows_its_examples():
     for name, page in PAGES.items():
-        assert run(f"shoal {name} --help", monkeypatch) == 0
-        said = capsys.readouterr().out
+        status, said, _ = run(name, "--help")
+        assert status == 0
         assert all(example in said for example in page.examples)
-    assert run("shoal", monkeypatch) == 2
-    said = capsys.readouterr().err
+    status, _, said = run()
+    assert status == 2
     assert "Begin with:" in said
     assert "shoal demo" in said
 
@@ -89,9 +81,10 @@ def test_the_help_of_a_command_shows_its_examples(monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("typed", "wanted"), [("shoal an", "anonymize"), ("shoal anonymize --qu", "--quasi"), ("shoal tiles --ma", "--map")]
 )
-def test_the_tab_key_completes(typed, wanted, monkeypatch, capsys):
+def test_the_tab_key_completes(typed, wanted, monkeypatch):
     monkeypatch.setenv("_SHOAL_COMPLETE", "complete_bash")
     monkeypatch.setenv("COMP_WORDS", typed)
     monkeypatch.setenv("COMP_CWORD", str(len(typed.split()) - 1))
-    assert run("shoal", monkeypatch) == 0
-    assert wanted in capsys.readouterr().out.split()
+    status, said, _ = run()
+    assert status == 0
+    assert wanted in said.split()

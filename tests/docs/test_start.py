@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import re
 import shlex
-import sys
 from pathlib import Path
 
 import pytest
 
-from shoal.cli import main
+from tests.commands import run
 
 PAGE = Path(__file__).parents[2] / "docs" / "start.md"
 
 
-def test_it_runs_from_top_to_bottom(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_it_runs_from_top_to_bottom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("duckdb")
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
@@ -27,10 +24,8 @@ def test_it_runs_from_top_to_bottom(
             continue
         for line in text.splitlines():
             assert line.startswith("$ shoal "), line
-            monkeypatch.setattr(sys, "argv", shlex.split(line.removeprefix("$ ")))
-            with pytest.raises(SystemExit) as left:
-                main()
-            assert not left.value.code, (line, capsys.readouterr())
+            done = run(*shlex.split(line.removeprefix("$ shoal ")))
+            assert done.returncode == 0, (line, done)
             commands += 1
     assert commands >= 8
     for name in ("people.release.csv", "report.html", "explore.html", "tiles.html", "regions.csv", "visits-release"):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 import tomllib
 import zipfile
 from pathlib import Path
@@ -13,8 +11,8 @@ import polars as pl
 import pytest
 
 import shoal
-from shoal.cli import main
 from shoal.engines.arx import read_project
+from tests.commands import run
 
 TABLE = pl.DataFrame(
     {"name": [f"P{i}" for i in range(24)], "age": [20 + i % 12 for i in range(24)],
@@ -65,13 +63,6 @@ def project(path: Path, **bent: Any) -> Path:
     return path
 
 
-def run(monkeypatch: pytest.MonkeyPatch, *words: object) -> int:
-    monkeypatch.setattr(sys, "argv", ["shoal", *map(str, words)])
-    with pytest.raises(SystemExit) as left:
-        main()
-    return int(left.value.code or 0)
-
-
 def test_what_is_read(tmp_path: Path) -> None:
     found = read_project(project(tmp_path / "p.deid"))
     assert list(found.roles) == list(ROLES)
@@ -81,33 +72,30 @@ def test_what_is_read(tmp_path: Path) -> None:
     assert any("5 %" in text for text in found.unread)
 
 
-def test_the_policy_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+def test_the_policy_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     project(Path("p.deid"))
     TABLE.write_csv("t.csv")
-    assert run(monkeypatch, "init", "p.deid", "--json") == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["output"] == "p.policy.toml"
+    assert run("init", "p.deid", "--json").facts["output"] == "p.policy.toml"
     assert "P1" not in Path("p.policy.toml").read_text()  # no row of the table that the project holds
     values = tomllib.loads(Path("p.policy.toml").read_text())
     assert values["privacy"] == [
         {"model": "KAnonymity", "k": 3},
         {"model": "DistinctLDiversity", "l": 2, "column": "ill"},
     ]
-    assert run(monkeypatch, "anonymize", "t.csv", "--policy", "p.policy.toml", "-o", "r.csv") == 0
+    assert run("anonymize", "t.csv", "--policy", "p.policy.toml", "-o", "r.csv").returncode == 0
     out = pl.read_csv("r.csv", infer_schema=False)
     assert "name" not in out.columns
     assert shoal.audit(out, quasi_identifiers=["age", "zip & co"], sensitive=["ill"]).k >= 3
     assert set(out["zip & co"]) <= {"101", "102", "203", "10*", "20*", "*"}
-    assert run(monkeypatch, "init", "p.deid") == 2  # nothing is replaced unasked
+    assert run("init", "p.deid").returncode == 2  # nothing is replaced unasked
 
 
 @pytest.mark.parametrize(("flag", "said"), [("--k", "the project asks for k = 3"), ("--l", "says itself")])
-def test_models_beside_those_of_a_project_are_refused(
-    flag: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
-) -> None:
-    assert run(monkeypatch, "init", project(tmp_path / "p.deid"), flag, "7") == 2
-    assert said in capsys.readouterr().err
+def test_models_beside_those_of_a_project_are_refused(flag: str, said: str, tmp_path: Path) -> None:
+    status, _, err = run("init", project(tmp_path / "p.deid"), flag, "7")
+    assert status == 2
+    assert said in err
     assert [p.name for p in tmp_path.iterdir()] == ["p.deid"]
 
 
@@ -129,25 +117,24 @@ def test_models_beside_those_of_a_project_are_refused(
         ({"input/hierarchies/age.csv": "1;2\n1;3\n"}, "rows 1 and 2"),
     ],
 )
-def test_bent_ones_are_refused(
-    bent: dict[str, Any], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
-) -> None:
-    assert run(monkeypatch, "init", project(tmp_path / "p.deid", **bent)) == 2
-    assert said in capsys.readouterr().err
+def test_bent_ones_are_refused(bent: dict[str, Any], said: str, tmp_path: Path) -> None:
+    status, _, err = run("init", project(tmp_path / "p.deid", **bent))
+    assert status == 2
+    assert said in err
 
 
-def test_a_hierarchy_of_another_encoding_keeps_its_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hierarchy_of_another_encoding_keeps_its_values(tmp_path: Path) -> None:
     """A mark in place of a letter would be a value that no table has."""
     there = "Orléans;Süd;*\n203;Süd;*\n"
     held = project(tmp_path / "p.deid", **{"input/hierarchies/zip & co.csv": there.encode("latin-1")})
-    assert run(monkeypatch, "init", held) == 0
+    assert run("init", held).returncode == 0
     assert next((tmp_path / "p-hierarchies").glob("02-*")).read_text(encoding="utf-8") == there
-    assert run(monkeypatch, "init", held, "--force", "--encoding", "latin-1") == 2  # it would do nothing
+    assert run("init", held, "--force", "--encoding", "latin-1").returncode == 2  # it would do nothing
 
 
-def test_nothing_is_written_where_a_hierarchy_is_bent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_written_where_a_hierarchy_is_bent(tmp_path: Path) -> None:
     bent = project(tmp_path / "p.deid", **{"input/hierarchies/zip & co.csv": "1;2\n1;3\n"})
-    assert run(monkeypatch, "init", bent) == 2
+    assert run("init", bent).returncode == 2
     assert [p.name for p in tmp_path.iterdir()] == ["p.deid"]
 
 

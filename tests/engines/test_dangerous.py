@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from itertools import combinations
 
 import numpy as np
@@ -13,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal.cli import main
 from shoal.engines.dangerous import KEPT, LARGEST, dangerous
+from tests.commands import run
 
 ROWS = st.lists(st.tuples(*[st.integers(0, 3)] * 4), min_size=1, max_size=9)
 
@@ -60,17 +58,14 @@ def test_many_columns_are_searched_greedily() -> None:
     assert len(found[-1].columns) > 3
 
 
-def test_init_and_report_tell_them(tmp_path, capsys, monkeypatch) -> None:
+def test_init_and_report_tell_them(tmp_path) -> None:
     random = np.random.default_rng(2)
     table = pl.DataFrame(
         {"age": random.integers(20, 60, 200), "zip": random.choice(["a1", "b2", "c3"], 200),
          "sex": random.choice(["f", "m"], 200), "patient_id": [f"p{i}" for i in range(200)]}
     )  # fmt: skip
     table.write_csv(tmp_path / "t.csv")
-    monkeypatch.setattr(sys, "argv", ["shoal", "init", str(tmp_path / "t.csv"), "--json"])
-    with pytest.raises(SystemExit):
-        main()
-    told = json.loads(capsys.readouterr().out)["dangerous"]
+    told = run("init", tmp_path / "t.csv", "--json").facts["dangerous"]
     assert told[0]["columns"] == ["age"]
     assert all("patient_id" not in d["columns"] for d in told)
     tuples = table.select("age", "zip", "sex").n_unique()

@@ -7,8 +7,6 @@ import json
 import os
 import signal
 import sqlite3
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -21,6 +19,7 @@ import shoal
 from shoal.engines import atomic, partwise
 from shoal.errors import InputError, PolicyError, VerificationError
 from shoal.publishing import partwise as publishing
+from tests.commands import started
 
 duckdb = pytest.importorskip("duckdb", reason="the DuckDB engine needs the package duckdb")
 
@@ -412,9 +411,7 @@ def test_a_killed_process_leaves_a_whole_release_or_none(tmp_path: Path, pause: 
 
     folder = in_parts(people(carried=False), tmp_path / "in", "parquet")
     out = tmp_path / "out"
-    process = subprocess.Popen(
-        [sys.executable, "-c", KILLED, str(folder), str(out)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
+    process = started("-c", KILLED, folder, out)
     assert process.stdin is not None
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+import re
 from collections import Counter
 from dataclasses import replace
 
@@ -16,7 +15,7 @@ import shoal.problems.gathering as gathering
 from shoal.engines.features import Asked, Features
 from shoal.model.metric import Category, Metric, Number, Place
 from shoal.publishing.centers import publish
-from tests.commands import run
+from tests.commands import python, run
 
 
 @pytest.fixture(scope="module")
@@ -147,7 +146,7 @@ def test_max_clusters_distinct_l_and_methods(people):
 
 def test_too_few_records_leave_with_3(people, tmp_path):
     words = ["gather", people, "--columns", "age", "--r", "201", "-o", tmp_path / "c.csv"]
-    done = subprocess.run([sys.executable, "-m", "shoal", *words], capture_output=True, text=True, check=False)
+    done = python("-m", "shoal", *words)
     assert done.returncode == 3
     assert "largest r possible is 200" in done.stderr
     assert not (tmp_path / "c.csv").exists()
@@ -196,9 +195,6 @@ def test_dates_with_a_hole_are_refused_and_words_are_not(tmp_path):
 
 
 def test_nothing_is_written_when_a_cluster_is_too_small(people, tmp_path, monkeypatch):
-    from shoal.cli.gather import gather as command
-    from shoal.errors import VerificationError
-
     true = gathering.gather
 
     def small(points, r, *a, **o):
@@ -206,8 +202,10 @@ def test_nothing_is_written_when_a_cluster_is_too_small(people, tmp_path, monkey
         return replace(found, details={**found.details, "r": r})
 
     monkeypatch.setattr(gathering, "gather", small)
-    with pytest.raises(VerificationError, match=r"\(r: .* below r = 12\)"):
-        command(people, 12, columns="age,sex", output=tmp_path / "c.csv", assignments=tmp_path / "a.csv")
+    files = ("-o", tmp_path / "c.csv", "--assignments", tmp_path / "a.csv")
+    status, _, err = run("gather", people, "--columns", "age,sex", "--r", 12, *files)
+    assert status == 1
+    assert re.search(r"\(r: .* below r = 12\)", err)
     assert not list(tmp_path.iterdir())
 
 

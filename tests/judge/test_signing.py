@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
 import stat
 import sys
@@ -16,6 +14,7 @@ import shoal
 from shoal.errors import MissingDependencyError
 from shoal.judge.file import seal
 from shoal.publishing.signing import make_key, sign
+from tests.commands import run
 
 LINES = "age,zip,d\n" + "".join(f"{20 + i % 5},{1230 + i % 3},{'xy'[i % 2]}\n" for i in range(20))
 TREE = "1230;123;*\n1231;123;*\n1232;123;*\n1239;123;*\n"
@@ -31,22 +30,6 @@ def made(folder: Path, **more: object) -> tuple[Path, Path, Path]:
     )  # fmt: skip
     out = folder / "r.csv"
     return source, out, release.write(out, **more)  # type: ignore[arg-type]
-
-
-def run(*words: str) -> tuple[int, dict[str, Any]]:
-    """A command in this process: its status and what it prints."""
-    from shoal.cli import main
-
-    before, sys.argv = sys.argv, ["shoal", *words]
-    said, status = io.StringIO(), 0
-    try:
-        with contextlib.redirect_stdout(said):
-            main()
-    except SystemExit as left:
-        status = int(left.code or 0)
-    finally:
-        sys.argv = before
-    return status, json.loads(said.getvalue())
 
 
 def holds(verdict: Any, check: str) -> bool:
@@ -98,15 +81,12 @@ def test_without_the_extra_the_error_names_it(tmp_path: Path, monkeypatch: pytes
 
 def test_the_commands(tmp_path: Path) -> None:
     source, _, _ = made(tmp_path)
-    status, facts = run("keygen", str(tmp_path / "key"), "--json")
-    assert status == 0
+    facts = run("keygen", tmp_path / "key", "--json").facts
     out, record = tmp_path / "s.csv", tmp_path / "s.certificate.json"
-    asked = ["anonymize", str(source), "--quasi", "age,zip", "--k", "3", "--effort", "fast", "-o", str(out)]
-    assert run(*asked, "--sign", facts["private"], "--json")[0] == 0
-    words = ["--original", str(source), "--signer", facts["public"], "--json"]
-    status, facts = run("verify", str(out), str(record), *words)
-    assert status == 0
-    assert {f["how"] for f in facts["findings"]} == {"recomputed", "checked for consistency", "stated"}
+    asked = ["anonymize", source, "--quasi", "age,zip", "--k", 3, "--effort", "fast", "-o", out]
+    assert run(*asked, "--sign", facts["private"], "--json").returncode == 0
+    done = run("verify", out, record, "--original", source, "--signer", facts["public"], "--json")
+    assert {f["how"] for f in done.facts["findings"]} == {"recomputed", "checked for consistency", "stated"}
 
 
 def test_a_certificate_is_the_recipe_of_its_release(tmp_path: Path) -> None:

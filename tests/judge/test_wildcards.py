@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import sys
-
 import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal.cli import main
 from shoal.judge.wildcards import frequencies
+from tests.commands import run
 
 CELL = st.sampled_from(["a", "b", "c", "*", None])
 
@@ -32,20 +29,13 @@ def test_a_row_is_as_frequent_as_the_rows_it_could_be(rows: list) -> None:
     assert found.wildcards["prosecutor_mean"] == pytest.approx(sum(1 / f for f in expected) / len(rows))
 
 
-def test_by_default_and_on_the_command_line(tmp_path, capsys, monkeypatch) -> None:
+def test_by_default_and_on_the_command_line(tmp_path) -> None:
     table = pl.DataFrame({"x": [1, 1, None], "y": ["u", "u", "u"]})
     assert shoal.audit(table, quasi_identifiers=["x", "y"]).wildcards is None
     table.write_csv(tmp_path / "t.csv")
-    words = ["shoal", "audit", str(tmp_path / "t.csv"), "--quasi", "x,y", "--missing", "wildcard"]
-    for more in ([], ["--json"]):
-        monkeypatch.setattr(sys, "argv", words + more)
-        with pytest.raises(SystemExit):
-            main()
-        said = capsys.readouterr().out
-        if more:
-            assert json.loads(said)["wildcards"]["k"] == 3
-            assert json.loads(said)["k"] == 1
-        else:
-            assert "as wildcards         k 3, uniques 0" in said
+    words = ["audit", tmp_path / "t.csv", "--quasi", "x,y", "--missing", "wildcard"]
+    assert "as wildcards         k 3, uniques 0" in run(*words).stdout
+    facts = run(*words, "--json").facts
+    assert (facts["wildcards"]["k"], facts["k"]) == (3, 1)
     with pytest.raises(shoal.PolicyError, match="did you mean 'wildcard'"):
         shoal.audit(table, quasi_identifiers=["x", "y"], missing="wild")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 
 import numpy as np
 import polars as pl
@@ -12,10 +11,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal.cli import main
 from shoal.errors import PolicyError
 from shoal.problems.labels import sums
 from shoal.problems.labels.instance import instance
+from tests.commands import run
 from tests.oracles.labels import cheapest_cut, loads_of, partitions
 
 SIZES = st.lists(st.integers(0, 14), min_size=1, max_size=8)
@@ -100,17 +99,14 @@ def test_the_most_intervals(weights, k):
 
 
 @pytest.mark.parametrize("objective", ["count", "squares"])
-def test_released_judged_and_refused_when_bent(tmp_path, monkeypatch, objective):
+def test_released_judged_and_refused_when_bent(tmp_path, objective):
     frame = pl.DataFrame({"job": [f"job {i % 9}" for i in range(90)], "age": [20 + i % 17 for i in range(90)]})
     people = tmp_path / "people.csv"
     frame.write_csv(people)
     for command, column, flag in (("labels", "job", "--label"), ("intervals", "age", "--value")):
         out, proof = tmp_path / f"{command}.csv", tmp_path / f"{command}.json"
         asked = [command, people, flag, column, "--k", 12, "--objective", objective, "-o", out, "--certificate", proof]
-        monkeypatch.setattr(sys, "argv", ["shoal", *map(str, asked)])
-        with pytest.raises(SystemExit) as leaving:
-            main()
-        assert not leaving.value.code
+        assert run(*asked).returncode == 0
         verdict = shoal.verify(out, proof, people)
         assert verdict.holds
         assert {f.check: f.how for f in verdict.findings}["cost"] == "recomputed"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections import Counter
 from itertools import combinations
 
@@ -14,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal.cli import main
 from shoal.errors import InfeasibleError, InputError, PolicyError
 from shoal.judge.file import seal
 from shoal.judge.population import Covered, presence
+from tests.commands import run
 
 HIERARCHY = [[str(a), f"{a // 5 * 5}-{a // 5 * 5 + 4}", f"{a // 10 * 10}-{a // 10 * 10 + 9}"] for a in range(20, 40)]
 QUASI = ["age", "sex", "zip"]
@@ -97,23 +96,14 @@ def test_every_kind_of_frame(kind: str) -> None:
     assert release.audit.population == plain.audit.population
 
 
-def says(monkeypatch, *words) -> int:
-    """Exit status of a command."""
-    monkeypatch.setattr(sys, "argv", ["shoal", *map(str, words)])
-    with pytest.raises(SystemExit) as left:
-        main()
-    return left.value.code or 0
-
-
-def test_certificate_verify_and_flags(tmp_path, capsys, monkeypatch) -> None:
+def test_certificate_verify_and_flags(tmp_path) -> None:
     population, sample = people()
     population.write_parquet(tmp_path / "all.parquet")
     sample.drop("w").write_csv(tmp_path / "some.csv")
     (tmp_path / "policy.toml").write_text('quasi_identifiers = ["age", "sex", "zip"]\npopulation = "all.parquet"\n')
     flags = ["--policy", tmp_path / "policy.toml", "--sensitive", "s", "--k-map", "12", "--json", "--report"]
     out = tmp_path / "out.csv"
-    assert says(monkeypatch, "anonymize", tmp_path / "some.csv", *flags, tmp_path / "r.html", "-o", out) == 0
-    told = json.loads(capsys.readouterr().out)
+    told = run("anonymize", tmp_path / "some.csv", *flags, tmp_path / "r.html", "-o", out).facts
     assert told["privacy"]["k_map"] == told["population"]["k_map"] >= 12
     assert "of the 300 people of the population" in (tmp_path / "r.html").read_text()
     beside = tmp_path / "out.certificate.json"
@@ -125,7 +115,7 @@ def test_certificate_verify_and_flags(tmp_path, capsys, monkeypatch) -> None:
     again = shoal.Policy.read(beside)
     assert again.population == str(tmp_path / "all.parquet")
     assert again.privacy == (shoal.KMap(12),)
-    assert says(monkeypatch, "verify", out, beside, "--population", tmp_path / "all.parquet") == 0
+    assert run("verify", out, beside, "--population", tmp_path / "all.parquet").returncode == 0
     fewer = population.filter(pl.col("zip") == "a")
     with pytest.raises(InputError, match="no value of the population"):
         shoal.verify(out, beside, population=fewer)
@@ -137,10 +127,10 @@ def test_certificate_verify_and_flags(tmp_path, capsys, monkeypatch) -> None:
     beside.write_text(json.dumps(record))
     assert [f.check for f in shoal.verify(out, beside).findings if not f.holds] == ["population"]
     flags = ["--quasi", "age,sex,zip", "--population", tmp_path / "all.parquet", "--k-map", "12"]
-    capsys.readouterr()
-    assert says(monkeypatch, "audit", out, *flags) == 0
-    assert "journalist risk      highest 0.0" in capsys.readouterr().out
-    assert says(monkeypatch, "audit", tmp_path / "some.csv", *flags) == 1
+    status, said, _ = run("audit", out, *flags)
+    assert status == 0
+    assert "journalist risk      highest 0.0" in said
+    assert run("audit", tmp_path / "some.csv", *flags).returncode == 1
 
 
 @pytest.mark.parametrize("carried", [True, False])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal.cli import main
 from shoal.errors import InfeasibleError
+from tests.commands import run
 from tests.oracles import ncp as oracle
 
 WORLD = {
@@ -85,18 +83,14 @@ def test_files_and_frames_agree_with_a_scorer_of_release_and_hierarchies(tmp_pat
         assert found.releases["it"]["loss"]["ncp"] == pytest.approx(scored, abs=1e-9)
 
 
-def test_the_command_says_what_the_scorer_finds(tmp_path, capsys, monkeypatch):
+def test_the_command_says_what_the_scorer_finds(tmp_path):
     frame = people(80, 5)
     frame.write_csv(tmp_path / "in.csv")
     path = write_zips(tmp_path / "zip.csv", ZIPS)
-    monkeypatch.setattr(
-        sys, "argv",
-        ["shoal", "anonymize", str(tmp_path / "in.csv"), "--quasi", "zip,sex", "--insensitive", "town,age,ill",
-         "--k", "4", "--publish", "hierarchy", "--hierarchy", f"zip={path}", "-o", str(tmp_path / "out.csv"), "--json"],
-    )  # fmt: skip
-    with pytest.raises(SystemExit):
-        main()
-    told = json.loads(capsys.readouterr().out)["loss"]["ncp"]
+    told = run(
+        "anonymize", tmp_path / "in.csv", "--quasi", "zip,sex", "--insensitive", "town,age,ill", "--k", 4,
+        "--publish", "hierarchy", "--hierarchy", f"zip={path}", "-o", tmp_path / "out.csv", "--json",
+    ).facts["loss"]["ncp"]  # fmt: skip
     table = pl.read_csv(tmp_path / "out.csv", infer_schema=False).select("zip", "sex").to_dict(as_series=False)
     assert told == pytest.approx(oracle.ncp(table, {"zip": oracle.from_file(path)}), abs=5e-7)
 

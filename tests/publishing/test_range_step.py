@@ -6,7 +6,6 @@ import datetime
 import json
 import math
 import re
-import sys
 from decimal import Decimal
 from fractions import Fraction
 
@@ -17,11 +16,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal.cli import main
 from shoal.errors import PolicyError
 from shoal.judge.covering import Reading
 from shoal.judge.covering import column as covering
 from shoal.judge.grid import on_grid
+from tests.commands import run
 from tests.oracles.tables import partitions
 
 METHODS = [
@@ -356,36 +355,24 @@ def test_explore_widens_ranges_alone():
     assert found.found[1].loss > plain.found[1].loss
 
 
-def test_on_the_command_line_and_in_a_policy_file(tmp_path, capsys, monkeypatch):
-    def run(words: list[str]) -> int:
-        monkeypatch.setattr(sys, "argv", ["shoal", *words])
-        try:
-            main()
-        except SystemExit as left:
-            return int(left.code or 0)
-        return 0
-
+def test_on_the_command_line_and_in_a_policy_file(tmp_path):
     source, out = tmp_path / "in.csv", tmp_path / "out.csv"
     people().write_csv(source)
     asked = [str(source), "--quasi", "age,born", "--sensitive", "ill", "--insensitive", "pay,zip", "--k", "3"]
     steps = ["--publish", "ranges", "--range-step", "age=5", "--range-step", "born=year", "--effort", "fast"]
-    assert run(["anonymize", *asked, *steps, "-o", str(out), "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
+    told = run("anonymize", *asked, *steps, "-o", out, "--json").facts
     assert told["exposed"] == {"columns": {"age": 0.0, "born": 0.0}, "groups": 0.0}
-    assert run(["verify", str(out), f"{out}".replace(".csv", ".certificate.json"), "--original", str(source)]) == 0
+    assert run("verify", out, tmp_path / "out.certificate.json", "--original", source).returncode == 0
     policy = tmp_path / "p.toml"
     policy.write_text(
         'quasi_identifiers = ["age", "born"]\nsensitive = ["ill"]\ninsensitive = ["pay", "zip"]\nk = 3\n'
         'publish = "ranges"\nrange_step = {age = 5, born = "year"}\neffort = "fast"\n'
     )
-    assert run(["anonymize", str(source), "--policy", str(policy), "-o", str(tmp_path / "b.csv")]) == 0
-    capsys.readouterr()
-    assert (
-        run(["anonymize", *asked, "--publish", "ranges", "--range-step", "age=x", "-o", str(tmp_path / "c.csv")]) == 2
-    )
-    assert (
-        run(["explore", *asked[:3], "--k", "3", "--publish", "stars,ranges", "--range-step", "age=20", "--json"]) == 0
-    )
+    assert run("anonymize", source, "--policy", policy, "-o", tmp_path / "b.csv").returncode == 0
+    bent = run("anonymize", *asked, "--publish", "ranges", "--range-step", "age=x", "-o", tmp_path / "c.csv")
+    assert bent.returncode == 2
+    grid = run("explore", *asked[:3], "--k", 3, "--publish", "stars,ranges", "--range-step", "age=20", "--json")
+    assert grid.returncode == 0
 
 
 def test_a_value_on_the_grid_is_written_as_it_was():

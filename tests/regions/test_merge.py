@@ -268,7 +268,7 @@ def test_the_search_starts_from_a_given_partition_and_never_ends_worse():
     assert result.regions >= 5
 
 
-def test_a_search_by_the_clock_ends_and_holds():
+def test_a_search_by_the_clock_ends_and_holds(ticking):
     edges = grid_edges(6, 6)
     weights = [3] * 36
     result = shoal.regions.merge(edges, weights, 9, effort=0.3, seed=1)

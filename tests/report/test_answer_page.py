@@ -6,7 +6,6 @@ import hashlib
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -14,6 +13,7 @@ import pytest
 
 import shoal
 from shoal.report.words import theorem_words
+from tests.commands import run
 from tests.report.test_page import Nesting, figures_of
 
 RNG = np.random.default_rng(5)
@@ -172,9 +172,7 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize("kind", COMMANDS)
-def test_on_the_command_line(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
-    from shoal.cli import main
-
+def test_on_the_command_line(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     POINTS.write_csv("points.csv")
     NAMES.write_csv("names.csv")
@@ -182,12 +180,7 @@ def test_on_the_command_line(kind: str, tmp_path: Path, monkeypatch: pytest.Monk
     names = AREAS["id"].to_list()
     pl.DataFrame({"u": [names[a] for a, _ in EDGES], "v": [names[b] for _, b in EDGES]}).write_csv("edges.csv")
     table, rest = COMMANDS[kind]
-    words = ["shoal", kind, table, *rest.split(), "-o", "out.csv", "--report", "r.html", "--json"]
-    monkeypatch.setattr("sys.argv", words)
-    with pytest.raises(SystemExit) as left:
-        main()
-    said = json.loads(capsys.readouterr().out)
-    assert (left.value.code or 0) == 0
+    said = run(kind, table, *rest.split(), "-o", "out.csv", "--report", "r.html", "--json").facts
     told = figures_of(Path("r.html").read_text(encoding="utf-8"))
     assert said["report"] == "r.html"
     del told["shown"]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import random
-import sys
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 import shoal
-from shoal.cli import main
+from tests.commands import run
 
 DRAWN = random.Random(3)
 FRAME = pl.DataFrame(
@@ -77,13 +76,11 @@ def test_a_release_that_does_not_hold_and_other_answers_have_none(tmp_path):
     assert not Path(tmp_path / "later.html").exists()
 
 
-def test_the_command(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    shoal.anonymize(FRAME, **ASKED).write("r.csv")
-    for status in (0, 2):  # what is there is not replaced
-        monkeypatch.setattr(sys, "argv", ["shoal", "report", "r.csv", "r.certificate.json"])
-        with pytest.raises(SystemExit) as left:
-            main()
-        assert (left.value.code or 0) == status
-    assert Path("r.report.html").is_file()
-    assert "say --force" in capsys.readouterr().err
+def test_the_command(tmp_path):
+    shoal.anonymize(FRAME, **ASKED).write(tmp_path / "r.csv")
+    words = ["report", "r.csv", "r.certificate.json"]
+    assert run(*words, cwd=tmp_path).returncode == 0
+    assert (tmp_path / "r.report.html").is_file()
+    status, _, err = run(*words, cwd=tmp_path)  # what is there is not replaced
+    assert status == 2
+    assert "say --force" in err

@@ -438,7 +438,7 @@ def sets_and_a_range(rows: int) -> Task:
     return Task(table, Requirement(5, (1,), (3,)), Recoding(columns, "ncp"))
 
 
-def test_boxes_of_sets_and_ranges_prove_more_than_pairs_and_raised_more_than_these():
+def test_boxes_of_sets_and_ranges_prove_more_than_pairs_and_raised_more_than_these(ticking):
     task = sets_and_a_range(450)
     found = lower_bounds(task)
     near = module.total(task, boxes.neighbors(task, None))
@@ -454,7 +454,7 @@ def test_boxes_of_sets_and_ranges_prove_more_than_pairs_and_raised_more_than_the
     assert boxes.without_lattice(task, "thorough", 0.0) == {}
 
 
-def test_boxes_of_some_cells_leave_the_others_what_pairs_prove():
+def test_boxes_of_some_cells_leave_the_others_what_pairs_prove(ticking):
     task = sets_and_a_range(450)
     near = boxes.neighbors(task, None)
     whole = boxes.box_prices(task, (16, 400), 0, None)[1]

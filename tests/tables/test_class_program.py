@@ -203,7 +203,7 @@ def test_the_same_seed_gives_the_same_start_and_bound():
     assert_eligible(task, rows.partition(group))
 
 
-def test_a_budget_in_seconds_is_heeded():
+def test_a_budget_in_seconds_is_heeded(ticking):
     histogram = census_like(3000, 6, columns=4)
     task = Task(histogram, Requirement(1, (5,), (1,)), Recoding.stars(histogram), Effort("seconds", 5.0))
     rows = Rows.of(task)

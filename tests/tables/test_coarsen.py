@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from itertools import pairwise, product
 
@@ -20,6 +19,7 @@ from shoal.model.recoding import Levels, Recoding
 from shoal.model.task import Effort, Task, shortfall
 from shoal.problems.tables import group
 from shoal.problems.tables.search import coarsen
+from tests.commands import run
 from tests.oracles.tables import eligible, least_total
 from tests.tables.checks import all_eligible, columns_of
 from tests.tables.drawn import TREE
@@ -130,7 +130,7 @@ def test_it_beats_stars_alone_and_levels_alone_and_draws_the_curve():
         assert one["width"] > other["width"] or facts["levels"] in (one["levels"], other["levels"])
 
 
-def test_an_effort_ends_the_looks_and_seconds_are_kept(monkeypatch):
+def test_an_effort_ends_the_looks_and_seconds_are_kept(monkeypatch, ticking):
     table, recoding = table_of(300, 3)
     monkeypatch.setitem(coarsen.LOOKS, "fast", 5)
     found = group(table, KAnonymity(4), "coarsen", recoding=recoding, effort="fast", seed=0).certificate.details
@@ -207,23 +207,13 @@ def test_explore_coarsens_where_levels_are_published():
     assert loss["hierarchy"] < loss["stars"]
 
 
-def test_the_command_prints_the_curve(tmp_path, capsys, monkeypatch):
+def test_the_command_prints_the_curve(tmp_path):
     people().write_csv(tmp_path / "in.csv")
-    from shoal.cli import main
-
-    line = ["shoal", "anonymize", str(tmp_path / "in.csv"), "--quasi", "age,town", "--k", "6", "--effort", "fast"]
+    line = ["anonymize", tmp_path / "in.csv", "--quasi", "age,town", "--k", "6", "--effort", "fast"]
     line += ["--publish", "hierarchy", "--hierarchy", "age=intervals:5,20", "--hierarchy", "town=stars"]
-    line += ["--coarsen", "auto"]
-    for more in ([], ["--json", "--force"]):
-        monkeypatch.setattr("sys.argv", [*line, "-o", str(tmp_path / "out.csv"), *more])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        assert not ended.value.code
-        out = capsys.readouterr().out
-        if more:
-            assert json.loads(out)["certificate"]["details"]["curve"]
-        else:
-            assert "<- this release" in out
+    line += ["--coarsen", "auto", "-o", tmp_path / "out.csv"]
+    assert "<- this release" in run(*line).stdout
+    assert run(*line, "--json", "--force").facts["certificate"]["details"]["curve"]
 
 
 @pytest.mark.parametrize(

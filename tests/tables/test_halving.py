@@ -53,7 +53,7 @@ def test_the_oracle_by_halves_agrees():
     )
 
 
-def test_out_of_time_it_keeps_a_bound():
+def test_out_of_time_it_keeps_a_bound(ticking):
     rows = np.random.default_rng(1).integers(0, 9, (40, 6))
     found = group(Histogram.from_rows(rows), KAnonymity(3), "halving", effort=0.2).certificate
     assert found.details["stopped"] == "seconds"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections import Counter
 from fractions import Fraction
 from itertools import product
@@ -16,7 +15,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal.cli import main
 from shoal.errors import InputError, PolicyError
 from shoal.judge.privacy import judge
 from shoal.model.hierarchy import Hierarchy
@@ -24,6 +22,7 @@ from shoal.model.histogram import Histogram
 from shoal.model.privacy import Requirement, Rule, TreeCloseness, requirement
 from shoal.problems.tables.eligible import good_groups
 from shoal.publishing.verify import verify
+from tests.commands import run
 from tests.oracles.models import carried
 
 ILLS = {
@@ -154,17 +153,7 @@ def _rows(tree: dict) -> str:
     return "".join(f"{v};{low};{high};*\n" for high, below in tree.items() for low, vs in below.items() for v in vs)
 
 
-def exit_of(monkeypatch: pytest.MonkeyPatch, words: list[str]) -> int:
-    """Exit status of a command."""
-    monkeypatch.setattr(sys, "argv", ["shoal", *words])
-    with pytest.raises(SystemExit) as left:
-        main()
-    return left.value.code or 0  # type: ignore[return-value]
-
-
-def test_from_the_command_line_to_the_verdict(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_from_the_command_line_to_the_verdict(tmp_path: Path) -> None:
     people().write_csv(tmp_path / "t.csv")
     (tmp_path / "ill.csv").write_text(_rows(ILLS))
     (tmp_path / "p.toml").write_text(
@@ -175,15 +164,14 @@ def test_from_the_command_line_to_the_verdict(
     flags = ["--quasi", "age,zip", "--sensitive", "ill", "--k", "3", "--t-hierarchical", "0.2", "--seed", "1"]
     tree = ["--hierarchy", f"ill={tmp_path / 'ill.csv'}"]
     told = ["anonymize", str(tmp_path / "t.csv"), "-o", str(out), "--effort", "fast", "--json", *flags, *tree]
-    assert exit_of(monkeypatch, told) == 0
-    assert json.loads(capsys.readouterr().out)["privacy"]["t"] <= 0.2 + 1e-9
+    assert run(*told).facts["privacy"]["t"] <= 0.2 + 1e-9
     assert len(json.loads(beside.read_text())["hierarchies"]["ill"]["sha256"]) == 64
-    assert exit_of(monkeypatch, ["verify", str(out), str(beside), "--original", str(tmp_path / "t.csv")]) == 0
+    assert run("verify", out, beside, "--original", tmp_path / "t.csv").returncode == 0
     again = shoal.anonymize(tmp_path / "t.csv", shoal.Policy.read(tmp_path / "p.toml"))
     assert again.audit.passes
-    capsys.readouterr()
-    assert exit_of(monkeypatch, ["audit", str(out), *flags[:-2], *tree]) == 0
-    assert "t_hierarchical" in capsys.readouterr().out
+    status, said, _ = run("audit", out, *flags[:-2], *tree)
+    assert status == 0
+    assert "t_hierarchical" in said
     # another hierarchy is not the one certified, by which the release may hold or not
     other = {"all": {"x": VALUES[:3]}, "else": {"y": VALUES[3:]}}
     verdict = verify(out, beside, hierarchies={"ill": other})

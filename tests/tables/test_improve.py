@@ -95,7 +95,7 @@ def test_an_interrupt_ends_the_search_without_an_answer(monkeypatch):
     assert len(turns) == 3
 
 
-def test_a_budget_of_seconds_is_kept_roughly():
+def test_a_budget_of_seconds_is_kept_roughly(ticking):
     task = replace(table("stars", Requirement(1, (3,), (1,))), effort=Effort("seconds", 0.5), started=clock())
     found = module.improve(task)
     assert_eligible(task, found.partition)

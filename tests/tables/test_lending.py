@@ -183,7 +183,7 @@ def test_auto_leads_the_cascade_and_reproduces_by_seed(monkeypatch):
     assert np.array_equal(found[0].partition.group, found[1].partition.group)
 
 
-def test_a_budget_of_seconds_ends():
+def test_a_budget_of_seconds_ends(ticking):
     task = replace(table(), effort=Effort("seconds", 0.4), started=clock())
     rows = Rows.of(task)
     before = start(task, rows)

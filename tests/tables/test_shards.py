@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings, strategies
 
 import shoal
-from shoal.cli import main
 from shoal.clock import clock
 from shoal.errors import PolicyError
 from shoal.model.histogram import Histogram
@@ -20,6 +19,7 @@ from shoal.model.recoding import Levels, Ranges, Recoding
 from shoal.model.task import Task
 from shoal.problems.tables import group
 from shoal.problems.tables.shards import composed, cut, sharded
+from tests.commands import run
 from tests.oracles.exact import group_loss
 from tests.oracles.tables_loss import least_loss
 from tests.tables.drawn import assert_eligible, tasks, total
@@ -117,7 +117,7 @@ def cut_of(table, need):
     return cut(Task(table, need, Recoding.stars(table)), 4)
 
 
-def test_every_way_in_knows_shards(tmp_path, monkeypatch):
+def test_every_way_in_knows_shards(tmp_path):
     """From a frame, through DuckDB and on the command line: the same loss, verified on the bytes written."""
     rng = np.random.default_rng(3)
     frame = pl.DataFrame({name: rng.integers(0, 30, 500) for name in "ab"})
@@ -133,12 +133,9 @@ def test_every_way_in_knows_shards(tmp_path, monkeypatch):
     record = there.write(tmp_path / "out.csv")
     assert shoal.verify(tmp_path / "out.csv", record, tmp_path / "t.parquet").holds
     assert shoal.Policy.read(record).shards == 3
-    words = f"shoal anonymize {tmp_path}/t.parquet --quasi a,b --sensitive s --k 4 --l 2 --publish ranges --seed 1"
+    words = f"anonymize {tmp_path}/t.parquet --quasi a,b --sensitive s --k 4 --l 2 --publish ranges --seed 1"
     words += f" --effort fast --shards 3 -o {tmp_path}/cli.csv"
-    monkeypatch.setattr("sys.argv", words.split())
-    with pytest.raises(SystemExit) as left:
-        main()
-    assert not left.value.code
+    assert run(*words.split()).returncode == 0
     other = json.loads((tmp_path / "cli.certificate.json").read_text())
     assert other["certificate"]["cost"] == told.certificate.as_dict()["cost"]
     for wrong in ({"shards": 0}, {"shards": True}, {"shards": 2, "publish": "stars", "global_recoding": True}):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import sys
 
 import numpy as np
 import polars as pl
@@ -13,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal.cli import main
 from shoal.utility.compare import wildcard_k
 from shoal.utility.foreign import domain_of, spread
+from tests.commands import run
 
 
 def members(text, values, **more):
@@ -170,23 +169,16 @@ def test_shoal_and_other_tools_side_by_side(people, tmp_path):
     assert set(json.loads(json.dumps(found.as_dict()))["releases"]["arx"]) == {"privacy", "loss", "utility"}
 
 
-def test_the_command_gives_the_same(people, tmp_path, monkeypatch, capsys):
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["shoal", *arguments])
-        with pytest.raises(SystemExit) as left:
-            main()
-        return left.value.code, capsys.readouterr()
-
+def test_the_command_gives_the_same(people, tmp_path):
     people.write_csv(tmp_path / "t.csv")
     people.with_columns(pl.lit("*").alias("hours")).write_csv(tmp_path / "a.csv")
     quasi = ("--quasi", ",".join(QUASI), "--sensitive", "ill")
-    _, result = run("compare", str(tmp_path / "t.csv"), str(tmp_path / "a.csv"), *quasi, "--json")
-    found = json.loads(result.out)["releases"]["a.csv"]
+    found = run("compare", tmp_path / "t.csv", tmp_path / "a.csv", *quasi, "--json").facts["releases"]["a.csv"]
     assert found["loss"] == compared(people, {"a": people.with_columns(pl.lit("*").alias("hours"))})["a"]["loss"]
-    status, said = run("compare", str(tmp_path / "t.csv"), str(tmp_path / "b.csv"), *quasi)
+    status, _, err = run("compare", tmp_path / "t.csv", tmp_path / "b.csv", *quasi)
     assert status == 2
-    assert "b.csv" in said.err
-    assert "query error, median" in run("compare", str(tmp_path / "t.csv"), str(tmp_path / "a.csv"), *quasi)[1].out
+    assert "b.csv" in err
+    assert "query error, median" in run("compare", tmp_path / "t.csv", tmp_path / "a.csv", *quasi).stdout
 
 
 def test_wrong_requests_say_what_is_wrong(people):
@@ -218,7 +210,7 @@ def test_a_classifier_learns_from_the_release_or_the_lack_is_said(people):
     assert list(itertools.islice(found.notes, 1)) == []
 
 
-def test_what_hangs_together_and_whom_a_release_fits(tmp_path, capsys, monkeypatch) -> None:
+def test_what_hangs_together_and_whom_a_release_fits(tmp_path) -> None:
     """Simultaneous l, k-map and presence beside the other levels, counted by hand."""
     original = pl.DataFrame({
         "zip": ["a", "a", "b", "b"], "s": ["x", "y", "x", "x"], "t": ["u", "v", "u", "u"],
@@ -237,11 +229,7 @@ def test_what_hangs_together_and_whom_a_release_fits(tmp_path, capsys, monkeypat
     assert three["simultaneous l"].item() == 1
     for name, frame in {"original": original, "all": population, "it": original}.items():
         frame.write_csv(tmp_path / f"{name}.csv")
-    files = [str(tmp_path / f"{name}.csv") for name in ("original", "it", "all")]
+    files = [tmp_path / f"{name}.csv" for name in ("original", "it", "all")]
     words = ["compare", *files[:2], "--quasi", "zip", "--sensitive", "s", "--population", files[2], "--json"]
-    monkeypatch.setattr(sys, "argv", ["shoal", *words])
-    with pytest.raises(SystemExit) as left:
-        main()
-    assert not left.value.code
-    told = json.loads(capsys.readouterr().out)["releases"]["it.csv"]["privacy"]["strict"]["population"]
+    told = run(*words).facts["releases"]["it.csv"]["privacy"]["strict"]["population"]
     assert (told["k_map"], told["presence"]) == (3, [0.4, 2 / 3])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 
 import numpy as np
 import polars as pl
@@ -11,6 +10,7 @@ import pytest
 
 import shoal
 from shoal.utility.explore import Point, with_bounds, with_frontier
+from tests.commands import run
 
 
 @pytest.fixture(scope="module")
@@ -164,20 +164,13 @@ def test_refusals(people, wrong):
         shoal.explore(people, quasi_identifiers=["sex"], sensitive=["d"], **wrong)
 
 
-def test_the_command(people, tmp_path, monkeypatch, capsys):
-    from shoal.cli import main
-
+def test_the_command(people, tmp_path):
     people.write_csv(tmp_path / "people.csv")
     page = tmp_path / "explore.html"
-    monkeypatch.setattr(
-        "sys.argv",
-        ["shoal", "explore", str(tmp_path / "people.csv"), "--quasi", "sex,town", "--sensitive", "d",
-         "--k", "2,4", "--publish", "stars,ranges", "--json", "-o", str(page)],
-    )  # fmt: skip
-    with pytest.raises(SystemExit) as status:
-        main()
-    assert status.value.code == 0
-    facts = json.loads(capsys.readouterr().out)
+    facts = run(
+        "explore", tmp_path / "people.csv", "--quasi", "sex,town", "--sensitive", "d", "--k", "2,4",
+        "--publish", "stars,ranges", "--json", "-o", page,
+    ).facts  # fmt: skip
     assert len(facts["points"]) == 4
     assert facts["complete"]
     assert facts["frontier"]
