@@ -124,7 +124,7 @@ def test_certificate_verify_and_flags(tmp_path, capsys, monkeypatch):
     beside.write_text(json.dumps(record))
     assert [f.check for f in shoal.verify(tmp_path / "out.csv", beside).findings if not f.holds] == ["persons"]
     assert says(monkeypatch, "audit", path, "--quasi", "ward,age", "--person", "patient_id", "--k", "2") == 1
-    assert "different patient_id 1 in the class with fewest" in capsys.readouterr().out
+    assert "different patient_id 1 in the group with fewest" in capsys.readouterr().out
 
 
 def test_what_cannot_be_counted_is_refused():

@@ -19,7 +19,7 @@ HIERARCHIES = typer.Option(
     "column=labels, column=intervals. Repeatable.",
 )
 METHODS = ", ".join(CATALOGUE["tables"])
-AVERAGE = typer.Option(None, "--max-average-risk", help="Highest mean over the rows of 1 / (size of its class).")
+AVERAGE = typer.Option(None, "--max-average-risk", help="Highest mean over the rows of 1 / (size of its group).")
 JSON_ = typer.Option(False, "--json", help="Print one JSON object and nothing else.")
 FORCE = typer.Option(False, "--force", help="Replace outputs that exist.")
 TABLES = typer.Argument(help="CSV (also .gz), Parquet or Excel file; folder, several parts, DuckDB or SQLite file.")
