@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from shoal.cli.app import app
-from shoal.cli.common import answer, listed, pairs, progress, reported, short, source_of, step_of
+from shoal.cli.common import answer, exploration, listed, pairs, progress, reported, short, source_of, step_of
 from shoal.cli.models import with_options
-from shoal.cli.options import AVERAGE, FORCE, HIERARCHIES, JSON_, METHODS, TABLES, Roles, Source
+from shoal.cli.options import AVERAGE, EXPLORED, FORCE, HIERARCHIES, JSON_, METHODS, TABLES, Roles, Source
 
 if TYPE_CHECKING:
     from shoal.model.policy import Policy
@@ -56,7 +56,8 @@ def anonymize(
     ),
     parts: str | None = typer.Option(None, "--parts", help="Write a folder of parts: parquet or csv."),
     certificate: Path | None = typer.Option(None, "--certificate", help="The certificate's file."),
-    report: Path | None = typer.Option(None, "--report", help="An HTML report."),
+    report: Path | None = typer.Option(None, "--report", help="An HTML report; its figures as JSON beside it."),
+    explored: Path | None = EXPLORED,
     sign: Path | None = typer.Option(None, "--sign", help="Private key that signs the certificate; see keygen."),
     source: Source = Source(),
     method: str | None = typer.Option(None, "--method", help=f"One of {METHODS}; auto by default."),
@@ -118,7 +119,8 @@ def anonymize(
     target = output or _beside_table(data, glob)
     beside = certificate or certificate_path(target)
     here = [x for x in (data if isinstance(data, list) else [data]) if isinstance(x, Path) and not glob]
-    read = [*here, policy, sign, secret, *asked.files]
+    read = [*here, policy, sign, secret, explored, *asked.files]
+    tried = exploration(explored, report)
     scope = Scope(source.memory, source.threads, source.temporary, glob, source.table, source.query, source.master)
     folder = is_folder(target, parts, engine_of(data, engine, scope) != "polars")
     aim = target if not folder else None if parts is None else target / f"part.{parts}"
@@ -130,7 +132,7 @@ def anonymize(
         )  # fmt: skip
         told("writing and reading back", None)
         release.write(target, beside, sign=sign, parts=parts, progress=told)
-        page = reported(release, report)
+        page = reported(release, report, explored=tried)
     facts = {**release.as_dict(), "output": str(target), "certificate_file": str(beside), **page}
     warnings = [w for w in (release.carried.warning, *release.notes) if w]
     answer(facts | ({"warnings": warnings} if warnings else {}), [*release_lines(facts), *warnings], as_json)
@@ -193,7 +195,7 @@ def release_lines(facts: dict[str, Any]) -> list[str]:
         f"certificate  {facts['certificate_file']}",
     ]
     if "report" in facts:
-        lines.append(f"report       {facts['report']}")
+        lines.append(f"report       {facts['report']}, its figures in {facts['figures_file']}")
     return lines
 
 
@@ -306,7 +308,8 @@ def demo(
         )
         release.write(target, beside)
         release.report(page)
-    facts = {**release.as_dict(), "output": str(target), "certificate_file": str(beside), "report": str(page)}
+    places = {"output": target, "certificate_file": beside, "report": page, "figures_file": page.with_suffix(".json")}
+    facts = {**release.as_dict(), **{name: str(path) for name, path in places.items()}}
     raw = release.before
     sentence = (
         f"Everyone in the release looks like at least {release.audit.k - 1} others on the seven columns, and no group "

@@ -22,6 +22,9 @@ METHODS = ", ".join(CATALOGUE["tables"])
 AVERAGE = typer.Option(None, "--max-average-risk", help="Highest mean over the rows of 1 / (size of its group).")
 JSON_ = typer.Option(False, "--json", help="Print one JSON object and nothing else.")
 FORCE = typer.Option(False, "--force", help="Replace outputs that exist.")
+EXPLORED = typer.Option(
+    None, "--explored", help="JSON that explore writes beside its page: what else would cost how much, for the report."
+)
 TABLES = typer.Argument(help="CSV (also .gz), Parquet or Excel file; folder, several parts, DuckDB or SQLite file.")
 
 

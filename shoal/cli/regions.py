@@ -212,15 +212,15 @@ def _check(
 ) -> None:
     """Refuse targets that would do harm, and words that mean nothing, before any work."""
     from shoal.cli.common import beside
-    from shoal.engines.targets import HIERARCHY, JSON, OUTLINES, PAGE, PICTURE, TABLE, check_outputs
+    from shoal.engines.targets import HIERARCHY, JSON, OUTLINES, PAGE, PICTURE, SHEET, TABLE, check_outputs
     from shoal.engines.vector import check_outlines
     from shoal.publishing.area_levels import level_file
 
     output, dissolved, hierarchy, choices, map_to, png, report, certificate = written
-    forms = (TABLE, OUTLINES, HIERARCHY, PICTURE, PAGE, PICTURE, PAGE, JSON)
+    forms = (TABLE, OUTLINES, HIERARCHY, PICTURE, SHEET, PICTURE, PAGE, JSON)
     beside_it = beside(output or hierarchy or dissolved, certificate)
     places = (output, dissolved, hierarchy, choices, map_to, png, report, beside_it)
-    draws = [(p, form) for p, form in ((dissolved, OUTLINES), (map_to, PAGE), (png, PICTURE)) if p is not None]
+    draws = [(p, form) for p, form in ((dissolved, OUTLINES), (map_to, SHEET), (png, PICTURE)) if p is not None]
     more = [(level_file(p, i), form) for p, form in draws for i in range(1, levels)]
     check_outputs([*zip(places, forms, strict=True), *more], read, overwrite=force)
     if dissolved is not None:

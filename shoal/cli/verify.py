@@ -7,8 +7,8 @@ from pathlib import Path
 import typer
 
 from shoal.cli.app import app
-from shoal.cli.common import answer, pairs, progress, refuse_unmet, reported
-from shoal.cli.options import FORCE, JSON_
+from shoal.cli.common import answer, exploration, pairs, progress, refuse_unmet, reported
+from shoal.cli.options import EXPLORED, FORCE, JSON_
 
 
 @app.command()
@@ -52,6 +52,7 @@ def report(
     release: Path = typer.Argument(help="The release that was written."),
     certificate: Path = typer.Argument(help="The certificate beside it."),
     output: Path | None = typer.Option(None, "-o", "--output", help="The page; RELEASE.report.html by default."),
+    explored: Path | None = EXPLORED,
     signer: Path | None = typer.Option(None, "--signer", help="Public key whose owner must have signed."),
     force: bool = FORCE,
     as_json: bool = JSON_,
@@ -61,10 +62,11 @@ def report(
     from shoal.publishing.later import written
 
     target = output or release.with_name(f"{release.name.split('.')[0]}.report.html")
-    check_outputs([(target, PAGE)], [release, certificate, signer], overwrite=force)
+    check_outputs([(target, PAGE)], [release, certificate, signer, explored], overwrite=force)
+    tried = exploration(explored, target)
     with progress() as told:
-        page = reported(written(release, certificate, signer=signer, progress=told), target)
-    answer(page, [f"report  {target}"], as_json)
+        page = reported(written(release, certificate, signer=signer, progress=told), target, explored=tried)
+    answer(page, [f"report  {target}, its figures in {page['figures_file']}"], as_json)
 
 
 @app.command()
