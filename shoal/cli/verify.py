@@ -8,8 +8,8 @@ from typing import Any
 import typer
 
 from shoal.cli.app import app
-from shoal.cli.common import answer, effort_of, pairs, progress, refuse_unmet, reported
-from shoal.cli.options import FORCE, JSON_, flag
+from shoal.cli.common import answer, effort_of, exploration, pairs, progress, refuse_unmet, reported
+from shoal.cli.options import EXPLORED, FORCE, JSON_, flag
 
 CERTIFICATE = typer.Argument(None, help="The certificate beside it; RELEASE.certificate.json by default.")
 
@@ -60,6 +60,7 @@ def report(
     release: Path = typer.Argument(help="The release that was written."),
     certificate: Path | None = CERTIFICATE,
     output: Path | None = flag(None, "-o", "--output", "The page; RELEASE.report.html by default."),
+    explored: Path | None = EXPLORED,
     signer: Path | None = flag(None, "--signer", "Public key whose owner must have signed."),
     force: bool = FORCE,
     as_json: bool = JSON_,
@@ -69,10 +70,11 @@ def report(
     from shoal.publishing.later import written
 
     target = output or release.with_name(f"{release.name.split('.')[0]}.report.html")
-    check_outputs([(target, PAGE)], [release, certificate, signer], overwrite=force)
+    check_outputs([(target, PAGE)], [release, certificate, signer, explored], overwrite=force)
+    tried = exploration(explored, target)
     with progress() as told:
-        page = reported(written(release, certificate, signer=signer, progress=told), target)
-    answer(page, [f"report  {target}"], as_json)
+        page = reported(written(release, certificate, signer=signer, progress=told), target, explored=tried)
+    answer(page, [f"report  {target}, its figures in {page['figures_file']}"], as_json)
 
 
 @app.command()

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from shoal.engines.atomic import publish_text
+from shoal.engines.atomic import publish_page
 from shoal.engines.targets import PAGE, certificate_of, check_outputs
 from shoal.errors import InputError, VerificationError
 from shoal.judge.parts import read_rows
@@ -22,6 +22,7 @@ from shoal.publishing.patterns import at_risk
 from shoal.publishing.recorded import Record, parsed, read_record
 from shoal.publishing.verify import Verdict, verify
 from shoal.report.page import page
+from shoal.report.rendering import as_json
 from shoal.utility.decode import Decoded
 from shoal.watching import watched
 
@@ -52,7 +53,8 @@ class Written:
         """One self-contained HTML page, as ``Release.report``; overwrite=False refuses to replace a file."""
         path = Path(path)
         closed = check_outputs([(path, PAGE)], (self.path, self.certificate), overwrite=overwrite)
-        publish_text(path, page({**self.figures(), **told.choices(explored)}), closed=closed)
+        figures = {**self.figures(), **told.choices(explored, self.record.raw["release"]["rows"])}
+        publish_page(path, page(figures), as_json(figures), closed=closed)
         return path
 
 
