@@ -32,6 +32,13 @@ def test_every_algorithm_has_a_picture() -> None:
     assert {name for methods in CATALOGUE.values() for name in methods} - drawn == {"auto"}
 
 
+def test_every_algorithm_has_its_idea_in_a_few_lines() -> None:
+    text = (ROOT / "docs" / "algorithms.md").read_text(encoding="utf-8")
+    ideas = dict(re.findall(r"(?ms)^\* \*\*`(\w+)`\*\*: (.*?)(?=^\* |^#|\Z)", text))
+    assert set(ideas) == {name for methods in CATALOGUE.values() for name in methods}
+    assert all(len(said.strip().splitlines()) <= 10 for said in ideas.values())
+
+
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.svg")), ids=lambda p: p.name)
 def test_a_drawing_is_one_sheet_that_fetches_nothing(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
