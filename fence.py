@@ -71,7 +71,7 @@ ROOMS: dict[str, set[str]] = {
     "publishing/centers.py": MODEL,
     "publishing/verify.py": {"polars", "shoal.errors", "shoal.model", "shoal.judge", "shoal.publishing.signing"}
     | {"shoal.publishing.recheck", "shoal.publishing.recorded", "shoal.publishing.unseen", "shoal.publishing.sources"}
-    | {"shoal.publishing.own_rows", "shoal.watching"},
+    | {"shoal.publishing.own_rows", "shoal.engines.targets", "shoal.watching"},
     "publishing/sources.py": {"polars", "shoal.errors", "shoal.model", "shoal.judge", "shoal.engines"}
     | {"shoal.publishing.opening", "shoal.publishing.own_rows", "shoal.publishing.recorded"},
     "publishing/own_rows.py": {"polars", "shoal.errors", "shoal.model", "shoal.judge", "shoal.publishing.recorded"}

@@ -53,6 +53,7 @@ if TYPE_CHECKING:  # what a type checker and an editor see; ``_WHERE`` finds the
     from shoal.utility.compare import compare as compare
     from shoal.utility.decode import decode as decode
     from shoal.utility.explore import explore as explore
+    from shoal.utility.proving import prove as prove
     from shoal.utility.recoder import Recoder as Recoder
 
 _WHERE = {
@@ -75,6 +76,7 @@ _WHERE = {
     "assign": "shoal.publishing.assigned:assign",
     "Crosswalk": "shoal.publishing.crosswalk:Crosswalk",
     "explore": "shoal.utility.explore:explore",
+    "prove": "shoal.utility.proving:prove",
     "Recoder": "shoal.utility.recoder:Recoder",
     "Policy": "shoal.model.policy:Policy",
     "Hierarchy": "shoal.model.hierarchy:Hierarchy",

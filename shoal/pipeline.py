@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
-from shoal.engines.carried import look
+from shoal.engines.carried import look, named_sensitive
 from shoal.engines.expected import Expected
 from shoal.engines.files import kind_of, one_character, separator_of
 from shoal.engines.filled import filled
@@ -322,7 +322,10 @@ def _recode(
         census=read.census,
         people=people,
         harbor=read.harbor,
-        notes=(*blurred, *ordered_as_equal(counted.sensitive, asked.privacy), *filled_words(read.filled)),
+        notes=(
+            *named_sensitive(asked.sensitive), *blurred, *ordered_as_equal(counted.sensitive, asked.privacy),
+            *filled_words(read.filled),
+        ),
         exposed=exposed(counted.histogram, merged, recoding, asked.range_step) if ranges else Exposed({}),
         stars={c.name: int(partition.sizes[c.starred[c.index]].sum()) for c in columns},
         changed={c.name: int(partition.sizes[c.code[c.index] < 0].sum()) for c in columns},

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import shoal.clock
 import shoal.kernels
 
 INNER = """from numba import njit
@@ -31,6 +32,7 @@ def test_a_kernel_is_compiled_anew_when_one_that_it_calls_changes(tmp_path: Path
     room.mkdir(parents=True)
     (tmp_path / "shoal" / "__init__.py").write_text("")
     shutil.copy(shoal.kernels.__file__, room.parent / "__init__.py")
+    shutil.copy(shoal.clock.__file__, tmp_path / "shoal" / "clock.py")
     (room / "__init__.py").write_text("")
     (room / "between.py").write_text(OUTER.format("inner", "asked", "asked"))
     (room / "outer.py").write_text(OUTER.format("between", "whole as inside", "inside"))

@@ -115,7 +115,7 @@ def test_certificate_verify_and_flags(tmp_path):
     assert [f.check for f in shoal.verify(tmp_path / "out.csv", beside).findings if not f.holds] == ["persons"]
     status, said, _ = run("audit", path, "--quasi", "ward,age", "--person", "patient_id", "--k", 2)
     assert status == 1
-    assert "different patient_id 1 in the class with fewest" in said
+    assert "different patient_id 1 in the group with fewest" in said
 
 
 def test_what_cannot_be_counted_is_refused():

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shoal.cli.app import app
-from shoal.cli.common import answer, listed, pairs, progress, reported, short, source_of, step_of
+from shoal.cli.common import answer, exploration, listed, pairs, progress, reported, short, source_of, step_of
 from shoal.cli.models import with_options
-from shoal.cli.options import AVERAGE, FORCE, HIERARCHIES, JSON_, METHODS, TABLES, Roles, Source, flag
+from shoal.cli.options import AVERAGE, EXPLORED, FORCE, HIERARCHIES, JSON_, METHODS, TABLES, Roles, Source, flag
 
 if TYPE_CHECKING:
     from shoal.model.policy import Policy
@@ -83,7 +83,8 @@ class Files(NamedTuple):
     )
     parts: str | None = flag(None, "--parts", "Write a folder of parts: parquet or csv.")
     certificate: Path | None = flag(None, "--certificate", "The certificate's file.")
-    report: Path | None = flag(None, "--report", "An HTML report.")
+    report: Path | None = flag(None, "--report", "An HTML report; its figures as JSON beside it.")
+    explored: Path | None = EXPLORED
     sign: Path | None = flag(None, "--sign", "Private key that signs the certificate; see keygen.")
     secret: Path | None = flag(
         None, "--secret", "File of 16 bytes or more that fixes placement and order of the rows; fresh by default."
@@ -118,7 +119,8 @@ def anonymize(
     scope, parts = source.scope(), files.parts
     folder = is_folder(target, parts, engine_of(data, source.engine, scope) != "polars")
     aim = target if not folder else None if parts is None else target / f"part.{parts}"
-    read = [*here, policy, files.sign, files.secret, *asked.files]
+    read = [*here, policy, files.sign, files.secret, files.explored, *asked.files]
+    tried = exploration(files.explored, files.report)
     check_target(target, beside, [(files.report, PAGE)], read, overwrite=force, folder=folder)
     with progress() as told:
         release = prepare(
@@ -127,7 +129,7 @@ def anonymize(
         )  # fmt: skip
         told("writing and reading back", None)
         release.write(target, beside, sign=files.sign, parts=parts, progress=told)
-        page = reported(release, files.report)
+        page = reported(release, files.report, explored=tried)
     facts = {**release.as_dict(), "output": str(target), "certificate_file": str(beside), **page}
     warnings = [w for w in (release.carried.warning, *release.notes) if w]
     answer(facts | ({"warnings": warnings} if warnings else {}), [*release_lines(facts), *warnings], as_json)
@@ -190,7 +192,7 @@ def release_lines(facts: dict[str, Any]) -> list[str]:
         f"certificate  {facts['certificate_file']}",
     ]
     if "report" in facts:
-        lines.append(f"report       {facts['report']}")
+        lines.append(f"report       {facts['report']}, its figures in {facts['figures_file']}")
     return lines
 
 
@@ -303,7 +305,8 @@ def demo(
         )
         release.write(target, beside)
         release.report(page)
-    facts = {**release.as_dict(), "output": str(target), "certificate_file": str(beside), "report": str(page)}
+    places = {"output": target, "certificate_file": beside, "report": page, "figures_file": page.with_suffix(".json")}
+    facts = {**release.as_dict(), **{name: str(path) for name, path in places.items()}}
     raw = release.before
     sentence = (
         f"Everyone in the release looks like at least {release.audit.k - 1} others on the seven columns, and no group "

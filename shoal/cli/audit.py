@@ -53,11 +53,11 @@ def audit_lines(found: dict[str, Any]) -> list[str]:
     risk = found["risk"]
     lines = [
         f"rows                 {found['rows']:,}",
-        f"classes              {found['classes']:,} (smallest {found['smallest_class']:,}, "
+        f"groups               {found['classes']:,} (smallest {found['smallest_class']:,}, "
         f"mean {found['mean_class']:.1f}, largest {found['largest_class']:,})",
         f"k                    {found['k']:,}",
-        *(f"different {name:<10} {fewest:,} in the class with fewest" for name, fewest in found["persons"].items()),
-        f"uniques              {found['uniques']:,}",
+        *(f"different {name:<10} {fewest:,} in the group with fewest" for name, fewest in found["persons"].items()),
+        f"alone in a group     {found['uniques']:,}",
         f"prosecutor risk      highest {risk['prosecutor_max']:.3f}, mean {risk['prosecutor_mean']:.3f}",
         _journalist(risk),
         f"marketer risk        {risk['marketer']:.3f}",
@@ -74,7 +74,7 @@ def audit_lines(found: dict[str, Any]) -> list[str]:
         shown = ", ".join(f"{key} {short(value)}" for key, value in levels.items() if value is not None)
         lines.append(f"{name:<20} {shown}")
     small = list(found["sizes"].items())[:12]
-    lines.append("class sizes          " + ", ".join(f"{size}: {number:,}" for size, number in small) + _more(found))
+    lines.append("sizes of groups      " + ", ".join(f"{size}: {number:,}" for size, number in small) + _more(found))
     lines += [f"note: {note}" for note in found["notes"]]
     for check in found["checks"]:
         where = f" of {check['column']}" if check["column"] else ""
@@ -107,7 +107,7 @@ def _population(found: dict[str, Any] | None) -> list[str]:
     least, most = found["presence"]
     return [
         alone,
-        f"population           {found['rows']:,} people ({found['from']}), at least {found['k_map']:,} fit a class; "
+        f"population           {found['rows']:,} people ({found['from']}), at least {found['k_map']:,} fit a group; "
         f"rows per person {least:.3g} to {most:.3g}",
     ]
 

@@ -26,7 +26,8 @@ _FLAGS = {
     "shards": "--shards",
     "k": "--k", "l": "--l", "t": "--t", "distinct_l": "--distinct-l",
     "entropy_l": "--entropy-l", "recursive_cl": "--recursive-cl", "alpha_k": "--alpha-k", "preset": "--preset",
-    "k_map": "--k-map", "presence": "--presence",
+    "k_map": "--k-map", "presence": "--presence", "beta": "--beta", "delta": "--delta",
+    "simultaneous_l": "--simultaneous-l",
     "population": "--population", "population_weights": "--population-weights",
     "publish": "--publish", "coordinates": "--coordinates", "hierarchies": "--hierarchy", "weights": "--weight",
     "boundary": "--boundary", "max_width": "--max-width", "grid": "--grid", "extent": "--extent",
@@ -38,7 +39,7 @@ _FLAGS = {
     "encoding": "--encoding", "engine": "--engine", "memory": "--memory", "threads": "--threads",
     "temporary": "--temporary", "glob": "--glob", "table": "--table", "query": "--query", "master": "--master",
     "parts": "--parts", "threshold": "--threshold", "overwrite": "--force",
-    "shapes": "--shapes", "certificate": "--certificate",
+    "shapes": "--shapes", "explored": "--explored", "certificate": "--certificate",
     "unmatched": "--unmatched", "max_clusters": "--max-clusters", "max_diameter": "--max-diameter",
     "time_limit": "--time-limit", "epsilon": "--epsilon", "setup_costs": "--setup-cost", "r": "--r",
 }  # fmt: skip
@@ -165,20 +166,34 @@ def put(
     }
 
 
-def reported(made: Any, path: Path | None) -> dict[str, Any]:
+def reported(made: Any, path: Path | None, **more: Any) -> dict[str, Any]:
     """Write the report where it was asked for; its path and figures, for the JSON object, without a value of the table.
 
-    made  anything with ``report`` and ``figures``
+    made  anything with ``report`` and ``figures``;  more: arguments of its ``report``
     """
     if path is None:
         return {}
-    made.report(path)
+    made.report(path, **more)
     figures = {name: held for name, held in made.figures().items() if name not in ("shown", "pairs")}
     columns = [  # of a crosswalk their names
         {name: held for name, held in c.items() if name != "distribution"} if isinstance(c, dict) else c
         for c in figures["columns"]
     ]
-    return {"report": str(path), "figures": {**figures, "columns": columns}}
+    beside = str(path.with_suffix(".json"))
+    return {"report": str(path), "figures_file": beside, "figures": {**figures, "columns": columns}}
+
+
+def exploration(path: Path | None, report: Path | None) -> Any:
+    """What explore found before, for a report; None where none is named."""
+    from shoal.errors import PolicyError
+
+    if path is None:
+        return None
+    if report is None:
+        raise PolicyError("--explored stands in the report; say --report FILE too")
+    from shoal.utility.explore import Exploration
+
+    return Exploration.read(path)
 
 
 def seconds(begun: float, read: float, solved: float) -> dict[str, float]:

@@ -37,8 +37,9 @@ PAGES = {
     "verify": Page(
         "Check a release against its certificate.",
         (
-            "shoal verify release.csv release.certificate.json",
+            "shoal verify release.csv",
             "shoal verify release.csv release.certificate.json --original people.csv",
+            "shoal verify release.csv --original people.csv --prove balanced",
         ),
     ),
     "report": Page(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from shoal.engines.scope import Scope
 
 METHODS = ", ".join(CATALOGUE["tables"])
-AVERAGE = typer.Option(None, "--max-average-risk", help="Highest mean over the rows of 1 / (size of its class).")
+AVERAGE = typer.Option(None, "--max-average-risk", help="Highest mean over the rows of 1 / (size of its group).")
 TABLES = typer.Argument(help="CSV (also .gz), Parquet or Excel file; folder, several parts, DuckDB or SQLite file.")
 
 
@@ -32,6 +32,9 @@ HIERARCHIES = flag(
 )  # fmt: skip
 FORCE = flag(False, "--force", "Replace outputs that exist.")
 JSON_ = flag(False, "--json", "One JSON object on standard output.")
+EXPLORED = flag(
+    None, "--explored", "JSON that explore writes beside its page: what else would cost how much, for the report."
+)
 EFFORT = flag("balanced", "--effort", "fast, balanced, thorough or seconds.")
 REPORT = flag(None, "--report", "A page for a review board that opens offline: .html.")
 

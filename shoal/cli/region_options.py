@@ -155,12 +155,12 @@ class Files(NamedTuple):
     def check(self, levels: int, read: tuple[File, ...], force: bool) -> None:
         """Refuse targets that would do harm, before any work."""
         from shoal.cli.common import beside
-        from shoal.engines.targets import HIERARCHY, JSON, OUTLINES, PAGE, PICTURE, TABLE, check_outputs
+        from shoal.engines.targets import HIERARCHY, JSON, OUTLINES, PAGE, PICTURE, SHEET, TABLE, check_outputs
         from shoal.engines.vector import check_outlines
 
-        forms = (TABLE, OUTLINES, HIERARCHY, PICTURE, PAGE, PICTURE, PAGE, JSON)
+        forms = (TABLE, OUTLINES, HIERARCHY, PICTURE, SHEET, PICTURE, PAGE, JSON)
         proof = beside(self.output or self.hierarchy or self.dissolved, self.certificate)
-        drawn = ((self.dissolved, OUTLINES), (self.map_to, PAGE), (self.png, PICTURE))
+        drawn = ((self.dissolved, OUTLINES), (self.map_to, SHEET), (self.png, PICTURE))
         more = [(p, form) for one, form in drawn for i, p in self.of_levels(levels, one) if i]
         check_outputs([*zip(self._replace(certificate=proof), forms, strict=True), *more], read, overwrite=force)
         if self.dissolved is not None:

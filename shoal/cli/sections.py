@@ -19,8 +19,8 @@ _WORDS = {
     "coarsen extent sparse naming names keep_order",
     "How it is found": "method effort shards seed rule improve objective islands unmatched tolerance time_limit order "
     "engine",
-    "Files": "output certificate report sign signer secret tiles_to table map_to png dissolved picture plot choices "
-    "geojson shapes assignments original held_out data folder separator encoding "
+    "Files": "output certificate report explored sign signer secret tiles_to table map_to png dissolved picture plot "
+    "choices geojson shapes assignments original held_out data folder separator encoding "
     "glob query master memory threads temporary parts "
     "force as_json",
 }

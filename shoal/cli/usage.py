@@ -136,4 +136,4 @@ def _named(parameter: Any) -> str:
 
 def _help(parameter: Any) -> str:
     text = str(getattr(parameter, "help", None) or "a value").rstrip(".")
-    return text[0].lower() + text[1:] if text[1:2].islower() else text
+    return text[0].lower() + text[1:] if text[1:2].islower() or text[1:2] == " " else text

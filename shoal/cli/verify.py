@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import typer
 
 from shoal.cli.app import app
-from shoal.cli.common import answer, pairs, progress, refuse_unmet, reported
-from shoal.cli.options import FORCE, JSON_, flag
+from shoal.cli.common import answer, effort_of, exploration, pairs, progress, refuse_unmet, reported
+from shoal.cli.options import EXPLORED, FORCE, JSON_, flag
+
+CERTIFICATE = typer.Argument(None, help="The certificate beside it; RELEASE.certificate.json by default.")
 
 
 @app.command()
 def verify(
     release: Path = typer.Argument(help="The file that was written."),
-    certificate: Path = typer.Argument(help="The certificate beside it."),
+    certificate: Path | None = CERTIFICATE,
     original: list[Path] = flag(
         [], "--original", "The table it was made from; of regions the areas, then the pairs; repeatable."
     ),
@@ -23,16 +26,21 @@ def verify(
     hierarchy: list[str] = flag([], "--hierarchy", "column=file.csv, where it is elsewhere; repeatable."),
     population: Path | None = flag(None, "--population", "The population it was measured by."),
     signer: Path | None = flag(None, "--signer", "Public key whose owner must have signed."),
+    prove: str | None = flag(
+        None, "--prove", "Search again: fast, balanced, thorough or seconds. A cheaper release refutes the bound."
+    ),
     as_json: bool = JSON_,
 ) -> None:
     """Recheck an output of any command against its certificate; with what it was made from, everything."""
-    from shoal.publishing.verify import verify as check
+    import shoal
 
+    how: dict[str, Any] = {} if prove is None else {"effort": effort_of(prove)}
     with progress() as told:
-        verdict = check(
+        verdict = (shoal.verify if prove is None else shoal.prove)(
             release,
             certificate,
             (original[0] if len(original) == 1 else original) if original else None,
+            **how,
             separator=separator,
             encoding=encoding,
             hierarchies=pairs(hierarchy, "--hierarchy"),
@@ -50,8 +58,9 @@ def verify(
 @app.command()
 def report(
     release: Path = typer.Argument(help="The release that was written."),
-    certificate: Path = typer.Argument(help="The certificate beside it."),
+    certificate: Path | None = CERTIFICATE,
     output: Path | None = flag(None, "-o", "--output", "The page; RELEASE.report.html by default."),
+    explored: Path | None = EXPLORED,
     signer: Path | None = flag(None, "--signer", "Public key whose owner must have signed."),
     force: bool = FORCE,
     as_json: bool = JSON_,
@@ -61,10 +70,11 @@ def report(
     from shoal.publishing.later import written
 
     target = output or release.with_name(f"{release.name.split('.')[0]}.report.html")
-    check_outputs([(target, PAGE)], [release, certificate, signer], overwrite=force)
+    check_outputs([(target, PAGE)], [release, certificate, signer, explored], overwrite=force)
+    tried = exploration(explored, target)
     with progress() as told:
-        page = reported(written(release, certificate, signer=signer, progress=told), target)
-    answer(page, [f"report  {target}"], as_json)
+        page = reported(written(release, certificate, signer=signer, progress=told), target, explored=tried)
+    answer(page, [f"report  {target}, its figures in {page['figures_file']}"], as_json)
 
 
 @app.command()

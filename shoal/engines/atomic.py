@@ -62,6 +62,16 @@ def publish_text(path: str | Path, text: str, *, closed: int = 0) -> None:
     publish_file(path, lambda temporary: temporary.write_text(text, encoding="utf-8", newline=""), closed=closed)
 
 
+def publish_page(path: str | Path, text: str, figures: str, *, closed: int = 0) -> None:
+    """A page and, under its name with the ending .json, its figures: both or neither."""
+
+    def fill(temporary: Path) -> None:
+        for one, held in ((temporary, text), (temporary.with_suffix(".json"), figures)):
+            one.write_text(held, encoding="utf-8", newline="")
+
+    publish_together([Piece(path, fill, sides=(".json",))], closed=closed)
+
+
 def publish_together(pieces: Sequence[Piece], *, closed: int = 0) -> None:
     """Write files that belong together: all are filled, judged and on disk before the first gets its name.
 

@@ -82,6 +82,17 @@ def look(table: Table, policy: Policy) -> Carried:
     return Carried(tuple(columns), named, alone, together, rows)
 
 
+def named_sensitive(names: Sequence[str]) -> list[str]:
+    """A sentence for each sensitive column that names people by its own name: it is published as it is."""
+    told = ((name, by_name(name)) for name in names)
+    return [
+        f"warning: the sensitive column {name!r} is published as it is, and {said.reason}; name it among the "
+        "identifiers to leave it out"
+        for name, said in told
+        if said is not None and said.role == DIRECT
+    ]
+
+
 def _refusal(refused: Mapping[str, str]) -> str:
     shown = "; ".join(f"{name!r}: {why}" for name, why in list(refused.items())[:10])
     more = f"; and {len(refused) - 10} more" if len(refused) > 10 else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import polars as pl
@@ -15,7 +15,7 @@ from shoal.engines.dangerous import Danger, dangerous, words
 from shoal.engines.files import read_table
 from shoal.engines.oddities import alike, codes
 from shoal.engines.open import open_table
-from shoal.engines.recognize import DIRECT, by_name, recognize
+from shoal.engines.recognize import DIRECT, by_name, named_words, recognize
 
 
 @dataclass(frozen=True)
@@ -46,9 +46,33 @@ def looked_at(
         frame = parts.polars(parts.columns)
     else:
         frame = read_table(path, separator=separator, encoding=encoding)
-    found = [_column(frame[name], frame.height, l) for name in frame.columns]
+    found = _as_tiles([_column(frame[name], frame.height, l) for name in frame.columns], frame)
     stay = [c.name for c in found if c.role != DIRECT and c.distinct > 1]
     return found, dangerous([encode(frame[name]).codes for name in stay], stay), frame.height
+
+
+_X, _Y = {"lon", "lng", "long", "longitude"}, {"lat", "latitude"}
+
+
+def _as_tiles(found: list[Proposal], frame: pl.DataFrame) -> list[Proposal]:
+    """Numbers that are longitude and latitude are better tiles than stars: their warnings say how to ask for that."""
+    names = [c.name for c in found if c.role == "quasi-identifier"]
+    x, y = ([n for n in names if named_words(n) & words] for words in (_X, _Y))
+    if len(x) != 1 or len(y) != 1 or any(_has_words(frame[n]) for n in (x[0], y[0])):
+        return found
+    hint = (
+        f"as tiles {x[0]} and {y[0]} lose less than as stars: name them in coordinates = [{quoted(x[0])}, "
+        f'{quoted(y[0])}] instead of here, with publish = "hierarchy"'
+    )
+    return [
+        replace(c, warnings=(*(w for w in c.warnings if "coarsen" not in w), hint)) if c.name in (x[0], y[0]) else c
+        for c in found
+    ]
+
+
+def _has_words(series: pl.Series) -> bool:
+    """Whether a value is no number; a CSV's are texts here."""
+    return series.cast(pl.Float64, strict=False).null_count() > series.null_count()
 
 
 def _column(series: pl.Series, rows: int, l: int) -> Proposal:

@@ -34,6 +34,11 @@ def _words(name: str) -> str:
     return " " + " ".join(part for part in parts if part) + " "
 
 
+def named_words(name: str) -> set[str]:
+    """The lower-case words of a column's name."""
+    return set(_words(name).split())
+
+
 _PERSON = (
     r"(?:patient|person|member|customer|client|employee|user|student|subject|participant|provider|doctor|physician)"
 )

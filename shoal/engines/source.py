@@ -13,7 +13,7 @@ from shoal.errors import InputError, PolicyError
 
 EXCEL = (".xlsx", ".xls", ".xlsb")
 OTHERS = (
-    *(".json", ".toml", ".html", ".htm", ".xml", ".pdf", ".doc", ".docx", ".zip"),
+    *(".json", ".toml", ".html", ".htm", ".xml", ".pdf", ".doc", ".docx", ".zip", ".png", ".jpg"),
     *(".arrow", ".feather", ".dta", ".sav", ".sas7bdat", ".rds", ".rdata", ".ods"),
 )  # files that are tables to others, or to nobody
 _ENCODINGS = {"utf-8": False, "utf8": False, "latin-1": True, "latin1": True, "iso-8859-1": True}

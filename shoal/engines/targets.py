@@ -15,16 +15,18 @@ from shoal.errors import InputError, MissingDependencyError, PolicyError
 
 
 class Form(NamedTuple):
-    """A kind of output and the endings it may have."""
+    """A kind of output, the endings it may have, and those of what is written beside it."""
 
     what: str
     endings: tuple[str, ...]
+    sides: tuple[str, ...] = ()
 
 
 TABLE = Form("table", (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt", ".parquet", ".pq", ".xlsx"))
 HIERARCHY = Form("hierarchy", (".csv", ".txt"))
 JSON = Form("certificate", (".json",))
-PAGE = Form("report", (".html", ".htm"))
+PAGE = Form("report", (".html", ".htm"), (".json",))
+SHEET = Form("map", (".html", ".htm"))
 POLICY = Form("policy", (".toml",))
 OUTLINES = Form("file of outlines", (".geojson", ".json", ".gpkg", ".shp", ".kml"))
 SIDES = {".shp": (".dbf", ".shx", ".cpg", ".prj")}  # what else a file of this ending is made of
@@ -62,17 +64,21 @@ def check_outputs(wanted: Iterable[Wanted], read: Iterable[str | Path | None] = 
             )
         if form in (MAP, PICTURE) and path.suffix.lower() in PICTURE.endings:
             MissingDependencyError.unless("matplotlib", "drawing a picture", "plot")
-        for source in sources:
-            if _one(path, source):
+        beside = [path.with_suffix(ending) for ending in form.sides]
+        for one in beside:
+            check_place(one)
+        for one in (path, *beside):
+            named = repr(str(one)) + ("" if one is path else f", which is written beside {path.name!r},")
+            if any(_one(one, source) for source in sources):
                 raise InputError(
-                    f"the output {str(path)!r} is a file that is read; what is read is never changed, name another file"
+                    f"the output {named} is a file that is read; what is read is never changed, name another file"
                 )
-        if any(_one(path, other) for other in targets):
-            raise PolicyError(f"{str(path)!r} is named for two outputs; name another file")
-        sides = map(path.with_suffix, SIDES.get(path.suffix.lower(), ()))
-        if not overwrite and any(p.exists() for p in (path, *sides)):
-            raise PolicyError(f"{str(path)!r} exists already; say overwrite=True to replace it, or name another file")
-        targets.append(path)
+            if any(_one(one, other) for other in targets):
+                raise PolicyError(f"{named} is named for two outputs; name another file")
+            sides = map(one.with_suffix, SIDES.get(one.suffix.lower(), ()))
+            if not overwrite and any(p.exists() for p in (one, *sides)):
+                raise PolicyError(f"{named} exists already; say overwrite=True to replace it, or name another file")
+            targets.append(one)
     return closed_to(sources)
 
 
@@ -147,3 +153,13 @@ def certificate_path(path: Path) -> Path:
             name = name[: -len(ending)]
             break
     return path.with_name(f"{name}.certificate.json")
+
+
+def certificate_of(release: str | Path, named: str | Path | None) -> Path:
+    """The certificate that was named, else the one beside a release; InputError where none lies there."""
+    if named is not None:
+        return Path(named)
+    beside = certificate_path(Path(release))
+    if not beside.is_file():
+        raise InputError(f"there is no certificate {beside.name!r} beside the release; name the one that belongs to it")
+    return beside

@@ -13,6 +13,7 @@ import polars as pl
 from shoal.errors import PolicyError
 from shoal.judge import recount
 from shoal.judge.covering import Column, Reading, column
+from shoal.judge.exposure import Shares, exposure
 from shoal.judge.finding import CONSISTENT, RECOMPUTED, STATED, Finding
 from shoal.judge.matching import Side, assignable, dense, side
 from shoal.judge.values import pair_codes
@@ -29,6 +30,7 @@ class Stated:
     unit, cost, bound   of the certificate
     stars, changed      cells of each quasi-identifier; blanks: columns of text in which a star stands as a blank
     loss                "stars", "suppressed_tuples", "ncp"
+    exposed             shares of the groups that show a value which one row holds: per column, and of any
     sheet               the release is an Excel sheet
     """
 
@@ -42,6 +44,7 @@ class Stated:
     changed: Mapping[str, int]
     blanks: frozenset[str]
     loss: Mapping[str, float]
+    exposed: Shares
     sheet: bool
 
 
@@ -87,6 +90,8 @@ def compare(
         findings.append(_match(columns, before, after, said, hierarchies))
     told("counting the loss", None)
     findings += _loss(columns, said, release.height)
+    if said.publish == "ranges":
+        findings.append(exposure(columns, said.exposed, policy.range_step))
     by_levels = said.publish in ("stars", "hierarchy") and not any(isinstance(h, str) for h in hierarchies.values())
     findings.append(_bound(columns, original, said, by_levels))
     return findings

@@ -11,6 +11,7 @@ import numpy as np
 from shoal.errors import InputError
 from shoal.model.arguments import whole_number
 
+_FRACTION = "{what} number {number} is not a whole number; counts of records are needed"  # never the value
 WIDE = 1 << 62  # from this total on, Python integers instead of int64
 
 
@@ -35,28 +36,28 @@ def whole(values: Iterable[Any], what: str = "size") -> np.ndarray:
     if given.dtype.kind == "f":
         wrong = ~(np.isfinite(given) & (given == np.floor(given)))
         if wrong.any():
-            raise InputError(f"{what} {given[wrong][0]} is not a whole number; counts of records are needed")
+            raise InputError(_FRACTION.format(what=what, number=int(wrong.argmax()) + 1))
         given = (
             given.astype(np.int64) if (np.abs(given) < 2.0**53).all() else np.array([*map(int, given)], dtype=object)
         )
     elif given.dtype.kind not in "iu":
-        given = np.array([_whole(v, what) for v in given.tolist()], dtype=object)
+        given = np.array([_whole(v, what, i) for i, v in enumerate(given.tolist(), 1)], dtype=object)
     if not len(given):
         return np.zeros(0, np.int64)
     least, most = int(given.min()), int(given.max())
     if least < 0:
-        raise InputError(f"{what} {least} is negative; a count is at least 0")
+        raise InputError(f"{what} number {int(given.argmin()) + 1} is negative; a count is at least 0")
     if most * len(given) < WIDE or sum(given.tolist()) < WIDE:
         return given.astype(np.int64)
     return np.array(given.tolist(), dtype=object)
 
 
-def _whole(value: Any, what: str) -> int:
+def _whole(value: Any, what: str, number: int) -> int:
     if isinstance(value, Integral) and not isinstance(value, bool):
         return int(value)
     if isinstance(value, float) and value.is_integer():
         return int(value)
-    raise InputError(f"{what} {value!r} is not a whole number; counts of records are needed")
+    raise InputError(_FRACTION.format(what=what, number=number))
 
 
 def threshold(k: Any) -> int:

@@ -290,6 +290,8 @@ class Policy:
         if isinstance(given, Policy):
             base = {f.name: getattr(given, f.name) for f in fields(cls)}
         else:
+            if isinstance(given, (str, Path)):
+                raise PolicyError(f"a policy that is a file is read first: shoal.Policy.read({str(given)!r})")
             base = dict(mapping("the policy", given))
         more = {name: value for name, value in more.items() if value is not None or name == "seed"}
         if "seed" in more and more["seed"] is None and "seed" in base:

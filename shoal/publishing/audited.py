@@ -20,7 +20,7 @@ from shoal.model.arguments import known, mapping, number
 from shoal.model.audit import Audit, Check
 from shoal.model.missing import filled_words
 from shoal.model.policy import PLACE, Policy
-from shoal.model.privacy import PrivacyModel
+from shoal.model.privacy import KAnonymity, PrivacyModel
 from shoal.model.settings import ModelSettings
 from shoal.publishing.average import CLOSE
 from shoal.publishing.closeness import trees_of
@@ -100,7 +100,8 @@ def audit(
     require(opened.columns, needed)
     names = _held(asked, opened.columns, trees)
     opened, cells = filled(opened, names.grouped) if missing == "filled" else (opened, None)
-    wanted = names.privacy if models or policy is not None else ()
+    given_k = policy is not None or "k" in models  # the k = 1 above is nobody's wish
+    wanted = tuple(m for m in names.privacy if given_k or m != KAnonymity(1)) if models or policy is not None else ()
     people = names.population
     census = None if people is None else read_census(people, names.quasi_identifiers, engine=engine)
 

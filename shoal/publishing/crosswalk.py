@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from shoal.engines.atomic import Piece, publish_file, publish_text, publish_together
+from shoal.engines.atomic import Piece, publish_file, publish_page, publish_text, publish_together
 from shoal.engines.store import store, usual_separator
 from shoal.engines.targets import JSON, PAGE, SIDES, TABLE, Form, Wanted, certificate_path, check_outputs, check_place
 from shoal.errors import PolicyError, VerificationError
@@ -258,15 +258,17 @@ class Crosswalk(Shown):
     def report(self, path: str | Path, *, overwrite: bool = True) -> Path:
         """One self-contained HTML page that opens offline; overwrite=False refuses to replace a file.
 
-        After ``write`` it names the files and their SHA-256.  All its figures stand in it as JSON too; a picture needs
-        the extra plot where it is not the groups' own bars.
+        After ``write`` it names the files and their SHA-256.  All its figures stand in it as JSON too, and in a file of
+        the same name that ends in .json; a picture needs the extra plot where it is not the groups' own bars.
         """
         from shoal.publishing.answer_pictures import pictures
         from shoal.report.crosswalk import page
+        from shoal.report.rendering import as_json
 
         path = Path(path)
         closed = check_outputs([(path, PAGE)], self.read, overwrite=overwrite)
-        publish_text(path, page(self.figures(), pictures(self)), closed=closed)
+        figures = self.figures()
+        publish_page(path, page(figures, pictures(self)), as_json(figures), closed=closed)
         return path
 
     def figures(self) -> dict[str, Any]:

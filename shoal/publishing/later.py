@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from shoal.engines.atomic import publish_text
-from shoal.engines.targets import PAGE, check_outputs
+from shoal.engines.atomic import publish_page
+from shoal.engines.targets import PAGE, certificate_of, check_outputs
 from shoal.errors import InputError, VerificationError
 from shoal.judge.parts import read_rows
 from shoal.model.task import nothing
@@ -22,6 +22,7 @@ from shoal.publishing.patterns import at_risk
 from shoal.publishing.recorded import Record, parsed, read_record
 from shoal.publishing.verify import Verdict, verify
 from shoal.report.page import page
+from shoal.report.rendering import as_json
 from shoal.utility.decode import Decoded
 from shoal.watching import watched
 
@@ -52,27 +53,29 @@ class Written:
         """One self-contained HTML page, as ``Release.report``; overwrite=False refuses to replace a file."""
         path = Path(path)
         closed = check_outputs([(path, PAGE)], (self.path, self.certificate), overwrite=overwrite)
-        publish_text(path, page({**self.figures(), **told.choices(explored)}), closed=closed)
+        figures = {**self.figures(), **told.choices(explored, self.record.raw["release"]["rows"])}
+        publish_page(path, page(figures), as_json(figures), closed=closed)
         return path
 
 
 @watched
 def written(
     release: str | Path,
-    certificate: str | Path,
+    certificate: str | Path | None = None,
     *,
     signer: str | Path | None = None,
     progress: Callable[[str, float | None], None] = nothing,
 ) -> Written:
     """A release that was written, verified again by ``verify`` without its original, to be reported.
 
-    signer    file of a public key: the certificate must be signed with the private key that belongs to it
-    progress  called with (what is being done, share done or None)
+    certificate  RELEASE.certificate.json when None
+    signer       file of a public key: the certificate must be signed with the private key that belongs to it
+    progress     called with (what is being done, share done or None)
 
     Raises VerificationError for a release that does not hold what its certificate says, InputError for anything but the
     release of a table.
     """
-    path, beside = Path(release), Path(certificate)
+    path, beside = Path(release), certificate_of(release, certificate)
     raw = read_record(beside)
     if raw.get("kind", "table") != "table":
         raise InputError(

@@ -104,7 +104,10 @@ def _columns(held: Held, record: Record) -> list[Finding]:
     others = [c for c in held.columns if c not in policy.quasi_identifiers and c not in policy.sensitive]
     asked = "that this is what was asked for, and of these columns, rests on the certificate"
     listed = ", ".join(map(repr, others)) or "none"
+    stray = sorted({*others} - record.carried - {*policy.identifiers})
+    named = f"column {stray[0]!r} stands there, and the certificate names it nowhere" if stray else "as certified"
     return [
+        Finding("columns named", not stray, named),
         Finding("identifiers", not left, f"column {left[0]!r} is still there" if left else "gone"),
         Finding("what was asked", True, f"columns without a promise: {listed}; {asked}", STATED),
     ]
@@ -200,6 +203,8 @@ def _consistent(record: Record) -> Finding:
         return no("its ratio is not cost over lower bound")
     if "optimal" in written and written["optimal"] is not stated.optimal:
         return no("it says optimal where cost and lower bound do not")
+    if stated.guarantee.factor == 1 and not stated.guarantee.additive and not stated.optimal:
+        return no("its theorem makes the answer optimal, its cost and lower bound do not")
     if record.raw.get("seal") != seal(record.raw):
         return no("it was changed after it was written")
     return Finding("certificate", True, "agrees with itself", CONSISTENT)

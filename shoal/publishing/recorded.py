@@ -9,13 +9,17 @@ from pathlib import Path
 from typing import Any
 
 from shoal.errors import CertificateError, InputError, PolicyError
+from shoal.judge.exposure import Shares
 from shoal.judge.original import Stated
 from shoal.model.certificate import Certificate
 from shoal.model.policy import PUBLISH, Policy
 from shoal.model.record import read_json
 from shoal.model.safe_harbor import RULES, Harbor
 
-PARTS = {"release", "policy", "certificate", "stars", "changed", "loss", "privacy", "groups", "smallest_group"}
+PARTS = {"release", "policy", "certificate", "stars", "changed", "loss", "privacy", "groups", "smallest_group"} | {
+    "carried",
+    "exposed",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +40,7 @@ class Record:
     orders: Mapping[str, list[str]]  # of sensitive columns with an order of their own
     hierarchies: Mapping[str, tuple[str, str | None]]  # column -> name of its source, hash
     harbor: Harbor | None
+    carried: frozenset[str]
 
 
 def read_record(path: str | Path) -> dict[str, Any]:
@@ -82,6 +87,7 @@ def parsed(record: Mapping[str, Any], sheet: bool) -> Record:
             orders={c: _texts(order) for c, order in dict(record.get("orders") or {}).items() if c in policy.sensitive},
             hierarchies=named,
             harbor=_harbor(record.get("safe_harbor")),
+            carried=frozenset(_texts(record["carried"]["columns"])),
         )
     except (InputError, CertificateError):
         raise
@@ -134,8 +140,18 @@ def _said(record: Mapping[str, Any], policy: Policy, stated: Certificate, sheet:
         changed=changed,
         blanks=blanks & set(stars),
         loss={n: _number(record["loss"][n]) for n in ("stars", "suppressed_tuples", "ncp")},
+        exposed=_exposed(record["exposed"], publish == "ranges"),
         sheet=sheet,
     )
+
+
+def _exposed(told: Any, ranges: bool) -> Shares:
+    """Shares of the groups, between 0 and 1; none where no range or set shows a value."""
+    columns, groups = {str(n): _number(v) for n, v in dict(told["columns"]).items()}, told["groups"]
+    shares = [*columns.values(), *([] if groups is None else [_number(groups)])]
+    if not all(0 <= share <= 1 for share in shares) or (columns and not ranges) or (groups is None) is bool(columns):
+        raise TypeError
+    return columns, groups
 
 
 def _harbor(told: Any) -> Harbor | None:

@@ -315,15 +315,18 @@ class Release:
 
         explored  what ``shoal.explore`` found, to stand in it: what other choices would have cost
 
-        After ``write`` it names the file and its SHA-256.  All its figures stand in it as JSON too.
+        After ``write`` it names the file and its SHA-256.  All its figures stand in it as JSON too, and in a file of
+        the same name that ends in .json.
         """
-        from shoal.engines.atomic import publish_text
+        from shoal.engines.atomic import publish_page
         from shoal.engines.targets import PAGE, check_outputs
         from shoal.report.page import page
+        from shoal.report.rendering import as_json
 
         path = Path(path)
         closed = check_outputs([(path, PAGE)], self._read(), overwrite=overwrite)
-        publish_text(path, page({**self.figures(), **told.choices(explored)}), closed=closed)
+        figures = {**self.figures(), **told.choices(explored, self.rows)}
+        publish_page(path, page(figures), as_json(figures), closed=closed)
         return path
 
     def figures(self) -> dict[str, Any]:

@@ -142,12 +142,16 @@ def left(path: Path, beside: Path, sign: Any, facts: Mapping[str, Any]) -> dict[
     return {"file": path.name, "certificate": beside.name, "signed": sign is not None, **facts}
 
 
-def choices(explored: Any) -> dict[str, Any]:
+def choices(explored: Any, rows: int) -> dict[str, Any]:
     """What a report says of the grid that was tried before; {} where none is handed over."""
     if explored is None:
         return {}
     if not hasattr(explored, "found"):
         raise PolicyError(f"explored is one {type(explored).__name__}; hand over what shoal.explore(...) returned")
+    if explored.rows not in (0, rows):  # 0: no request had an answer
+        raise PolicyError(
+            f"what was explored is a table of {explored.rows:,} rows, and the release has {rows:,}; explore its table"
+        )
     return {"explored": explored.as_dict()}
 
 

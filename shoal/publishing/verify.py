@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from shoal.engines.targets import certificate_of
 from shoal.errors import InputError, PolicyError
 from shoal.judge.filled import filled
 from shoal.judge.finding import STATED, Finding
@@ -59,7 +60,7 @@ class Verdict(Shown):
 @watched
 def verify(
     release: str | Path,
-    certificate: str | Path,
+    certificate: str | Path | None = None,
     original: Any = None,
     *,
     population: Any = None,
@@ -72,7 +73,7 @@ def verify(
     """Recheck a written release, of a table or of any other problem, against its certificate file.
 
     release      the file or the folder published; tuples are counted where they stand, so it may be larger than memory
-    certificate  the JSON file beside it
+    certificate  the JSON file beside it; RELEASE.certificate.json when None
     original     the table it was made from, a path or a frame; with it, every row is matched, and loss, cost and a
                  bound are recomputed, in memory.  Of a crosswalk the source or, in a list, the sources: of clusters
                  the table, then the coordinates of its codes
@@ -89,10 +90,10 @@ def verify(
         >>> people = pl.DataFrame({"age": [34, 34, 35, 61, 61, 62]})
         >>> place = pathlib.Path(tempfile.mkdtemp()) / "release.csv"
         >>> beside = shoal.anonymize(people, quasi_identifiers=["age"], k=3, publish="ranges").write(place)
-        >>> verify(place, beside).holds, verify(place, beside, original=people).holds
+        >>> verify(place).holds, verify(place, beside, original=people).holds
         (True, True)
     """
-    path, beside_it = Path(release), Path(certificate)
+    path, beside_it = Path(release), certificate_of(release, certificate)
     given = (hierarchies or {}, beside_it.parent)
     progress("reading", None)
     raw = read_record(beside_it)

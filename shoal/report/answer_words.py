@@ -8,14 +8,14 @@ from typing import Any
 from shoal.model.cards import several
 from shoal.report.words import proved
 
-# of each kind: what is grouped, what a group is called, and the page of the guide that has the proofs
+# of each kind: what is grouped, what a group is called, and where the guide has the proofs
 KINDS = {
-    "labels": ("label", "group", "docs/labels.md"),
-    "intervals": ("value", "interval", "docs/intervals.md"),
-    "regions": ("area", "region", "docs/regions.md"),
-    "tiles": ("place", "tile", "docs/tiles.md"),
-    "gather": ("record", "cluster", "docs/gathering.md"),
-    "cellular": ("record", "cluster", "docs/gathering.md"),
+    "labels": ("label", "group", ("docs/labels.md", "How far from the least possible: the bounds")),
+    "intervals": ("value", "interval", ("docs/intervals.md", "How")),
+    "regions": ("area", "region", ("docs/regions.md", "The bounds")),
+    "tiles": ("place", "tile", ("docs/tiles.md", "Bounds")),
+    "gather": ("record", "cluster", ("docs/gathering.md", "The methods and what is proved of them")),
+    "cellular": ("record", "cluster", ("docs/gathering.md", "The methods and what is proved of them")),
 }
 _GOALS = {
     "max": "the largest as small as can be",

@@ -53,7 +53,7 @@ def page(figures: Mapping[str, Any], pictures: Sequence[tuple[str, str]] = ()) -
         *([("Published rows", _shown(figures))] if figures["shown"]["rows"] else []),
         (
             "The certificate",
-            proof(stated(figures), proof_words(figures), [(KINDS[figures["kind"]][2], "")]) + _details(figures),
+            proof(stated(figures), proof_words(figures), [KINDS[figures["kind"]][2]]) + _details(figures),
         ),
         ("What was assumed", listed(assumptions(figures))),
         ("What this does not promise", listed(limits(figures))),

@@ -87,6 +87,6 @@ def _round_end(most: float) -> float:
     return 5 * power * next(m for m in (1, 1.5, 2, 3, 4, 5, 6, 8, 10) if 5 * m * power >= most * (1 - 1e-9))
 
 
-def page(explored: Mapping[str, Any], asked: int) -> str:
-    """The whole page.  explored: ``Exploration.as_dict()``; asked: how many points the grid has."""
-    return rendered("explore.html", **explored, asked=asked, picture=picture(explored["points"]))
+def page(explored: Mapping[str, Any]) -> str:
+    """The whole page.  explored: ``Exploration.as_dict()``."""
+    return rendered("explore.html", **explored, picture=picture(explored["points"]))

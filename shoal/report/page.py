@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from shoal.report.exploring import picture
 from shoal.report.exploring import table as choices
-from shoal.report.parts import again, code, drawing, glossary, listed, paragraph, proof, table, term, whole
+from shoal.report.parts import again, code, drawing, glossary, in_guide, listed, paragraph, proof, table, term, whole
 from shoal.report.pictures import beside, class_sizes, heat, trade_off
 from shoal.report.rendering import part
 from shoal.report.request import asked, carried, left
@@ -323,7 +323,7 @@ def _certificate(figures: Mapping[str, Any]) -> Markup:
     bounds = certificate["details"].get("bounds")
     if isinstance(bounds, Mapping):
         lines = [
-            (name.replace("_", " "), value, explained(name))
+            (name.replace("_", " "), value, in_guide(explained(name) or "The proof.", BOUNDS_PAGE))
             for name, value in sorted(bounds.items(), key=lambda b: -b[1] if isinstance(b[1], (int, float)) else 0)
         ]
         head = ("argument", f"at least ({UNITS.get(unit, unit)})", "idea")

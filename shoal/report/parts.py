@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from markupsafe import Markup
 
 from shoal.report.rendering import part, rendered
-from shoal.report.words import shown
+from shoal.report.words import proof_of, shown
 from shoal.report.words import theorem_words as explained
 
 GLOSSARY = {
@@ -39,6 +40,15 @@ def term(word: str) -> Markup:
 def code(text: str) -> Markup:
     """What is typed or compared letter by letter."""
     return part("parts.html", "code", text)
+
+
+def in_guide(text: str, found: tuple[str, str]) -> Markup:
+    """A sentence that leads to a section of the guide, whose site lies in the folder ``guide`` beside the page."""
+    page, section = found
+    place = page.removeprefix("docs/").removesuffix(".md")
+    words = re.sub(r"[^\w\s-]", "", section.replace("`", "")).strip().lower()
+    anchor = "#" + re.sub(r"[-\s]+", "-", words) if section else ""
+    return part("parts.html", "link", f"guide/{place}/index.html{anchor}", text)
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[Any]], numeric: int = 1, caption: str = "") -> Markup:
@@ -72,19 +82,28 @@ def whole(
 def proof(certificate: Mapping[str, Any], said: str, found: Sequence[tuple[str, str]]) -> Markup:
     """A certificate: what it comes to in words, cost and bound, and each argument in a sentence.
 
-    said   the whole in words;  found: pages of the guide that prove its theorems, each with the section or ""
+    said   the whole in words
+    found  pages of the guide, each with the section or "": what proves its bound, and last the promise of its method
     """
     bound, theorem, unit = certificate["bound"], certificate["guarantee"]["theorem"], certificate["unit"]
     rows: list[tuple[Any, Any]] = [
         ("cost", shown(certificate["cost"], unit)),
         (term("lower bound"), shown(certificate["lower_bound"], unit)),
     ]
+    bound_at, theorem_at = proof_of(bound, found[0]), proof_of(theorem, found[-1])
     if bound:
-        rows.append(("why nobody can do with less", f"{sentence(bound)} {explained(bound)}"))
-    rows.append(("promise of the method", f"{sentence(theorem)} {explained(theorem)}"))
-    pages = [code(page) + (f", \u201c{section}\u201d" if section else "") for page, section in dict.fromkeys(found)]
+        rows.append(("why nobody can do with less", _linked(bound, bound_at)))
+    rows.append(("promise of the method", _linked(theorem, theorem_at)))
+    pages = [code(page) + (f", \u201c{section}\u201d" if section else "") for page, section in
+             dict.fromkeys((*found, bound_at, theorem_at))]  # fmt: skip
     rows.append(("proofs and sources", "in the guide: " + Markup("; ").join(pages)))
-    return paragraph(said) + table(("", ""), rows, 2, "Cost and proof")
+    where = "Sentences that explain lead to the guide, where its site lies in the folder guide beside this page."
+    return paragraph(said) + table(("", ""), rows, 2, "Cost and proof") + paragraph(where, "soft")
+
+
+def _linked(text: str, found: tuple[str, str]) -> Markup:
+    """A theorem as it is stated, then in plain words, which lead to its proof."""
+    return Markup("{} {}").format(sentence(text), in_guide(explained(text) or "The proof.", found))
 
 
 def sentence(text: str) -> str:
@@ -103,7 +122,8 @@ def again(figures: Mapping[str, Any], command: str | Markup = "") -> Markup:
     rows += [
         (f"hierarchy of {name}", code(found["sha256"])) for name, found in (figures.get("hierarchies") or {}).items()
     ]
-    out = table(("", ""), rows, 2, "Versions and hashes")
+    said = "All figures of this page stand in it as JSON, and in the file of its name that ends in .json."
+    out = table(("", ""), rows, 2, "Versions and hashes") + paragraph(said)
     if not written:
         return out
     files = [f["file"] for f in (written, *written.get("also", ())) if f.get("file")]

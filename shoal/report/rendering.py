@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -22,12 +24,20 @@ def _environment() -> Environment:
         keep_trailing_newline=True,
     )
     made.filters["number"] = lambda value: value if isinstance(value, Markup) else number(value)
-    made.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",", ":"), "default": _plain}
+    made.policies["json.dumps_kwargs"] = {"separators": (",", ":"), **_JSON}
     return made
 
 
 def _plain(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else str(value)
+
+
+_JSON: dict[str, Any] = {"ensure_ascii": False, "default": _plain}
+
+
+def as_json(figures: Mapping[str, Any]) -> str:
+    """The figures of a page as a file of their own."""
+    return json.dumps(figures, indent=1, **_JSON) + "\n"
 
 
 def rendered(template: str, **values: Any) -> str:

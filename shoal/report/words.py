@@ -157,6 +157,32 @@ METHOD_PAGES = {
     "pattern_cover": ("docs/exact.md", "Approximations with a promise"),
 }
 
+# the same for what the texts of other theorems name
+PROOFS = {
+    "2009, Theorem 7": ("docs/labels.md", "Fold (Theorem 7) and Spread"),
+    "2009, Theorem 9": ("docs/labels.md", "5/2 (Theorem 9), all cases"),
+    "2009, Theorem 10": ("docs/labels.md", "The scheme (Theorem 10)"),
+    "2009, Theorem 11": ("docs/labels.md", "Slightly short groups (Theorem 11)"),
+    "spanning tree": ("docs/regions.md", "tree, and why its promise holds"),
+    "no tile can be cut": ("docs/tiles.md", "kd_tree, and why its factor is 5"),
+    "gathering.md, Theorem 1:": (
+        "docs/gathering.md",
+        "Theorem 1: disjoint nearest-r balls, factor 3, and 4 with centers anywhere",
+    ),
+    "gathering.md, Theorem 3:": (
+        "docs/gathering.md",
+        "Theorem 3: at most k clusters and s points left out, factor 5 at points, 6 anywhere",
+    ),
+    "gathering.md, Theorem 5": ("docs/gathering.md", "Theorem 5: set-up costs, factor 3"),
+    "Lemma 1": ("docs/gathering.md", "Lemma 1: the bound"),
+}
+
+
+def proof_of(text: str, otherwise: tuple[str, str]) -> tuple[str, str]:
+    """The page and section of the guide that prove what a theorem's or an argument's text names."""
+    return next((found for named, found in PROOFS.items() if named in text), otherwise)
+
+
 # bounds by their own short names
 BOUNDS = {
     "alone": "Where ranges end on a grid, a row loses what its own value is widened by, even in no group at all.",

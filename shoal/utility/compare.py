@@ -113,13 +113,15 @@ class Comparison:
         )
 
     def report(self, path: str | Path, *, overwrite: bool = True) -> Path:
-        """One self-contained HTML page that opens offline; its figures stand in it as JSON too."""
-        from shoal.engines.atomic import publish_text
+        """One self-contained HTML page that opens offline; its figures stand in it as JSON too, and beside it."""
+        from shoal.engines.atomic import publish_page
         from shoal.engines.targets import PAGE, check_outputs
         from shoal.report.comparing import page
+        from shoal.report.rendering import as_json
 
         check_outputs([(path, PAGE)], overwrite=overwrite)
-        publish_text(path, page(self.as_dict(), _HEAD, self._rows()))
+        figures = self.as_dict()
+        publish_page(path, page(figures, _HEAD, self._rows()), as_json(figures))
         return Path(path)
 
     def _repr_html_(self) -> str:

@@ -14,7 +14,7 @@ import polars as pl
 
 from shoal.engines.codes import as_text
 from shoal.engines.open import open_table
-from shoal.engines.targets import certificate_path
+from shoal.engines.targets import certificate_of
 from shoal.errors import InputError, PolicyError
 from shoal.model.arguments import column_names, seed_of
 from shoal.model.meaning import Members, known_values, meanings, places, ruler_of
@@ -184,8 +184,7 @@ def decode(
     Raises InputError where the certificate is missing or names other columns.  The certificate is not verified here;
     ``shoal.verify`` does that.
     """
-    path = Path(release)
-    beside = certificate_path(path) if certificate is None else Path(certificate)
+    path, beside = Path(release), certificate_of(release, certificate)
     record = read_json(beside)
     asked = Policy.read(beside, **({"hierarchies": dict(hierarchies)} if hierarchies else {}))
     stars = record.get("stars")

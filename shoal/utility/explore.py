@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -13,7 +14,7 @@ import polars as pl
 
 from shoal.engines.open import open_table
 from shoal.engines.table import require
-from shoal.errors import InfeasibleError, PolicyError
+from shoal.errors import InfeasibleError, InputError, PolicyError
 from shoal.model.arguments import column_names, mapping, whole_number
 from shoal.model.policy import PUBLISH, Policy
 from shoal.model.privacy import KAnonymity, LDiversity
@@ -65,6 +66,26 @@ class Exploration:
     rows: int
     asked: int
 
+    @classmethod
+    def read(cls, path: str | Path) -> Exploration:
+        """From the JSON that stands beside a page of ``report``, or that ``shoal explore --json`` prints.
+
+        Raises InputError for anything else.
+        """
+        path = Path(path)
+        try:
+            told = json.loads(path.read_text(encoding="utf-8"))
+            made = cls(tuple(Point(**p) for p in told["points"]), int(told["rows"]), int(told["asked"]))
+            if made.points.height:  # a frame of them has checked their kinds
+                return made
+        except OSError:
+            raise InputError(
+                f"there is no file {str(path)!r} to read; shoal explore -o writes it beside a page"
+            ) from None
+        except (ValueError, TypeError, KeyError, pl.exceptions.PolarsError):
+            pass
+        raise InputError(f"{path.name!r} is no JSON that shoal explore wrote beside its page")
+
     @property
     def points(self) -> pl.DataFrame:
         """One row a point; the columns are the fields of ``Point``."""
@@ -88,6 +109,7 @@ class Exploration:
             "points": points,
             "frontier": [p for p in points if p["frontier"]],
             "rows": self.rows,
+            "asked": self.asked,
             "complete": len(points) == self.asked,
         }
 
@@ -98,13 +120,14 @@ class Exploration:
         return draw(self.as_dict()["points"], axes)
 
     def report(self, path: str | Path) -> Path:
-        """One self-contained HTML page that opens offline."""
-        from shoal.engines.atomic import publish_text
+        """One self-contained HTML page that opens offline, and beside it the figures, which ``read`` takes."""
+        from shoal.engines.atomic import publish_page
         from shoal.engines.targets import PAGE, check_outputs
         from shoal.report.exploring import page
+        from shoal.report.rendering import as_json
 
         check_outputs([(path, PAGE)])
-        publish_text(path, page(self.as_dict(), self.asked))
+        publish_page(path, page(self.as_dict()), as_json(self.as_dict()))
         return Path(path)
 
     def _repr_html_(self) -> str:

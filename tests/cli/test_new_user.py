@@ -67,3 +67,36 @@ def test_a_folder_of_parts_is_looked_at_and_explored(tmp_path, monkeypatch, caps
     done = run("explore", "parts", "--policy", "parts.policy.toml", "--k", "5", "--json")
     assert done.returncode == 0
     assert json.loads(done.said[done.said.index("{") :])["rows"] == 80
+
+
+def test_what_was_not_asked_is_not_said_to_hold(tmp_path):
+    frame = pl.DataFrame({"age": [30, 30, 31, 31], "ill": ["a", "b", "a", "b"]})
+    frame.write_csv(tmp_path / "p.csv")
+    done = run("audit", "p.csv", "--quasi", "age", "--sensitive", "ill", "--distinct-l", 2, cwd=tmp_path)
+    assert done.returncode == 0
+    assert "distinct l-diversity of ill, l = 2: holds" in done.said
+    assert "k-anonymity" not in done.said
+    assert "k-anonymity, k = 1: holds" in run("audit", "p.csv", "--quasi", "age", "--k", 1, cwd=tmp_path).said
+
+
+def test_longitude_and_latitude_are_proposed_as_tiles_and_a_name_is_no_secret(tmp_path):
+    n = 40
+    frame = pl.DataFrame({"age": [30, 31] * 20, "lon": [9 + i / 90 for i in range(n)]}).with_columns(
+        lat=pl.col("lon") + 40, surname=pl.Series([f"S{i % 9}" for i in range(n)])
+    )
+    frame.write_csv(tmp_path / "p.csv")
+    said = run("init", "p.csv", cwd=tmp_path).said
+    assert 'name them in coordinates = ["lon", "lat"] instead of here, with publish = "hierarchy"' in said
+    assert "coarsen it" not in said
+    release = shoal.anonymize(
+        frame, quasi_identifiers=["age"], sensitive=["surname"], identifiers=["lon", "lat"], k=5, effort="fast"
+    )
+    assert ["its name says a person's name" in note for note in release.notes] == [True]
+
+
+def test_calls_that_mistake_one_thing_for_another():
+    frame = pl.DataFrame({"age": [1, 1]})
+    with pytest.raises(shoal.PolicyError, match=r"read first: shoal\.Policy\.read"):
+        shoal.anonymize(frame, "policy.toml")
+    with pytest.raises(shoal.InputError, match=r"shoal\.anonymize takes files and frames"):
+        shoal.tables.group(frame, shoal.KAnonymity(2))

@@ -156,21 +156,23 @@ def test_no_two_outputs_are_one_file(folder: Path, name: str) -> None:
 def test_force_replaces_and_a_private_table_stays_private(folder: Path, name: str) -> None:
     line = LINES[name]
     wanted = [word for pair in line.outputs for word in pair]
-    for _, good in line.outputs:
+    places = [good for _, good in line.outputs]
+    places += [good.replace(".html", ".json") for good in places if good.endswith(".html")]
+    for good in places:
         (folder / good).write_text("there already")
         (folder / good).chmod(0o640)
     umask = os.umask(0o022)
     try:
         status, _, err = run(*line.words, *wanted, "--force")
         assert status == 0, err
-        for _, good in line.outputs:
+        for good in places:
             assert stat.S_IMODE((folder / good).stat().st_mode) == 0o640, good
             assert (folder / good).read_text() != "there already"
             (folder / good).unlink()
         (folder / "t.csv").chmod(0o600)
         status, _, err = run(*line.words, *wanted)
         assert status == 0, err
-        for _, good in line.outputs:
+        for good in places:
             assert stat.S_IMODE((folder / good).stat().st_mode) == 0o600, good
     finally:
         os.umask(umask)

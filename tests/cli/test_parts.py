@@ -33,7 +33,7 @@ def test_a_folder_is_anonymized_verified_and_audited(tmp_path: Path) -> None:
     facts = json.loads(out)
     assert (facts["rows"], facts["output"]) == (900, "out")
     assert (tmp_path / "out" / "part-00000.parquet").exists()
-    assert run("verify", "out", "out.certificate.json")[0] == 0
+    assert run("verify", "out")[0] == 0
     assert run("verify", "out", "out.certificate.json", "--original", "in")[0] == 0
     assert run("audit", "out", *ROLES, "--k", "3", *HOW)[0] == 0
     assert run("audit", "in", *ROLES, "--k", "900", *HOW)[0] == 1

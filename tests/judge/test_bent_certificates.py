@@ -14,6 +14,9 @@ import pytest
 import shoal
 from shoal.errors import CertificateError, InputError, VerificationError
 from shoal.judge.file import seal
+from shoal.judge.finding import Finding
+from shoal.model.certificate import Certificate
+from shoal.utility.proving import judged
 from tests.fuzz.certificates import bent
 
 LINES = "age,zip,d,note\n" + "".join(f"{20 + i % 7},{1230 + i % 3},{'xyz'[i % 3]},n{i % 2}\n" for i in range(24))
@@ -83,6 +86,14 @@ FORGED: dict[str, Any] = {
     "optimal": lambda r: r["certificate"].update(optimal=not r["certificate"]["optimal"]),
     "identifier": lambda r: r["policy"].update(identifiers=["note"]),
     "another column": lambda r: r["policy"].update(identifiers=["name"]),
+    "a role gone": lambda r: (
+        r["policy"].update(sensitive=[], privacy=[{"model": "KAnonymity", "k": 3}]),
+        r["privacy"].pop("l"),
+    ),
+    "a theorem": lambda r: (
+        r["certificate"].update(lower_bound=0, ratio=None, optimal=False),
+        r["certificate"]["guarantee"].update(factor=1.0, theorem="an exact method"),
+    ),
 }
 
 
@@ -96,6 +107,61 @@ def test_with_the_original_no_number_can_be_forged(tmp_path: Path, publish: str,
     assert not shoal.verify(out, record, source, hierarchies=trees).holds
 
 
+def test_groups_that_show_somebodys_value_cannot_be_denied(tmp_path: Path) -> None:
+    source, out, record, _ = made(tmp_path, "ranges")
+    genuine = json.loads(record.read_text())
+    assert genuine["exposed"]["groups"] > 0
+    for columns in ({"age": 0.0, "zip": 0.0}, {**genuine["exposed"]["columns"], "age": 0.0}):
+        facts = genuine | {"exposed": {"columns": columns, "groups": max(columns.values())}}
+        record.write_text(json.dumps(facts | {"seal": seal(facts)}))
+        found = {f.check: f for f in shoal.verify(out, record, source).findings}
+        assert not found["exposed"].holds
+    for wrong in ({"columns": {}, "groups": 0.5}, {"columns": {"age": 2.0}, "groups": 2.0}, None):
+        facts = genuine | {"exposed": wrong}
+        record.write_text(json.dumps(facts | {"seal": seal(facts)}))
+        with pytest.raises(InputError, match="wrong form"):
+            shoal.verify(out, record)
+
+
+@pytest.mark.parametrize("publish", ["stars", "hierarchy", "ranges", "centers"])
+def test_a_search_made_again_refutes_a_bound_and_proves_one(tmp_path: Path, publish: str) -> None:
+    source, out, record, trees = made(tmp_path, publish)
+    genuine = json.loads(record.read_text())
+    paid = genuine["certificate"]["cost"]
+
+    def found(lower_bound: float, cost: float = paid) -> Finding:
+        facts = json.loads(json.dumps(genuine))
+        ratio = cost / lower_bound if lower_bound else None
+        facts["certificate"].update(lower_bound=lower_bound, cost=cost, ratio=ratio, optimal=cost == lower_bound)
+        record.write_text(json.dumps(facts | {"seal": seal(facts)}))
+        verdict = shoal.prove(out, original=source, effort="fast", hierarchies=trees)
+        return next(f for f in verdict.findings if f.check == "bound")
+
+    again = found(genuine["certificate"]["lower_bound"])
+    assert (again.holds, again.how) == (True, "recomputed")
+    assert not found(3 * paid, 4 * paid).holds
+
+
+def test_between_proved_and_refuted_a_bound_is_stated() -> None:
+    again = Certificate(cost=8, lower_bound=5, unit="stars")
+    expected = {5: (True, "recomputed"), 6: (True, "stated"), 8: (True, "stated"), 9: (False, "recomputed")}
+    for bound, wanted in expected.items():
+        one = judged(Certificate(cost=9, lower_bound=bound, unit="stars"), again)
+        assert (one.holds, one.how) == wanted
+    other = judged(Certificate(cost=9, lower_bound=9, unit="ncp"), again)
+    assert (other.holds, other.how) == (True, "stated")
+
+
+def test_a_bound_is_proved_again_from_the_original_of_a_table_alone(tmp_path: Path) -> None:
+    source, out, record, _ = made(tmp_path)
+    with pytest.raises(InputError, match="name it as the original"):
+        shoal.prove(out, record)
+    facts = json.loads(record.read_text()) | {"kind": "tiles"}
+    record.write_text(json.dumps(facts))
+    with pytest.raises(InputError, match="only the bound of a table"):
+        shoal.prove(out, record, source)
+
+
 def test_what_is_only_stated_is_said_to_be(tmp_path: Path) -> None:
     source, out, record, _ = made(tmp_path)
     facts = json.loads(record.read_text())
@@ -104,6 +170,7 @@ def test_what_is_only_stated_is_said_to_be(tmp_path: Path) -> None:
     facts["policy"]["sensitive"] = []
     facts["policy"]["privacy"] = [{"model": "KAnonymity", "k": 2}]
     facts["privacy"] = {"k": facts["privacy"].get("k", 3)}
+    facts["carried"]["columns"].append("d")
     record.write_text(json.dumps(facts | {"seal": seal(facts)}))
     found = {f.check: f for f in shoal.verify(out, record, source).findings}
     assert found["bound"].how == "stated"

@@ -124,12 +124,12 @@ def test_a_total_below_k_is_infeasible(method, sizes, k):
 @pytest.mark.parametrize(
     ("sizes", "words"),
     [
-        ([1, -2], "-2 is negative"),
-        ([1, 2.5], "2.5 is not a whole number"),
-        ([1, float("nan")], "nan is not a whole number"),
-        (np.array([1.0, np.inf]), "inf is not a whole number"),
-        (["a"], "'a' is not a whole number"),
-        ([1, None], "None is not a whole number"),
+        ([1, -2], "size number 2 is negative"),
+        ([1, 2.5], "size number 2 is not a whole number"),
+        ([1, float("nan")], "size number 2 is not a whole number"),
+        (np.array([1.0, np.inf]), "size number 2 is not a whole number"),
+        (["a"], "size number 1 is not a whole number"),
+        ([1, None], "size number 2 is not a whole number"),
         ([[1, 2]], "2 dimensions"),
     ],
 )

@@ -10,7 +10,8 @@ import pytest
 from shoal.model.certificate import Certificate
 from shoal.model.policy import Policy
 from shoal.problems.catalogue import CATALOGUE
-from shoal.report.words import BOUNDS_PAGE, METHOD_PAGES, attacks, promise, proved
+from shoal.report.answer_words import KINDS
+from shoal.report.words import BOUNDS_PAGE, METHOD_PAGES, PROOFS, attacks, promise, proved
 
 
 def warned(**asked: Any) -> bool:
@@ -65,6 +66,6 @@ def test_what_differs_by_rounding_is_no_gap(cost: float, said: str) -> None:
 
 def test_pages_of_the_guide_have_the_sections_that_reports_name():
     assert set(METHOD_PAGES) == set(CATALOGUE["tables"]) - {"auto"}
-    for page, section in [BOUNDS_PAGE, *METHOD_PAGES.values()]:
+    for page, section in [BOUNDS_PAGE, *METHOD_PAGES.values(), *PROOFS.values(), *(k[2] for k in KINDS.values())]:
         text = (Path(__file__).parents[2] / page).read_text(encoding="utf-8").replace("`", "")
-        assert not section or f"\n## {section}\n" in text
+        assert not section or f"# {section}\n" in text

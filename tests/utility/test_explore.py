@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import itertools
+import json
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
 import pytest
 
 import shoal
-from shoal.utility.explore import Point, with_bounds, with_frontier
+from shoal.utility.explore import Exploration, Point, with_bounds, with_frontier
 from tests.commands import run
 
 
@@ -142,8 +144,17 @@ def test_a_report_has_it_too(people, found, tmp_path):
     )
     release.write(tmp_path / "r.csv")
     later = shoal.written(tmp_path / "r.csv", tmp_path / "r.certificate.json")
-    for made in (release, later):
-        text = made.report(tmp_path / "r.html", explored=found).read_text(encoding="utf-8")
+    found.report(tmp_path / "e.html")
+    again = Exploration.read(tmp_path / "e.json")
+    assert again.as_dict() == found.as_dict()
+    asked = ("report", "r.csv", "r.certificate.json", "-o", "x.html", "--explored", "e.json")
+    assert run(*asked, cwd=tmp_path).returncode == 0
+    figures = json.loads((tmp_path / "x.json").read_text())
+    assert figures["explored"] == found.as_dict()
+    with pytest.raises(shoal.PolicyError, match=r"a table of 7 rows, and the release has \d+; explore its table"):
+        release.report(tmp_path / "r.html", explored=replace(found, rows=7))
+    for made, tried in ((release, found), (later, again)):
+        text = made.report(tmp_path / "r.html", explored=tried).read_text(encoding="utf-8")
         assert "What other choices would cost" in text
         assert text.count("<circle") >= 8
         assert '"explored"' in text

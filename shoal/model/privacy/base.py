@@ -114,8 +114,8 @@ class Model(ABC):
         level = said(self.level(counts, table), up=self.weaker is max)
         end = "least" if self.weaker is max else "most"
         return (
-            f"the whole table has {self.short} = {level} of {name} in one group, so no table in which "
-            f"{self.words()} exists; ask for {self.short} = {level} at the {end}"
+            f"all rows as one group reach {level} of {name}, so no table in which {self.words()} exists; "
+            f"ask for {self.short}={level} at the {end}"
         )
 
 

@@ -26,7 +26,7 @@ class EntropyLDiversity(Model):
         at_least(self, "l", 1)
 
     def words(self) -> str:
-        return f"the entropy of every group is at least log {self.l}"
+        return f"the entropy of every group is at least log {self.l:g}"
 
     def level(self, counts: np.ndarray, table: np.ndarray) -> float:
         return math.exp(_entropy(counts))

@@ -19,7 +19,7 @@ from dataclasses import replace
 import numpy as np
 
 from shoal.clock import clock
-from shoal.errors import PolicyError, VerificationError
+from shoal.errors import InputError, PolicyError, VerificationError
 from shoal.model.arguments import seed_of
 from shoal.model.histogram import Histogram
 from shoal.model.loss import measures
@@ -92,6 +92,11 @@ def group(
         >>> found.certificate.cost, found.partition.sizes.tolist(), found.certificate.optimal
         (2, [2, 2], True)
     """
+    if not isinstance(histogram, Histogram):
+        raise InputError(
+            f"a histogram of cells is grouped here, and this is one {type(histogram).__name__}; shoal.anonymize takes "
+            "files and frames, Histogram.from_rows arrays of codes"
+        )
     bound = isinstance(privacy, Requirement)
     if not isinstance(privacy, Requirement):
         models = [privacy] if not isinstance(privacy, Sequence) else list(privacy)
