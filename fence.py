@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 MODEL = {"numpy", "shoal.clock", "shoal.errors", "shoal.model"}
@@ -89,20 +90,26 @@ ROOMS: dict[str, set[str]] = {
 }
 
 
-def imports(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    """(line, module) of every import, inside functions too; a relative import is a breach by itself."""
-    for node in ast.walk(tree):
+@cache
+def nodes(path: Path) -> list[ast.Import | ast.ImportFrom]:
+    """The imports of a module, inside functions too."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+
+
+def imports(path: Path) -> Iterator[tuple[int, str]]:
+    """(line, module) of every import; a relative import is a breach by itself."""
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 yield node.lineno, alias.name
-        elif isinstance(node, ast.ImportFrom):
-            if node.level:
-                yield node.lineno, "." * node.level + (node.module or "")
-            elif node.module == "shoal":
-                for alias in node.names:
-                    yield node.lineno, f"shoal.{alias.name}"
-            else:
-                yield node.lineno, node.module or ""
+        elif node.level:
+            yield node.lineno, "." * node.level + (node.module or "")
+        elif node.module == "shoal":
+            for alias in node.names:
+                yield node.lineno, f"shoal.{alias.name}"
+        else:
+            yield node.lineno, node.module or ""
 
 
 def breaches(root: Path) -> Iterator[str]:
@@ -112,7 +119,7 @@ def breaches(root: Path) -> Iterator[str]:
         for path in [place] if place.suffix == ".py" else sorted(place.rglob("*.py")):
             if not path.exists():
                 continue
-            for line, module in imports(ast.parse(path.read_text(encoding="utf-8"))):
+            for line, module in imports(path):
                 standard = module.split(".")[0] in sys.stdlib_module_names
                 if not standard and not any(f"{module}.".startswith(f"{a}.") for a in allowed):
                     yield f"{path}:{line}: {room} may not import {module}"
@@ -125,10 +132,10 @@ def graph(root: Path) -> dict[str, set[str]]:
     out: dict[str, set[str]] = {}
     for name, path in modules.items():
         seen = set()
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in nodes(path):
             if isinstance(node, ast.Import):
                 seen |= {alias.name for alias in node.names}
-            elif isinstance(node, ast.ImportFrom) and node.module:
+            elif node.module:
                 inner = {f"{node.module}.{alias.name}" for alias in node.names}
                 seen |= inner & set(modules) or {node.module}
         out[name] = (seen & set(modules)) - {name}

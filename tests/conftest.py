@@ -30,7 +30,8 @@ LONGEST = ("tests/engines/spark", "tests/docs/test_examples.py", "tests/populati
 @pytest.fixture
 def ticking(monkeypatch: pytest.MonkeyPatch) -> None:
     """The clock that searches go by moves a hundredth of a second at each look: budgets end, on any machine alike."""
-    looks = count()
+    looks = count(100)
+    monkeypatch.setattr("shoal.clock._stood", 0.0)
     monkeypatch.setattr("shoal.clock.time", SimpleNamespace(monotonic=lambda: next(looks) / 100))
 
 

@@ -378,8 +378,8 @@ def test_boxes_that_are_not_near_leave_no_less_than_is_said():
         near, far, _ = boxes._nearest(p, 2, None)
         price, found = random.random(table.cells) * 2, np.zeros(table.cells)
         order, base = np.argsort(-price), np.zeros(table.cells)
-        far_slack(*p.columns, 0, table.cells, p.count, 3, price, order, base, near, far, found)
-        rows = np.repeat(np.arange(table.cells), p.count)
+        far_slack(p.cells, 0, table.cells, price, order, base, near, far, found)
+        rows = np.repeat(np.arange(table.cells), p.cells.count)
         for some in map(list, combinations(rows, 3)):
             quasi = [tuple(map(int, table.quasi[p.order[c]])) for c in some]
             left = 3 * group_loss(quasi, task.recoding) - price[some].sum()
@@ -404,14 +404,15 @@ def test_near_cells_are_those_of_all_pairs(wide):
     )
     task = Task(table, Requirement(4, (1,), (3,)), Recoding(columns, "ncp"))
     p = boxes.Pairs.of(task)
+    cells = p.cells
     assert (p.head.size > table.cells) == wide
-    for at, width in zip(p.at[p.shape == 0], p.width[p.shape == 0], strict=True):
-        p.losses[at : at + width * width : width + 1] = 0.5  # what a value loses by itself is no matter of two rows
+    for at, width in zip(cells.at[cells.shape == 0], cells.width[cells.shape == 0], strict=True):
+        cells.losses[at : at + width * width : width + 1] = 0.5  # what a value loses by itself is no matter of two rows
     near, far, out = boxes._nearest(p, 6, None)
     for i in random.choice(table.cells, 40, replace=False):
         apart = np.zeros(table.cells)
-        for j, (at, shape, width) in enumerate(zip(p.at, p.shape, p.width, strict=True)):
-            a, code, of = p.code[i, j], p.code[:, j], p.losses[at:]
+        for j, (at, shape, width) in enumerate(zip(cells.at, cells.shape, cells.width, strict=True)):
+            a, code, of = cells.code[i, j], cells.code[:, j], cells.losses[at:]
             loss = (
                 of[a * width + code]
                 if shape == 0
@@ -426,8 +427,8 @@ def test_near_cells_are_those_of_all_pairs(wide):
         assert i not in near[i]
         assert np.unique(near[i]).size == 6
         assert far[i] == pytest.approx(apart[order[5]], abs=1e-12)
-        rows = p.count[i] + np.cumsum(p.count[order])
-        values = [np.unique(p.value[[i, *order[: y + 1]]]).size for y in range(60)]
+        rows = cells.count[i] + np.cumsum(cells.count[order])
+        values = [np.unique(cells.value[[i, *order[: y + 1]]]).size for y in range(60)]
         needed = max(apart[order[np.argmax(rows >= 4)]], apart[order[np.argmax(np.array(values) >= 3)]])
         assert out[i] == pytest.approx(needed, abs=1e-12)
 

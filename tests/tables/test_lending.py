@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 from shoal.clock import clock
-from shoal.kernels.tables.scarce_values import spare
+from shoal.kernels.tables import scarce_values as kernels
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import Requirement
 from shoal.model.recoding import ColumnRecoding, Levels, Recoding, Sets
@@ -57,7 +57,9 @@ def test_spare_rows_are_those_whose_group_stays_eligible(task):
     member = np.argsort(labels, kind="stable")
     begin = np.concatenate([[0], np.cumsum(np.bincount(labels))])
     free = np.empty(labels.size, bool)
-    spare(value, begin, member, rows.k, rows.frequency, rows.distinct, free)
+    need = (rows.k, rows.frequency, rows.distinct)
+    groups = kernels.Groups(labels, begin, member, np.zeros(begin.size - 1), free)
+    kernels.spare(kernels.Rows(rows.slots, np.zeros((labels.size, 0), np.int64), value, *need), groups)
     need = task.requirement
     for x in range(labels.size):
         others = [i for i in np.flatnonzero(labels == labels[x]) if i != x]

@@ -67,57 +67,48 @@ def _room(w, d, kinds, group, nodes):
     )  # fmt: skip
 
 
+class Prices(NamedTuple):
+    """Prices that may rise.
+
+    price float64[m], active bool[m];  base float64[m] every box of a cell with K rows and the values loses so much
+    limit float64[m]  what boxes with a cell that is not near allow
+    """
+
+    price: np.ndarray
+    base: np.ndarray
+    active: np.ndarray
+    limit: np.ndarray
+
+
 @njit(cache=True, nogil=True)
-def raises(
-    losses,
-    at,
-    shape,
-    sets,
-    width,
-    code,
-    near,
-    first,
-    last,
-    count,
-    value,
-    kinds,
-    group,
-    nodes,
-    price,
-    base,
-    active,
-    limit,
-    out,
-):
+def raises(cells, near, first, last, nodes, prices, out):
     """By how much each active cell's price may rise so that no box has K rows whose prices exceed K times its loss.
 
     The least of (K c - the sum of K prices) / active ones among them, over all boxes of loss c with the cell in it, K
     rows and ``kinds`` values, and over any K of its rows, the cell's among them; or less.  From prices of 0, all
     active, that is the loss of the cheapest box.
 
-    losses, at, shape, width, code, count, value, kinds, group (K)  as for ``near_cells``
-    sets bool[d] columns published as sets;  near int32[m, w] as from there
+    cells, near int32[m, w]  as for and from ``near_cells``
     nodes int64       of the search for one cell; where it stops, the least that is still open counts
-    price float64[m], active bool[m];  base float64[m] every box of a cell with K rows and the values loses so much
-    limit float64[m]  what boxes with a cell that is not near allow
     out float64[m]    of the active cells first .. last - 1
     O((last - first) nodes (w (d + w + K) + nodes)).
     """
+    losses, at, shape, code = cells.losses, cells.at, cells.shape, cells.code
     d, w = code.shape[1], near.shape[1]
-    room = _room(w, d, kinds, group, nodes)
+    room = _room(w, d, cells.kinds, cells.group, nodes)
     for i in range(first, last):
-        if not active[i]:
+        if not prices.active[i]:
             continue
         n, e, axes = 0, 0, 0
         while n < w and near[i, n] >= 0:
             room.start[n] = e
             for j in range(d):
                 a, b = code[i, j], code[near[i, n], j]
-                more = 0.0 if a == b else apart_by(losses, at, shape, width, j, a, b)
+                more = 0.0 if a == b else apart_by(cells, j, a, b)
                 if more <= 0.0:
                     continue
                 side = np.int64(-2)
-                if sets[j]:
+                if cells.sets[j]:
                     side = np.int64(b)
                 elif shape[j] == 1 and losses[at[j] + b] < losses[at[j] + a]:
                     side = np.int64(-1)
@@ -131,9 +122,7 @@ def raises(
                 e += 1
             n += 1
         room.start[n] = e
-        out[i] = _least_slack(
-            near[i, :n], count, value, i, kinds, group, nodes, price, base, active, limit[i], axes, room
-        )
+        out[i] = _least_slack(near[i, :n], cells, i, nodes, prices, axes, room)
 
 
 @njit(**INNER)
@@ -165,8 +154,9 @@ def _seen(seen, values, value):
 
 
 @njit(**INNER)
-def _look(room, s, near, count, value, i, kinds, group, price, base, active, most, axes):
+def _look(room, s, near, cells, i, prices, axes):
     """What box s asks next, and a bound on the slack for each active row that boxes with all of it still allow."""
+    count, value, kinds, group = cells.count, cells.value, cells.kinds, cells.group
     paid, alive, values = room.paid[s], 0, 1
     level, live = room.level[s], room.live[s]
     room.seen[0] = value[i]
@@ -185,7 +175,7 @@ def _look(room, s, near, count, value, i, kinds, group, price, base, active, mos
             if more > 0.0:
                 asked += more
                 share += more / max(min(group - 1, room.held[room.axis[e]]), 1)
-        rest = max(asked, base[near[x]] - paid)
+        rest = max(asked, prices.base[near[x]] - paid)
         room.asked[x], room.rest[x], room.share[x] = asked, rest, share
         if asked <= TINY and values < kinds:
             values = _seen(room.seen, values, value[near[x]])
@@ -205,19 +195,19 @@ def _look(room, s, near, count, value, i, kinds, group, price, base, active, mos
                 if more > dearest:
                     dearest, room.at[s] = more, e
             break
-    room.bound[s], room.where[s] = _ratio(
-        room, s, alive, near, count, value, i, kinds, group, price, base, active, most
-    )
+    room.bound[s], room.where[s] = _ratio(room, s, alive, near, cells, i, prices)
 
 
 @njit(**INNER)
-def _ratio(room, s, alive, near, count, value, i, kinds, group, price, base, active, most):
+def _ratio(room, s, alive, near, cells, i, prices):
     """The least slack for each active row in boxes with all of box s, and the further loss where it is found.
 
     A box that loses t more holds no cell that asks more than t, and its cells share what they ask.
     """
+    count, value, kinds, group = cells.count, cells.value, cells.kinds, cells.group
+    price, active, most = prices.price, prices.active, prices.limit[i]
     paid, order, on, off, ons, offs = room.paid[s], room.order, room.on, room.off, room.ons, room.offs
-    rows, values, t, best = count[i], 1, max(base[i] - paid, 0.0), np.inf
+    rows, values, t, best = count[i], 1, max(prices.base[i] - paid, 0.0), np.inf
     where = t
     room.seen[0] = value[i]
     alike = min(count[i] - 1, group - 1)
@@ -271,14 +261,14 @@ def _ratio(room, s, alive, near, count, value, i, kinds, group, price, base, act
 
 
 @njit(**INNER)
-def _least_slack(near, count, value, i, kinds, group, nodes, price, base, active, limit, axes, room):
+def _least_slack(near, cells, i, nodes, prices, axes, room):
     """Branch and bound, the least bound first: a box takes what its nearest other cell asks of an axis, or never."""
-    room.paid[0] = 0.0
+    limit, room.paid[0] = prices.limit[i], 0.0
     for g in range(axes):
         room.level[0, g] = 0.0
     for x in range(near.size):
         room.live[0, x] = True
-    _look(room, 0, near, count, value, i, kinds, group, price, base, active, limit, axes)
+    _look(room, 0, near, cells, i, prices, axes)
     room.open[0] = 0
     opened, used = 1, 1
     while opened > 0:
@@ -305,7 +295,7 @@ def _least_slack(near, count, value, i, kinds, group, nodes, price, base, active
         opened -= 1
         room.open[least] = room.open[opened]
         for box in (s, new):
-            _look(room, box, near, count, value, i, kinds, group, price, base, active, limit, axes)
+            _look(room, box, near, cells, i, prices, axes)
             room.bound[box] = max(room.bound[box], before)
             if room.bound[box] < limit:
                 room.open[opened] = box

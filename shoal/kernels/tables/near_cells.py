@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
@@ -10,11 +12,34 @@ from shoal.kernels import INNER
 AT_ONCE = 2048  # cells whose losses stay in the nearest memory
 
 
+class Cells(NamedTuple):
+    """A table of m cells and d columns, what two of its rows lose together, and what a group of them needs.
+
+    losses float64[..]  loss of publishing codes a and b of column j together, if they differ: for shape[j] == 0 at
+                        at[j] + a * width[j] + b; for 1 |losses[at[j] + a] - losses[at[j] + b]|; for 2 losses[at[j]]
+    code  int32[m, d];  sets bool[d] columns published as sets;  count int64[m] rows
+    value int64[m], kinds int64   at least this many different values are needed (1: no matter)
+    group int64         K, rows that a group needs
+    """
+
+    losses: np.ndarray
+    at: np.ndarray
+    shape: np.ndarray
+    width: np.ndarray
+    code: np.ndarray
+    sets: np.ndarray
+    count: np.ndarray
+    value: np.ndarray
+    kinds: int
+    group: int
+
+
 @njit(**INNER)
-def apart_by(losses, at, shape, width, j, a, b):
+def apart_by(cells, j, a, b):
     """Loss of two different codes of a column published together."""
+    losses, at, shape = cells.losses, cells.at, cells.shape
     if shape[j] == 0:
-        return losses[at[j] + a * width[j] + b]
+        return losses[at[j] + a * cells.width[j] + b]
     if shape[j] == 2:
         return losses[at[j]]
     return abs(losses[at[j] + a] - losses[at[j] + b])
@@ -52,31 +77,28 @@ def _nearer(near, far_of, held, most, c, apart):
 
 
 @njit(**INNER)
-def _proved(near, far_of, held, known, kinds, least, count, own, group):
+def _proved(near, far_of, held, known, least, cells, own):
     """What a row of a cell loses at least: the (K - 1)-th least loss, or the least at which there are the values."""
-    out = least[kinds - 1] if known == kinds else 0.0
-    rows, y = count[own], 0
-    while rows < group and y < held:
-        rows += count[near[y]]
+    out = least[cells.kinds - 1] if known == cells.kinds else 0.0
+    rows, y = cells.count[own], 0
+    while rows < cells.group and y < held:
+        rows += cells.count[near[y]]
         y += 1
     return max(out, far_of[y - 1]) if y else out
 
 
 @njit(cache=True, nogil=True)
-def near_cells(losses, at, shape, width, code, head, lead, first, last, count, value, kinds, group, near, far, out):
+def near_cells(cells, head, lead, first, last, near, far, out):
     """The cells nearest to each cell, and what its rows lose at least together with their nearest rows.
 
-    losses float64[..]  loss of publishing codes a and b of column j together, if they differ: for shape[j] == 0 at
-                        at[j] + a * width[j] + b; for 1 |losses[at[j] + a] - losses[at[j] + b]|; for 2 losses[at[j]]
-    code  int32[m, d], count int64[m]; first, last: the cells asked about
+    cells                first .. last - 1 are asked about;  K is at most one more than ``near`` has places
     head int64[h + 1], lead  cells head[x] .. head[x + 1] - 1 have the same codes in the first ``lead`` columns
-    value int64[m], kinds int64   at least this many different values are needed (1: no matter)
-    group int64          K, at most one more than ``near`` has places
     near int32[m, w]     out: nearest first, -1 after the last;  far float64[m] out: how far all others are at least,
                          infinite where they are among them
     out float64[m]       out: the (K - 1)-th least loss with another row, or the least at which there are the values
     O((last - first) m d) at worst; heads that are too far as a whole are passed over.
     """
+    code, value, kinds = cells.code, cells.value, cells.kinds
     m, d = code.shape
     most, heads, own = near.shape[1], head.size - 1, 0
     far_of, values, least = np.empty(most + 1), np.empty(kinds + 1, np.int64), np.empty(kinds + 1)
@@ -94,7 +116,7 @@ def near_cells(losses, at, shape, width, code, head, lead, first, last, count, v
             for j in range(lead):
                 a, b = code[i, j], code[head[h], j]
                 if a != b:
-                    ahead += apart_by(losses, at, shape, width, j, a, b)
+                    ahead += apart_by(cells, j, a, b)
                     if ahead >= bar:
                         break
             if ahead >= bar:
@@ -105,7 +127,7 @@ def near_cells(losses, at, shape, width, code, head, lead, first, last, count, v
                 apart = ahead
                 for j in range(lead, d):
                     if code[i, j] != code[c, j]:
-                        apart += apart_by(losses, at, shape, width, j, code[i, j], code[c, j])
+                        apart += apart_by(cells, j, code[i, j], code[c, j])
                         if apart >= bar:
                             break
                 if apart >= bar:
@@ -119,15 +141,16 @@ def near_cells(losses, at, shape, width, code, head, lead, first, last, count, v
                 bar = max(limit, least[kinds - 1] if known == kinds else np.inf)
         near[i, held:] = -1
         far[i] = far_of[held - 1] if held == most and m - 1 > most else np.inf
-        out[i] = _proved(near[i], far_of, held, known, kinds, least, count, i, group)
+        out[i] = _proved(near[i], far_of, held, known, least, cells, i)
 
 
 @njit(**INNER)
-def _apart(losses, at, shape, width, column, i, begin, apart, own):
+def _apart(cells, column, i, begin, apart, own):
     """What cell i loses together with each of the cells from ``begin`` on, float64[..] out.
 
     Column by column, without a choice within the loops: the machine then takes several cells at a time.
     """
+    losses, at, shape, width = cells.losses, cells.at, cells.shape, cells.width
     apart[:] = 0.0
     for j in range(column.shape[0]):
         a, end = np.int64(column[j, i]), begin + apart.size
@@ -149,20 +172,20 @@ def _apart(losses, at, shape, width, column, i, begin, apart, own):
 
 
 @njit(cache=True, nogil=True)
-def all_cells(losses, at, shape, width, column, first, last, count, value, kinds, group, near, far, out):
+def all_cells(cells, column, first, last, near, far, out):
     """As ``near_cells`` where no head tells far cells: every pair is looked at, some ten times as quickly.
 
     column uint32[d, m]  the codes, those of a column together;  all else as there
     O((last - first) m d).
     """
-    m, most = column.shape[1], near.shape[1]
+    m, most, value, kinds = column.shape[1], near.shape[1], cells.value, cells.kinds
     far_of, values, least = np.empty(most + 1), np.empty(kinds + 1, np.int64), np.empty(kinds + 1)
-    apart, own = np.empty(min(AT_ONCE, m)), np.empty(max(1, width.max()))
+    apart, own = np.empty(min(AT_ONCE, m)), np.empty(max(1, cells.width.max()))
     for i in range(first, last):
         held, known = 0, _value(values, least, 0, kinds, value[i], 0.0)
         for begin in range(0, m, AT_ONCE):
             here = apart[: min(AT_ONCE, m - begin)]
-            _apart(losses, at, shape, width, column, i, begin, here, own)
+            _apart(cells, column, i, begin, here, own)
             for x in range(here.size):
                 c, t = begin + x, here[x]
                 close = most > 0 and (held < most or t < far_of[most - 1])
@@ -174,19 +197,20 @@ def all_cells(losses, at, shape, width, column, first, last, count, value, kinds
                     held = _nearer(near[i], far_of, held, most, c, t)
         near[i, held:] = -1
         far[i] = far_of[held - 1] if held == most and m - 1 > most else np.inf
-        out[i] = _proved(near[i], far_of, held, known, kinds, least, count, i, group)
+        out[i] = _proved(near[i], far_of, held, known, least, cells, i)
 
 
 @njit(cache=True, nogil=True)
-def far_slack(losses, at, shape, width, code, first, last, count, group, price, order, base, near, far, out):
+def far_slack(cells, first, last, price, order, base, near, far, out):
     """What boxes with a cell that is not near leave each cell at least: the least of K c - the prices of K of its rows.
 
-    losses .. code, count, group  as for ``near_cells``;  price float64[m], order int64[m] the cells by falling price
+    price float64[m], order int64[m]  the cells by falling price
     base float64[m]  what any box of a cell loses;  near, far  as from there, far: any box with such a cell
     out float64[m]
     Such a box loses as much as the cell and any other in it lose together: of its rows the dearest other one counts.
     O((last - first) m d) at worst.
     """
+    code, count, group = cells.code, cells.count, cells.group
     d = code.shape[1]
     for i in range(first, last):
         least, best = max(far[i], base[i]), np.inf
@@ -205,7 +229,7 @@ def far_slack(losses, at, shape, width, code, first, last, count, group, price, 
                 continue
             for j in range(d):
                 if code[i, j] != code[c, j]:
-                    apart += apart_by(losses, at, shape, width, j, code[i, j], code[c, j])
+                    apart += apart_by(cells, j, code[i, j], code[c, j])
                     if apart >= bar:
                         break
             best = min(best, group * max(least, base[c], apart) - spare)

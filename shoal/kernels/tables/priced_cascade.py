@@ -2,23 +2,73 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
+from shoal.kernels import INNER
 from shoal.kernels.tables.lattice import classes
 
 
+class Led(NamedTuple):
+    """What leads the cascade.
+
+    loss float64[..] laid out like up; price float64[m] of a row; value int64[m], kinds 1 or 2: rows of so many values
+    make a group eligible, ``size`` int64 of them (K); allowance float64 a row
+    """
+
+    loss: np.ndarray
+    price: np.ndarray
+    value: np.ndarray
+    kinds: int
+    size: int
+    allowance: float
+
+
+@njit(**INNER)
+def _dearest(cells, left, led, top, cell):
+    """The K dearest rows of some cells, of two values where these are asked; whether there are.
+
+    top, cell [K]  out: their prices, falling, and their cells
+    """
+    price, value, held, size = led.price, led.value, 0, led.size
+    for c in cells:
+        for _ in range(min(left[c], size)):
+            if held == size and price[c] <= top[held - 1]:
+                break
+            y = held if held < size else held - 1
+            held = min(held + 1, size)
+            while y > 0 and top[y - 1] < price[c]:
+                top[y], cell[y] = top[y - 1], cell[y - 1]
+                y -= 1
+            top[y], cell[y] = price[c], c
+    if led.kinds < 2:
+        return True
+    for y in range(held):
+        if value[cell[y]] != value[cell[0]]:
+            return True
+    other = -1
+    for c in cells:
+        if value[c] != value[cell[0]] and (other < 0 or price[c] > price[other]):
+            other = c
+    if other < 0:
+        return False
+    top[held - 1], cell[held - 1] = price[other], other
+    return True
+
+
 @njit(cache=True, nogil=True)
-def publish_priced(quasi, up, at, size, levels, exact, loss, value, kinds, left, price, group_size, allowance, floor,
-                   group, cell_out, group_out, count_out):  # fmt: skip
+def publish_priced(raised, levels, led, left, floor, group, out):
     """Publish, node by node, the dearest rows of every class whose mean cost is within an allowance of their prices.
 
-    loss float64[..] laid out like up; value int64[m], kinds 1 or 2: rows of so many values make a group eligible
-    left int64[m] updated; price float64[m]; group_size int64 K; allowance float64 per row
+    left int64[m] updated
     floor float64[v]   out: loss per row above the prices of the class that came nearest to them, published or not
-    Triples are written as by ``publish``; returns (nodes done, triples written, next group).
+    out ``Triples``, written as by ``publish``;  returns (nodes done, triples written, next group).
     O(cells left * (d + K)) per node.
     """
+    quasi, up, at, size, exact = raised
+    price, group_size, allowance = led.price, led.size, led.allowance
     m, d = left.size, quasi.shape[1]
     active = np.flatnonzero(left > 0)
     none = np.zeros(m, np.int64)
@@ -31,7 +81,7 @@ def publish_priced(quasi, up, at, size, levels, exact, loss, value, kinds, left,
     top, cell, chosen = np.zeros(group_size), np.empty(group_size, np.int64), np.zeros(m, np.int64)
     written, v = 0, 0
     while v < levels.shape[0]:
-        if active.size == 0 or written + active.size + 2 > cell_out.size:
+        if active.size == 0 or written + active.size + 2 > out.cell.size:
             break
         level = levels[v]
         found = classes(quasi, up, at, size, level, exact, none, 0, active, slots, key_at, first_at, of)
@@ -62,34 +112,9 @@ def publish_priced(quasi, up, at, size, levels, exact, loss, value, kinds, left,
             begin, end = end, start[x]
             cost = 0.0
             for j in range(d):
-                cost += loss[at[j] + level[j] * size[j] + quasi[first_at[x], j]]
-            held = 0
-            for i in range(begin, end):
-                c = order[i]
-                for _ in range(min(left[c], group_size)):
-                    if held == group_size and price[c] <= top[held - 1]:
-                        break
-                    y = held if held < group_size else held - 1
-                    held = min(held + 1, group_size)
-                    while y > 0 and top[y - 1] < price[c]:
-                        top[y], cell[y] = top[y - 1], cell[y - 1]
-                        y -= 1
-                    top[y], cell[y] = price[c], c
-            if kinds > 1:
-                same = True
-                for y in range(held):
-                    if value[cell[y]] != value[cell[0]]:
-                        same = False
-                        break
-                if same:
-                    other = -1
-                    for i in range(begin, end):
-                        c = order[i]
-                        if value[c] != value[cell[0]] and (other < 0 or price[c] > price[other]):
-                            other = c
-                    if other < 0:
-                        continue
-                    top[held - 1], cell[held - 1] = price[other], other
+                cost += led.loss[at[j] + level[j] * size[j] + quasi[first_at[x], j]]
+            if not _dearest(order[begin:end], left, led, top, cell):
+                continue
             short = group_size * cost
             for y in range(group_size):
                 short -= top[y]
@@ -104,7 +129,7 @@ def publish_priced(quasi, up, at, size, levels, exact, loss, value, kinds, left,
                 chosen[c] = 0
                 if give > 0:
                     left[c] -= give
-                    cell_out[written], group_out[written], count_out[written] = c, group, give
+                    out.cell[written], out.group[written], out.count[written] = c, group, give
                     written += 1
             group += 1
             changed = True

@@ -1,13 +1,8 @@
-"""Pairs and triples of types that a linear program could still use, and nearest types.
-
-Throughout:
-    code   int32[t, d]   the types
-    count  int64[t]      rows of each; a pair or triple may hold a type more than once when it has the rows
-    pair   int64[...]    loss of two codes of column j published as one: pair[start[j] + a * size[j] + b]
-    start  int64[d], size int64[d], kind int64[d]  (2: a set, three different values lose twice what two lose)
-"""
+"""Pairs and triples of types that a linear program could still use, and nearest types."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -15,8 +10,44 @@ from numba import njit
 from shoal.kernels import INNER
 
 
+class Types(NamedTuple):
+    """Types of rows, and what they lose together.
+
+    code   int32[t, d]   the types
+    count  int64[t]      rows of each; a group may hold a type more than once when it has the rows
+    pair   int64[...]    loss of two codes of column j published as one: pair[start[j] + a * size[j] + b]
+    start  int64[d], size int64[d], kind int64[d]  (2: a set, three different values lose twice what two lose)
+    """
+
+    code: np.ndarray
+    count: np.ndarray
+    pair: np.ndarray
+    start: np.ndarray
+    size: np.ndarray
+    kind: np.ndarray
+
+
+class Prices(NamedTuple):
+    """What a column pays for.
+
+    fine   int64         losses are multiplied by this before prices are taken off
+    row    int64[t]      price of a row of each type
+    start  int64[t + 1], of int64[...]   the sets of every type
+    member uint8[s, t]   sets of types; a column with an odd number of its rows in one earns that set's bonus
+    bonus  int64[s]      at least 0
+    """
+
+    fine: int
+    row: np.ndarray
+    start: np.ndarray
+    of: np.ndarray
+    member: np.ndarray
+    bonus: np.ndarray
+
+
 @njit(**INNER)
-def _two(code, pair, start, size, a, b):
+def _two(types, a, b):
+    code, pair, start, size = types.code, types.pair, types.start, types.size
     total = np.int64(0)
     for j in range(code.shape[1]):
         total += pair[start[j] + np.int64(code[a, j]) * size[j] + code[b, j]]
@@ -24,7 +55,8 @@ def _two(code, pair, start, size, a, b):
 
 
 @njit(**INNER)
-def _three(code, pair, start, size, kind, a, b, c):
+def _three(types, a, b, c):
+    code, pair, start, size, kind = types.code, types.pair, types.start, types.size, types.kind
     total = np.int64(0)
     for j in range(code.shape[1]):
         x, y, z = np.int64(code[a, j]), np.int64(code[b, j]), np.int64(code[c, j])
@@ -39,19 +71,19 @@ def _three(code, pair, start, size, kind, a, b, c):
 
 
 @njit(cache=True, nogil=True)
-def nearest(code, pair, start, size, m, index, distance):
+def nearest(types, index, distance):
     """The m nearest other types of every type, nearest first, ties by number.
 
     index int32[t, m], distance int64[t, m]   out; -1 where there are fewer others.  O(t^2 d).
     """
-    t = code.shape[0]
+    t, m = index.shape
     index[:] = -1
     for a in range(t):
         held = 0
         for b in range(t):
             if a == b:
                 continue
-            d = _two(code, pair, start, size, a, b)
+            d = _two(types, a, b)
             if held == m and d >= distance[a, m - 1]:
                 continue
             x = held if held < m else m - 1
@@ -66,8 +98,9 @@ def nearest(code, pair, start, size, m, index, distance):
 
 
 @njit(**INNER)
-def _odd(cut_start, cut_of, member, bonus, a, b, c):
+def _odd(prices, a, b, c):
     """Sum of the bonuses of the sets that hold an odd number of a, b, c (c = -1: of a, b)."""
+    cut_start, cut_of, member, bonus = prices.start, prices.of, prices.member, prices.bonus
     total = np.int64(0)
     for x in range(cut_start[a], cut_start[a + 1]):
         s = cut_of[x]
@@ -87,35 +120,11 @@ def _odd(cut_start, cut_of, member, bonus, a, b, c):
 
 
 @njit(cache=True, nogil=True)
-def price(
-    code,
-    count,
-    pair,
-    start,
-    size,
-    kind,
-    fine,
-    price_of,
-    cut_start,
-    cut_of,
-    member,
-    bonus,
-    under,
-    least,
-    most,
-    out,
-    least_reduced,
-):
+def price(types, prices, under, least, out, least_reduced):
     """Pairs and triples with reduced cost under a threshold, all arithmetic in whole numbers.
 
-    fine      int64      losses are multiplied by this before prices are taken off
-    price_of  int64[t]   price of a row of each type
-    member    uint8[s, t]  sets of types; a column with an odd number of its rows in one earns that set's bonus
-    bonus     int64[s]   at least 0
-    cut_start int64[t + 1], cut_of int64[...]   the sets of every type
     under     int64      report columns with  fine * cost - prices - bonuses < under
     least     int64      0: report all of them.  Otherwise at most this many pairs and triples for every lowest type
-    most      int64      stop when out is full
     out       int32[most, 3]   types in rising order, -1 as third of a pair
     least_reduced  int64[2]    out: least reduced cost of a pair, of a triple, where below `under`
     returns   number of columns, -1 when out is full
@@ -124,11 +133,12 @@ def price(
     and all its sets' bonuses, say p: with P the largest p, a triple on a < b needs 3 fine loss(a, b) - p(a) - p(b) - P
     < under.  O(t^2 d) and the triples looked at.
     """
-    t = code.shape[0]
+    count, fine, price_of = types.count, prices.fine, prices.row
+    t, most = count.size, out.shape[0]
     reach = price_of.copy()
     for a in range(t):
-        for x in range(cut_start[a], cut_start[a + 1]):
-            reach[a] += bonus[cut_of[x]]
+        for x in range(prices.start[a], prices.start[a + 1]):
+            reach[a] += prices.bonus[prices.of[x]]
     found = 0
     least_reduced[0] = under
     least_reduced[1] = under
@@ -144,10 +154,10 @@ def price(
         for b in range(a, t):
             if a == b and count[a] < 2:
                 continue
-            d = fine * _two(code, pair, start, size, a, b)
+            d = fine * _two(types, a, b)
             both = reach[a] + reach[b]
             if 2 * d - both < under:
-                r = 2 * d - price_of[a] - price_of[b] - _odd(cut_start, cut_of, member, bonus, a, b, -1)
+                r = 2 * d - price_of[a] - price_of[b] - _odd(prices, a, b, -1)
                 if r < under:
                     if r < least_reduced[0]:
                         least_reduced[0] = r
@@ -176,14 +186,14 @@ def price(
                         continue
                 if least > 0 and held[1] == keep and 3 * low - s >= best[1, keep - 1]:
                     continue
-                low = max(low, fine * _two(code, pair, start, size, b, c))
+                low = max(low, fine * _two(types, b, c))
                 if 3 * low - s >= under:
                     continue
-                full = 3 * fine * _three(code, pair, start, size, kind, a, b, c)
+                full = 3 * fine * _three(types, a, b, c)
                 if full - s >= under:
                     continue
                 r = full - price_of[a] - price_of[b] - price_of[c]
-                r -= _odd(cut_start, cut_of, member, bonus, a, b, c)
+                r -= _odd(prices, a, b, c)
                 if r < under:
                     if r < least_reduced[1]:
                         least_reduced[1] = r

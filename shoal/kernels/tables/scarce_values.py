@@ -3,30 +3,88 @@
 Where a sensitive value is scarce, dear groups are large because each has a single row of it, and no exchange between
 near groups makes them smaller: what helps is a row of the scarce value from a group that has two.  Proposals are made
 against one fixed state, so any number of cores may make them; they are carried out one by one, each checked again.
-
-Layout shared by the kernels, for n rows, t slots, s sensitive columns and g groups:
-
-slots, leaf int64[n, t]     as in ``search``, one line per row
-value     int64[n, s]       sensitive values, numbered from 0
-group     int64[n]          label of each row
-start     int64[g + 1], member int64[n]   rows of each group: member[start[g] : start[g + 1]]
-state     int64[g, t], price float64[g]   what each group publishes and what that costs one row
-k int64, frequency int64[s], distinct int64[s]   the requirement; every group meets it
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
 from shoal.kernels import INNER
-from shoal.kernels.tables.slots import join, joined
+from shoal.kernels.tables.slots import Slots, join, joined
+
+
+class Rows(NamedTuple):
+    """n rows with t slots and s sensitive columns, and what a group of them needs; every group meets it.
+
+    slots, leaf int64[n, t]   as in ``slots``, one line per row
+    value int64[n, s]         sensitive values, numbered from 0
+    k int64, frequency int64[s], distinct int64[s]   the requirement
+    """
+
+    slots: Slots
+    leaf: np.ndarray
+    value: np.ndarray
+    k: int
+    frequency: np.ndarray
+    distinct: np.ndarray
+
+
+class Groups(NamedTuple):
+    """group int64[n] label of each row; member[start[g] : start[g + 1]] the rows of g, int64[g + 1] and int64[n];
+    price float64[g] what each group costs one row; free bool[n] rows their group can do without (``spare``)."""
+
+    group: np.ndarray
+    start: np.ndarray
+    member: np.ndarray
+    price: np.ndarray
+    free: np.ndarray
+
+
+class Chained(NamedTuple):
+    """Groups that change, with room for new ones.
+
+    group int64[n] label of each row;  head int64[g], following int64[n] members of each as a chained list
+    size int64[g], state int64[g, t], price float64[g]  rows, what is published and what that costs one row
+    """
+
+    group: np.ndarray
+    head: np.ndarray
+    following: np.ndarray
+    size: np.ndarray
+    state: np.ndarray
+    price: np.ndarray
+
+
+class Look(NamedTuple):
+    """How the rows around a seed are looked at.
+
+    pull  float64    what share of its present cost makes a row preferred
+    shift int64      start of the scan, so that ties do not always fall to the same rows
+    near  int64      rows near the seed that are considered, and as many again of other values of the first column
+    """
+
+    pull: float
+    shift: int
+    near: int
+
+
+class Proposals(NamedTuple):
+    """rows int64[r, w] of each new group, the seed first; many int64[r] how many, 0: none; gain float64[r] estimate of
+    what is gained: groups that lose rows are taken to publish what they did."""
+
+    rows: np.ndarray
+    many: np.ndarray
+    gain: np.ndarray
 
 
 @njit(**INNER)
-def _meets(rows, r, value, k, frequency, distinct):
+def _meets(rows, r, table):
     """Whether rows[:r] together meet the requirement.  O(r^2 s) at worst, O(r s l) as a rule."""
-    if r < k:
+    value, frequency, distinct = table.value, table.frequency, table.distinct
+    if r < table.k:
         return False
     for j in range(frequency.size):
         if frequency[j] <= 1 and distinct[j] <= 1:
@@ -56,25 +114,31 @@ def _meets(rows, r, value, k, frequency, distinct):
 
 
 @njit(**INNER)
-def _without(gone, m, g, start, member, rest):
+def _among(gone, m, x):
+    """Whether x is one of gone[:m]."""
+    y = 0
+    while y < m and gone[y] != x:
+        y += 1
+    return y < m
+
+
+@njit(**INNER)
+def _without(gone, m, g, groups, rest):
     """Rows of group g that are not among gone[:m], into rest; returns how many."""
     r = 0
-    for i in range(start[g], start[g + 1]):
-        x = member[i]
-        stays = True
-        for y in range(m):
-            if gone[y] == x:
-                stays = False
-                break
-        if stays:
+    for i in range(groups.start[g], groups.start[g + 1]):
+        x = groups.member[i]
+        if not _among(gone, m, x):
             rest[r] = x
             r += 1
     return r
 
 
 @njit(cache=True, nogil=True)
-def spare(value, start, member, k, frequency, distinct, out):
-    """Which rows their group can do without, bool[n].  O(n * largest group) at worst."""
+def spare(table, groups):
+    """Which rows their group can do without, into groups.free.  O(n * largest group) at worst."""
+    value, k, frequency, distinct = table.value, table.k, table.frequency, table.distinct
+    start, member, out = groups.start, groups.member, groups.free
     n, s = value.shape
     rest = np.empty(n, np.int64)
     one = np.empty(1, np.int64)
@@ -97,8 +161,8 @@ def spare(value, start, member, k, frequency, distinct, out):
         if not plain:
             for i in range(a, b):
                 one[0] = member[i]
-                r = _without(one, 1, g, start, member, rest)
-                out[member[i]] = _meets(rest, r, value, k, frequency, distinct)
+                r = _without(one, 1, g, groups, rest)
+                out[member[i]] = _meets(rest, r, table)
             continue
         for j in range(s):
             kinds = 0
@@ -113,69 +177,91 @@ def spare(value, start, member, k, frequency, distinct, out):
                 held[value[member[i], j]] = 0
 
 
+@njit(**INNER)
+def _insert(near, far, first, size, held, y, score):
+    """Row y among the ``size`` nearest from place ``first`` on; returns how many there are."""
+    z = first + (held if held < size else size - 1)
+    while z > first and far[z - 1] > score:
+        far[z], near[z] = far[z - 1], near[z - 1]
+        z -= 1
+    far[z], near[z] = score, y
+    return min(held + 1, size)
+
+
+@njit(**INNER)
+def _around(table, groups, look, x, near, far):
+    """Free rows near row x, and such of other values in the second half; returns how many of either.  O(n t)."""
+    slots, leaf, value = table.slots, table.leaf, table.value
+    n, size, places = leaf.shape[0], look.near, 2 * look.near
+    first, second = 0, 0
+    for e in range(n):
+        y = e + look.shift
+        if y >= n:
+            y -= n
+        if not groups.free[y] or y == x:
+            continue
+        base = look.pull * groups.price[groups.group[y]]
+        bar = far[size - 1] if first == size else np.inf
+        other = value.shape[1] > 0 and value[y, 0] != value[x, 0]
+        if other:
+            bar = max(bar, far[places - 1] if second == size else np.inf)
+        if bar < np.inf and bar + base <= 0.0:
+            continue
+        score = joined(slots, leaf[x], leaf[y], bar + base) - base
+        if score >= bar:
+            continue
+        if first < size or score < far[size - 1]:
+            first = _insert(near, far, 0, size, first, y, score)
+        if other and (second < size or score < far[places - 1]):
+            second = _insert(near, far, size, size, second, y, score)
+    return first, second
+
+
+@njit(**INNER)
+def _fits(table, chosen, r, y, need):
+    """Whether r rows chosen and row y can still come to the values that are asked, with ``need`` rows in all."""
+    if r >= need:
+        return True
+    value, distinct = table.value, table.distinct
+    for j in range(distinct.size):
+        if distinct[j] <= 1:
+            continue
+        kinds, fresh = 0, True
+        for a in range(r):
+            new = True
+            for b in range(a):
+                new &= value[chosen[a], j] != value[chosen[b], j]
+            kinds += new
+            fresh &= value[chosen[a], j] != value[y, j]
+        if not fresh and distinct[j] - kinds >= need - r:
+            return False
+    return True
+
+
 @njit(cache=True, nogil=True)
-def propose(slots, leaf, value, group, start, member, price, free, k, frequency, distinct, seeds, pull, shift,
-            list_size, out, many, gain):  # fmt: skip
-    """For each seed the best new group found around it.
+def propose(table, groups, seeds, look, made):
+    """For each seed the best new group found around it, into made.
 
-    free    bool[n]    rows their group can do without (``spare``)
     seeds   int64[r]   rows, all free
-    pull    float64    what share of its present cost makes a row preferred
-    shift   int64      start of the scan, so that ties do not always fall to the same rows
-    list_size int64    rows near the seed that are considered, and as many again of other values of the first column
-    out     int64[r, w] rows of the new group, the seed first; many int64[r] how many, 0: none
-    gain    float64[r] estimate of what is gained: groups that lose rows are taken to publish what they did
 
-    O(r (n t + w list_size t)).
+    O(r (n t + w near t)).
     """
+    slots, leaf, group, price = table.slots, table.leaf, groups.group, groups.price
     n, width = leaf.shape
-    s = frequency.size
-    most = out.shape[1]
-    need = k
-    for j in range(s):
-        need = max(need, frequency[j], distinct[j])
-    places = 2 * list_size
+    most = made.rows.shape[1]
+    need = table.k
+    for j in range(table.frequency.size):
+        need = max(need, table.frequency[j], table.distinct[j])
+    places = 2 * look.near
     near, far = np.empty(places, np.int64), np.empty(places)
     used = np.empty(places, np.bool_)
     state, rest, gone = np.empty(width, np.int64), np.empty(n, np.int64), np.empty(most, np.int64)
     for q in range(seeds.size):
-        x = seeds[q]
-        many[q] = 0
-        gain[q] = 0.0
-        first, second = 0, 0
-        for e in range(n):
-            y = e + shift
-            if y >= n:
-                y -= n
-            if not free[y] or y == x:
-                continue
-            base = pull * price[group[y]]
-            bar = far[list_size - 1] if first == list_size else np.inf
-            other = s > 0 and value[y, 0] != value[x, 0]
-            if other:
-                bar = max(bar, far[places - 1] if second == list_size else np.inf)
-            if bar < np.inf and bar + base <= 0.0:
-                continue
-            score = joined(slots, leaf[x], leaf[y], bar + base) - base
-            if score >= bar:
-                continue
-            if first < list_size or score < far[list_size - 1]:
-                z = first if first < list_size else list_size - 1
-                first = min(first + 1, list_size)
-                while z > 0 and far[z - 1] > score:
-                    far[z], near[z] = far[z - 1], near[z - 1]
-                    z -= 1
-                far[z], near[z] = score, y
-            if other and (second < list_size or score < far[places - 1]):
-                z = second if second < list_size else list_size - 1
-                second = min(second + 1, list_size)
-                while z > 0 and far[list_size + z - 1] > score:
-                    far[list_size + z], near[list_size + z] = far[list_size + z - 1], near[list_size + z - 1]
-                    z -= 1
-                far[list_size + z], near[list_size + z] = score, y
+        x, chosen = seeds[q], made.rows[q]
+        first, second = _around(table, groups, look, x, near, far)
         for z in range(places):
-            used[z] = not (z < first or list_size <= z < list_size + second)
-        out[q, 0] = x
+            used[z] = not (z < first or look.near <= z < look.near + second)
+        chosen[0] = x
         r = 1
         old = price[group[x]]
         now = 0.0
@@ -188,30 +274,14 @@ def propose(slots, leaf, value, group, start, member, price, free, k, frequency,
                 if used[z]:
                     continue
                 y = near[z]
-                base = price[group[y]] * (pull if r < need else 1.0)
+                base = price[group[y]] * (look.pull if r < need else 1.0)
                 if r < need:
                     score = joined(slots, state, leaf[y], least + base) - base
                 else:
                     score = (r + 1) * joined(slots, state, leaf[y], (least + base + r * now) / (r + 1)) - r * now - base
                     if score >= 0.0:
                         continue
-                if score >= least:
-                    continue
-                fits = True
-                for j in range(s):
-                    if r >= need or distinct[j] <= 1:
-                        continue
-                    kinds, fresh = 0, True
-                    for a in range(r):
-                        new = True
-                        for b in range(a):
-                            new &= value[out[q, a], j] != value[out[q, b], j]
-                        kinds += new
-                        fresh &= value[out[q, a], j] != value[y, j]
-                    if not fresh and distinct[j] - kinds >= need - r:
-                        fits = False
-                        break
-                if fits:
+                if score < least and _fits(table, chosen, r, y, need):
                     best, least = z, score
             if best < 0:
                 break
@@ -222,38 +292,39 @@ def propose(slots, leaf, value, group, start, member, price, free, k, frequency,
                     used[z] = True
             together = 0
             for a in range(r):
-                if group[out[q, a]] == group[y]:
-                    gone[together] = out[q, a]
+                if group[chosen[a]] == group[y]:
+                    gone[together] = chosen[a]
                     together += 1
             if together:
                 gone[together] = y
-                left = _without(gone, together + 1, group[y], start, member, rest)
-                if not _meets(rest, left, value, k, frequency, distinct):
+                left = _without(gone, together + 1, group[y], groups, rest)
+                if not _meets(rest, left, table):
                     continue
-            out[q, r] = y
+            chosen[r] = y
             r += 1
             old += price[group[y]]
             for t in range(width):
                 state[t] = join(slots, t, state[t], leaf[y, t])
             now = joined(slots, state, state, np.inf)
-            if r >= need and old - r * now > best_gain and _meets(out[q], r, value, k, frequency, distinct):
+            if r >= need and old - r * now > best_gain and _meets(chosen, r, table):
                 best_gain, best_many = old - r * now, r
             if r >= need and old - r * now <= 0.0:
                 break
-        many[q] = best_many
-        gain[q] = best_gain
+        made.many[q] = best_many
+        made.gain[q] = best_gain
 
 
 @njit(cache=True, nogil=True)
-def carry_out(slots, leaf, value, group, head, following, size, state, price, k, frequency, distinct, order, out, many):
+def carry_out(table, groups, order, made):
     """Open the proposed groups one by one where that still lowers the loss; returns how many.
 
-    order  int64[r]   proposals, in the order in which they are tried; out, many: the proposals
-    head, following, size   members of each group as a chained list, with room for r groups more; updated
-    group, state, price     updated; labels of new groups follow those that were
+    groups   ``Chained``, with room for r more; updated: labels of new groups follow those that were
+    order  int64[r]   proposals, in the order in which they are tried
 
     O(r * rows of the groups concerned * (t + w)).
     """
+    slots, leaf, out, many = table.slots, table.leaf, made.rows, made.many
+    group, head, following, size, state, price = groups
     n, width = leaf.shape
     labels = 0
     for x in range(n):
@@ -277,24 +348,16 @@ def carry_out(slots, leaf, value, group, head, following, size, state, price, k,
         fine = True
         for i in range(r):
             g = group[chosen[i]]
-            seen = False
-            for z in range(donors):
-                seen |= donor[z] == g
-            if seen:
+            if _among(donor, donors, g):
                 continue
             left = 0
             x = head[g]
             while x >= 0:
-                stays = True
-                for y in range(r):
-                    if chosen[y] == x:
-                        stays = False
-                        break
-                if stays:
+                if not _among(chosen, r, x):
                     rest[left] = x
                     left += 1
                 x = following[x]
-            if not _meets(rest, left, value, k, frequency, distinct):
+            if not _meets(rest, left, table):
                 fine = False
                 break
             for t in range(width):
@@ -315,12 +378,7 @@ def carry_out(slots, leaf, value, group, head, following, size, state, price, k,
             size[g] = 0
             while x >= 0:
                 after = following[x]
-                stays = True
-                for y in range(r):
-                    if chosen[y] == x:
-                        stays = False
-                        break
-                if stays:
+                if not _among(chosen, r, x):
                     following[x] = left
                     left = x
                     size[g] += 1

@@ -8,140 +8,162 @@ one subtraction.  Both are linear in the counts.
 from __future__ import annotations
 
 import heapq
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
+from shoal.kernels import INNER
 from shoal.kernels.tables.eligible import group_gap, widest
 
 
-@njit(cache=True, nogil=True)
-def eligible_groups(
-    code,
-    pair,
-    start,
-    size,
-    kind,
-    count,
-    value,
-    frequency,
-    distinct,
-    rules,
-    least,
-    k,
-    most_rows,
-    once,
-    shift,
-    radix,
-    word,
-    number,
-    cost,
-    first,
-    floor,
-    keep,
-):
-    """Every eligible group: a vector of rows of each kind, at most most_rows in all.
+class Asked(NamedTuple):
+    """What a group is asked.
 
-    code   int32[m, d], pair, start, size, kind   kinds of rows and their losses, as in kernels.pricing
-    count  int64[m]      rows of each kind
-    value  int64[m, s], frequency int64[s], distinct int64[s], rules   sensitive values, numbered from 0, and what is
-                         asked
-    least, k, most_rows  int64   smallest group that can be eligible; k; largest group wanted
+    value  int64[m, s], frequency int64[s], distinct int64[s]   sensitive values, numbered from 0, and what is asked
+    least, k, most  int64   smallest group that can be eligible; k; largest group wanted
     once   bool          groups in which a value of sensitive column 0 occurs twice are left out
-    shift  int64[m], radix int64[m]   place of each kind in the packed word and in the state's number
-    word, number, cost   int64[keep], first int64[m + 1]   out: groups by their first kind; cost of all rows
-    floor  int64[m]      out: least loss of a row of each kind in any of them
-    returns  number of groups, -1 when there are more than keep.  O(vectors x m x d).
     """
-    m, d = code.shape
-    columns = value.shape[1]
+
+    value: np.ndarray
+    frequency: np.ndarray
+    distinct: np.ndarray
+    least: int
+    k: int
+    most: int
+    once: bool
+
+
+class Places(NamedTuple):
+    """Place of each kind in the packed word and in the state's number, int64[m] each."""
+
+    shift: np.ndarray
+    radix: np.ndarray
+
+
+class Found(NamedTuple):
+    """Groups by their first kind.
+
+    word, number, cost   int64[keep]   the group in its two names, and the cost of all its rows
+    first  int64[m + 1]  where those of a first kind begin
+    floor  int64[m]      least loss of a row of each kind in any of them
+    """
+
+    word: np.ndarray
+    number: np.ndarray
+    cost: np.ndarray
+    first: np.ndarray
+    floor: np.ndarray
+
+
+@njit(**INNER)
+def _meets(asked, f, g, total, held):
+    """Whether rows g of each kind, none before f, meet what is asked of their number and of each sensitive column."""
+    if total < asked.least or total < asked.k:
+        return False
+    value, frequency, distinct = asked.value, asked.frequency, asked.distinct
+    for j in range(value.shape[1]):
+        held[:] = 0
+        for x in range(f, g.size):
+            held[value[x, j]] += g[x]
+        top, seen = np.int64(0), np.int64(0)
+        for v in range(held.size):
+            top = max(top, held[v])
+            if held[v] > 0:
+                seen += 1
+        if frequency[j] * top > total or seen < distinct[j] or (asked.once and j == 0 and top > 1):
+            return False
+    return True
+
+
+@njit(**INNER)
+def _loss(types, f, g):
+    """Loss of a row of a group with g rows of each kind, f the first."""
+    code, pair, start, size, kind = types.code, types.pair, types.start, types.size, types.kind
+    loss = np.int64(0)
+    for j in range(code.shape[1]):
+        low = high = np.int64(code[f, j])
+        worst = np.int64(0)
+        different = np.int64(0)
+        for x in range(f + 1, g.size):
+            if g[x] == 0:
+                continue
+            c = np.int64(code[x, j])
+            low, high = min(low, c), max(high, c)
+            worst = max(worst, pair[start[j] + np.int64(code[f, j]) * size[j] + c])
+            if kind[j] == 2:
+                new = np.int64(1)
+                for y in range(f, x):
+                    if g[y] > 0 and code[y, j] == c:
+                        new = np.int64(0)
+                different += new
+        if kind[j] == 0:
+            loss += max(worst, pair[start[j] + low * size[j] + low])
+        elif kind[j] == 1:
+            loss += pair[start[j] + low * size[j] + high]
+        elif different > 0:
+            loss += different * pair[start[j] + 1]
+    return loss
+
+
+@njit(cache=True, nogil=True)
+def eligible_groups(types, asked, rules, places, found):
+    """Every eligible group: a vector of rows of each kind, at most asked.most of them; all are written down in found.
+
+    rules    what is asked besides, or None
+    returns  number of groups, -1 when there are more than found has places.  O(vectors x m x d).
+    """
+    m, value, count, most = types.count.size, asked.value, types.count, asked.most
     g = np.zeros(m, np.int64)
-    values = np.int64(1)
+    values = widest(rules)
     for x in range(m):
-        for j in range(columns):
+        for j in range(value.shape[1]):
             values = max(values, value[x, j] + 1)
-    values = max(values, widest(rules))
     held, kinds_seen = np.zeros(values, np.int64), np.empty(values, np.int64)
     who = np.arange(m)
-    found = 0
-    floor[:] = np.int64(2) ** 40
+    done = 0
+    found.floor[:] = np.int64(2) ** 40
     for f in range(m):
-        first[f] = found
+        found.first[f] = done
         g[:] = 0
         g[f] = 1
         total = np.int64(1)
         while True:
-            good = total >= least and total >= k
-            if good:
-                for j in range(columns):
-                    held[:] = 0
-                    for x in range(f, m):
-                        held[value[x, j]] += g[x]
-                    top, seen = np.int64(0), np.int64(0)
-                    for v in range(values):
-                        top = max(top, held[v])
-                        if held[v] > 0:
-                            seen += 1
-                    if frequency[j] * top > total or seen < distinct[j] or (once and j == 0 and top > 1):
-                        good = False
-                        break
+            good = _meets(asked, f, g, total, held)
             if good and rules is not None:
                 held[:] = 0
                 good = group_gap(rules, value, who, g, m, held, kinds_seen) <= 0.0
             if good:
-                if found == keep:
+                if done == found.word.size:
                     return -1
-                loss = np.int64(0)
-                for j in range(d):
-                    low = high = np.int64(code[f, j])
-                    worst = np.int64(0)
-                    different = np.int64(0)
-                    for x in range(f + 1, m):
-                        if g[x] == 0:
-                            continue
-                        c = np.int64(code[x, j])
-                        low, high = min(low, c), max(high, c)
-                        worst = max(worst, pair[start[j] + np.int64(code[f, j]) * size[j] + c])
-                        if kind[j] == 2:
-                            new = np.int64(1)
-                            for y in range(f, x):
-                                if g[y] > 0 and code[y, j] == c:
-                                    new = np.int64(0)
-                            different += new
-                    if kind[j] == 0:
-                        worst = max(worst, pair[start[j] + low * size[j] + low])
-                        loss += worst
-                    elif kind[j] == 1:
-                        loss += pair[start[j] + low * size[j] + high]
-                    elif different > 0:
-                        loss += different * pair[start[j] + 1]
+                loss = _loss(types, f, g)
                 w, i = np.int64(0), np.int64(0)
                 for x in range(f, m):
-                    w += g[x] << shift[x]
-                    i += g[x] * radix[x]
+                    w += g[x] << places.shift[x]
+                    i += g[x] * places.radix[x]
                     if g[x] > 0:
-                        floor[x] = min(floor[x], loss)
-                word[found], number[found], cost[found] = w, i, loss * total
-                found += 1
+                        found.floor[x] = min(found.floor[x], loss)
+                found.word[done], found.number[done], found.cost[done] = w, i, loss * total
+                done += 1
             x = m - 1
-            while x > f and (g[x] == count[x] or total == most_rows):
+            while x > f and (g[x] == count[x] or total == most):
                 total -= g[x]
                 g[x] = 0
                 x -= 1
-            if g[x] == count[x] or total == most_rows:
+            if g[x] == count[x] or total == most:
                 break
             g[x] += 1
             total += 1
-    first[m] = found
-    return found
+    found.first[m] = done
+    return done
 
 
 @njit(cache=True, nogil=True)
-def least_cost(count, shift, guard, word, number, cost, spared, first, floor, upper, value, left, book, looks):
+def least_cost(count, shift, guard, found, spared, upper, value, left, book, looks):
     """Least cost at which the whole table can be reduced to every state by groups that hold its first row left.
 
-    count  int64[m], shift int64[m], guard int64   as in eligible_groups; guard: the guard bits
-    word, number, cost, first, floor               the groups, those of one first kind by rising cost - spared
+    count  int64[m], shift int64[m], guard int64   rows of each kind, their places in the word, the guard bits
+    found                the groups, those of one first kind by rising cost - spared
     spared int64[groups], upper int64   floor of each group's rows; a cost that is not to be exceeded
     value  int64[states]   out: -1 where a state cannot be reached so; value[0] is the optimum
     left   int64[m], book int64[3]   where the last slice ended: rows left, then (state, packed, rest); state -1: begin
@@ -150,6 +172,7 @@ def least_cost(count, shift, guard, word, number, cost, spared, first, floor, up
 
     Some order of the groups of any partition takes the first row left each time.  O(states reached x groups).
     """
+    word, number, cost, first, floor = found
     m = count.size
     if book[0] < 0:
         left[:] = count

@@ -17,6 +17,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -26,6 +27,9 @@ from shoal.model.histogram import Histogram
 from shoal.model.partition import Partition
 from shoal.model.recoding import ColumnRecoding, Levels, Recoding
 from shoal.model.task import Task
+
+if TYPE_CHECKING:
+    from shoal.kernels.tables.pricing import Types
 
 KINDS = {"levels": 0, "range": 1, "set": 2}
 DENOMINATOR = 10**5  # losses are read as fractions with at most this denominator
@@ -57,6 +61,12 @@ class Costs:
     scale: int
     exact: bool
     unit: str
+
+    def in_kernels(self) -> Types:
+        """The same as kernels take it."""
+        from shoal.kernels.tables.pricing import Types
+
+        return Types(self.code, self.count, self.pair, self.start, self.size, self.kind)
 
     @property
     def types(self) -> int:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -34,6 +34,9 @@ from shoal.problems.tables.others.pattern_cover import pattern_cover, whole_cost
 from shoal.problems.tables.papers.kernelize import deal, kernelize
 from shoal.problems.tables.papers.three_phase import three_phase
 from shoal.problems.tables.papers.two_anonymity import seconds_left, two_anonymity
+
+if TYPE_CHECKING:
+    from shoal.kernels.tables.subsets import Found
 
 STATES = 2**26  # states of the vector program, 8 bytes each
 GROUPS = 2_000_000  # its groups, 24 bytes each
@@ -175,7 +178,7 @@ def by_vectors(
 
     upper  cost of a partition in hand: states that lead to nothing cheaper or equal are not followed
     """
-    from shoal.kernels.tables.subsets import eligible_groups, least_cost
+    from shoal.kernels.tables.subsets import Asked, Found, Places, eligible_groups, least_cost
 
     deadline = clock() + seconds
     layout = _layout(kinds.count)
@@ -190,17 +193,14 @@ def by_vectors(
     frequency = np.array([need.frequency[j] for j in columns], np.int64)
     distinct = np.array([need.distinct[j] for j in columns], np.int64)
     keep = min(GROUPS, layout.states)
-    word, number, cost = (np.empty(keep, np.int64) for _ in range(3))
-    floor = np.empty(m, np.int64)
-    first = np.zeros(m + 1, np.int64)
-    table = (costs.pair, costs.start, costs.size, costs.kind)
-    rules = rules_of(need, histogram.sensitive_sizes)
-    asked = (kinds.value, frequency, distinct, rules, need.smallest, need.k, most, once)
-    code = np.ascontiguousarray(costs.code[kinds.type])
-    places = (layout.shift, layout.radix)
-    found = eligible_groups(code, *table, kinds.count, *asked, *places, word, number, cost, first, floor, keep)
+    groups = Found(*(np.empty(size, np.int64) for size in (keep, keep, keep, m + 1, m)))
+    asked = Asked(kinds.value, frequency, distinct, need.smallest, need.k, most, once)
+    types = costs.in_kernels()._replace(code=np.ascontiguousarray(costs.code[kinds.type]), count=kinds.count)
+    rules, places = rules_of(need, histogram.sensitive_sizes), Places(layout.shift, layout.radix)
+    found = eligible_groups(types, asked, rules, places, groups)
     if found < 0:
         return None
+    word, number, cost, first, floor = groups
     spared = np.zeros(found, np.int64)
     for x in range(m):
         spared += ((word[:found] >> layout.shift[x]) & ((1 << int(kinds.count[x]).bit_length()) - 1)) * floor[x]
@@ -216,26 +216,20 @@ def by_vectors(
     value = np.empty(layout.states, np.int64)
     of = np.repeat(np.arange(m), np.diff(first))
     order = np.lexsort((cost[:found] - spared, of))
-    word, number, cost, spared = word[order], number[order], cost[order], spared[order]
-    groups = (word, number, cost, spared)
+    groups = Found(word[order], number[order], cost[order], first, floor)
     left, book = np.empty(m, np.int64), np.full(3, -1, np.int64)
-    around = (kinds.count, layout.shift, layout.guard, *groups, first, floor, upper, value, left, book)
+    around = (kinds.count, layout.shift, layout.guard, groups, spared[order], upper, value, left, book)
     while not least_cost(*around, SLICE):
         if clock() > deadline:
             return None
-    return deal(histogram.count, kinds.of, *_walk(kinds.count, layout, word, number, cost, first, value))
+    return deal(histogram.count, kinds.of, *_walk(kinds.count, layout, groups, value))
 
 
 def _walk(
-    count: np.ndarray,
-    layout: _Layout,
-    word: np.ndarray,
-    number: np.ndarray,
-    cost: np.ndarray,
-    first: np.ndarray,
-    value: np.ndarray,
+    count: np.ndarray, layout: _Layout, found: Found, value: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The groups of an optimum, from the empty state back to the full one: (kind, group, rows)."""
+    word, number, cost, first, _ = found
     out: list[tuple[int, int, int]] = []
     state, packed, groups = 0, 0, 0
     full = int((count << layout.shift).sum())

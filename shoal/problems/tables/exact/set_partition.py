@@ -245,7 +245,7 @@ def first_columns(costs: Costs) -> tuple[np.ndarray, np.ndarray]:
 
     t, m = costs.types, min(6, max(costs.types - 1, 1))
     index, distance = np.full((t, m), -1, np.int32), np.zeros((t, m), np.int64)
-    nearest(costs.code, costs.pair, costs.start, costs.size, m, index, distance)
+    nearest(costs.in_kernels(), index, distance)
     own = np.arange(t, dtype=np.int32)
     none = np.full(t, -1, np.int32)
     parts = [np.column_stack([own, own, none])[costs.count >= 2], np.column_stack([own, own, own])[costs.count >= 3]]
@@ -277,19 +277,17 @@ def _priced(
     costs: Costs, price: np.ndarray, bonus: np.ndarray, member: np.ndarray, under: int, least: int
 ) -> tuple[Any, np.ndarray]:
     """Columns whose reduced cost is under `under`, and the least reduced costs; None for too many columns."""
+    from shoal.kernels.tables.pricing import Prices
     from shoal.kernels.tables.pricing import price as scan
 
-    c = costs
-    reduced = np.zeros(2, np.int64)
-    most = 2 * least * c.types if least else FIRST
+    reduced, types = np.zeros(2, np.int64), costs.in_kernels()
+    most = 2 * least * costs.types if least else FIRST
     of_type, of_set = np.nonzero(member.T)
-    start = np.searchsorted(of_type, np.arange(c.types + 1))
-    sets = (start.astype(np.int64), of_set.astype(np.int64), np.ascontiguousarray(member), bonus)
+    start = np.searchsorted(of_type, np.arange(costs.types + 1)).astype(np.int64)
+    prices = Prices(FINE, price, start, of_set.astype(np.int64), np.ascontiguousarray(member), bonus)
     while True:
         out = np.empty((most, 3), np.int32)
-        found = scan(
-            c.code, c.count, c.pair, c.start, c.size, c.kind, FINE, price, *sets, under, least, most, out, reduced
-        )
+        found = scan(types, prices, under, least, out, reduced)
         if found >= 0:
             return out[:found], reduced
         if most >= MOST:

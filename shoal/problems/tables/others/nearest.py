@@ -20,7 +20,7 @@ def neighbors(costs: Costs, k: int) -> tuple[np.ndarray, np.ndarray]:
 
     m = max(1, min(k - 1, costs.types - 1))
     index, distance = np.full((costs.types, m), -1, np.int32), np.zeros((costs.types, m), np.int64)
-    nearest(costs.code, costs.pair, costs.start, costs.size, m, index, distance)
+    nearest(costs.in_kernels(), index, distance)
     return index, distance
 
 

@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from threading import Event
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from shoal.model.task import Task
 from shoal.problems.cores import cores, each
 from shoal.problems.interrupts import flag
 from shoal.problems.tables.search.row_groups import ancestors
+
+if TYPE_CHECKING:
+    from shoal.kernels.tables.near_cells import Cells
 
 BOXED = 400  # cells above which boxes are tried
 BOXES = ((192, 400), (96, 200), (48, 100), (24, 60), (16, 16))  # cells near to each, nodes of its search
@@ -66,22 +69,11 @@ def box_search(task: Task, effort: str, until: float | None) -> tuple[int, int] 
 class Pairs:
     """What two rows lose together, as the kernels ask it; cells sorted so that like ones stand near each other.
 
-    losses, at, shape, width, code  as for ``near_cells`` of the kernels;  sets bool[d] columns published as sets
-    count, value int64[m] rows and sensitive value of each cell, ``kinds`` different ones are needed, ``group`` rows
     head int64[h + 1], lead  cells with the same codes in the first ``lead`` columns, the dearest
     order int64[m]  the cells of the table;  alone float64[m]  what a row of each loses whatever its group
     """
 
-    losses: np.ndarray
-    at: np.ndarray
-    shape: np.ndarray
-    width: np.ndarray
-    code: np.ndarray
-    sets: np.ndarray
-    count: np.ndarray
-    value: np.ndarray
-    kinds: int
-    group: int
+    cells: Cells
     head: np.ndarray
     lead: int
     order: np.ndarray
@@ -90,6 +82,8 @@ class Pairs:
     @classmethod
     def of(cls, task: Task) -> Pairs:
         """O(m log m), and the square of every column's number of codes."""
+        from shoal.kernels.tables.near_cells import Cells
+
         h, need = task.histogram, task.requirement
         parts, at, kind, width, code = [], [], [], [], []
         place, alone = 0, np.zeros(h.cells)
@@ -132,7 +126,7 @@ class Pairs:
         order = np.lexsort(codes[:, by[::-1]].T)
         codes = np.ascontiguousarray(codes[order][:, by], dtype=np.int32)
         head, lead = _heads(codes)
-        return cls(
+        cells = Cells(
             losses=np.concatenate(parts),
             at=np.array(at)[by],
             shape=np.array(kind)[by],
@@ -143,16 +137,8 @@ class Pairs:
             value=value[order],
             kinds=kinds,
             group=need.smallest,
-            head=head,
-            lead=lead,
-            order=order,
-            alone=alone,
         )
-
-    @property
-    def columns(self) -> tuple[np.ndarray, ...]:
-        """What two codes of a column lose together, and the codes."""
-        return self.losses, self.at, self.shape, self.width, self.code
+        return cls(cells, head, lead, order, alone)
 
     def back(self, prices: np.ndarray) -> np.ndarray:
         """Prices in the order of the table's cells, with what rows lose whatever their group."""
@@ -208,7 +194,7 @@ def neighbors(task: Task, until: float | None) -> np.ndarray | None:
     Cells not reached keep the bound 0.
     """
     p = Pairs.of(task)
-    found = _nearest(p, p.group - 1, until)
+    found = _nearest(p, task.requirement.smallest - 1, until)
     task.progress("bound", None)
     return None if found is None else p.back(found[2])
 
@@ -219,12 +205,11 @@ def _nearest(p: Pairs, most: int, until: float | None) -> tuple[np.ndarray, np.n
 
     m = p.order.size
     near, far, out = np.full((m, most), -1, np.int32), np.zeros(m), np.zeros(m)
-    rest = (p.count, p.value, p.kinds, p.group, near, far, out)
     kernel: Callable[..., None] = near_cells
-    asked = (*p.columns, p.head, p.lead)
+    asked: tuple[Any, ...] = (p.head, p.lead)
     if p.head.size > m:  # every cell is a head: none of them spares a look
-        kernel, asked = all_cells, (*p.columns[:-1], np.ascontiguousarray(p.code.T, dtype=np.uint32))
-    done = _over(m, until, lambda a, b: kernel(*asked, a, b, *rest))
+        kernel, asked = all_cells, (np.ascontiguousarray(p.cells.code.T, dtype=np.uint32),)
+    done = _over(m, until, lambda a, b: kernel(p.cells, *asked, a, b, near, far, out))
     return (near, far, out) if done else None
 
 
@@ -235,28 +220,24 @@ def box_prices(task: Task, boxed: tuple[int, int], rounds: int, until: float | N
     boxed  near cells and nodes of the search for each cell; a row without the time for it keeps what near rows
            prove
     """
-    from shoal.kernels.tables.boxes import raises
+    from shoal.kernels.tables.boxes import Prices, raises
     from shoal.kernels.tables.near_cells import far_slack
 
-    p, m = Pairs.of(task), task.histogram.cells
-    raised: Callable[..., None] = raises
-    beyond: Callable[..., None] = far_slack
-    looked = _nearest(p, max(boxed[0], p.group - 1), until)
+    p, m, group = Pairs.of(task), task.histogram.cells, task.requirement.smallest
+    looked = _nearest(p, max(boxed[0], group - 1), until)
     if looked is None:
         return []
     near, far, base = looked
     price, active = np.zeros(m), np.ones(m, bool)
     found = [p.back(base)]
     for turn in range(-1, rounds + 1):  # the first looks know nothing of each other's boxes, the second do
-        rise, limit = np.zeros(m), np.zeros(m)
-        other = (p.count, p.group, price, np.argsort(-price, kind="stable"), base, near, far, limit)
-        asked = (p.count, p.value, p.kinds, p.group, boxed[1], price, base, active, limit, rise)
+        rise, order, prices = np.zeros(m), np.argsort(-price, kind="stable"), Prices(price, base, active, np.zeros(m))
 
-        def one(first: int, last: int, other: tuple[Any, ...] = other, asked: tuple[Any, ...] = asked) -> None:
-            limit, some = other[-1], slice(first, last)
-            beyond(*p.columns, first, last, *other)
-            limit[some] = np.maximum(limit[some] * (1 - 1e-12), 0.0) / p.group
-            raised(*p.columns[:3], p.sets, *p.columns[3:], near, first, last, *asked)
+        def one(first: int, last: int, order: Any = order, prices: Prices = prices, rise: Any = rise) -> None:
+            some, limit = slice(first, last), prices.limit
+            far_slack(p.cells, first, last, prices.price, order, prices.base, near, far, limit)
+            limit[some] = np.maximum(limit[some] * (1 - 1e-12), 0.0) / group
+            raises(p.cells, near, first, last, boxed[1], prices, rise)
 
         if not _over(m, until, one):
             break
@@ -270,6 +251,6 @@ def box_prices(task: Task, boxed: tuple[int, int], rounds: int, until: float | N
             active = active & (rise > 1e-9)
         if turn > 0:
             found = [*found[:2], p.back(price)]
-            if not active.any() or float(rise @ p.count) < GAIN * float(price @ p.count):
+            if not active.any() or float(rise @ p.cells.count) < GAIN * float(price @ p.cells.count):
                 break
     return found

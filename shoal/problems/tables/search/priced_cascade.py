@@ -34,7 +34,8 @@ def guided(
     None where it does not apply (diversity by frequency, other models, more than two values asked, several sensitive
     columns) or time ran out.
     """
-    from shoal.kernels.tables.priced_cascade import publish_priced
+    from shoal.kernels.tables.lattice import Raised, Triples
+    from shoal.kernels.tables.priced_cascade import Led, publish_priced
 
     if (
         rows.need.rules
@@ -44,7 +45,7 @@ def guided(
         return None
     histogram = task.histogram
     lattice = Lattice.of(task.recoding)
-    up, at, size, exact = lattice.flat
+    raised = Raised(histogram.quasi, *lattice.flat)
     loss = np.concatenate([level.reshape(-1) for level in lattice.loss])
     value = rows.sensitive[:, 0].astype(np.int64) if rows.frequency.size else np.zeros(histogram.cells, np.int64)
     kinds = int(rows.distinct[0]) if rows.frequency.size else 1
@@ -61,10 +62,11 @@ def guided(
         floor = excess[tuple(every.T)]
     left = histogram.count.copy()
     room = 4 * histogram.cells + 16
-    out = tuple(np.empty(room, np.int64) for _ in range(3))
+    out = Triples(*(np.empty(room, np.int64) for _ in range(3)))
     found: list[tuple[np.ndarray, ...]] = []
     group = 0
     for allowance in allowances:
+        led = Led(loss, prices, value, kinds, rows.k, allowance)
         # Nothing is published at other nodes: rows only become fewer, classes never come nearer to their prices.
         index = np.flatnonzero(floor <= allowance + 1e-9)
         nodes, here = every[index], floor[index]
@@ -73,10 +75,8 @@ def guided(
             if until is not None and clock() > until:
                 return None
             task.progress("guided cascade", None)
-            steps, written, group = publish_priced(
-                histogram.quasi, up, at, size, nodes[done : done + BATCH], exact, loss, value, kinds, left, prices,
-                rows.k, allowance, here[done : done + BATCH], group, *out,
-            )  # fmt: skip
+            part = slice(done, done + BATCH)
+            steps, written, group = publish_priced(raised, nodes[part], led, left, here[part], group, out)
             done += steps
             found.append(tuple(a[:written].copy() for a in out))
         floor[index] = here

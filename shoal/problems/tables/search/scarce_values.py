@@ -138,7 +138,7 @@ def lend(
     until  clock reading after which no more proposals are made
     The result does not depend on the number of cores.  O(r n) time for r seeds.
     """
-    from shoal.kernels.tables.scarce_values import carry_out, propose, spare
+    from shoal.kernels.tables import scarce_values as kernels
     from shoal.kernels.tables.slots import prices
 
     n = group.size
@@ -151,34 +151,32 @@ def lend(
     start = np.concatenate([[0], np.cumsum(size)])
     state = rows.states(group)
     price = prices(rows.slots, state)
-    free = np.ones(n, bool)
-    need = (rows.k, rows.frequency, rows.distinct)
-    spare(value, start, member, *need, free)
-    seeds = seeds[free[seeds]]
-    out = np.empty((seeds.size, max(most, *need[1], *need[2], rows.k) if rows.frequency.size else max(most, rows.k)),
-                   np.int64)  # fmt: skip
-    many, gain = np.zeros(seeds.size, np.int64), np.zeros(seeds.size)
-
+    table = kernels.Rows(rows.slots, leaf, value, rows.k, rows.frequency, rows.distinct)
+    groups = kernels.Groups(group, start, member, price, np.ones(n, bool))
+    kernels.spare(table, groups)
+    seeds = seeds[groups.free[seeds]]
+    widest, look = max(most, rows.k, *rows.frequency, *rows.distinct), kernels.Look(PULL, shift % n, LIST)
+    count = seeds.size
+    made = kernels.Proposals(np.zeros((count, widest), np.int64), np.zeros(count, np.int64), np.zeros(count))
     stop = flag()
 
     def one(first: int) -> None:
         part = slice(first, first + PART)
         if not stop.is_set() and (until is None or clock() < until):
-            propose(rows.slots, leaf, value, group, start, member, price, free, *need, seeds[part], PULL, shift % n,
-                    LIST, out[part], many[part], gain[part])  # fmt: skip
+            kernels.propose(table, groups, seeds[part], look, kernels.Proposals(*(out[part] for out in made)))
 
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         list(pool.map(one, range(0, seeds.size, PART)))
-    order = np.lexsort((np.arange(seeds.size), -gain))
-    order = order[many[order] > 0]
+    order = np.lexsort((np.arange(seeds.size), -made.gain))
+    order = order[made.many[order] > 0]
     room = size.size + order.size
     head, following = np.full(room, -1, np.int64), np.full(n, -1, np.int64)
     head[: size.size] = member[start[:-1]]
     following[member[:-1]] = np.where(np.diff(group[member]) == 0, member[1:], -1)
     sizes, states, paid = np.zeros(room, np.int64), np.zeros((room, leaf.shape[1]), np.int64), np.zeros(room)
     sizes[: size.size], states[: size.size], paid[: size.size] = size, state, price
-    opened = carry_out(rows.slots, leaf, value, group, head, following, sizes, states, paid, *need, order, out, many)
-    return group, int(opened)
+    chained = kernels.Chained(group, head, following, sizes, states, paid)
+    return group, int(kernels.carry_out(table, chained, order, made))
 
 
 def settle(rows: Rows, group: np.ndarray) -> np.ndarray:
