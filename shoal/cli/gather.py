@@ -74,6 +74,10 @@ class Distance(NamedTuple):
     categories: Annotated[
         str | None, typer.Option("--categories", help="Those of them that only look like numbers.")
     ] = None
+    cyclic: Annotated[
+        list[str] | None,
+        typer.Option("--cyclic", help="column=period, for numbers that go around a circle: hour=24, bearing=360."),
+    ] = None
     weights: Annotated[
         list[str] | None,
         typer.Option("--weight", "--weights", help="column=weight, 1 by default; the place is 'place'."),
@@ -113,6 +117,7 @@ class Distance(NamedTuple):
         return Asked(
             names, listed(self.categories) or [], place, pairs(weights, "--weights", float), pairs(units, "--unit"),
             pairs(self.hierarchy or [], "--hierarchy"), pairs(self.coordinates or [], "--coordinates"), self.plane,
+            pairs([p for text in self.cyclic or [] for p in text.split(",")], "--cyclic", float),
         )  # fmt: skip
 
 

@@ -77,7 +77,14 @@ def encode(metric: Metric, columns: Sequence[np.ndarray]) -> tuple[Coded, np.nda
     for feature, column in zip(metric.features, columns, strict=True):
         if not feature.weight:
             continue
-        if isinstance(feature, Number):
+        if isinstance(feature, Number) and feature.period:
+            unit = feature.scale / feature.weight
+            put(feature.around(column) / unit, [neighbors.CYCLE], feature.period / unit)
+            angle = parts[-1] * (2 * np.pi / weight[-1])
+            shrink = np.sqrt(0.5) if norm == 1 else 1.0
+            spread.append(np.hstack([np.cos(angle), np.sin(angle)]) * (weight[-1] / (2 * np.pi) * shrink))
+            exact &= len(metric.features) == 1 and norm == 2  # a chord grows with its arc
+        elif isinstance(feature, Number):
             put(np.asarray(column, np.float64) / (feature.scale / feature.weight), [neighbors.NUMBER])
             spread.append(parts[-1])
         elif isinstance(feature, Place):
@@ -92,7 +99,7 @@ def encode(metric: Metric, columns: Sequence[np.ndarray]) -> tuple[Coded, np.nda
                 ball = on_sphere(column)
                 put(ball, [neighbors.SPHERE, neighbors.SKIP, neighbors.SKIP], EARTH_KM * factor)
                 spread.append(ball * (EARTH_KM * factor * shrink))
-                exact &= len(metric.features) == 1  # a chord grows with its arc
+                exact &= len(metric.features) == 1 and norm == 2
         else:
             codes = np.asarray(column, np.int64)
             if feature.depth == 2:

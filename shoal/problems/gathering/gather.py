@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -148,6 +148,7 @@ def gather(
     max_clusters: int | None = None,
     metric: str | Metric | Callable[..., Any] = "euclidean",
     *,
+    cyclic: Mapping[Any, float] | None = None,
     method: str = "auto",
     centers: str = "points",
     improve: bool = False,
@@ -165,6 +166,8 @@ def gather(
     epsilon       share of the points that may be left out (label -1), 0 <= epsilon < 1
     max_clusters  at most this many clusters
     metric        "euclidean", "manhattan", "chebyshev", "great-circle", "precomputed", a function, or a Metric
+    cyclic        {"hour": 24}: columns, by name or number, whose values go around a circle of that length; the shorter
+                  way round counts.  For coordinates; in a Metric say Number("hour", period=24)
     method        "auto" or a name of the catalogue: "local" (factor 3, 4 with centers anywhere), "disjoint" (the same,
                   simpler), "threshold" (factor 2, few large clusters), "peeling" (factor 4, with epsilon), "rounds"
                   (factor 5 or 6, with epsilon and max_clusters), "exact" (few points)
@@ -186,7 +189,7 @@ def gather(
         >>> found.sizes.tolist(), found.radius, found.certificate.optimal
         ([3, 3], 1.0, True)
     """
-    space = space_of(points, metric)
+    space = space_of(points, metric, cyclic)
     r, epsilon, max_clusters = check(r, epsilon, max_clusters, centers, method, "gather")
     limit = seconds_of(seconds)
     at_points = centers == "points"

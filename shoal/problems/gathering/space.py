@@ -8,7 +8,7 @@ user is ever held as a full matrix, and only up to 20,000 points.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
@@ -20,7 +20,7 @@ from scipy.spatial import cKDTree
 from shoal.errors import InputError, PolicyError
 from shoal.kernels.gathering import neighbors
 from shoal.kernels.uncompiled import quick
-from shoal.model.arguments import coordinates, known
+from shoal.model.arguments import coordinates, known, number
 from shoal.model.metric import LARGEST_MATRIX, NORMS, Category, Metric, Number, Place
 from shoal.problems.gathering.encoding import along, encode, places_of, table_of
 
@@ -252,14 +252,17 @@ class _Targets:
         return at.astype(np.int64, copy=False), reached
 
 
-def space_of(points: Any, metric: Any = "euclidean") -> Space:
+def space_of(points: Any, metric: Any = "euclidean", cyclic: Mapping[Any, float] | None = None) -> Space:
     """Points and a metric by name, matrix, function or value.
 
     points  float[n, d] (a frame will do), a tuple of columns when metric is a Metric with features, float[n, n] for
             "precomputed"
     metric  "euclidean", "manhattan", "chebyshev" (coordinates as they are), "great-circle" (latitude and longitude
             in degrees; kilometres), "precomputed", a function of two records, or a Metric
+    cyclic  column, by name or number -> its period, where its values go around a circle; with metrics of coordinates
     """
+    if cyclic and not (isinstance(metric, str) and metric in NORMS):
+        raise PolicyError("cyclic= goes with a metric of coordinates; in a Metric say Number(name, period=24)")
     names = [str(c) for c in points.columns] if hasattr(points, "columns") else []
     if isinstance(metric, Metric) and metric.features and isinstance(points, tuple):
         return Space(metric, [np.asarray(c) for c in points])
@@ -274,7 +277,14 @@ def space_of(points: Any, metric: Any = "euclidean") -> Space:
         known("metric", metric, [*NORMS, "great-circle", "precomputed"])
         width = table.shape[1]
         labels = names if len(names) == width else [f"column {j}" for j in range(width)]
-        return Space(Metric(features=tuple(Number(x) for x in labels), norm=metric), list(table.T), names)
+        period = dict.fromkeys(labels, 0.0)
+        for key, length in (cyclic or {}).items():
+            name = labels[key] if isinstance(key, int) and 0 <= key < width else str(key)
+            known("column of cyclic=", name, labels)
+            period[name] = number("the period", length, "a positive number", lambda x: x > 0)
+        return Space(
+            Metric(features=tuple(Number(x, period=period[x]) for x in labels), norm=metric), list(table.T), names
+        )
     if callable(metric):
         metric = Metric.pairwise(metric)
     if not isinstance(metric, Metric):
