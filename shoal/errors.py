@@ -32,7 +32,8 @@ class PolicyError(ShoalError):
     def unknown(cls, what: str, name: str, available: Iterable[str]) -> PolicyError:
         """A name that is not among those available, with the nearest that is."""
         names = list(dict.fromkeys(str(a) for a in available))
-        close = get_close_matches(str(name), names, n=1)
+        close = [a for a in names if len(str(name)) > 2 and a.startswith(f"{name}-")]
+        close = close or get_close_matches(str(name), names, n=1)
         several = [part.strip() for part in re.split("[,;| ]", str(name)) if part.strip()]
         if len(several) > 1 and set(several) <= set(names):
             hint = f"it names {len(several)}, so give each by itself: {', '.join(several)}"

@@ -100,9 +100,9 @@ def people(values: int) -> pl.DataFrame:
     return pl.DataFrame({"x": x, "y": y, "ill": [f"value {i}" for i in ill]})
 
 
-def table(title: str, method: str, values: int = 3, publish: str = "stars", **asked: Any) -> Panel:
-    """What a method makes of the sixty rows: the groups as they are published, the rows where they stood."""
-    frame = people(values)
+def table(title: str, method: str, values: int = 3, publish: str = "stars", rows: int = 60, **asked: Any) -> Panel:
+    """What a method makes of the sixty rows, or the first of them: groups as published, rows where they stood."""
+    frame = people(values).head(rows)
     trees = {"hierarchies": {"x": "intervals:2,4", "y": "intervals:2"}} if publish == "hierarchy" else {}
     release = shoal.anonymize(
         frame, quasi_identifiers=["x", "y"], sensitive=["ill"], publish=publish, method=method, effort="balanced",
@@ -160,6 +160,8 @@ def exact() -> list[Panel]:
         table("two_anonymity, k = 2", "two_anonymity", k=2),
         table("forest, k = 3", "forest", k=3),
         table("pattern_cover, k = 3", "pattern_cover", k=3),
+        table("optimal, k = 3", "optimal", k=3),
+        table("halving, k = 4, 12 of the rows", "halving", rows=12, k=4),
     ]
 
 
@@ -167,7 +169,7 @@ def labels() -> list[Panel]:
     """docs/labels.md: every group a pile of its labels, a line at k."""
     sizes, k = [27, 22, 19, 17, 16, 14, 13, 12, 11, 9, 8, 8, 7, 6, 6, 5, 4, 3, 2, 2], 40
     panels = []
-    for method in ("fold", "five_halves", "exact"):
+    for method in ("fold", "spread", "five_halves", "scheme", "bicriteria", "exact"):
         found = shoal.labels.cover(sizes, k, method=method)
         said = f"largest {found.cost}, no answer below {found.certificate.lower_bound}"
         panel = Panel(f"{method}, k = {k}", said, (0, 0), (len(found.loads), 70))
@@ -238,7 +240,7 @@ def crowd() -> np.ndarray:
 def tiles() -> list[Panel]:
     """docs/tiles.md: places and the rectangles they are published as."""
     points, k, panels = crowd(), 5, []
-    for method in ("kd_tree", "least_waste", "best_cuts"):
+    for method in ("kd_tree", "mondrian", "proportional", "least_waste", "best_cuts"):
         found = shoal.tiles.split(points, k, method=method)
         said = f"{len(found.counts)} tiles, the largest of {max(found.counts)}"
         panel = Panel(f"{method}, k = {k}", said, (0, 0), (10, 10))
@@ -252,14 +254,29 @@ def tiles() -> list[Panel]:
 
 def clusters() -> list[Panel]:
     """docs/gathering.md: records, the centers published for them, and how far each reaches."""
-    points, r, panels = crowd(), 5, []
     gather, cellular = shoal.gathering.gather, shoal.gathering.cellular
-    asked = ((gather, "disjoint", 0.0), (gather, "threshold", 0.0), (gather, "local", 0.0), (gather, "local", 0.06),
-             (cellular, "three_step", 0.0), (cellular, "search", 0.0))  # fmt: skip
-    for solve, method, epsilon in asked:
-        found = solve(points, r, epsilon=epsilon, method=method, **({"seed": 1} if solve is cellular else {}))
+    five: dict[str, Any] = {"r": 5}
+    opened: dict[str, Any] = {"setup_costs": 3.0}
+    asked: tuple[tuple[Callable[..., Any], str, dict[str, Any], str], ...] = (
+        (gather, "disjoint", five, ""),
+        (gather, "threshold", five, ""),
+        (gather, "local", five, ""),
+        (gather, "local", five | {"epsilon": 0.06}, ", some left out"),
+        (gather, "peeling", five | {"epsilon": 0.06}, ", some left out"),
+        (gather, "rounds", five | {"epsilon": 0.06, "max_clusters": 6}, ", six at most"),
+        (gather, "exact", five, ""),
+        (cellular, "procedure_one", opened, ", set-up 3"),
+        (cellular, "tight", opened, ", set-up 3"),
+        (cellular, "three_step", five | {"seed": 1}, ""),
+        (cellular, "search", five | {"seed": 1}, ""),
+        (cellular, "exact", five, ", half of them"),
+    )
+    panels = []
+    for solve, method, how, more in asked:
+        points = crowd()[::2] if "half" in more else crowd()
+        found = solve(points, method=method, **how)
         cost, bound = found.certificate.cost, found.certificate.lower_bound
-        title = f"{solve.__name__}, {method}" + (", some left out" if epsilon else "")
+        title = f"{solve.__name__}, {method}{more}"
         panel = Panel(title, f"cost {cost:.3g}, no answer below {bound:.3g}", (0, 0), (10, 10))
         for i, (x, y) in enumerate(found.centers.tolist()):
             panel.disc(x, y, float(found.radii[i]), FILLS[i % len(FILLS)])

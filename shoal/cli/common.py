@@ -79,7 +79,7 @@ def present(*paths: Path, folders: bool = False) -> None:
             hint = "column names are separated by commas without blanks (--quasi age,zip)"
             raise InputError(f"there is no file {str(path)!r} to read; {hint}")
         there = [p.name for p in path.parent.glob("*") if p.is_file()] if path.parent.is_dir() else []
-        near = get_close_matches(path.name, there, n=1)
+        near = get_close_matches(path.name, there, n=1, cutoff=0.75)
         hint = f"did you mean {str(path.with_name(near[0]))!r}?" if near else "give its whole path, or change folder"
         raise InputError(f"there is no file {str(path)!r} to read; {hint}")
 

@@ -56,6 +56,9 @@ class Distance(NamedTuple):
         None, "--columns", "Columns that make up the distance: numbers and dates by their range, others 0/1."
     )
     categories: str | None = flag(None, "--categories", "Those of them that only look like numbers.")
+    cyclic: list[str] = flag(
+        [], "--cyclic", "column=period, for numbers that go around a circle: hour=24, bearing=360."
+    )
     weights: list[str] = flag([], "--weight", "--weights", "column=weight, 1 by default; the place is 'place'.")
     unit: list[str] = flag([], "--unit", "column=unit, for the words: age=years.")
     latitude: str | None = flag(None, "--latitude", "Column of latitudes in degrees.")
@@ -84,6 +87,7 @@ class Distance(NamedTuple):
         return Asked(
             names, listed(self.categories) or [], place, pairs(weights, "--weights", float), pairs(units, "--unit"),
             pairs(self.hierarchy, "--hierarchy"), pairs(self.coordinates, "--coordinates"), self.plane,
+            pairs([p for text in self.cyclic for p in text.split(",")], "--cyclic", float),
         )  # fmt: skip
 
 

@@ -79,4 +79,5 @@ def _read(name: str, given: Any) -> Any:
         return tuple(kind(part) for kind, part in zip(kinds, parts, strict=True))
     except ValueError:
         flag = f"--{name.replace('_', '-')}"
-        raise PolicyError(f"{flag} {given!r}: give two numbers separated by a comma") from None
+        said = ", then ".join({int: "a whole number", float: "a number"}[kind] for kind in kinds)
+        raise PolicyError(f"{flag} {given!r}: give two numbers separated by a comma, {said}") from None

@@ -12,6 +12,7 @@ import polars as pl
 
 from shoal.engines.files import column, numbers, read_table
 from shoal.errors import InputError, PolicyError
+from shoal.model.arguments import number
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.metric import Category, Metric, Number, Place, finite
 
@@ -26,6 +27,7 @@ class Asked:
     units        what one unit of a column of numbers, or of a place in the plane, is called
     hierarchies  column -> a hierarchy's file, or what else ``Hierarchy.of`` takes
     coordinates  column of codes, such as zip codes -> file of their latitudes and longitudes
+    cyclic       column of numbers that go around a circle -> the length of it: hour -> 24
     """
 
     columns: Sequence[str] = ()
@@ -36,6 +38,7 @@ class Asked:
     hierarchies: Mapping[str, Any] = field(default_factory=dict)
     coordinates: Mapping[str, Any] = field(default_factory=dict)
     plane: bool = False
+    cyclic: Mapping[str, float] = field(default_factory=dict)
 
     def check(self) -> None:
         """PolicyError for a name that is not among the columns, or that is told two kinds."""
@@ -44,12 +47,13 @@ class Asked:
             if name not in known:
                 raise PolicyError.unknown("column of the distance", name, known)
         told: set[str] = set()
-        for name in (*self.categories, *self.hierarchies, *self.coordinates):
+        for name in (*self.categories, *self.hierarchies, *self.coordinates, *self.cyclic):
             if name not in self.columns:
                 raise PolicyError.unknown("column of --columns", name, self.columns)
             if name in told:
                 raise PolicyError(
-                    f"column {name!r} is told two kinds; name it in one of --categories, --hierarchy, --coordinates"
+                    f"column {name!r} is told two kinds; name it in one of --categories, --hierarchy, --coordinates, "
+                    "--cyclic"
                 )
             told.add(name)
 
@@ -169,6 +173,8 @@ def _column(frame: pl.DataFrame, name: str, asked: Asked) -> Part:
     found, date = (None, False)
     if name not in asked.categories and name not in asked.hierarchies:
         found, date = positions(frame, name)
+    if name in asked.cyclic and (found is None or date):
+        raise InputError(f"column {name!r} goes around no circle: it holds no numbers; write weekdays as 0 to 6")
     if found is None:
         text = frame[name].cast(pl.String)
         kinds = text.unique(maintain_order=True).to_list()
@@ -178,6 +184,10 @@ def _column(frame: pl.DataFrame, name: str, asked: Asked) -> Part:
             levels = Hierarchy.of(asked.hierarchies[name]).resolve(kinds, name).node.T
         values = np.array([code[v] for v in text.to_list()], np.int64)
         return Category(name, values=len(kinds), weight=weight, levels=levels), values, (name,), kinds, {}
+    if name in asked.cyclic:
+        period = number("--cyclic", asked.cyclic[name], f"a positive number for {name!r}, such as 24", lambda x: x > 0)
+        unit = asked.units.get(name, "")
+        return Number(name, scale=period / 2, weight=weight, unit=unit, period=period), found, (name,), [], {}
     span = float(np.ptp(found))
     if not math.isfinite(span):
         raise PolicyError(f"column {name!r} spans more than numbers can tell; rescale it")

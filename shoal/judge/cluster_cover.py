@@ -185,6 +185,8 @@ def _axes(points: Points, clusters: Clusters, features: Sequence[Feature]) -> It
                 np.where(alike, code, np.inf),
             )
             continue
+        if f.period:
+            continue  # around a circle nobody is outside a range
         reach = np.degrees(reach / EARTH_KM) * (1 + 1e-9) + 1e-9 if f.sphere else reach
         for d in range(1 if f.sphere else points.records[i].shape[1]):
             yield points.records[i][:, d], points.centers[i][:, d] - reach, points.centers[i][:, d] + reach

@@ -27,6 +27,7 @@ class Feature(NamedTuple):
     unit: str
     levels: int
     sphere: bool
+    period: float = 0.0
 
 
 def features_of(asked: Mapping[str, Any]) -> list[Feature]:
@@ -37,12 +38,13 @@ def features_of(asked: Mapping[str, Any]) -> list[Feature]:
         scale, weight = (float(told.get(n, 1.0)) for n in ("scale", "weight"))
         fine = kind in KINDS and len(columns) == 1 + (kind == "place") and scale > 0 and weight >= 0
         fine = fine and ("place" not in kind or told.get("geometry") in ("plane", "great-circle"))
-        levels = told.get("levels", 1)
+        levels, period = told.get("levels", 1), float(told.get("period", 0.0))
+        fine = fine and math.isfinite(period) and period >= 0 and (not period or kind == "number")
         if not fine or isinstance(levels, bool) or not isinstance(levels, int) or levels < 1:
             raise VerificationError("the certificate file states a feature that cannot be")
         unit = str(told.get("unit") or ("days" if kind == "date" else ""))
         found.append(Feature(kind, columns, str(told["name"]), scale, weight, unit, levels,
-                             told.get("geometry") == "great-circle"))  # fmt: skip
+                             told.get("geometry") == "great-circle", period))  # fmt: skip
     if not found:
         raise VerificationError("the certificate file states no feature")
     return found
@@ -71,7 +73,11 @@ def raw(feature: Feature, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     if feature.kind == "category":
         return (a != b).sum(axis=1).astype(np.float64)
     if feature.kind in ("number", "date"):
-        return np.abs(a[:, 0] - b[:, 0])
+        away = np.abs(a[:, 0] - b[:, 0])
+        if not feature.period:
+            return away
+        over = away - np.floor(away / feature.period) * feature.period
+        return np.where(over > feature.period / 2, feature.period - over, over)
     if not feature.sphere:
         return np.hypot(a[:, 0] - b[:, 0], a[:, 1] - b[:, 1])
     lat, lng = np.radians(a[:, 0] - b[:, 0]), np.radians(a[:, 1] - b[:, 1])

@@ -26,19 +26,40 @@ LARGEST_MATRIX = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A numeric column: |a - b| / scale, times weight.  ``unit`` names one unit of the raw value ("years")."""
+    """A numeric column: |a - b| / scale, times weight.  ``unit`` names one unit of the raw value ("years").
+
+    period  where the values go around a circle (24 for hours of the day): the shorter way round counts; 0 on a line
+    """
 
     name: str
     scale: float = 1.0
     weight: float = 1.0
     unit: str = ""
     date: bool = False
+    period: float = 0.0
 
     def __post_init__(self) -> None:
         _positive(self.name, self.scale, self.weight)
+        if not (math.isfinite(self.period) and self.period >= 0):
+            raise PolicyError(f"the period of {self.name!r} is {self.period}; it must be a positive number")
+
+    def around(self, values: np.ndarray) -> np.ndarray:
+        """float64[n]: the values, those of a circle from 0 to below the period."""
+        values = np.asarray(values, np.float64)
+        if not self.period:
+            return values
+        turned = np.mod(values, self.period)
+        return np.where(turned < self.period, turned, 0.0)
+
+    def apart(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """float64[n]: how far a[i] is from b[i] in raw units."""
+        far = np.abs(self.around(a) - self.around(b))
+        return np.minimum(far, self.period - far) if self.period else far
 
     def between(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         """float64[n]: the weighted distance of a[i] and b[i]."""
+        if self.period:
+            return self.apart(a, b) / self._unit
         return np.abs(np.asarray(a, np.float64) / self._unit - np.asarray(b, np.float64) / self._unit)
 
     @property
@@ -48,7 +69,8 @@ class Number:
     def describe(self) -> str:
         """One line for a report."""
         unit = self.unit or ("days" if self.date else "units")
-        return f"{self.name}: {_short(self._unit)} {unit} count 1" if self.weight else f"{self.name}: not counted"
+        way = f", the shorter way around {_short(self.period)}" if self.period else ""
+        return f"{self.name}: {_short(self._unit)} {unit} count 1{way}" if self.weight else f"{self.name}: not counted"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -10,6 +10,7 @@ import numpy as np
 
 from shoal.clock import clock
 from shoal.errors import InfeasibleError, PolicyError
+from shoal.model.cards import several
 from shoal.model.certificate import Certificate
 from shoal.model.histogram import Histogram
 from shoal.model.partition import Partition
@@ -158,7 +159,7 @@ def refuse_infeasible(
         raise InfeasibleError(found.says)
     if found.kind == "k":
         raise InfeasibleError(
-            f"the table has {found.largest} rows, so no group of k = {found.asked} exists; "
+            f"the table has {several(found.largest, 'row')}, so no group of k = {found.asked} exists; "
             f"the largest k possible is {found.largest}"
         )
     assert found.column is not None

@@ -18,6 +18,7 @@ from shoal.judge.population import beside, foreign, outside, refuse_foreign, siz
 from shoal.judge.wildcards import wildcards
 from shoal.model.arguments import known, mapping, number
 from shoal.model.audit import Audit, Check
+from shoal.model.hierarchy import GENERATED, Hierarchy
 from shoal.model.missing import filled_words
 from shoal.model.policy import PLACE, Policy
 from shoal.model.privacy import KAnonymity, PrivacyModel
@@ -87,7 +88,9 @@ def audit(
     threshold = number("threshold", threshold, "a risk is above 0 and at most 1", lambda x: 0 < x <= 1)
     known("reading of missing values", missing, ("category", "filled", "wildcard"))
     told = policy.hierarchies if isinstance(policy, Policy) else mapping("the policy", policy).get("hierarchies", {})
-    trees = {**told, **mapping("hierarchies", hierarchies)}
+    own = mapping("hierarchies", hierarchies)
+    read = {n: h if isinstance(h, str) and h in GENERATED else Hierarchy.of(h) for n, h in own.items()}
+    trees = {**told, **read}
     given = {
         "hierarchies": trees,
         "quasi_identifiers": quasi_identifiers, "sensitive": sensitive, "person": person, "household": household,

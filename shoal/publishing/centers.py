@@ -188,7 +188,7 @@ def _listed(parts: Sequence[str]) -> str:
 def _away(feature: Number | Category | Place, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """float64[n]: raw units, kilometres or levels."""
     if isinstance(feature, Number):
-        return np.abs(a.astype(np.float64) - b)
+        return feature.apart(a, b)
     if isinstance(feature, Place):
         return Place(feature.name, geometry=feature.geometry).between(a, b)
     return (feature.tree[a] != feature.tree[b]).sum(axis=-1).astype(np.float64)
@@ -202,6 +202,8 @@ def _middle(
     parts = np.split(mine, start[1:])
     if isinstance(feature, Category):
         return np.array([_medoid_code(feature, part) for part in parts], np.int64)
+    if isinstance(feature, Number) and feature.period:
+        return np.array([_turned(feature, part, kind) for part in parts])
     if isinstance(feature, Number):
         if kind == "medoid":
             return np.array([np.sort(part)[(part.size - 1) // 2] for part in parts])
@@ -220,6 +222,23 @@ def _mean(values: np.ndarray) -> float:
     values = values.astype(np.float64)
     low, high = float(values.min()), float(values.max())
     return low if low == high else _short(float(values.mean()), (high - low) / 2)
+
+
+def _turned(feature: Number, values: np.ndarray, kind: str) -> float:
+    """The middle of values around a circle: their mean direction, or the one of them with the least total distance."""
+    values = np.asarray(values, np.float64)
+    kinds, counts = np.unique(values, return_counts=True)
+    angle = feature.around(kinds) * (math.tau / feature.period)
+    x, y = float((np.cos(angle) * counts).sum()), float((np.sin(angle) * counts).sum())
+    no_direction = math.hypot(x, y) < 1e-9 * values.size
+    mean = math.atan2(y, x) % math.tau * feature.period / math.tau
+    if kind == "medoid" or no_direction or kinds.size == 1:
+        if kinds.size > PAIRS and not no_direction:
+            return float(kinds[feature.apart(kinds, np.full(kinds.size, mean)).argmin()])
+        total = [float((feature.apart(kinds, np.full(kinds.size, v)) * counts).sum()) for v in kinds[:PAIRS]]
+        return float(kinds[int(np.argmin(total))])
+    spread = float(feature.apart(kinds, np.full(kinds.size, mean)).max())
+    return float(feature.around(np.array(_short(mean, spread))))
 
 
 def _mean_place(feature: Place, places: np.ndarray) -> list[float]:

@@ -246,6 +246,7 @@ def _described(feature: Any, names: tuple[str, ...], coded: bool) -> dict[str, A
     told |= {"scale": feature.scale, "unit": feature.unit}
     if isinstance(feature, Place):
         return {**told, "kind": "coded place" if coded else "place", "geometry": feature.geometry}
+    told |= {"period": feature.period} if feature.period else {}
     return {**told, "kind": "date" if feature.date else "number"}
 
 

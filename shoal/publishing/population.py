@@ -123,7 +123,15 @@ def study(
     if census is None:
         return Study(histogram, need, need, apart=apart)
     values, codes = _in_codes(counted, census)
-    people = people_of(histogram, codes, census, asked.grouped)
+    return beside(histogram, need, models, census, values, codes, asked.grouped, apart)
+
+
+def beside(
+    histogram: Histogram, need: Requirement, models: Sequence[Model], census: Census,
+    values: tuple[Sequence[str | None], ...], codes: np.ndarray, names: Sequence[str], apart: np.ndarray | None = None,
+) -> Study:  # fmt: skip
+    """The study of a sample whose population is given in its codes; names are those of the columns."""
+    people = people_of(histogram, codes, census, names)
     of_type, first = histogram.types
     searched = replace(
         histogram,

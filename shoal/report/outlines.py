@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -22,6 +23,7 @@ def outline(rings: Sequence[np.ndarray]) -> str:
     return "".join(parts)
 
 
+@lru_cache(maxsize=1 << 14)  # steps are short, and the same ones come again and again
 def _number(hundredths: int) -> str:
     """As short as SVG allows, with what sets it apart from the number before."""
     sign = "-" if hundredths < 0 else " "

@@ -10,6 +10,8 @@ from xml.etree import ElementTree
 
 import pytest
 
+from shoal.problems.catalogue import CATALOGUE
+
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "assets" / "pictures"
 
@@ -20,6 +22,21 @@ def test_every_picture_stands_in_a_page_with_words_for_who_does_not_see_it() -> 
     ]
     assert {ROOT / "docs" / path for _, path in found} == set(FOLDER.iterdir())
     assert all(len(said) > 20 for said, _ in found)
+
+
+def test_every_algorithm_has_a_picture() -> None:
+    titles = " ".join(
+        title for path in FOLDER.glob("*.svg") for title in re.findall(r'font-weight="600">([^<]*)<', path.read_text())
+    )
+    drawn = set(re.findall(r"\w+", titles))
+    assert {name for methods in CATALOGUE.values() for name in methods} - drawn == {"auto"}
+
+
+def test_every_algorithm_has_its_idea_in_a_few_lines() -> None:
+    text = (ROOT / "docs" / "algorithms.md").read_text(encoding="utf-8")
+    ideas = dict(re.findall(r"(?ms)^\* \*\*`(\w+)`\*\*: (.*?)(?=^\* |^#|\Z)", text))
+    assert set(ideas) == {name for methods in CATALOGUE.values() for name in methods}
+    assert all(len(said.strip().splitlines()) <= 10 for said in ideas.values())
 
 
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.svg")), ids=lambda p: p.name)

@@ -24,7 +24,7 @@ from tests.fuzz.certificates import bent
 
 TREE = [["nurse", "health"], ["doctor", "health"], ["smith", "metal"], ["welder", "metal"]]
 ENDINGS = [".csv", ".csv.gz", ".tsv", ".parquet", ".xlsx"]
-KINDS = ["integer", "float", "date", "word", "tree", "sphere", "plane"]
+KINDS = ["integer", "hour", "float", "date", "word", "tree", "sphere", "plane"]
 # nobody but the certificate says these, and the judge says so: what was asked, by whom, when, by which method
 STATED = {
     ("method",), ("made_at",), ("format",), ("certificate", "bound"), ("certificate", "guarantee"), ("made_by",),
@@ -43,6 +43,8 @@ def column(rng: random.Random, kind: str, n: int) -> list[pl.Series]:
     """The column or two of a feature."""
     if kind == "integer":
         return [pl.Series("age", [rng.randint(18, 60) for _ in range(n)])]
+    if kind == "hour":
+        return [pl.Series("hour", [rng.choice([rng.randint(20, 24), rng.randint(0, 3), 12]) for _ in range(n)])]
     if kind == "float":
         return [pl.Series("pay", [rng.choice([0.1, 1e-3, 17.25, 3e5]) * rng.randint(1, 9) for _ in range(n)])]
     if kind == "date":
@@ -72,7 +74,16 @@ def drawn(rng: random.Random) -> tuple[shoal.Crosswalk, pl.DataFrame]:
     place = ("lat", "lng") if {"sphere", "plane"} & set(kinds) else None
     columns = [s.name for s in series if s.name not in ("lat", "lng")]
     trees = {"job": TREE} if "tree" in kinds else {}
-    features = Features.of(frame, Asked(columns, place=place, hierarchies=trees, plane="plane" in kinds))
+    features = Features.of(
+        frame,
+        Asked(
+            columns,
+            place=place,
+            hierarchies=trees,
+            plane="plane" in kinds,
+            cyclic={"hour": 24} if "hour" in kinds else {},
+        ),
+    )
     codes = frame.select(pl.col(s.name).rank("dense").fill_null(0) for s in secret).to_numpy() if secret else None
     asked: dict[str, Any] = {"r": rng.randint(1, 6), "epsilon": rng.choice([0.0, 0.0, 0.1, 0.3])}
     if codes is not None and rng.random() < 0.6:

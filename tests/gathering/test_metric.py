@@ -14,17 +14,18 @@ from shoal.errors import InputError, PolicyError
 from shoal.model.metric import EARTH_KM, LARGEST_MATRIX, Category, Metric, Number, Place, on_sphere, project
 from shoal.problems.gathering.encoding import FEW
 from shoal.problems.gathering.space import Space, space_of
-from tests.oracles.gathering import distances
+from tests.oracles.gathering import cellular_optimum, distances, gather_optimum
 
 
 def records(seed: int, n: int, norm: str, plane: bool, many: bool) -> tuple[Metric, list[np.ndarray]]:
-    """Numbers, a category, one with a hierarchy, and places, with random weights; equal records among them."""
+    """Numbers, hours, a category, one with a hierarchy, and places, with random weights; equal records among them."""
     rng = np.random.default_rng(seed)
     values = FEW + 3 if many else 4
     levels = np.stack([np.arange(6), np.arange(6) // 2, np.arange(6) // 4], axis=1)
     metric = Metric(
         features=(
             Number("age", scale=float(rng.uniform(1, 9)), weight=float(rng.uniform(0, 3))),
+            Number("hour", scale=12.0, weight=float(rng.uniform(0, 2)), period=24.0),
             Category("sex", values=values, weight=float(rng.uniform(0, 2))),
             Category("job", values=6, weight=float(rng.uniform(0, 2)), levels=levels),
             Place("home", scale=5000.0, weight=float(rng.uniform(0, 2)), geometry="plane" if plane else "great-circle"),
@@ -32,7 +33,14 @@ def records(seed: int, n: int, norm: str, plane: bool, many: bool) -> tuple[Metr
         norm=norm,
     )
     where = np.stack([rng.uniform(-90, 90, n), rng.uniform(-180, 180, n)], axis=1).round(-1)
-    return metric, [rng.integers(0, 9, n).astype(float), rng.integers(0, values, n), rng.integers(0, 6, n), where]
+    hours = rng.integers(-3, 30, n).astype(float)
+    return metric, [
+        rng.integers(0, 9, n).astype(float),
+        hours,
+        rng.integers(0, values, n),
+        rng.integers(0, 6, n),
+        where,
+    ]
 
 
 forms = given(
@@ -198,3 +206,33 @@ def test_the_report_names_every_feature_with_what_counts_one():
     assert metric.as_dict()["features"] == lines
     assert Number("seen", date=True, scale=365).describe() == "seen: 365 days count 1"
     assert Number("age", weight=0).describe() == "age: not counted"
+
+
+@given(
+    hours=st.lists(st.tuples(st.integers(-30, 60), st.integers(0, 3)), min_size=3, max_size=8),
+    r=st.integers(1, 3), alone=st.booleans(), norm=st.sampled_from(["euclidean", "manhattan", "chebyshev"]),
+)  # fmt: skip
+@settings(max_examples=30, deadline=None)
+def test_cyclic_columns_against_every_clustering(hours, r, alone, norm):
+    points = np.array(hours, float)[:, :1] if alone else np.array(hours, float)
+    steps = [[min(abs(a - b + 24 * turns) for turns in range(-5, 6)) for b, _ in hours] for a, _ in hours]
+    d = np.array(steps)
+    if not alone:
+        other = np.abs(points[:, None, 1] - points[None, :, 1])
+        d = {"euclidean": np.hypot, "manhattan": np.add, "chebyshev": np.maximum}[norm](d, other)
+    best = gather_optimum(points, r, d=d)
+    for method, factor in (("local", 3), ("exact", 1)):
+        found = shoal.gathering.gather(points, r, metric=norm, cyclic={0: 24}, method=method)
+        away = d[np.arange(len(points)), found.center_rows[found.labels]]
+        assert found.radius == pytest.approx(away.max(), abs=1e-9)
+        assert found.certificate.lower_bound <= best + 1e-9 <= found.radius + 2e-9
+        assert found.radius <= factor * best + 1e-9
+    found = shoal.gathering.cellular(points, r, metric=norm, cyclic={"column 0": 24}, effort="fast", seed=1)
+    assert found.certificate.lower_bound <= cellular_optimum(d, r) + 1e-9 <= found.cost + 2e-9
+
+
+def test_a_cyclic_column_that_is_none_is_refused():
+    points = np.zeros((3, 2))
+    for more in ({"cyclic": {"hour": 24}}, {"cyclic": {0: 0}}, {"cyclic": {0: 24}, "metric": "great-circle"}):
+        with pytest.raises(PolicyError):
+            shoal.gathering.gather(points, 2, **more)

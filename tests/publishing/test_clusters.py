@@ -373,6 +373,27 @@ def test_frames_come_back_as_they_came(tmp_path: Path) -> None:
         assert found.to_dicts() == expected.to_dicts()
 
 
+@pytest.mark.parametrize("center", ["record", "mean", "medoid"])
+def test_centers_of_hours_lie_between_them_around_midnight(center: str, tmp_path: Path) -> None:
+    frame = pl.DataFrame({"hour": [23, 23, 0, 1, 1, 12, 12, 13, 11]})
+    frame.write_csv(tmp_path / "visits.csv")
+    out = tmp_path / "centers.csv"
+    done = run("gather", tmp_path / "visits.csv", "--columns", "hour", "--cyclic", "hour=24", "--r", 3, "--unit",
+               "hour=hours", "--center", center, "-o", out)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "the shorter way around 24" in done.stdout
+    made = pl.read_csv(out)
+    assert made["hour"].to_list() == [0, 12]
+    assert made["radius"].to_list() == ["within 1 hours"] * 2
+    held = tmp_path / "centers.certificate.json"
+    assert shoal.verify(out, held, tmp_path / "visits.csv").holds
+    for period in (0, 20):  # on a line, or around another circle, they are no such clusters
+        record = json.loads(held.read_text())
+        record["parameters"]["features"][0]["period"] = period
+        (tmp_path / "bent.json").write_text(json.dumps(record | {"seal": seal(record)}))
+        assert not shoal.verify(out, tmp_path / "bent.json", tmp_path / "visits.csv").holds
+
+
 def test_an_answer_of_other_data_is_refused() -> None:
     found = shoal.gathering.gather(np.array(X)[:, None], r=3)
     with pytest.raises(InputError, match="does not belong"):

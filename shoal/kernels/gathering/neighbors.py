@@ -11,7 +11,7 @@ from numba import njit
 from shoal.kernels import INNER, LEAN_INNER
 
 PLAIN, MIXED, TABLE = 0, 1, 2
-NUMBER, CATEGORY, TREE, SPHERE, PLANE, SKIP = 0, 1, 2, 3, 4, 5
+NUMBER, CATEGORY, TREE, SPHERE, PLANE, SKIP, CYCLE = 0, 1, 2, 3, 4, 5, 6
 
 
 class Coded(NamedTuple):
@@ -20,8 +20,10 @@ class Coded(NamedTuple):
     form      PLAIN: Euclidean on all columns; MIXED: by kind; TABLE: values is the matrix of distances
     norm      2, 1, or 0 for the largest
     values    float64[n, c]  numbers already divided by scale and times weight; codes as floats
-    kind      int64[c]       NUMBER, CATEGORY, TREE, SPHERE (with the next two columns), PLANE (with the next), SKIP
-    weight    float64[c]     CATEGORY: distance of different values; SPHERE: length of one radian
+    kind      int64[c]       NUMBER, CATEGORY, TREE, SPHERE (with the next two columns), PLANE (with the next), SKIP,
+                             CYCLE (from 0 to the length of its circle)
+    weight    float64[c]     CATEGORY: distance of different values; SPHERE: length of one radian;
+                             CYCLE: length of the circle
     tree      int64[*]       the levels of all hierarchies, one after another, row by row
     tree_at   int64[c]       where a column's levels start
     depth     int64[c]       levels per value
@@ -59,6 +61,9 @@ def distance(s, i, j):
             d = abs(x[i, c] - x[j, c])
         elif kind == CATEGORY:
             d = s.weight[c] if x[i, c] != x[j, c] else 0.0
+        elif kind == CYCLE:
+            d = abs(x[i, c] - x[j, c])
+            d = min(d, s.weight[c] - d)
         elif kind == TREE:
             a = s.tree_at[c] + s.depth[c] * np.int64(x[i, c])
             b = s.tree_at[c] + s.depth[c] * np.int64(x[j, c])

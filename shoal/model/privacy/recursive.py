@@ -43,13 +43,13 @@ class RecursiveLDiversity(Model):
         return self.level(counts, table) < self.c - CLOSE
 
     def implied(self, table: np.ndarray) -> Implied:
-        """r1 < c (n - r1) for l >= 2, and the tail is never empty."""
+        """r1 < c (n - r1) for l >= 2; of u values the tail has at most (u - l + 1) r1 rows, so u > l - 1 + 1 / c."""
         m = max(int((table > 0).sum()), 1)
         share = self.c / (1 + self.c) if self.l >= 2 else 1.0
         size = least_size(lambda n: self.holds(np.full(m, n // m) + (np.arange(m) < n % m), table), int(table.sum()))
-        return Implied(size=size, share=whole_share(share), distinct=self.l)
+        return Implied(size=size, share=whole_share(share), distinct=self.stand_in())
 
-    def stand_in(self) -> int | None:
+    def stand_in(self) -> int:
         """r1 <= n / L leaves a tail of at least n - (l - 1) n / L."""
         return math.floor(self.l - 1 + 1 / self.c) + 1
 

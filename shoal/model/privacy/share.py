@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from shoal.model.cards import several
 from shoal.model.privacy.base import CLOSE, Implied, Measure, Model, above_zero, at_least, least_size, said, whole_share
 
 
@@ -57,7 +58,7 @@ class AlphaKAnonymity(Model):
 
     def refusal(self, counts: np.ndarray, name: str, table: np.ndarray) -> str:
         if int(counts.sum()) < self.k:
-            return f"the table has {int(counts.sum())} rows, so no group of k = {self.k} exists"
+            return f"the table has {several(int(counts.sum()), 'row')}, so no group of k = {self.k} exists"
         level = self.level(counts, counts)
         return (
             f"one value of {name} is {100 * level:.1f} % of the rows, so no table with alpha = {self.alpha} exists; "

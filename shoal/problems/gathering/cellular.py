@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -184,6 +184,7 @@ def cellular(
     max_diameter: float | None = None,
     metric: str | Metric | Callable[..., Any] = "euclidean",
     *,
+    cyclic: Mapping[Any, float] | None = None,
     method: str = "auto",
     effort: str = "balanced",
     improve: bool = True,
@@ -196,7 +197,7 @@ def cellular(
 ) -> Gathering:
     """Clusters with a small sum of size times radius (plus set-up costs), centers at input points.
 
-    points, metric  as in ``gather``
+    points, metric, cyclic  as in ``gather``
     r               least number of points of a cluster; 1 when only set-up costs are given
     setup_costs     cost of opening a cluster: one number, or float[n], one per center
     epsilon         share of the points that may be left out (label -1)
@@ -223,7 +224,7 @@ def cellular(
     """
     if r is None and setup_costs is None:
         raise PolicyError("give r, the least size of a cluster, or setup_costs, or both")
-    space = space_of(points, metric)
+    space = space_of(points, metric, cyclic)
     asked, epsilon, _ = check(1 if r is None else r, epsilon, None, "points", method, "cellular")
     known("effort", effort, prices.WIDTH)
     diversity = Diversity.of(space.n, sensitive, l, distinct_l, eligible)

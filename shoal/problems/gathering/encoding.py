@@ -11,6 +11,7 @@ from shoal.kernels.gathering import neighbors
 from shoal.kernels.gathering.neighbors import Coded
 from shoal.model.metric import EARTH_KM, Category, Metric, Number, Place, on_sphere
 
+AXES, FINE, LEAST = 3, 20, 1e-300  # a curve through points looks at so many axes and bits, and at no smaller span
 FEW = 8  # categories of at most this many values are embedded exactly
 
 
@@ -18,15 +19,34 @@ ORDER = {"euclidean": 2, "manhattan": 1, "chebyshev": 0}
 
 
 def places_of(values: np.ndarray) -> np.ndarray:
-    """int64[n]: the same number for equal rows, numbered in lexicographic order.  O(n log n)."""
+    """int64[n]: the same number for equal rows, numbered by the first of each.  O(n log n)."""
     n = len(values)
     if not n:
         return np.zeros(0, np.int64)
     order = np.lexsort(values.T[::-1])
     ordered = values[order]
+    new = np.concatenate([[True], (ordered[1:] != ordered[:-1]).any(axis=1)])
+    if new.all():
+        return np.arange(n)
+    first = np.zeros(n, np.int64)
+    first[order[new]] = 1  # the sort is stable: of equal rows the first comes first
+    number = np.cumsum(first) - 1
     place = np.empty(n, np.int64)
-    place[order] = np.concatenate([[0], np.cumsum((ordered[1:] != ordered[:-1]).any(axis=1))])
+    place[order] = number[order[new]][np.cumsum(new) - 1]
     return place
+
+
+def along(points: np.ndarray) -> np.ndarray:
+    """int64[n]: the rows of float64[n, e] along a Morton curve through their first axes; equal rows as they stand."""
+    axes, code = min(points.shape[1], AXES), np.zeros(len(points), np.int64)
+    for j in range(axes if len(points) else 0):
+        low, high = float(points[:, j].min()), float(points[:, j].max())
+        if not 0 < (steps := (2**FINE - 1) / max(high - low, LEAST)) < np.inf:
+            continue
+        step = ((points[:, j] - low) * steps).astype(np.int64)
+        for bit in range(FINE):
+            code |= ((step >> bit) & 1) << (bit * axes + j)
+    return np.argsort(code, kind="stable")
 
 
 def table_of(distances: np.ndarray) -> Coded:
@@ -57,7 +77,14 @@ def encode(metric: Metric, columns: Sequence[np.ndarray]) -> tuple[Coded, np.nda
     for feature, column in zip(metric.features, columns, strict=True):
         if not feature.weight:
             continue
-        if isinstance(feature, Number):
+        if isinstance(feature, Number) and feature.period:
+            unit = feature.scale / feature.weight
+            put(feature.around(column) / unit, [neighbors.CYCLE], feature.period / unit)
+            angle = parts[-1] * (2 * np.pi / weight[-1])
+            shrink = np.sqrt(0.5) if norm == 1 else 1.0
+            spread.append(np.hstack([np.cos(angle), np.sin(angle)]) * (weight[-1] / (2 * np.pi) * shrink))
+            exact &= len(metric.features) == 1 and norm == 2  # a chord grows with its arc
+        elif isinstance(feature, Number):
             put(np.asarray(column, np.float64) / (feature.scale / feature.weight), [neighbors.NUMBER])
             spread.append(parts[-1])
         elif isinstance(feature, Place):
@@ -72,7 +99,7 @@ def encode(metric: Metric, columns: Sequence[np.ndarray]) -> tuple[Coded, np.nda
                 ball = on_sphere(column)
                 put(ball, [neighbors.SPHERE, neighbors.SKIP, neighbors.SKIP], EARTH_KM * factor)
                 spread.append(ball * (EARTH_KM * factor * shrink))
-                exact &= len(metric.features) == 1  # a chord grows with its arc
+                exact &= len(metric.features) == 1 and norm == 2
         else:
             codes = np.asarray(column, np.int64)
             if feature.depth == 2:

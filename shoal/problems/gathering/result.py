@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -39,6 +39,15 @@ class Gathering(Shown):
     metric: Metric
     diameter: float | None = None
     details: dict[str, Any] = field(default_factory=dict)
+
+    def of_rows(self, rows: np.ndarray) -> Gathering:
+        """The same clusters of points that stand in another order: point i of these is row rows[i]."""
+        labels = np.empty_like(self.labels)
+        labels[rows] = self.labels
+        center = np.where(self.center_rows < 0, -1, rows[self.center_rows])
+        return replace(
+            self, labels=labels, center_rows=center, centers=center if self.centers.ndim == 1 else self.centers
+        )
 
     @property
     def clusters(self) -> int:

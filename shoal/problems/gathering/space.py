@@ -8,8 +8,9 @@ user is ever held as a full matrix, and only up to 20,000 points.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -19,9 +20,9 @@ from scipy.spatial import cKDTree
 from shoal.errors import InputError, PolicyError
 from shoal.kernels.gathering import neighbors
 from shoal.kernels.uncompiled import quick
-from shoal.model.arguments import coordinates, known
+from shoal.model.arguments import coordinates, known, number
 from shoal.model.metric import LARGEST_MATRIX, NORMS, Category, Metric, Number, Place
-from shoal.problems.gathering.encoding import encode, places_of, table_of
+from shoal.problems.gathering.encoding import along, encode, places_of, table_of
 
 SAFE = 1 - 1e-12
 CHUNK = 1 << 17
@@ -34,24 +35,44 @@ class Space:
         self.metric, self.columns, self.names = metric, tuple(columns), tuple(names)
         if metric.distances is not None:
             self.n = len(metric.distances)
-            self.coded, reach, self.exact = table_of(metric.distances), np.zeros((self.n, 0)), True
-            self.place = np.arange(self.n)
+            self.coded, self._embedded, self.exact = table_of(metric.distances), np.zeros((self.n, 0)), True
         else:
             metric.check(columns)
             self.n = len(columns[0])
-            self.coded, reach, self.exact = encode(metric, columns)
-            self.place = places_of(self.coded.values)
-        self.copies = np.argsort(self.place, kind="stable")
-        places = int(self.place.max(initial=-1)) + 1
-        self.start = np.concatenate([[0], np.cumsum(np.bincount(self.place, minlength=places))]).astype(np.int64)
-        self.reach = reach[self.copies[self.start[:-1]]]
+            self.coded, self._embedded, self.exact = encode(metric, columns)
         self.p = {2: 2.0, 1: 1.0, 0: np.inf}[self.coded.norm]
-        self._whole: _Targets | None = None
+
+    @cached_property
+    def place(self) -> np.ndarray:
+        """int64[n]: the same number for equal records, numbered as they come."""
+        return np.arange(self.n) if self.is_matrix else places_of(self.coded.values)
+
+    @cached_property
+    def copies(self) -> np.ndarray:
+        """int64[n]: the records of place i are copies[start[i] : start[i + 1]]."""
+        return np.argsort(self.place, kind="stable")
+
+    @cached_property
+    def start(self) -> np.ndarray:
+        """int64[places + 1]."""
+        places = int(self.place.max(initial=-1)) + 1
+        return np.concatenate([[0], np.cumsum(np.bincount(self.place, minlength=places))]).astype(np.int64)
+
+    @cached_property
+    def reach(self) -> np.ndarray:
+        """float64[places, e]: the places as the tree knows them."""
+        return self._embedded[self.copies[self.start[:-1]]]
+
+    def along(self) -> np.ndarray:
+        """int64[n]: all points in an order in which neighbors in the list are neighbors in space, as a rule."""
+        return along(self._embedded)
 
     def part(self, rows: np.ndarray) -> Space:
         """Some of the points, in the order given, int64[m]."""
         if self.metric.distances is None:
             return Space(self.metric, [c[rows] for c in self.columns], self.names)
+        if np.array_equal(rows, np.arange(self.n)):
+            return self
         return Space(replace(self.metric, distances=self.metric.distances[np.ix_(rows, rows)]), ())
 
     @property
@@ -115,14 +136,12 @@ class Space:
         if not rows.size or not targets.copies.size:
             index[:], found[:] = -1, np.inf
             return index, found
-        # asked place by place, in the tree's own order: neighbors in memory are neighbors in space
-        asked = np.arange(targets.places.size) if whole and among is None else np.unique(self.place[rows])
-        if whole and among is None:
-            asked = np.asarray(targets.tree.indices)
-        line = np.empty(int(self.place.max()) + 1, np.int64)
+        asked = np.arange(self.start.size - 1) if whole else np.unique(self.place[rows])  # place by place
+        line = np.empty(self.start.size - 1, np.int64)
         line[asked] = np.arange(asked.size)
         turn = np.argsort(line[self.place[rows]], kind="stable")
         bounds = np.searchsorted(line[self.place[rows]][turn], np.arange(0, asked.size + CHUNK, CHUNK))
+        straight = bool((turn[1:] > turn[:-1]).all())
         for a, b in pairwise(bounds):
             todo = turn[a:b]
             q = min(k if self.exact else k + 4, targets.places.size)
@@ -131,14 +150,17 @@ class Space:
                 new = np.append(True, own[1:] != own[:-1])
                 lines, which = own[new], np.cumsum(new) - 1
                 at, reached = targets.query(self.reach[asked[lines]], q, self.p)
-                part, far = np.empty((todo.size, k), np.int64), np.empty((todo.size, k))
+                in_place = straight and todo.size == b - a
+                part = index[a:b] if in_place else np.empty((todo.size, k), np.int64)
+                far = found[a:b] if in_place else np.empty((todo.size, k))
                 settle = quick(neighbors.settle, self.steps(todo.size * (q + k)))
                 sure = settle(
                     self.coded, rows[todo], which, at, reached if not self.exact else np.full(reached.size, np.inf),
                     targets.start, targets.copies, targets.position, k, part, far,
                 )  # fmt: skip
                 if sure.all():
-                    index[todo], found[todo] = part, far
+                    if not in_place:
+                        index[todo], found[todo] = part, far
                     break
                 index[todo[sure]], found[todo[sure]] = part[sure], far[sure]
                 todo, q = todo[~sure], min(4 * q, targets.places.size)
@@ -179,9 +201,11 @@ class Space:
     def _targets(self, among: np.ndarray | None) -> _Targets:
         if among is not None:
             return _Targets(self, np.asarray(among, np.int64))
-        if self._whole is None:
-            self._whole = _Targets(self, None)
         return self._whole
+
+    @cached_property
+    def _whole(self) -> _Targets:
+        return _Targets(self, None)
 
     def _nearest_in_matrix(self, k: int, rows: np.ndarray, among: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
         pool = np.arange(self.n) if among is None else np.asarray(among, np.int64)
@@ -228,14 +252,17 @@ class _Targets:
         return at.astype(np.int64, copy=False), reached
 
 
-def space_of(points: Any, metric: Any = "euclidean") -> Space:
+def space_of(points: Any, metric: Any = "euclidean", cyclic: Mapping[Any, float] | None = None) -> Space:
     """Points and a metric by name, matrix, function or value.
 
     points  float[n, d] (a frame will do), a tuple of columns when metric is a Metric with features, float[n, n] for
             "precomputed"
     metric  "euclidean", "manhattan", "chebyshev" (coordinates as they are), "great-circle" (latitude and longitude
             in degrees; kilometres), "precomputed", a function of two records, or a Metric
+    cyclic  column, by name or number -> its period, where its values go around a circle; with metrics of coordinates
     """
+    if cyclic and not (isinstance(metric, str) and metric in NORMS):
+        raise PolicyError("cyclic= goes with a metric of coordinates; in a Metric say Number(name, period=24)")
     names = [str(c) for c in points.columns] if hasattr(points, "columns") else []
     if isinstance(metric, Metric) and metric.features and isinstance(points, tuple):
         return Space(metric, [np.asarray(c) for c in points])
@@ -250,7 +277,14 @@ def space_of(points: Any, metric: Any = "euclidean") -> Space:
         known("metric", metric, [*NORMS, "great-circle", "precomputed"])
         width = table.shape[1]
         labels = names if len(names) == width else [f"column {j}" for j in range(width)]
-        return Space(Metric(features=tuple(Number(x) for x in labels), norm=metric), list(table.T), names)
+        period = dict.fromkeys(labels, 0.0)
+        for key, length in (cyclic or {}).items():
+            name = labels[key] if isinstance(key, int) and 0 <= key < width else str(key)
+            known("column of cyclic=", name, labels)
+            period[name] = number("the period", length, "a positive number", lambda x: x > 0)
+        return Space(
+            Metric(features=tuple(Number(x, period=period[x]) for x in labels), norm=metric), list(table.T), names
+        )
     if callable(metric):
         metric = Metric.pairwise(metric)
     if not isinstance(metric, Metric):
