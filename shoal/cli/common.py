@@ -13,35 +13,23 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shoal.model.shorthands import SHORTHANDS
 from shoal.watching import compiling
 
 if TYPE_CHECKING:
     from shoal import Crosswalk
     from shoal.publishing.crosswalk import Drawing
 
-_FLAGS = {
-    "quasi_identifiers": "--quasi", "sensitive": "--sensitive", "identifiers": "--identifiers",
-    "insensitive": "--insensitive", "person": "--person", "household": "--household",
-    "max_suppressed": "--max-suppressed", "max_average_risk": "--max-average-risk", "missing": "--missing",
-    "shards": "--shards",
-    "k": "--k", "l": "--l", "t": "--t", "distinct_l": "--distinct-l",
-    "entropy_l": "--entropy-l", "recursive_cl": "--recursive-cl", "alpha_k": "--alpha-k", "preset": "--preset",
-    "k_map": "--k-map", "presence": "--presence", "beta": "--beta", "delta": "--delta",
-    "simultaneous_l": "--simultaneous-l",
-    "population": "--population", "population_weights": "--population-weights",
-    "publish": "--publish", "coordinates": "--coordinates", "hierarchies": "--hierarchy", "weights": "--weight",
-    "boundary": "--boundary", "max_width": "--max-width", "grid": "--grid", "extent": "--extent",
-    "center": "--center", "sparse": "--sparse",
-    "max_level": "--max-level", "range_step": "--range-step", "global_recoding": "--global-recoding",
-    "coarsen": "--coarsen",
-    "method": "--method", "effort": "--effort",
-    "seed": "--seed", "keep_order": "--keep-order", "star": "--star", "separator": "--separator",
-    "encoding": "--encoding", "engine": "--engine", "memory": "--memory", "threads": "--threads",
-    "temporary": "--temporary", "glob": "--glob", "table": "--table", "query": "--query", "master": "--master",
-    "parts": "--parts", "threshold": "--threshold", "overwrite": "--force",
-    "shapes": "--shapes", "explored": "--explored", "certificate": "--certificate",
-    "unmatched": "--unmatched", "max_clusters": "--max-clusters", "max_diameter": "--max-diameter",
-    "time_limit": "--time-limit", "epsilon": "--epsilon", "setup_costs": "--setup-cost", "r": "--r",
+_LIKE_THEIR_FLAGS = (
+    "sensitive identifiers insensitive person household max_suppressed max_average_risk missing shards preset "
+    "population population_weights publish coordinates boundary max_width grid extent center sparse max_level "
+    "range_step global_recoding coarsen method effort seed keep_order star separator encoding engine memory threads "
+    "temporary glob table query master parts threshold shapes explored certificate unmatched max_clusters "
+    "max_diameter time_limit epsilon r"
+)
+_FLAGS = {name: f"--{name.replace('_', '-')}" for name in (*SHORTHANDS, *_LIKE_THEIR_FLAGS.split())} | {
+    "quasi_identifiers": "--quasi", "hierarchies": "--hierarchy", "weights": "--weight", "overwrite": "--force",
+    "setup_costs": "--setup-cost",
 }  # fmt: skip
 _ANY = "|".join(sorted(_FLAGS, key=len, reverse=True))
 _GIVEN = re.compile(
