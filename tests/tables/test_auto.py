@@ -14,7 +14,7 @@ from shoal.model.privacy import KAnonymity, LDiversity, Requirement
 from shoal.model.recoding import Levels, Recoding, Sets
 from shoal.model.task import Effort, Task
 from shoal.problems.tables import group
-from shoal.problems.tables.auto import auto, labels_of
+from shoal.problems.tables.auto import auto
 from shoal.problems.tables.search.bounds import lower_bounds
 from shoal.problems.tables.search.priced_cascade import guided
 from shoal.problems.tables.search.row_groups import Rows
@@ -85,7 +85,7 @@ def test_wide_trees_and_large_sets():
     found = group(histogram, KAnonymity(3), recoding=recoding, seed=1)
     assert found.certificate.cost < 0.02
     task = Task(histogram, Requirement(3), recoding)
-    assert labels_of(Rows.of(task), found.partition).min() == 0
+    assert Rows.of(task).labels(found.partition).min() == 0
 
 
 def test_a_small_table_is_solved_to_proved_optimality():

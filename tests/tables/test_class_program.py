@@ -18,6 +18,7 @@ from shoal.model.privacy import Requirement
 from shoal.model.recoding import Levels, Recoding, Sets
 from shoal.model.task import Effort, Task, shortfall
 from shoal.problems.tables.auto import auto
+from shoal.problems.tables.eligible import good_groups
 from shoal.problems.tables.search.bounds import lower_bounds
 from shoal.problems.tables.search.class_flow import Filled, fill, flow_start, trimmed
 from shoal.problems.tables.search.class_program import UNIT, Tolls, build, column, price
@@ -151,11 +152,10 @@ def test_what_the_flow_places_is_eligible(task):
     tolls = price(task)
     if tolls is None:
         return
-    group = flow_start(task, rows, tolls)
-    assert_eligible(task, rows.partition(group))
+    assert_eligible(task, flow_start(task, rows, tolls))
     filled = fill(task, rows.k, tolls, np.floor(tolls.share / tolls.program.arcs.l + 0.5).astype(np.int64), 1024)
-    label = trimmed(rows, tolls.program, filled)
-    assert rows.eligible(label, tolls.program.loss.size)[label[label >= 0]].all()
+    cell, group, count = trimmed(task, tolls.program, filled)
+    assert good_groups(task.histogram, task.requirement, cell, group, count, tolls.program.loss.size)[group].all()
 
 
 @settings(deadline=None, max_examples=100)
@@ -171,7 +171,7 @@ def test_a_class_keeps_the_largest_part_that_is_eligible(data):
     assert program.loss.tolist() == [0.0]
     order = np.argsort(program.arcs.pair)
     filled = Filled(program.cell[order], program.arcs.pair[order].astype(np.int64), held, held, np.array([held.sum()]))
-    kept = int((trimmed(Rows.of(task), program, filled) >= 0).sum())
+    kept = int(trimmed(task, program, filled)[2].sum())
     eligible = [sum(np.minimum(held, h)) for h in range(1, 10) if sum(np.minimum(held, h)) >= 3 * min(h, max(held))]
     assert kept == max(eligible)
 
@@ -198,9 +198,10 @@ def test_the_same_seed_gives_the_same_start_and_bound():
     assert (one.toll == two.toll).all()
     assert one.proved == two.proved
     rows = Rows.of(task)
-    group = flow_start(task, rows, one)
-    assert (group == flow_start(task, rows, two)).all()
-    assert_eligible(task, rows.partition(group))
+    first, second = flow_start(task, rows, one), flow_start(task, rows, two)
+    assert (first.group == second.group).all()
+    assert (first.cell == second.cell).all()
+    assert_eligible(task, first)
 
 
 def test_a_budget_in_seconds_is_heeded(ticking):

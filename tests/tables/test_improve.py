@@ -26,7 +26,7 @@ from tests.tables.drawn import assert_eligible, census_like, tasks, total
 @given(task=tasks(most=8, least=4))
 def test_eligible_and_between_the_optimum_and_the_cascade(task):
     rows = Rows.of(task)
-    before = start(task, rows)
+    before = rows.labels(start(task, rows))
     after, _ = module.search(task, rows, before, steps=40)
     partition = rows.partition(after)
     assert_eligible(task, partition)
@@ -58,7 +58,7 @@ NEEDS = [Requirement(4), Requirement(3, (1,), (3,)), Requirement(1, (4,), (1,)),
 def test_lower_than_the_cascade_on_a_census_like_table(kind, need):
     task = table(kind, need)
     rows = Rows.of(task)
-    before = start(task, rows)
+    before = rows.labels(start(task, rows))
     after, told = module.search(task, rows, before, steps=600)
     assert told.stopped == "steps"
     partition = rows.partition(after)
@@ -70,7 +70,7 @@ def test_counted_in_steps_the_result_does_not_depend_on_the_cores(monkeypatch):
     monkeypatch.setattr(module, "BLOCK", 200)
     task = table("range", Requirement(3, (1,), (2,)), seed=4)
     rows = Rows.of(task)
-    before = start(task, rows)
+    before = rows.labels(start(task, rows))
     found = []
     for cores in (1, 3):
         monkeypatch.setattr(os, "cpu_count", lambda cores=cores: cores)
@@ -89,7 +89,7 @@ def test_an_interrupt_ends_the_search_without_an_answer(monkeypatch):
             raise KeyboardInterrupt
 
     rows = Rows.of(task)
-    before = start(task, rows)
+    before = rows.labels(start(task, rows))
     with pytest.raises(KeyboardInterrupt):
         module.search(replace(task, progress=interrupt), rows, before, steps=100_000)
     assert len(turns) == 3
@@ -100,7 +100,7 @@ def test_a_budget_of_seconds_is_kept_roughly(ticking):
     found = module.improve(task)
     assert_eligible(task, found.partition)
     rows = Rows.of(task)
-    assert rank(task, found.partition) <= rank(task, rows.partition(start(task, rows)))
+    assert rank(task, found.partition) <= rank(task, start(task, rows))
 
 
 def test_in_the_catalogue():

@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 from shoal.experiments.census_like import census_like
 from shoal.kernels.tables.insertion import Hosts, insert
 from shoal.model.histogram import Histogram
+from shoal.model.partition import Partition
 from shoal.model.privacy import Requirement
-from shoal.model.task import Effort, Task
+from shoal.model.task import Effort, Task, shortfall
 from shoal.problems.tables import auto as automatic
-from shoal.problems.tables import group
 from shoal.problems.tables.search import thinning
+from shoal.problems.tables.search.cascade import start, walk
 from shoal.problems.tables.search.row_groups import Rows
 from tests.oracles.tables import eligible
 from tests.oracles.tables_loss import row_loss
@@ -121,30 +122,69 @@ def census(rows, columns=("Gender", "Race", "MaritalStatus")):
     return Histogram.from_rows(codes[:, :-1], codes[:, -1])
 
 
-@pytest.mark.parametrize("need", [Requirement(1, (6,), (1,)), Requirement(9, (4,), (1,)), Requirement(25, (1,), (1,))])
-def test_what_is_set_aside_is_eligible_and_every_row_comes_back(need, monkeypatch):
-    monkeypatch.setattr(thinning, "STAY", 500)
-    h = census(30_000)
-    task = Task(h, need, columns_of("stars", h.quasi_sizes))
-    thin = thinning.thinned(task)
-    assert thin is not None
-    assert thin.task.histogram.rows < 0.75 * h.rows
-    kind = h.types[0]
-    gone = np.bincount(kind, weights=thin.aside).astype(int)
-    for t in np.flatnonzero(gone):
-        here = kind == t
-        rows = np.repeat(h.sensitive[here], thin.aside[here], axis=0)
-        assert eligible([tuple(r) for r in rows], need.k, need.frequency, need.distinct)
-    whole = thin.back(group(thin.task.histogram, need, "three_phase", seed=1).partition)
-    assert all_eligible(h, need, whole)
+def cells_of(h, cell, group, count):
+    """The cells of each group's rows, by group."""
+    return {
+        int(g): sorted(np.repeat(cell[group == g], count[group == g]).tolist()) for g in np.unique(group[count > 0])
+    }
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data(), l=st.integers(1, 4), each=st.integers(1, 3))
+def test_what_stays_and_what_is_set_aside_is_eligible_and_every_row_comes_back(data, l, each):
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in (("LARGE", 0), ("STAY", 4), ("WORTH", 1.0)):
+            patch.setattr(thinning, name, value)
+        n = data.draw(st.integers(4, 12))
+        codes = np.array(data.draw(st.lists(st.tuples(*[st.integers(0, 2)] * 3), min_size=n, max_size=n)))
+        h = Histogram.from_rows(codes[:, :2], codes[:, 2])
+        h = replace(h, count=np.array(data.draw(st.lists(st.integers(1, 40), min_size=h.cells, max_size=h.cells))))
+        need = Requirement(2, (l,), (1,))
+        task = Task(h, need, columns_of("stars", h.quasi_sizes))
+        whole = data.draw(st.booleans())
+        held = h.count.copy() if whole else np.array([data.draw(st.integers(0, int(c))) for c in h.count])
+        label = np.array(data.draw(st.lists(st.integers(0, 2), min_size=h.cells, max_size=h.cells)))
+
+        def good(rows):
+            return eligible([tuple(h.sensitive[c]) for c in rows], need.k, need.frequency, need.distinct)
+
+        found = cells_of(h, np.arange(h.cells), label, held)
+        held[~np.isin(label, [g for g, rows in found.items() if good(rows)])] = 0
+        thin = thinning.thinned(task, np.arange(h.cells), label, held, each if l > 1 else 1)
+        if thin is None or not held.any():
+            return
+        assert all(good(rows) for rows in cells_of(h, *thin.aside).values())
+        cell, group, count = thin.held.apart if l > 1 else thin.held.together
+        assert all(good(rows) for rows in cells_of(h, thin.cells[cell], group, count).values())
+        small = thin.task.histogram
+        whole = thin.back(Partition.of(np.arange(small.cells), np.zeros(small.cells, np.int64), small.count))
+        placed = np.bincount(whole.cell, weights=whole.count, minlength=h.cells)
+        assert (placed == h.count - (h.count - held) % thin.each).all()
+        if shortfall(h, need) is None:
+            assert all_eligible(h, need, thinning.finished(task, Rows.of(task), np.arange(h.cells), label, held))
+
+
+def test_equal_pieces_are_what_dealing_the_rows_makes():
+    """Each row dealt in turn to as many pieces as fit, by value and cell, the pieces told apart one by one."""
+    h = census(6_000)
+    task = Task(h, Requirement(1, (4,), (1,)), columns_of("stars", h.quasi_sizes))
+    cell, group, count = walk(task)
+    rows = Rows.of(task)
+    label = rows.cut(rows.spread(cell, group, count))
+    expected = sorted(tuple(sorted(rows.cell[label == p].tolist())) for p in range(int(label.max()) + 1))
+    runs = thinning._dealt(task, 0, cell, group, count)
+    found = cells_of(h, runs.cell, runs.run, runs.rows)
+    assert sorted(tuple(found[g]) for g, times in enumerate(runs.times) for _ in range(times)) == expected
+    assert runs.times.size < 0.8 * len(expected)
 
 
 @pytest.mark.parametrize("l", [2, 4])
 def test_a_thinned_table_loses_no_more(l, monkeypatch):
-    h = census(25_000, ("Age", "Gender", "MaritalStatus"))
+    h = census(5_000, ("Age", "Gender", "MaritalStatus"))
+    h = replace(h, count=h.count * 8)
     task = Task(h, Requirement(1, (l,), (1,)), columns_of("stars", h.quasi_sizes), Effort("fast"), seed=1)
     monkeypatch.setattr(thinning, "STAY", 2000)
-    assert thinning.thinned(task) is not None
+    assert thinning.thinned(task, *walk(task)) is not None
     thin = automatic.auto(task)
     assert all_eligible(h, task.requirement, thin.partition)
     monkeypatch.setattr(thinning, "LARGE", 10**9)
@@ -153,15 +193,16 @@ def test_a_thinned_table_loses_no_more(l, monkeypatch):
     assert thin.certificate.lower_bound == whole.certificate.lower_bound
 
 
-def test_what_stays_does_not_grow_with_the_rows():
-    h = census(30_000)
-    many = replace(h, count=h.count * 40)
-    need = Requirement(1, (6,), (1,))
-    sizes = [
-        thinning.thinned(Task(t, need, columns_of("stars", h.quasi_sizes)))
-        for t in (many, replace(many, count=many.count * 10))
-    ]
-    rows = [thin.task.histogram.rows for thin in sizes if thin is not None]
-    taken = 10 * 40 * 6 * thinning.HELPERS
-    assert len(rows) == 2
-    assert rows[1] < 0.2 * 10 * many.rows or rows[1] < taken * h.cells
+@pytest.mark.parametrize("need", [Requirement(1, (6,), (1,)), Requirement(25, (1,), (1,))])
+def test_what_is_placed_row_by_row_does_not_grow_with_the_rows(need, monkeypatch):
+    """A hundred times the rows of every cell: as many groups, and the same loss by row."""
+    h, placed, kept = census(30_000), [], Rows.place
+    monkeypatch.setattr(Rows, "place", lambda rows, group: placed[-1].append(group.size) or kept(rows, group))
+    loss = []
+    for times in (30, 3000):
+        many = replace(h, count=h.count * times)
+        task = Task(many, need, columns_of("stars", h.quasi_sizes))
+        placed.append([])
+        loss.append(task.recoding.cost(many, start(task, Rows.of(task))) / times)
+    assert max(placed[1]) <= 1.5 * max(placed[0])
+    assert loss[1] <= 1.02 * loss[0]

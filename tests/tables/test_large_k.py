@@ -26,7 +26,7 @@ def large(k: int, rows: int = 700) -> Task:
 def test_groups_of_large_k_are_searched():
     task = large(60)
     rows = Rows.of(task)
-    group_of = start(task, rows)
+    group_of = rows.labels(start(task, rows))
     found, told = neighborhood.search(task, rows, group_of, steps=90)
     assert told.steps >= 90
     assert_eligible(task, rows.partition(found))

@@ -39,7 +39,7 @@ def together(rows: Rows) -> np.ndarray:
 @given(task=tasks(most=8, least=4))
 def test_lending_is_eligible_never_dearer_and_between_the_optimum_and_its_start(task):
     rows = Rows.of(task)
-    for before in (together(rows), start(task, rows)):
+    for before in (together(rows), rows.labels(start(task, rows))):
         after, opened = module.lend(rows, before, np.arange(before.size), shift=task.seed)
         assert_eligible(task, rows.partition(after))
         cost, old = cost_of(task, rows, after), cost_of(task, rows, before)
@@ -52,7 +52,7 @@ def test_lending_is_eligible_never_dearer_and_between_the_optimum_and_its_start(
 @given(task=tasks(most=8, least=3))
 def test_spare_rows_are_those_whose_group_stays_eligible(task):
     rows = Rows.of(task)
-    labels = start(task, rows)
+    labels = rows.labels(start(task, rows))
     _, value = module._rows(rows)
     member = np.argsort(labels, kind="stable")
     begin = np.concatenate([[0], np.cumsum(np.bincount(labels))])
@@ -71,7 +71,7 @@ def test_spare_rows_are_those_whose_group_stays_eligible(task):
 @given(task=tasks(most=8, least=5))
 def test_alternating_is_between_the_optimum_and_its_start(task):
     rows = Rows.of(task)
-    before = start(task, rows)
+    before = rows.labels(start(task, rows))
     after, told = module.alternate(task, rows, before, steps=41)
     assert told.stopped == "steps"
     partition = rows.partition(after)
@@ -118,7 +118,7 @@ def test_the_start_for_scarce_values_beats_loans_and_strands_nobody():
     prices = lower_bounds(task).cheapest
     labels = module.scarce_start(task, rows, prices, scarcity(task))
     assert_eligible(task, rows.partition(labels))
-    assert cost_of(task, rows, labels) < cost_of(task, rows, start(task, rows))
+    assert cost_of(task, rows, labels) < cost_of(task, rows, rows.labels(start(task, rows)))
     assert np.array_equal(labels, module.scarce_start(task, rows, None, scarcity(task)))
     assert module.scarce_start(task, rows, None, scarcity(task), clock() - 1) is None
     hurried = module.scarce_start(task, rows, prices, scarcity(task), clock() + 1e3)
@@ -130,7 +130,7 @@ def test_settling_without_groups_or_beyond_its_size_is_placing(monkeypatch):
     rows = Rows.of(task)
     nobody = np.full(rows.cell.size, -1)
     assert_eligible(task, rows.partition(module.settle(rows, nobody)))
-    half = start(task, rows)
+    half = rows.labels(start(task, rows))
     half[half % 2 == 0] = -1
     settled = module.settle(rows, half)
     monkeypatch.setattr(module, "PAIRS", 0)
@@ -146,7 +146,7 @@ def test_settling_without_groups_or_beyond_its_size_is_placing(monkeypatch):
 def test_the_result_does_not_depend_on_the_cores(monkeypatch):
     task = table()
     rows = Rows.of(task)
-    before = start(task, rows)
+    before = rows.labels(start(task, rows))
     found = []
     for cores in (1, 3):
         monkeypatch.setattr(os, "cpu_count", lambda cores=cores: cores)
@@ -167,7 +167,7 @@ def test_an_interrupt_ends_it_without_an_answer():
             raise KeyboardInterrupt
 
     rows = Rows.of(task)
-    before = start(task, rows)
+    before = rows.labels(start(task, rows))
     with pytest.raises(KeyboardInterrupt):
         module.alternate(replace(task, progress=interrupt), rows, before, steps=400)
     assert len(turns) == 2
@@ -188,7 +188,7 @@ def test_auto_leads_the_cascade_and_reproduces_by_seed(monkeypatch):
 def test_a_budget_of_seconds_ends(ticking):
     task = replace(table(), effort=Effort("seconds", 0.4), started=clock())
     rows = Rows.of(task)
-    before = start(task, rows)
+    before = rows.labels(start(task, rows))
     after, told = module.alternate(task, rows, before, deadline=clock() + 0.3)
     assert told.stopped == "seconds"
     assert_eligible(task, rows.partition(after))

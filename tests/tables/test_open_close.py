@@ -93,7 +93,7 @@ def test_rows_stay_covered_and_k_together_and_the_loss_told_is_right(heat: float
     for seed in range(12 if compiled else 4):
         k = 2 + seed % 5
         task, rows = made(seed, 90, k)
-        state, of = open_close._classes(rows, start(task, rows))
+        state, of = open_close._classes(rows, rows.labels(start(task, rows)))
         tuples = np.zeros((90 // k + 2, 4), np.int64)
         tuples[: len(state)] = state
         of = of.astype(np.int64)
@@ -121,7 +121,7 @@ def test_it_is_never_dearer_and_mostly_much_cheaper(kind: str) -> None:
     gained = 0
     for seed in range(6):
         task, rows = made(seed, 400, 6, kind)
-        group_of = start(task, rows)
+        group_of = rows.labels(start(task, rows))
         found, told = open_close.open_close(task, rows, group_of, steps=12_000)
         assert told.steps >= 12_000
         partition = rows.partition(found)
@@ -135,14 +135,14 @@ def test_it_is_never_dearer_and_mostly_much_cheaper(kind: str) -> None:
 def test_short_lists_of_tuples_grow() -> None:
     task, rows = made(3, 300, 4)
     with mock.patch.object(open_close, "LISTED", 1):
-        found, told = open_close.open_close(task, rows, start(task, rows), steps=4000)
+        found, told = open_close.open_close(task, rows, rows.labels(start(task, rows)), steps=4000)
     assert told.steps >= 4000
     assert_eligible(task, rows.partition(found))
 
 
 def test_the_same_on_any_number_of_cores() -> None:
     task, rows = made(5, 700, 5)
-    group_of = start(task, rows)
+    group_of = rows.labels(start(task, rows))
     with mock.patch.object(open_close, "BLOCK", 200):
         one, _ = open_close.open_close(task, rows, group_of, steps=6000, pool=offered(rows, 1))
         with mock.patch.object(open_close.os, "cpu_count", return_value=1):
@@ -154,7 +154,7 @@ def test_no_optimum_is_undercut_and_most_come_near() -> None:
     cost, least = np.zeros(12), np.zeros(12)
     for seed in range(12):
         task, rows = made(seed, 12, 3, "stars", 2)
-        found, _ = open_close.open_close(task, rows, start(task, rows), steps=3000)
+        found, _ = open_close.open_close(task, rows, rows.labels(start(task, rows)), steps=3000)
         cost[seed] = rank(task, rows.partition(found))[1]
         least[seed] = group(task.histogram, KAnonymity(3), "optimal", recoding=task.recoding).certificate.cost
     assert (cost >= least - 1e-12).all()

@@ -54,7 +54,7 @@ def groups_meet(rows: Rows, group: np.ndarray) -> bool:
 def test_every_group_is_within_t_and_no_row_is_lost(kind: str) -> None:
     for seed in range(4):
         task, rows = made(seed, 150, kind)
-        group = start(task, rows)
+        group = rows.labels(start(task, rows))
         found = settled(task, rows, group, 0, 60.0)
         assert found.shape == group.shape
         assert found.min() >= 0
@@ -65,7 +65,7 @@ def test_every_group_is_within_t_and_no_row_is_lost(kind: str) -> None:
 def test_blocks_settle_by_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(settling, "BLOCK", 60)
     task, rows = made(5, 240, "levels")
-    found = settled(task, rows, start(task, rows), 1, 60.0)
+    found = settled(task, rows, rows.labels(start(task, rows)), 1, 60.0)
     assert found.min() >= 0
     assert groups_meet(rows, found)
 
@@ -73,7 +73,7 @@ def test_blocks_settle_by_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_where_each_row_begins_is_its_own_class_or_the_one_where_it_pays_least() -> None:
     for seed, wanted in ((0, 0.0), (1, 9.0), (2, 1e9)):
         task, rows = made(seed, 150, "levels")
-        group = start(task, rows)
+        group = rows.labels(start(task, rows))
         program, at = settling._program(task, rows, np.arange(group.size), group)
         assert program is not None
         cell, state = np.repeat(np.arange(task.histogram.cells), task.histogram.count), rows.states(group)
@@ -116,7 +116,7 @@ def test_classes_beyond_t_give_up_rows_until_they_are_within_it() -> None:
 
 def test_models_asked_for_beside_it_hold_too() -> None:
     task, rows = made(3, 120, more=(DistinctLDiversity(4),))
-    found = settled(task, rows, start(task, rows), 0, 60.0)
+    found = settled(task, rows, rows.labels(start(task, rows)), 0, 60.0)
     value = rows.sensitive[rows.cell, 0]
     assert all(np.unique(value[found == g]).size == 4 for g in np.unique(found))
     assert groups_meet(rows, found)
@@ -126,7 +126,7 @@ def test_never_dearer_and_often_cheaper() -> None:
     gains = []
     for seed in range(2):
         task, rows = made(seed, 240, "levels")
-        group = start(task, rows)
+        group = rows.labels(start(task, rows))
         before = task.recoding.cost(task.histogram, rows.partition(group))
         found, told = approach(task, rows, group, steps=40)
         gains.append(before - task.recoding.cost(task.histogram, rows.partition(found)))
@@ -139,7 +139,7 @@ def test_never_dearer_and_often_cheaper() -> None:
 
 def test_what_the_kernel_counts_is_what_stands_there() -> None:
     task, rows = made(7, 200)
-    group = start(task, rows)
+    group = rows.labels(start(task, rows))
     state = np.unique(rows.states(group), axis=0)
     cells = np.arange(task.histogram.cells)
     first = np.empty(cells.size + 1, np.int64)

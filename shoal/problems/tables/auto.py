@@ -30,7 +30,7 @@ from shoal.problems.tables.search.priced_cascade import guided
 from shoal.problems.tables.search.row_groups import Rows
 from shoal.problems.tables.search.scarce_values import alternate, scarce_start
 from shoal.problems.tables.search.settling import approach, close_rule
-from shoal.problems.tables.search.thinning import thinned
+from shoal.problems.tables.search.thinning import Thinned, thinned
 
 SMALL = 16  # distinct tuples up to which an exact method is tried, for any model
 SMALL_PAIRS = 1_000  # the same for k = 2 alone
@@ -66,9 +66,11 @@ def auto(task: Task) -> Grouping:
         cost = rank(task, proved.partition)[1]
         race.attempts.append({"method": proved.method, "cost": cost, "seconds": proved.seconds})
         return replace(proved.grouping, attempts=tuple(race.attempts))
-    cheapest, prices, tolls = race.of_rows(bounds)
-    race.fill(tolls)
+    race.fill(bounds.tolls)
     race.cover()
+    if task.effort.name == "fast":
+        return race.end(bounds)
+    cheapest, prices = race.thinned(bounds)
     if race.common.size:
         race.scarce(cheapest)
     elif race.opens:
@@ -82,19 +84,20 @@ def auto(task: Task) -> Grouping:
 class _Race:
     """One run of ``auto``: what was tried, the best of it, and what it may still take.
 
-    small   the task on the rows that are searched; ``thin`` leads back to all rows where there are fewer
-    group   int64[rows] the start to be searched, ``order`` its rank among partitions, ``method`` what found it
+    best    the best partition so far, ``order`` its rank among partitions, ``method`` what found it
     found   the partitions to choose from, with their ranks
+    small   the task on the rows that are searched; ``thin`` leads back to all rows where there are fewer
+    group   int64[rows] the start to be searched
     """
 
     def __init__(self, task: Task) -> None:
         self.task = task
-        self.thin = thinned(task)
-        self.small = task if self.thin is None else self.thin.task
-        self.rows = Rows.of(self.small)
+        self.thin: Thinned | None = None
+        self.small = task
+        self.rows = Rows.of(task)
         self.attempts: list[dict[str, Any]] = []
         self.found: list[tuple[tuple[int, float], Partition]] = []
-        self.common = scarcity(self.small)
+        self.common = scarcity(task)
         self.long = task.effort.name in ("seconds", "thorough")
         self.deadline: float | None = None
         self.left: float | None = None
@@ -103,6 +106,7 @@ class _Race:
         self.bounds: Bounds | None = None
         self.first: tuple[int, float]
         self.order: tuple[int, float]
+        self.best: Partition
         self.group: np.ndarray
         self.method: str
 
@@ -123,34 +127,34 @@ class _Race:
         self.found.append((order, partition))
         return order
 
-    def offer(self, method: str, group: np.ndarray, began: float, *, start: bool = True) -> None:
-        """A partition to choose from; where it is better than the best so far it is that, and the start as well."""
-        order = self.choice(method, self.whole(group), began)
-        if order < self.order:
-            self.order, self.method = order, method
-            if start:
-                self.group = group
+    def offer(self, method: str, partition: Partition, began: float) -> bool:
+        """A partition to choose from; whether it is better than the best so far, which it then is."""
+        order = self.choice(method, partition, began)
+        better = order < self.order
+        if better:
+            self.order, self.method, self.best = order, method, partition
+        return better
 
     def begin(self) -> None:
         """Three-phase and the cascade, which are quick; and the time that is left after them."""
         began = clock()
         self.three = residues(self.task)[0]
         self.first = self.told("three_phase", self.three, began)
-        self.group, seconds = self.placed()
-        self.plain, began = self.group, clock() - seconds
-        self.order, self.method = self.choice("cascade", self.whole(self.group), began), "cascade"
+        self.best, seconds = self.placed()
+        self.plain, began = self.best, clock() - seconds
+        self.order, self.method = self.choice("cascade", self.best, began), "cascade"
         if self.task.effort.seconds is not None:
             self.deadline = self.task.started + self.task.effort.seconds
             self.left = max(self.deadline - clock(), 0.0)
 
-    def placed(self) -> tuple[np.ndarray, float]:
+    def placed(self) -> tuple[Partition, float]:
         """The cascade and its seconds; of a large table on one core, while another is at the bounds."""
 
-        def timed() -> tuple[np.ndarray, float]:
+        def timed() -> tuple[Partition, float]:
             began = clock()
-            return start(self.small, self.rows), clock() - began
+            return start(self.task, self.rows), clock() - began
 
-        beside = self.task.effort.seconds is None and self.small.histogram.rows >= LARGE_ROWS
+        beside = self.task.effort.seconds is None and self.task.histogram.rows >= LARGE_ROWS
         if not beside or self.first == (0, 0):
             return timed()
         with ThreadPoolExecutor(1) as pool:
@@ -177,42 +181,45 @@ class _Race:
         share = None if left is None else clock() + part * left
         return lower_bounds(self.task, until=share, program=not decidable(self.task))  # that proves more
 
-    def of_rows(self, bounds: Bounds) -> tuple[Any, Any, Any]:
-        """Cheapest publication, prices and tolls of the cells that are searched."""
-        cheapest, prices, tolls = bounds.cheapest, bounds.prices, bounds.tolls
-        if self.thin is None:
-            return cheapest, prices, tolls
-        cheapest, prices = (None if a is None else a[self.thin.cells] for a in (cheapest, prices))
-        return cheapest, prices, None if tolls is None else tolls.of_cells(self.thin.cells, self.small.histogram.count)
-
     def fill(self, tolls: Any) -> None:
         """Tuples chosen by tolls, filled by a flow of least cost."""
-        if tolls is None or idle(self.small):
+        if tolls is None or idle(self.task):
             return
         began = clock()
-        filled = flow_start(self.small, self.rows, tolls, None if self.left is None else began + 0.3 * self.left)
+        filled = flow_start(self.task, self.rows, tolls, None if self.left is None else began + 0.3 * self.left)
         if filled is not None:
             self.offer("class program", filled, began)
 
     def cover(self) -> None:
         """A cover by published rows, for large k."""
-        if covers(self.small, self.left):
+        if covers(self.task, self.left):
             began = clock()
-            self.offer("pattern_cover", labels_of(self.rows, pattern_cover(self.small).partition), began)
+            self.offer("pattern_cover", pattern_cover(self.task).partition, began)
+
+    def thinned(self, bounds: Bounds) -> tuple[Any, Any]:
+        """From here on only some rows of the best partition are searched; cheapest publication and prices of theirs."""
+        best, cheapest, prices = self.best, bounds.cheapest, bounds.prices
+        self.thin = thinned(self.task, best.cell, best.group, best.count)
+        if self.thin is None:
+            self.group = self.rows.labels(best)
+            return cheapest, prices
+        self.small = self.thin.task
+        self.rows = self.rows.of_cells(self.small.histogram, self.thin.cells)
+        self.group = self.rows.cut(self.rows.spread(*self.thin.held.apart))
+        cheapest, prices = (None if a is None else a[self.thin.cells] for a in (cheapest, prices))
+        return cheapest, prices
 
     def scarce(self, cheapest: Any) -> None:
         """The rows that are hardest to serve first, where sensitive values are scarce."""
-        if self.task.effort.name == "fast":
-            return
         began = clock()
         until = None if self.left is None else began + 0.6 * self.left
         led = scarce_start(self.small, self.rows, cheapest, self.common, until)
-        if led is not None:
-            self.offer("guided cascade", led, began)
+        if led is not None and self.offer("guided cascade", self.whole(led), began):
+            self.group = led
 
     def guide(self, prices: Any) -> None:
         """The cascade led by prices; with time for it, it and the start are both searched a little."""
-        if self.task.effort.name == "fast" or prices is None or (self.left is not None and self.left <= 5):
+        if prices is None or (self.left is not None and self.left <= 5):
             return
         began = clock()
         led = guided(self.small, self.rows, prices, None if self.left is None else began + 0.25 * self.left)
@@ -250,7 +257,8 @@ class _Race:
         share = 1.0 - REST / self.small.requirement.smallest
         until = None if self.deadline is None else began + share * (self.deadline - began)
         found, self.report = open_close(self.small, self.rows, self.group, pool=pool, deadline=until)
-        self.offer("open and close", found, began)
+        if self.offer("open and close", self.whole(found), began):
+            self.group = found
 
     @property
     def steps(self) -> int:
@@ -263,13 +271,14 @@ class _Race:
         if decidable(self.task) and self.deadline is not None:  # what is left of the seconds goes to the proof
             self.deadline = clock() + SEARCHED * max(self.deadline - clock(), 0.0)
         small, rule = self.small, close_rule(self.small)
-        twice = self.task.effort.name == "balanced" and small.histogram.rows <= TWICE
-        if twice:  # what "improve" does, so that it is never the better choice
-            began = clock()
-            again, self.report = search(small, self.rows, self.plain, steps=self.steps)
-            self.offer("improve", again, began, start=False)
-        done = twice and self.group is self.plain and not self.common.size and rule is None
-        if self.task.effort.name != "fast" and not done:
+        done = False
+        if self.task.effort.name == "balanced" and self.task.histogram.rows <= TWICE:
+            # What "improve" does, so that it is never the better choice.
+            began, plain = clock(), self.rows.labels(self.plain)
+            again, self.report = search(small, self.rows, plain, steps=self.steps)
+            self.offer("improve", self.whole(again), began)
+            done = np.array_equal(self.group, plain) and not self.common.size and rule is None
+        if not done:
             began = clock()
             finish = alternate if self.common.size else approach if rule is not None else search
             seeded = replace(small, seed=self.task.seed + 1)
@@ -277,7 +286,7 @@ class _Race:
             self.group, self.report = finish(
                 seeded, self.rows, self.group, deadline=self.deadline, near=self.near, **given
             )
-            self.offer("improve", self.group, began)
+            self.offer("improve", self.whole(self.group), began)
 
     def end(self, bounds: Bounds) -> Grouping:
         """The best of all, proved where an integer program can, with its certificate."""
@@ -343,8 +352,3 @@ def _proved(task: Task, left: float | None) -> _Proved | None:
     except PolicyError:  # a ceiling, or sets and ranges of too many rows: not for the exact methods
         return None
     return _Proved(found, round(clock() - began, 3)) if found.certificate.optimal else None
-
-
-def labels_of(rows: Rows, partition: Partition) -> np.ndarray:
-    """A partition as a group for every row, int64[n], to start a search from."""
-    return rows.spread(partition.cell, partition.group, partition.count)

@@ -25,6 +25,7 @@ from shoal.problems.tables.search.certified import certify
 from shoal.problems.tables.search.lattice import ENUMERATED, Lattice
 from shoal.problems.tables.search.quotas import by_quotas
 from shoal.problems.tables.search.row_groups import Rows
+from shoal.problems.tables.search.thinning import finished
 
 BATCH = 256
 HURRY = 0.05  # share of the seconds after which the other cascade is left out where t-closeness has one of its own
@@ -37,33 +38,29 @@ def cascade(task: Task) -> Grouping:
     Raises InfeasibleError when rows cannot be placed under a column's ceiling.
     """
     rows = Rows.of(task)
-    group = start(task, rows)
-    partition = rows.partition(group)
-    return certify(task, best(task, partition), "cascade")
+    return certify(task, best(task, start(task, rows)), "cascade")
 
 
-def start(task: Task, rows: Rows) -> np.ndarray:
-    """A group for every row, int64[n], labels from 0: the cascade cut into pieces, with everyone placed."""
+def start(task: Task, rows: Rows) -> Partition:
+    """The cascade cut into pieces, with everyone placed."""
     if not task.histogram.cells:
-        return np.zeros(0, np.int64)
+        return rows.partition(np.zeros(0, np.int64))
     began = clock()
-    small = by_quotas(task, rows)
+    quotas = by_quotas(task, rows)
+    small = None if quotas is None else rows.partition(rows.place(quotas))
     if small is not None:
-        small = rows.place(small)
         seconds = task.effort.seconds
         if seconds is not None and clock() - began > HURRY * seconds:  # better spent on settling
             return small
-    cell, group, count = walk(task)
-    found = rows.place(rows.cut(rows.spread(cell, group, count)))
+    found = finished(task, rows, *walk(task))
     if small is not None:
-        found = min((found, small), key=lambda labels: rank(task, rows.partition(labels)))
+        found = min((found, small), key=lambda partition: rank(task, partition))
     easier = task.requirement.stand_in if task.requirement.rules else None
     if easier is None or shortfall(task.histogram, easier) is not None:
         return found
     # Frequencies have a cascade of their own, so a stricter requirement may start better than the one asked.
     strict = replace(task, requirement=easier)
-    other = start(strict, Rows.of(strict))
-    return min((found, other), key=lambda labels: rank(task, rows.partition(labels)))
+    return min((found, start(strict, Rows.of(strict))), key=lambda partition: rank(task, partition))
 
 
 def walk(task: Task) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -15,9 +15,12 @@ from typing import Any
 import numpy as np
 
 from shoal.clock import clock
+from shoal.model.partition import Partition
 from shoal.model.task import Task
+from shoal.problems.tables.eligible import good_groups
 from shoal.problems.tables.search.class_program import UNIT, Program, Tolls, raised
 from shoal.problems.tables.search.row_groups import Rows
+from shoal.problems.tables.search.thinning import finished
 
 CLOSE = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)  # shares of l rows under which a class is closed, one by one
 CLOSING = {"fast": 40, "balanced": 60, "thorough": 250}  # passes after each, at least
@@ -46,8 +49,8 @@ class Filled:
     size: np.ndarray
 
 
-def flow_start(task: Task, rows: Rows, tolls: Tolls, until: float | None = None) -> np.ndarray | None:
-    """A group for every row, int64[n]: the cheapest that some rounds of flows find.
+def flow_start(task: Task, rows: Rows, tolls: Tolls, until: float | None = None) -> Partition | None:
+    """The cheapest partition that some rounds of flows find.
 
     None where it does not apply or has no time.
 
@@ -66,15 +69,15 @@ def flow_start(task: Task, rows: Rows, tolls: Tolls, until: float | None = None)
     l, share = program.arcs.l, tolls.share
     most = np.floor(share / l + ROUND).astype(np.int64)
     most = np.where(program.widest, np.maximum(most, AT_TOP), most)
-    best: tuple[float, np.ndarray] | None = None
+    best: tuple[float, Partition] | None = None
     spent = 0.0
 
-    def placed(filled: Filled) -> tuple[float, np.ndarray]:
-        group = rows.place(rows.cut(trimmed(rows, program, filled)))
-        return task.recoding.cost(task.histogram, rows.partition(group)), group
+    def placed(filled: Filled) -> tuple[float, Partition]:
+        found = finished(task, rows, *trimmed(task, program, filled))
+        return task.recoding.cost(task.histogram, found), found
 
     with ThreadPoolExecutor(1) as pool:  # rows are placed while the next flow runs, which does not ask where
-        coming: Future[tuple[float, np.ndarray]] | None = None
+        coming: Future[tuple[float, Partition]] | None = None
         for turn in range(rounds):
             began = clock()
             if turn and until is not None and began + spent > until:
@@ -93,11 +96,11 @@ def flow_start(task: Task, rows: Rows, tolls: Tolls, until: float | None = None)
     return None if best is None else best[1]
 
 
-def cheaper(best: tuple[float, np.ndarray] | None, coming: Future[Any] | None) -> tuple[float, np.ndarray] | None:
+def cheaper(best: tuple[float, Partition] | None, coming: Future[Any] | None) -> tuple[float, Partition] | None:
     """The better of two, of equals the first."""
     if coming is None:
         return best
-    found: tuple[float, np.ndarray] = coming.result()
+    found: tuple[float, Partition] = coming.result()
     return found if best is None or found[0] < best[0] else best
 
 
@@ -179,8 +182,8 @@ def mended(program: Program, filled: Filled, most: np.ndarray) -> tuple[np.ndarr
     return new, bool(short.size)
 
 
-def trimmed(rows: Rows, program: Program, filled: Filled) -> np.ndarray:
-    """Class of every row, int64[n]; -1 for the rows that their class must give up to be eligible.
+def trimmed(task: Task, program: Program, filled: Filled) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Triples (cell, class, rows) without the rows that their class must give up to be eligible.
 
     A class keeps min(n, h) rows of every value, with the largest h for which these are at least l h rows: the excess
     of the rows over l h is concave in h, so the h that do are an interval from 0, and bisection finds its end.
@@ -197,7 +200,7 @@ def trimmed(rows: Rows, program: Program, filled: Filled) -> np.ndarray:
     before = np.cumsum(sent) - sent  # rows of the same pair that come first: those stay
     before -= (np.cumsum(filled.held) - filled.held)[filled.pair[order]]
     stay = np.clip(kept[filled.pair[order]] - before, 0, sent)
-    some = stay > 0
-    group = rows.spread(filled.cell[order][some], owner[filled.pair[order][some]], stay[some])
-    good = rows.eligible(group, filled.size.size)
-    return np.where((group >= 0) & good[group], group, -1)
+    cell, group = filled.cell[order], owner[filled.pair[order]]
+    good = good_groups(task.histogram, task.requirement, cell, group, stay, filled.size.size)
+    kept = (stay > 0) & good[group]
+    return cell[kept], group[kept], stay[kept]

@@ -145,15 +145,6 @@ class Tolls:
     proved: int
     share: np.ndarray
 
-    def of_cells(self, cells: np.ndarray, count: np.ndarray) -> Tolls:
-        """The same tolls for some of the cells, int64[m'], with other numbers of rows; what they prove is left out."""
-        arcs, size = self.program.arcs, np.diff(self.program.arcs.start)
-        kept = np.zeros(size.size, bool)
-        kept[cells] = True
-        start = np.concatenate([[0], np.cumsum(size[cells])])
-        few = arcs._replace(start=start, pair=arcs.pair[np.repeat(kept, size)], count=count)
-        return replace(self, program=replace(self.program, arcs=few), proved=0)
-
     def value(self, task: Task) -> float:
         """The bound in the recoding's unit, rounded down; an int, rounded up, where every loss is a whole number."""
         if task.recoding.unit == "stars":

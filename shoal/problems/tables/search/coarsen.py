@@ -244,8 +244,7 @@ class _Walk:
         """What the cascade loses there."""
         if levels not in self.seen:
             coarse = Coarse.of(self.task, levels)
-            rows = Rows.of(coarse.task)
-            partition = rows.partition(start(coarse.task, rows))
+            partition = start(coarse.task, Rows.of(coarse.task))
             self.seen[levels] = measured(self.task, coarse, levels, partition)
             self.task.progress("choosing levels", None)
         return self.seen[levels]

@@ -37,14 +37,13 @@ CAP = {"fast": 0, "balanced": 40_000, "thorough": 4_000_000}
 def improve(task: Task) -> Grouping:
     """The cascade followed by neighborhood search for as long as the effort allows; never dearer than the cascade."""
     rows = Rows.of(task)
-    group = start(task, rows)
-    first = rows.partition(group)
+    first = start(task, rows)
     until = None
     deadline = None if task.effort.seconds is None else task.started + task.effort.seconds
     if deadline is not None:
         until = clock() + 0.3 * max(deadline - clock(), 0.0)
     bounds = lower_bounds(task, until=until)
-    group, told = search(task, rows, group, deadline=deadline)
+    group, told = search(task, rows, rows.labels(first), deadline=deadline)
     return certify(task, best(task, rows.partition(group), first), "improve", bounds, told)
 
 

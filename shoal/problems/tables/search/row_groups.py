@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -18,7 +18,7 @@ from shoal.model.recoding import Levels, Ranges, Recoding
 from shoal.model.task import Task
 from shoal.problems.tables.eligible import good_groups, rules_of
 
-LOOKS = 60_000_000  # cells times groups up to which every group is looked at for every row
+LOOKS = 120_000_000  # cells times groups up to which every group is looked at for every row
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +61,10 @@ class Rows:
             rules=rules_of(need, task.histogram.sensitive_sizes),
         )
 
+    def of_cells(self, histogram: Histogram, cells: np.ndarray) -> Rows:
+        """The same request of a histogram of some of the cells, int64[m']."""
+        return replace(self, histogram=histogram, sensitive=self.sensitive[cells], leaf=self.leaf[cells])
+
     @cached_property
     def cell(self) -> np.ndarray:
         return np.repeat(np.arange(self.histogram.cells), self.histogram.count)
@@ -79,6 +83,10 @@ class Rows:
         place = np.repeat(begin - (np.cumsum(copies) - copies), copies) + np.arange(copies.sum())
         out[place] = np.repeat(group[order], copies)
         return out
+
+    def labels(self, partition: Partition) -> np.ndarray:
+        """A partition as a group for every row, int64[n], to start a search from."""
+        return self.spread(partition.cell, partition.group, partition.count)
 
     def partition(self, group: np.ndarray) -> Partition:
         """The partition of labelled rows; groups that publish alike are left apart."""
@@ -148,17 +156,8 @@ class Rows:
         rank = np.arange(label.size) - start[label]
         pieces = rows // self.k
         if self.frequency.size == 1:
-            held = self._counts(label, self.sensitive[cell, 0])
-            top = np.maximum.reduceat(held[1], np.searchsorted(held[0], np.arange(rows.size)))
-            by_count = np.lexsort((-held[1], held[0]))
-            begin = np.searchsorted(held[0], np.arange(rows.size))
-            pieces = np.minimum(pieces, held[1][by_count][begin + self.distinct[0] - 1])
-            pieces = np.maximum(pieces, 1)
-            while True:
-                bad = (pieces > 1) & (-(-top // pieces) * self.frequency[0] > rows // pieces)
-                if not bad.any():
-                    break
-                pieces = pieces - bad
+            ones = np.ones(label.size, np.int64)
+            pieces = pieces_of(label, self.sensitive[cell, 0], ones, self.k, self.frequency[0], self.distinct[0])
         pieces = np.maximum(pieces, 1)
         while True:
             first = np.cumsum(pieces) - pieces
@@ -192,12 +191,6 @@ class Rows:
         rank = np.arange(label.size) - begin[run]
         shift = (np.arange(begin.size) * 0.6180339887498949) % 1.0  # else all values would round alike
         return np.asarray(np.floor((rank + shift[run]) * pieces[label] / held[run])).astype(np.int64)
-
-    @staticmethod
-    def _counts(label: np.ndarray, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(group, rows) of every pair of group and value, by group."""
-        pair, held = np.unique(label * (np.int64(value.max(initial=0)) + 1) + value, return_counts=True)
-        return pair // (np.int64(value.max(initial=0)) + 1), held
 
     def place(self, group: np.ndarray) -> np.ndarray:
         """Every row labelled -1 put into an eligible group where that costs least; labels from 0 without gaps.
@@ -300,6 +293,32 @@ class Rows:
                 low = middle + 1
         pooled = self.cut(np.where(place < low, 0, -1))
         return np.where(pooled >= 0, pooled + groups, group)
+
+
+def pieces_of(
+    group: np.ndarray, value: np.ndarray, count: np.ndarray, least: int, frequency: int, distinct: int
+) -> np.ndarray:
+    """The most pieces of ``least`` rows that each group can be dealt into, each eligible; int64[g], at least 1.
+
+    Rows ``count`` of a value in a group, sorted by both; every group from 0 has some.  A piece of P has at most
+    c = ceil(n / P) rows of a value, so P fits where the commonest has P <= rows // (c l); while it does not, no larger
+    P fits either, as c only grows.
+    """
+    new = np.ones(group.size, bool)
+    new[1:] = (np.diff(group) != 0) | (np.diff(value) != 0)
+    begin = np.flatnonzero(new)
+    held, owner = np.add.reduceat(count, begin), group[begin]
+    first = np.flatnonzero(np.diff(owner, prepend=-1))
+    rows, top = np.add.reduceat(held, first), np.maximum.reduceat(held, first)
+    pieces = rows // least
+    if distinct > 1:
+        pieces = np.minimum(pieces, held[np.lexsort((-held, owner))][first + distinct - 1])
+    while True:
+        pieces = np.maximum(pieces, 1)
+        most = rows // (-(-top // pieces) * frequency)
+        if (pieces <= np.maximum(most, 1)).all():
+            return pieces
+        pieces = np.minimum(pieces, most)
 
 
 def encode(recoding: Recoding, histogram: Histogram) -> tuple[Slots, np.ndarray]:
