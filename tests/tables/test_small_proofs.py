@@ -12,7 +12,7 @@ import shoal.problems.tables as tables
 from shoal.clock import clock
 from shoal.model.histogram import Histogram
 from shoal.model.partition import Partition
-from shoal.model.privacy import DistinctLDiversity, KAnonymity, Requirement
+from shoal.model.privacy import DistinctLDiversity, KAnonymity, Requirement, requirement
 from shoal.model.recoding import Recoding
 from shoal.model.task import Task, shortfall
 from shoal.problems.tables.auto import auto
@@ -40,10 +40,13 @@ from shoal.problems.tables.exact.pattern_program import (
     relaxation,
     shared,
 )
+from shoal.problems.tables.exact.rule_lines import planes
 from shoal.problems.tables.others.pattern_cover import patterns, whole_cost
+from tests.oracles.models import prices
 from tests.oracles.tables import eligible
 from tests.oracles.tables_loss import least_loss
 from tests.tables.drawn import KINDS, assert_eligible, census_like, total
+from tools import oracle_models
 
 
 def drawn(random: np.random.Generator, most: int = 7) -> Task | None:
@@ -81,6 +84,54 @@ def test_the_program_ends_at_the_optimum_of_hundreds_of_small_tables():
         assert whole_cost(costs, task, partition) == lower == pytest.approx(best * costs.scale, abs=1e-6)
         tried += 1
     assert tried > 110
+
+
+RULES = "EntropyLDiversity", "RecursiveLDiversity", "TCloseness", "BetaLikeness", "DeltaDisclosure", "AlphaKAnonymity"
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_planes_keep_every_eligible_class_and_cut_off_what_is_not(name: str) -> None:
+    random = np.random.default_rng(36)
+    cut = kept = 0
+    for _ in range(20):
+        values = oracle_models.drawn(name, random)
+        values = {n: 1 if n == "k" else v for n, v in values.items()}  # which is not the plane's to say
+        whole = random.integers(1, 7, int(random.integers(2, 5)))
+        if values.get("distance") == "hierarchical":
+            continue
+        model = oracle_models.made(name, values, whole.size)
+        measure = model.measure(whole)
+        classes = np.stack(np.meshgrid(*(range(min(c, 4) + 1) for c in whole)), axis=-1).reshape(-1, whole.size)[1:]
+        good = np.array([model.holds(held, whole) for held in classes])
+        for held, eligible_ in zip(classes, good, strict=True):
+            found = planes(measure, held, int(whole.sum()))
+            assert (found @ classes[good].T >= -1e-9).all()
+            assert (found @ held < -1e-4).any() == (not eligible_)
+        cut, kept = cut + int((~good).sum()), kept + int(good.sum())
+    assert min(cut, kept) > 100
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_the_program_proves_tables_under_models_that_are_rules(name: str) -> None:
+    proved = 0
+    for seed in range(14):
+        quasi, sensitive, _, _ = oracle_models.table(seed, "KAnonymity")
+        values = oracle_models.drawn(name, np.random.default_rng(seed))
+        if values.get("distance") == "hierarchical":
+            continue
+        histogram = Histogram.from_rows(np.array(quasi), np.array(sensitive))
+        model = oracle_models.made(name, values, histogram.sensitive_sizes[0], "s0")
+        need = requirement([KAnonymity(2), model], histogram.sensitive_names, histogram)
+        best = prices(quasi, sensitive, [(name, values, 0), ("KAnonymity", {"k": 2}, 0)], [0] * len(quasi))[1]
+        if best is None or not need.rules:
+            continue
+        task = Task(histogram, need, Recoding.stars(histogram))
+        costs, kinds = Costs.of(histogram, task.recoding), kinds_of(histogram, need)
+        partition, lower, stopped = pattern_program(task, costs, kinds, everyone(task), Limits(60.0))
+        assert stopped is None
+        assert lower == best * costs.scale == whole_cost(costs, task, partition)
+        proved += 1
+    assert proved > 2
 
 
 def test_no_prices_prove_more_than_the_optimum_and_none_drop_a_place_that_an_optimum_may_use():

@@ -255,7 +255,7 @@ def model_of(kinds: Kinds, places: Places, need: Requirement, loss: np.ndarray) 
         cost=cost,
         most=np.concatenate(out.most),
         pattern=np.concatenate(out.pattern),
-        whole=(np.arange(out.width) >= n) | (len(asked.columns) > 1),
+        whole=(np.arange(out.width) >= n) | (len(asked.columns) > 1) | bool(need.rules),
         n=n,
         uses=uses,
     )

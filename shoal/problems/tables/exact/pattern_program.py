@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import highspy
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, vstack
 
 from shoal.clock import clock
 from shoal.model.partition import Partition
@@ -35,6 +35,7 @@ from shoal.problems.tables.exact.pattern_model import (
     model_of,
     places_of,
 )
+from shoal.problems.tables.exact.rule_lines import rows_of, ruled
 from shoal.problems.tables.others.pattern_cover import Patterns, patterns, whole_cost
 from shoal.problems.tables.papers.kernelize import deal
 
@@ -109,7 +110,7 @@ class _Search:
 
     def run(self, hopeless: float) -> str | None:
         """None when bound and cost meet, else the limit reached."""
-        relaxed = relaxation(self.model, self.deadline, self._crowded)
+        relaxed = relaxation(self.model, self.deadline, self._broken)
         if relaxed is None:
             return "seconds"
         self.model, price, rows = relaxed
@@ -149,8 +150,10 @@ class _Search:
             self._raise(min(self._decide(within(1.0)[0], 1.0), self.upper))
         return None if self.upper <= self.lower else "seconds"
 
-    def _crowded(self, model: Model, y: np.ndarray) -> tuple[csr_array, np.ndarray]:
-        return crowded(self.kinds, self.places, model, self.need.smallest, y)
+    def _broken(self, model: Model, y: np.ndarray) -> tuple[csr_array, np.ndarray]:
+        lines, low = crowded(self.kinds, self.places, model, self.need.smallest, y)
+        more, zero = ruled(self.kinds, self.places, model, self.need, y)
+        return csr_array(vstack([lines, more])), np.append(low, zero)
 
     def _keep(self, x: np.ndarray) -> None:
         """The rows of every place, if they are a cheaper partition."""
@@ -172,22 +175,25 @@ class _Search:
     def _decide(self, kept: np.ndarray, share: float) -> float:
         """The integer program over some columns, bool[c]: a cheaper partition is kept; its bound, infinite when the
         columns hold none that is cheaper."""
-        seconds = share * (self.deadline - clock())
-        if seconds <= 0:
-            return -math.inf
-        model, cols = self.model, np.flatnonzero(kept)
+        cols, known = np.flatnonzero(kept), -math.inf
         begin = None
-        if self.x is not None and not self._rows()[~kept[: model.n]].any():
+        if self.x is not None and not self._rows()[~kept[: self.model.n]].any():
             begin = completed(self.kinds, self.places, self.need, self.x)[cols]
         gap = 0.98 * self.step / self.costs.scale
-        y, bound = decide(model, cols, seconds, begin, gap)
-        if y is None:
-            return bound * self.costs.scale
-        x = np.zeros(model.n)
-        inside = cols[cols < model.n]
-        x[inside] = y[: inside.size]
-        self._keep(np.rint(x).astype(np.int64))
-        return bound * self.costs.scale
+        while (seconds := share * (self.deadline - clock())) > 0:
+            y, bound = decide(self.model, cols, seconds, begin, gap)
+            known = max(known, bound * self.costs.scale)
+            if y is None:
+                break
+            x = np.zeros(self.model.n)
+            inside = cols[cols < x.size]
+            x[inside] = np.rint(y[: inside.size])
+            self._keep(x.astype(np.int64))
+            lines, low = ruled(self.kinds, self.places, self.model, self.need, x)
+            if not low.size:
+                break
+            self.model = self.model.with_lines(lines, low)
+        return known
 
 
 def relaxation(
@@ -378,4 +384,8 @@ def holds(x: np.ndarray, kinds: Kinds, places: Places, need: Requirement) -> boo
         few = (size > 0) & ((held > 0).sum(axis=1) < need.distinct[j])
         if (need.frequency[j] * held.max(axis=1) > size).any() or few.any():
             return False
-    return True
+    return all(
+        rule.model.holds(held.astype(np.int64), np.array(rule.table))
+        for rule in need.rules
+        for held in rows_of(kinds, places, need, rule, x)[size > 0]
+    )

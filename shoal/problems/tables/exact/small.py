@@ -8,6 +8,7 @@ from typing import NamedTuple
 from shoal.errors import PolicyError
 from shoal.model.partition import Partition
 from shoal.model.task import Task
+from shoal.problems.tables.exact.rule_lines import KNOWN
 
 CELLS, NODES, PLACES = 250, 10_000, 45_000  # cells, lattice nodes, pairs of kind and pattern
 EASY = 150_000  # such pairs where classes are of parts of one size: the linear program takes a fifth of the time
@@ -27,7 +28,9 @@ class Proof(NamedTuple):
 def decidable(task: Task) -> bool:
     """Whether the table is small enough, and the effort not "fast"."""
     columns, need = task.recoding.columns, task.requirement
-    if task.effort.name == "fast" or (task.effort.seconds or 2.0) < 2.0 or need.rules:
+    if task.effort.name == "fast" or (task.effort.seconds or 2.0) < 2.0:
+        return False
+    if any(rule.measure.kind not in KNOWN or len(rule.table) > CELLS for rule in need.rules):
         return False
     if task.recoding.hierarchies is None or any(c.held for c in columns):
         return False
