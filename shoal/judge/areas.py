@@ -10,9 +10,10 @@ import polars as pl
 
 from shoal.errors import VerificationError
 from shoal.judge.crosswalk import Stated, group_sizes, number_of, one_row_each, part, same, spelled, whole
-from shoal.judge.finding import RECOMPUTED, STATED, Finding
+from shoal.judge.finding import CONSISTENT, RECOMPUTED, STATED, Finding
 
 NOWHERE = "*"
+MEASURES = ("diameter", "polsby_popper", "reock", "center_x", "center_y", "weighted_x", "weighted_y")
 CENTERS = ("center (x)", "center (y)")  # columns of the areas that distances are measured by
 
 
@@ -66,6 +67,7 @@ def judge_regions(
     )
     if asked.get("regions") is not None:
         found.append(Finding("regions", len(code) == asked["regions"], f"{len(code)} of {asked['regions']} asked for"))
+    found += _measures(held, label)
     found.append(_cost(stated, weights["region_weight"], len(label)))
     if source is None or pairs is None:
         return [
@@ -80,9 +82,22 @@ def judge_regions(
     ]
 
 
-def one_each(label: np.ndarray, values: Sequence[int]) -> list[int] | None:
+def _measures(held: pl.DataFrame, label: np.ndarray) -> list[Finding]:
+    """How wide and compact a region is and where it lies, where the file says so: one figure each, such as can be."""
+    odd = []
+    for name in (known := [name for name in MEASURES if name in held.columns]):
+        said = _numbers(held, name, missing=True)
+        two = one_each(label, [str(v) for v in said.tolist()]) is None
+        most = np.inf if name == "diameter" else 1.0 if name in ("polsby_popper", "reock") else None
+        if two or (most is not None and ((said < 0) | (said > most)).any()):
+            odd.append(name)
+    text = f"{odd[0]!r} of a region cannot be, or it has two" if odd else "one each; they rest on the polygons"
+    return [Finding("measures", not odd, text, CONSISTENT)] if known else []
+
+
+def one_each(label: np.ndarray, values: Sequence[Any]) -> list[Any] | None:
     """The value of each region, None where one has two."""
-    known: dict[int, int] = {}
+    known: dict[int, Any] = {}
     if any(known.setdefault(g, v) != v for g, v in zip(label.tolist(), values, strict=True)):
         return None
     return [known[g] for g in range(len(known))]

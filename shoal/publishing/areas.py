@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -14,6 +15,7 @@ import polars as pl
 from shoal.engines.geography import Geography, geography
 from shoal.engines.targets import MAP, OUTLINES
 from shoal.errors import InputError, PolicyError
+from shoal.judge.areas import MEASURES
 from shoal.model.cards import several
 from shoal.publishing.area_levels import asked_of, columns_of, facts_of, first_of, hierarchy, levels_of
 from shoal.publishing.area_tables import tables
@@ -103,9 +105,10 @@ def regions(
         **({"sum": list(asked.sums)} if asked.sums else {}), **({"mean": list(asked.means)} if asked.means else {}),
         **({"levels": above} if above else {}),
     }  # fmt: skip
+    put_together = [_Outlined(given, level, names[0], degrees) for level in (levels if given.shapes else ())]
     drawn_by_level = {
-        f"outlines{i if i > 1 else ''}": _outlines(given, level, names, asked, degrees)
-        for i, level in enumerate(levels if given.shapes else (), 1)
+        f"outlines{i if i > 1 else ''}": _outlines(given, own_level, names, asked)
+        for i, own_level in enumerate(put_together, 1)
     }
     first = answer.weights.reshape(answer.regions, -1)[:, 0].tolist()
     facts = {
@@ -122,7 +125,7 @@ def regions(
     )
     return Crosswalk(
         kind="regions",
-        content=content(given, levels, names, asked),
+        content=content(given, levels, names, asked, put_together),
         certificate=answer.certificate,
         method=answer.method,
         parameters=parameters,
@@ -159,11 +162,18 @@ def _extra(given: Geography, names: Sequence[str], asked: Asked) -> tuple[Any, A
     return sums, {name: given.number(name) for name in asked.means}, given.whole(names[0])
 
 
-def content(given: Geography, levels: Sequence[Any], names: Sequence[str], asked: Asked) -> pl.DataFrame:
-    """The crosswalk: the finest regions, then those above."""
+def content(
+    given: Geography, levels: Sequence[Any], names: Sequence[str], asked: Asked, drawn: Sequence[_Outlined] = ()
+) -> pl.DataFrame:
+    """The crosswalk: the finest regions, with their measures where there are polygons, then those above."""
     from shoal.problems.regions import crosswalk
 
     own = crosswalk(given.ids, levels[0], names, *_extra(given, names, asked))
+    held = levels[0].labels.tolist()
+    for name in MEASURES if drawn else ():
+        each = [found.get(name) for found in drawn[0].measures]
+        if any(value is not None for value in each):
+            own[name] = [None if r < 0 else each[r] for r in held]
     return pl.DataFrame(own | columns_of(given.ids, levels, names))
 
 
@@ -214,34 +224,65 @@ def _weighted(places: np.ndarray, weights: np.ndarray, degrees: bool) -> dict[st
     }
 
 
-def _outlines(given: Geography, answer: Any, names: Sequence[str], asked: Asked, degrees: bool) -> Drawing:
-    """A MultiPolygon per region with its measures, by the file's ending; the areas left out stay out."""
+@dataclass(frozen=True, eq=False)
+class _Outlined:
+    """The regions of a level put together from their areas' polygons, and measured, once for all that shows them."""
 
-    def fill(path: Path) -> None:
-        from shoal.engines.adjacency import available
-        from shoal.engines.outlines import closed, measures
-        from shoal.engines.vector import write_outlines
-        from shoal.problems.regions import region_names
-        from shoal.problems.regions.result import of_regions
-        from shoal.report.dissolve import dissolve, geojson
+    given: Geography
+    answer: Any
+    weight: str
+    degrees: bool
 
+    @cached_property
+    def members(self) -> list[list[int]]:
+        """The areas of each region."""
+        return [np.flatnonzero(self.answer.labels == r).tolist() for r in range(self.answer.regions)]
+
+    @cached_property
+    def shapes(self) -> list[Any]:
+        """The outline of each region; the areas left out stay out."""
+        from shoal.engines.outlines import closed
+        from shoal.report.dissolve import dissolve
+
+        given, degrees = self.given, self.degrees
         tolerance = float(given.facts.get("tolerance") or 0.0)
         if degrees and given.facts.get("unit") != "km":
             tolerance /= 1000  # the file was in metres, its outlines are drawn in degrees
-        outlines, properties = [], []
-        places, people = given.centers(), given.whole(names[0])
-        own = of_regions(answer, names, *_extra(given, names, asked))
+        own = [[given.shapes.get(given.ids[i], []) for i in member] for member in self.members]
+        return [closed(shapes, degrees, tolerance) if tolerance else dissolve(shapes) for shapes in own]
+
+    @cached_property
+    def measures(self) -> list[dict[str, float]]:
+        """Of each region, as far as its polygons and the extra ``geo`` tell, and where its weight has its center."""
+        from shoal.engines.adjacency import available
+        from shoal.engines.outlines import measures
+
+        found = [measures(shape, self.degrees) if available() and shape else {} for shape in self.shapes]
+        places, people = self.given.centers(), self.given.whole(self.weight)
+        if places is None:
+            return found
+        return [
+            own | _weighted(places[member], people[member], self.degrees)
+            for own, member in zip(found, self.members, strict=True)
+        ]
+
+
+def _outlines(given: Geography, drawn: _Outlined, names: Sequence[str], asked: Asked) -> Drawing:
+    """A MultiPolygon per region with its measures, by the file's ending."""
+
+    def fill(path: Path) -> None:
+        from shoal.engines.vector import write_outlines
+        from shoal.problems.regions import region_names
+        from shoal.problems.regions.result import of_regions
+        from shoal.report.dissolve import geojson
+
+        own = of_regions(drawn.answer, names, *_extra(given, names, asked))
         own = {names[0]: own.pop("region_weight"), "areas": own.pop("region_areas"), **own}
-        for r, name in enumerate(region_names(given.ids, answer.labels)):
-            member = np.flatnonzero(answer.labels == r).tolist()
-            shapes = [given.shapes.get(given.ids[i], []) for i in member]
-            shape = closed(shapes, degrees, tolerance) if tolerance else dissolve(shapes)
-            outlines.append(shape)
-            more = measures(shape, degrees) if available() and shape else {}
+        properties = []
+        for r, name in enumerate(region_names(given.ids, drawn.answer.labels)):
             values = {key: column[r] for key, column in own.items()}
-            if places is not None:
-                more |= _weighted(places[member], people[member], degrees)
-            properties.append({"region": name, **values, "members": [given.ids[i] for i in member], **more})
-        write_outlines(path, geojson(outlines, properties), degrees)
+            members = [given.ids[i] for i in drawn.members[r]]
+            properties.append({"region": name, **values, "members": members, **drawn.measures[r]})
+        write_outlines(path, geojson(drawn.shapes, properties), drawn.degrees)
 
     return Drawing(form=OUTLINES, fill=fill)

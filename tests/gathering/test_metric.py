@@ -202,7 +202,7 @@ def test_metrics_that_are_none_are_refused():
 def test_the_report_names_every_feature_with_what_counts_one():
     metric, _ = records(1, 5, "euclidean", False, False)
     lines = metric.describe()
-    assert [line.split(":")[0] for line in lines] == ["age", "sex", "job", "home", "together"]
+    assert [line.split(":")[0] for line in lines] == ["age", "hour", "sex", "job", "home", "together"]
     assert metric.as_dict()["features"] == lines
     assert Number("seen", date=True, scale=365).describe() == "seen: 365 days count 1"
     assert Number("age", weight=0).describe() == "age: not counted"

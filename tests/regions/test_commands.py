@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import shoal
 from shoal.judge.file import seal
 from shoal.judge.parts import hash_of
 from tests import commands
@@ -73,11 +74,40 @@ def test_crosswalk_keeps_ids_and_the_boundary(everything):
     with open(out / "crosswalk.csv", encoding="utf-8") as file:
         rows = {row["area"]: row for row in csv.DictReader(file)}
     assert sorted(rows) == [*(f"0{x}" for x in range(8)), "11", "14"]
-    assert list(rows["00"]) == ["area", "region", "region_weight", "region_areas"]
-    assert rows["00"] == {"area": "00", "region": "00+2", "region_weight": "9", "region_areas": "3"}
+    plain = ["area", "region", "region_weight", "region_areas"]
+    measured = ["diameter", "polsby_popper", "reock", "center_x", "center_y"]
+    held = [*plain, *(measured if importlib.util.find_spec("shapely") else []), "weighted_x", "weighted_y"]
+    assert list(rows["00"]) == held
+    assert [rows["00"][name] for name in plain] == ["00", "00+2", "9", "3"]
+    drawn = json.loads((out / "regions.geojson").read_text())["features"]
+    own = {f["properties"]["region"]: f["properties"] for f in drawn}
+    for row in rows.values():  # the same figures as at the outlines, none for what is left out
+        said = [None if row["region"] == "*" else own[row["region"]][name] for name in held[4:]]
+        assert [float(row[name]) if row[name] else None for name in held[4:]] == pytest.approx(said)
     assert rows["02"]["region"] == "00+2" != rows["03"]["region"]
     assert rows["11"]["region"] == "*"
-    assert rows["14"] == {"area": "14", "region": "14", "region_weight": "9", "region_areas": "1"}
+    assert [rows["14"][name] for name in plain] == ["14", "14", "9", "1"]
+
+
+@pytest.mark.skipif(not importlib.util.find_spec("shapely"), reason="measured with the extra geo")
+def test_an_outline_of_many_corners_is_measured_all_the_same():
+    from shoal.engines.outlines import measures
+
+    turn = np.linspace(0, 2 * np.pi, 20_000, endpoint=False)
+    made = measures([[np.column_stack([np.cos(turn), np.sin(turn)])]], degrees=False)
+    assert (made["diameter"], made["reock"], made["polsby_popper"]) == pytest.approx((2, 1, 1), rel=1e-5)
+
+
+@pytest.mark.parametrize(("name", "value"), [("reock", 1.5), ("diameter", -1.0), ("weighted_x", 7.0)])
+def test_measures_that_cannot_be_are_found(everything, name, value, tmp_path):
+    out, _ = everything
+    held = pl.read_csv(out / "crosswalk.csv", infer_schema=False)
+    if name not in held.columns:
+        pytest.skip("measured with the extra geo")
+    bent = pl.when(pl.col("area") == "00").then(pl.lit(str(value))).otherwise(pl.col(name)).alias(name)
+    held.with_columns(bent).write_csv(tmp_path / "bent.csv")
+    found = shoal.verify(tmp_path / "bent.csv", out / "certificate.json").findings
+    assert not next(f for f in found if f.check == "measures").holds
 
 
 def test_dissolved_outlines_are_clean(everything):
