@@ -12,7 +12,7 @@ import typer
 from shoal.cli.app import app
 from shoal.cli.common import pairs
 from shoal.cli.region_lines import figures, told
-from shoal.errors import PolicyError
+from shoal.errors import InfeasibleError, PolicyError
 
 if TYPE_CHECKING:
     from shoal.engines.geography import Geography
@@ -152,8 +152,11 @@ def regions(
     wanted = listed(objective) or ["similar" if asked.similar else "max"]
     options = _options(given, asked, wanted, islands, degrees, exclude) | {"seed": seed, "unit": weight[0]}
     clock.append(time.perf_counter())
-    with working(f"merging {len(given.ids):,} areas"):
-        nest = nested(given.edges, weights, ks, method, effort=effort_of(effort), **options)
+    try:
+        with working(f"merging {len(given.ids):,} areas"):
+            nest = nested(given.edges, weights, ks, method, effort=effort_of(effort), **options)
+    except InfeasibleError as error:  # why may lie in how the files were read
+        raise InfeasibleError("; ".join((str(error), *given.said))) from None
     found = nest.levels[0]
     clock.append(time.perf_counter())
     made = release(
