@@ -14,6 +14,7 @@ from shoal.cli.models import with_options
 from shoal.cli.options import EFFORT, FORCE, JSON_, flag
 from shoal.cli.region_lines import figures, told
 from shoal.cli.region_options import Files, Kept, Reading, check_words, thresholds
+from shoal.errors import InfeasibleError
 
 if TYPE_CHECKING:
     from shoal.engines.geography import Geography
@@ -65,8 +66,11 @@ def regions(
     wanted = listed(objective) or ["similar" if asked.similar else "max"]
     options = kept.settings(given, asked, wanted, degrees) | {"seed": seed, "unit": weight[0]}
     read = time.perf_counter()
-    with working(f"merging {len(given.ids):,} areas"):
-        nest = nested(given.edges, weights, ks, method, effort=effort_of(effort), **options)
+    try:
+        with working(f"merging {len(given.ids):,} areas"):
+            nest = nested(given.edges, weights, ks, method, effort=effort_of(effort), **options)
+    except InfeasibleError as error:  # why may lie in how the files were read
+        raise InfeasibleError("; ".join((str(error), *given.said))) from None
     found, solved = nest.levels[0], time.perf_counter()
     made = release(
         nest, given, read=sources, weight=weight, id=reading.id, geographic=degrees,

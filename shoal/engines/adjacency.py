@@ -131,6 +131,27 @@ def _drawn(shapes: Sequence[Shape], geographic: bool) -> tuple[np.ndarray, np.nd
     return drawn, np.array(owner, np.int64), int(broken[: len(held)].sum())
 
 
+def mended(shape: Shape) -> Shape:
+    """The shape, polygons whose rings cross themselves cut where they do; as it is without the geometry library."""
+    if not available():
+        return shape
+    import shapely
+
+    out: Shape = []
+    for polygon in shape:
+        rings = [ring for ring in polygon if len(ring) > 2]
+        if not rings:
+            continue
+        drawn = shapely.Polygon(rings[0], rings[1:])
+        if shapely.is_valid(drawn):
+            out.append(polygon)
+            continue
+        parts = shapely.get_parts(shapely.get_parts(shapely.make_valid(drawn)))
+        whole = [part for part in parts if part.geom_type == "Polygon" and not part.is_empty]
+        out += [[np.array(ring.coords)[:-1] for ring in (part.exterior, *part.interiors)] for part in whole]
+    return out
+
+
 def _overlaps(tree: Any, drawn: np.ndarray, owner: np.ndarray, rounding: float) -> tuple[np.ndarray, int]:
     """Depth of every corner that lies inside another area; how many pairs of areas overlap.
 

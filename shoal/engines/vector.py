@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from shoal.engines.adjacency import mended
 from shoal.engines.matching import spelled
 from shoal.engines.shapes import Shape, by_id, features
 from shoal.engines.source import locate
@@ -63,8 +64,8 @@ class Drawn(NamedTuple):
         return {c: [row.get(c) for row in rows] for c in self.drawing.properties[0]}
 
     def shapes(self) -> dict[str, Shape]:
-        """What is drawn, by name."""
-        return dict(zip(self.names, self.seen, strict=True))
+        """What is drawn, by name; rings that cross themselves are cut where they do."""
+        return dict(zip(self.names, map(mended, self.seen), strict=True))
 
 
 def areas_of(found: Drawing, key: Callable[[Sequence[str]], str], name: str, asked: str | None) -> Drawn:

@@ -507,6 +507,7 @@ def _named(code):
         ([*_FOUR[:3], _square(3, id="a3", people="many")], {}, 2, "column 'people' of area 'a3' is not a whole number"),
         ([*_FOUR[:3], _square(3, id="a3", people=-4)], {}, 2, "they must be at least 0"),
         ([], {}, 2, "areas.geojson holds no features"),
+        ([_FOUR[0], _POINT], {}, 3, "--islands join; 1 feature of areas.geojson is no polygon"),
     ],
 )
 def test_a_wrong_file_gets_one_clear_sentence(tmp_path, features, more, status, says):
@@ -516,7 +517,8 @@ def test_a_wrong_file_gets_one_clear_sentence(tmp_path, features, more, status, 
         pytest.importorskip("pyproj")
     file = tmp_path / "areas.geojson"
     file.write_text(json.dumps({"type": "FeatureCollection", "features": features, **more}))
-    done = run(file, "--weight", "people", "--k", 10, "--seed", 1, "--effort", "fast")
+    drawn = ("--dissolved", tmp_path / "regions.geojson", "-o", tmp_path / "crosswalk.csv") if status == 0 else ()
+    done = run(file, "--weight", "people", "--k", 10, "--seed", 1, "--effort", "fast", *drawn)
     assert done.returncode == status, done.stderr
     assert says in (done.stdout if status == 0 else done.stderr)
     assert status == 0 or done.stderr.count("\n") <= 1
