@@ -20,7 +20,7 @@ LONGEST = 16  # lists are lengthened up to this many times r
 MOST = 1 << 26  # and no more of them when this many entries are held
 AROUND = (2, 2, 3, 3, 4, 4, 5, 6, 8, 8)  # clusters with a center within so many targets are dissolved, round by round
 FEW = 10_000  # a target leaves one point in so many beyond it, or this few: 16
-LEAST = 1_000_000  # n and this many entries of lists are made anew, r for a point, before the target stands
+LEAST = 1_000_000  # n / 2 and this many entries of lists are made anew, r for a point, before the target stands
 TRIES, SERVED = 8, 25_000  # with more remote points than these, only those near points too far off are served first
 
 
@@ -43,7 +43,7 @@ def local(
         best = min(disjoint(space, r, left_out, lists, anywhere=True), best, key=lambda c: c.radius)
     if r == 1 or best.radius <= floor:
         return best
-    budget = (space.n + LEAST) // r
+    budget = (space.n // 2 + LEAST) // r
     remote = int(((lists.tau > floor / REMOTE) & (lists.tau <= best.radius)).sum())
     if left_out or remote <= SERVED:
         best = _everywhere(best, _Remote(space, r, left_out, lists, floor, best.radius), floor)
