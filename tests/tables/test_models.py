@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from itertools import product
 
 import numpy as np
 import polars as pl
@@ -13,15 +12,10 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.errors import InfeasibleError, PolicyError
-from shoal.kernels.tables import eligible, near_groups
-from shoal.kernels.uncompiled import plain
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import MODELS, Model, requirement
-from shoal.model.recoding import Recoding
-from shoal.model.task import Task
 from shoal.problems.tables import group
 from shoal.problems.tables.eligible import good_groups
-from shoal.problems.tables.search.row_groups import Rows
 from tests.oracles.models import meets
 from tools.oracle_models import check, drawn, made
 
@@ -33,39 +27,6 @@ def test_feasible_exact_and_never_above_the_optimum(name: str) -> None:
 
 
 ONE_COLUMN = [name for name, model in MODELS.items() if model.speaks in ("rows", "column")]
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_a_row_more_or_less_is_asked_as_if_all_were_counted(seed: int) -> None:
-    random = np.random.default_rng(seed)
-    held = random.integers(0, 4, (14, 2))
-    histogram = Histogram.from_rows(np.arange(14), held)
-    models = [
-        [shoal.EntropyLDiversity(2.0, column="s0"), shoal.BetaLikeness(0.5, column="s1")],
-        [shoal.TCloseness(0.25, column="s0"), shoal.EntropyLDiversity(1.8, column="s1")],
-        [shoal.BetaLikeness(0.6, column="s0"), shoal.TCloseness(0.4, column="s0")],
-    ][seed]
-    need = requirement(models, histogram.sensitive_names, histogram)
-    rules = Rows.of(Task(histogram, need, Recoding.stars(histogram))).rules
-    near = near_groups.few(14, 2, 1, 1, np.ones(2, np.int64), np.ones(2, np.int64), rules)
-    near.code[:] = held
-    near.value[:] = [[int(np.flatnonzero(held[:, j] == held[x, j])[0]) for j in range(2)] for x in range(14)]
-    put, drop, gap_of = plain(near_groups.put), plain(near_groups.drop), plain(near_groups.gap_of)
-    for x in range(14):
-        put(near, x, x % 2)
-    seen = set()
-    for x in random.permutation(14)[:8].tolist():
-        mine = [y for y in range(14) if near.group[y] == 0]
-        for gone, come in product([-1, *mine], [-1, *set(range(14)) - set(mine)]):
-            who = np.array([y for y in [*mine, come] if y not in (gone, -1)], np.int64)
-            room = np.zeros(4, np.int64), np.zeros(4, np.int64)
-            found = plain(eligible.group_gap)(rules, near.code, who, None, who.size, *room)
-            seen.add(found > 0)
-            assert gap_of(near, rules, 0, gone, come) == pytest.approx(found, abs=1e-12)
-            assert (gap_of(near, rules, 0, gone, come) <= 0) == (found <= 0)
-        drop(near, x)
-        put(near, x, int(random.integers(2)))
-    assert seen == {True, False}
 
 
 def test_a_class_of_too_few_values_for_recursive_diversity_costs_its_rows() -> None:

@@ -25,7 +25,6 @@ from shoal.kernels import INNER, LEAN_INNER
 
 BAND, ENTROPY, RECURSIVE, EQUAL, ORDERED, TUPLES, CHARGE, TREE = 0, 1, 2, 3, 4, 5, 6, 7
 CLOSE = 1e-9
-ROUNDED = 1e-12  # what adding and taking away may leave of a sum that is 0
 
 
 class Rules(NamedTuple):
@@ -51,37 +50,6 @@ def widest(rules):
     return most
 
 
-@njit(**LEAN_INNER)
-def summed(rules):
-    """Whether every rule asks for a sum over the values that a group holds, which a row more or less changes little."""
-    for i in range(rules.kind.size):
-        if rules.kind[i] not in (ENTROPY, EQUAL) and (rules.kind[i] != BAND or rules.whole[i] == 1):
-            return False
-    return True
-
-
-@njit(**LEAN_INNER)
-def part(rules, i, v, many, n):
-    """What value v, on ``many`` of n rows, adds to the sum that rule i asks for."""
-    if many <= 0:
-        return 0.0
-    if rules.kind[i] == ENTROPY:
-        return many * np.log(many)
-    if rules.kind[i] == EQUAL:
-        return min(many / n, rules.table[rules.at[i] + v])
-    return max(0.0, many / n - rules.table[rules.at[i] + 2 * v + 1] - CLOSE)
-
-
-@njit(**LEAN_INNER)
-def gap_of_sum(rules, i, total, n):
-    """How far rule i is from holding in a group of n rows whose values add up to ``total``."""
-    if rules.kind[i] == ENTROPY:
-        return max(0.0, rules.number[i] - CLOSE - max(np.log(n) - total / n, 0.0))
-    if rules.kind[i] == EQUAL:
-        return max(0.0, 1.0 - total - rules.number[i] - CLOSE)
-    return total if total > ROUNDED else 0.0
-
-
 @njit(**INNER)
 def _column_gap(rules, i, held, seen, kinds, n):
     """How far rule i is from holding, 0 when it holds; held[seen[:kinds]] the rows of each value there is, n in all.
@@ -91,11 +59,12 @@ def _column_gap(rules, i, held, seen, kinds, n):
     """
     kind, number, at = rules.kind[i], rules.number[i], rules.at[i]
     gap = 0.0
-    if kind in (ENTROPY, EQUAL) or (kind == BAND and rules.whole[i] == 0):
-        for y in range(kinds):
-            gap += part(rules, i, seen[y], held[seen[y]], n)
-        return gap_of_sum(rules, i, gap, n)
     if kind == BAND:
+        strict = rules.whole[i] == 1
+        if not strict:
+            for y in range(kinds):
+                gap += max(0.0, held[seen[y]] / n - rules.table[at + 2 * seen[y] + 1] - CLOSE)
+            return gap
         for v in range(rules.size[rules.column[i]]):
             low, high = rules.table[at + 2 * v], rules.table[at + 2 * v + 1]
             if high == 0.0:
@@ -108,6 +77,12 @@ def _column_gap(rules, i, held, seen, kinds, n):
                 if abs(np.log(held[v] / n / middle)) >= number - CLOSE:
                     gap += max(low - held[v] / n, held[v] / n - high, CLOSE)
         return gap
+    if kind == ENTROPY:
+        total = 0.0
+        for y in range(kinds):
+            c = held[seen[y]]
+            total += c * np.log(c)
+        return max(0.0, number - CLOSE - max(np.log(n) - total / n, 0.0))
     if kind == RECURSIVE:
         l = rules.whole[i]
         top = np.zeros(l, np.int64)  # the l - 1 largest, and the largest for l = 1
@@ -126,6 +101,11 @@ def _column_gap(rules, i, held, seen, kinds, n):
         if tail > 0 and top[0] / tail < number - CLOSE:
             return 0.0
         return max(top[0] - number * tail, CLOSE) / n
+    if kind == EQUAL:
+        common = 0.0
+        for y in range(kinds):
+            common += min(held[seen[y]] / n, rules.table[at + seen[y]])
+        return max(0.0, 1.0 - common - number - CLOSE)
     if kind == TREE:
         nodes, values, levels = np.int64(rules.table[at]), rules.size[rules.column[i]], rules.whole[i]
         within = np.zeros(nodes, np.int64)

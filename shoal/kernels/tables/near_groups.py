@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 
 from shoal.kernels import LEAN_INNER
-from shoal.kernels.tables.eligible import Rules, gap_of_sum, group_gap, part, summed
+from shoal.kernels.tables.eligible import Rules, group_gap
 from shoal.kernels.tables.slots import join, joined
 
 
@@ -25,8 +25,6 @@ class Near(NamedTuple):
     known int8[g, kinds + 1, kinds + 1] what was found out of a group, [.., out + 1, in + 1]: whether it stays eligible
     when a row of one kind leaves and one of another comes (0: none): 0 unknown, 1 yes, 2 no; without rules unused
     far float64[kinds] room for a figure of each kind
-    sums float64[g, rules, 4] of rules that ask for sums over the values of a group: with a row less, as it is, with a
-    row more, with as many as it is to have; fresh int8[g] 1: they are of the rows it has
     """
 
     leaf: np.ndarray
@@ -50,8 +48,6 @@ class Near(NamedTuple):
     kinds: np.ndarray
     known: np.ndarray
     far: np.ndarray
-    sums: np.ndarray
-    fresh: np.ndarray
 
 
 def few(most, parts, width, k, frequency, distinct, rules):
@@ -67,7 +63,6 @@ def few(most, parts, width, k, frequency, distinct, rules):
         np.empty(most + 1, np.int64), np.zeros(values, np.int64),
         np.empty(values, np.int64), np.zeros(most, np.int64), np.zeros(1, np.int64),
         np.zeros((parts, known, known), np.int8), np.empty(most),
-        np.empty((parts, 0 if rules is None else rules.kind.size, 4)), np.zeros(parts, np.int8),
     )  # fmt: skip
 
 
@@ -75,7 +70,6 @@ def few(most, parts, width, k, frequency, distinct, rules):
 def put(near, x, g):
     """Append row x to group g."""
     near.group[x] = g
-    near.fresh[g] = 0
     near.member[g, near.size[g]] = x
     near.size[g] += 1
     for j in range(near.frequency.size):
@@ -92,7 +86,6 @@ def drop(near, x):
             near.member[g, i] = near.member[g, n - 1]
             break
     near.size[g] = n - 1
-    near.fresh[g] = 0
     for j in range(near.frequency.size):
         near.held[g, j, near.value[x, j]] -= 1
 
@@ -216,14 +209,9 @@ def _exchanged(near, rules, g, gone, come):
 
 @njit(**LEAN_INNER)
 def gap_of(near, rules, g, gone, come):
-    """How far group g is from the other models when row gone leaves it (-1: none) and row come joins it (-1: none).
-
-    O(rules) where all ask for sums and the group was asked before; else as long as it takes to count its rows.
-    """
+    """How far group g is from the other models when row gone leaves it (-1: none) and row come joins it (-1: none)."""
     if rules is None:
         return 0.0
-    if summed(rules):
-        return _gap_by_sums(near, rules, g, gone, come)
     n = 0
     for i in range(near.size[g]):
         if near.member[g, i] != gone:
@@ -233,42 +221,6 @@ def gap_of(near, rules, g, gone, come):
         near.who[n] = come
         n += 1
     return group_gap(rules, near.code, near.who, None, n, near.count, near.seen)
-
-
-@njit(**LEAN_INNER)
-def sum_of(near, rules, i, g, n):
-    """What the values of group g add up to for rule i, their shares taken of n rows; each row bears its part."""
-    j, total = rules.column[i], 0.0
-    for y in range(near.size[g]):
-        x = near.member[g, y]
-        many = near.held[g, j, near.value[x, j]]
-        total += part(rules, i, near.code[x, j], many, n) / many
-    return total
-
-
-@njit(**LEAN_INNER)
-def _gap_by_sums(near, rules, g, gone, come):
-    """The same from the sums over the group as it is, changed by the values of the two rows."""
-    n = near.size[g] - (gone >= 0) + (come >= 0)
-    if n == 0:
-        return 0.0
-    if near.fresh[g] == 0:
-        near.fresh[g] = 1
-        for i in range(rules.kind.size):
-            for more in range(3):
-                near.sums[g, i, more] = sum_of(near, rules, i, g, max(near.size[g] + more - 1, 1))
-    gap = 0.0
-    for i in range(rules.kind.size):
-        j, total = rules.column[i], near.sums[g, i, n - near.size[g] + 1]
-        if gone < 0 or come < 0 or near.value[gone, j] != near.value[come, j]:
-            if gone >= 0:
-                v, many = near.code[gone, j], near.held[g, j, near.value[gone, j]]
-                total += part(rules, i, v, many - 1, n) - part(rules, i, v, many, n)
-            if come >= 0:
-                v, many = near.code[come, j], near.held[g, j, near.value[come, j]]
-                total += part(rules, i, v, many + 1, n) - part(rules, i, v, many, n)
-        gap += gap_of_sum(rules, i, total, n)
-    return gap
 
 
 @njit(**LEAN_INNER)

@@ -326,7 +326,6 @@ def _improve(slots, rows, need, steps, room, big):
             big.leaf[:r], big.value[:r], big.group[:r], big.member, big.size, big.held, big.state, big.price,
             big.rest[:r], big.k, big.frequency, big.distinct, big.rules, big.code, big.who, big.count,
             big.seen, big.kind, big.kinds, big.known, big.far,
-            big.sums, big.fresh,
         )  # fmt: skip
         _read(rows, near, room.who)
         made = -1

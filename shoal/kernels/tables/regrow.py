@@ -6,8 +6,8 @@ import numpy as np
 from numba import njit
 
 from shoal.kernels import LEAN_INNER
-from shoal.kernels.tables.eligible import BAND, EQUAL, group_gap, part
-from shoal.kernels.tables.near_groups import absorb, drop, fits, forget, gap_of, holds, put, sum_of
+from shoal.kernels.tables.eligible import BAND, EQUAL, group_gap
+from shoal.kernels.tables.near_groups import absorb, drop, fits, forget, gap_of, holds, put
 from shoal.kernels.tables.slots import join, joined
 
 
@@ -32,16 +32,6 @@ def _ask_anew(near, rules):
 
 
 @njit(**LEAN_INNER)
-def _weigh(near, rules, g, target):
-    """The sums over the values of group g as parts of target rows, for ``_above``."""
-    if rules is None:
-        return
-    for i in range(rules.kind.size):
-        if rules.kind[i] == EQUAL:
-            near.sums[g, i, 3] = sum_of(near, rules, i, g, target)
-
-
-@njit(**LEAN_INNER)
 def _too_many(near, rules, g, y, target):
     """Whether a row of y's kind brings a value above what a group of target rows may hold under the other models."""
     if rules is None:
@@ -53,7 +43,7 @@ def _too_many(near, rules, g, y, target):
 
 @njit(**LEAN_INNER)
 def _above(near, rules, g, y, target):
-    """The same, by what the group holds of its values."""
+    """The same, found by looking at the group's rows."""
     for i in range(rules.kind.size):
         j = rules.column[i]
         if j < 0:
@@ -63,8 +53,14 @@ def _above(near, rules, g, y, target):
         if rules.kind[i] == BAND and held / target > rules.table[rules.at[i] + 2 * v + 1] + 1e-9:
             return True
         if rules.kind[i] == EQUAL:
-            common = near.sums[g, i, 3] + part(rules, i, v, held, target) - part(rules, i, v, held - 1, target)
-            if (near.size[g] + 1) / target - common > rules.number[i] + 1e-9:
+            over = max(0.0, held / target - rules.table[rules.at[i] + v])
+            for x in range(near.size[g]):  # each row bears its part of what its value has too much of
+                w = near.member[g, x]
+                many = near.held[g, j, near.value[w, j]]
+                share = rules.table[rules.at[i] + near.code[w, j]]
+                if near.code[w, j] != v and many > share * target:
+                    over += 1.0 / target - share / many
+            if over > rules.number[i] + 1e-9:
                 return True
     return False
 
@@ -141,7 +137,6 @@ def grow(slots, near, groups, target, random):
             places = target - near.size[g]
             best, least = -1, np.inf
             _ask_anew(near, near.rules)
-            _weigh(near, near.rules, g, target)
             for y in range(r):
                 if near.group[y] >= 0:
                     continue
