@@ -163,7 +163,7 @@ def _dealt(task: Task, j: int, cell: np.ndarray, group: np.ndarray, count: np.nd
     """Groups dealt in turn into pieces as ``Rows.cut`` does, equal pieces together; None if they are hardly equal.
 
     A triple has consecutive ranks in its group, so its rows come to pieces that follow each other, from where the one
-    before it ended: there are no more runs of equal pieces than triples.
+    before it ended: a group has at most one run of equal pieces more than triples.
     """
     need = task.requirement
     group = _mixes(cell, group, count)
