@@ -122,7 +122,7 @@ def test_dates_and_text_have_an_order():
         ((np.array(["2020-01-01", "NaT"], dtype="datetime64[D]"), None, 1), "a value is missing", 2),
         (([1, "a"], None, 1), "no common order", 2),
         (([1, 2], [1], 1), "2 values and 1 weights", 2),
-        (([1, 2], [1, -1], 1), "-1 is negative", 2),
+        (([1, 2], [1, -1], 1), "number 2 is negative", 2),
         (([1, 2], None, 0), "at least 1", 2),
         (([1, 2], None, 1, "sqares"), "did you mean 'squares'", 2),
         (([1, 2], None, 1, lambda i, j: -1.0), "at least 0", 2),

@@ -119,7 +119,7 @@ def test_no_stand_in_is_stricter_than_the_model(model: Model, most: int) -> None
     ("model", "says"),
     [
         (shoal.RecursiveLDiversity(0.5, 2), r"0.666667.*any c above 0.666667 passes"),
-        (shoal.EntropyLDiversity(3.0), r"entropy_l = 2.87\d+ at the most"),
+        (shoal.EntropyLDiversity(3.0), r"entropy_l=2.87\d+ at the most"),
         (shoal.AlphaKAnonymity(0.39, 2), r"40.0 %.*alpha = 0.4 at the least"),
         (shoal.SimultaneousLDiversity(2), r"differ pairwise in s and u.*largest l possible is 1"),
     ],
@@ -137,7 +137,7 @@ def test_a_refusal_names_the_model_asked_for_and_what_would_pass(model: Model, s
 ASKED_TOO_MUCH = {
     "alpha_k": ((0.001, 1), "least alpha {}", lambda v: (float(v), 1)),
     "alpha_k odd": ((0.0013, 1), "ask for alpha = {} at", lambda v: (float(v), 1)),
-    "entropy_l": (9.0, "ask for entropy_l = {} at", float),
+    "entropy_l": (9.0, "ask for entropy_l={} at", float),
     "recursive_cl": ((1e-6, 2), "any c above {} passes", lambda v: (float(v) + 1e-8, 2)),
     "recursive_cl long": ((3.0, 9), "{} different values", lambda v: (1e9, int(v))),
     "l": (9, "the largest l possible is {},", int),

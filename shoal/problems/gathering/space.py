@@ -20,7 +20,7 @@ from scipy.spatial import cKDTree
 from shoal.errors import InputError, PolicyError
 from shoal.kernels.gathering import neighbors
 from shoal.kernels.uncompiled import quick
-from shoal.model.arguments import coordinates, known, number
+from shoal.model.arguments import coordinates, known, mapping, number
 from shoal.model.metric import LARGEST_MATRIX, NORMS, Category, Metric, Number, Place
 from shoal.problems.gathering.encoding import along, encode, places_of, table_of
 
@@ -261,7 +261,7 @@ def space_of(points: Any, metric: Any = "euclidean", cyclic: Mapping[Any, float]
             in degrees; kilometres), "precomputed", a function of two records, or a Metric
     cyclic  column, by name or number -> its period, where its values go around a circle; with metrics of coordinates
     """
-    if cyclic and not (isinstance(metric, str) and metric in NORMS):
+    if mapping("cyclic", cyclic) and not (isinstance(metric, str) and metric in NORMS):
         raise PolicyError("cyclic= goes with a metric of coordinates; in a Metric say Number(name, period=24)")
     names = [str(c) for c in points.columns] if hasattr(points, "columns") else []
     if isinstance(metric, Metric) and metric.features and isinstance(points, tuple):
@@ -278,7 +278,7 @@ def space_of(points: Any, metric: Any = "euclidean", cyclic: Mapping[Any, float]
         width = table.shape[1]
         labels = names if len(names) == width else [f"column {j}" for j in range(width)]
         period = dict.fromkeys(labels, 0.0)
-        for key, length in (cyclic or {}).items():
+        for key, length in mapping("cyclic", cyclic).items():
             name = labels[key] if isinstance(key, int) and 0 <= key < width else str(key)
             known("column of cyclic=", name, labels)
             period[name] = number("the period", length, "a positive number", lambda x: x > 0)
