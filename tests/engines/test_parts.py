@@ -334,7 +334,8 @@ def test_what_was_not_decided_never_gets_its_name(
             frame = frame.head(frame.height - 1)
         elif spoil == "double":
             frame = pl.concat([frame.head(1), frame.head(frame.height - 1)])
-            frame = frame if frame.row(0) != frame.row(-1) else frame.head(1)
+            counted = frame.select(pl.exclude("note"))  # what the count tells apart
+            frame = frame if counted.row(0) != counted.row(-1) else frame.head(1)
         else:
             other = "q" if frame["s"][0] == "p" else "p"
             frame = frame.with_columns(s=pl.concat([pl.Series([other]), frame["s"][1:]]))
