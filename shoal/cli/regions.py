@@ -52,6 +52,8 @@ def regions(
     as_json: bool = JSON_,
 ) -> None:
     """Merge neighboring areas (zip codes, counties) until each region weighs at least k."""
+    import numpy as np
+
     from shoal.cli.common import answer, effort_of, listed, reported, seconds, working
     from shoal.problems.regions import nested
     from shoal.publishing.answers import release
@@ -62,7 +64,7 @@ def regions(
     check_words(kept.islands, reading.coordinates)
     given, degrees = reading.read(areas, edges)
     files.check_shapes(given, degrees)
-    asked, weights = kept.asked(), given.wholes(weight)
+    asked, weights = kept.asked(), np.column_stack([given.whole(name) for name in weight])
     wanted = listed(objective) or ["similar" if asked.similar else "max"]
     options = kept.settings(given, asked, wanted, degrees) | {"seed": seed, "unit": weight[0]}
     read = time.perf_counter()

@@ -74,10 +74,6 @@ class Geography:
                 ) from None
         return found
 
-    def wholes(self, names: Sequence[str]) -> np.ndarray:
-        """Several of them side by side, int64[n, d]."""
-        return np.column_stack([self.whole(name) for name in names])
-
     def number(self, name: str) -> np.ndarray:
         """A column of numbers as float64[n]; InputError naming the area and the first value that is none."""
         found = np.empty(len(self.ids))

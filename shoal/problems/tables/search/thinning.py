@@ -21,7 +21,7 @@ from shoal.problems.tables.search.row_groups import Rows, pieces_of
 LARGE = 20_000  # rows below which nothing is set aside
 WORTH = 0.75  # part of the rows that may be left, or it is not worth it
 STAY = 40_000  # rows of pieces that stay, at least
-HELPERS = 4  # times as many pieces as rows that have no group
+HELPERS = 8  # times as many pieces as rows that have no group
 
 
 class Runs(NamedTuple):
