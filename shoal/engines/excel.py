@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import posixpath
 import re
 import zipfile
@@ -15,6 +16,7 @@ from shoal.errors import InputError, MissingDependencyError
 if TYPE_CHECKING:
     import polars as pl
 
+logging.getLogger("fastexcel").setLevel(logging.ERROR)  # it warns of columns without a value, which are text here
 _ERROR = re.compile(rb'<(?:\w+:)?c\b(?=[^>]*\bt="e")[^>]*?\br="([A-Z]+[0-9]+)"')
 
 

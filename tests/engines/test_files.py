@@ -160,6 +160,15 @@ def test_an_excel_column_with_one_text_among_numbers_loses_nothing(tmp_path: Pat
     assert frame["a"][-1] == "last"
 
 
+def test_an_excel_column_without_a_value_is_read_without_a_word(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "t.xlsx"
+    pl.DataFrame({"a": [1, 2], "b": [None, None]}).write_excel(path)
+    assert read_table(path)["b"].null_count() == 2
+    assert not caplog.records
+
+
 def test_whole_numbers_beyond_64_bits_in_excel_are_read_and_not_written(tmp_path: Path) -> None:
     import xlsxwriter
 
