@@ -41,7 +41,7 @@ from shoal.publishing.exposed import Exposed, exposed
 from shoal.publishing.incomplete import FLAG, flagged, judged_apart, parts_of
 from shoal.publishing.opening import read_census, with_place
 from shoal.publishing.population import refuse_uncovered, study
-from shoal.publishing.recodings import as_they_are, one_level_per_column, recodings
+from shoal.publishing.recodings import as_they_are, one_level_per_column, recodings, without_effect
 from shoal.publishing.release import Release
 from shoal.publishing.replaced import blurred_columns, ordered_as_equal, published_classes, replacement
 from shoal.publishing.text import ColumnText, column_text
@@ -324,7 +324,7 @@ def _recode(
         harbor=read.harbor,
         notes=(
             *named_sensitive(asked.sensitive), *blurred, *ordered_as_equal(counted.sensitive, asked.privacy),
-            *filled_words(read.filled),
+            *filled_words(read.filled), *without_effect(recoding, counted.histogram.quasi_names),
         ),
         exposed=exposed(counted.histogram, merged, recoding, asked.range_step) if ranges else Exposed({}),
         stars={c.name: int(partition.sizes[c.starred[c.index]].sum()) for c in columns},

@@ -199,3 +199,12 @@ def test_the_method_global_recoding_publishes_the_levels_that_its_certificate_na
         assert set(release.table[name]) <= {row[level] for row in tree}
     with pytest.raises(PolicyError, match="works on levels"):
         shoal.anonymize(table, method="global_recoding", **asked | {"publish": "ranges", "hierarchies": {}})
+
+
+@pytest.mark.parametrize(("built", "said"), [("prefixes:4,3", True), ("prefixes:1", False), ("stars", False)])
+def test_a_hierarchy_that_joins_nothing_is_said(built, said):
+    table = pl.DataFrame({"age": [21, 22, 31, 32], "town": [*"aabb"]})
+    release = shoal.anonymize(
+        table, quasi_identifiers=["age", "town"], k=2, publish="hierarchy", hierarchies={"age": built}
+    )
+    assert any("'age' joins no two values below the star" in note for note in release.notes) is said

@@ -68,6 +68,16 @@ def recodings(
     return Recoding(tuple(columns), "stars" if stars_only else "ncp"), labels
 
 
+def without_effect(recoding: Recoding, names: Sequence[str]) -> tuple[str, ...]:
+    """A sentence for every hierarchy that joins no two values below the star, so that it might as well not be given."""
+    return tuple(
+        f"the hierarchy of {name!r} joins no two values below the star, so the column is published as without it"
+        for name, column in zip(names, recoding.columns, strict=True)
+        if isinstance(column, Levels) and column.levels > 2 and column.size > 1
+        and np.unique(column.node[-2]).size == column.size
+    )  # fmt: skip
+
+
 def _refuse_above(name: str, ceiling: int | None, height: int) -> None:
     if ceiling is not None and ceiling > height:
         raise PolicyError(
