@@ -15,8 +15,9 @@ from shoal.problems.catalogue import CATALOGUE
 if TYPE_CHECKING:
     from shoal.engines.scope import Scope
 
+Column = str | None
+File = Path | None
 METHODS = ", ".join(CATALOGUE["tables"])
-AVERAGE = typer.Option(None, "--max-average-risk", help="Highest mean over the rows of 1 / (size of its group).")
 TABLES = typer.Argument(help="CSV (also .gz), Parquet or Excel file; folder, several parts, DuckDB or SQLite file.")
 
 
@@ -30,6 +31,7 @@ HIERARCHIES = flag(
     "column=file.csv; or built: column=intervals:5,10, prefixes:4,3, dates:month,year, stars; or by its counts: "
     "column=labels, column=intervals. Repeatable.",
 )  # fmt: skip
+AVERAGE = flag(None, "--max-average-risk", "Highest mean over the rows of 1 / (size of its group).")
 FORCE = flag(False, "--force", "Replace outputs that exist.")
 JSON_ = flag(False, "--json", "One JSON object on standard output.")
 EXPLORED = flag(

@@ -9,16 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shoal.cli.common import listed, pairs
-from shoal.cli.options import REPORT, flag
+from shoal.cli.options import REPORT, Column, File, flag
 from shoal.errors import PolicyError
 
 if TYPE_CHECKING:
     from shoal.engines.geography import Geography
     from shoal.publishing.areas import Asked
     from shoal.publishing.crosswalk import Crosswalk, Drawing
-
-Column = str | None
-File = Path | None
 
 
 class Reading(NamedTuple):

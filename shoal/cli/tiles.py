@@ -10,16 +10,13 @@ import typer
 
 from shoal.cli.app import app
 from shoal.cli.models import with_options
-from shoal.cli.options import EFFORT, FORCE, JSON_, REPORT, Text, flag
+from shoal.cli.options import EFFORT, FORCE, JSON_, REPORT, Column, File, Text, flag
 
 if TYPE_CHECKING:
     import polars as pl
 
     from shoal.problems.tiles import Tiles
     from shoal.publishing.crosswalk import Crosswalk
-
-Column = str | None
-File = Path | None
 
 
 class Kept(NamedTuple):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -18,6 +17,7 @@ from shoal.errors import InfeasibleError, InputError, PolicyError
 from shoal.model.arguments import column_names, mapping, whole_number
 from shoal.model.policy import PUBLISH, Policy
 from shoal.model.privacy import KAnonymity, LDiversity
+from shoal.model.record import read_json
 from shoal.model.settings import OtherSettings
 from shoal.model.task import nothing
 from shoal.watching import watched
@@ -72,19 +72,15 @@ class Exploration:
 
         Raises InputError for anything else.
         """
-        path = Path(path)
+        what = "file of figures that shoal explore wrote beside its page"
+        told = read_json(path, what)
         try:
-            told = json.loads(path.read_text(encoding="utf-8"))
             made = cls(tuple(Point(**p) for p in told["points"]), int(told["rows"]), int(told["asked"]))
             if made.points.height:  # a frame of them has checked their kinds
                 return made
-        except OSError:
-            raise InputError(
-                f"there is no file {str(path)!r} to read; shoal explore -o writes it beside a page"
-            ) from None
-        except (ValueError, TypeError, KeyError, pl.exceptions.PolarsError):
+        except (ValueError, TypeError, KeyError, OverflowError, pl.exceptions.PolarsError):
             pass
-        raise InputError(f"{path.name!r} is no JSON that shoal explore wrote beside its page")
+        raise InputError(f"{Path(path).name!r} is not a {what}")
 
     @property
     def points(self) -> pl.DataFrame:

@@ -203,3 +203,13 @@ def test_k_of_a_rule_book_gives_way_to_the_k_that_is_tried() -> None:
     points = shoal.explore(frame, policy, k=3, l=1).points
     assert set(points["k"]) == {3}
     assert set(points["loss"]) == {0}
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[" * 100_000, '{"points": [{"k": 5}], "rows": 3, "asked": 1}', '{"rows": 1, "rows": 2}']
+)
+def test_figures_that_explore_did_not_write_are_refused_in_words(tmp_path, text):
+    path = tmp_path / "e.json"
+    path.write_text(text)
+    with pytest.raises(shoal.InputError, match="is not a file of figures that shoal explore wrote"):
+        Exploration.read(path)
