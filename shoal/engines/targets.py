@@ -113,7 +113,7 @@ def _is_release(folder: Path) -> bool:
     """Whether a folder holds a manifest, the parts it names, and nothing else."""
     try:
         named = {part["file"] for part in json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["parts"]}
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return False
     return {p.name for p in folder.iterdir()} <= named | {MANIFEST}
 

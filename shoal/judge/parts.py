@@ -177,7 +177,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
             if not isinstance(name, str) or Path(name).name != name or name in (".", "..", MANIFEST):
                 raise ValueError
             str(part["sha256"]), int(part["rows"]), int(part["bytes"])
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         raise VerificationError(f"{str(folder)!r} has no manifest of shoal, or one that cannot be read") from None
     return record  # type: ignore[no-any-return]
 

@@ -80,7 +80,7 @@ def judge_outlines(path: Path, stated: Stated) -> list[Finding]:
                  for g in shapes]  # fmt: skip
         areas = [sum(abs(_area(ring)) for ring in own) for own in rings]
         heights = [(min(p[1] for r in own for p in r), max(p[1] for r in own for p in r)) for own in rings]
-    except (ValueError, KeyError, TypeError, IndexError, pl.exceptions.PolarsError):
+    except (ValueError, KeyError, TypeError, IndexError, RecursionError, pl.exceptions.PolarsError):
         raise VerificationError("the file holds no polygons of tiles") from None
     found = judge_tile_rows(frame, stated, "parquet")
     laid, _ = _laid(frame, stated, "parquet")

@@ -12,9 +12,12 @@ import polars as pl
 import pytest
 
 import shoal
+from shoal.engines.targets import check_folder
 from shoal.errors import CertificateError, InputError, VerificationError
 from shoal.judge.file import seal
 from shoal.judge.finding import Finding
+from shoal.judge.parts import read_manifest
+from shoal.judge.tiles import judge_outlines
 from shoal.model.certificate import Certificate
 from shoal.utility.proving import judged
 from tests.fuzz.certificates import bent
@@ -236,3 +239,14 @@ def test_a_certificate_of_another_problem_is_named_as_such(tmp_path: Path) -> No
     record.write_text('{"problem": "labels", "certificate": {"cost": 1, "lower_bound": 1}}')
     with pytest.raises(InputError, match="not one of a release"):
         shoal.verify(out, record)
+
+
+def test_json_nested_too_deep_is_refused_wherever_it_is_read(tmp_path: Path) -> None:
+    for name in ("manifest.json", "tiles.geojson"):
+        (tmp_path / name).write_text("[" * 100_000)
+    with pytest.raises(VerificationError, match="no manifest of shoal"):
+        read_manifest(tmp_path)
+    with pytest.raises(VerificationError, match="holds no polygons of tiles"):
+        judge_outlines(tmp_path / "tiles.geojson", None)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="holds other things than a release"):
+        check_folder(tmp_path, overwrite=True)
