@@ -8,9 +8,7 @@ leaves a class short, H is lowered and the flow run again.
 
 from __future__ import annotations
 
-from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -69,39 +67,19 @@ def flow_start(task: Task, rows: Rows, tolls: Tolls, until: float | None = None)
     l, share = program.arcs.l, tolls.share
     most = np.floor(share / l + ROUND).astype(np.int64)
     most = np.where(program.widest, np.maximum(most, AT_TOP), most)
-    best: tuple[float, Partition] | None = None
-    spent = 0.0
-
-    def placed(filled: Filled) -> tuple[float, Partition]:
-        found = finished(task, rows, *trimmed(task, program, filled))
-        return task.recoding.cost(task.histogram, found), found
-
-    with ThreadPoolExecutor(1) as pool:  # rows are placed while the next flow runs, which does not ask where
-        coming: Future[tuple[float, Partition]] | None = None
-        for turn in range(rounds):
-            began = clock()
-            if turn and until is not None and began + spent > until:
-                break
-            filled = fill(task, rows.k, tolls, most, FINE[effort])
-            best = cheaper(best, coming)
-            coming = pool.submit(placed, filled)
-            most, short = mended(program, filled, most)
-            task.progress("class program", None)
-            if until is not None:
-                wait([coming])
-            spent = clock() - began
-            if not short:
-                break
-        best = cheaper(best, coming)
-    return None if best is None else best[1]
-
-
-def cheaper(best: tuple[float, Partition] | None, coming: Future[Any] | None) -> tuple[float, Partition] | None:
-    """The better of two, of equals the first."""
-    if coming is None:
-        return best
-    found: tuple[float, Partition] = coming.result()
-    return found if best is None or found[0] < best[0] else best
+    filled, spent = None, 0.0
+    for turn in range(rounds):
+        began = clock()
+        if turn and until is not None and began + spent > until:
+            break
+        filled = fill(task, rows.k, tolls, most, FINE[effort])
+        most, short = mended(program, filled, most)
+        task.progress("class program", None)
+        spent = clock() - began
+        if not short:
+            break
+    # Rows are placed after the last flow alone, which leaves fewest of them: those before it were never cheaper.
+    return None if filled is None else finished(task, rows, *trimmed(task, program, filled))
 
 
 def afforded(least: dict[str, int], effort: str, arcs: int, each: float) -> int:

@@ -82,15 +82,18 @@ class Program:
     """Classes that rows may be published as, each with the sensitive values of its rows.
 
     arcs   what the kernels need
-    owner  int64[p] class of each pair (class, value), rising
     loss   float64[v] what a row of each class loses
     plain  whether it is diversity by frequency on all levels, which a flow can fill
     """
 
     arcs: Arcs
-    owner: np.ndarray
     loss: np.ndarray
     plain: bool = True
+
+    @property
+    def owner(self) -> np.ndarray:
+        """Class of each pair (class, value), int64[p], rising."""
+        return self.arcs.owner
 
     @property
     def widest(self) -> np.ndarray:
@@ -128,12 +131,13 @@ class Program:
         small = arcs._replace(
             start=np.concatenate([[0], np.cumsum(held)])[arcs.start],
             pair=(np.cumsum(pairs) - 1)[arcs.pair[held]].astype(np.int32),
+            owner=owner,
             first=np.searchsorted(owner, np.arange(int(kept.sum()) + 1)),
             cost=arcs.cost[kept],
             scale=arcs.scale[kept],
             weight=arcs.weight[pairs],
         )
-        return Program(small, owner, self.loss[kept], self.plain), pairs
+        return Program(small, self.loss[kept], self.plain), pairs
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,9 +256,10 @@ def build(task: Task, j: int) -> Program:
     size = np.bincount(owner[np.concatenate(pairs)], weights=h.count[cell], minlength=classes)
     whole = np.where(lost == np.rint(lost), lost * UNIT, lost * UNIT * (1 - 1e-12))
     most = min(2**60 // (h.rows * max(int(weight.sum()) + asked.top, asked.l)), 2**40)
-    arcs = Arcs(start, pair, h.count, np.searchsorted(owner, np.arange(classes + 1)), np.floor(whole).astype(np.int64),
-                size**TEMPER, asked.l, weight[np.concatenate(valued)], asked.top, most)  # fmt: skip
-    return Program(arcs, owner, lost, whole_lattice and asked.even)
+    arcs = Arcs(start, pair, h.count, owner, np.searchsorted(owner, np.arange(classes + 1)),
+                np.floor(whole).astype(np.int64), size**TEMPER, asked.l, weight[np.concatenate(valued)], asked.top,
+                most)  # fmt: skip
+    return Program(arcs, lost, whole_lattice and asked.even)
 
 
 def price(task: Task, *, until: float | None = None) -> Tolls | None:
@@ -281,18 +286,17 @@ def price(task: Task, *, until: float | None = None) -> Tolls | None:
 
 def raised(task: Task, tolls: Tolls, passes: int, until: float | None, step: float) -> Tolls:
     """Tolls after some passes from those given, and what they prove."""
-    from shoal.kernels.tables.tolls import walk
+    from shoal.kernels.tables.tolls import begun, walk
 
-    program, toll = tolls.program, tolls.toll.copy()
-    best, share = toll.copy(), tolls.share.copy()
-    trend, state = np.zeros(toll.size), np.array([-np.inf, step, 0.0])
+    program = tolls.program
+    course = begun(program.arcs, tolls.toll, tolls.share, step)
     gap = 1e-3 * float(program.loss.max()) * task.histogram.rows * UNIT
     done = 0
-    while done < passes and state[1] > LAST_STEP:
+    while done < passes and course.state[1] > LAST_STEP:
         if until is not None and clock() > until:
             break
         now = min(SLICE, passes - done)
-        walk(program.arcs, toll, best, trend, share, now, gap, state, np.empty_like(toll), np.empty_like(toll))
+        walk(program.arcs, course, now, gap)
         task.progress("bound", None)
         done += now
-    return replace(tolls, toll=best, proved=program.bound(best), share=share)
+    return replace(tolls, toll=course.best, proved=program.bound(course.best), share=course.share)

@@ -135,12 +135,12 @@ def _program(task: Task, rows: Rows, block: np.ndarray, group: np.ndarray) -> tu
     weight, top = np.rint(share * all_rows).astype(np.int64), int(np.ceil(t * all_rows))
     size = np.bincount(tuples, weights=np.repeat(count, np.diff(start)), minlength=v)
     most = min(2**60 // (2 * all_rows * (all_rows + top)), 2**40)
-    made = Arcs(start, pair.reshape(-1).astype(np.int32), count, np.searchsorted(owner, np.arange(v + 1)),
+    made = Arcs(start, pair.reshape(-1).astype(np.int32), count, owner, np.searchsorted(owner, np.arange(v + 1)),
                 np.floor(np.minimum(loss, 8 * dearest) * UNIT).astype(np.int64), size**TEMPER, all_rows,
                 weight[pairs % share.size], top, most)  # fmt: skip
     place = np.repeat(np.arange(cells.size), np.diff(start)) * np.int64(v) + tuples
     cell = np.repeat(np.arange(cells.size), count)
-    return Program(made, owner, loss, False), np.searchsorted(place, cell * v + of.reshape(-1)[label.reshape(-1)])
+    return Program(made, loss, False), np.searchsorted(place, cell * v + of.reshape(-1)[label.reshape(-1)])
 
 
 def _closed(task: Task, program: Program, at: np.ndarray, wanted: float) -> tuple[Tolls, np.ndarray]:
