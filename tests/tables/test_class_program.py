@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from shoal.clock import clock
 from shoal.kernels.tables.flow import Net, ship
+from shoal.kernels.tables.tolls import REST, begun, walk
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import Requirement
 from shoal.model.recoding import Levels, Recoding, Sets
@@ -188,6 +189,23 @@ def test_tolls_prove_more_than_the_other_bounds_and_lead_to_a_cheaper_partition(
     assert found.method == "class program"
     assert found.certificate.cost == cost["class program"] < 0.96 * cost["cascade"]
     assert_eligible(task, found.partition)
+
+
+def test_tolls_that_rest_are_those_that_the_bound_counts():
+    histogram = census_like(1500, 4, columns=5)
+    task = Task(histogram, Requirement(1, (6,), (1,)), Recoding.stars(histogram))
+    program = build(task, column(task))
+    v = program.loss.size
+    course = begun(program.arcs, np.zeros(program.owner.size, np.int64), np.zeros(v), 0.3)
+    woken, before = 0, np.zeros(v, np.bool_)
+    for _ in range(120):
+        walk(program.arcs, course, 1, 1e-3 * UNIT)
+        resting = course.still > REST
+        woken += int((before & ~resting).sum())
+        before = resting
+        assert course.state[0] == program.bound(course.best)
+    assert before.any()
+    assert woken > 5
 
 
 def test_the_same_seed_gives_the_same_start_and_bound():
