@@ -217,7 +217,7 @@ def build(task: Task, j: int) -> Program:
     code, rows = h.quasi[someone], np.bincount(kind, weights=h.count).astype(np.int64)
     stride = np.append(np.cumprod(np.array(lattice.heights[:0:-1], np.int64))[::-1], 1)
     sizes = np.empty((int(lattice.nodes), someone.size), np.int32)
-    cells, pairs, owners, losses, valued = [], [], [], [], []
+    cells, pairs, owners, losses, valued, held_by = [], [], [], [], [], []
     classes = known = 0
     prefix = [(np.zeros(someone.size, np.int64), np.zeros(someone.size))]  # by the first columns alone
     before: tuple[int, ...] = ()
@@ -229,7 +229,8 @@ def build(task: Task, j: int) -> Program:
             key = np.unique(prefix[c][0] * up.shape[1] + up[level][code[:, c]], return_inverse=True)[1].reshape(-1)
             prefix.append((key, prefix[c][1] + lattice.loss[c][level][code[:, c]]))
         (key, loss), before = prefix[-1], levels
-        sizes[v] = np.bincount(key, weights=rows)[key]
+        many = np.bincount(key, weights=rows)
+        sizes[v] = many[key]
         new = sizes[v] >= task.requirement.smallest
         for c, level in enumerate(levels):
             if level:  # the same rows one level below: the class costs no less and can do no more
@@ -248,12 +249,17 @@ def build(task: Task, j: int) -> Program:
         lost_here = np.zeros(int(key.max()) + 1)
         lost_here[key] = loss
         losses.append(lost_here[name[good]])
+        held_by.append(many[name[good]])
         classes, known = classes + int(good.sum()), known + int(use.sum())
-    cell, owner, lost = np.concatenate(cells), np.concatenate(owners), np.concatenate(losses)
+    owner, lost, size = np.concatenate(owners), np.concatenate(losses), np.concatenate(held_by)
     start = np.zeros(h.cells + 1, np.int64)
-    np.cumsum(np.bincount(cell, minlength=h.cells), out=start[1:])
-    pair = np.concatenate(pairs)[np.argsort(cell, kind="stable")]
-    size = np.bincount(owner[np.concatenate(pairs)], weights=h.count[cell], minlength=classes)
+    for cell in cells:
+        start[cell + 1] += 1
+    np.cumsum(start, out=start)
+    pair, end = np.empty(int(start[-1]), np.int32), start[:-1].copy()
+    for cell, some in zip(cells, pairs, strict=True):  # a node has one class at most for a cell
+        pair[end[cell]] = some
+        end[cell] += 1
     whole = np.where(lost == np.rint(lost), lost * UNIT, lost * UNIT * (1 - 1e-12))
     most = min(2**60 // (h.rows * max(int(weight.sum()) + asked.top, asked.l)), 2**40)
     arcs = Arcs(start, pair, h.count, owner, np.searchsorted(owner, np.arange(classes + 1)),
