@@ -44,9 +44,10 @@ def promise(figures: Mapping[str, Any]) -> str:
         else:
             parts.append(f"some group agrees on {column}, so who is known to be in it is known to have that value")
     changed = release["loss"]["suppressed_tuples"]
-    cost = (
-        f"For this {changed:,} of {release['rows']:,} rows were changed and {sum(release['stars'].values()):,} values "
-        "hidden. "
+    ruled = ", ".join((release.get("safe_harbor") or {}).get("columns", ()))
+    first = f"The rule book made {ruled} coarser first; what is called before is the table after that. Beyond it "
+    cost = (first if ruled else "For this ") + (
+        f"{changed:,} of {release['rows']:,} rows were changed and {sum(release['stars'].values()):,} values hidden. "
     )
     return "; ".join(parts) + ". " + cost + certificate_words(release)
 
