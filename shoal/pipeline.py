@@ -16,6 +16,7 @@ from shoal.engines.expected import Expected
 from shoal.engines.files import kind_of, one_character, separator_of
 from shoal.engines.filled import filled
 from shoal.engines.frames import classes
+from shoal.engines.index import row_numbers
 from shoal.engines.open import open_table
 from shoal.engines.order import Lot
 from shoal.engines.safe_harbor import harbored
@@ -201,6 +202,8 @@ def _read(
         stays = [c for c in table.columns if c not in (*asked.identifiers, *asked.units)]
         table, harbor = harbored(table, stays, asked.insensitive)
     carried = look(table, asked)
+    if asked.keep_order:
+        row_numbers(data)
     if target is not None:
         _refuse_target(table, asked, target)
     if asked.coordinates is not None:

@@ -2,7 +2,8 @@
 
     python tools/pictures.py [NAME ...] [--out FOLDER]
 
-Writes docs/assets/pictures/NAME.svg.  Each panel is the answer of one method to the same small question, with its cost.
+Writes docs/assets/pictures/NAME.svg, and for each algorithm on it PROBLEM/METHOD.svg with its own panels.  Each is
+the answer of one method to the same small question, with its cost.
 The same data and seeds give the same drawing; a method that finds a better answer changes it.
 """
 
@@ -31,10 +32,11 @@ class Panel:
     """A square drawing with a title of two lines; x to the right, y upwards, in units of the data.
 
     low, high  of both axes
+    of         the algorithm that drew it: "problem/method"
     """
 
-    def __init__(self, title: str, said: str, low: tuple[float, float], high: tuple[float, float]) -> None:
-        self.title, self.said = title, said
+    def __init__(self, title: str, said: str, low: tuple[float, float], high: tuple[float, float], of: str) -> None:
+        self.title, self.said, self.of = title, said, of
         self.low, self.high = np.array(low, float), np.array(high, float)
         self.shapes: list[str] = []
 
@@ -101,7 +103,10 @@ def people(values: int) -> pl.DataFrame:
 
 
 def table(title: str, method: str, values: int = 3, publish: str = "stars", rows: int = 60, **asked: Any) -> Panel:
-    """What a method makes of the sixty rows, or the first of them: groups as published, rows where they stood."""
+    """What a method makes of the sixty rows, or the first of them: groups as published, rows where they stood.
+
+    title  begins with the algorithm
+    """
     frame = people(values).head(rows)
     trees = {"hierarchies": {"x": "intervals:2,4", "y": "intervals:2"}} if publish == "hierarchy" else {}
     release = shoal.anonymize(
@@ -114,7 +119,7 @@ def table(title: str, method: str, values: int = 3, publish: str = "stars", rows
     proved = "the least possible" if proof.optimal else f"at most {float(proof.ratio or 0):.2f} times the least"
     if "uniform_cost" in proof.details:
         proved = "one level for each column"
-    panel = Panel(title, f"{said}, {proved}", (-0.6, -0.6), (7.6, 5.6))
+    panel = Panel(title, f"{said}, {proved}", (-0.6, -0.6), (7.6, 5.6), f"tables/{title.split(',')[0]}")
     ends = release.numeric().select("x_low", "x_high", "y_low", "y_high").rows()
     for i, (x0, x1, y0, y1) in enumerate(sorted(set(ends), key=str)):
         sides = [(-9.0, 9.0) if a is None else (a - 0.42, b + 0.42) for a, b in ((x0, x1), (y0, y1))]
@@ -150,7 +155,9 @@ def cascade() -> list[Panel]:
         table("improve, k = 5", "improve", k=5),
         table("cascade, ranges, k = 5", "cascade", publish="ranges", k=5),
         table("improve, ranges, k = 5", "improve", publish="ranges", k=5),
-        table("improve, hierarchy, k = 5", "improve", publish="hierarchy", k=5),
+        table("auto, k = 5", "auto", k=5),
+        table("auto, ranges, k = 5", "auto", publish="ranges", k=5),
+        table("auto, hierarchy, k = 5", "auto", publish="hierarchy", k=5),
     ]
 
 
@@ -172,7 +179,7 @@ def labels() -> list[Panel]:
     for method in ("fold", "spread", "five_halves", "scheme", "bicriteria", "exact"):
         found = shoal.labels.cover(sizes, k, method=method)
         said = f"largest {found.cost}, no answer below {found.certificate.lower_bound}"
-        panel = Panel(f"{method}, k = {k}", said, (0, 0), (len(found.loads), 70))
+        panel = Panel(f"{method}, k = {k}", said, (0, 0), (len(found.loads), 70), f"labels/{method}")
         for at, held in enumerate(found.bins()):
             low = 0
             for item in held:
@@ -192,7 +199,7 @@ def intervals() -> list[Panel]:
     for objective in ("max", "range", "squares"):
         found = shoal.intervals.cut(values, None, 15, objective)
         said = f"{len(found.loads)} intervals, the largest of {max(found.loads)}"
-        panel = Panel(f"{objective}, k = 15", said, (held[0] - 1, 0), (held[-1] + 1, counts.max() + 1))
+        panel = Panel(f"{objective}, k = 15", said, (held[0] - 1, 0), (held[-1] + 1, counts.max() + 1), "")
         group = dict(zip(values.tolist(), found.labels.tolist(), strict=True))
         for value, count in zip(held.tolist(), counts.tolist(), strict=True):
             panel.box(value - 0.5, 0, value + 0.5, count, FILLS[group[value] % len(FILLS)], see=0.9)
@@ -210,11 +217,11 @@ def regions() -> list[Panel]:
     weights = rng.integers(100, 900, side**2)
     pairs = [(i, i + 1) for i in range(side**2) if (i + 1) % side] + [(i, i + side) for i in range(side**2 - side)]
     panels = []
-    for method in ("tree", "search", "exact"):
+    for method in ("tree", "search", "exact", "auto"):
         found = shoal.regions.merge(pairs, weights, k, objective="count", method=method, effort="fast", seed=1)
         most = found.upper_bound
         panel = Panel(f"{method}, k = {k:,}", f"{len(set(found.labels.tolist()))} regions, more than {most} cannot be",
-                      (0, 0), (side, side))  # fmt: skip
+                      (0, 0), (side, side), f"regions/{method}")  # fmt: skip
         near: dict[int, set[int]] = {}
         for a, b in pairs:
             near.setdefault(found.labels[a], set()).add(found.labels[b])
@@ -243,7 +250,7 @@ def tiles() -> list[Panel]:
     for method in ("kd_tree", "mondrian", "proportional", "least_waste", "best_cuts"):
         found = shoal.tiles.split(points, k, method=method)
         said = f"{len(found.counts)} tiles, the largest of {max(found.counts)}"
-        panel = Panel(f"{method}, k = {k}", said, (0, 0), (10, 10))
+        panel = Panel(f"{method}, k = {k}", said, (0, 0), (10, 10), f"tiles/{method}")
         for i, (x0, y0, x1, y1) in enumerate(found.bounds.tolist()):
             panel.box(x0, y0, x1, y1, FILLS[i % len(FILLS)])
         for x, y in points.tolist():
@@ -277,7 +284,9 @@ def clusters() -> list[Panel]:
         found = solve(points, method=method, **how)
         cost, bound = found.certificate.cost, found.certificate.lower_bound
         title = f"{solve.__name__}, {method}{more}"
-        panel = Panel(title, f"cost {cost:.3g}, no answer below {bound:.3g}", (0, 0), (10, 10))
+        panel = Panel(
+            title, f"cost {cost:.3g}, no answer below {bound:.3g}", (0, 0), (10, 10), f"{solve.__name__}/{method}"
+        )
         for i, (x, y) in enumerate(found.centers.tolist()):
             panel.disc(x, y, float(found.radii[i]), FILLS[i % len(FILLS)])
         for (x, y), label in zip(points.tolist(), found.labels.tolist(), strict=True):
@@ -299,8 +308,13 @@ def main() -> int:
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
     for name in given.names or PICTURES:
-        (given.out / f"{name}.svg").write_text(drawn(PICTURES[name]()), encoding="utf-8")
-        print(given.out / f"{name}.svg")
+        panels = PICTURES[name]()
+        sheets = {name: panels} | {own: [p for p in panels if p.of == own] for own in (p.of for p in panels) if own}
+        for sheet, shown in sheets.items():
+            target = given.out / f"{sheet}.svg"
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(drawn(shown), encoding="utf-8")
+            print(target)
     return 0
 
 

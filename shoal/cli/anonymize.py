@@ -182,7 +182,8 @@ def release_lines(facts: dict[str, Any]) -> list[str]:
         *_people(facts["population"]),
         *_rule_book(facts["rule_book"]),
         f"loss: {sum(facts['stars'].values()):,} stars, {facts['loss']['suppressed_tuples']:,} rows changed, "
-        f"NCP {facts['loss']['ncp']:.4f}",
+        f"NCP {facts['loss']['ncp']:.4f}"
+        + (f", {facts['loss']['weighted_ncp']:.4f} weighted" if "weighted_ncp" in facts["loss"] else ""),
         f"method {facts['method']}: {guarantee(certificate)}",
         *_full_domain(certificate["details"]),
         *_coarsened(certificate["details"]),

@@ -28,6 +28,7 @@ from shoal.engines.columns import (
     used,
     without_levels,
 )
+from shoal.engines.index import row_numbers
 from shoal.engines.order import Lot, dealer, draws, permutation, row_hashes
 from shoal.engines.table import Counted, Origin, Placed, Replacement, Singled, Tuples, require
 from shoal.errors import InputError, PolicyError
@@ -233,12 +234,10 @@ class FrameTable:
         for name, column in text.items():
             new[name] = _Shown(column.values, column.codes, order)
         left = [n for n in names if n not in new]
-        carried = (
-            self.frame[left] if left else self.frame.select([])
-        )  # a selection would take a column "*" for all of them
+        carried = self.frame[left] if left else self.frame.select([])  # a selection would take a "*" for all columns
         if order is not None and carried.columns:
             carried = carried[order.tolist()] if self.frame.implementation.is_pyarrow() else carried[order]
-        return Placed(self._assemble(carried, new, names))
+        return Placed(self._assemble(carried, new, names, row_numbers(self.frame) if keep_order else None))
 
     def _deal(
         self, counted: Counted, partition: Partition, replacements: Sequence[Replacement], names: list[str], lot: Lot
@@ -266,7 +265,7 @@ class FrameTable:
         floats = [c.cast(pl.Float64).fill_nan(None).fill_null(0).to_numpy() for c in columns if c.dtype.is_float()]
         return (row_hashes(columns, lot.place), *floats)
 
-    def _assemble(self, carried: Any, new: dict[str, _Shown], names: list[str]) -> Any:
+    def _assemble(self, carried: Any, new: dict[str, _Shown], names: list[str], index: Any = None) -> Any:
         implementation = self.frame.implementation
         own = self.frame.to_native()
         if implementation.is_polars():
@@ -297,7 +296,8 @@ class FrameTable:
                     columns[n] = pandas_column(*new[n].pair(), own[n].dtype)
                 else:
                     columns[n] = pandas_without_levels(carried.get_column(n).to_native().reset_index(drop=True))
-            return pd.DataFrame(columns)
+            made = pd.DataFrame(columns)
+            return made if index is None else made.set_axis(index)
         made = {n: pl.Series.gather(*shown.pair()) for n, shown in new.items()}
         pieces = {n: (made[n] if n in new else carried.get_column(n)).to_list() for n in names}
         return nw.from_dict(pieces, backend=implementation).to_native()

@@ -71,8 +71,9 @@ class Policy:
     method, effort     how to search; see the catalogue
     shards             None, or a number: cells are cut into so many shards, at most, each searched by itself
     seed               None: fresh randomness; an int: reproducible
-    keep_order         keep the input's row order, which is a leak; written on the certificate.  A pandas index, which
-                       may name people, is left out all the same: join by position
+    keep_order         keep the input's row order, which is a leak; written on the certificate.  A pandas frame keeps
+                       its index too, so that a target column stays aligned; one that is more than a numbering of the
+                       rows is refused, and no file ever has it
     missing            "category": a missing quasi-identifier is a value of its own; "apart": also, rows with one are
                        grouped among themselves, never with rows without one; "filled": it takes the column's most
                        frequent value before anything is counted, and each such cell counts as lost

@@ -46,7 +46,7 @@ def figures(release: Any) -> dict[str, Any]:
         "step": step,
         "columns": columns,
         "together": together(release.expected, least),
-        "by_loss": by_loss(lost, sizes),
+        "by_loss": by_loss(view),
         "at_risk": at_risk(release.audit.sizes),
         "pairs": pairs(release, decoded, columns, least, step),
         "shown": shown_rows(release, decoded.table, least),

@@ -39,7 +39,10 @@ def own_findings(
     for check in audit.checks:
         where = f" of {check.column}" if check.column else ""
         wanted = ", ".join(f"{name} = {value}" for name, value in check.asked.items())
-        findings.append(Finding(check.model, check.passes, f"asked {wanted}{where}, reached {check.level}"))
+        text = f"asked {wanted}{where}, reached {check.level}"
+        if check.model == "k-anonymity" and check.asked == {"k": 1}:  # of a rule book that is not about groups
+            text = f"no size of a group was asked, reached {check.level}"
+        findings.append(Finding(check.model, check.passes, text))
     groups = audit.classes == record.groups and audit.smallest_class == record.smallest
     seen = f"{audit.classes} classes, the smallest of {audit.smallest_class} rows"
     findings.append(Finding("groups", groups, f"{seen}; {record.groups} and {record.smallest} certified"))

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from shoal.model.loss import View
+
 PATTERNS = 12
 _SHARES = (0.0, 0.1, 0.25, 0.5, 0.75, 1.0)
 _THRESHOLDS = (1 / 3, 0.2, 0.1, 0.05)  # one in 3, 5, 10, 20
@@ -36,12 +38,14 @@ def together(expected: Any, least: int) -> dict[str, Any]:
     return {"combinations": lines, "others": int(rows.sum()) - named}
 
 
-def by_loss(lost: np.ndarray, sizes: np.ndarray) -> list[dict[str, Any]]:
-    """Groups and rows by the mean loss of a group's values: none, up to a tenth, up to a quarter, and so on.
+def by_loss(view: View) -> list[dict[str, Any]]:
+    """Classes and rows by the mean loss of their values: none, up to a tenth, up to a quarter, and so on.
 
-    lost  float64[g, d]: loss of a value of each group in each column, 0 to 1;  sizes: int64[g] rows
+    Groups that are published alike are one class, as everywhere in a report.
     """
-    mean = lost.mean(axis=1) if lost.size else np.zeros(sizes.size)
+    _, first, name = np.unique(view.class_of, return_index=True, return_inverse=True)
+    sizes = np.bincount(name, weights=view.sizes, minlength=first.size)
+    mean = view.lost[first].mean(axis=1) if view.lost.size else np.zeros(first.size)
     at = np.searchsorted(np.array(_SHARES) + 1e-12, mean)
     at = np.minimum(at, len(_SHARES) - 1)
     groups, rows = (np.bincount(at, weights=w, minlength=len(_SHARES)) for w in (None, sizes))

@@ -193,7 +193,12 @@ def _dangerous(found: Sequence[Mapping[str, Any]], rows: int) -> Markup:
         )
         for d in found
     ]
-    head = ("columns together", f"different combinations on {rows:,} rows", "for each row", "pairs of rows that differ")
+    head = (
+        "columns together",
+        f"different combinations on {rows:,} rows",
+        "as a share of the rows",
+        "pairs of rows that differ",
+    )
     return table(head, lines, 1, "What the columns single out together, as the table came") if lines else Markup()
 
 

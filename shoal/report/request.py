@@ -104,10 +104,19 @@ def _roles(figures: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
         yield name, (f"names the {counted}" if counted else weighs) + ", left out", "", "", ""
 
 
+_HARBOR = {
+    "zip": "the first three digits of a zip, 000 where 20,000 people or fewer live",
+    "age": "years, above 89 as 90+",
+    "birth": "the year of birth, those of people above 89 in one category",
+    "date": "the year alone",
+}
+
+
 def _harbor(release: Mapping[str, Any]) -> Markup:
     """What the Safe Harbor rule did to which columns."""
     found = (release.get("safe_harbor") or {}).get("columns") or {}
-    return table(("column", "shown as"), list(found.items()), 2, "Safe Harbor") if found else Markup()
+    lines = [(name, _HARBOR[rule]) for name, rule in found.items()]
+    return table(("column", "shown as"), lines, 2, "Safe Harbor") if found else Markup()
 
 
 def carried(found: Mapping[str, Any], rows: int) -> Markup:

@@ -44,9 +44,10 @@ def promise(figures: Mapping[str, Any]) -> str:
         else:
             parts.append(f"some group agrees on {column}, so who is known to be in it is known to have that value")
     changed = release["loss"]["suppressed_tuples"]
-    cost = (
-        f"For this {changed:,} of {release['rows']:,} rows were changed and {sum(release['stars'].values()):,} values "
-        "hidden. "
+    ruled = ", ".join((release.get("safe_harbor") or {}).get("columns", ()))
+    first = f"The rule book made {ruled} coarser first; what is called before is the table after that. Beyond it "
+    cost = (first if ruled else "For this ") + (
+        f"{changed:,} of {release['rows']:,} rows were changed and {sum(release['stars'].values()):,} values hidden. "
     )
     return "; ".join(parts) + ". " + cost + certificate_words(release)
 
@@ -99,7 +100,12 @@ def share(part_of: float, whole_of: float) -> str:
 def certificate_words(release: Mapping[str, Any]) -> str:
     """The certificate in words: what was paid, what nobody can avoid, what follows."""
     what = _other(release)
-    return proved(release["certificate"], f"every release {what}", what == _OF_THIS_KIND)
+    said = proved(release["certificate"], f"every release {what}", what == _OF_THIS_KIND)
+    return (
+        said.replace(f"a {UNITS['ncp']}", "a weighted loss per value")
+        if "weighted_ncp" in release.get("loss", ())
+        else said
+    )
 
 
 def proved(certificate: Mapping[str, Any], others: str, comparable: bool = True, begins: str = "It costs") -> str:
@@ -183,12 +189,22 @@ def proof_of(text: str, otherwise: tuple[str, str]) -> tuple[str, str]:
     return next((found for named, found in PROOFS.items() if named in text), otherwise)
 
 
+_FITTING = "Each row is charged the cheapest of what it may show so that enough people of the population fit it."
+_NEAREST = "Each row is charged what it must lose beside its nearest rows, as many as the smallest group needs."
+_WIDENED = "Where ranges end on a grid, a row loses what its own value is widened by, even in no group at all."
+
 # bounds by their own short names
 BOUNDS = {
-    "alone": "Where ranges end on a grid, a row loses what its own value is widened by, even in no group at all.",
+    "nothing": "A loss is never below 0.",
+    "population": _FITTING,
+    "neighbors": _NEAREST,
+    "alone": _WIDENED,
     "combined": "Rows whose combination is too rare change at least one value each; rows that no group with so few "
     "changes can hold add the further values that they must lose.",
     "tuples": "Rows whose combination is too rare change in every release, each of them at least one value.",
+    "boxes": "Each row is charged the cheapest box of values with enough rows for it; no group costs its rows less.",
+    "raised boxes": "Prices are found under which every possible box of values costs at least what its rows pay; their "
+    "sum is a bound.",
     "shards": "Every shard has prices that hold for the whole table; they add up.",
 }
 
@@ -198,6 +214,10 @@ THEOREMS = {
     "for the rarer ones they need; no release can do with less than these prices add up to.",
     "dynamic programming": "The best cut of the first values is known for every number of values; each longer one is "
     "made of a shorter one and one more interval, so that no cut is missed.",
+    "no loss is below": "A loss is never below 0.",
+    "population: per row": _FITTING,
+    "nearest rows": _NEAREST,
+    "what the grid takes": _WIDENED,
     "cheapest": "Each row is charged the cheapest group that has enough rows for it; no group can cost its rows less.",
     "bisection over integer": "For each radius an integer program says whether an answer exists; the least is "
     "found by halving.",

@@ -11,6 +11,7 @@ import polars as pl
 from shoal.engines.carried import look
 from shoal.engines.codes import as_text
 from shoal.engines.frames import require
+from shoal.engines.index import row_numbers
 from shoal.engines.open import open_table
 from shoal.errors import InfeasibleError, InputError, PolicyError
 from shoal.model.audit import Audit
@@ -102,7 +103,7 @@ class Recoder:
         """A table at the levels that were fitted, of the kind that came (a path gives Polars), its rows in their order.
 
         Raises InfeasibleError where a group would be too small, PolicyError for values that the hierarchies do not
-        have, InputError for columns that are missing or that single people out.
+        have, InputError for columns that are missing or that single people out, and for a pandas index that may.
         """
         if not hasattr(self, "levels_"):
             raise PolicyError("this Recoder was not fitted; call fit(table) first")
@@ -117,11 +118,12 @@ class Recoder:
         if not frame.height:
             raise InputError("the table has a header and no rows, so there is nothing to transform")
         look(open_table(frame), policy)
+        index = row_numbers(table)
         out = frame.select(self.columns_).with_columns(self._recoded(frame[name], name) for name in self.levels_)
         self._refuse(audit_table(open_table(out), policy, 0.2, policy.privacy))
         given = like(table, out)
-        if type(table).__module__.startswith("pandas"):
-            given.index = table.index
+        if index is not None:
+            given.index = index
         return given
 
     def fit_transform(self, table: Any, y: Any = None) -> Any:

@@ -8,6 +8,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -120,6 +121,27 @@ def test_pandas_levels_and_index_hold_no_suppressed_value() -> None:
     assert isinstance(out.index, pd.RangeIndex)
     assert out.attrs == {}
     assert_clean(pickle.dumps(out))
+
+
+def test_an_index_stays_with_the_order_and_only_where_it_numbers_rows(tmp_path: Path) -> None:
+    frame = people().to_pandas().sample(frac=0.9, random_state=1)
+    for missing in ("category", "apart", "filled"):
+        release = shoal.anonymize(frame, keep_order=True, missing=missing, **asked())
+        assert list(release.table.index) == list(frame.index), missing
+        assert (release.table.loc[frame.index, "other"] == frame["other"]).all()
+    release.write(tmp_path / "out.csv")
+    assert pl.read_csv(tmp_path / "out.csv").columns == release.table.columns.to_list()
+    for index, why in (
+        (pd.Index(frame["place"]), "name of column 'place'"),
+        (pd.Index(frame["place"].to_numpy()), "more than row numbers"),
+        (pd.Index(np.arange(len(frame)) // 2), "more than row numbers"),
+        (pd.Index(np.arange(len(frame)), name="patient_id"), "its name says"),
+        (pd.MultiIndex.from_arrays([np.arange(len(frame))] * 2), "more than row numbers"),
+    ):
+        with pytest.raises(shoal.InputError, match=why) as refusal:
+            shoal.anonymize(frame.set_index(index), keep_order=True, **asked())
+        assert_clean(str(refusal.value).encode())
+        assert isinstance(shoal.anonymize(frame.set_index(index), **asked()).table.index, pd.RangeIndex)
 
 
 def test_an_enumeration_keeps_no_suppressed_level() -> None:

@@ -55,6 +55,12 @@ def test_what_stands_is_what_the_rule_lets_stand(kind: str, tmp_path) -> None:
     release = shoal.anonymize(given, **ASKED)
     release.write(tmp_path / "out.csv")
     shown = pl.read_csv(tmp_path / "out.csv", infer_schema=False)
+    if kind == "csv":
+        page = release.report(tmp_path / "out.html").read_text(encoding="utf-8")
+        for words in ("The rule book made zip, age, birth_date, admitted coarser first", "no size of a group is asked"):
+            assert words in page
+        found = shoal.verify(tmp_path / "out.csv")
+        assert "no size of a group was asked, reached 1" in str(found)
     assert sorted(shown["zip"].fill_null("").to_list()) == sorted(
         ["947", "947", "947", "000", "000", "941", "941", "947", "606", "606", "606", ""]
     )

@@ -136,7 +136,8 @@ def test_planted_markers_stay_out(tmp_path: Path, publish: str) -> None:
     assert not re.search("MARKNAME|MARKNOTE|MARKILL|soul|note1", text)
     published = (tmp_path / "r.csv").read_text(encoding="utf-8")
     for value in ("7771", "7773", "7775", "MARKZIP1", "MARKZIP2", "MARKZIP3"):
-        assert value not in text or value in published  # the ends of a range are published
+        there = re.search(rf"(?<![\w.]){value}(?!\w)", text)  # hashes and seconds may hold the digits
+        assert there is None or value in published  # the ends of a range are published
     if publish == "stars":
         assert not re.search(r"\b777", text)  # hashes may hold the digits
         assert "MARK" not in text

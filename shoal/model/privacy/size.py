@@ -26,7 +26,7 @@ class KAnonymity(Model):
         at_least(self, "k", 1, whole=True)
 
     def words(self) -> str:
-        return f"every group has at least {self.k} rows"
+        return f"every group has at least {self.k} rows" if self.k > 1 else "no size of a group is asked"
 
     def level(self, counts: np.ndarray, table: np.ndarray) -> float:
         return int(counts.sum())
