@@ -19,7 +19,7 @@ def verify(
     release: Path = typer.Argument(help="The file that was written."),
     certificate: Path | None = CERTIFICATE,
     original: list[Path] = flag(
-        [], "--original", "The table it was made from; of regions the areas, then the pairs; repeatable."
+        [], "--original", "The table it was made from; of regions the areas, the pairs, the polygons; repeatable."
     ),
     separator: str | None = flag(None, "--separator", "Field separator of an original CSV."),
     encoding: str | None = flag(None, "--encoding", "utf-8 or latin-1, of an original CSV."),

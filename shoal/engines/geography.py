@@ -21,7 +21,7 @@ import numpy as np
 from shoal.engines.adjacency import adjacency, available
 from shoal.engines.apart import Apart, apart
 from shoal.engines.matching import listed, partners, restored, spelled
-from shoal.engines.shapes import Shape, center, features, neighbors
+from shoal.engines.shapes import Shape, around, center, features, neighbors
 from shoal.engines.vector import GDAL, JSON, Drawn, areas_of, drawing, read_drawing
 from shoal.errors import InputError, PolicyError
 from shoal.model.cards import several
@@ -98,7 +98,7 @@ class Geography:
                 except (TypeError, ValueError):
                     continue
         for i in np.flatnonzero(~np.isfinite(found).all(axis=1)).tolist():
-            found[i] = center(_around(self.shapes.get(self.ids[i], []), self.degrees is not False))
+            found[i] = center(around(self.shapes.get(self.ids[i], []), self.degrees is not False))
             if self.degrees is not False and found[i, 0] > 180:
                 found[i, 0] -= 360
         lost = ~np.isfinite(found).all(axis=1)
@@ -135,15 +135,6 @@ class Geography:
             return x, y
         named = {name.lower(): name for name in self.columns}
         return named.get(_PLANE[0]), named.get(_PLANE[1])
-
-
-def _around(shape: Shape, degrees: bool) -> Shape:
-    """A shape on both sides of 180 degrees in one piece, east of it."""
-    west = [float(ring[:, 0].min()) for polygon in shape for ring in polygon if len(ring)]
-    if not degrees or not west or max(west) - min(west) <= 180:
-        return shape
-    east = np.array([360.0, 0.0])
-    return [[np.where(ring < [0, -np.inf], ring + east, ring) for ring in polygon] for polygon in shape]
 
 
 def geography(

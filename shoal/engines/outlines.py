@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from shoal.engines.shapes import Shape, center
+from shoal.engines.shapes import Shape, around, center
 
 _KM = 111.195
 _MANY = 1_000  # corners of a hull
@@ -61,18 +61,18 @@ def measures(shape: Shape, degrees: bool) -> dict[str, float]:
     """
     import shapely
 
-    plane, middle, scale = _plane(shape, degrees)
-    area, around = float(plane.area), float(plane.length)
+    plane, middle, scale = _plane(around(shape, degrees), degrees)
+    area, border = float(plane.area), float(plane.length)
     corners = _extreme(shapely.get_coordinates(shapely.convex_hull(plane)))
     radius = float(shapely.minimum_bounding_radius(shapely.MultiPoint(corners)))
     across = float(max((np.hypot(*(corners - c).T).max() for c in corners), default=0.0))
     x, y = np.array([plane.centroid.x, plane.centroid.y]) / scale + middle
     return {
         "area": area,
-        "perimeter": around,
+        "perimeter": border,
         "diameter": across,
-        "polsby_popper": min(1.0, 4 * np.pi * area / around**2) if around else 0.0,
+        "polsby_popper": min(1.0, 4 * np.pi * area / border**2) if border else 0.0,
         "reock": min(1.0, area / (np.pi * radius**2)) if radius else 0.0,
-        "center_x": float(x),
+        "center_x": float(x) - 360 if degrees and x > 180 else float(x),
         "center_y": float(y),
     }

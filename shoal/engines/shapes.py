@@ -155,3 +155,12 @@ def center(shape: Shape) -> tuple[float, float]:
         return float("nan"), float("nan")
     x, y = np.concatenate(points).mean(axis=0)
     return float(x), float(y)
+
+
+def around(shape: Shape, degrees: bool) -> Shape:
+    """A shape on both sides of 180 degrees in one piece, east of it."""
+    west = [float(ring[:, 0].min()) for polygon in shape for ring in polygon if len(ring)]
+    if not degrees or not west or max(west) - min(west) <= 180:
+        return shape
+    east = np.array([360.0, 0.0])
+    return [[np.where(ring < [0, -np.inf], ring + east, ring) for ring in polygon] for polygon in shape]

@@ -63,12 +63,11 @@ def kind_of(path: str | Path) -> str:
     return "excel" if name.endswith(EXCEL) else "csv"
 
 
-def locate(path: str | Path) -> Source:
-    """The file of this very name; InputError when there is none, or it is a folder, a device or a pipe.
+def plain(path: Path) -> os.stat_result:
+    """Of a file of this very name; InputError when there is none, or it is a folder, a device or a pipe.
 
     A name is literal: ``*``, ``?`` and brackets stand for themselves.
     """
-    path = Path(path)
     try:
         found = os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -79,6 +78,13 @@ def locate(path: str | Path) -> Source:
         raise InputError(f"{str(path)!r} is a folder; name a file")
     if not stat.S_ISREG(found.st_mode):
         raise InputError(f"{str(path)!r} is a device or a pipe; a table is read more than once, so save it as a file")
+    return found
+
+
+def locate(path: str | Path) -> Source:
+    """The file of a table; InputError for what is none, by its place or its ending."""
+    path = Path(path)
+    found = plain(path)
     if path.name.lower().endswith(OTHERS):
         raise InputError(f"{path.name!r} is no table that is read here; save it as CSV, Parquet or Excel (.xlsx)")
     kind = kind_of(path)

@@ -20,7 +20,7 @@ import numpy as np
 from shoal.engines.adjacency import mended
 from shoal.engines.matching import spelled
 from shoal.engines.shapes import Shape, by_id, features
-from shoal.engines.source import locate
+from shoal.engines.source import plain
 from shoal.errors import InputError, MissingDependencyError, PolicyError
 from shoal.model.cards import several
 from shoal.model.coordinates import in_degrees
@@ -98,6 +98,7 @@ def areas_of(found: Drawing, key: Callable[[Sequence[str]], str], name: str, ask
 def read_drawing(path: Path) -> Drawing:
     """Features and their system; InputError for a file without polygons or with a system nobody knows."""
     if path.suffix.lower() in JSON:
+        plain(path)
         held = _json(path)
         return drawing(features(held, path.name), _stated(held), path.name)
     try:
@@ -105,6 +106,7 @@ def read_drawing(path: Path) -> Drawing:
         import shapely
     except ImportError:
         raise MissingDependencyError.needed("pyogrio", f"reading {path.name}", "geo") from None
+    plain(path)
     try:
         meta, _, geometry, columns = pyogrio.raw.read(path)
     except Exception as error:
@@ -121,7 +123,7 @@ def read_drawing(path: Path) -> Drawing:
 
 def _json(path: Path) -> Any:
     try:
-        return json.loads(locate(path).path.read_text(encoding="utf-8-sig"))
+        return json.loads(path.read_text(encoding="utf-8-sig"))
     except json.JSONDecodeError as error:
         raise InputError(
             f"{path.name} is no JSON text (line {error.lineno}, column {error.colno}); give GeoJSON or TopoJSON"

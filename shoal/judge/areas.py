@@ -11,9 +11,19 @@ import polars as pl
 from shoal.errors import VerificationError
 from shoal.judge.crosswalk import Stated, group_sizes, number_of, one_row_each, part, same, spelled, whole
 from shoal.judge.finding import CONSISTENT, RECOMPUTED, STATED, Finding
+from shoal.judge.outline_measures import Shape, judge_measures
 
 NOWHERE = "*"
 MEASURES = ("diameter", "polsby_popper", "reock", "center_x", "center_y", "weighted_x", "weighted_y")
+DRAWN = (
+    "region",
+    "areas",
+    "members",
+    "area",
+    "perimeter",
+    *MEASURES,
+)  # what outlines say of a region, under these names
+NAMED = "area (name)"  # column of the areas' names among theirs
 CENTERS = ("center (x)", "center (y)")  # columns of the areas that distances are measured by
 
 
@@ -23,11 +33,13 @@ def judge_regions(
     form: str,
     source: pl.DataFrame | None = None,
     pairs: pl.DataFrame | None = None,
+    shapes: Mapping[str, Shape] | None = None,
 ) -> list[Finding]:
     """A row per area: its region ("*" for none), the region's weight and areas.
 
-    source  column "area" and the columns named in the certificate: weights, boundary, sensitive counts, ...
+    source  column NAMED and the columns named in the certificate: weights, boundary, sensitive counts, ...
     pairs   neighbors, a row per pair, the names of two areas in the first two columns
+    shapes  polygons by area, which the measures of regions are taken from again
 
     Raises VerificationError for a file that is no such table.  O(n + m) for n areas and m pairs, but for sorting.
     """
@@ -67,7 +79,8 @@ def judge_regions(
     )
     if asked.get("regions") is not None:
         found.append(Finding("regions", len(code) == asked["regions"], f"{len(code)} of {asked['regions']} asked for"))
-    found += _measures(held, label)
+    inner = [str(a) for a, held_ in zip(areas, inside, strict=True) if held_]
+    found += _measures(held, label, inner, asked, source, shapes or {})
     found.append(_cost(stated, weights["region_weight"], len(label)))
     if source is None or pairs is None:
         return [
@@ -78,21 +91,61 @@ def judge_regions(
     return [
         *found,
         *_walked([str(a) for a in areas], region, code, weights, columns, stated, source, pairs),
-        *_totals(held, label, [str(a) for a, inner in zip(areas, inside, strict=True) if inner], asked, source),
+        *_totals(held, label, inner, asked, source),
     ]
 
 
-def _measures(held: pl.DataFrame, label: np.ndarray) -> list[Finding]:
+def _measures(
+    held: pl.DataFrame,
+    label: np.ndarray,
+    areas: Sequence[str],
+    asked: Mapping[str, Any],
+    source: pl.DataFrame | None,
+    shapes: Mapping[str, Shape],
+) -> list[Finding]:
     """How wide and compact a region is and where it lies, where the file says so: one figure each, such as can be."""
-    odd = []
+    odd, m = [], int(label.max()) + 1
+    told: list[dict[str, float]] = [{} for _ in range(m)]
     for name in (known := [name for name in MEASURES if name in held.columns]):
         said = _numbers(held, name, missing=True)
-        two = one_each(label, [str(v) for v in said.tolist()]) is None
+        each = one_each(label, [repr(v) for v in said.tolist()])
         most = np.inf if name == "diameter" else 1.0 if name in ("polsby_popper", "reock") else None
-        if two or (most is not None and ((said < 0) | (said > most)).any()):
+        if each is None or (most is not None and ((said < 0) | (said > most)).any()):
             odd.append(name)
-    text = f"{odd[0]!r} of a region cannot be, or it has two" if odd else "one each; they rest on the polygons"
-    return [Finding("measures", not odd, text, CONSISTENT)] if known else []
+        for r, value in enumerate(each or ()):
+            told[r][name] = float(value)
+    if odd or not known:
+        return [Finding("measures", False, f"{odd[0]!r} of a region cannot be, or it has two")] if odd else []
+    members: list[list[str]] = [[] for _ in range(m)]
+    for name, r in zip(areas, label.tolist(), strict=True):
+        members[r].append(name)
+    if shapes:
+        found = judge_measures(told, [[shapes.get(name, []) for name in own] for own in members], asked, False)
+    else:
+        found = [Finding("measures", True, "one each; they rest on the polygons", CONSISTENT)]
+    return [*found, *judge_weighted(told, members, asked, source)]
+
+
+def judge_weighted(
+    said: Sequence[Mapping[str, float]], members: Sequence[Sequence[str]], asked: Mapping[str, Any],
+    source: pl.DataFrame | None,
+) -> list[Finding]:  # fmt: skip
+    """Where the weight of each region has its center: its areas' centers, averaged by the first weight."""
+    if source is None or CENTERS[0] not in source.columns or not any("weighted_x" in own for own in said):
+        return []
+    place = {name: i for i, name in enumerate(part(source, NAMED).cast(pl.String).to_list())}
+    weight, x, y = _numbers(source, asked["weight"][0]), *(_numbers(source, name) for name in CENTERS)
+    wrong = 0
+    for own, names in zip(said, members, strict=True):
+        at = [place[name] for name in names if name in place]
+        if weight[at].sum() <= 0:
+            continue
+        over = bool(asked.get("geographic")) and np.ptp(x[at]) > 180
+        east = np.where(over & (x[at] < 0), x[at] + 360, x[at])
+        off = abs(own.get("weighted_x", np.nan) - np.average(east, weights=weight[at]))
+        apart = min(off, abs(off - 360)), abs(own.get("weighted_y", np.nan) - np.average(y[at], weights=weight[at]))
+        wrong += not max(apart) <= 1e-9 * (1 + np.abs(x[at]).max() + np.abs(y[at]).max())
+    return [Finding("weighted center", not wrong, f"{wrong} regions state another center of their weight")]
 
 
 def one_each(label: np.ndarray, values: Sequence[Any]) -> list[Any] | None:
@@ -131,7 +184,7 @@ def _walked(
 ) -> list[Finding]:  # fmt: skip
     """What only the areas and their neighbors tell: cover, sums, connection, and whatever else was asked for."""
     asked, m = stated.parameters, len(code)
-    place = {name: i for i, name in enumerate(part(source, "area").cast(pl.String).to_list())}
+    place = {name: i for i, name in enumerate(part(source, NAMED).cast(pl.String).to_list())}
     absent, foreign = len(set(place) - set(areas)), len(set(areas) - set(place))
     if absent or foreign or len(set(areas)) < len(areas):
         text = f"{absent} areas are in no row, {foreign} rows name none of them"
@@ -183,7 +236,7 @@ def _totals(
     """Columns added up over each region, or averaged by the first weight; label int[rows] region of each row held."""
     if not (asked.get("sum") or asked.get("mean")) or not label.size:
         return []
-    place = {name: i for i, name in enumerate(part(source, "area").cast(pl.String).to_list())}
+    place = {name: i for i, name in enumerate(part(source, NAMED).cast(pl.String).to_list())}
     if not all(name in place for name in areas):
         return []  # the cover has failed already
     row, m = np.array([place[name] for name in areas]), int(label.max()) + 1

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from shoal.errors import VerificationError
-from shoal.judge.areas import NOWHERE, by_land, connected, kept, one_each, summed
+from shoal.judge.areas import NAMED, NOWHERE, by_land, connected, kept, one_each, summed
 from shoal.judge.crosswalk import Stated, number_of, part, spelled, whole
 from shoal.judge.finding import STATED, Finding
 
@@ -144,7 +144,7 @@ def _walked(
     asked: Mapping[str, Any], source: pl.DataFrame, pairs: pl.DataFrame,
 ) -> list[Finding]:  # fmt: skip
     """Sums over the areas, connection, boundaries, maxima and l at one level."""
-    place = {name: j for j, name in enumerate(part(source, "area").cast(pl.String).to_list())}
+    place = {name: j for j, name in enumerate(part(source, NAMED).cast(pl.String).to_list())}
     if set(map(str, areas)) != set(place):
         return [Finding("cover", False, "the rows name other areas than there are")]
     at = np.array([place[str(a)] for a in areas], np.int64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -9,11 +10,11 @@ import numpy as np
 import polars as pl
 
 from shoal.errors import VerificationError
-from shoal.judge.areas import connected, summed
+from shoal.judge.areas import DRAWN, MEASURES, NAMED, connected, judge_weighted, summed
 from shoal.judge.crosswalk import Stated, group_sizes, number_of, part, whole
 from shoal.judge.finding import STATED, Finding
+from shoal.judge.outline_measures import Shape, judge_measures, reach
 
-Shape = list[list[np.ndarray]]
 _KM = 111.195  # a degree of latitude
 
 
@@ -46,11 +47,15 @@ def judge_region_outlines(
     if not each:
         return found
     weight = str(asked["weight"][0])
-    if all(row.get(weight) is not None for row in held.properties):
-        told = whole(pl.DataFrame({weight: [row[weight] for row in held.properties]}, strict=False), weight)
+    called = weighed(weight)
+    if all(row.get(called) is not None for row in held.properties):
+        told = whole(pl.DataFrame({called: [row[called] for row in held.properties]}, strict=False), called)
         found += group_sizes(dict(enumerate(told)), facts, k[0])
     else:
         found.append(Finding("k", True, "the format keeps no column of this name", STATED))
+    said = [_told(row) for row in held.properties]
+    if any(said):
+        found += judge_measures(said, [[shape] for shape in held.shapes], asked, True)
     members = [_members(row) for row in held.properties]
     known = [m for m in members if m is not None]
     if len(known) < len(members):
@@ -60,7 +65,7 @@ def judge_region_outlines(
     found.append(Finding("members", once, f"{len(region)} areas, each in one region" if once else "an area is in two"))
     if source is None or pairs is None or not once:
         return [*found, Finding("connected", True, "the areas and their neighbors would tell", STATED)]
-    place = {name: i for i, name in enumerate(part(source, "area").cast(pl.String).to_list())}
+    place = {name: i for i, name in enumerate(part(source, NAMED).cast(pl.String).to_list())}
     label = np.array([region.get(name, -1) for name in place], np.int64)
     out = int((label < 0).sum())
     cover = set(region) <= set(place) and out == number_of(facts, "left_out")
@@ -68,11 +73,11 @@ def judge_region_outlines(
     for name, least in zip(asked["weight"], k, strict=True):
         sums = summed(label, np.array(whole(source, name), np.int64), len(known)).tolist()
         wrong = sum(s < least for s in sums)
-        if name == weight and all(row.get(weight) is not None for row in held.properties):
+        if name == weight and all(row.get(called) is not None for row in held.properties):
             wrong += sum(s != t for s, t in zip(sums, told, strict=True))
         text = f"{wrong} regions weigh less than {least}, or not what they state"
         found.append(Finding(f"weight {name}", not wrong, text))
-    found.append(connected(label, place, pairs, joined))
+    found += [connected(label, place, pairs, joined), *judge_weighted(said, known, asked, source)]
     return found if not areas else [*found, _laid(held.shapes, region, areas, asked)]
 
 
@@ -89,6 +94,23 @@ def _of_level(stated: Stated, level: int) -> tuple[Mapping[str, Any], Mapping[st
     return asked, facts, [int(x) for x in own["k"]], joined
 
 
+def weighed(weight: str) -> str:
+    """The outlines' name for the first weight: its own, unless that says something else there."""
+    return "region_weight" if weight in DRAWN else weight
+
+
+def _told(row: Mapping[str, Any]) -> dict[str, float]:
+    """What an outline says of its measures, under names that a format may have cut to ten letters."""
+    known = {}
+    for name in ("area", "perimeter", *MEASURES):
+        value = row.get(name, row.get(name[:10]))
+        try:
+            known[name] = math.nan if value in (None, "") else float(value)
+        except (TypeError, ValueError):
+            raise VerificationError(f"an outline states no number for {name!r}") from None
+    return {name: value for name, value in known.items() if not math.isnan(value)}
+
+
 def _members(row: Mapping[str, Any]) -> list[str] | None:
     """Names of the areas in a region; None where the format cut them off or keeps no list."""
     held, count = row.get("members"), row.get("areas")
@@ -103,7 +125,7 @@ def _laid(
 
     Points nearer to a border than it was moved tell nothing, nor do those that lie in two areas.
     """
-    tolerance = float((asked.get("drawn") or {}).get("tolerance") or 0.0)
+    tolerance = reach(asked)
     held = [_Sides.of(shape) for shape in shapes]
     own = {name: _Sides.of(shape) for name, shape in areas.items()}
     low = np.array([s.box[:2] for s in held]), np.array([s.box[2:] for s in held])

@@ -9,7 +9,7 @@ import polars as pl
 
 from shoal.engines.geography import Geography
 from shoal.engines.vector import read_drawing
-from shoal.judge.areas import CENTERS
+from shoal.judge.areas import CENTERS, NAMED
 from shoal.judge.region_outlines import Outlined
 
 
@@ -20,10 +20,10 @@ def outlined(path: Path) -> Outlined:
 
 
 def tables(given: Geography, names: Sequence[str]) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Column "area", the columns named that there are as text, and the centers where they are known; then pairs."""
-    columns = [pl.Series("area", given.ids, dtype=pl.String)]
+    """Names, the columns named that there are as text, and the centers where they are known; then pairs."""
+    columns = [pl.Series(NAMED, given.ids, dtype=pl.String)]
     for name in dict.fromkeys(names):
-        if name in given.columns and name != "area":
+        if name in given.columns:
             held = [None if v is None else str(v) for v in given.columns[name]]
             columns.append(pl.Series(name, held, dtype=pl.String))
     places = given.centers()

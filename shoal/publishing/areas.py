@@ -16,6 +16,7 @@ from shoal.engines.geography import Geography, geography
 from shoal.engines.targets import MAP, OUTLINES
 from shoal.errors import InputError, PolicyError
 from shoal.judge.areas import MEASURES
+from shoal.judge.region_outlines import weighed
 from shoal.model.cards import several
 from shoal.publishing.area_levels import asked_of, columns_of, facts_of, first_of, hierarchy, levels_of
 from shoal.publishing.area_tables import tables
@@ -91,7 +92,9 @@ def regions(
     at_most, number = first_of(levels, asked.at_most, asked.regions)
     above = asked_of(levels, asked.at_most, asked.regions, given.ids)
     how = given.facts.get("read") or {}
-    drawn = {name: how.get(name) for name in ("shape_id", "coordinates")} | {"tolerance": given.facts.get("tolerance")}
+    drawn = {name: how.get(name) for name in ("shape_id", "coordinates")} | {
+        n: given.facts.get(n) for n in ("tolerance", "unit")
+    }
     k, degrees = list(answer.k), given.geographic() if geographic is None else geographic
     parameters = {
         "column": id or how.get("id"), "source": how.get("source"), "target": how.get("target"), "drawn": drawn,
@@ -277,7 +280,7 @@ def _outlines(given: Geography, drawn: _Outlined, names: Sequence[str], asked: A
         from shoal.report.dissolve import geojson
 
         own = of_regions(drawn.answer, names, *_extra(given, names, asked))
-        own = {names[0]: own.pop("region_weight"), "areas": own.pop("region_areas"), **own}
+        own = {weighed(names[0]): own.pop("region_weight"), "areas": own.pop("region_areas"), **own}
         properties = []
         for r, name in enumerate(region_names(given.ids, drawn.answer.labels)):
             values = {key: column[r] for key, column in own.items()}

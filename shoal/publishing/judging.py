@@ -77,7 +77,7 @@ def findings(
             raise InputError(f"the certificate file names a part {part!r} that this version cannot check")
         return judge_outlines(held, stated) if part == "outlines" else judges[part](held, stated, form)
     if record["kind"] == "regions":
-        found = judge_regions(held, stated, form, sources.table, sources.pairs)
+        found = judge_regions(held, stated, form, sources.table, sources.pairs, sources.shapes)
         above = record["parameters"].get("levels")
         return [*found, *judge_levels(held, stated, form, sources.table, sources.pairs)] if above else found
     if record["kind"] == "tiles":

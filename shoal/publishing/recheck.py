@@ -11,6 +11,7 @@ from typing import Any
 import polars as pl
 
 from shoal.errors import CertificateError, InputError, ShoalError, VerificationError
+from shoal.judge.areas import NAMED
 from shoal.judge.file import read_release, seal, stale
 from shoal.judge.finding import CONSISTENT, STATED, Finding
 from shoal.judge.parts import hash_of
@@ -152,25 +153,26 @@ def _points(
 
 
 def _areas(given: list[Any], asked: Mapping[str, Any]) -> Sources:
-    """Areas and pairs: files as ``shoal regions`` takes them (polygons in place of pairs too), or two frames."""
+    """Areas, pairs, polygons: files as ``shoal regions`` takes them (polygons in place of pairs too), or two frames."""
     from shoal.engines.geography import read
     from shoal.engines.vector import GDAL, JSON
 
-    if len(given) > 2:
-        raise InputError("regions are made of areas and pairs of neighbors; name one file or two")
+    if len(given) > 3:
+        raise InputError("regions are made of areas, pairs of neighbors and polygons; name a file of each at most")
     named = asked.get("column")
     if not all(isinstance(x, (str, Path)) for x in given):
-        if len(given) < 2:
+        if len(given) != 2:
             raise InputError("regions of a frame are checked with two: the areas, and the pairs of their names")
         table, pairs = (opened(x) for x in given)
         name = named or ("id" if "id" in table.columns else table.columns[0])
-        return Sources(table.with_columns(area=table[name].cast(pl.String)), pairs)
+        return Sources(table.with_columns(table[name].cast(pl.String).alias(NAMED)), pairs)
     first, second = given[0], given[1] if len(given) > 1 else None
     how = dict(asked.get("drawn") or {})
     drawn = second is not None and Path(second).suffix.lower() in (*JSON, *GDAL)
+    shapes = second if drawn else given[2] if len(given) > 2 else None
     found = read(
         first, None if drawn else second, id=named, source=asked.get("source"), target=asked.get("target"),
-        shapes=second if drawn else None, unmatched="leave-out", shape_id=how.get("shape_id"),
+        shapes=shapes, unmatched="leave-out", shape_id=how.get("shape_id"),
         tolerance=how.get("tolerance"), coordinates=how.get("coordinates") or "auto",
     )  # fmt: skip
     return Sources(*tables(found, list(found.columns)), shapes=found.shapes)

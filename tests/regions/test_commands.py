@@ -403,7 +403,7 @@ def test_the_judge_sees_a_bent_request(folder, towns, tmp_path, name, value, tex
     """A certificate that states another number, a smaller diameter or another variance is found out."""
     import polars as pl
 
-    from shoal.judge.areas import judge_regions
+    from shoal.judge.areas import NAMED, judge_regions
     from shoal.judge.crosswalk import Stated
 
     asked = {"similar": ("--similar", "age"), "regions": ("--regions", 2), "max_diameter": ("--max-diameter", 3)}[name]
@@ -413,7 +413,7 @@ def test_the_judge_sees_a_bent_request(folder, towns, tmp_path, name, value, tex
     record = json.loads(Path(json.loads(made.stdout)["certificate_file"]).read_text())
     stated = record["certificate"]
     frame = pl.read_csv(tmp_path / "c.csv", infer_schema=False)
-    source = pl.read_csv(towns, infer_schema=False).rename({"id": "area"})
+    source = pl.read_csv(towns, infer_schema=False).rename({"id": NAMED})
     source = source.with_columns(
         pl.col("x").cast(float).alias("center (x)"), pl.col("y").cast(float).alias("center (y)")
     )

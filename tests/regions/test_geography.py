@@ -41,8 +41,9 @@ def named(found):
 SIDES = {("00", "01"), ("00", "10"), ("01", "11"), ("10", "11")}
 
 
-def test_corners_are_no_borders(tmp_path):
-    path = tmp_path / "map.geojson"
+@pytest.mark.parametrize("ending", ["geojson", "json"])
+def test_corners_are_no_borders(tmp_path, ending):
+    path = tmp_path / f"map.{ending}"
     path.write_text(json.dumps(grid(2, 2)))
     found = geo.read(path)
     assert found.ids == ("00", "01", "10", "11")

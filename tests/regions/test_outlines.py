@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import polars as pl
 import pytest
 
 import shoal
 from shoal.engines import geography
+from shoal.engines.outlines import measures
 from shoal.errors import PolicyError
+from shoal.judge import outline_measures as judged
 from shoal.judge.file import seal
 from shoal.judge.parts import hash_of
 from tests import commands
@@ -76,10 +79,24 @@ def _over_another(rows):
     rows[0]["geometry"]["coordinates"] += rows[1]["geometry"]["coordinates"]
 
 
+def _stated(name, by):
+    def change(rows):
+        rows[0]["properties"][name] += by
+
+    return change
+
+
 CHANGES = [
-    (_swapped_members, [], ["connected", "laid"]), (_heavier, ["groups"], ["groups", "weight people"]),
-    (_light, ["k", "groups"], ["k", "groups", "weight people"]), (_one_less, ["outlines"], ["outlines"]),
-    (_twice, ["members"], ["members"]), (_elsewhere, [], ["laid"]), (_over_another, [], ["laid"]),
+    (_swapped_members, [], ["connected", "laid", "weighted center"]),
+    (_heavier, ["groups"], ["groups", "weight people"]),
+    (_light, ["k", "groups"], ["k", "groups", "weight people"]),
+    (_one_less, ["outlines"], ["outlines"]),
+    (_twice, ["members"], ["members"]),
+    (_elsewhere, ["measures"], ["laid", "measures"]),
+    (_over_another, ["measures"], ["laid", "measures"]),
+    *((_stated(name, by), ["measures"], ["measures"]) for name, by in (
+        ("diameter", 0.01), ("reock", -0.01), ("polsby_popper", -1e-5), ("center_x", 1e-3))),
+    (_stated("weighted_y", 1e-3), [], ["weighted center"]),
 ]  # fmt: skip
 
 
@@ -98,6 +115,57 @@ def test_a_changed_outline_is_found_out(made, tmp_path, name, change, alone, bes
     assert failed(tmp_path, name) == alone
     assert set(failed(tmp_path, name, made / "map.geojson")) <= set(beside)
     assert failed(tmp_path, name, made / "map.geojson")
+
+
+@pytest.mark.parametrize("name", ["diameter", "polsby_popper", "reock", "center_y", "weighted_x"])
+def test_a_changed_measure_of_the_crosswalk_is_found_out(made, name):
+    areas = geography.read(made / "map.geojson")
+    out = shoal.release(shoal.regions.merge(areas.edges, areas.whole("people"), 4, seed=1), areas, weight="people")
+    checks = {f.check: f.how for f in out._found(None, out.content, "parquet") if f.holds}
+    assert checks["measures"] == checks["weighted center"] == "recomputed"
+    changed = out.content.with_columns(pl.col(name) * 0.999)
+    wrong = [f.check for f in out._found(None, changed, "parquet") if not f.holds]
+    assert wrong == ["weighted center" if name == "weighted_x" else "measures"]
+
+
+@pytest.mark.parametrize("name", ["area", "region", "members", "center_x"])
+def test_columns_may_be_called_as_what_outlines_say(tmp_path, name):
+    held = grid(4, 1)
+    for feature in held["features"]:
+        feature["properties"][name] = 2
+    (tmp_path / "map.geojson").write_text(json.dumps(held))
+    areas = geography.read(tmp_path / "map.geojson")
+    found = shoal.regions.merge(areas.edges, areas.whole(name), 4, boundaries=areas.column(name), seed=1)
+    out = shoal.release(found, areas, weight=name, boundary=name)
+    out.write(tmp_path / "c.csv", also={"outlines": tmp_path / "o.geojson"})
+    for file in ("c.csv", "o.geojson"):
+        assert shoal.verify(tmp_path / file, tmp_path / "c.certificate.json", tmp_path / "map.geojson").holds
+
+
+def test_the_judge_measures_by_formulas_of_its_own():
+    """A square, and crooked rings with holes in any direction, on both sides of 180 degrees too."""
+    pytest.importorskip("shapely")
+    square = [[np.array([[0.0, 0], [0, 2], [2, 2], [2, 0]])]]
+    own = judged.measured([square], False).figures
+    wanted = {"area": 4, "perimeter": 8, "diameter": 8**0.5, "polsby_popper": np.pi / 4, "reock": 2 / np.pi}
+    assert own == pytest.approx({**wanted, "center_x": 1, "center_y": 1}, rel=2e-5)
+    rng = np.random.default_rng(5)
+    for n in (3, 4, 9, 60):
+        turn = np.sort(rng.uniform(0, 2 * np.pi, n))
+        turn[:3] = (0.1, 2.2, 4.3)
+        ring = np.column_stack([np.cos(np.sort(turn)), np.sin(np.sort(turn))]) * rng.uniform(1, 3, (n, 1)) + [179, 60]
+        ring[:, 0] -= np.where(ring[:, 0] > 180, 360, 0)
+        shape = [[ring[:: rng.choice([-1, 1])], np.array([[178.9, 60], [179, 60.1], [179.1, 60]])]]
+        said = measures(shape, True)
+        found = judged.measured([shape], True)
+        assert judged.differing(said, found) == []
+        assert judged.differing({**said, "area": said["area"] * 1.001}, found) == ["area"]
+        assert not judged.tangled(found.a, found.b)
+    west, east, next_ = (np.array([[x, 0.0], [x + 2, 0], [x + 2, 2], [x, 2]]) for x in (0, 1, 2))
+    shared = np.vstack([next_, [[2, 1]]])  # a corner on the other's side, so that the two sides are not one
+    for other, expected in ((east, True), (west / 2, True), (shared, True), (next_, False)):
+        found = judged.measured([[[west]], [[other]]], False)
+        assert judged.tangled(found.a, found.b) == expected
 
 
 def test_an_area_in_anothers_hole_and_over_its_border_stays_in_the_outline(tmp_path):
