@@ -177,7 +177,7 @@ def _run(
     """Read, cluster, release, write, say."""
     from shoal import release
     from shoal.cli.common import answer, listed, put, reported, seconds, working
-    from shoal.engines.features import Features
+    from shoal.engines.features import Features, codes_of
     from shoal.engines.files import read_table
     from shoal.engines.order import read_secret
     from shoal.publishing.clusters import choices
@@ -191,7 +191,7 @@ def _run(
     frame = read_table(table, separator=text.separator, encoding=text.encoding)
     _refuse(frame, told, names, how, size[0])
     features = Features.of(frame, told)
-    given = tuple(features.values), features.metric, _codes(frame, names) if how.l or how.distinct_l else None
+    given = tuple(features.values), features.metric, codes_of(frame, names) if how.l or how.distinct_l else None
     read = time.perf_counter()
     with working(f"gathering {frame.height:,} records"):
         found = solve(given)
@@ -252,13 +252,6 @@ def _refuse(frame: pl.DataFrame, told: Asked, names: list[str], how: Shown, r: i
         )
     if told.coordinates and how.center == "mean":
         raise PolicyError("the mean of places is no code; publish --center record or medoid")
-
-
-def _codes(frame: pl.DataFrame, names: list[str]) -> Any:
-    """int64[n, s]: a missing value is a value of its own."""
-    import polars as pl
-
-    return frame.select(pl.col(names).cast(pl.String).rank("dense").fill_null(0).cast(pl.Int64)).to_numpy()
 
 
 def _warn(warnings: tuple[str, ...]) -> None:

@@ -195,6 +195,11 @@ def _column(frame: pl.DataFrame, name: str, asked: Asked) -> Part:
     return Number(name, scale=span or 1.0, weight=weight, unit=unit, date=date), found, (name,), [], {}
 
 
+def codes_of(frame: pl.DataFrame, names: Sequence[str]) -> np.ndarray:
+    """int64[n, s]: columns of words as numbers; a missing value is a value of its own."""
+    return frame.select(pl.col(names).cast(pl.String).rank("dense").fill_null(0).cast(pl.Int64)).to_numpy()
+
+
 def _located(frame: pl.DataFrame, name: str, source: Any) -> tuple[np.ndarray, dict[tuple[float, float], str]]:
     """(latitude and longitude of every row's code, the first code at each place that occurs).
 

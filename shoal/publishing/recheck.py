@@ -65,9 +65,8 @@ def recheck(
             CONSISTENT,
         )
     )  # fmt: skip
-    given = [] if source is None else list(source) if isinstance(source, (list, tuple)) else [source]
     try:
-        sources = _opened(given, record, separator, encoding, hierarchies)
+        sources = sources_of(source, record, separator, encoding, hierarchies)
         found += findings(record, stated, held, form_of(path), sources, part)
     except ShoalError:
         raise
@@ -113,11 +112,12 @@ def _proportion(written: Mapping[str, Any], stated: Certificate) -> Finding:
     return Finding("ratio", same, text)
 
 
-def _opened(
-    given: list[Any], record: Mapping[str, Any], separator: str | None, encoding: str | None,
+def sources_of(
+    source: Any, record: Mapping[str, Any], separator: str | None, encoding: str | None,
     hierarchies: tuple[Mapping[str, Any], Path],
 ) -> Sources:  # fmt: skip
-    """The sources as the judge takes them."""
+    """The sources as the judge takes them; arguments as of ``recheck``."""
+    given = [] if source is None else list(source) if isinstance(source, (list, tuple)) else [source]
     if not given:
         return Sources()
     if record["kind"] == "regions":

@@ -13,6 +13,9 @@ from shoal.judge.finding import STATED, Finding
 from shoal.model.certificate import ROUNDING, Certificate
 from shoal.model.policy import Policy
 from shoal.model.task import nothing
+from shoal.pipeline import prepare
+from shoal.publishing.again import asked_again
+from shoal.publishing.recheck import sources_of
 from shoal.publishing.recorded import read_record
 from shoal.publishing.verify import Verdict, verify
 from shoal.watching import watched
@@ -34,15 +37,15 @@ def prove(
 ) -> Verdict:
     """``verify`` with the original, and then the search made again: is the lower bound true, and is it proved again?
 
-    original  the table it was made from, a path or a frame
+    original  what it was made from, as in ``verify``: a table, a path or a frame; of a crosswalk the source or a list
     effort    of the search: "fast", "balanced", "thorough" or seconds; the rest is asked as it was asked then
     others    as in ``verify``
 
-    The finding "bound" is replaced: false where a release that costs less than the bound was found, "recomputed" where
+    The finding "bound" is replaced: false where an answer that costs less than the bound was found, "recomputed" where
     the search proved at least as much, "stated" in between.  ``verify`` shares no code with the solvers; this runs them
     again, so that a bound somebody wrote into a file does not stand, and one that shoal miscomputes is seen only where
-    a cheaper release turns up.  Costs what ``anonymize`` costs.  Raises InputError for anything but the release of a
-    table, and without the original.
+    a cheaper answer turns up.  Costs what making it costs.  Raises InputError without the
+    original, and where the certificate does not hold the whole question: a set-up cost for each record, say.
 
     Examples:
         >>> import polars as pl, shoal, tempfile, pathlib
@@ -52,20 +55,23 @@ def prove(
         >>> next(f.how for f in prove(place, original=people).findings if f.check == "bound")
         'recomputed'
     """
-    from shoal.pipeline import prepare
-
     if original is None:
-        raise InputError("a bound is proved again from the table the release was made from; name it as the original")
+        raise InputError("a bound is proved again from what the release was made from; name that as the original")
     beside = certificate_of(release, certificate)
-    if read_record(beside).get("kind", "table") != "table":
-        raise InputError("only the bound of a table's release is proved again; verify rechecks this file")
     how = {"population": population, "separator": separator, "encoding": encoding, "hierarchies": hierarchies}
     verdict = verify(release, beside, original, signer=signer, progress=progress, **how)
-    more = {name: given for name, given in (("hierarchies", hierarchies), ("population", population)) if given}
-    asked = Policy.read(beside, **more, effort=effort, seed=None)
-    again = prepare(original, asked, separator=separator, encoding=encoding, progress=progress).certificate
-    others = tuple(f for f in verdict.findings if f.check != "bound")
-    findings = (*others, judged(verdict.certificate, again))
+    record = read_record(beside)
+    if record.get("kind", "table") == "table":
+        more = {name: given for name, given in (("hierarchies", hierarchies), ("population", population)) if given}
+        asked = Policy.read(beside, **more, effort=effort, seed=None)
+        again = prepare(original, asked, separator=separator, encoding=encoding, progress=progress).certificate
+        pairs = {"bound": (verdict.certificate, again)}
+    else:
+        progress("solving", None)
+        sources = sources_of(original, record, separator, encoding, (hierarchies or {}, beside.parent))
+        pairs = asked_again(Path(release), record, sources, effort)
+    others = tuple(f for f in verdict.findings if f.check not in pairs)
+    findings = (*others, *(judged(*pair)._replace(check=check) for check, pair in pairs.items()))
     return replace(verdict, holds=all(f.holds for f in findings), findings=findings)
 
 
@@ -75,8 +81,8 @@ def judged(stated: Certificate, again: Certificate) -> Finding:
     if again.unit != stated.unit:
         return Finding("bound", True, f"{said}; searched again by {again.unit}, which says nothing of it", STATED)
     if again.cost < stated.lower_bound * (1 - ROUNDING):
-        return Finding("bound", False, f"{said}, and a release that costs {again.cost:.9g} was found")
+        return Finding("bound", False, f"{said}, and an answer that costs {again.cost:.9g} was found")
     if again.lower_bound >= stated.lower_bound * (1 - ROUNDING):
         return Finding("bound", True, f"{said}, {again.lower_bound:.9g} proved again")
-    text = f"{said}, {again.lower_bound:.9g} proved again, and no release that costs less than certified was found"
+    text = f"{said}, {again.lower_bound:.9g} proved again, and no answer that costs less than certified was found"
     return Finding("bound", True, text, STATED)

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import random
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
 import shoal
+from shoal.engines.features import codes_of
 from shoal.engines.targets import check_folder
 from shoal.errors import CertificateError, InputError, VerificationError
 from shoal.judge.file import seal
@@ -19,6 +22,7 @@ from shoal.judge.finding import Finding
 from shoal.judge.parts import read_manifest
 from shoal.judge.tiles import judge_outlines
 from shoal.model.certificate import Certificate
+from shoal.publishing.judging import KINDS
 from shoal.utility.proving import judged
 from tests.fuzz.certificates import bent
 
@@ -155,14 +159,66 @@ def test_between_proved_and_refuted_a_bound_is_stated() -> None:
     assert (other.holds, other.how) == (True, "stated")
 
 
-def test_a_bound_is_proved_again_from_the_original_of_a_table_alone(tmp_path: Path) -> None:
-    source, out, record, _ = made(tmp_path)
-    with pytest.raises(InputError, match="name it as the original"):
+def test_a_bound_is_proved_again_from_the_original_alone(tmp_path: Path) -> None:
+    _, out, record, _ = made(tmp_path)
+    with pytest.raises(InputError, match="name that as the original"):
         shoal.prove(out, record)
-    facts = json.loads(record.read_text()) | {"kind": "tiles"}
-    record.write_text(json.dumps(facts))
-    with pytest.raises(InputError, match="only the bound of a table"):
-        shoal.prove(out, record, source)
+
+
+GRID = [(i, i + 1) for i in range(7) if i != 3] + [(i, i + 4) for i in range(4)]
+PLACES = pl.DataFrame(
+    {"x": [float(i % 4) for i in range(8)], "y": [float(i // 4) for i in range(8)], "s": list("uvuvvuvu")}
+)
+AREAS = PLACES.select(pl.Series("id", [f"a{i}" for i in range(8)]), "s", pop=pl.Series([3, 1, 2, 5, 2, 2, 4, 1]))
+
+
+def answers(kind: str) -> tuple[shoal.Crosswalk, Any]:
+    """An answer of a problem on its way out, and what it was made from."""
+    spots, people = PLACES.select("x", "y").to_numpy(), AREAS["pop"].to_numpy()
+    if kind == "labels":
+        return shoal.release(shoal.labels.cover(people, 4), AREAS, label="id", count="pop"), AREAS
+    if kind == "intervals":
+        return shoal.release(shoal.intervals.cut([0, 1, 2, 3], [2] * 4, 3, "squares"), PLACES, value="x"), PLACES
+    if kind == "tiles":
+        found = shoal.tiles.split(spots, 2, sensitive=PLACES["s"].to_list(), distinct_l=2)
+        return shoal.release(found, PLACES, x="x", y="y", sensitive="s"), PLACES
+    if kind == "regions":
+        found = shoal.regions.nested(GRID, people, [4, 9], exclude=np.arange(8) == 0, seed=1)
+        pairs = pl.DataFrame([(f"a{i}", f"a{j}") for i, j in GRID], orient="row")
+        return shoal.release(found, AREAS, weight="pop", edges=GRID, id="id"), [AREAS, pairs]
+    own = {"sensitive": codes_of(PLACES, ["s"]), "distinct_l": 2}
+    found = shoal.gathering.gather(spots, 3, **own) if kind == "gather" else shoal.gathering.cellular(spots, 3, **own)
+    return shoal.release(found, PLACES, columns=["x", "y"], sensitive=["s"]), PLACES
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_bound_of_every_problem_is_proved_again_and_a_forged_one_refuted(tmp_path: Path, kind: str) -> None:
+    crosswalk, source = answers(kind)
+    out = tmp_path / "out.csv"
+    record = crosswalk.write(out)
+    found = {f.check: f for f in shoal.prove(out, record, source, effort="fast").findings if f.check.endswith("bound")}
+    assert len(found) == (2 if kind == "regions" else 1)
+    assert all((f.holds, f.how) == (True, "recomputed") for f in found.values()), found
+    facts = json.loads(record.read_text())
+    paid = facts["certificate"]["cost"] + 1
+    facts["certificate"].update(lower_bound=paid, cost=2 * paid, ratio=2.0, optimal=False)
+    if kind == "regions":
+        facts["facts"]["levels"][0].update(cost=99, cost_at_least=99)
+    record.write_text(json.dumps(facts | {"seal": seal(facts)}))
+    again = {f.check: f for f in shoal.prove(out, record, source, effort="fast").findings if f.check in found}
+    assert not any(f.holds for f in again.values()), again
+    for gone in facts["parameters"]:
+        bare = {**facts, "parameters": {n: v for n, v in facts["parameters"].items() if n != gone}}
+        record.write_text(json.dumps(bare | {"seal": seal(bare)}))
+        with suppress(InputError, VerificationError):
+            shoal.prove(out, record, source, effort="fast")
+
+
+def test_a_question_that_the_certificate_does_not_hold_is_not_guessed(tmp_path: Path) -> None:
+    found = shoal.gathering.cellular(PLACES.select("x", "y").to_numpy(), 2, np.arange(8.0))
+    record = shoal.release(found, PLACES, columns=["x", "y"]).write(tmp_path / "out.csv")
+    with pytest.raises(InputError, match="set-up cost for each record"):
+        shoal.prove(tmp_path / "out.csv", record, PLACES)
 
 
 def test_what_is_only_stated_is_said_to_be(tmp_path: Path) -> None:
