@@ -18,7 +18,7 @@ from shoal.engines.features import Asked, Features, codes_of
 from shoal.engines.files import integers, numbers
 from shoal.engines.geography import Geography, geography
 from shoal.errors import InputError, ShoalError
-from shoal.judge.areas import CENTERS, NOWHERE
+from shoal.judge.areas import CENTERS, NAMED, NOWHERE
 from shoal.judge.crosswalk import spelled
 from shoal.judge.file import read_release
 from shoal.model.certificate import Certificate
@@ -183,7 +183,7 @@ def _columns(names: list[str]) -> list[str]:
 def _given(sources: Sources) -> Geography:
     table, pairs = _frame(sources), sources.pairs
     assert pairs is not None
-    return geography(table["area"], pairs.iter_rows(), {name: table[name].to_list() for name in table.columns})
+    return geography(table[NAMED], pairs.iter_rows(), {name: table[name].to_list() for name in table.columns})
 
 
 def _asked_of_areas(asked: Mapping[str, Any], given: Geography, sources: Sources) -> dict[str, Any]:
