@@ -21,7 +21,7 @@ from shoal.problems.tables.search.bounds import Bounds, lower_bounds
 from shoal.problems.tables.search.cascade import rank, scarcity, start, within_ceilings
 from shoal.problems.tables.search.certified import certify
 from shoal.problems.tables.search.class_flow import flow_start
-from shoal.problems.tables.search.class_program import idle
+from shoal.problems.tables.search.class_program import column, idle
 from shoal.problems.tables.search.near_graph import neighbor_graph
 from shoal.problems.tables.search.neighborhood import STEPS, looks, search, steps_of
 from shoal.problems.tables.search.open_close import applies, open_close
@@ -43,6 +43,8 @@ LARGE = 8  # from this k on a cover by published rows may be the better start, a
 COVER = {"fast": 1e6, "balanced": 2e7, "thorough": 1e8}  # nodes times cells times columns it may look at
 COVER_PACE = 4e6  # and in a second, at least
 REST = 2.5  # share of the seconds left that the search of groups of k rows keeps, times k
+SHORT = 10.0  # seconds left of which the class program, where it applies, takes most: no search comes as near so soon
+PROGRAM = (0.5, 0.4)  # shares of such a time for its tolls, and for its flow
 TRIAL = 0.06  # share of the seconds left that each of two starts is searched before the better one is kept
 
 
@@ -66,7 +68,7 @@ def auto(task: Task) -> Grouping:
         cost = rank(task, proved.partition)[1]
         race.attempts.append({"method": proved.method, "cost": cost, "seconds": proved.seconds})
         return replace(proved.grouping, attempts=tuple(race.attempts))
-    race.fill(bounds.tolls)
+    race.fill(bounds)
     race.cover()
     if task.effort.name == "fast":
         return race.end(bounds)
@@ -178,15 +180,21 @@ class _Race:
             return self.bounds
         left = self.left
         part = 0.6 if left is None or left <= 3 else 0.5 if self.opens else 0.3  # at large k the bound is the weak side
+        if left is not None and left <= SHORT and column(self.task) is not None and not idle(self.task):
+            part = PROGRAM[0]
         share = None if left is None else clock() + part * left
         return lower_bounds(self.task, until=share, program=not decidable(self.task))  # that proves more
 
-    def fill(self, tolls: Any) -> None:
+    def fill(self, bounds: Bounds) -> None:
         """Tuples chosen by tolls, filled by a flow of least cost."""
+        tolls, left = bounds.tolls, self.left
         if tolls is None or idle(self.task):
             return
-        began = clock()
-        filled = flow_start(self.task, self.rows, tolls, None if self.left is None else began + 0.3 * self.left)
+        short = left is not None and left <= SHORT
+        if short and bounds.best[0] != "tolls":  # there was no time for enough passes, so they choose badly
+            return
+        began, part = clock(), PROGRAM[1] if short else 0.3
+        filled = flow_start(self.task, self.rows, tolls, None if left is None else began + part * left)
         if filled is not None:
             self.offer("class program", filled, began)
 

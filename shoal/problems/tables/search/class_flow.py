@@ -22,6 +22,7 @@ from shoal.problems.tables.search.thinning import finished
 
 CLOSE = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)  # shares of l rows under which a class is closed, one by one
 CLOSING = {"fast": 40, "balanced": 60, "thorough": 250}  # passes after each, at least
+CLOSED = 0.6  # share of the seconds, if there are few, that the passes after closings take, the same each
 STEP = 0.1
 ROUND = 0.45  # added to rows / l before it is rounded down
 AT_TOP = 10  # rows of a value that the class of everything may have at least
@@ -29,7 +30,7 @@ WORST = 0.3  # part of the short classes whose H is lowered
 ROUNDS = {"fast": 2, "balanced": 5, "thorough": 12}  # flows, at least
 ARCS = {"fast": 2e7, "balanced": 2e8, "thorough": 0.0}  # looked at in the passes after each closing, if the most allows
 PER_ROUND = 60  # passes that one round takes as long as
-ONE = 4e-7  # seconds that one round takes for an arc, at most
+ONE = 1.5e-7  # seconds that one round takes for an arc, at most
 FINE = {"fast": 64, "balanced": 1024, "thorough": 1024}  # steps of cost between nothing and the dearest class
 OUT, BONUS = 6, 9  # prices of a row left over, of a row that a class is short, by the dearest class
 CLOSE_BY = 64  # part of the dearest class by which prices that tolls say are off, about
@@ -89,11 +90,13 @@ def afforded(least: dict[str, int], effort: str, arcs: int, each: float) -> int:
 
 def closed(task: Task, tolls: Tolls, passes: int, until: float | None) -> Tolls:
     """Classes that want too few rows closed step by step, each time followed by some passes for the others."""
-    for part in CLOSE:
+    began = clock()
+    for turn, part in enumerate(CLOSE, 1):
         program = tolls.program
         wanted = (tolls.share >= part * program.arcs.l) | program.widest  # everyone finds room at the top
         small, pairs = program.only(wanted)
-        tolls = raised(task, Tolls(small, tolls.toll[pairs], 0, tolls.share[wanted]), passes, until, STEP)
+        stop = None if until is None else began + CLOSED * turn / len(CLOSE) * (until - began)
+        tolls = raised(task, Tolls(small, tolls.toll[pairs], 0, tolls.share[wanted]), passes, stop, STEP)
     return tolls
 
 
