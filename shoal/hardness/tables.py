@@ -74,9 +74,7 @@ def binary_anonymity(edges: Sequence[tuple[int, int]]) -> Table:
     )
 
 
-def triples_of_edges(
-    edges: Sequence[tuple[int, int]], stars: bool = True, triangles: bool = True
-) -> list[tuple[int, int, int]]:
+def triples_of_edges(edges: Sequence[tuple[int, int]]) -> list[tuple[int, int, int]]:
     """All triples of edges (as indices) that share an end, and all that form a triangle."""
     at: dict[int, list[int]] = {}
     number = {frozenset(e): i for i, e in enumerate(edges)}
@@ -87,12 +85,10 @@ def triples_of_edges(
     for own in at.values():
         for a, i in enumerate(own):
             for b, j in enumerate(own[a + 1 :], a + 1):
-                if stars:
-                    found.update((i, j, k) for k in own[b + 1 :])
-                if triangles:
-                    third = number.get(frozenset(edges[i]) ^ frozenset(edges[j]))
-                    if third is not None:
-                        found.add(tuple(sorted((i, j, third))))  # type: ignore[arg-type]
+                found.update((i, j, k) for k in own[b + 1 :])
+                third = number.get(frozenset(edges[i]) ^ frozenset(edges[j]))
+                if third is not None:
+                    found.add(tuple(sorted((i, j, third))))  # type: ignore[arg-type]
     return sorted(found)
 
 

@@ -81,17 +81,17 @@ def known(what: str, value: Any, words: Iterable[str]) -> str:
     return value
 
 
-def each_of(name: str, values: Any, n: int, of: str) -> list[Any] | None:
-    """A list of n values, one for each area or point, None where there is none; InputError otherwise."""
+def each_of(name: str, values: Any, n: int) -> list[Any] | None:
+    """A list of n values, one for each area, None where there is none; InputError otherwise."""
     if values is None:
         return None
     if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Iterable):
-        raise InputError(f"{name} is one {type(values).__name__}; give one value for each of {n} {of}")
+        raise InputError(f"{name} is one {type(values).__name__}; give one value for each of {n} areas")
     given = values.tolist() if hasattr(values, "tolist") else list(values)
     if not isinstance(given, list):
         given = [given]
     if len(given) != n:
-        raise InputError(f"{name} has {len(given)} values; give one for each of {n} {of}")
+        raise InputError(f"{name} has {len(given)} values; give one for each of {n} areas")
     return given
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
+from shoal.kernels import INNER
 from shoal.kernels.gathering.neighbors import distance
 
 
@@ -41,18 +44,60 @@ def take_disjoint(order, core, owner, center, opened):
     return opened
 
 
+class Near(NamedTuple):
+    """What is known of every point.
+
+    near      int64[n, r]   each point's nearest, far float64[n, r] their distances: the centers that can serve it
+    rho, tau  float64[n]    distance of the r-th nearest; least max(distance to v, rho of v)
+    """
+
+    near: np.ndarray
+    far: np.ndarray
+    rho: np.ndarray
+    tau: np.ndarray
+
+
+class Longer(NamedTuple):
+    """Longer lists of the nearest, of some centers.
+
+    line      int64[n]      which list belongs to a center, -1 when it has none
+    start     int64[l]      the list of line i is near[start[i] : stop[i]], nearest first
+    near      int64[*], far float64[*]
+    """
+
+    line: np.ndarray
+    start: np.ndarray
+    stop: np.ndarray
+    near: np.ndarray
+    far: np.ndarray
+
+
+@njit(**INNER)
+def _served(points, lists, p, v, r, reach, owner):
+    """(free points within reach, remote ones among them, radius, whether the list ended) of a cluster at v for p."""
+    at = lists.line[v]
+    free, hard, radius, seen, ended = 0, 0, 0.0, False, True
+    for w in range(lists.start[at], lists.stop[at]):
+        if lists.far[w] > reach:
+            ended = False
+            break
+        u = lists.near[w]
+        if owner[u] < 0:
+            free += 1
+            seen = seen or u == p
+            if free < r or (free == r and seen):
+                radius = max(radius, lists.far[w])
+            if points.tau[u] > 0.7 * reach:
+                hard += 1
+    return free if seen else free + 1, hard, radius, ended
+
+
 @njit(cache=True, nogil=True)
-def open_remote(
-    order, r, reach, near, near_far, rho, tau, line, start, stop, wide, wide_far, owner, center, wanted, opened
-):
+def open_remote(points, lists, order, r, reach, owner, center, wanted, opened):
     """Clusters of radius at most reach for points that few centers can serve, most remote first.
 
+    points, lists  ``Near``, ``Longer``
     order     int64[c]      the points to serve, by falling tau
-    near      int64[n, r]   each point's nearest, near_far float64[n, r] their distances: the centers that can serve it
-    rho, tau  float64[n]    distance of the r-th nearest; least max(distance to v, rho of v)
-    line      int64[n]      which longer list belongs to a center, -1 when it has none
-    start     int64[l]      the longer list of line i is wide[start[i] : stop[i]], nearest first
-    wide      int64[*], wide_far float64[*]
     owner     int64[n]      in and out: cluster of a point, -1 while free
     center    int64[n]      in and out: the point at the center of each cluster
     wanted    bool[l]       out: lists that ended too early, of points that no center could serve
@@ -62,51 +107,36 @@ def open_remote(
     radius; it takes its r nearest free points, the point itself among them.  O(c r w) time for lists of length w.
     """
     served = np.zeros(owner.size, np.bool_)
-    ended = np.empty(near.shape[1], np.int64)
+    short = np.empty(points.near.shape[1], np.int64)
     for p in order:
         if owner[p] >= 0 or served[p]:
             continue
         best, best_hard, best_radius, many = -1, -1, np.inf, 0
-        for e in range(near.shape[1]):
-            v = near[p, e]
-            if v < 0 or near_far[p, e] > reach:
+        for e in range(points.near.shape[1]):
+            v = points.near[p, e]
+            if v < 0 or points.far[p, e] > reach:
                 break
-            at = line[v]
-            if at < 0 or rho[v] > reach:
+            if lists.line[v] < 0 or points.rho[v] > reach:
                 continue
-            free, hard, radius, seen = 0, 0, near_far[p, e], False
-            last = stop[at]
-            for w in range(start[at], last):
-                if wide_far[w] > reach:
-                    last = -1
-                    break
-                u = wide[w]
-                if owner[u] < 0:
-                    free += 1
-                    seen = seen or u == p
-                    if free < r or (free == r and seen):
-                        radius = max(radius, wide_far[w])
-                    if tau[u] > 0.7 * reach:
-                        hard += 1
-            if not seen:
-                free += 1
+            free, hard, radius, ended = _served(points, lists, p, v, r, reach, owner)
             if free < r:
-                if last >= 0:
-                    ended[many] = at
+                if ended:
+                    short[many] = lists.line[v]
                     many += 1
                 continue
+            radius = max(radius, points.far[p, e])
             if hard > best_hard or (hard == best_hard and radius < best_radius):
                 best, best_hard, best_radius = v, hard, radius
         if best < 0:
             for e in range(many):
-                wanted[ended[e]] = True
+                wanted[short[e]] = True
             continue
         owner[p] = opened
-        taken, at = 1, line[best]
-        for w in range(start[at], stop[at]):
-            if wide_far[w] > reach:
+        taken, at = 1, lists.line[best]
+        for w in range(lists.start[at], lists.stop[at]):
+            if lists.far[w] > reach:
                 break
-            u = wide[w]
+            u = lists.near[w]
             served[u] = True
             if taken < r and owner[u] < 0:
                 owner[u] = opened

@@ -8,8 +8,8 @@ import numpy as np
 from numba import njit
 
 from shoal.kernels import LEAN, LEAN_INNER
-from shoal.kernels.regions.recombine import BORDER, INERTIA, _value, spread
-from shoal.kernels.regions.spanning import eligible, uniform
+from shoal.kernels.regions.recombine import BORDER, INERTIA, Aim, Cooling, spread, value
+from shoal.kernels.regions.spanning import Areas, eligible, uniform
 
 
 @njit(**LEAN_INNER)
@@ -38,19 +38,18 @@ def _joined(indptr, indices, label, start, around, part, mark, stamp, queue):
     return wanted == 0
 
 
-def shift(indptr, indices, features, need, ways, geo, label, form, scale, target, cap, steps, hot, cold, state):
+def shift(areas: Areas, aim: Aim, cooling: Cooling, label: np.ndarray, state: np.ndarray) -> None:
     """Anneal a partition by single areas; the arguments are those of ``recombine``, any form but COUNT and EXCESS.
 
     A step moves one area into a neighboring part, or exchanges two areas of neighboring parts.  The number of
     parts stays.  O(size of the two parts) a step, and only where the value would be accepted.
     """
-    (n, width), count, wide = features.shape, int(label.max()) + 1, geo.shape[1]
+    (n, width), count, wide = areas.features.shape, int(label.max()) + 1, aim.moments.shape[1]
     room = Sums(
         np.zeros((count, width), np.int64), np.zeros((count, wide)), np.zeros(n, np.int64), np.empty(n, np.int64),
         np.empty(width, np.int64), np.empty(width, np.int64), np.zeros(wide), np.zeros(wide), np.zeros(wide),
     )  # fmt: skip
-    _shift(indptr, indices, features, need, ways, geo, label, form, scale, float(target), cap, steps, hot, cold, state,
-           room)  # fmt: skip
+    _shift(areas, aim, cooling, label, state, room)
 
 
 class Sums(NamedTuple):
@@ -71,18 +70,65 @@ class Sums(NamedTuple):
     nothing: np.ndarray
 
 
+@njit(**LEAN_INNER)
+def _border_change(areas, label, v, x, p, q):
+    """By how many edges the border grows when v goes to part q and x to p."""
+    delta = 0.0
+    for turn in range(2):
+        sign = 1 if turn else -1
+        for w in (v, x):
+            if w < 0:
+                continue
+            for e in range(areas.indptr[w], areas.indptr[w + 1]):
+                y = areas.indices[e]
+                if w == x and y == v:
+                    continue
+                delta += sign * (label[y] != label[w])
+        label[v] = p if turn else q
+        if x >= 0:
+            label[x] = q if turn else p
+    return delta
+
+
+@njit(**LEAN_INNER)
+def _inertia_change(aim, room, v, x, p, q):
+    """By how much the inertia grows when v goes to part q and x to p; their moments then are in a and b."""
+    moments, geo, a, b, nothing = room.moments, aim.moments, room.a, room.b, room.nothing
+    delta = -spread(moments[p], nothing, nothing) - spread(moments[q], nothing, nothing)
+    for f in range(a.size):
+        gone = geo[v, f] - (geo[x, f] if x >= 0 else 0.0)
+        a[f] = moments[p, f] - gone
+        b[f] = moments[q, f] + gone
+    return (delta + spread(a, nothing, nothing) + spread(b, nothing, nothing)) / aim.scale
+
+
+@njit(**LEAN_INNER)
+def _whole(areas, label, v, x, p, q, room, stamp):
+    """Whether what stays of part p, and what q becomes, hang together; v and x have changed places."""
+    indptr, indices = areas.indptr, areas.indices
+    start = x
+    if x < 0:
+        for e in range(indptr[v], indptr[v + 1]):
+            if label[indices[e]] == p:
+                start = indices[e]
+                break
+    if start < 0 or not _joined(indptr, indices, label, start, v, p, room.mark, stamp, room.queue):
+        return False
+    return x < 0 or _joined(indptr, indices, label, v, x, q, room.mark, stamp + 1, room.queue)
+
+
 @njit(**LEAN)
-def _shift(indptr, indices, features, need, ways, geo, label, form, scale, target, cap, steps, hot, cold, state, room):
+def _shift(areas, aim, cooling, label, state, room):
     """The same, in this room."""
-    n, width = features.shape
-    wide = geo.shape[1]
-    sums, moments, mark, queue, less, more, a, b, nothing = room
+    indptr, indices, features = areas.indptr, areas.indices, areas.features
+    (n, width), (steps, hot, cold) = features.shape, cooling
+    sums, less, more = room.sums, room.less, room.more
     for v in range(n):
         for f in range(width):
             sums[label[v], f] += features[v, f]
-        if form == INERTIA:
-            for f in range(wide):
-                moments[label[v], f] += geo[v, f]
+        if aim.form == INERTIA:
+            for f in range(room.a.size):
+                room.moments[label[v], f] += aim.moments[v, f]
     stamp = 0
     temperature = hot
     for step in range(steps):
@@ -91,9 +137,8 @@ def _shift(indptr, indices, features, need, ways, geo, label, form, scale, targe
         v = int(uniform(state) * n)
         if indptr[v] == indptr[v + 1]:
             continue
-        u = indices[indptr[v] + int(uniform(state) * (indptr[v + 1] - indptr[v]))]
         p = label[v]
-        q = label[u]
+        q = label[indices[indptr[v] + int(uniform(state) * (indptr[v + 1] - indptr[v]))]]
         if p == q:
             continue
         x = -1  # the area that comes back in exchange
@@ -107,54 +152,25 @@ def _shift(indptr, indices, features, need, ways, geo, label, form, scale, targe
             change = features[v, f] - (features[x, f] if x >= 0 else 0)
             less[f] = sums[p, f] - change
             more[f] = sums[q, f] + change
-        if not (eligible(less, need, ways) and eligible(more, need, ways)):
+        if not (eligible(less, areas.need, areas.ways) and eligible(more, areas.need, areas.ways)):
             continue
         heavy = max(less[0], more[0])
-        if heavy > cap and heavy > max(sums[p, 0], sums[q, 0]):
+        if heavy > aim.cap and heavy > max(sums[p, 0], sums[q, 0]):
             continue
-        if form == BORDER:
-            delta = 0.0
-            for turn in range(2):
-                sign = 1 if turn else -1
-                for w in (v, x):
-                    if w < 0:
-                        continue
-                    for e in range(indptr[w], indptr[w + 1]):
-                        y = indices[e]
-                        if w == x and y == v:
-                            continue
-                        delta += sign * (label[y] != label[w])
-                label[v] = p if turn else q
-                if x >= 0:
-                    label[x] = q if turn else p
-        elif form == INERTIA:
-            delta = -spread(moments[p], nothing, nothing) - spread(moments[q], nothing, nothing)
-            for f in range(wide):
-                gone = geo[v, f] - (geo[x, f] if x >= 0 else 0.0)
-                a[f] = moments[p, f] - gone
-                b[f] = moments[q, f] + gone
-            delta = (delta + spread(a, nothing, nothing) + spread(b, nothing, nothing)) / scale
+        if aim.form == BORDER:
+            delta = _border_change(areas, label, v, x, p, q)
+        elif aim.form == INERTIA:
+            delta = _inertia_change(aim, room, v, x, p, q)
         else:
-            delta = _value(form, less[0], 0, scale, target) + _value(form, more[0], 0, scale, target)
-            delta -= _value(form, sums[p, 0], 0, scale, target) + _value(form, sums[q, 0], 0, scale, target)
+            delta = value(aim, less[0], 0) + value(aim, more[0], 0)
+            delta -= value(aim, sums[p, 0], 0) + value(aim, sums[q, 0], 0)
         if delta > 0 and uniform(state) >= np.exp(-delta / temperature):
             continue
-        # what stays of p, and what q becomes, must hang together
-        start = x
-        if x < 0:
-            for e in range(indptr[v], indptr[v + 1]):
-                if label[indices[e]] == p:
-                    start = indices[e]
-                    break
         label[v] = q
         if x >= 0:
             label[x] = p
-        stamp += 1
-        whole = start >= 0 and _joined(indptr, indices, label, start, v, p, mark, stamp, queue)
-        if whole and x >= 0:
-            stamp += 1
-            whole = _joined(indptr, indices, label, v, x, q, mark, stamp, queue)
-        if not whole:
+        stamp += 2
+        if not _whole(areas, label, v, x, p, q, room, stamp):
             label[v] = p
             if x >= 0:
                 label[x] = q
@@ -162,7 +178,7 @@ def _shift(indptr, indices, features, need, ways, geo, label, form, scale, targe
         for f in range(width):
             sums[p, f] = less[f]
             sums[q, f] = more[f]
-        if form == INERTIA:
-            for f in range(wide):
-                moments[p, f] = a[f]
-                moments[q, f] = b[f]
+        if aim.form == INERTIA:
+            for f in range(room.a.size):
+                room.moments[p, f] = room.a[f]
+                room.moments[q, f] = room.b[f]

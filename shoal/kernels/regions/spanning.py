@@ -6,12 +6,29 @@ each edge stands in both rows.  A forest is ``parent`` (-1 at a root) with ``ord
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
 from shoal.kernels import INNER, LEAN_INNER
 
 _WIDE = 64  # above so many neighbors a vertex is left by its next free edge, not by the one with fewest exits
+
+
+class Areas(NamedTuple):
+    """A graph whose vertices carry features, and what every part of it must hold.
+
+    indptr    int64[n + 1], indices int64[2m]
+    features  int64[n, t + s]  weights, then counts of sensitive values
+    need      int64[t]    thresholds;  ways int64: l of l-diversity, 1 asks nothing
+    """
+
+    indptr: np.ndarray
+    indices: np.ndarray
+    features: np.ndarray
+    need: np.ndarray
+    ways: int
 
 
 @njit(**LEAN_INNER)

@@ -50,8 +50,18 @@ class Near(NamedTuple):
     far: np.ndarray
 
 
-def few(most, parts, width, k, frequency, distinct, rules):
+class Asked(NamedTuple):
+    """What every group must meet: int64 k, int64[s] frequency and distinct of s sensitive columns, other rules."""
+
+    k: int
+    frequency: np.ndarray
+    distinct: np.ndarray
+    rules: Rules | None
+
+
+def few(most: int, parts: int, width: int, asked: Asked) -> Near:
     """Room for ``most`` rows in at most ``parts`` groups, with ``width`` slots."""
+    k, frequency, distinct, rules = asked
     s = frequency.size
     known = 1 if rules is None else most + 1
     values = 1 if rules is None else max(1, *rules.size)

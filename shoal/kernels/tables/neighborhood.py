@@ -8,9 +8,9 @@ import numpy as np
 from numba import njit
 
 from shoal.kernels import LEAN, LEAN_INNER
-from shoal.kernels.tables.near_groups import Near, drop, few, fits, forget, number, put, refresh
+from shoal.kernels.tables.near_groups import Asked, Near, drop, few, fits, forget, number, put, refresh
 from shoal.kernels.tables.regrow import draw, grow
-from shoal.kernels.tables.slots import join, joined
+from shoal.kernels.tables.slots import Slots, join, joined
 
 TINY = 1e-10  # of the sums compared
 AT_ONCE = 8  # near groups looked for
@@ -68,7 +68,12 @@ def _descend(slots, near, groups):
 
 
 class Rows(NamedTuple):
-    """The rows of the table, as ``improve`` is given them."""
+    """The rows of the table, cell after cell.
+
+    leaf int64[n, t]; cell int64[n] rising from 0, first int64[cells + 1] where the rows of each cell begin
+    near_cell int32[cells, w] other cells, nearest first, -1 for none: where near groups are looked for
+    sensitive int64[n, s] numbered 0 .. n-1 at most, with rules as in these
+    """
 
     leaf: np.ndarray
     cell: np.ndarray
@@ -99,31 +104,28 @@ class Room(NamedTuple):
     random: np.ndarray
 
 
-def improve(slots, leaf, cell, first, near_cell, sensitive, group, groups, k, frequency, distinct, rules, steps, seed,
-            most):  # fmt: skip
+def improve(
+    slots: Slots, rows: Rows, asked: Asked, group: np.ndarray, groups: int, steps: int, seed: np.uint64, most: int
+) -> float:
     """Neighborhood search: take near groups apart, group their rows anew, descend, keep what is not dearer.
 
-    leaf int64[n, t], sensitive int64[n, s] (numbered 0 .. n-1 at most), group int64[n] labels below groups, updated
-    cell int64[n] rising from 0, first int64[cells + 1] where the rows of each cell begin
-    near_cell int32[cells, w] other cells, nearest first, -1 for none: where near groups are looked for
-    k, frequency int64[s], distinct int64[s], rules   the requirement; every group given meets it, and so does every
-    group left; with rules the sensitive values are numbered as in these
+    group int64[n] labels below groups, updated; every group given meets what is asked, and so does every group left
     steps int64, seed uint64   neighborhoods tried, start of the random numbers
     most  int64  rows taken apart at once; groups above it are left alone
     returns the change of the loss, at most 0.  Space O(n t), time O(steps (n + most^2) t).
 
     Python makes the room: a kernel that makes none compiles in three quarters of the time.
     """
-    n, width = leaf.shape
-    need = int(max([k, *frequency, *distinct]))
+    n, width = rows.leaf.shape
+    need = int(max([asked.k, *asked.frequency, *asked.distinct]))
     held = groups + n // need + 1
     room = Room(
         group, np.full(held, -1, np.int64), np.empty(n, np.int64), np.zeros(held, np.int64),
         np.empty((held, width), np.int64), np.zeros(held), np.empty(AT_ONCE + 1, np.int64), np.empty(AT_ONCE),
         np.empty(most, np.int64), np.empty(most, np.int64), np.array([seed | np.uint64(1)], np.uint64),
     )  # fmt: skip
-    big = few(most, max(AT_ONCE, most // need) + 1, width, k, frequency, distinct, rules)
-    return _improve(slots, Rows(leaf, cell, first, near_cell, sensitive), need, steps, room, big)
+    big = few(most, max(AT_ONCE, most // need) + 1, width, asked)
+    return _improve(slots, rows, need, steps, room, big)
 
 
 @njit(**LEAN_INNER)

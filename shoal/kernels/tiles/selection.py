@@ -92,8 +92,8 @@ def _nearest_cut(c, x, y, w, ids, lo, hi, total, k, target, rule):
 
 
 @njit(cache=True, nogil=True)
-def select_tree(x, y, w, k, rule, stop, geographic):
-    """Cut until no cell can be cut (or weighs less than stop).
+def select_tree(x, y, w, k, rule, geographic):
+    """Cut until no cell can be cut.
 
     x, y         float64[n]  coordinates, permuted in place; cells end as slices
     w            int64[n]    weights, permuted along
@@ -101,7 +101,6 @@ def select_tree(x, y, w, k, rule, stop, geographic):
     rule         int64       WIDEST: wider side first, then the other, nearest the median; MEDIAN: the better balanced
                              of both sides, the wider if within a record; MONDRIAN: wider side first, only the cut right
                              above the median; PROPORTIONAL: as WIDEST, towards a whole number of k on both sides
-    stop         int64       cells lighter than this are left whole; 0 for none
     geographic   bool        x, y are degrees: widths count cos(latitude)
     returns      ids int64[n] where each point came from, starts int64[m + 1] the cells' slices,
                  edges int64[m, 4] cuts at x low, y low, x high, y high (-1: unbounded),
@@ -132,7 +131,7 @@ def select_tree(x, y, w, k, rule, stop, geographic):
         at = -1
         cut_axis = 0
         low = high = 0.0
-        if weight >= 2 * k and weight >= stop:
+        if weight >= 2 * k:
             target = (weight + 1) // 2
             if rule == PROPORTIONAL:
                 target = max(k * (weight // k // 2), k)

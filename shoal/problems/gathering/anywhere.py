@@ -17,6 +17,7 @@ from shoal.problems.gathering.local import Clusters, Lists, quantile
 from shoal.problems.gathering.space import SAFE, Space
 
 STEPS = 400
+MOVES = 2000  # of one or two points, by which the widest ball is made smaller
 CROWD = 1500  # a sweep over more points than this is not worth its time
 DISCS = 400
 
@@ -94,17 +95,15 @@ def _disc(
     return low, Disc(p, center + x[p], high)
 
 
-def recenter(
-    x: np.ndarray, labels: np.ndarray, clusters: int, point: np.ndarray, steps: int = STEPS
-) -> tuple[np.ndarray, np.ndarray]:
+def recenter(x: np.ndarray, labels: np.ndarray, clusters: int, point: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(centers float64[m, d], radii float64[m]): the smallest ball of every cluster, exact in the plane and on a line.
 
-    Elsewhere within about 1/steps of the smallest, and never wider than around the cluster's point int64[m].
+    Elsewhere within about 1/STEPS of the smallest, and never wider than around the cluster's point int64[m].
     """
     member = np.argsort(labels, kind="stable")
     start = np.searchsorted(labels[member], np.arange(clusters + 1))
     center, radius = np.zeros((clusters, x.shape[1])), np.zeros(clusters)
-    kernels.enclosing_balls(x, start.astype(np.int64), member, steps, center, radius)
+    kernels.enclosing_balls(x, start.astype(np.int64), member, STEPS, center, radius)
     kept = np.flatnonzero(labels >= 0)
     around = np.zeros(clusters)
     np.maximum.at(around, labels[kept], np.sqrt(((x[kept] - x[point[labels[kept]]]) ** 2).sum(axis=1)))
@@ -134,7 +133,7 @@ def preset(space: Space, r: int, discs: list[Disc]) -> tuple[np.ndarray, list[in
     return owner, centers
 
 
-def polish(space: Space, found: Clusters, r: int, goal: float, moves: int = 2000) -> tuple[Clusters, np.ndarray]:
+def polish(space: Space, found: Clusters, r: int, goal: float) -> tuple[Clusters, np.ndarray]:
     """(clusters, centers float64[m, d]) with the widest ball made smaller, one or two points at a time.
 
     A point on the rim of the widest ball goes to a cluster nearby whose ball stays smaller; when its own would fall
@@ -156,7 +155,7 @@ def polish(space: Space, found: Clusters, r: int, goal: float, moves: int = 2000
         labels[points] = c
         radius[c] = kernels.enclosing_ball(x, np.array(points, np.int64), STEPS, center[c])
 
-    for _ in range(moves):
+    for _ in range(MOVES):
         w = int(radius.argmax())
         worst = float(radius[w])
         limit = worst * (1 - 1e-9)

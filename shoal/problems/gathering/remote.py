@@ -177,8 +177,9 @@ class _Remote:
                 center[:opened] = preset[1]
             wanted = np.zeros(self.centers.size, np.bool_)
             opened = quick(kernels.open_remote, order.size * lists.near.size / space.n * LONGEST * r)(
-                order, r, reach, lists.near, lists.far, lists.rho, lists.tau,
-                self.line, self.start, self.stop, self.wide, self.far, owner, center, wanted, opened,
+                kernels.Near(lists.near, lists.far, lists.rho, lists.tau),
+                kernels.Longer(self.line, self.start, self.stop, self.wide, self.far),
+                order, r, reach, owner, center, wanted, opened,
             )  # fmt: skip
             short = np.flatnonzero(wanted & (self.stop - self.start < min(LONGEST * r, space.n)))
             if not (again and short.size) or self.used > MOST:

@@ -120,7 +120,7 @@ def merge(
     points = np.zeros((0, 2)) if diameter == NO_DIAMETER else on_earth(places, geographic)
     known("way to treat light components", light, ("leave", "nearest"))
     sides = {"boundaries": boundaries, "soft_boundaries": soft_boundaries, "fixed": fixed, "apart": apart}
-    boundaries, soft_boundaries, fixed, apart = (each_of(name, given, n, "areas") for name, given in sides.items())
+    boundaries, soft_boundaries, fixed, apart = (each_of(name, given, n) for name, given in sides.items())
     limits = maxima(at_most, apart, points, diameter, n)
     wet = None if water is None else water_of(water, features, exclude, {"fixed": fixed, "apart": apart})
     dry = exclude

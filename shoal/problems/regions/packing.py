@@ -23,6 +23,7 @@ from shoal.problems.regions.task import Clock
 UNIT = 10**9  # prices are whole multiples of 1 / UNIT
 _NEAR = 30  # rounding looks at sets that cost up to 1 + 1 / _NEAR,
 _ROUNDED = 3_000  # unless they are more than this
+TOLLS = 40  # rows of three added at once, at most
 _LOOSE = 10**3  # a set is worth a column when it costs this much less than UNIT
 
 
@@ -145,7 +146,7 @@ class _Search(NamedTuple):
                 break
             if new == 0 and answer.rounds > 1:
                 answer.finished = True
-                if master.integral() or len(master.triples) >= tolls or not master.add_tolls(40):
+                if master.integral() or len(master.triples) >= tolls or not master.add_tolls():
                     break
             master.solve()
             if master.integral() and master.value > len(answer.sets):
@@ -240,7 +241,7 @@ class _Master:
         np.cumsum(np.bincount(flat, minlength=n), out=at[1:])
         return at, order // 3
 
-    def add_tolls(self, most: int) -> int:
+    def add_tolls(self) -> int:
         """The most violated rows of three; returns how many were added."""
         import highspy
 
@@ -261,7 +262,7 @@ class _Master:
             found += [(float(value[i, j]), (int(a), int(i), int(j))) for i, j in zip(b, c, strict=True)]
         found.sort(key=lambda pair: (-pair[0], pair[1]))
         old = set(self.triples)
-        fresh = [t for _, t in found if t not in old][:most]
+        fresh = [t for _, t in found if t not in old][:TOLLS]
         inside = np.zeros((len(self.sets), self.n), np.int8)
         for i, members in enumerate(self.sets):
             inside[i, members] = 1

@@ -8,7 +8,7 @@ promise holds for the heaviest region wherever that is what is asked for first.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,10 @@ from shoal.problems.regions.sets import Pool
 from shoal.problems.regions.task import Clock, Found, Task
 from shoal.problems.regions.tree import ceiling, promise, tree
 from shoal.problems.regions.value import one, value
+
+if TYPE_CHECKING:
+    from shoal.kernels.regions.recombine import Aim
+    from shoal.kernels.regions.spanning import Areas
 
 _NO_CAP = 2**62
 POOLED = 1_000  # areas: above it there is one run and no pool
@@ -138,18 +142,14 @@ class _Annealing(NamedTuple):
 
     task: Task
     name: str
-    form: int
-    scale: float
-    target: float
-    cap: int
-    enough: int
+    areas: Areas
+    aim: Aim
     heat: tuple[float, float]
-    features: np.ndarray
-    need: np.ndarray
 
     @classmethod
     def of(cls, task: Task, bound: CountBound, label: np.ndarray, name: str, cap: int, target: float) -> _Annealing:
         from shoal.kernels.regions import recombine as kernel
+        from shoal.kernels.regions.spanning import Areas
 
         forms: dict[str, int] = {
             "count": kernel.COUNT,
@@ -166,32 +166,29 @@ class _Annealing(NamedTuple):
         if name == "count" and bound.price is not None and cap == _NO_CAP:
             features, need = np.column_stack([bound.price, features]), np.concatenate([[0], need])
             scale, heat = float(UNIT), _PRICED_HEAT
-        enough = task.regions or bound.value
-        return cls(task, name, forms[name], scale, target, cap, enough, heat, features, need)
-
-    def run(self, kernel: Any, label: np.ndarray, *last: Any) -> None:
-        """Change the label in place, with the arguments that both kernels begin with and those they end with."""
-        task, moments = self.task, self.task.moments(self.name)
-        geo = moments if self.name in ("compact", "similar") and len(moments) else np.zeros((0, 4))
-        common = (task.graph.indptr, task.graph.indices, self.features, self.need, task.ways, geo)
-        kernel(*common, label, self.form, self.scale, self.target, self.cap, *last, task.state)
+        moments = task.moments(name) if name in ("compact", "similar") else np.zeros((0, 4))
+        aim = kernel.Aim(
+            forms[name], scale, target, moments if len(moments) else np.zeros((0, 4)), cap, task.regions or bound.value
+        )
+        return cls(task, name, Areas(task.graph.indptr, task.graph.indices, features, need, task.ways), aim, heat)
 
     def lower(self, label: np.ndarray, steps: int, begin: float, end: float) -> None:
         """Recombine in place, cooling from one share of the way to another."""
-        from shoal.kernels.regions.recombine import recombine
+        from shoal.kernels.regions.recombine import Cooling, recombine
 
         hot, cold = self.heat
-        heat = (hot * (cold / hot) ** begin, hot * (cold / hot) ** end)
-        self.run(recombine, label, self.enough, steps, *heat)
+        cooling = Cooling(steps, hot * (cold / hot) ** begin, hot * (cold / hot) ** end)
+        recombine(self.areas, self.aim, cooling, label, self.task.state)
 
     def polished(self, label: np.ndarray, steps: int, pool: Pool | None) -> np.ndarray:
         """Single areas moved at the last heat, where the number of regions does not count."""
         from shoal.kernels.regions.moves import shift
+        from shoal.kernels.regions.recombine import Cooling
 
         if self.name in ("count", "excess"):
             return label
         moved, cold = label.copy(), self.heat[1]
-        self.run(shift, moved, steps, cold, cold / 10)
+        shift(self.areas, self.aim, Cooling(steps, cold, cold / 10), moved, self.task.state)
         moved = min(moved, label, key=lambda found: value(self.task, found, (self.name, "sumsq")))
         if pool is not None:
             pool.add(moved)

@@ -46,18 +46,18 @@ def mondrian(places: Places, k: int, objective: str, **_: object) -> tuple[Parts
     return _select(places, k, MONDRIAN), {}
 
 
-def proportional_tree(places: Places, k: int, stop: int = 0) -> Parts:
-    """The kd-tree whose cuts aim at a whole number of k on each side; cells lighter than ``stop`` stay whole."""
+def proportional_tree(places: Places, k: int) -> Parts:
+    """The kd-tree whose cuts aim at a whole number of k on each side."""
     from shoal.kernels.tiles.selection import PROPORTIONAL
 
-    return _select(places, k, PROPORTIONAL, stop)
+    return _select(places, k, PROPORTIONAL)
 
 
-def _select(places: Places, k: int, rule: int, stop: int = 0) -> Parts:
+def _select(places: Places, k: int, rule: int) -> Parts:
     from shoal.kernels.tiles.selection import select_tree
 
     x, y, w = places.x.copy(), places.y.copy(), places.weight.copy()
-    ids, starts, edges, axis, below, above = select_tree(x, y, w, k, rule, stop, places.geographic)
+    ids, starts, edges, axis, below, above = select_tree(x, y, w, k, rule, places.geographic)
     labels = np.empty(ids.size, np.int64)
     labels[ids] = np.repeat(np.arange(edges.shape[0]), np.diff(starts))
     at = starts[:-1]

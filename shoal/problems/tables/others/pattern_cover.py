@@ -64,12 +64,12 @@ class Patterns:
         return np.where(out == np.iinfo(np.int64).max, -1, out)
 
 
-def levels_only(task: Task, method: str) -> None:
+def _levels_only(task: Task) -> None:
     """PolicyError when a column is published as a set or a range."""
     for name, column in zip(task.histogram.quasi_names, task.recoding.columns, strict=True):
         if not isinstance(column, Levels):
             raise PolicyError(
-                f"{method} publishes stars and hierarchies; {name!r} is to be published as {column.kind}s"
+                f"pattern_cover publishes stars and hierarchies; {name!r} is to be published as {column.kind}s"
             )
 
 
@@ -137,7 +137,7 @@ def pattern_cover(task: Task) -> Grouping:
     """
     histogram, k = task.histogram, task.requirement.k
     k_only(task.requirement, "pattern_cover")
-    levels_only(task, "pattern_cover")
+    _levels_only(task)
     refuse_infeasible(histogram, task.requirement)
     costs = Costs.of(histogram, task.recoding)
     found = patterns(costs, task.recoding, k)

@@ -80,7 +80,8 @@ class Searcher(NamedTuple):
         self, block: np.ndarray, labels: np.ndarray, number: int, each: int, until: float | None
     ) -> tuple[np.ndarray, int]:
         """Labels of the block from 0 without gaps, and how many neighborhoods were tried: ``each``, until then."""
-        from shoal.kernels.tables.neighborhood import improve as kernel
+        from shoal.kernels.tables import neighborhood as kernel
+        from shoal.kernels.tables.near_groups import Asked
 
         rows = self.rows
         cell, first, of = np.unique(rows.cell[block], return_index=True, return_inverse=True)
@@ -91,11 +92,11 @@ class Searcher(NamedTuple):
         cell = rows.cell[block]
         names, label = np.unique(labels[block], return_inverse=True)
         label = label.reshape(-1).astype(np.int64)
-        leaf, value = rows.leaf[cell], self.values[cell]
+        table = kernel.Rows(rows.leaf[cell], of, first, here, self.values[cell])
+        asked = Asked(rows.k, rows.frequency, rows.distinct, rows.rules)
         done = 0
         while not self.stop.is_set():
-            kernel(rows.slots, leaf, of, first, here, value, label, names.size, rows.k, rows.frequency, rows.distinct,
-                   rows.rules, each, np.uint64(number + done), self.most)  # fmt: skip
+            kernel.improve(rows.slots, table, asked, label, names.size, each, np.uint64(number + done), self.most)
             done += each
             if until is None or clock() >= until:
                 return label, done
