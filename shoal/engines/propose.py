@@ -13,6 +13,7 @@ from shoal.engines.carried import SHARE, counts_of, sample
 from shoal.engines.codes import encode
 from shoal.engines.dangerous import Danger, dangerous, words
 from shoal.engines.files import read_table
+from shoal.engines.going_around import period_of
 from shoal.engines.oddities import alike, codes
 from shoal.engines.open import open_table
 from shoal.engines.recognize import DIRECT, by_name, named_words, recognize
@@ -102,6 +103,12 @@ def _column(series: pl.Series, rows: int, l: int) -> Proposal:
                 f"one value is {100 * top / rows:.1f} % of the rows, too frequent for l = {l}; "
                 f"the largest l possible is {rows // top}"
             )
+    period = None if role == DIRECT else period_of(series)
+    if period:
+        warnings.append(
+            f"goes around, by name and {distinct:,} different numbers within {period}: clusters where its last value "
+            f"is next to its first take --cyclic {quoted(f'{name}={period}')}"
+        )
     warnings += codes(series)
     if role in ("quasi-identifier", "sensitive") and series.dtype == pl.String and distinct < rows:
         told = series.value_counts()

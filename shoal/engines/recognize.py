@@ -27,7 +27,7 @@ class Kind(NamedTuple):
     reason: str
 
 
-def _words(name: str) -> str:
+def in_words(name: str) -> str:
     """A column's name as lower-case words with blanks around and between; digits at a word's end go."""
     spaced = re.sub(r"(?<=[a-zäöüß])(?=[A-ZÄÖÜ])|(?<=[A-Z])(?=[A-Z][a-z])", " ", name).lower()
     parts = (re.sub(r"(?<=\D)\d+$", "", part) for part in re.split(r"[^a-z0-9äöüßéèñ]+", spaced))
@@ -36,7 +36,7 @@ def _words(name: str) -> str:
 
 def named_words(name: str) -> set[str]:
     """The lower-case words of a column's name."""
-    return set(_words(name).split())
+    return set(in_words(name).split())
 
 
 _PERSON = (
@@ -161,7 +161,7 @@ _COMPILED = [(role, what, re.compile(pattern)) for role, what, pattern in _NAMED
 
 def by_name(name: str) -> Kind | None:
     """What a column's name says it holds; None when it says nothing."""
-    words = _words(name)
+    words = in_words(name)
     for role, what, pattern in _COMPILED:
         if pattern.search(words):
             return Kind(role, what, f"its name says {what}")

@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
 import polars as pl
 import pytest
 
 import shoal
 from shoal.engines.carried import counts_of
+from shoal.engines.going_around import period_of
 from shoal.engines.propose import propose
 from shoal.engines.recognize import by_name, by_values
 from shoal.errors import InputError
@@ -232,3 +234,18 @@ def test_excel_gives_back_or_refuses_before_the_work(
     beside = release.write(tmp_path / "r.xlsx")
     for found in (shoal.verify(tmp_path / "r.xlsx", beside), shoal.verify(tmp_path / "r.xlsx", beside, path)):
         assert found.holds, [f for f in found.findings if not f[1]]
+
+
+@pytest.mark.parametrize(("name", "low", "high", "period"), [
+    ("hour", 0, 23, 24), ("admission_hour", 1, 24, 24), ("HourOfDay", 0, 23, 24), ("weekday", 0, 6, 7),
+    ("day_of_week", 1, 7, 7), ("birthMonth", 1, 12, 12), ("bearing", 0, 359, 360), ("wind_direction_deg", 5, 350, 360),
+    ("hours_per_week", 0, 23, None), ("wage_per_hour", 0, 23, None), ("hours", 0, 23, None), ("rush_hour", 0, 1, None),
+    ("months", 1, 12, None), ("age_month", 1, 12, None), ("month", 0, 40, None), ("month", 1, 3, None),
+    ("weekday", 0, 7, None), ("heading_error", 0, 359, None), ("heading", -180, 180, None), ("day", 1, 7, None),
+])  # fmt: skip
+def test_what_goes_around_is_told_by_name_and_range(name, low, high, period):
+    numbers = np.arange(low, high + 1) % (high + 1 - low) + low
+    for series in (pl.Series(name, numbers), pl.Series(name, [*map(str, numbers), None])):
+        assert period_of(series) == period
+    assert period_of(pl.Series(name, ["night", *map(str, numbers)])) is None
+    assert period_of(pl.Series(name, numbers + 0.5)) == (period if period == 360 else None)

@@ -24,6 +24,7 @@ UNIT = 10**9  # prices are whole multiples of 1 / UNIT
 _NEAR = 30  # rounding looks at sets that cost up to 1 + 1 / _NEAR,
 _ROUNDED = 3_000  # unless they are more than this
 TOLLS = 40  # rows of three added at once, at most
+_TRIES, _PROGRAMS = 16, 200  # dives, and linear programs in all of them
 _LOOSE = 10**3  # a set is worth a column when it costs this much less than UNIT
 
 
@@ -65,8 +66,8 @@ def pack(
     more              further sets, of any overlap, to begin with
     nodes             connected sets looked at in one pricing at most; beyond it the bound so far stands
     tolls             rows of three added at most
-    rounding          finish with a short integer program over the sets that cost little more than the cheapest; it can
-                      find a packing and proves nothing
+    rounding          finish with dives, then a short integer program over the sets that cost little more than the
+                      cheapest; they can find a packing and prove nothing (not beside ``integer``)
     integer           finish with an integer program over every set that a better packing could hold
 
     Exponential in the worst case; quick while sets have up to about 15 vertices.
@@ -76,10 +77,11 @@ def pack(
     price, toll = search.program(bool(known), tolls)
     left = search.clock.left > 0
     answer = search.answer
-    if rounding and answer.finished and not answer.proved and left:
-        search.round(price, toll)
-    if integer and answer.finished and not answer.proved and left:
-        search.choose(price, toll)
+    if answer.finished and not answer.proved and left:
+        if integer:
+            search.choose(price, toll)
+        elif rounding:
+            search.round(price, toll)
     return answer
 
 
@@ -156,11 +158,14 @@ class _Search(NamedTuple):
         return price, toll
 
     def round(self, price: np.ndarray, toll: np.ndarray) -> None:
-        """A short integer program over the sets that cost little more than the cheapest."""
+        """Dives, and a short integer program, over the sets that cost little more than the cheapest."""
         members, stops, _, looked = self.priced(price, toll, UNIT + UNIT // _NEAR, 1)
         if looked >= 0 and len(stops) <= _ROUNDED:
             self.take(np.split(members, stops)[:-1])
-        self.better(self.master.rounded(self.answer.bound))
+        plain = self.master.model()
+        self.better(self.master.dived(self.answer.bound))
+        if not self.answer.proved:
+            self.better(self.master.rounded(plain, self.answer.bound))
         self.answer.columns = len(self.master.sets)
 
     def choose(self, price: np.ndarray, toll: np.ndarray) -> None:
@@ -213,12 +218,15 @@ class _Master:
         return True
 
     def solve(self) -> None:
-        """Solve, and keep value, weights and duals."""
+        """Solve, and keep value (0 where nothing is feasible), weights and duals."""
+        import highspy
+
         self.highs.run()
         solution = self.highs.getSolution()
+        feasible = self.highs.getModelStatus() != highspy.HighsModelStatus.kInfeasible
         self.y = np.array(solution.col_value)
         self.dual = np.maximum(0.0, -np.array(solution.row_dual))
-        self.value = float(self.y.sum())
+        self.value = float(self.y.sum()) if feasible else 0.0
 
     def integral(self) -> bool:
         """Whether the program's answer is a packing."""
@@ -245,21 +253,22 @@ class _Master:
         """The most violated rows of three; returns how many were added."""
         import highspy
 
-        live = np.flatnonzero(self.y > 1e-7)
+        live = np.flatnonzero((self.y > 1e-7) & (self.y < 1 - 1e-7))
         member = np.zeros((len(live), self.n))
         for i, j in enumerate(live):
             member[i, self.sets[j]] = 1.0
         weighted = member * self.y[live, None]
         both = weighted.T @ member
         found: list[tuple[float, tuple[int, int, int]]] = []
-        for a in np.flatnonzero(both.sum(axis=1) > 0):
+        for a in np.flatnonzero(both.sum(axis=1) > 0).tolist():
+            near = (
+                a + 1 + np.flatnonzero(both[a, a + 1 :] > 0)
+            )  # sets with two of three, no set with a and c: all hold b
             holds = member[:, a] > 0
-            with_a = weighted[holds].T @ member[holds]
-            value = both[a][:, None] + both[a][None, :] + both - 2 * with_a
-            value[: a + 1, :] = 0
-            value[:, : a + 1] = 0
+            with_a = weighted[np.ix_(holds, near)].T @ member[np.ix_(holds, near)]
+            value = both[a, near][:, None] + both[a, near] + both[np.ix_(near, near)] - 2 * with_a
             b, c = np.nonzero(np.triu(value, 1) > 1 + 1e-4)
-            found += [(float(value[i, j]), (int(a), int(i), int(j))) for i, j in zip(b, c, strict=True)]
+            found += [(float(value[i, j]), (a, int(near[i]), int(near[j]))) for i, j in zip(b, c, strict=True)]
         found.sort(key=lambda pair: (-pair[0], pair[1]))
         old = set(self.triples)
         fresh = [t for _, t in found if t not in old][:TOLLS]
@@ -272,7 +281,44 @@ class _Master:
             self.triples.append(triple)
         return len(fresh)
 
-    def rounded(self, wanted: int) -> list[np.ndarray] | None:
+    def model(self) -> Any:
+        """The program as it stands."""
+        return self.highs.getModel()
+
+    def dived(self, wanted: int) -> list[np.ndarray] | None:
+        """A packing of ``wanted`` sets or more, or None, by taking one set after another that the program likes.
+
+        Rows of three come first; what leaves too little is left out instead, and where that leaves too little too, all
+        begins again with other chances.  The same sets give the same dives on any machine.
+        """
+        self.solve()
+        for _ in range(3):
+            if not self.add_tolls(80):
+                break
+            self.solve()
+        begin, draws, programs = self.y, np.random.default_rng(0), 0
+        for tried in range(_TRIES):
+            self.y, done = begin, []
+            while self.value > wanted - 1e-6:
+                if self.integral():
+                    return self.chosen()
+                open_ = np.flatnonzero((self.y > 1e-7) & (self.y < 1 - 1e-7))
+                chance = draws.uniform(0.5, 1.0, len(open_)) if tried else 1.0
+                done.append(int(open_[np.argmax(self.y[open_] * chance)]))
+                for bound in (1.0, 0.0):
+                    self.highs.changeColBounds(done[-1], bound, bound)
+                    self.solve()
+                    programs += 1
+                    if self.value > wanted - 1e-6:
+                        break
+            for j in done:
+                self.highs.changeColBounds(j, 0.0, 1e30)
+            if programs > _PROGRAMS:
+                break
+            self.solve()
+        return None
+
+    def rounded(self, plain: Any, wanted: int) -> list[np.ndarray] | None:
         """A packing by an integer program over the columns that stops at its root, or at ``wanted`` sets; or None."""
         import highspy
 
@@ -280,7 +326,7 @@ class _Master:
         for name, value in (("output_flag", False), ("threads", 1), ("mip_max_nodes", 1), ("mip_abs_gap", 0.99)):
             highs.setOptionValue(name, value)
         highs.setOptionValue("objective_target", -float(wanted))
-        highs.passModel(self.highs.getModel())
+        highs.passModel(plain)
         for i in range(len(self.sets)):
             highs.changeColIntegrality(i, highspy.HighsVarType.kInteger)
         highs.run()
