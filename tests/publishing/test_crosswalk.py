@@ -417,3 +417,13 @@ def test_a_refusal_of_a_problem_shows_no_value(what: str) -> None:
 def test_missing_sensitive_values_are_one_of_their_own() -> None:
     found = shoal.gathering.gather(POINTS, 3, sensitive=["a", None] * 6, distinct_l=2)
     assert found.sizes.min() >= 3
+
+
+def test_no_crosswalk_of_tiles_tells_the_order_of_the_table(tmp_path: Path) -> None:
+    written = set()
+    for order in (range(12), range(11, -1, -1)):
+        held = pl.DataFrame([POINTS[i] for i in order], schema=["x", "y"], orient="row")
+        made = shoal.release(shoal.tiles.split(held.to_numpy(), 3), held, x="x", y="y")
+        made.write(tmp_path / "out.csv")
+        written.add((tmp_path / "out.csv").read_text())
+    assert len(written) == 1
