@@ -217,16 +217,18 @@ def _located(frame: pl.DataFrame, name: str, source: Any) -> tuple[np.ndarray, d
     finite(lat, axes[0], 90.0)
     finite(lng, axes[1], 360.0)
     at: dict[str, tuple[float, float]] = {}
-    for code, *xy in zip(table[table.columns[0]].cast(pl.String).to_list(), lat.tolist(), lng.tolist(), strict=True):
+    named = table[table.columns[0]].cast(pl.String).to_list()
+    for row, (code, *xy) in enumerate(zip(named, lat.tolist(), lng.tolist(), strict=True), 1):
         if at.setdefault(code, (xy[0], xy[1])) != (xy[0], xy[1]):
-            raise InputError(f"the coordinates of {name!r} place the code {code!r} twice; keep one of the lines")
+            raise InputError(
+                f"the coordinates of {name!r} place the code of row {row:,} a second time; keep one of both"
+            )
     rows = frame[name].cast(pl.String).to_list()
-    unknown = [code for code in rows if code not in at]
+    unknown = [row for row, code in enumerate(rows, 1) if code not in at]
     if unknown:
-        shown = "a missing value" if unknown[0] is None else f"{unknown[0]!r}"
         raise InputError(
-            f"column {name!r} has {len(unknown)} rows whose code is not among the coordinates, {shown} first; "
-            "add it, or leave the rows out"
+            f"column {name!r} has {len(unknown)} rows whose code is not among the coordinates, the first of them row "
+            f"{unknown[0]:,}; add it, or leave the rows out"
         )
     codes: dict[tuple[float, float], str] = {}
     for code in rows:

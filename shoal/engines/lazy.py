@@ -378,12 +378,16 @@ class Numbered(NamedTuple):
 def _refuse_alike(native: Any) -> None:
     """No such engine tells names apart that differ by case alone; one of two such columns would be read twice.
 
-    A column named ``*`` would stand for all of them.
+    A column named ``*`` would stand for all of them, and DuckDB drops spaces around a name where it groups.
     """
     seen: set[str] = set()
     for name in map(str, native.columns):
         if name == "*":
             raise InputError("the table names a column '*', which means every column in DuckDB and Spark; rename it")
+        if name != name.strip():
+            raise InputError(
+                f"column {name!r} begins or ends with a space, which DuckDB drops where it groups; rename it"
+            )
         if name.casefold() in seen:
             raise InputError(f"the table names the column {name!r} more than once, or only its case differs; rename it")
         seen.add(name.casefold())

@@ -14,6 +14,7 @@ from shoal.judge.finding import CONSISTENT, RECOMPUTED, STATED, Finding
 from shoal.judge.outline_measures import Shape, judge_measures
 
 NOWHERE = "*"
+UNITS = {"count": "areas merged away", "excess": "times max(k, heaviest area)"}
 MEASURES = ("diameter", "polsby_popper", "reock", "center_x", "center_y", "weighted_x", "weighted_y")
 DRAWN = (
     "region",
@@ -54,7 +55,9 @@ def judge_regions(
         [code.setdefault(r, len(code)) for r, inner in zip(region, inside, strict=True) if inner], np.int64
     )
     sizes = np.bincount(label, minlength=len(code)).tolist()
-    found = [one_row_each(areas, stated.facts, "area")]
+    found = [one_row_each(areas, stated.facts, "area"), _levels(frame, asked)]
+    if not names or len(names) != len(least):
+        raise VerificationError("the certificate file states no threshold for each weight")
     if not code or any(r is None for r in region):
         return [*found, Finding("regions", False, "the file has no region, or an area without a word of its own")]
     told = {name: one_each(label, whole(held, name)) for name in ("region_areas", *columns)}
@@ -79,9 +82,14 @@ def judge_regions(
     )
     if asked.get("regions") is not None:
         found.append(Finding("regions", len(code) == asked["regions"], f"{len(code)} of {asked['regions']} asked for"))
+    most, inside_of = number_of(stated.facts, "regions_at_most"), stated.facts.get("variance_inside")
+    if most < len(code) or (inside_of is not None and not asked["similar"]):
+        found.append(
+            Finding("facts", False, "fewer regions are possible than there are, or a variance nobody asked for")
+        )
     inner = [str(a) for a, held_ in zip(areas, inside, strict=True) if held_]
     found += _measures(held, label, inner, asked, source, shapes or {})
-    found.append(_cost(stated, weights["region_weight"], len(label)))
+    found.append(cost(stated, weights["region_weight"], len(label)))
     if source is None or pairs is None:
         return [
             *found,
@@ -93,6 +101,13 @@ def judge_regions(
         *_walked([str(a) for a in areas], region, code, weights, columns, stated, source, pairs),
         *_totals(held, label, inner, asked, source),
     ]
+
+
+def _levels(frame: pl.DataFrame, asked: Mapping[str, Any]) -> Finding:
+    """As many levels of regions as were asked for."""
+    there = sum(name.removeprefix("region").isdigit() for name in frame.columns) + 1
+    levels = 1 + len(asked.get("levels") or ())
+    return Finding("levels", there == levels, f"{there} levels of regions, {levels} asked for")
 
 
 def _measures(
@@ -156,9 +171,13 @@ def one_each(label: np.ndarray, values: Sequence[Any]) -> list[Any] | None:
     return [known[g] for g in range(len(known))]
 
 
-def _cost(stated: Stated, weights: Sequence[int], areas: int) -> Finding:
-    objective = stated.parameters.get("objective")
+def cost(stated: Stated, weights: Sequence[int], areas: int) -> Finding:
+    """The cost again, where the file tells it."""
+    objective = str(stated.parameters["objective"]).split(",")[0]
     plain = not any(stated.parameters.get(n) for n in ("fixed", "soft_boundary"))
+    unit = UNITS.get(objective)
+    if unit is not None and stated.unit != unit:
+        return Finding("cost", False, f"counted in {stated.unit!r}, which is not what was asked for")
     paid: int | None = None
     if objective == "max":
         paid = max(weights)
@@ -172,7 +191,7 @@ def _cost(stated: Stated, weights: Sequence[int], areas: int) -> Finding:
 
 
 def _bound(stated: Stated, heaviest: int) -> Finding:
-    if heaviest and stated.parameters.get("objective") == "max" and stated.lower_bound <= heaviest:
+    if heaviest and str(stated.parameters["objective"]).split(",")[0] == "max" and stated.lower_bound <= heaviest:
         text = f"no heaviest region is below {heaviest:,}; {stated.lower_bound:,} certified"
         return Finding("bound", True, text, RECOMPUTED)
     return Finding("bound", True, f"{stated.lower_bound:,} certified, by an argument not repeated here", STATED)

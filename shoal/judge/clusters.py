@@ -63,9 +63,10 @@ def judge_clusters(
     found += [_cost(clusters, stated), _agreed(clusters, stated)]
     text = "scales, weights and names of its features rest on the certificate"
     found.append(Finding("distance asked for", True, text, STATED))
-    for name, what in (("eligible", "a condition of the caller's own"), ("max_diameter", "the largest diameter")):
-        if asked.get(name):
-            found.append(Finding(name.replace("_", " "), True, f"{what} rests on the certificate", STATED))
+    if asked.get("eligible"):
+        found.append(Finding("eligible", True, "a condition of the caller's own rests on the certificate", STATED))
+    if asked.get("max_diameter") is not None:
+        found.append(_width(clusters, stated))
     if source is None:
         text = f"{stated.lower_bound:.9g} certified; the table would tell more"
         found.append(Finding("records they are", True, "the table would tell", STATED))
@@ -259,10 +260,25 @@ def _cost(clusters: Clusters, stated: Stated) -> Finding:
         return Finding("cost", False, f"counted in {stated.unit!r}, where the distance is in {unit!r}")
     replaced, m = number_of(facts, "centers_replaced"), len(clusters.records)
     if asked["center"] != "record" or replaced:
-        fits = 0 < replaced <= m if asked["center"] == "record" else replaced == m
+        least = largest / 2 if stated.kind == "gather" else paid / 2  # each is its cluster's own: no radius is doubled
+        few = min(m, number_of(facts, "left_out"))  # centers that are left out are not shown
+        fits = (
+            0 < replaced <= few and least <= stated.cost * (1 + 1e-9) if asked["center"] == "record" else replaced == m
+        )
         text = f"{stated.cost:.9g} {units}, of centers that are records, {replaced} of them not published"
         return Finding("cost", fits, text, STATED)
     return Finding("cost", same(paid, stated.cost), f"{paid:.9g} {units}, {stated.cost:.9g} certified")
+
+
+def _width(clusters: Clusters, stated: Stated) -> Finding:
+    """No cluster is wider than asked, as far as its radius tells; or it is said that one is."""
+    most, details = float(stated.parameters["max_diameter"]), stated.details
+    wide, met = float(details["diameter"]), details["cap_met"]
+    far = float(clusters.distance.max(initial=0.0))
+    record = stated.parameters["center"] == "record"
+    fits = met is (wide <= most) and details["max_diameter"] == most and (not record or far <= wide * (1 + 1e-9))
+    text = f"the widest cluster spans {wide:.6g}, {most:g} asked, a radius of {far:.6g} known"
+    return Finding("max diameter", fits, text, STATED if fits else CONSISTENT)
 
 
 def _agreed(clusters: Clusters, stated: Stated) -> Finding:

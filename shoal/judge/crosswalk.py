@@ -22,6 +22,13 @@ from shoal.errors import VerificationError
 from shoal.judge.finding import CONSISTENT, RECOMPUTED, STATED, Finding
 from shoal.judge.multiset import canonical
 
+UNITS = {
+    "max": "records in the largest group",
+    "count": "records above k, summed over groups",
+    "squares": "squared records, summed over groups",
+    "range": "range times records, summed over groups",
+}
+OWN = "the given cost"  # unit of a cost that the caller's function tells
 SMALL = 300  # so many different values at most, the best cut is found again by trying every one
 
 
@@ -149,11 +156,8 @@ def judge_groups(
             Finding("intervals", runs == len(sizes), f"{len(sizes)} groups in {runs} runs of the values in order")
         )
         found.append(_cost_of_cut(stated, sizes, group, keys if reading in ("numbers", "days") else None))
-    elif asked.get("objective", "max") != "max":
-        found.append(_cost_of_cut(stated, sizes, group, None))
     else:
-        largest = max(sizes.values(), default=0)
-        found.append(Finding("cost", largest == stated.cost, f"the largest group has {largest}, certified"))
+        found.append(_cost_of_cut(stated, sizes, group, None))
     if source is None:
         text = f"{stated.lower_bound:,} certified; the source would tell more"
         return [*found, Finding("counts", True, "of each value: the source would tell", STATED),
@@ -211,6 +215,10 @@ def _in_order(values: Sequence[str | None]) -> tuple[list[Any], str]:
 
 def _cost_of_cut(stated: Stated, sizes: Mapping[int, int], group: Sequence[int], keys: Sequence[Any] | None) -> Finding:
     objective = stated.parameters.get("objective")
+    if stated.kind == "intervals" and stated.unit == OWN:
+        return Finding("cost", True, f"{stated.cost:,} by a measure of the caller's own", STATED)
+    if UNITS.get(str(objective)) != stated.unit:
+        return Finding("cost", False, f"counted in {stated.unit!r}, which is not what was asked for")
     paid: float | None = None
     if objective == "max":
         paid = max(sizes.values(), default=0)
@@ -225,7 +233,7 @@ def _cost_of_cut(stated: Stated, sizes: Mapping[int, int], group: Sequence[int],
             low[g], high[g] = min(low.get(g, key), key), max(high.get(g, key), key)
         paid = float(sum((high[g] - low[g]) * sizes[g] for g in sizes))
     if paid is None:
-        return Finding("cost", True, f"{stated.cost:,} {stated.unit}, by a measure of its own", STATED)
+        return Finding("cost", True, f"{stated.cost:,} {stated.unit}, of values that are no numbers", STATED)
     return Finding("cost", same(paid, stated.cost), f"{paid:,} {stated.unit}, {stated.cost:,} certified")
 
 
@@ -242,7 +250,7 @@ def _bound(
     total, most = sum(held.values()), max(held.values(), default=0)
     if total < k:
         return Finding("bound", False, "the source has fewer records than k, so that no group exists")
-    objective = stated.parameters.get("objective", "max")
+    objective = stated.parameters.get("objective") if stated.unit != OWN else None
     if (
         kind == "intervals"
         and objective in ("max", "count", "squares", "range")

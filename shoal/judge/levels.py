@@ -11,9 +11,9 @@ import numpy as np
 import polars as pl
 
 from shoal.errors import VerificationError
-from shoal.judge.areas import NAMED, NOWHERE, by_land, connected, kept, one_each, summed
+from shoal.judge.areas import NAMED, NOWHERE, by_land, connected, cost, kept, one_each, summed
 from shoal.judge.crosswalk import Stated, number_of, part, spelled, whole
-from shoal.judge.finding import STATED, Finding
+from shoal.judge.finding import CONSISTENT, STATED, Finding
 
 
 def judge_levels(
@@ -47,7 +47,7 @@ def judge_levels(
         known = [values for values in counted if values is not None]
         if len(known) < len(counted):
             return [*found, Finding(f"level {i}", False, "a region has two weights or two numbers of areas")]
-        found += [_nested(i, below, own), *_sizes(i, label, known, wanted, told)]
+        found += [_nested(i, below, own), *_sizes(i, label, known, wanted, told), *_priced(i, known, told, stated)]
         finer = coded(below)
         first = np.unique(finer, return_index=True)[1]
         first = first[(finer[first] >= 0) & inside[first]]  # an area of every finer region
@@ -137,6 +137,23 @@ def _sizes(
     if wanted.get("regions") is not None:
         out.append(Finding(f"level {i} regions", found[0] == wanted["regions"], f"{found[0]} of {wanted['regions']}"))
     return out
+
+
+def _priced(i: int, known: Sequence[list[int]], told: Mapping[str, Any], stated: Stated) -> list[Finding]:
+    """Cost and bound of a level: as for the finest, by the file alone."""
+    most, unions = number_of(told, "regions_at_most"), number_of(told, "unions_at_most")
+    here = stated._replace(
+        cost=told["cost"], lower_bound=told["cost_at_least"], unit=told["unit"],
+        parameters={**stated.parameters, "fixed": True})  # fmt: skip
+    paid = cost(here, known[1], 0)
+    fits = len(known[1]) <= min(unions, most) and 0 <= here.lower_bound <= here.cost
+    text = f"{len(known[1])} regions, at most {unions} of unions and {most} of areas certified"
+    bound = f"{here.lower_bound:,} certified, by an argument not repeated here"
+    return [
+        paid._replace(check=f"level {i} cost"),
+        Finding(f"level {i} facts", fits, text, CONSISTENT),
+        Finding(f"level {i} bound", True, bound, STATED),
+    ]
 
 
 def _walked(

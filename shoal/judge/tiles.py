@@ -17,6 +17,7 @@ from shoal.judge.crosswalk import Stated, group_sizes, number_of, one_row_each, 
 from shoal.judge.finding import RECOMPUTED, STATED, Finding
 
 KM_PER_DEGREE = 111.1950802335329  # of a great circle on a sphere of radius 6371.0088 km
+UNIT = "records in the largest tile"
 UNITS = (("person", "persons"), ("household", "households"))
 
 
@@ -53,7 +54,9 @@ def judge_tiles(frame: pl.DataFrame, stated: Stated, form: str, source: pl.DataF
     found = [one_row_each(places, stated.facts, "place"), *found, _inside(points, tile, laid)]
     found += _settings(laid, stated)
     largest = max(laid.sizes.values(), default=0)
-    found.append(Finding("cost", largest == stated.cost, f"the largest tile has {largest}, {stated.cost:,} certified"))
+    cost = (largest, UNIT) == (stated.cost, stated.unit)
+    found.append(Finding("cost", cost, f"the largest tile has {largest}, {stated.cost:,} certified"))
+    found.append(_records(laid, stated))
     if source is None:
         return [*found, Finding("counts", True, "of each tile: the points would tell", STATED), _bound(stated, 0)]
     return [*found, *_counted(dict(zip(places, tile, strict=True)), laid, frame, stated, form, source)]
@@ -65,9 +68,12 @@ def judge_tile_rows(frame: pl.DataFrame, stated: Stated, form: str) -> list[Find
     laid, found = _laid(frame, stated, form)
     twice = len(tile) - len(set(tile))
     found.insert(0, Finding("one row each", not twice, f"{len(tile)} tiles in {len(tile)} rows, {twice} of them twice"))
+    return [*found, _records(laid, stated), *_settings(laid, stated)]
+
+
+def _records(laid: Laid, stated: Stated) -> Finding:
     total, records = sum(laid.sizes.values()), number_of(stated.facts, "records")
-    found.append(Finding("records", total == records, f"{total} records in all tiles, {records} certified"))
-    return [*found, *_settings(laid, stated)]
+    return Finding("records", total == records, f"{total} records in all tiles, {records} certified")
 
 
 def judge_outlines(path: Path, stated: Stated) -> list[Finding]:
@@ -106,7 +112,7 @@ def judge_tile_table(frame: pl.DataFrame, stated: Stated, form: str) -> list[Fin
     sums: dict[int, int] = {}
     for t, n in zip(tile, counts, strict=True):
         sums[t] = sums.get(t, 0) + n
-    rows = number_of(stated.facts, "points") - stated.facts.get("rows_left_out", 0)
+    rows = number_of(stated.facts, "points") - number_of(stated.facts, "rows_left_out")
     laid, found = _laid(frame.with_columns(pl.Series("records", [sums[t] for t in tile])), stated, form)
     found += [
         Finding("columns", not left, said),
@@ -156,6 +162,8 @@ def _laid(frame: pl.DataFrame, stated: Stated, form: str, east: bool = False) ->
 def _settings(laid: Laid, stated: Stated) -> list[Finding]:
     """Ends, grid and widest side, as far as they were asked for."""
     asked, found = stated.parameters, []
+    if asked["sensitive"] is None and (asked["l"] is not None or asked["distinct_l"] is not None):
+        raise VerificationError("the certificate file asks for diverse tiles, and names no sensitive column")
     ends = np.isfinite(laid.boxes)
     if asked.get("extent") == "data":
         found.append(Finding("extent", bool(ends.all()), f"{int((~ends).sum())} sides without an end"))
@@ -273,7 +281,8 @@ def _counted(
             held[place] = held.get(place, 0) + weight
             sums[t] += weight
     absent, foreign = own.count(None), len(set(tiles) - set(held))
-    out, sparse = number_of(stated.facts, "codes_left_out"), stated.facts.get("rows_left_out", 0)
+    out, sparse, points = (number_of(stated.facts, n) for n in ("codes_left_out", "rows_left_out", "points"))
+    fits = out >= 0 and (absent, points) in ((sparse, len(places)), (out + sparse, len(places) - out))
     text = f"{absent} rows of the source are nowhere, {out} certified as codes; {foreign} rows name none of its places"
     if sparse:
         text += f"; {sparse} certified as fitting no tile"
@@ -282,10 +291,12 @@ def _counted(
     total, k = sum(held.values()), number_of(asked, "k")
     easy = max(k, max(held.values(), default=0), -(-total // (total // k))) if total >= k else 0
     found = [
-        Finding("cover", absent in (sparse, out + sparse) and not foreign, text),
+        Finding("cover", fits and not foreign, text),
         Finding("counts", not wrong, said),
         _bound(stated, k if sparse else easy),
     ]
+    if out and absent == sparse:
+        found.append(Finding("codes", True, f"{out} rows left out as codes, which are not in the source", STATED))
     inside = [i for i, t in enumerate(own) if t is not None]
     if asked.get("sensitive") is not None:
         values = spelled(part(source, str(asked["sensitive"])), form)
@@ -330,7 +341,8 @@ def _means(
             seam = stated.parameters.get("seam")
             start = float(seam) if seam is not None else 0.0 if (c > 180).any() else -180.0
             apart = (c - start) % 360 - (center[at] - start) % 360
-        mean = np.bincount(at, weights=w * apart, minlength=m) / total
-        off |= np.abs(mean) > 0.51 * 10.0**-digits + 1e-9 * max(1.0, float(np.abs(c).max(initial=0)))
+        with np.errstate(invalid="ignore"):  # of a tile without records, which has no mean
+            mean = np.bincount(at, weights=w * apart, minlength=m) / total
+        off |= ~(np.abs(mean) <= 0.51 * 10.0**-digits + 1e-9 * max(1.0, float(np.abs(c).max(initial=0))))
     said = f"{int(off.sum())} centers are not the mean of their points"
     return Finding("centers", not off.any(), said)

@@ -11,6 +11,7 @@ from typing import Any
 import polars as pl
 
 from shoal.errors import CertificateError, InputError, ShoalError, VerificationError
+from shoal.judge.agreed import agreed
 from shoal.judge.areas import NAMED
 from shoal.judge.file import read_release, seal, stale
 from shoal.judge.finding import CONSISTENT, STATED, Finding
@@ -54,9 +55,7 @@ def recheck(
         held: Any = outlined(path) if drawn and kind == "regions" else path
     else:
         held = read_release(path, _one_character(about.get("separator")))
-    same = own == about.get("sha256")
-    said = "the file is the one certified" if same else stale(path, record)
-    found = [Finding("file", same, said)]
+    found = [_file(path, own, about, held, record)]
     found.append(_proportion(record["certificate"], stated))
     unchanged = record.get("seal") == seal(record)
     found.append(
@@ -67,16 +66,23 @@ def recheck(
     )  # fmt: skip
     try:
         sources = sources_of(source, record, separator, encoding, hierarchies)
-        found += findings(record, stated, held, form_of(path), sources, part)
+        found += [*findings(record, stated, held, form_of(path), sources, part), *agreed(record, stated)]
     except ShoalError:
         raise
-    except (TypeError, KeyError, AttributeError, ValueError, ArithmeticError):
+    except (TypeError, LookupError, AttributeError, ValueError, ArithmeticError, pl.exceptions.PolarsError):
         raise InputError("the certificate file lacks something, or holds it in a wrong form") from None
-    factor = stated.guarantee.factor
-    if factor is not None:
-        found.append(Finding("guarantee", True, f"{factor:g} times the least: {stated.guarantee.theorem}", STATED))
     text = "that this is what was asked for, by what method and when, rests on the certificate"
     return [*found, Finding("what was asked", True, text, STATED)], stated
+
+
+def _file(path: Path, own: str, about: Mapping[str, Any], held: Any, record: Mapping[str, Any]) -> Finding:
+    """The file is the one certified, byte for byte, and as long as is said of it."""
+    if own != about.get("sha256"):
+        return Finding("file", False, stale(path, record))
+    size = about.get("bytes") == path.stat().st_size
+    rows = "rows" not in about or not isinstance(held, pl.DataFrame) or about["rows"] == held.height
+    said = "the file is the one certified" if size and rows else "it has more or fewer bytes or rows than certified"
+    return Finding("file", size and rows, said)
 
 
 def _parts(record: Mapping[str, Any], name: str, own: str) -> tuple[Mapping[str, Any], Certificate]:

@@ -50,7 +50,7 @@ def tiles(
     _refuse_names(kept, tile_frame(answer, (x, y)).columns)
     own = tile_frame(answer, (x, y), boundary)
     labels = pl.Series("tile", answer.labels)
-    places = frame.select(kept).with_columns(labels).filter(pl.col("tile") >= 0).unique(maintain_order=True)
+    places = frame.select(kept).with_columns(labels).filter(pl.col("tile") >= 0).unique().sort("tile", *kept)
     asked = answer.asked
     parameters = {
         "x": x, "y": y, "weight": weight, "k": answer.k, "objective": answer.objective,

@@ -11,6 +11,7 @@ import polars as pl
 
 from shoal.engines.targets import certificate_of
 from shoal.errors import InputError, PolicyError
+from shoal.judge.agreed import promised
 from shoal.judge.filled import filled
 from shoal.judge.finding import STATED, Finding
 from shoal.judge.original import compare
@@ -154,7 +155,4 @@ def _promised(record: Record, alone: bool) -> list[Finding]:
     if alone and stated.lower_bound:
         text = f"{stated.lower_bound:.9g} certified; the original would tell more"
         findings.append(Finding("bound", True, text, STATED))
-    if stated.guarantee.factor is not None:
-        text = f"{stated.guarantee.factor:g} times the least: {stated.guarantee.theorem}"
-        findings.append(Finding("guarantee", True, text, STATED))
-    return findings
+    return [*findings, *promised(stated)]

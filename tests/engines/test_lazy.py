@@ -173,6 +173,12 @@ def test_what_cannot_be_done_is_said() -> None:
         shoal.anonymize(carried, quasi_identifiers=["a"], insensitive=["b"], k=2)
 
 
+def test_a_name_that_duckdb_would_lose_is_refused() -> None:
+    relation = duckdb.connect().sql("select 1 as ' a', 2 as b")
+    with pytest.raises(InputError, match="begins or ends with a space"):
+        shoal.anonymize(relation, quasi_identifiers=["b"], insensitive=[" a"], k=1)
+
+
 def test_an_empty_relation() -> None:
     relation = duckdb.connect().sql("select 'x' as a, 1 as b, 'p' as s where false")
     with pytest.raises(InputError, match="no rows"):

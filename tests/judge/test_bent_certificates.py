@@ -214,6 +214,58 @@ def test_the_bound_of_every_problem_is_proved_again_and_a_forged_one_refuted(tmp
             shoal.prove(out, record, source, effort="fast")
 
 
+def _put(place: str, value: Any) -> Any:
+    """A change of one entry, "facts.levels.0.cost" say."""
+
+    def change(record: dict[str, Any]) -> None:
+        *way, last = [int(x) if x.isdigit() else x for x in place.split(".")]
+        held: Any = record
+        for name in way:
+            held = held[name]
+        held[last] = value
+
+    return change
+
+
+LIES: list[tuple[str, str, Any]] = [
+    *((kind, "release.bytes", 1) for kind in KINDS),
+    *((kind, "release.rows", 1) for kind in KINDS),
+    *((kind, "certificate.unit", "bananas") for kind in KINDS if kind != "regions"),
+    *((kind, "certificate.guarantee", {"additive": 1.0}) for kind in KINDS),
+    ("labels", "parameters.objective", "own"), ("labels", "certificate.details.groups", 3),
+    ("intervals", "parameters.objective", "own"), ("intervals", "certificate.details.largest_group", 99),
+    ("tiles", "parameters.sensitive", None), ("tiles", "parameters.coordinates", "flat"),
+    ("tiles", "facts.points", 99), ("tiles", "facts.records", 99), ("tiles", "certificate.details.tiles", 99),
+    ("regions", "parameters.levels", []), ("regions", "facts.levels.0.cost", 99), ("regions", "parameters.l", 2),
+    ("regions", "facts.levels.0.unions_at_most", 0), ("regions", "facts.regions_at_most", 1),
+    ("regions", "facts.variance_inside", 0.5), ("regions", "certificate.details.upper_bound", 9),
+    ("regions", "parameters.k", []), ("regions", "parameters.weight", []), ("regions", "parameters.column", "absent"),
+    ("gather", "facts.centers_replaced", 1), ("gather", "parameters.columns", ["x"]),
+    ("gather", "parameters.problem", "tiles"),
+    ("cellular", "facts.centers_replaced", 1), ("cellular", "parameters.max_diameter", 0.1),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_figure_of_a_crosswalk_can_be_forged(tmp_path: Path, kind: str) -> None:
+    crosswalk, source = answers(kind)
+    out = tmp_path / "out.csv"
+    record = crosswalk.write(out)
+    genuine = record.read_text()
+    assert shoal.verify(out, record, source).holds
+    for _, place, value in [lie for lie in LIES if lie[0] == kind]:
+        facts = json.loads(genuine)
+        _put(place, value)(facts)
+        record.write_text(json.dumps(facts | {"seal": seal(facts)}))
+        with suppress(InputError, VerificationError):
+            assert not shoal.verify(out, record, source).holds, (place, value)
+    facts = json.loads(genuine)
+    facts["certificate"]["details"]["more"] = 1
+    record.write_text(json.dumps(facts | {"seal": seal(facts)}))
+    said = {f.check: f.how for f in shoal.verify(out, record, source).findings}
+    assert said["other details"] == said["what was asked"] == "stated"
+
+
 def test_a_question_that_the_certificate_does_not_hold_is_not_guessed(tmp_path: Path) -> None:
     found = shoal.gathering.cellular(PLACES.select("x", "y").to_numpy(), 2, np.arange(8.0))
     record = shoal.release(found, PLACES, columns=["x", "y"]).write(tmp_path / "out.csv")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.engines import store as storing
+from shoal.engines.features import Asked, Features
 from shoal.errors import InputError, PolicyError, VerificationError
 from tests.commands import run
 
@@ -388,3 +390,40 @@ def test_of_a_crosswalk_and_a_certificate_of_two_runs_the_older_is_named(tmp_pat
     file = shoal.verify(target, beside).findings[0]
     assert (file.check, file.holds) == ("file", False)
     assert f"by their times the {older} is the older" in file.found
+
+
+POINTS = [(float(i % 4), float(i // 4)) for i in range(12)]
+LINE = [(i, i + 1) for i in range(11)]
+CODED = pl.DataFrame({"code": ["1"], "lat": [1], "lng": [1]})
+ODD: dict[str, Any] = {
+    "longitudes": lambda v: shoal.tiles.split([(v, 1.0), *POINTS], 3, coordinates="geographic"),
+    "latitudes": lambda v: shoal.tiles.split([(1.0, v), *POINTS], 3, coordinates="geographic"),
+    "records of places": lambda v: shoal.tiles.split(POINTS, 3, [1] * 11 + [f"{v}x"]),
+    "weights": lambda v: shoal.regions.merge(LINE, [3] * 11 + [v], 5),
+    "costs": lambda v: shoal.gathering.cellular(POINTS, 2, [1.0] * 11 + [-v]),
+    "codes": lambda v: Features.of(pl.DataFrame({"zip": ["1", str(v)]}), Asked(["zip"], coordinates={"zip": CODED})),
+}
+
+
+@pytest.mark.parametrize("what", ODD)
+def test_a_refusal_of_a_problem_shows_no_value(what: str) -> None:
+    for value in (735.19, -735.19) if what != "costs" else (735.19,):
+        with pytest.raises(InputError) as refused:
+            ODD[what](value)
+        assert "735" not in "".join(traceback.format_exception(refused.value)[-1:])
+        assert "735" not in str(refused.value.__cause__)
+
+
+def test_missing_sensitive_values_are_one_of_their_own() -> None:
+    found = shoal.gathering.gather(POINTS, 3, sensitive=["a", None] * 6, distinct_l=2)
+    assert found.sizes.min() >= 3
+
+
+def test_no_crosswalk_of_tiles_tells_the_order_of_the_table(tmp_path: Path) -> None:
+    written = set()
+    for order in (range(12), range(11, -1, -1)):
+        held = pl.DataFrame([POINTS[i] for i in order], schema=["x", "y"], orient="row")
+        made = shoal.release(shoal.tiles.split(held.to_numpy(), 3), held, x="x", y="y")
+        made.write(tmp_path / "out.csv")
+        written.add((tmp_path / "out.csv").read_text())
+    assert len(written) == 1

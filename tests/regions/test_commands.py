@@ -312,7 +312,8 @@ def test_options_are_obeyed_and_columns_summed(folder, tmp_path):
             writer = csv.DictWriter(file, fieldnames=list(lines[0]), lineterminator="\n")
             writer.writeheader()
             writer.writerows(lines)
-        bent["facts"]["release"]["sha256"] = hash_of(tmp_path / "bent.csv")
+        changed = tmp_path / "bent.csv"
+        bent["facts"]["release"] |= {"sha256": hash_of(changed), "bytes": changed.stat().st_size}
         bent["facts"]["seal"] = seal(bent["facts"])
         (tmp_path / "bent.json").write_text(json.dumps(bent["facts"]))
         done = commands.run("verify", tmp_path / "bent.csv", tmp_path / "bent.json", *sources)
@@ -505,7 +506,7 @@ def _named(code):
         (_FOUR, _named(999999), 2, "which is not known"),
         (_FOUR, _named(5070), 0, "NAD83 / Conus Albers (EPSG:5070); drawn in longitude and latitude"),
         ([*_FOUR[:3], _square(3, id="a3", people="many")], {}, 2, "column 'people' of area 'a3' is not a whole number"),
-        ([*_FOUR[:3], _square(3, id="a3", people=-4)], {}, 2, "they must be at least 0"),
+        ([*_FOUR[:3], _square(3, id="a3", people=-4)], {}, 2, "must be at least 0, and are not first in row"),
         ([], {}, 2, "areas.geojson holds no features"),
         ([_FOUR[0], _POINT], {}, 3, "--islands join; 1 feature of areas.geojson is no polygon"),
     ],

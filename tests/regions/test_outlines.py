@@ -108,8 +108,8 @@ def test_a_changed_outline_is_found_out(made, tmp_path, name, change, alone, bes
     change(held["features"])
     (tmp_path / name).write_text(json.dumps(held))
     record = json.loads((made / "o.certificate.json").read_text())
-    for about in record["also"]:
-        about["sha256"] = hash_of(tmp_path / name) if about["file"] == name else about["sha256"]
+    of_it = {"sha256": hash_of(tmp_path / name), "bytes": (tmp_path / name).stat().st_size}
+    record["also"] = [about | (of_it if about["file"] == name else {}) for about in record["also"]]
     record["seal"] = seal(record)
     (tmp_path / "o.certificate.json").write_text(json.dumps(record))
     assert failed(tmp_path, name) == alone

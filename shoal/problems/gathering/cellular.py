@@ -301,7 +301,7 @@ def _setup(setup_costs: Any, n: int) -> np.ndarray:
     setup = np.full(n, float(setup)) if not setup.ndim else setup.copy()
     bad = ~np.isfinite(setup) | (setup < 0)
     if bad.any():
-        raise InputError(f"setup_costs={setup[bad][0]}: costs are finite and at least 0")
+        raise InputError(f"setup_costs: costs are finite and at least 0, and {int(bad.sum()):,} are not")
     return setup
 
 

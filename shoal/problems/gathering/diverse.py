@@ -53,7 +53,7 @@ class Diversity:
         table = table[:, None] if table.ndim == 1 else table
         if table.ndim != 2 or len(table) != n:
             raise InputError(f"sensitive has shape {table.shape}; one line for each of the {n} points is needed")
-        codes = np.stack([np.unique(c, return_inverse=True)[1] for c in table.T], axis=1).astype(np.int64)
+        codes = np.stack([_coded(c) for c in table.T], axis=1).astype(np.int64)
         asked = []
         for name, value in (("l", l), ("distinct_l", distinct_l)):
             each = [1 if value is None else value] * codes.shape[1] if not isinstance(value, Sequence) else list(value)
@@ -143,6 +143,18 @@ class Diversity:
     def only(self, column: int) -> Diversity:
         """The same condition on one column alone."""
         return Diversity(self.codes[:, [column]], (self.frequency[column],), (self.distinct[column],))
+
+
+def _coded(values: np.ndarray) -> np.ndarray:
+    """int[n]: values as numbers; a missing one is a value of its own beside texts too."""
+    try:
+        return np.unique(values, return_inverse=True)[1]
+    except TypeError:
+        number: dict[Any, int] = {}
+        try:
+            return np.array([number.setdefault(None if v != v else v, len(number)) for v in values.tolist()])
+        except TypeError:
+            raise InputError("sensitive values must be numbers or texts, one for each point") from None
 
 
 def conditions(asked: Diversity | None) -> dict[str, Any]:

@@ -90,8 +90,8 @@ def distinct(values: Iterable[Any], weights: Iterable[Any] | None = None) -> tup
         raise InputError(f"there are {len(given)} values and {len(records)} weights")
     try:
         found, index = np.unique(given, return_inverse=True)
-    except TypeError as error:
-        raise InputError("the values mix kinds that have no common order, such as numbers and text") from error
+    except TypeError:
+        raise InputError("the values mix kinds that have no common order, such as numbers and text") from None
     sums = np.zeros(len(found), records.dtype)
     np.add.at(sums, index, records)
     return found, sums, index

@@ -108,11 +108,12 @@ def whole(values: Any, what: str) -> np.ndarray:
         bad = ~np.isfinite(found) | (found != np.floor(found))
         if bad.any():
             raise InputError(
-                f"{what} hold {found[bad][0]!s}, which is not a whole number ({int(bad.sum())} such values); "
-                "round them, or multiply them and k by a power of ten"
+                f"{what} hold what is not a whole number, {int(bad.sum())} times, first in row "
+                f"{int(np.argwhere(bad)[0, 0]) + 1:,}; round them, or multiply them and k by a power of ten"
             )
     if found.size and found.min() < 0:
-        raise InputError(f"{what} hold {found.min()!s}; they must be at least 0")
+        first = int(np.argwhere(found < 0)[0, 0]) + 1
+        raise InputError(f"{what} must be at least 0, and are not first in row {first:,}")
     if found.size and float(found.astype(np.float64).sum(axis=0).max()) >= _TOTAL:
         raise InputError(f"{what} add up to 2^53 or more; count them in larger units")
     return np.ascontiguousarray(found.astype(np.int64))

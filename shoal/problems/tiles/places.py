@@ -216,14 +216,16 @@ def _squares(x: np.ndarray, y: np.ndarray, w: np.ndarray, step: Fraction, geogra
 
 
 def _in_range(x: np.ndarray, y: np.ndarray) -> None:
-    if y.min() < -90 or y.max() > 90:
+    wrong = int((np.abs(y) > 90).sum())
+    if wrong:
         raise InputError(
-            f"latitudes must be within -90..90, found {y.min():g}..{y.max():g}; points are (longitude, latitude), "
-            "and projected coordinates need coordinates='projected'"
+            f"latitudes must be within -90..90, and {wrong:,} are not; points are (longitude, latitude), and projected "
+            "coordinates need coordinates='projected'"
         )
-    low, high = x.min(), x.max()
-    if low < -180 or high > 360 or (low < 0 and high > 180):
-        raise InputError(f"longitudes must be within -180..180 or 0..360, found {low:g}..{high:g}")
+    wrong = int(((x < -180) | (x > 360)).sum())
+    if wrong or (x.min() < 0 and x.max() > 180):
+        said = f", and {wrong:,} are not" if wrong else "; these are of both kinds"
+        raise InputError(f"longitudes must be within -180..180 or 0..360{said}")
 
 
 def require(places: Places, k: int) -> int:
@@ -243,8 +245,8 @@ def _whole(weights: Any, n: int) -> np.ndarray:
     if w.dtype.kind not in "iub":
         try:
             f = w.astype(np.float64)
-        except (TypeError, ValueError) as error:
-            raise InputError("weights must be whole numbers: how many records are at each point") from error
+        except (TypeError, ValueError):
+            raise InputError("weights must be whole numbers: how many records are at each point") from None
         if not (np.isfinite(f).all() and (f == np.floor(f)).all()):
             raise InputError("weights must be whole numbers: how many records are at each point; round them first")
         w = f

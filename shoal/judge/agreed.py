@@ -1,0 +1,76 @@
+"""What the certificate file of a crosswalk says twice, or in words of which there are few."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from shoal.errors import VerificationError
+from shoal.judge.finding import CONSISTENT, STATED, Finding
+from shoal.model.certificate import Certificate
+
+# of the certificate's details, those that are facts or parameters in other words
+TWICE: dict[str, dict[str, str]] = {
+    "labels": {"k": "k", "groups": "groups", "smallest_group": "smallest_group"},
+    "intervals": {n: n for n in ("k", "groups", "smallest_group", "largest_group")},
+    "regions": {"regions": "groups", "upper_bound": "regions_at_most", "largest": "largest_group", "l": "l"},
+    "tiles": {"tiles": "groups", "smallest": "smallest_group"},
+}
+_SUMS = {"clusters", "left_out", "may_be_left_out", "r"}
+ELSEWHERE = {"gather": _SUMS, "cellular": _SUMS | {"service", "setup", "radius"}}  # compared where costs are added up
+WORDS: dict[str, dict[str, tuple[Any, ...]]] = {
+    "labels": {"objective": ("max", "count", "squares")},
+    "regions": {"geographic": (True, False)},
+    "tiles": {
+        "objective": ("tiles", "max", "perimeter"), "coordinates": ("geographic", "projected"),
+        "extent": ("plane", "data"), "center": ("mean", "draw"), "sparse": ("refuse", "leave-out"),
+    },
+    "gather": {"problem": ("gather",)},
+    "cellular": {"problem": ("cellular",)},
+}  # fmt: skip
+ROUGH = 2e-6  # what integer programs solve to
+OBJECTIVES = ("max", "count", "sumsq", "excess", "compact", "similar")
+
+
+def agreed(record: Mapping[str, Any], stated: Certificate) -> list[Finding]:
+    """Details that contradict the facts, words that are none, and what of the certificate nobody recomputes.
+
+    Raises VerificationError for a word that is none.
+    """
+    kind, asked, facts = record["kind"], record["parameters"], record["facts"]
+    for name, known in WORDS.get(kind, {}).items():
+        if asked.get(name) not in known:
+            raise VerificationError(f"the certificate file states no {name} that there is")
+    if kind == "regions" and not set(str(asked.get("objective")).split(",")) <= set(OBJECTIVES):
+        raise VerificationError("the certificate file states no objective that there is")
+    if kind in ELSEWHERE:
+        columns = [*asked["columns"], *(asked["place"] or ())]
+        if sorted(name for f in asked["features"] for name in f["columns"]) != sorted(columns):
+            raise VerificationError("the certificate file names other columns than those of its features")
+    if kind == "regions" and asked["l"] > 1 and not asked["sensitive"]:
+        raise VerificationError("the certificate file asks for diverse regions, and names no sensitive column")
+    twice = TWICE.get(kind, {})
+    told = {detail: facts[name] if name in facts else asked[name] for detail, name in twice.items()}
+    odd = [detail for detail, value in told.items() if stated.details.get(detail) != value]
+    found = []
+    if twice:
+        text = f"its details contradict its facts about {odd[0]!r}" if odd else "its details and its facts agree"
+        found.append(Finding("details", not odd, text, CONSISTENT))
+    rest = sorted(set(stated.details) - set(twice) - ELSEWHERE.get(kind, set()))
+    if rest:
+        found.append(Finding("other details", True, f"{', '.join(rest)} rest on the certificate", STATED))
+    return [*found, *promised(stated)]
+
+
+def promised(stated: Certificate) -> list[Finding]:
+    """What a theorem promises, where one does; it cannot promise an optimum that cost and bound leave open."""
+    promise = stated.guarantee
+    if promise.factor is None and promise.additive is None:
+        return []
+    if promise.factor is None:
+        return [Finding("guarantee", False, "it promises a term without a factor")]
+    if promise.factor == 1 and not promise.additive and stated.cost > stated.lower_bound * (1 + ROUGH):
+        return [Finding("guarantee", False, "its theorem makes the answer optimal, its cost and lower bound do not")]
+    more = f" plus {promise.additive:g}" if promise.additive else ""
+    text = f"{promise.factor:g} times the least{more}: {promise.theorem}"
+    return [Finding("guarantee", True, text, STATED)]
