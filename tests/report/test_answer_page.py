@@ -23,7 +23,7 @@ POINTS = pl.DataFrame(
         "lng": 9 + RNG.normal(size=N) / 9,
         "lat": 48 + RNG.normal(size=N) / 9,
         "age": RNG.integers(20, 70, N),
-        "ill": RNG.choice(["flu", "gout", "cough"], N),
+        "ill": ["MARKRARE"] * 7 + RNG.choice(["flu", "gout", "cough"], N - 7).tolist(),  # fewer than a cluster holds
         "name": [f"MARKNAME{i}" for i in range(N)],
     }
 )
@@ -155,6 +155,8 @@ def test_what_was_left_out_is_said() -> None:
         ("bisection over integer programs", "halving"),
         ("one integer program over all centers and radii", "among all answers"),
         ("largest tau (docs/gathering.md, Lemma 1)", "r records as near"),
+        ("raised prices (docs/gathering.md, Lemma 3)", "price"),
+        ("counting: total weight over the most tiles there can be", "shared"),
         ("half the largest threshold whose test failed (Aggarwal et al. 2006, Lemma 2.1)", "far apart"),
     ],
 )
