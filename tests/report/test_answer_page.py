@@ -114,7 +114,8 @@ def test_the_figures_are_those_of_the_files(kind: str, tmp_path: Path) -> None:
     visible = text.split("<script")[0]
     for wanted in ("What was asked", "What was released", "Privacy before and after", "group by group", "certificate",
                    "What was assumed", "What this does not promise", "make and check it again", "prosecutor", "<svg",
-                   "x.certificate.json", told["written"]["sha256"], f"at least {least:,}"):  # fmt: skip
+                   "x.certificate.json", told["written"]["sha256"], f"at least {least:,}",
+                   f"<code>shoal {kind}</code> with the request above"):  # fmt: skip
         assert wanted in visible, wanted
     assert not re.search(r"https?://|//[a-z]+\.|@import|url\(|<link", re.sub(r'xmlns="[^"]*"', "", text))
     assert "MARK" not in text
