@@ -61,6 +61,7 @@ def explore(
     else:
         asked = Policy.read(policy, **settings)
     seen: list[Point] = []
+    stopped = False
     try:
         with progress() as told:
             found = look(
@@ -69,13 +70,16 @@ def explore(
                 progress=told, each=seen.append,
             )  # fmt: skip
     except KeyboardInterrupt:
-        if output is not None and seen:
-            Exploration(with_frontier(seen), 0, len(seen) + 1).report(output)
-            print(f"shoal: interrupted; the {len(seen)} points found stand in {output}", file=sys.stderr)
-        raise
+        if not seen:
+            raise
+        found, stopped = Exploration(with_frontier(seen), 0, len(seen) + 1), True
     if output is not None:
         found.report(output)
     facts = found.as_dict() | ({"output": str(output)} if output is not None else {})
+    if stopped:
+        if not as_json:  # of which only one object is printed: the interruption's
+            answer(facts, [*_lines(facts), f"points found so far: {len(seen)}"], False)
+        raise KeyboardInterrupt
     answer(facts, _lines(facts), as_json)
     if all(p["loss"] is None for p in facts["points"]):
         print("shoal: nothing that was asked has an answer; the reasons stand above", file=sys.stderr)

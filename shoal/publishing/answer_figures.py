@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import platform
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from shoal.judge.clusters import values_told
 from shoal.publishing.bins import BINS, round_step
+from shoal.publishing.centers import multiset
 from shoal.publishing.figures import ROWS
 from shoal.publishing.tallied import tally
 from shoal.version import __version__
@@ -47,7 +50,7 @@ def figures(made: Any) -> dict[str, Any]:
         "after": {**told(sizes, least_of(made.kind, made.parameters)), **risk(sizes)},
         "sizes": {str(s): n for s, n in sorted(counted(sizes).items())},
         "loss": losses(made.kind, made.content, made.parameters),
-        "shown": shown(made.kind, made.content),
+        "shown": shown(made.kind, made.content, made.parameters),
     }
 
 
@@ -188,16 +191,37 @@ def _span(low: float, high: float, whole: bool) -> str:
     return f"{low:,.0f}" if high - low == 1 else f"{low:,.0f} to {high - 1:,.0f}"
 
 
-def shown(kind: str, content: pl.DataFrame) -> dict[str, Any]:
-    """Ten rows as they are published, a group each; none of a crosswalk whose names are the values grouped."""
+def shown(kind: str, content: pl.DataFrame, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Ten rows as they are published, a group each; none of a crosswalk whose names are the values grouped.
+
+    A sensitive value of a cluster that fewer records than a group's least hold in all is not repeated.
+    """
     if kind in CODES:
         return {"columns": [], "rows": []}
     rows = content
     if kind == "tiles":
         own = tiles_of(content)
         rows = own.select(own.columns[own.columns.index("tile") :])
+    else:
+        least = least_of(kind, parameters)
+        rows = rows.with_columns(_common(rows[name], least) for name in parameters["sensitive"])
     rows = rows.gather_every(max(1, rows.height // ROWS)).head(ROWS)
     return {"columns": rows.columns, "rows": [[_plain(v) for v in row] for row in rows.iter_rows()]}
+
+
+def _common(told: pl.Series, least: int) -> pl.Series:
+    """Values with their counts as clusters tell them; those that fewer than ``least`` records hold are one."""
+    held = [values_told(text, told.name) for text in told.to_list()]
+    total: Counter[str | None] = Counter()
+    for counts in held:
+        total.update(counts)
+    lines = []
+    for counts in held:
+        line: Counter[str | None] = Counter()
+        for value, n in counts.items():
+            line[value if total[value] >= least else "held by few"] += n
+        lines.append(multiset(line))
+    return pl.Series(told.name, lines, dtype=pl.String)
 
 
 def _plain(value: Any) -> Any:

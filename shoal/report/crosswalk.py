@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from shoal.model.cards import number
 from shoal.report.answer_words import KINDS, answer, assumptions, counted_in, limits, proof_words, question, stated
-from shoal.report.parts import again, drawing, glossary, listed, paragraph, proof, released, table, term, whole
+from shoal.report.parts import again, code, drawing, glossary, listed, paragraph, proof, released, table, term, whole
 from shoal.report.pictures import class_sizes, columns
 from shoal.report.rendering import part
 
@@ -57,10 +57,16 @@ def page(figures: Mapping[str, Any], pictures: Sequence[tuple[str, str]] = ()) -
         ),
         ("What was assumed", listed(assumptions(figures))),
         ("What this does not promise", listed(limits(figures))),
-        ("How to make and check it again", again(figures)),
+        ("How to make and check it again", again(figures, _same(figures))),
         ("Words", glossary(("prosecutor", "journalist", "marketer", "lower bound", "SHA-256"))),
     ]
     return whole("Release report", name, below, answer(figures), sections, figures)
+
+
+def _same(figures: Mapping[str, Any]) -> Markup:
+    """How to ask for the same once more."""
+    said = " with the request above; where the search draws at random, another answer as good may come out."
+    return " Ask for the same again: " + code(f"shoal {figures['kind']}") + said
 
 
 def _said(text: str) -> str:
@@ -71,7 +77,9 @@ def _asked(figures: Mapping[str, Any]) -> Markup:
     rows = [
         (name.replace("_", " "), _text(value))
         for name, value in figures["parameters"].items()
-        if name not in _NOT_SAID and value not in (None, [], {}, "", False) and (name != "l" or value != 1)
+        if name not in _NOT_SAID
+        and value not in (None, [], {}, "", False)
+        and (name not in ("l", "distinct_l") or value not in (1, [1]))
     ]
     rows.append(("method", figures["method"].replace("_", " ")))
     return table(("", ""), rows, 2, "The request")

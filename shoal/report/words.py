@@ -180,7 +180,10 @@ PROOFS = {
         "Theorem 3: at most k clusters and s points left out, factor 5 at points, 6 anywhere",
     ),
     "gathering.md, Theorem 5": ("docs/gathering.md", "Theorem 5: set-up costs, factor 3"),
+    "gathering.md, Theorem 6": ("docs/gathering.md", "Theorem 6: at least r points, factor 36"),
+    "gathering.md, Theorem 7": ("docs/gathering.md", "Theorem 7: at least r points, a share left out, factor 63"),
     "Lemma 1": ("docs/gathering.md", "Lemma 1: the bound"),
+    "Lemma 3": ("docs/gathering.md", "Lemma 3: prices"),
 }
 
 
@@ -215,6 +218,13 @@ THEOREMS = {
     "dynamic programming": "The best cut of the first values is known for every number of values; each longer one is "
     "made of a shorter one and one more interval, so that no cut is missed.",
     "no loss is below": "A loss is never below 0.",
+    "no assignment of rows": "An integer program chooses among all answers; its solver proved that none costs less.",
+    "suppressed tuples": "Rows whose combination is too rare change in every release, each of them at least one value.",
+    "counting: total": "All records are shared among the most tiles that there can be; the largest holds no less.",
+    "shared among the most regions": "The areas that hang together are shared among the most regions that they can "
+    "make; the heaviest weighs no less.",
+    "largest item": "The most frequent label is in some group, which holds no less.",
+    "Lemma 3": "Every record has a price, and no possible cluster costs less than its records' prices; they add up.",
     "population: per row": _FITTING,
     "nearest rows": _NEAREST,
     "what the grid takes": _WIDENED,

@@ -79,6 +79,12 @@ class Decoded:
     table: pl.DataFrame
     columns: Mapping[str, Column]
 
+    def __repr__(self) -> str:
+        return (
+            f"A release of {self.table.height:,} rows, understood: numeric(), one_hot(), sample(), "
+            f"and members() of {', '.join(self.columns)}"
+        )
+
     @classmethod
     def of(cls, data: Any, policy: Policy, stars: Mapping[str, int], separator: str | None = None) -> Decoded:
         """From a published table and what was asked; ``stars`` per column tells a starred number from a missing one."""

@@ -66,6 +66,14 @@ class Exploration:
     rows: int
     asked: int
 
+    def __repr__(self) -> str:
+        kept = ", ".join(f"k={p.k} l={p.l} {p.publish} (loss {p.loss:.4g})" for p in self.frontier[:5])
+        more = f" and {len(self.frontier) - 5} more" if len(self.frontier) > 5 else ""
+        return (
+            f"{len(self.found)} of {self.asked} points on {self.rows:,} rows: .points, .plot(), .report(path)\n"
+            f"on the frontier: {kept or 'none'}{more}"
+        )
+
     @classmethod
     def read(cls, path: str | Path) -> Exploration:
         """From the JSON that stands beside a page of ``report``, or that ``shoal explore --json`` prints.

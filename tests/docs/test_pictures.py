@@ -35,7 +35,7 @@ def test_every_algorithm_has_a_page_with_its_idea_in_a_few_lines_and_its_own_pic
     assert set(pages) == METHODS
     nav, listed = (ROOT / "mkdocs.yml").read_text(), (PAGES / "README.md").read_text()
     for name, path in pages.items():
-        title, idea = path.read_text(encoding="utf-8").split("\n| | |\n")[0].split("\n\n", 1)
+        title, idea = path.read_text(encoding="utf-8").split("\n* **asked with**")[0].split("\n\n", 1)
         assert title.startswith(f"# `{path.stem}`")
         assert 1 <= len(idea.strip().splitlines()) <= 10
         assert f"(../../assets/pictures/{name}.svg)" in path.read_text(encoding="utf-8")

@@ -23,7 +23,7 @@ POINTS = pl.DataFrame(
         "lng": 9 + RNG.normal(size=N) / 9,
         "lat": 48 + RNG.normal(size=N) / 9,
         "age": RNG.integers(20, 70, N),
-        "ill": RNG.choice(["flu", "gout", "cough"], N),
+        "ill": ["MARKRARE"] * 7 + RNG.choice(["flu", "gout", "cough"], N - 7).tolist(),  # fewer than a cluster holds
         "name": [f"MARKNAME{i}" for i in range(N)],
     }
 )
@@ -114,7 +114,8 @@ def test_the_figures_are_those_of_the_files(kind: str, tmp_path: Path) -> None:
     visible = text.split("<script")[0]
     for wanted in ("What was asked", "What was released", "Privacy before and after", "group by group", "certificate",
                    "What was assumed", "What this does not promise", "make and check it again", "prosecutor", "<svg",
-                   "x.certificate.json", told["written"]["sha256"], f"at least {least:,}"):  # fmt: skip
+                   "x.certificate.json", told["written"]["sha256"], f"at least {least:,}",
+                   f"<code>shoal {kind}</code> with the request above"):  # fmt: skip
         assert wanted in visible, wanted
     assert not re.search(r"https?://|//[a-z]+\.|@import|url\(|<link", re.sub(r'xmlns="[^"]*"', "", text))
     assert "MARK" not in text
@@ -155,6 +156,8 @@ def test_what_was_left_out_is_said() -> None:
         ("bisection over integer programs", "halving"),
         ("one integer program over all centers and radii", "among all answers"),
         ("largest tau (docs/gathering.md, Lemma 1)", "r records as near"),
+        ("raised prices (docs/gathering.md, Lemma 3)", "price"),
+        ("counting: total weight over the most tiles there can be", "shared"),
         ("half the largest threshold whose test failed (Aggarwal et al. 2006, Lemma 2.1)", "far apart"),
     ],
 )

@@ -145,6 +145,7 @@ def test_centers_and_other_columns_are_refused(people):
 def test_a_release_in_a_notebook(people):
     release = released(people, "ranges")
     assert len(repr(release).splitlines()) == 5
+    assert len(repr(release.decoded)) < 200
     for shown in (release, release.certificate, release.audit):
         assert shown._repr_html_().startswith("<table>")
         assert "proof" not in shown._repr_html_()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -164,6 +165,7 @@ def test_a_report_has_it_too(people, found, tmp_path):
 
 
 def test_plot_returns_axes(found):
+    assert len(repr(found).splitlines()) == 2
     axes = found.plot()
     assert len(axes.get_lines()) >= 4
     assert "risk" in axes.get_xlabel()
@@ -187,6 +189,23 @@ def test_the_command(people, tmp_path):
     assert facts["frontier"]
     assert all(p in facts["points"] for p in facts["frontier"])
     assert page.exists()
+
+
+def test_an_interrupted_command_shows_what_it_found(people, tmp_path, monkeypatch):
+    people.write_csv(tmp_path / "people.csv")
+    whole = shoal.utility.explore.explore
+
+    def stopped(*given, k, each, **more):
+        whole(*given, k=k[:1], each=each, **more)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("shoal.utility.explore.explore", stopped)
+    monkeypatch.setattr("shoal.cli._halted", sys.exit)  # the process goes on here
+    asked = ("explore", "people.csv", "--quasi", "sex,town", "--k", "2,4", "-o", "e.html")
+    done = run(*asked, cwd=tmp_path)
+    assert done.returncode == 130
+    assert "points found so far: 1" in done.stdout
+    assert not Exploration.read(tmp_path / "e.json").as_dict()["complete"]
 
 
 def test_columns_that_would_be_carried_or_left_out_are_not_in_the_way():
