@@ -193,7 +193,9 @@ def _try(table, open_, plan, state, seed, bar, turn):
                 plan.source[sources] = s
                 sources += 1
             plan.has[s] += 1
-            most += max(open_.price[s] - price, 0.0)
+    for y in range(sources):
+        s = plan.source[y]
+        most += plan.has[s] * max(open_.price[s] - price, 0.0)
     change, done = np.inf, True
     if -most < bar:
         change = _planned(table, open_, plan, sources, price, bar)

@@ -10,7 +10,7 @@ from numba import njit
 from shoal.kernels import INNER
 from shoal.kernels.tables.slots import Slots
 
-ONE = np.uint64(1)
+ONE, TWO, FOUR = np.uint64(1), np.uint64(2), np.uint64(4)
 
 
 class Table(NamedTuple):
@@ -106,21 +106,12 @@ def covered(table, state, out):
 
 @njit(**INNER)
 def _place(low):
-    """The position of the only bit set."""
-    at = 0
-    if low & np.uint64(0xFFFFFFFF00000000):
-        at += 32
-    if low & np.uint64(0xFFFF0000FFFF0000):
-        at += 16
-    if low & np.uint64(0xFF00FF00FF00FF00):
-        at += 8
-    if low & np.uint64(0xF0F0F0F0F0F0F0F0):
-        at += 4
-    if low & np.uint64(0xCCCCCCCCCCCCCCCC):
-        at += 2
-    if low & np.uint64(0xAAAAAAAAAAAAAAAA):
-        at += 1
-    return at
+    """The position of the only bit set: the bits below it, counted in parallel, as branches would be guessed wrong."""
+    a = low - ONE
+    a = a - ((a >> ONE) & np.uint64(0x5555555555555555))
+    a = (a & np.uint64(0x3333333333333333)) + ((a >> TWO) & np.uint64(0x3333333333333333))
+    a = (a + (a >> FOUR)) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return np.int64((a * np.uint64(0x0101010101010101)) >> np.uint64(56))
 
 
 @njit(**INNER)
