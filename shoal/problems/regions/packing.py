@@ -23,7 +23,7 @@ from shoal.problems.regions.task import Clock
 UNIT = 10**9  # prices are whole multiples of 1 / UNIT
 _NEAR = 30  # rounding looks at sets that cost up to 1 + 1 / _NEAR,
 _ROUNDED = 3_000  # unless they are more than this
-TOLLS = 40  # rows of three added at once, at most
+TOLLS = 40  # rows of three added at once, if not told otherwise
 _TRIES, _PROGRAMS = 16, 200  # dives, and linear programs in all of them
 _LOOSE = 10**3  # a set is worth a column when it costs this much less than UNIT
 
@@ -249,7 +249,7 @@ class _Master:
         np.cumsum(np.bincount(flat, minlength=n), out=at[1:])
         return at, order // 3
 
-    def add_tolls(self) -> int:
+    def add_tolls(self, most: int = TOLLS) -> int:
         """The most violated rows of three; returns how many were added."""
         import highspy
 
@@ -271,7 +271,7 @@ class _Master:
             found += [(float(value[i, j]), (a, int(near[i]), int(near[j]))) for i, j in zip(b, c, strict=True)]
         found.sort(key=lambda pair: (-pair[0], pair[1]))
         old = set(self.triples)
-        fresh = [t for _, t in found if t not in old][:TOLLS]
+        fresh = [t for _, t in found if t not in old][:most]
         inside = np.zeros((len(self.sets), self.n), np.int8)
         for i, members in enumerate(self.sets):
             inside[i, members] = 1
