@@ -113,7 +113,7 @@ def whole(values: Any, what: str) -> np.ndarray:
             )
     if found.size and found.min() < 0:
         first = int(np.argwhere(found < 0)[0, 0]) + 1
-        raise InputError(f"{what} must be at least 0, and are not first in row {first:,}")
+        raise InputError(f"{what} must be at least 0; the first below stands in row {first:,}")
     if found.size and float(found.astype(np.float64).sum(axis=0).max()) >= _TOTAL:
         raise InputError(f"{what} add up to 2^53 or more; count them in larger units")
     return np.ascontiguousarray(found.astype(np.int64))
