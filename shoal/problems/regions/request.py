@@ -109,8 +109,8 @@ def whole(values: Any, what: str) -> np.ndarray:
         if bad.any():
             first = int(np.argwhere(np.atleast_1d(bad))[0, 0]) + 1
             raise InputError(
-                f"{what} hold what is not a whole number, {int(bad.sum())} times, first in row {first:,}; round them "
-                "or multiply them and k by a power of ten"
+                f"{what} hold what is not a whole number, {int(bad.sum())} times, first in row {first:,}; "
+                "round them, or multiply them and k by a power of ten"
             )
     if found.size and found.min() < 0:
         first = int(np.argwhere(np.atleast_1d(found < 0))[0, 0]) + 1
