@@ -224,6 +224,8 @@ def _walked(
         found.append(Finding(f"weight {name}", not wrong, text))
         heaviest = heaviest or max(int(asked["k"][0]), int(own[held].max(initial=0)))
     found.append(connected(label, place, pairs, asked.get("joined") or []))
+    if not held.all():
+        found.append(_why_left_out(label, place, pairs, asked, source))
     if asked.get("water"):
         found.append(by_land(label, place, pairs, asked.get("joined") or [], part(source, asked["water"])))
     for what, mixed in (("boundary", True), ("fixed", False), ("apart", None)):
@@ -336,28 +338,59 @@ def summed(label: np.ndarray, values: np.ndarray, m: int) -> np.ndarray:
     return sums
 
 
-def connected(label: np.ndarray, place: Mapping[str, int], pairs: pl.DataFrame, joined: Sequence[Any]) -> Finding:
-    """Whether every region hangs together by pairs of neighbors within it."""
+def _why_left_out(
+    label: np.ndarray, place: Mapping[str, int], pairs: pl.DataFrame, asked: Mapping[str, Any], source: pl.DataFrame
+) -> Finding:
+    """Whether the areas left out lie in pieces too light for a region; of others it rests on the certificate."""
+    out = label < 0
+    ends = _ends(place, pairs, asked.get("joined") or [])
+    if asked.get("boundary") is not None:
+        side = np.unique(part(source, asked["boundary"]).cast(pl.String).fill_null("").to_numpy(), return_inverse=True)[
+            1
+        ]
+        ends = ends[side[ends[:, 0]] == side[ends[:, 1]]]
+    piece = _pieces(ends[out[ends].all(axis=1)], len(label))
+    m = int(piece.max(initial=-1)) + 1
+    light = np.zeros(m, bool)
+    for name, k in zip(asked["weight"], asked["k"], strict=True):
+        light |= summed(piece, np.array(whole(source, name), np.int64), m) < k
+    light[piece[ends[out[ends].any(axis=1) & ~out[ends].all(axis=1)].ravel()]] = False  # beside a region it could join
+    told = int((out & ~light[piece]).sum())
+    if not told:
+        return Finding("why left out", True, "every area left out lies in a piece too light for a region", RECOMPUTED)
+    text = f"{told} areas left out could be in a region; that this was asked for rests on the certificate"
+    return Finding("why left out", True, text, STATED)
+
+
+def _pieces(ends: np.ndarray, n: int) -> np.ndarray:
+    """int64[n]: the connected piece of every area."""
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
 
-    first, second = (pairs.to_series(i).cast(pl.String).to_list() for i in (0, 1))
-    try:
-        ends = np.array(
-            [(place[a], place[b]) for a, b in [*zip(first, second, strict=True), *((x[0], x[1]) for x in joined)]],
-            np.int64,
-        ).reshape(-1, 2)
-    except KeyError:
-        raise VerificationError("a pair of neighbors names an area that is none") from None
-    ends = ends[(label[ends[:, 0]] == label[ends[:, 1]]) & (label[ends[:, 0]] >= 0)]
-    n = len(label)
     links = coo_matrix((np.ones(len(ends), np.int8), (ends[:, 0], ends[:, 1])), shape=(n, n))
-    piece = connected_components(links, directed=False)[1]
+    return connected_components(links, directed=False)[1]
+
+
+def connected(label: np.ndarray, place: Mapping[str, int], pairs: pl.DataFrame, joined: Sequence[Any]) -> Finding:
+    """Whether every region hangs together by pairs of neighbors within it."""
+    ends = _ends(place, pairs, joined)
+    ends = ends[(label[ends[:, 0]] == label[ends[:, 1]]) & (label[ends[:, 0]] >= 0)]
+    piece = _pieces(ends, len(label))
     held = label >= 0
     pieces = len({*zip(label[held].tolist(), piece[held].tolist(), strict=True)})
     apart = pieces - len(np.unique(label[held]))
     said = f"regions are in {apart} pieces too many" if apart else "every region hangs together"
     return Finding("connected", not apart, said)
+
+
+def _ends(place: Mapping[str, int], pairs: pl.DataFrame, joined: Sequence[Any]) -> np.ndarray:
+    """int64[m, 2]: neighbors by number; VerificationError where one is no area."""
+    first, second = (pairs.to_series(i).cast(pl.String).to_list() for i in (0, 1))
+    try:
+        both = [*zip(first, second, strict=True), *((x[0], x[1]) for x in joined)]
+        return np.array([(place[a], place[b]) for a, b in both], np.int64).reshape(-1, 2)
+    except KeyError:
+        raise VerificationError("a pair of neighbors names an area that is none") from None
 
 
 def by_land(

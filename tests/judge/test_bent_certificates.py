@@ -207,7 +207,7 @@ def test_the_bound_of_every_problem_is_proved_again_and_a_forged_one_refuted(tmp
     record.write_text(json.dumps(facts | {"seal": seal(facts)}))
     again = {f.check: f for f in shoal.prove(out, record, source, effort="fast").findings if f.check in found}
     assert not any(f.holds for f in again.values()), again
-    for gone in facts["parameters"]:
+    for gone in list(facts["parameters"])[::3]:
         bare = {**facts, "parameters": {n: v for n, v in facts["parameters"].items() if n != gone}}
         record.write_text(json.dumps(bare | {"seal": seal(bare)}))
         with suppress(InputError, VerificationError):
@@ -263,7 +263,7 @@ def test_no_figure_of_a_crosswalk_can_be_forged(tmp_path: Path, kind: str) -> No
     facts["certificate"]["details"]["more"] = 1
     record.write_text(json.dumps(facts | {"seal": seal(facts)}))
     said = {f.check: f.how for f in shoal.verify(out, record, source).findings}
-    assert said["other details"] == said["what was asked"] == "stated"
+    assert said["other details"] == said["what was asked"] == said.get("why left out", "stated") == "stated"
 
 
 def test_a_question_that_the_certificate_does_not_hold_is_not_guessed(tmp_path: Path) -> None:

@@ -107,12 +107,13 @@ def whole(values: Any, what: str) -> np.ndarray:
     if np.issubdtype(found.dtype, np.floating):
         bad = ~np.isfinite(found) | (found != np.floor(found))
         if bad.any():
+            first = int(np.argwhere(np.atleast_1d(bad))[0, 0]) + 1
             raise InputError(
-                f"{what} hold what is not a whole number, {int(bad.sum())} times, first in row "
-                f"{int(np.argwhere(bad)[0, 0]) + 1:,}; round them, or multiply them and k by a power of ten"
+                f"{what} hold what is not a whole number, {int(bad.sum())} times, first in row {first:,}; "
+                "round them, or multiply them and k by a power of ten"
             )
     if found.size and found.min() < 0:
-        first = int(np.argwhere(found < 0)[0, 0]) + 1
+        first = int(np.argwhere(np.atleast_1d(found < 0))[0, 0]) + 1
         raise InputError(f"{what} must be at least 0; the first below stands in row {first:,}")
     if found.size and float(found.astype(np.float64).sum(axis=0).max()) >= _TOTAL:
         raise InputError(f"{what} add up to 2^53 or more; count them in larger units")
