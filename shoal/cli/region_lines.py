@@ -76,7 +76,7 @@ def _obeyed(found: Regions) -> list[str]:
         "variance_inside": "{:.1%} of the variance of the columns to be alike in is inside regions",
         "regions_across_soft_boundaries": "{:,} regions mix areas of different sides of the soft boundary",
     }
-    silent = ("excluded", "above_a_maximum_alone")  # where there are none
+    silent = ("excluded", "left_out_by_maxima", "above_a_maximum_alone")  # where there are none
     known = {name: facts[name] for name in said if facts.get(name) is not None}
     return [said[name].format(value) for name, value in known.items() if value or name not in silent]
 

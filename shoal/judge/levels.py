@@ -52,7 +52,7 @@ def judge_levels(
         first = np.unique(finer, return_index=True)[1]
         first = first[(finer[first] >= 0) & inside[first]]  # an area of every finer region
         for column, fine, values in zip(columns, lighter, known[1:], strict=True):
-            sums = summed(label[first], np.array(whole(frame, fine), np.int64)[first], len(values))
+            sums = summed(label[first], np.array(whole(frame[first.tolist()], fine), np.int64), len(values))
             off = sum(a != b for a, b in zip(sums.tolist(), values, strict=True))
             found.append(Finding(f"{column}", not off, f"{off} regions weigh another sum than the regions in them"))
         if source is not None and pairs is not None:

@@ -125,6 +125,17 @@ def made(places, tmp_path, monkeypatch, capsys, *more):
     return json.loads(out)
 
 
+def test_an_area_in_no_region_beside_two_weights_and_levels(places, tmp_path):
+    """It has no sum of the second weight, and what would leave was taken for no whole number."""
+    text = (places / "areas.csv").read_text().replace("0900,east,9,3", "0900,east,1,0")
+    (tmp_path / "areas.csv").write_text(text)
+    status, _, err = run(
+        "regions", tmp_path / "areas.csv", places / "pairs.csv", "--weight", "people", "--weight", "cases", "--k", 8,
+        "--k", 2, "--levels", "16", "--levels", "4", "--seed", 1, "-o", tmp_path / "c.csv",
+    )  # fmt: skip
+    assert status == 0, err
+
+
 def test_the_command_writes_verifies_and_feeds_a_table(places, tmp_path, monkeypatch, capsys):
     said = made(places, tmp_path, monkeypatch, capsys, "--boundary", "state", "--at-most", "areas=3,6,99")
     assert [level["k"] for level in said["levels"]] == [[16], [30]]

@@ -10,6 +10,7 @@ let view = { ...start }, drag = null, chosen = -1, known = null;
 const some = v => v.toLocaleString("en"), perPixel = () => Math.max(view.w / svg.clientWidth, view.h / svg.clientHeight);
 const node = (name, text) => Object.assign(document.createElement(name), { textContent: text });
 function show() {
+  if (!svg.clientWidth || !svg.clientHeight) return;  /* opened out of sight: drawn when it has a size */
   home.x = view.x; home.y = view.y; home.width = view.w; home.height = view.h;
   const u = perPixel();
   lines(u);
@@ -95,5 +96,5 @@ document.getElementById("list").addEventListener("toggle", e => {
   if (total > 2000) table.createCaption().textContent = "The first 2,000 of " + some(total) + "; the files written beside the map have all.";
   place.append(table);
 });
-addEventListener("resize", show);
+new ResizeObserver(show).observe(svg);
 addEventListener("beforeprint", () => tell(-1));
