@@ -16,14 +16,8 @@ from shoal.judge.outline_measures import Shape, judge_measures
 NOWHERE = "*"
 UNITS = {"count": "areas merged away", "excess": "times max(k, heaviest area)"}
 MEASURES = ("diameter", "polsby_popper", "reock", "center_x", "center_y", "weighted_x", "weighted_y")
-DRAWN = (
-    "region",
-    "areas",
-    "members",
-    "area",
-    "perimeter",
-    *MEASURES,
-)  # what outlines say of a region, under these names
+# what outlines say of a region, under these names
+DRAWN = ("region", "areas", "members", "area", "perimeter", *MEASURES)
 NAMED = "area (name)"  # column of the areas' names among theirs
 CENTERS = ("center (x)", "center (y)")  # columns of the areas that distances are measured by
 

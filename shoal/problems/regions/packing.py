@@ -261,9 +261,8 @@ class _Master:
         both = weighted.T @ member
         found: list[tuple[float, tuple[int, int, int]]] = []
         for a in np.flatnonzero(both.sum(axis=1) > 0).tolist():
-            near = (
-                a + 1 + np.flatnonzero(both[a, a + 1 :] > 0)
-            )  # sets with two of three, no set with a and c: all hold b
+            # Sets that hold two of three: where none holds a and c, all of them hold b.
+            near = a + 1 + np.flatnonzero(both[a, a + 1 :] > 0)
             holds = member[:, a] > 0
             with_a = weighted[np.ix_(holds, near)].T @ member[np.ix_(holds, near)]
             value = both[a, near][:, None] + both[a, near] + both[np.ix_(near, near)] - 2 * with_a
