@@ -10,7 +10,7 @@ from shoal.errors import InputError
 
 
 def tally(frame: pl.DataFrame, name: str, count: str | None = None) -> tuple[list[Any], Any]:
-    """Distinct values in order of appearance, and the records of each.
+    """Distinct values, and the records of each: of counts in order of appearance, of records, which tell it, by value.
 
     count  column of the records of each row, whole numbers of at least 0; None: every row is one record
 
@@ -20,7 +20,7 @@ def tally(frame: pl.DataFrame, name: str, count: str | None = None) -> tuple[lis
 
     values = column(frame, name).alias("value")
     if count is None:
-        found = values.to_frame().group_by("value", maintain_order=True).len()
+        found = values.to_frame().group_by("value").len().sort("value")
         return found["value"].to_list(), found["len"].cast(pl.Int64).to_numpy()
     weights = column(frame, count)
     if weights.dtype == pl.String:

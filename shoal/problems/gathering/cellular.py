@@ -301,7 +301,9 @@ def _setup(setup_costs: Any, n: int) -> np.ndarray:
     setup = np.full(n, float(setup)) if not setup.ndim else setup.copy()
     bad = ~np.isfinite(setup) | (setup < 0)
     if bad.any():
-        raise InputError(f"setup_costs: costs are finite and at least 0, and {int(bad.sum()):,} are not")
+        which = f" {float(np.asarray(setup_costs)):g}" if not np.ndim(setup_costs) else ""  # a number of each stays unsaid
+        many = "" if which else f", and {int(bad.sum()):,} are not"
+        raise InputError(f"setup_costs{which}: costs are finite and at least 0{many}")
     return setup
 
 
