@@ -12,7 +12,7 @@ from __future__ import annotations
 import bisect
 import datetime
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Number
@@ -25,6 +25,7 @@ import polars as pl
 from shoal.engines.atomic import publish_file
 from shoal.engines.files import column as column_of
 from shoal.engines.files import numbers
+from shoal.engines.matching import restored
 from shoal.engines.order import shuffled
 from shoal.engines.store import store, usual_separator
 from shoal.engines.targets import TABLE, certificate_path, check_outputs
@@ -51,6 +52,7 @@ class Assigned(Shown):
     outside  number of records in no group
     alone    number of groups that hold some of the new records, and fewer than k of them
     rows_alone  records in such groups;  k  of the answer;  kind  of it: "tiles", "regions", "labels", "intervals"
+    zeros    number of names of areas that differ from the answer's in leading zeros alone, and are read as those
     """
 
     table: pl.DataFrame
@@ -62,13 +64,14 @@ class Assigned(Shown):
     kind: str
     order: np.ndarray
     read: tuple[str | Path, ...] = ()
+    zeros: int = 0
 
     def as_dict(self) -> dict[str, Any]:
         """The figures, ready for JSON."""
         return {
             "kind": self.kind, "rows": len(self.groups), "groups_met": len(set(self.groups) - {None}),
             "outside": self.outside, "groups_below_k": self.alone, "rows_in_groups_below_k": self.rows_alone,
-            "k": self.k,
+            "k": self.k, "leading_zeros_restored": self.zeros,
         }  # fmt: skip
 
     def _lines(self) -> list[str]:
@@ -77,7 +80,9 @@ class Assigned(Shown):
     def sentences(self) -> list[str]:
         """What came of it, and what is promised."""
         what = {"tiles": "tile", "regions": "region", "labels": "label", "intervals": "interval"}[self.kind]
+        given = f"leading zeros of {several(self.zeros, 'name')} read as the answer has them"
         return [
+            *([given] if self.zeros else []),
             f"{len(self.groups) - self.outside:,} of {len(self.groups):,} records are in a {what} of the answer, "
             f"{self.outside:,} in none.",
             f"{several(self.alone, what)} with fewer than {self.k:,} of the new records, {self.rows_alone:,} in all: "
@@ -132,14 +137,18 @@ def assign(
     asked, kind = record["parameters"], record["kind"]
     frame = opened(data, separator, encoding)
     files = (*read, *([data] if isinstance(data, (str, Path)) else []))
+    zeros = 0
     if kind == "tiles":
         names = (x or asked["x"], y or asked["y"], boundary or asked.get("boundary"))
         groups, table = _tiles(content, asked, frame, names)
     else:
         name = column or _column(kind, asked, frame)
         held = column_of(frame, name)
-        own = _regions(content) if kind == "regions" else None
-        groups = _known(own, held) if own is not None else _valued(content, held, kind, name)
+        if kind == "regions":
+            held, zeros = _zeros_back(_texts(content["area"]), held)
+            groups = _known(_regions(content), held)
+        else:
+            groups = _valued(content, held, kind, name)
         table = _in_place(frame, name, {"regions": "region"}.get(kind, "group_label"), groups)
     k = asked["k"][0] if isinstance(asked["k"], list) else int(asked["k"])
     met: dict[Any, int] = {}
@@ -152,7 +161,7 @@ def assign(
     order = np.arange(len(groups)) if keep_order else shuffled(labels, secret)
     return Assigned(
         table=table, groups=groups, outside=outside, alone=len(few), rows_alone=sum(few), k=k, kind=kind, order=order,
-        read=files,
+        read=files, zeros=zeros,
     )  # fmt: skip
 
 
@@ -212,6 +221,16 @@ def _regions(content: pl.DataFrame) -> dict[Any, Any]:
     """Area -> region; what is left out is in none."""
     pairs = zip(_texts(content["area"]), _texts(content["region"]), strict=True)
     return {area: region for area, region in pairs if region != "*"}
+
+
+def _zeros_back(areas: Sequence[str | None], column: pl.Series) -> tuple[pl.Series, int]:
+    """The new names as the answer spells those that differ in leading zeros alone, and how many these are."""
+    named = [None if text is None else text.strip() for text in _texts(column)]
+    found = restored([a for a in areas if a is not None], [n for n in named if n])
+    turned = {theirs: ours for ours, theirs in found.first.items()} | found.second
+    if not turned:
+        return column, 0
+    return pl.Series(column.name, [turned.get(n or "", n) for n in named], dtype=pl.String), len(turned)
 
 
 def _known(own: Mapping[Any, Any], column: pl.Series) -> list[Any]:

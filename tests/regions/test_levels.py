@@ -168,6 +168,10 @@ def test_the_command_writes_verifies_and_feeds_a_table(places, tmp_path, monkeyp
     assert set(published) <= {value for row in tree for value in row}
     assert set(published) & {value for row in tree for value in row[1:-1]}
     assert shoal.assign(tmp_path / "c.csv", pl.DataFrame({"area": ["0100", "0900"]})).outside == 0
+    for lost in (["100", "0900", "5"], [100, 900, 5]):
+        later = shoal.assign(tmp_path / "c.csv", pl.DataFrame({"area": lost}))
+        assert (later.outside, later.zeros) == (1, 2 - ("0900" in lost))
+        assert "leading zeros" in later.sentences()[0]
 
 
 BENT = {
