@@ -301,9 +301,10 @@ def _setup(setup_costs: Any, n: int) -> np.ndarray:
     setup = np.full(n, float(setup)) if not setup.ndim else setup.copy()
     bad = ~np.isfinite(setup) | (setup < 0)
     if bad.any():
-        which = f" {float(np.asarray(setup_costs)):g}" if not np.ndim(setup_costs) else ""  # a number of each stays unsaid
-        many = "" if which else f", and {int(bad.sum()):,} are not"
-        raise InputError(f"setup_costs{which}: costs are finite and at least 0{many}")
+        said = "costs are finite and at least 0"
+        if np.ndim(setup_costs):  # those of the points stay unsaid
+            raise InputError(f"setup_costs: {said}, and {int(bad.sum()):,} are not")
+        raise InputError(f"setup_costs {float(setup_costs):g}: {said}")
     return setup
 
 
