@@ -31,6 +31,9 @@ INNER = {"cache": True, "nogil": True, "no_cpython_wrapper": True, "no_cfunc_wra
 # A kernel that does not say whether it counts does as the one that calls it, so those above say it.
 LEAN = {"cache": True, "nogil": True, "_nrt": False}
 LEAN_INNER = INNER | LEAN
+# Steps of a loop that are functions for the reader alone, called once: put in place before anything is typed, for
+# handing a room of many arrays over costs the compiler more than the step.
+STEP = LEAN_INNER | {"inline": "always"}
 
 _LOG = logging.getLogger("shoal.compiling")
 _HERE = Path(__file__).resolve().parent

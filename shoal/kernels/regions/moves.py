@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from shoal.kernels import LEAN, LEAN_INNER
+from shoal.kernels import LEAN, LEAN_INNER, STEP
 from shoal.kernels.regions.recombine import BORDER, INERTIA, Aim, Cooling, spread, value
 from shoal.kernels.regions.spanning import Areas, eligible, uniform
 
@@ -70,7 +70,7 @@ class Sums(NamedTuple):
     nothing: np.ndarray
 
 
-@njit(**LEAN_INNER)
+@njit(**STEP)
 def _border_change(areas, label, v, x, p, q):
     """By how many edges the border grows when v goes to part q and x to p."""
     delta = 0.0
@@ -90,7 +90,7 @@ def _border_change(areas, label, v, x, p, q):
     return delta
 
 
-@njit(**LEAN_INNER)
+@njit(**STEP)
 def _inertia_change(aim, room, v, x, p, q):
     """By how much the inertia grows when v goes to part q and x to p; their moments then are in a and b."""
     moments, geo, a, b, nothing = room.moments, aim.moments, room.a, room.b, room.nothing
@@ -102,7 +102,7 @@ def _inertia_change(aim, room, v, x, p, q):
     return (delta + spread(a, nothing, nothing) + spread(b, nothing, nothing)) / aim.scale
 
 
-@njit(**LEAN_INNER)
+@njit(**STEP)
 def _whole(areas, label, v, x, p, q, room, stamp):
     """Whether what stays of part p, and what q becomes, hang together; v and x have changed places."""
     indptr, indices = areas.indptr, areas.indices

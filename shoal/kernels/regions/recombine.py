@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from shoal.kernels import LEAN, LEAN_INNER
+from shoal.kernels import LEAN, LEAN_INNER, STEP
 from shoal.kernels.regions.spanning import Areas, eligible, uniform
 from shoal.kernels.regions.tree_workspace import gather, most, random_tree, workspace
 
@@ -83,7 +83,7 @@ def spread(of, less, more_less):
     return max(0.0, found)
 
 
-@njit(**LEAN_INNER)
+@njit(**STEP)
 def _tops(areas, aim, d, s, m):
     """The positions where one cut leaves two eligible parts, in ``heads``, and how many; what the form values by."""
     features, spare = areas.features, d.spare
@@ -128,7 +128,7 @@ def _tops(areas, aim, d, s, m):
     return few
 
 
-@njit(**LEAN_INNER)
+@njit(**STEP)
 def _cut_once(features, aim, d, few, limit):
     """(value, position) of the best single cut."""
     best, one = np.inf, -1
@@ -157,7 +157,7 @@ def _cut_once(features, aim, d, few, limit):
     return best, one
 
 
-@njit(**LEAN_INNER)
+@njit(**STEP)
 def _cut_twice(areas, aim, d, few, limit):
     """(value, position, position) of the best pair of cuts."""
     best, one, two = np.inf, -1, -1
@@ -230,7 +230,7 @@ def recombine(areas: Areas, aim: Aim, cooling: Cooling, label: np.ndarray, state
     return _recombine(areas, aim, cooling, label, state, room)
 
 
-@njit(**LEAN_INNER)
+@njit(**STEP)
 def _merged(areas, aim, label, state, v, u, d):
     """The parts of v and u gathered, and by chance a neighboring third; how many parts and vertices."""
     indptr, indices, ids = areas.indptr, areas.indices, d.ids
@@ -251,7 +251,7 @@ def _merged(areas, aim, label, state, v, u, d):
     return 2, s
 
 
-@njit(**LEAN_INNER)
+@njit(**STEP)
 def _value_before(aim, label, d, q, s, m):
     """Value of the q parts merged, as they were."""
     ids, sums, old = d.ids, d.sums, 0.0
@@ -277,7 +277,7 @@ def _value_before(aim, label, d, q, s, m):
     return old
 
 
-@njit(**LEAN_INNER)
+@njit(**STEP)
 def _weigh(features, d, s):
     """Number the new parts from their tops down, and sum what they weigh."""
     k = 0
@@ -295,7 +295,7 @@ def _weigh(features, d, s):
             d.heavy[j] = max(d.heavy[j], x)
 
 
-@njit(**LEAN_INNER)
+@njit(**STEP)
 def _relabel(aim, label, d, q, g, s, count):
     """The g new parts in the place of q old ones; by how many more are over the target."""
     over = 0
