@@ -33,6 +33,7 @@ SMALL = {"fast": 10_000, "balanced": 60_000, "thorough": 60_000}  # pairs of cel
 SOLVE = {"fast": 3.0, "balanced": 20.0, "thorough": 120.0}  # seconds it may take, many times what such tables need
 HALF, WHOLE = 3, 7  # sweeps like the first that half of a first raise takes, about, and a whole one
 STEEP = 8  # the least group from which prices move along subgradients: below it the ascent leaves little to gain
+ASCENT = 0.5  # share of the seconds left that the ascent takes where prices then move along subgradients
 CLIMBS = (0.25, 0.05, 0.05)  # classes that slack by so much of the mean price are looked at, in turn
 MIXED = (0.4, 0.4, 0.3, 0.2, 0.1)  # the same where different values are asked for
 DEAR = (3, 12)  # times K: rows of a class that are written down, and where different values are asked for
@@ -128,7 +129,9 @@ def lower_bounds(task: Task, *, until: float | None = None, program: bool = True
                 idle = idle or (task.effort.name == "seconds" and sees_closeness(task))
                 steep = effort == "thorough" and (sweeper.group >= STEEP or sweeper.mixed)
                 rounds = 4 if steep and sweeper.mixed and until is not None else ROUNDS[effort]
-                raised = sweeper.ascend(first, 0 if idle else rounds, until, spent)
+                # What moves along subgradients afterwards proves more in the same time than the later rounds.
+                stop = until if until is None or not steep else clock() + ASCENT * (until - clock())
+                raised = sweeper.ascend(first, 0 if idle else rounds, stop, spent)
                 if raised is not None:
                     out.prices = raised
                     out.values["dual ascent"] = total(task, raised)
