@@ -199,7 +199,7 @@ def real() -> None:
                 f"{runs[-1][0].squares / k**2:.2f} k^2."
             )
     record(
-        "Regions of real areas",
+        "Regions of real areas" + (", without spopt" if any("no figures of spopt" in n for n in notes) else ""),
         "SPOPT=<python with spopt> python benchmarks/regions.py real",
         rows,
         [
