@@ -17,7 +17,7 @@ settings.register_profile("shoal", deadline=None, suppress_health_check=[HealthC
 settings.load_profile("shoal")
 
 # Hashes and draws of pseudo-random numbers wrap around on purpose; without compilation NumPy says so of scalars.
-WRAPPING = ("tables.lattice", "tables.regrow", "gathering.dissolve", "regions.spanning", "tiles.selection")
+WRAPPING = ("tables.lattice", "tables.regrow", "gathering.dissolve", "regions.areas", "tiles.selection")
 # What takes longest comes first, so that no worker is left with it in the end.
 LONGEST = ("tests/engines/spark", "tests/docs/test_examples.py", "tests/population/test_models.py",
            "tests/test_pipeline.py", "tests/tables/test_models.py", "tests/test_release.py",

@@ -11,9 +11,10 @@ import numpy as np
 import polars as pl
 
 from shoal.errors import VerificationError
-from shoal.judge.areas import NAMED, NOWHERE, by_land, connected, cost, kept, one_each, summed
+from shoal.judge.areas import NAMED, NOWHERE, cost, one_each
 from shoal.judge.crosswalk import Stated, number_of, part, spelled, whole
 from shoal.judge.finding import CONSISTENT, STATED, Finding
+from shoal.judge.neighbors import by_land, connected, kept, summed
 
 
 def judge_levels(

@@ -10,9 +10,10 @@ import numpy as np
 import polars as pl
 
 from shoal.errors import VerificationError
-from shoal.judge.areas import DRAWN, MEASURES, NAMED, connected, judge_weighted, summed
+from shoal.judge.areas import DRAWN, MEASURES, NAMED, judge_weighted
 from shoal.judge.crosswalk import Stated, group_sizes, number_of, part, whole
 from shoal.judge.finding import STATED, Finding
+from shoal.judge.neighbors import connected, summed
 from shoal.judge.outline_measures import Shape, judge_measures, reach
 
 _KM = 111.195  # a degree of latitude

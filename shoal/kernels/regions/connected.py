@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 from shoal.kernels import INNER
-from shoal.kernels.regions.spanning import eligible
+from shoal.kernels.regions.areas import eligible
 
 
 @njit(**INNER)

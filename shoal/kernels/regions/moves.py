@@ -8,8 +8,8 @@ import numpy as np
 from numba import njit
 
 from shoal.kernels import LEAN, LEAN_INNER, STEP
+from shoal.kernels.regions.areas import Areas, eligible, uniform
 from shoal.kernels.regions.recombine import BORDER, INERTIA, Aim, Cooling, spread, value
-from shoal.kernels.regions.spanning import Areas, eligible, uniform
 
 
 @njit(**LEAN_INNER)

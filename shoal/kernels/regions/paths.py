@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from shoal.kernels.regions.spanning import uniform
+from shoal.kernels.regions.areas import uniform
 
 
 @njit(cache=True, nogil=True)

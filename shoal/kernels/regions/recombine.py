@@ -20,7 +20,7 @@ import numpy as np
 from numba import njit
 
 from shoal.kernels import LEAN, LEAN_INNER, STEP
-from shoal.kernels.regions.spanning import Areas, eligible, uniform
+from shoal.kernels.regions.areas import Areas, eligible, uniform
 from shoal.kernels.regions.tree_workspace import gather, most, random_tree, workspace
 
 COUNT, SQUARES, OVER, EXCESS, INERTIA, BORDER = range(6)

@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 from shoal.kernels import INNER
-from shoal.kernels.regions.spanning import uniform
+from shoal.kernels.regions.areas import uniform
 
 
 @njit(**INNER)

@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 
 from shoal.kernels import LEAN_INNER
-from shoal.kernels.regions.spanning import eligible, uniform
+from shoal.kernels.regions.areas import eligible, uniform
 
 
 class Workspace(NamedTuple):

@@ -21,8 +21,8 @@ from shoal.problems.regions.tree import ceiling, promise, tree
 from shoal.problems.regions.value import one, value
 
 if TYPE_CHECKING:
+    from shoal.kernels.regions.areas import Areas
     from shoal.kernels.regions.recombine import Aim
-    from shoal.kernels.regions.spanning import Areas
 
 _NO_CAP = 2**62
 POOLED = 1_000  # areas: above it there is one run and no pool
@@ -149,7 +149,7 @@ class _Annealing(NamedTuple):
     @classmethod
     def of(cls, task: Task, bound: CountBound, label: np.ndarray, name: str, cap: int, target: float) -> _Annealing:
         from shoal.kernels.regions import recombine as kernel
-        from shoal.kernels.regions.spanning import Areas
+        from shoal.kernels.regions.areas import Areas
 
         forms: dict[str, int] = {
             "count": kernel.COUNT,
