@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from itertools import permutations
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 
 from shoal.clock import clock
+from shoal.kernels.tables import near_groups
+from shoal.kernels.tables import neighborhood as kernel
+from shoal.kernels.uncompiled import plain
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import BetaLikeness, LDiversity, Requirement, TCloseness
 from shoal.model.recoding import Levels, Ranges, Recoding, Sets
@@ -18,7 +22,8 @@ from shoal.problems.tables import group
 from shoal.problems.tables.search import neighborhood as module
 from shoal.problems.tables.search.cascade import rank, start
 from shoal.problems.tables.search.row_groups import Rows
-from tests.oracles.tables_loss import least_loss
+from tests.oracles.tables import eligible
+from tests.oracles.tables_loss import least_loss, row_loss
 from tests.tables.drawn import assert_eligible, census_like, tasks, total
 
 
@@ -35,18 +40,16 @@ def test_eligible_and_between_the_optimum_and_the_cascade(task):
     assert cost <= total(task, task.recoding.cost(task.histogram, rows.partition(before))) + 1e-9
 
 
+MAKE = {"stars": Levels.stars, "set": Sets.of, "range": lambda size: Ranges.of(np.arange(float(size)))}
+
+
 def table(kind: str, need: Requirement, seed: int = 0) -> Task:
     histogram = census_like(900, 5)
     if not need.frequency:
         histogram = replace(
             histogram, sensitive=np.zeros((histogram.cells, 0), np.int32), sensitive_names=(), sensitive_sizes=()
         )
-    make = {
-        "stars": Levels.stars,
-        "set": Sets.of,
-        "range": lambda size: Ranges.of(np.arange(float(size))),
-    }[kind]
-    columns = tuple(make(size) for size in histogram.quasi_sizes)
+    columns = tuple(MAKE[kind](size) for size in histogram.quasi_sizes)
     return Task(histogram, need, Recoding(columns, "stars" if kind == "stars" else "ncp"), Effort("balanced"), seed)
 
 
@@ -64,6 +67,49 @@ def test_lower_than_the_cascade_on_a_census_like_table(kind, need):
     partition = rows.partition(after)
     assert_eligible(task, partition)
     assert rank(task, partition) < rank(task, rows.partition(before))
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("kind", ["stars", "set", "range"])
+@pytest.mark.parametrize("need", NEEDS, ids=str)
+def test_no_row_moved_and_no_pair_swapped_loses_less_after_a_descent(kind, need, seed):
+    """Of 21 rows in three groups, by the oracle's prices; the kernel as Python runs it."""
+    random = np.random.default_rng(seed)
+    held = np.arange(21)[:, None] % 7 if need.frequency else np.zeros((21, 0), np.int64)
+    few = Histogram.from_rows(random.integers(0, 6, (21, 3)), held)
+    columns = tuple(MAKE[kind](size) for size in few.quasi_sizes)
+    small = Task(few, need, Recoding(columns, "stars" if kind == "stars" else "ncp"), Effort("balanced"))
+    rows = Rows.of(small)
+    near = near_groups.few(21, 3, rows.leaf.shape[1], near_groups.Asked(rows.k, rows.frequency, rows.distinct, None))
+    near.leaf[:], near.code[:] = rows.leaf[rows.cell], few.sensitive[rows.cell]
+    near.value[:] = near.code
+    by_value = np.argsort(near.code[:, 0], kind="stable") if need.frequency else np.arange(21)
+    for i, x in enumerate(by_value):
+        plain(near_groups.put)(near, x, i % 3)
+    for g in range(3):
+        plain(near_groups.refresh)(rows.slots, near, g)
+    plain(kernel._descend)(rows.slots, near, 3)
+    label = near.group
+    quasi, held = few.quasi[rows.cell], few.sensitive[rows.cell]
+
+    def loss(*groups: list[int]) -> float:
+        """What some groups lose together; without end where one may not stand."""
+        total = 0.0
+        for members in groups:
+            if not eligible([tuple(held[x]) for x in members], need.k, need.frequency, need.distinct):
+                return np.inf
+            total += len(members) * row_loss(small.recoding, [tuple(quasi[x]) for x in members])
+        return total
+
+    groups = [np.flatnonzero(label == g).tolist() for g in range(3)]
+    assert loss(*groups) < np.inf
+    for a, b in permutations(groups, 2):
+        now = loss(a, b)
+        for x in a:
+            rest = [z for z in a if z != x]
+            assert loss(rest, [*b, x]) > now - 1e-6
+            for y in b:
+                assert loss([*rest, y], [*(z for z in b if z != y), x]) > now - 1e-6
 
 
 def test_counted_in_steps_the_result_does_not_depend_on_the_cores(monkeypatch):

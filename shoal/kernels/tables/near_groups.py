@@ -17,7 +17,9 @@ class Near(NamedTuple):
 
     leaf int64[r, t]; value int64[r, s] sensitive values numbered among these rows
     group int64[r]; member int64[g, r], size int64[g]; held int64[g, s, r] rows of each value
-    state int64[g, t]; price float64[g] loss of one row; rest int64[r, t] join of the other rows of a row's group
+    state int64[g, t]; price float64[g] loss of one row
+    rest int64[r, t] join of the other rows of a row's group; without float64[r] what one of them would then lose
+    looked int64[r], changed int64[g]  the turn at which a row was last looked at, and a group last changed
     k int64[1]; frequency, distinct int64[s]
     rules  the other models; code int64[r, s] the values as those number them; who int64[r] room for a group
     count, seen int64[widest column] room for its values, count all 0
@@ -36,6 +38,9 @@ class Near(NamedTuple):
     state: np.ndarray
     price: np.ndarray
     rest: np.ndarray
+    without: np.ndarray
+    looked: np.ndarray
+    changed: np.ndarray
     k: np.ndarray
     frequency: np.ndarray
     distinct: np.ndarray
@@ -69,6 +74,7 @@ def few(most: int, parts: int, width: int, asked: Asked) -> Near:
         np.empty((most, width), np.int64), np.zeros((most, s), np.int64), np.empty(most, np.int64),
         np.empty((parts, most), np.int64), np.zeros(parts, np.int64), np.zeros((parts, s, most), np.int64),
         np.empty((parts, width), np.int64), np.empty(parts), np.empty((most, width), np.int64),
+        np.empty(most), np.zeros(most, np.int64), np.zeros(parts, np.int64),
         np.array([k], np.int64), frequency, distinct, rules, np.empty((most, s), np.int64),
         np.empty(most + 1, np.int64), np.zeros(values, np.int64),
         np.empty(values, np.int64), np.zeros(most, np.int64), np.zeros(1, np.int64),
@@ -102,7 +108,7 @@ def drop(near, x):
 
 @njit(**LEAN_INNER)
 def refresh(slots, near, g):
-    """State and price of a group and the rest of each of its rows, by joins from the left and from the right."""
+    """State and price of a group, and of its rest without each row, by joins from the left and from the right."""
     n = near.size[g]
     for t in range(near.leaf.shape[1]):
         first = near.member[g, 0]
@@ -122,6 +128,9 @@ def refresh(slots, near, g):
         else:
             near.rest[first, t] = a
     near.price[g] = joined(slots, near.state[g], near.state[g], np.inf)
+    for i in range(n):
+        x = near.member[g, i]
+        near.without[x] = joined(slots, near.rest[x], near.rest[x], np.inf)
 
 
 @njit(**LEAN_INNER)

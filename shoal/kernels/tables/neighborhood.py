@@ -18,24 +18,35 @@ AT_ONCE = 8  # near groups looked for
 
 @njit(**LEAN_INNER)
 def _descend(slots, near, groups):
-    """Move or swap rows between groups while that lowers the loss; every group stays eligible."""
+    """Move or swap rows between groups while that lowers the loss; every group stays eligible.
+
+    What a group loses without a row is the least it can lose with another one instead, so most pairs of rows need no
+    join.  Of two rows looked at before nothing is asked again until one of their groups has changed.
+    """
     r = near.group.size
+    near.looked[:] = 0
+    near.changed[:groups] = 1
     quiet, x = 0, 0
-    for _ in range(200 * r):
+    for turn in range(2, 200 * r + 2):
         if quiet >= r:
             break
         a = near.group[x]
-        n, old = near.size[a], near.price[near.group[x]]
+        n, old = near.size[a], near.price[a]
+        before, rest = near.looked[x], n * near.without[x]
+        near.looked[x] = turn
         best, partner, target = 0.0, -1, -1
         if n > near.k[0] and fits(near, near.rules, a, x, -1):
-            gain = n * old - (n - 1) * joined(slots, near.rest[x], near.rest[x], np.inf)
+            gain = n * old - (n - 1) * near.without[x]
             for b in range(groups):
-                if b != a:
-                    m = near.size[b]
-                    limit = (best + gain + m * near.price[b]) / (m + 1)
-                    change = (m + 1) * joined(slots, near.state[b], near.leaf[x], limit) - m * near.price[b] - gain
-                    if change < best - TINY * (1.0 + gain) and fits(near, near.rules, b, -1, x):
-                        best, partner, target = change, -1, b
+                if b == a or before > max(near.changed[a], near.changed[b]):
+                    continue
+                m = near.size[b]
+                if near.price[b] - gain >= best:
+                    continue
+                limit = (best + gain + m * near.price[b]) / (m + 1)
+                change = (m + 1) * joined(slots, near.state[b], near.leaf[x], limit) - m * near.price[b] - gain
+                if change < best - TINY * (1.0 + gain) and fits(near, near.rules, b, -1, x):
+                    best, partner, target = change, -1, b
         for y in range(r):
             b = near.group[y]
             if b == a:
@@ -43,10 +54,11 @@ def _descend(slots, near, groups):
             m = near.size[b]
             room = best + n * old + m * near.price[b]
             room -= TINY * (1.0 + room)  # sums that stopped early may round to the bar itself
-            if room <= 0:
+            other = m * near.without[y]
+            if rest + other >= room or max(before, near.looked[y]) > max(near.changed[a], near.changed[b]):
                 continue
-            change = n * joined(slots, near.rest[x], near.leaf[y], room / n)
-            if change >= room:
+            change = n * joined(slots, near.rest[x], near.leaf[y], (room - other) / n)
+            if change + other >= room:
                 continue
             change += m * joined(slots, near.rest[y], near.leaf[x], (room - change) / m)
             if change < room and fits(near, near.rules, a, x, y) and fits(near, near.rules, b, y, x):
@@ -60,10 +72,10 @@ def _descend(slots, near, groups):
                 drop(near, partner)
                 put(near, partner, a)
             put(near, x, target)
-            refresh(slots, near, a)
-            refresh(slots, near, target)
-            forget(near, near.rules, a)
-            forget(near, near.rules, target)
+            for g in (a, target):
+                refresh(slots, near, g)
+                forget(near, near.rules, g)
+                near.changed[g] = turn
         x = x + 1 if x + 1 < r else 0
 
 
@@ -326,8 +338,8 @@ def _improve(slots, rows, need, steps, room, big):
             continue
         near = Near(
             big.leaf[:r], big.value[:r], big.group[:r], big.member, big.size, big.held, big.state, big.price,
-            big.rest[:r], big.k, big.frequency, big.distinct, big.rules, big.code, big.who, big.count,
-            big.seen, big.kind, big.kinds, big.known, big.far,
+            big.rest[:r], big.without[:r], big.looked[:r], big.changed, big.k, big.frequency, big.distinct, big.rules,
+            big.code, big.who, big.count, big.seen, big.kind, big.kinds, big.known, big.far,
         )  # fmt: skip
         _read(rows, near, room.who)
         made = -1

@@ -110,7 +110,8 @@ def _complete(slots, near, rules, g, most):
 def grow(slots, near, groups, target, random):
     """Group the rows from scratch: each group grows from a random row by the row that costs least.
 
-    Leaves at most ``groups`` groups; returns their number, or -1 when some row fits nowhere.
+    Leaves at most ``groups`` groups; returns their number, or -1 when some row fits nowhere.  What a row would cost
+    only rises while a group grows, so its last price tells which rows need no other look.
     """
     r, s = near.group.size, near.frequency.size
     for g in range(groups):
@@ -132,13 +133,14 @@ def grow(slots, near, groups, target, random):
         put(near, x, g)
         for t in range(near.leaf.shape[1]):
             near.state[g, t] = near.leaf[x, t]
+        near.without[:] = 0.0
         stuck = False
         while near.size[g] < target:
             places = target - near.size[g]
             best, least = -1, np.inf
             _ask_anew(near, near.rules)
             for y in range(r):
-                if near.group[y] >= 0:
+                if near.group[y] >= 0 or near.without[y] >= least:
                     continue
                 may = True
                 for j in range(s):
@@ -155,6 +157,7 @@ def grow(slots, near, groups, target, random):
                             break
                 if may and not _too_many(near, near.rules, g, y, target):
                     price = joined(slots, near.state[g], near.leaf[y], least)
+                    near.without[y] = price
                     if price < least:
                         best, least = y, price
             if best < 0:

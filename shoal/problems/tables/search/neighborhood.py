@@ -29,8 +29,9 @@ MOST = 90  # rows taken apart at once, or four groups of the least size
 WIDEST = 1200  # rows, or where groups are larger three of them
 STEPS = {"fast": 0.0, "balanced": 0.3, "thorough": 12.0}  # neighborhoods tried per row
 FEW = 600  # and at least, with ten per row, of a small table
-SLICE = 150  # neighborhoods between two looks at the clock
+SLICE = 400  # neighborhoods between two looks at the clock
 ROUND = 1500  # neighborhoods per block before the table is dealt anew
+TURN = 0.1  # seconds for a block before the same: no group leaves its block, so a longer turn soon finds nothing
 CAP = {"fast": 0, "balanced": 40_000, "thorough": 4_000_000}
 
 
@@ -154,7 +155,7 @@ def search(
             waves = -(-len(blocks) // workers)
             waiting: list[Future[tuple[np.ndarray, int]]] = []
             now = clock()
-            turn = 0.0 if deadline is None else min(1.5, max(deadline - now, 0.0) / waves)
+            turn = 0.0 if deadline is None else min(TURN, max(deadline - now, 0.0) / waves)
             task.progress("search", None if deadline else told.steps / steps)
             for i, block in enumerate(blocks):
                 if deadline is not None:
