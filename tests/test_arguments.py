@@ -35,6 +35,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "explore": (shoal.explore, {"data": TABLE, "policy": ROLES, "k": [2]}),
     "anonymize": (shoal.anonymize, {"data": TABLE, **ROLES, "k": 2}),
 }
+FURTHER = {"regions": shoal.regions.Conditions}  # keywords that a typed mapping takes
 SAID_BY_PYTHON = {"progress", "each"}  # functions that are called, not values that are read
 NO_LIMIT = {"effort", "seconds"}  # a large number is a long time
 
@@ -44,7 +45,9 @@ def asked_of(name: str) -> list[str]:
     names = [*inspect.signature(call).parameters]
     if name == "anonymize":
         names += [f.name for f in fields(shoal.Policy)] + ["t", "l", "distinct_l", "entropy_l", "k_map", "unheard_of"]
-    own = {"settings", "models", "hierarchies_of"}
+    if name in FURTHER:
+        names += [*FURTHER[name].__annotations__, "unheard_of"]
+    own = {"settings", "models", "conditions"}
     return [n for n in dict.fromkeys(names) if n not in own | SAID_BY_PYTHON | NO_LIMIT]
 
 
