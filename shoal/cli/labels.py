@@ -27,8 +27,9 @@ class Files(NamedTuple):
     levels: str | None = flag(None, "--levels", "Further k for a hierarchy, ascending: 50,500.")
     picture: Path | None = flag(None, "--picture", "Draw the groups against k, as SVG.")
     report: Path | None = REPORT
+    force: bool = FORCE
 
-    def check(self, read: Iterable[Path | None], force: bool) -> None:
+    def check(self, read: Iterable[Path | None]) -> None:
         """Refuse targets that would do harm, and levels that go nowhere, before any work."""
         from shoal.engines.targets import DRAWING, JSON, PAGE, TABLE, check_outputs
         from shoal.errors import PolicyError
@@ -38,13 +39,35 @@ class Files(NamedTuple):
         proof = beside(self.output, self.certificate)
         wanted = [(self.output, TABLE), (self.hierarchy, TABLE), (proof, JSON), (self.picture, DRAWING)]
         wanted.append((self.report, PAGE))
-        check_outputs(wanted, read, overwrite=force)
+        check_outputs(wanted, read, overwrite=self.force)
 
 
 INPUT = typer.Argument(..., help="CSV (also .gz), Parquet or Excel.")
-COUNT = flag(None, "--count", "Column with the records of each line; without it every line is one record.")
 LEAST = flag(..., "--k", "Least records of a group.")
-NAMES = flag(None, "--names", "Your own group names, one per line of this file.")
+
+
+class Given(NamedTuple):
+    """What stands beside the column that is grouped."""
+
+    counted: str | None = flag(
+        None, "--count", "Column with the records of each line; without it a line is one record."
+    )
+    names: Path | None = flag(None, "--names", "Your own group names, one per line of this file.")
+
+    def settings(self) -> dict[str, Any]:
+        """The same as a release takes it."""
+        return {"count": self.counted, "names": _lines_of(self.names)}
+
+
+class How(NamedTuple):
+    """How labels are grouped; see ``shoal.labels.cover``."""
+
+    method: str = flag("auto", "auto, fold, spread, five_halves, scheme, bicriteria or exact.")
+    order: str = flag("sorted", "Of fold and spread: sorted, given or random.")
+    seed: int | None = flag(None, "For --order random.")
+    epsilon: float = flag(0.5, "Of scheme and bicriteria.")
+    time_limit: float = flag(60.0, "--time-limit", "Seconds for exact.")
+    objective: str = flag("max", "max: the largest group; count: most groups; squares: squared sizes.")
 
 
 @app.command()
@@ -52,19 +75,12 @@ NAMES = flag(None, "--names", "Your own group names, one per line of this file."
 def labels(
     table: Path = INPUT,
     label: str = flag(..., "--label", "Column of labels to group."),
-    count: str | None = COUNT,
+    given: Given = Given(),
     k: int = LEAST,
-    method: str = flag("auto", "auto, fold, spread, five_halves, scheme, bicriteria or exact."),
-    order: str = flag("sorted", "Of fold and spread: sorted, given or random."),
-    seed: int | None = flag(None, "For --order random."),
-    epsilon: float = flag(0.5, "Of scheme and bicriteria."),
-    time_limit: float = flag(60.0, "--time-limit", "Seconds for exact."),
-    objective: str = flag("max", "max: the largest group; count: most groups; squares: squared sizes."),
+    how: How = How(),
     naming: str = flag("ends", "Group labels: ends, largest or numbers."),
-    names: Path | None = NAMES,
     files: Files = Files(),
     text: Text = Text(),
-    force: bool = FORCE,
     as_json: bool = JSON_,
 ) -> None:
     """Group labels so that each group counts at least k and the largest as little as possible."""
@@ -73,27 +89,22 @@ def labels(
     from shoal.publishing.grouped import tally
 
     clock = [time.perf_counter()]
-    files.check((table, names), force)
-    frame = read_table(table, separator=text.separator, encoding=text.encoding)
-    values, counts = tally(frame, label, count)
+    files.check((table, given.names))
+    frame = read_table(table, **text._asdict())
+    values, counts = tally(frame, label, given.counted)
     clock.append(time.perf_counter())
     with working(f"grouping {len(values):,} labels"):
-        found = shoal.labels.cover(
-            counts, k, method, order=order, seed=seed, epsilon=epsilon, time_limit=time_limit, objective=objective
-        )
+        found = shoal.labels.cover(counts, k, **how._asdict())
     clock.append(time.perf_counter())
-    made = shoal.release(
-        found, frame, read=(table, names), label=label, count=count, naming=naming, names=_lines_of(names)
-    )
+    made = shoal.release(found, frame, read=(table, given.names), label=label, naming=naming, **given.settings())
     rows = None
     if files.hierarchy:
         if made.refused:
             raise shoal.PolicyError(made.refused)
-        rows = shoal.labels.levels(
-            values, counts, _ks(k, files.levels), method if method != "exact" else "auto", naming
-        )
+        method = how.method if how.method != "exact" else "auto"
+        rows = shoal.labels.levels(values, counts, _ks(k, files.levels), method, naming)
     tree = None if rows is None else (rows, _held(values, counts))
-    more = {"k_anonymous": found.anonymous, "method": method, "objective": objective}
+    more = {"k_anonymous": found.anonymous, "method": how.method, "objective": how.objective}
     _finish(made, "labels", more, files, tree, clock, as_json)
 
 
@@ -102,13 +113,11 @@ def labels(
 def intervals(
     table: Path = INPUT,
     value: str = flag(..., "--value", "Column of ordered values: numbers, dates (year-month-day) or text."),
-    count: str | None = COUNT,
+    given: Given = Given(),
     k: int = LEAST,
     objective: str = flag("max", "max, count, squares or range."),
-    names: Path | None = NAMES,
     files: Files = Files(),
     text: Text = Text(),
-    force: bool = FORCE,
     as_json: bool = JSON_,
 ) -> None:
     """Cut ordered values into intervals of at least k records each, at the least possible cost."""
@@ -117,14 +126,14 @@ def intervals(
     from shoal.publishing.grouped import in_order
 
     clock = [time.perf_counter()]
-    files.check((table, names), force)
-    frame = read_table(table, separator=text.separator, encoding=text.encoding)
-    values, counts, ordered = in_order(frame, value, count)
+    files.check((table, given.names))
+    frame = read_table(table, **text._asdict())
+    values, counts, ordered = in_order(frame, value, given.counted)
     clock.append(time.perf_counter())
     with working(f"cutting {len(values):,} values"):
         found = shoal.intervals.cut(ordered, counts, k, objective)
     clock.append(time.perf_counter())
-    made = shoal.release(found, frame, read=(table, names), value=value, count=count, names=_lines_of(names))
+    made = shoal.release(found, frame, read=(table, given.names), value=value, **given.settings())
     rows = None
     if files.hierarchy:
         rows = shoal.intervals.levels(ordered, counts, _ks(k, files.levels), objective, [str(v) for v in values])
