@@ -18,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from shoal.errors import PolicyError
-from shoal.model.certificate import Certificate, Guarantee
+from shoal.model.certificate import Guarantee
 from shoal.model.partition import Partition
 from shoal.model.task import Grouping, Task, refuse_infeasible
 from shoal.problems.tables.costs import Costs
@@ -72,20 +72,10 @@ def halving(task: Task) -> Grouping:
         if groups:
             partition, whole = _dealt(task, of, groups), found
     done = not stop[0]
-    cost, bound, best = costs.certified(task, partition, whole if done else lower, whole)
-    theorem = "Blocki, Williams 2010, Theorem 1.3: exact, by halves"
-    return Grouping(
-        partition,
-        Certificate(
-            cost=cost,
-            lower_bound=bound,
-            unit=task.recoding.unit,
-            guarantee=Guarantee(factor=1, additive=0, theorem=theorem) if best else Guarantee(),
-            bound="every part of about half the rows" if done else NEAREST,
-            details={"parts": int(looked[0]), "stopped": None if done else "seconds"},
-        ),
-        "halving",
-    )
+    promise = Guarantee(factor=1, additive=0, theorem="Blocki, Williams 2010, Theorem 1.3: exact, by halves")
+    argument = "every part of about half the rows" if done else NEAREST
+    details = {"parts": int(looked[0]), "stopped": None if done else "seconds"}
+    return costs.grouping(task, partition, "halving", (whole if done else lower, whole), promise, argument, details)
 
 
 def _within(seconds: float | None, stop: np.ndarray, run: Callable[[], _Split]) -> _Split | None:

@@ -30,7 +30,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.errors import PolicyError
-from shoal.model.certificate import Certificate, Guarantee
+from shoal.model.certificate import Guarantee
 from shoal.model.histogram import mixed_radix
 from shoal.model.partition import Partition
 from shoal.model.privacy import Requirement
@@ -157,15 +157,9 @@ def pattern_cover(task: Task) -> Grouping:
         from shoal.problems.tables.others.nearest import NEAREST, nearest_bound
 
         lower, promise, argument = nearest_bound(costs, k), Guarantee(), NEAREST
-    cost, bound, _ = costs.certified(task, partition, lower, whole_cost(costs, task, partition))
     details = {"patterns": int(found.loss.size), "all_patterns": found.all}
-    return Grouping(
-        partition,
-        Certificate(
-            cost=cost, lower_bound=bound, unit=task.recoding.unit, guarantee=promise, bound=argument, details=details
-        ),
-        "pattern_cover",
-    )
+    ends = (lower, whole_cost(costs, task, partition))
+    return costs.grouping(task, partition, "pattern_cover", ends, promise, argument, details)
 
 
 def whole_cost(costs: Costs, task: Task, partition: Partition) -> int:
