@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,6 +15,8 @@ from shoal.cli.models import with_options
 from shoal.cli.options import FORCE, JSON_, REPORT, Text, flag
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from shoal import Crosswalk
 
 
@@ -29,8 +31,9 @@ class Files(NamedTuple):
     report: Path | None = REPORT
     force: bool = FORCE
 
-    def check(self, read: Iterable[Path | None]) -> None:
-        """Refuse targets that would do harm, and levels that go nowhere, before any work."""
+    def reads(self, table: Path, names: Path | None, text: Text) -> pl.DataFrame:
+        """The table, once targets that would do harm, and levels that go nowhere, are refused."""
+        from shoal.engines.files import read_table
         from shoal.engines.targets import DRAWING, JSON, PAGE, TABLE, check_outputs
         from shoal.errors import PolicyError
 
@@ -39,7 +42,8 @@ class Files(NamedTuple):
         proof = beside(self.output, self.certificate)
         wanted = [(self.output, TABLE), (self.hierarchy, TABLE), (proof, JSON), (self.picture, DRAWING)]
         wanted.append((self.report, PAGE))
-        check_outputs(wanted, read, overwrite=self.force)
+        check_outputs(wanted, (table, names), overwrite=self.force)
+        return read_table(table, **text._asdict())
 
 
 INPUT = typer.Argument(..., help="CSV (also .gz), Parquet or Excel.")
@@ -85,27 +89,22 @@ def labels(
 ) -> None:
     """Group labels so that each group counts at least k and the largest as little as possible."""
     import shoal
-    from shoal.engines.files import read_table
     from shoal.publishing.grouped import tally
 
     clock = [time.perf_counter()]
-    files.check((table, given.names))
-    frame = read_table(table, **text._asdict())
+    frame = files.reads(table, given.names, text)
     values, counts = tally(frame, label, given.counted)
     clock.append(time.perf_counter())
     with working(f"grouping {len(values):,} labels"):
         found = shoal.labels.cover(counts, k, **how._asdict())
     clock.append(time.perf_counter())
     made = shoal.release(found, frame, read=(table, given.names), label=label, naming=naming, **given.settings())
-    rows = None
-    if files.hierarchy:
-        if made.refused:
-            raise shoal.PolicyError(made.refused)
-        method = how.method if how.method != "exact" else "auto"
-        rows = shoal.labels.levels(values, counts, _ks(k, files.levels), method, naming)
-    tree = None if rows is None else (rows, _held(values, counts))
+
+    def tree(ks: list[int]) -> Iterable[list[str]]:
+        return shoal.labels.levels(values, counts, ks, how.method if how.method != "exact" else "auto", naming)
+
     more = {"k_anonymous": found.anonymous, "method": how.method, "objective": how.objective}
-    _finish(made, "labels", more, files, tree, clock, as_json)
+    _finish(made, "labels", more, files, (values, counts, tree), clock, as_json)
 
 
 @app.command()
@@ -122,29 +121,27 @@ def intervals(
 ) -> None:
     """Cut ordered values into intervals of at least k records each, at the least possible cost."""
     import shoal
-    from shoal.engines.files import read_table
     from shoal.publishing.grouped import in_order
 
     clock = [time.perf_counter()]
-    files.check((table, given.names))
-    frame = read_table(table, **text._asdict())
+    frame = files.reads(table, given.names, text)
     values, counts, ordered = in_order(frame, value, given.counted)
     clock.append(time.perf_counter())
     with working(f"cutting {len(values):,} values"):
         found = shoal.intervals.cut(ordered, counts, k, objective)
     clock.append(time.perf_counter())
     made = shoal.release(found, frame, read=(table, given.names), value=value, **given.settings())
-    rows = None
-    if files.hierarchy:
-        rows = shoal.intervals.levels(ordered, counts, _ks(k, files.levels), objective, [str(v) for v in values])
     payload = {"k_anonymous": True, "method": made.method, "objective": objective}
     if len(ordered) and isinstance(ordered[0], str):
         payload["warnings"] = [
             f"column {value!r} holds text that is neither numbers nor dates: it was cut in the order of its "
             "characters; shoal labels groups values without an order"
         ]
-    tree = None if rows is None else (rows, _held(values, counts))
-    _finish(made, "values", payload, files, tree, clock, as_json)
+
+    def tree(ks: list[int]) -> Iterable[list[str]]:
+        return shoal.intervals.levels(ordered, counts, ks, objective, [str(v) for v in values])
+
+    _finish(made, "values", payload, files, (values, counts, tree), clock, as_json)
 
 
 def _ks(k: int, levels: str | None) -> list[int]:
@@ -171,16 +168,17 @@ def _finish(
     what: str,
     payload: dict[str, Any],
     files: Files,
-    tree: tuple[Iterable[list[str]], dict[str, int]] | None,
+    given: tuple[Iterable[Any], Iterable[Any], Callable[[list[int]], Iterable[list[str]]]],
     clock: list[float],
     as_json: bool,
 ) -> None:
     """Write what was asked for and print the answer.
 
-    tree  rows of the hierarchy and the records of each value, for its judge
+    given  values, the records of each, and what makes the rows of a hierarchy of rising thresholds
     """
     from shoal.report.bins_picture import as_text
 
+    tree = _tree(made, files, *given)
     wrote = put(made, files.output, files.certificate, drawn=[(files.picture, lambda: made.drawing("picture"))])
     if tree is not None and files.hierarchy:
         _hierarchy(made, files.hierarchy, *tree)
@@ -219,9 +217,18 @@ def _finish(
     answer(payload, [*lines, *(f"wrote {path}" for path in written if path)], as_json)
 
 
-def _held(values: Iterable[Any], counts: Iterable[Any]) -> dict[str, int]:
-    """Records of each value, by its text."""
-    return {"" if v is None else str(v): int(n) for v, n in zip(values, counts, strict=True)}
+def _tree(
+    made: Crosswalk, files: Files, values: Iterable[Any], counts: Iterable[Any], rows: Callable[[list[int]], Any]
+) -> tuple[Iterable[list[str]], dict[str, int]] | None:
+    """Rows of the hierarchy, where one is asked for, and the records of each value by its text, for its judge."""
+    from shoal.errors import PolicyError
+
+    if files.hierarchy is None:
+        return None
+    if made.refused:
+        raise PolicyError(made.refused)
+    held = {"" if v is None else str(v): int(n) for v, n in zip(values, counts, strict=True)}
+    return rows(_ks(int(made.parameters["k"]), files.levels)), held
 
 
 def _hierarchy(made: Crosswalk, path: Path, rows: Iterable[list[str]], counts: dict[str, int]) -> None:
