@@ -106,8 +106,7 @@ def long_path(indptr, indices, steps, state):
             free[where[u]] = x
             where[x] = where[u]
             continue
-        turn = -1
-        many = 0
+        turn, many = -1, 0
         for e in range(indptr[tail], indptr[tail + 1]):
             p = pos[indices[e]]
             if p < 0 or p >= length - 2:
