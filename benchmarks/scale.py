@@ -44,12 +44,12 @@ WHOLE = (
     """
 import json, resource, sys, time
 from pathlib import Path
-from shoal.pipeline import Scope, prepare
+from shoal.pipeline import prepare
 folder, out, memory, method, carried, small = sys.argv[1:]
 def run(source, target):
     clock = time.perf_counter()
     release = prepare(
-        Path(source), engine="duckdb", scope=Scope(memory, 2, str(Path(target).parent)),
+        Path(source), engine="duckdb", memory=memory, threads=2, temporary=str(Path(target).parent),
         quasi_identifiers=QUASI, sensitive=SENSITIVE, insensitive=carried.split(",") if carried else [], l=L, seed=1,
         method=method, effort="fast",
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from shoal.model.shorthands import SHORTHANDS
 from shoal.version import __version__
 
 if TYPE_CHECKING:  # what a type checker and an editor see; ``_WHERE`` finds the same names when they are used
@@ -24,18 +25,18 @@ if TYPE_CHECKING:  # what a type checker and an editor see; ``_WHERE`` finds the
     from shoal.model.certificate import Guarantee as Guarantee
     from shoal.model.hierarchy import Hierarchy as Hierarchy
     from shoal.model.policy import Policy as Policy
-    from shoal.model.privacy import AlphaKAnonymity as AlphaKAnonymity
-    from shoal.model.privacy import BetaLikeness as BetaLikeness
-    from shoal.model.privacy import DeltaDisclosure as DeltaDisclosure
-    from shoal.model.privacy import DeltaPresence as DeltaPresence
-    from shoal.model.privacy import DistinctLDiversity as DistinctLDiversity
-    from shoal.model.privacy import EntropyLDiversity as EntropyLDiversity
-    from shoal.model.privacy import KAnonymity as KAnonymity
-    from shoal.model.privacy import KMap as KMap
-    from shoal.model.privacy import LDiversity as LDiversity
-    from shoal.model.privacy import RecursiveLDiversity as RecursiveLDiversity
-    from shoal.model.privacy import SimultaneousLDiversity as SimultaneousLDiversity
-    from shoal.model.privacy import TCloseness as TCloseness
+    from shoal.model.privacy.beta_likeness import BetaLikeness as BetaLikeness
+    from shoal.model.privacy.delta_disclosure import DeltaDisclosure as DeltaDisclosure
+    from shoal.model.privacy.distinct import DistinctLDiversity as DistinctLDiversity
+    from shoal.model.privacy.entropy import EntropyLDiversity as EntropyLDiversity
+    from shoal.model.privacy.frequency import LDiversity as LDiversity
+    from shoal.model.privacy.population import DeltaPresence as DeltaPresence
+    from shoal.model.privacy.population import KMap as KMap
+    from shoal.model.privacy.recursive import RecursiveLDiversity as RecursiveLDiversity
+    from shoal.model.privacy.share import AlphaKAnonymity as AlphaKAnonymity
+    from shoal.model.privacy.simultaneous import SimultaneousLDiversity as SimultaneousLDiversity
+    from shoal.model.privacy.size import KAnonymity as KAnonymity
+    from shoal.model.privacy.t_closeness import TCloseness as TCloseness
     from shoal.pipeline import anonymize as anonymize
     from shoal.problems import gathering as gathering
     from shoal.problems import intervals as intervals
@@ -83,18 +84,7 @@ _WHERE = {
     "Release": "shoal.publishing.release:Release",
     "Audit": "shoal.model.audit:Audit",
     # privacy models
-    "KAnonymity": "shoal.model.privacy:KAnonymity",
-    "KMap": "shoal.model.privacy:KMap",
-    "LDiversity": "shoal.model.privacy:LDiversity",
-    "DistinctLDiversity": "shoal.model.privacy:DistinctLDiversity",
-    "EntropyLDiversity": "shoal.model.privacy:EntropyLDiversity",
-    "RecursiveLDiversity": "shoal.model.privacy:RecursiveLDiversity",
-    "AlphaKAnonymity": "shoal.model.privacy:AlphaKAnonymity",
-    "TCloseness": "shoal.model.privacy:TCloseness",
-    "BetaLikeness": "shoal.model.privacy:BetaLikeness",
-    "DeltaDisclosure": "shoal.model.privacy:DeltaDisclosure",
-    "DeltaPresence": "shoal.model.privacy:DeltaPresence",
-    "SimultaneousLDiversity": "shoal.model.privacy:SimultaneousLDiversity",
+    **{short.model: f"shoal.model.privacy.{short.file}:{short.model}" for short in SHORTHANDS.values()},
     # values
     "Certificate": "shoal.model.certificate:Certificate",
     "Guarantee": "shoal.model.certificate:Guarantee",

@@ -20,12 +20,13 @@ from shoal.engines.index import row_numbers
 from shoal.engines.open import open_table
 from shoal.engines.order import Lot
 from shoal.engines.safe_harbor import harbored
-from shoal.engines.scope import Scope
+from shoal.engines.scope import Scope, ScopeSettings
 from shoal.engines.store import refuse_for_excel, refuse_sheet
 from shoal.engines.table import Counted, Table, require
 from shoal.errors import InputError
 from shoal.model.loss import View, measures, ncp, stars, suppressed_tuples
 from shoal.model.missing import filled_words, with_filled
+from shoal.model.partition import Partition
 from shoal.model.policy import Policy
 from shoal.model.privacy import requirement
 from shoal.model.recoding import Published
@@ -49,7 +50,11 @@ from shoal.publishing.text import ColumnText, column_text
 from shoal.publishing.units import judged, models_of, refuse_missing, without_units
 from shoal.watching import Clock, watched
 
-__all__ = ["Scope", "anonymize", "prepare"]
+__all__ = ["anonymize", "prepare"]
+
+
+class TableSettings(Settings, ScopeSettings, total=False):
+    """The keywords of ``Policy``, and those of an engine."""
 
 
 @watched
@@ -61,15 +66,8 @@ def anonymize(
     separator: str | None = None,
     encoding: str | None = None,
     secret: bytes | None = None,
-    memory: str | None = None,
-    threads: int | None = None,
-    temporary: str | Path | None = None,
-    glob: bool = False,
-    table: str | None = None,
-    query: str | None = None,
-    master: str | None = None,
     progress: Callable[[str, float | None], None] = nothing,
-    **settings: Unpack[Settings],
+    **settings: Unpack[TableSettings],
 ) -> Release:
     """A release of a table in which every group of rows meets the privacy models asked for, at little loss.
 
@@ -113,7 +111,6 @@ def anonymize(
         separator=separator,
         encoding=encoding,
         secret=secret,
-        scope=Scope(memory, threads, temporary, glob, table, query, master),
         progress=progress,
         **settings,
     )
@@ -129,17 +126,16 @@ def prepare(
     separator: str | None = None,
     encoding: str | None = None,
     secret: bytes | None = None,
-    scope: Scope | None = None,
     target: Path | None = None,
     progress: Callable[[str, float | None], None] = nothing,
-    **settings: Unpack[Settings],
+    **settings: Unpack[TableSettings],
 ) -> Release:
     """``anonymize`` without the last look; for callers that write the release, which looks at the bytes written.
 
-    scope   what an engine may use, and what of the source it reads
     target  where it will be written: what its format cannot hold is refused before the work
     """
-    asked = Policy.of(policy, **settings)
+    scope, wanted = Scope.among(settings)
+    asked = Policy.of(policy, **wanted)
     requirement(models_of(asked), (*asked.sensitive, *asked.units))
     Lot.of(secret)  # one that is too short is refused before the work
     clock = Clock(progress)
@@ -189,7 +185,7 @@ class _Solved(NamedTuple):
 
 
 def _read(
-    data: Any, asked: Policy, engine: str | None, text: tuple[str | None, str | None], scope: Scope | None,
+    data: Any, asked: Policy, engine: str | None, text: tuple[str | None, str | None], scope: Scope,
     target: Path | None,
 ) -> _Read:  # fmt: skip
     """Open the table and refuse what could not be published, before any work."""
@@ -286,16 +282,13 @@ def _recode(
     read: _Read, cells: _Cells, solved: _Solved, asked: Policy, secret: bytes | None, target: Path | None
 ) -> Release:
     """Every row placed into a group of its cell, its values recoded; with what the judge will look for."""
-    counted, grouping, recoding, columns = cells.counted, solved.grouping, solved.recoding, solved.columns
+    counted, (grouping, recoding, shows, columns) = cells.counted, solved
     apart = target is not None and kind_of(target) == "csv"
-    replacements = [
-        replacement(c, own, asked.numeric_stars, apart) for c, own in zip(columns, counted.quasi, strict=True)
-    ]
-    lot = Lot.of(secret, _context(counted, asked))
-    blurred = blurred_columns(columns, replacements)
+    both = zip(columns, counted.quasi, strict=True)
+    replacements = [replacement(column, own, asked.numeric_stars, apart) for column, own in both]
+    lot, blurred = Lot.of(secret, _context(counted, asked)), blurred_columns(columns, replacements)
     merged, replacements = classes(grouping.partition, replacements)
-    dropped = [c for c in asked.identifiers if c not in asked.beside]
-    aside = [*asked.identifiers, FLAG]
+    dropped, aside = [c for c in asked.identifiers if c not in asked.beside], [*asked.identifiers, FLAG]
     placed, quicker, tuples = read.table.place(counted, merged, replacements, dropped, aside, lot, asked.keep_order)
     if tuples is not None and (asked.beside or asked.missing == "apart"):
         placed, tuples = tuples.frame(), None
@@ -303,19 +296,16 @@ def _recode(
     out, persons, people = judged(placed, asked)
     _, merged = without_units(counted, merged, asked)
     counted, partition = without_units(counted, grouping.partition, asked)
-    smallest = cells.need.smallest
-    view = View(counted.histogram, partition, recoding, smallest, solved.published)
-    ranges = asked.publish == "ranges"
+    seen = (counted.histogram, partition, recoding, cells.need.smallest, shows)
     return Release(
         table=out,
         policy=asked,
         certificate=grouping.certificate,
         method=grouping.method,
         attempts=grouping.attempts,
-        cost={"stars": stars(view), "suppressed_tuples": suppressed_tuples(view), "ncp": ncp(view)}
-        | with_filled(ncp(view), read.filled, counted.histogram.rows),
-        view=partial(View, counted.histogram, partition, recoding, smallest, solved.published),
-        measure=partial(measures, counted.histogram, partition, recoding, smallest, solved.published),
+        cost=_cost(View(*seen), read.filled),
+        view=partial(View, *seen),
+        measure=partial(measures, *seen),
         groups=published_classes(replacements) if partition.groups else 0,
         rows=counted.histogram.rows,
         carried=read.carried,
@@ -329,7 +319,7 @@ def _recode(
             *named_sensitive(asked.sensitive), *blurred, *ordered_as_equal(counted.sensitive, asked.privacy),
             *filled_words(read.filled), *without_effect(recoding, counted.histogram.quasi_names),
         ),
-        exposed=exposed(counted.histogram, merged, recoding, asked.range_step) if ranges else Exposed({}),
+        exposed=_exposed(counted, merged, recoding, asked),
         stars={c.name: int(partition.sizes[c.starred[c.index]].sum()) for c in columns},
         changed={c.name: int(partition.sizes[c.code[c.index] < 0].sum()) for c in columns},
         published={c.name: frozenset(c.texts) for c in columns},
@@ -348,6 +338,20 @@ def _recode(
         ),
         order="kept" if asked.keep_order else lot.words,
     )  # fmt: skip
+
+
+def _cost(view: View, filled: Mapping[str, int] | None) -> dict[str, Any]:
+    """What the release loses, by the measures that every page shows."""
+    lost = ncp(view)
+    cost = {"stars": stars(view), "suppressed_tuples": suppressed_tuples(view), "ncp": lost}
+    return cost | with_filled(lost, filled, view.histogram.rows)
+
+
+def _exposed(counted: Counted, merged: Partition, recoding: Any, asked: Policy) -> Exposed:
+    """What ranges show of single rows."""
+    if asked.publish != "ranges":
+        return Exposed({})
+    return exposed(counted.histogram, merged, recoding, asked.range_step)
 
 
 def _path(data: Any) -> str | None:

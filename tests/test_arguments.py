@@ -11,7 +11,10 @@ import polars as pl
 import pytest
 
 import shoal
+from shoal.engines.scope import ScopeSettings
 from shoal.errors import ShoalError
+from shoal.problems.gathering.diverse import Asked
+from shoal.publishing.audited import Roles
 
 POINTS = np.random.default_rng(0).random((12, 2))
 TABLE = pl.DataFrame({"a": ["x", "y"] * 10, "b": [*range(5)] * 4, "s": ["u", "v", "w", "z"] * 5})
@@ -35,6 +38,14 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "explore": (shoal.explore, {"data": TABLE, "policy": ROLES, "k": [2]}),
     "anonymize": (shoal.anonymize, {"data": TABLE, **ROLES, "k": 2}),
 }
+FURTHER = {
+    "regions": shoal.regions.Conditions.__annotations__,
+    "tiles": shoal.tiles.Conditions.__annotations__,
+    "gather": Asked.__annotations__,
+    "cellular": Asked.__annotations__,
+    "anonymize": ScopeSettings.__annotations__,
+    "audit": {**Roles.__annotations__, **ScopeSettings.__annotations__},
+}  # typed mappings
 SAID_BY_PYTHON = {"progress", "each"}  # functions that are called, not values that are read
 NO_LIMIT = {"effort", "seconds"}  # a large number is a long time
 
@@ -43,8 +54,10 @@ def asked_of(name: str) -> list[str]:
     call = CALLS[name][0]
     names = [*inspect.signature(call).parameters]
     if name == "anonymize":
-        names += [f.name for f in fields(shoal.Policy)] + ["t", "l", "distinct_l", "entropy_l", "k_map", "unheard_of"]
-    own = {"settings", "models", "hierarchies_of"}
+        names += [f.name for f in fields(shoal.Policy)] + ["t", "l", "distinct_l", "entropy_l", "k_map"]
+    if name in FURTHER:
+        names += [*FURTHER[name], "unheard_of"]
+    own = {"settings", "models", "conditions", "values"}
     return [n for n in dict.fromkeys(names) if n not in own | SAID_BY_PYTHON | NO_LIMIT]
 
 

@@ -116,16 +116,16 @@ def anonymize(
     target = files.output or _beside_table(data, source.glob)
     beside = files.certificate or certificate_path(target)
     here = [x for x in (data if isinstance(data, list) else [data]) if isinstance(x, Path) and not source.glob]
-    scope, parts = source.scope(), files.parts
-    folder = is_folder(target, parts, engine_of(data, source.engine, scope) != "polars")
+    parts = files.parts
+    folder = is_folder(target, parts, engine_of(data, source.engine, source.scope()) != "polars")
     aim = target if not folder else None if parts is None else target / f"part.{parts}"
     read = [*here, policy, files.sign, files.secret, files.explored, *asked.files]
     tried = exploration(files.explored, files.report)
     check_target(target, beside, [(files.report, PAGE)], read, overwrite=force, folder=folder)
     with progress() as told:
         release = prepare(
-            data, asked, engine=source.engine, separator=source.separator, encoding=source.encoding, scope=scope,
-            target=aim, progress=told, secret=None if files.secret is None else read_secret(files.secret),
+            data, asked, **source._asdict(), target=aim, progress=told,
+            secret=None if files.secret is None else read_secret(files.secret),
         )  # fmt: skip
         told("writing and reading back", None)
         release.write(target, beside, sign=files.sign, parts=parts, progress=told)

@@ -3,12 +3,28 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from shoal.cli.app import app
 from shoal.cli.common import answer, pairs, refuse_unmet, short, source_of
 from shoal.cli.models import with_options
 from shoal.cli.options import AVERAGE, JSON_, TABLES, Roles, Source, flag
+
+
+class Measured(NamedTuple):
+    """How it is measured."""
+
+    population_size: int | None = flag(None, "--population-size", "How many people there are at all.")
+    hierarchy: list[str] = flag([], "--hierarchy", "column=file.csv by which it was recoded; repeatable.")
+    missing: str = flag("category", "--missing", "wildcard: show that reading of blanks too; or filled.")
+    max_average_risk: float | None = AVERAGE
+    threshold: float = flag(0.2, "--threshold", "A record is at risk above this.")
+
+    def settings(self) -> dict[str, Any]:
+        """The same as ``shoal.audit`` takes it."""
+        given = self._asdict()
+        trees = pairs(given.pop("hierarchy"), "--hierarchy") or None
+        return {**given, "hierarchies": trees}
 
 
 @app.command()
@@ -19,11 +35,7 @@ def audit(
     policy: Path | None = flag(
         None, "--policy", "A TOML file, or a certificate: its roles, and its models as what should hold."
     ),
-    population_size: int | None = flag(None, "--population-size", "How many people there are at all."),
-    hierarchy: list[str] = flag([], "--hierarchy", "column=file.csv by which it was recoded; repeatable."),
-    missing: str = flag("category", "--missing", "wildcard: show that reading of blanks too; or filled."),
-    max_average_risk: float | None = AVERAGE,
-    threshold: float = flag(0.2, "--threshold", "A record is at risk above this."),
+    measured: Measured = Measured(),
     source: Source = Source(),
     as_json: bool = JSON_,
     **models: Any,
@@ -37,11 +49,7 @@ def audit(
         None if policy is None else Policy.read(policy),
         **roles.settings(),
         **source._asdict(),
-        max_average_risk=max_average_risk,
-        threshold=threshold,
-        population_size=population_size,
-        missing=missing,
-        hierarchies=pairs(hierarchy, "--hierarchy") or None,
+        **measured.settings(),
         **models,
     )
     answer(found.as_dict(), audit_lines(found.as_dict()), as_json)

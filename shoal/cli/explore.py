@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import typer
 
@@ -14,27 +14,59 @@ from shoal.cli.models import with_options
 from shoal.cli.options import FORCE, HIERARCHIES, JSON_, METHODS, Roles, flag
 
 
+class Wanted(NamedTuple):
+    """What is asked of every point."""
+
+    identifiers: str | None = flag(None, "--identifiers", "Columns to leave out.")
+    insensitive: str | None = flag(None, "--insensitive", "Columns that would be carried along.")
+    hierarchy: list[str] = HIERARCHIES
+    effort: str | None = flag(None, "--effort", "fast (default), balanced, thorough, or seconds a point.")
+    seed: int | None = flag(None, "--seed", "Makes the searches reproducible.")
+    missing: str | None = flag(None, "--missing", "category (default), apart or filled; as in anonymize.")
+
+    def settings(self) -> dict[str, Any]:
+        """The same as settings of a policy."""
+        given = self._asdict()
+        trees = pairs(given.pop("hierarchy"), "--hierarchy") or None
+        roles = {name: listed(given[name]) for name in ("identifiers", "insensitive")}
+        return {**given, **roles, "hierarchies": trees}
+
+
+class Grid(NamedTuple):
+    """What is tried, separated by commas."""
+
+    k: str = flag("3,5,11", "--k", "Values of k, separated by commas.")
+    l: str = flag("1", "--l", "Values of l (frequency form); 1 asks nothing.")
+    publish: str | None = flag(None, "--publish", "stars, hierarchy, ranges, centers; several by commas.")
+    method: str | None = flag(None, "--method", f"Separated by commas, of {METHODS}.")
+    range_step: list[str] = flag([], "--range-step", "column=step at which ranges end; may be repeated.")
+
+    def asked(self) -> dict[str, Any]:
+        """The same as ``shoal.explore`` takes it."""
+        return {
+            "k": _numbers(self.k, "--k"), "l": _numbers(self.l, "--l"), "publish": listed(self.publish),
+            "method": listed(self.method), "range_step": pairs(self.range_step, "--range-step", step_of),
+        }  # fmt: skip
+
+
+class Read(NamedTuple):
+    """How the table is read."""
+
+    engine: str | None = flag(None, "--engine", "polars (default), duckdb or spark.")
+    separator: str | None = flag(None, "--separator", "Field separator of a CSV.")
+    encoding: str | None = flag(None, "--encoding", "utf-8 or latin-1.")
+
+
 @app.command()
 @with_options
 def explore(
     table: Path = typer.Argument(help="CSV (also .gz), Parquet or Excel file."),
     policy: Path | None = flag(None, "--policy", "A TOML file; its k and l are replaced by the grid."),
     roles: Roles = Roles(),
-    identifiers: str | None = flag(None, "--identifiers", "Columns to leave out."),
-    insensitive: str | None = flag(None, "--insensitive", "Columns that would be carried along."),
-    k: str = flag("3,5,11", "--k", "Values of k, separated by commas."),
-    l: str = flag("1", "--l", "Values of l (frequency form); 1 asks nothing."),
-    publish: str | None = flag(None, "--publish", "stars, hierarchy, ranges, centers; several by commas."),
-    method: str | None = flag(None, "--method", f"Separated by commas, of {METHODS}."),
-    hierarchy: list[str] = HIERARCHIES,
-    effort: str | None = flag(None, "--effort", "fast (default), balanced, thorough, or seconds a point."),
-    seed: int | None = flag(None, "--seed", "Makes the searches reproducible."),
-    range_step: list[str] = flag([], "--range-step", "column=step at which ranges end; may be repeated."),
-    missing: str | None = flag(None, "--missing", "category (default), apart or filled; as in anonymize."),
+    wanted: Wanted = Wanted(),
+    grid: Grid = Grid(),
     output: Path | None = flag(None, "-o", "--output", "An HTML page with the picture and the table."),
-    engine: str | None = flag(None, "--engine", "polars (default), duckdb or spark."),
-    separator: str | None = flag(None, "--separator", "Field separator of a CSV."),
-    encoding: str | None = flag(None, "--encoding", "utf-8 or latin-1."),
+    source: Read = Read(),
     force: bool = FORCE,
     as_json: bool = JSON_,
     **models: Any,
@@ -46,29 +78,20 @@ def explore(
     from shoal.utility.explore import explore as look
 
     check_outputs([(output, PAGE)], [table, policy, roles.population], overwrite=force)
-    ks, ls = _numbers(k, "--k"), _numbers(l, "--l")
+    tried = grid.asked()
     present(table, folders=True)
-    ways = listed(publish)
-    settings: dict[str, Any] = {
-        **roles.settings(), "identifiers": listed(identifiers), "insensitive": listed(insensitive), "effort": effort,
-        "seed": seed, "missing": missing, **models,
-        "hierarchies": pairs(hierarchy, "--hierarchy") or None,
-        "publish": "hierarchy" if ways and "hierarchy" in ways else None,
-    }  # fmt: skip
-    settings = {name: value for name, value in settings.items() if value is not None}
+    publish = "hierarchy" if "hierarchy" in (tried["publish"] or ()) else None
+    given = {**roles.settings(), **wanted.settings(), **models, "publish": publish}
+    settings = {name: value for name, value in given.items() if value is not None}
     if policy is None:
-        asked = Policy.of(None, **{"k": ks[0], "effort": "fast", **settings})
+        asked = Policy.of(None, **{"k": tried["k"][0], "effort": "fast", **settings})
     else:
         asked = Policy.read(policy, **settings)
     seen: list[Point] = []
     stopped = False
     try:
         with progress() as told:
-            found = look(
-                table, asked, k=ks, l=ls, publish=ways, method=listed(method), engine=engine,
-                range_step=pairs(range_step, "--range-step", step_of), separator=separator, encoding=encoding,
-                progress=told, each=seen.append,
-            )  # fmt: skip
+            found = look(table, asked, **tried, **source._asdict(), progress=told, each=seen.append)
     except KeyboardInterrupt:
         if not seen:
             raise

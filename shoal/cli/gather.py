@@ -20,9 +20,32 @@ if TYPE_CHECKING:
     from shoal.engines.features import Asked
 
 RECORDS = typer.Argument(help="Table with a row per record: CSV (also .gz), Parquet or Excel.")
-LEAST = flag(..., "--r", "Least records of a cluster.")
-EPSILON = flag(0.0, "--epsilon", "Share of the records that may be left out.")
 SEED = flag(None, "--seed", "Of the search where it draws; never of the row order.")
+
+
+class Size(NamedTuple):
+    """How many records a cluster has, and how many are in none."""
+
+    r: int = flag(..., "--r", "Least records of a cluster.")
+    epsilon: float = flag(0.0, "--epsilon", "Share of the records that may be left out.")
+
+
+class Search(NamedTuple):
+    """How clusters of the least radius are found."""
+
+    method: str = flag("auto", "--method", "auto, local, disjoint, threshold, peeling, rounds or exact.")
+    improve: bool = flag(False, "--improve", "Search on for a smaller radius.")
+    seed: int | None = SEED
+
+
+class Cells(NamedTuple):
+    """What clusters of the least sum of size times radius keep to, and how they are found."""
+
+    setup_cost: float | None = flag(None, "--setup-cost", "Cost of each cluster.")
+    max_diameter: float | None = flag(None, "--max-diameter", "Largest diameter of a cluster.")
+    method: str = flag("auto", "--method", "auto, search, three_step or exact; without --r also tight, procedure_one.")
+    effort: str = flag("balanced", "--effort", "fast, balanced or thorough.")
+    seed: int | None = SEED
 
 
 class Files(NamedTuple):
@@ -38,15 +61,16 @@ class Files(NamedTuple):
     map_to: Path | None = flag(None, "--map", "A circle per cluster: .html, .png, .svg or .pdf.")
     geojson: Path | None = flag(None, "--geojson", "A circle per cluster, as GeoJSON.")
     report: Path | None = REPORT
+    force: bool = FORCE
 
-    def check(self, read: list[Any], force: bool) -> None:
+    def check(self, read: list[Any]) -> None:
         """Refuse targets that would do harm, before any work."""
         from shoal.cli.common import beside
         from shoal.engines.targets import GEOJSON, JSON, MAP, PAGE, PICTURE, TABLE, check_outputs
 
         forms = (TABLE, TABLE, JSON, PICTURE, PICTURE, MAP, GEOJSON, PAGE)
-        paths = self._replace(certificate=beside(self.output or self.assignments, self.certificate))
-        check_outputs(zip(paths, forms, strict=True), read, overwrite=force)
+        paths = self._replace(certificate=beside(self.output or self.assignments, self.certificate))[:-1]
+        check_outputs(zip(paths, forms, strict=True), read, overwrite=self.force)
 
 
 class Distance(NamedTuple):
@@ -111,68 +135,58 @@ Given = tuple[Any, Any, Any]  # points, metric, sensitive values as codes
 @with_options
 def gather(
     table: Path = RECORDS,
-    r: int = LEAST,
+    size: Size = Size(),
     distance: Distance = Distance(),
-    epsilon: float = EPSILON,
     max_clusters: int | None = flag(None, "--max-clusters", "At most this many clusters."),
     shown: Shown = Shown(),
-    method: str = flag("auto", "--method", "auto, local, disjoint, threshold, peeling, rounds or exact."),
-    improve: bool = flag(False, "--improve", "Search on for a smaller radius."),
-    seed: int | None = SEED,
+    search: Search = Search(),
     files: Files = Files(),
     text: Text = Text(),
-    force: bool = FORCE,
     as_json: bool = JSON_,
 ) -> None:
     """Cluster records so that each cluster has at least r and the largest radius is small; publish the centers."""
 
-    def solve(given: Given, least: int = r, share: float = epsilon) -> Any:
+    def solve(given: Given, least: int = size.r, share: float = size.epsilon) -> Any:
         from shoal.problems.gathering import gather as solve_gather
 
         points, metric, codes = given
         return solve_gather(
-            points, least, share, max_clusters, metric, method=method, improve=improve, sensitive=codes, l=shown.l,
-            distinct_l=shown.distinct_l,
+            points, least, share, max_clusters, metric, method=search.method, improve=search.improve, sensitive=codes,
+            l=shown.l, distinct_l=shown.distinct_l,
         )  # fmt: skip
 
-    _run(table, (r, epsilon), distance, shown, files, text, force, as_json, solve)
+    _run(table, size, distance, shown, files, text, as_json, solve)
 
 
 @app.command()
 @with_options
 def cellular(
     table: Path = RECORDS,
-    r: int = LEAST,
+    size: Size = Size(),
     distance: Distance = Distance(),
-    setup_cost: float | None = flag(None, "--setup-cost", "Cost of each cluster."),
-    epsilon: float = EPSILON,
-    max_diameter: float | None = flag(None, "--max-diameter", "Largest diameter of a cluster."),
     shown: Shown = Shown(),
-    method: str = flag("auto", "--method", "auto, search, three_step or exact; without --r also tight, procedure_one."),
-    effort: str = flag("balanced", "--effort", "fast, balanced or thorough."),
-    seed: int | None = SEED,
+    cells: Cells = Cells(),
     files: Files = Files(),
     text: Text = Text(),
-    force: bool = FORCE,
     as_json: bool = JSON_,
 ) -> None:
     """Cluster records, at least r each, so that the sum of size times radius is small; publish the centers."""
 
-    def solve(given: Given, least: int = r, share: float = epsilon) -> Any:
+    def solve(given: Given, least: int = size.r, share: float = size.epsilon) -> Any:
         from shoal.problems.gathering import cellular as solve_cellular
 
         points, metric, codes = given
         return solve_cellular(
-            points, least, setup_cost, share, max_diameter, metric, method=method, effort=effort, sensitive=codes,
-            l=shown.l, distinct_l=shown.distinct_l, seed=seed,
+            points, least, cells.setup_cost, share, cells.max_diameter, metric, method=cells.method,
+            effort=cells.effort, seed=cells.seed, sensitive=codes, l=shown.l, distinct_l=shown.distinct_l,
         )  # fmt: skip
 
-    _run(table, (r, epsilon), distance, shown, files, text, force, as_json, solve)
+    _run(table, size, distance, shown, files, text, as_json, solve)
 
 
 def _run(
-    table: Path, size: tuple[int, float], asked: Distance, how: Shown, files: Files,
-    text: Text, force: bool, as_json: bool, solve: Callable[..., Any],
+    table: Path, size: Size, asked: Distance, how: Shown, files: Files, text: Text, as_json: bool,
+    solve: Callable[..., Any],
 ) -> None:  # fmt: skip
     """Read, cluster, release, write, say."""
     from shoal import release
@@ -186,10 +200,10 @@ def _run(
     told, names = asked.read(), listed(how.sensitive) or []
     read_too = [h for h in told.hierarchies.values() if Path(h).exists()]
     used = [table, how.secret, *read_too, *told.coordinates.values()]
-    files.check(used, force)
+    files.check(used)
     secret = None if how.secret is None else read_secret(how.secret)
-    frame = read_table(table, separator=text.separator, encoding=text.encoding)
-    _refuse(frame, told, names, how, size[0])
+    frame = read_table(table, **text._asdict())
+    _refuse(frame, told, names, how, size.r)
     features = Features.of(frame, told)
     given = tuple(features.values), features.metric, codes_of(frame, names) if how.l or how.distinct_l else None
     read = time.perf_counter()
@@ -207,12 +221,12 @@ def _run(
         choices(files.choices, lambda least, share: solve(given, least, share), frame.height, *size)
     _warn(made.warnings)
     payload = {
-        **found.as_dict(), "smallest_cluster": made.facts["smallest_group"], "r": size[0], "center": how.center,
+        **found.as_dict(), "smallest_cluster": made.facts["smallest_group"], "r": size.r, "center": how.center,
         "warnings": list(made.warnings), "seconds": seconds(begun, read, solved), **wrote,
         **reported(made, files.report),
     }  # fmt: skip
     ratio = found.certificate.ratio
-    written = [str(p) for p in (*files._replace(certificate=None), wrote["certificate_file"]) if p is not None]
+    written = [str(p) for p in (*files._replace(certificate=None)[:-1], wrote["certificate_file"]) if p is not None]
     lines = [
         f"{made.title} ({found.method})",
         made.note + _proved(ratio),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,6 +15,8 @@ from shoal.cli.models import with_options
 from shoal.cli.options import FORCE, JSON_, REPORT, Text, flag
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from shoal import Crosswalk
 
 
@@ -27,9 +29,11 @@ class Files(NamedTuple):
     levels: str | None = flag(None, "--levels", "Further k for a hierarchy, ascending: 50,500.")
     picture: Path | None = flag(None, "--picture", "Draw the groups against k, as SVG.")
     report: Path | None = REPORT
+    force: bool = FORCE
 
-    def check(self, read: Iterable[Path | None], force: bool) -> None:
-        """Refuse targets that would do harm, and levels that go nowhere, before any work."""
+    def reads(self, table: Path, names: Path | None, text: Text) -> pl.DataFrame:
+        """The table, once targets that would do harm, and levels that go nowhere, are refused."""
+        from shoal.engines.files import read_table
         from shoal.engines.targets import DRAWING, JSON, PAGE, TABLE, check_outputs
         from shoal.errors import PolicyError
 
@@ -38,13 +42,36 @@ class Files(NamedTuple):
         proof = beside(self.output, self.certificate)
         wanted = [(self.output, TABLE), (self.hierarchy, TABLE), (proof, JSON), (self.picture, DRAWING)]
         wanted.append((self.report, PAGE))
-        check_outputs(wanted, read, overwrite=force)
+        check_outputs(wanted, (table, names), overwrite=self.force)
+        return read_table(table, **text._asdict())
 
 
 INPUT = typer.Argument(..., help="CSV (also .gz), Parquet or Excel.")
-COUNT = flag(None, "--count", "Column with the records of each line; without it every line is one record.")
 LEAST = flag(..., "--k", "Least records of a group.")
-NAMES = flag(None, "--names", "Your own group names, one per line of this file.")
+
+
+class Given(NamedTuple):
+    """What stands beside the column that is grouped."""
+
+    counted: str | None = flag(
+        None, "--count", "Column with the records of each line; without it a line is one record."
+    )
+    names: Path | None = flag(None, "--names", "Your own group names, one per line of this file.")
+
+    def settings(self) -> dict[str, Any]:
+        """The same as a release takes it."""
+        return {"count": self.counted, "names": _lines_of(self.names)}
+
+
+class How(NamedTuple):
+    """How labels are grouped; see ``shoal.labels.cover``."""
+
+    method: str = flag("auto", "auto, fold, spread, five_halves, scheme, bicriteria or exact.")
+    order: str = flag("sorted", "Of fold and spread: sorted, given or random.")
+    seed: int | None = flag(None, "For --order random.")
+    epsilon: float = flag(0.5, "Of scheme and bicriteria.")
+    time_limit: float = flag(60.0, "--time-limit", "Seconds for exact.")
+    objective: str = flag("max", "max: the largest group; count: most groups; squares: squared sizes.")
 
 
 @app.command()
@@ -52,49 +79,32 @@ NAMES = flag(None, "--names", "Your own group names, one per line of this file."
 def labels(
     table: Path = INPUT,
     label: str = flag(..., "--label", "Column of labels to group."),
-    count: str | None = COUNT,
+    given: Given = Given(),
     k: int = LEAST,
-    method: str = flag("auto", "auto, fold, spread, five_halves, scheme, bicriteria or exact."),
-    order: str = flag("sorted", "Of fold and spread: sorted, given or random."),
-    seed: int | None = flag(None, "For --order random."),
-    epsilon: float = flag(0.5, "Of scheme and bicriteria."),
-    time_limit: float = flag(60.0, "--time-limit", "Seconds for exact."),
-    objective: str = flag("max", "max: the largest group; count: most groups; squares: squared sizes."),
+    how: How = How(),
     naming: str = flag("ends", "Group labels: ends, largest or numbers."),
-    names: Path | None = NAMES,
     files: Files = Files(),
     text: Text = Text(),
-    force: bool = FORCE,
     as_json: bool = JSON_,
 ) -> None:
     """Group labels so that each group counts at least k and the largest as little as possible."""
     import shoal
-    from shoal.engines.files import read_table
     from shoal.publishing.grouped import tally
 
     clock = [time.perf_counter()]
-    files.check((table, names), force)
-    frame = read_table(table, separator=text.separator, encoding=text.encoding)
-    values, counts = tally(frame, label, count)
+    frame = files.reads(table, given.names, text)
+    values, counts = tally(frame, label, given.counted)
     clock.append(time.perf_counter())
     with working(f"grouping {len(values):,} labels"):
-        found = shoal.labels.cover(
-            counts, k, method, order=order, seed=seed, epsilon=epsilon, time_limit=time_limit, objective=objective
-        )
+        found = shoal.labels.cover(counts, k, **how._asdict())
     clock.append(time.perf_counter())
-    made = shoal.release(
-        found, frame, read=(table, names), label=label, count=count, naming=naming, names=_lines_of(names)
-    )
-    rows = None
-    if files.hierarchy:
-        if made.refused:
-            raise shoal.PolicyError(made.refused)
-        rows = shoal.labels.levels(
-            values, counts, _ks(k, files.levels), method if method != "exact" else "auto", naming
-        )
-    tree = None if rows is None else (rows, _held(values, counts))
-    more = {"k_anonymous": found.anonymous, "method": method, "objective": objective}
-    _finish(made, "labels", more, files, tree, clock, as_json)
+    made = shoal.release(found, frame, read=(table, given.names), label=label, naming=naming, **given.settings())
+
+    def tree(ks: list[int]) -> Iterable[list[str]]:
+        return shoal.labels.levels(values, counts, ks, how.method if how.method != "exact" else "auto", naming)
+
+    more = {"k_anonymous": found.anonymous, "method": how.method, "objective": how.objective}
+    _finish(made, "labels", more, files, (values, counts, tree), clock, as_json)
 
 
 @app.command()
@@ -102,40 +112,36 @@ def labels(
 def intervals(
     table: Path = INPUT,
     value: str = flag(..., "--value", "Column of ordered values: numbers, dates (year-month-day) or text."),
-    count: str | None = COUNT,
+    given: Given = Given(),
     k: int = LEAST,
     objective: str = flag("max", "max, count, squares or range."),
-    names: Path | None = NAMES,
     files: Files = Files(),
     text: Text = Text(),
-    force: bool = FORCE,
     as_json: bool = JSON_,
 ) -> None:
     """Cut ordered values into intervals of at least k records each, at the least possible cost."""
     import shoal
-    from shoal.engines.files import read_table
     from shoal.publishing.grouped import in_order
 
     clock = [time.perf_counter()]
-    files.check((table, names), force)
-    frame = read_table(table, separator=text.separator, encoding=text.encoding)
-    values, counts, ordered = in_order(frame, value, count)
+    frame = files.reads(table, given.names, text)
+    values, counts, ordered = in_order(frame, value, given.counted)
     clock.append(time.perf_counter())
     with working(f"cutting {len(values):,} values"):
         found = shoal.intervals.cut(ordered, counts, k, objective)
     clock.append(time.perf_counter())
-    made = shoal.release(found, frame, read=(table, names), value=value, count=count, names=_lines_of(names))
-    rows = None
-    if files.hierarchy:
-        rows = shoal.intervals.levels(ordered, counts, _ks(k, files.levels), objective, [str(v) for v in values])
+    made = shoal.release(found, frame, read=(table, given.names), value=value, **given.settings())
     payload = {"k_anonymous": True, "method": made.method, "objective": objective}
     if len(ordered) and isinstance(ordered[0], str):
         payload["warnings"] = [
             f"column {value!r} holds text that is neither numbers nor dates: it was cut in the order of its "
             "characters; shoal labels groups values without an order"
         ]
-    tree = None if rows is None else (rows, _held(values, counts))
-    _finish(made, "values", payload, files, tree, clock, as_json)
+
+    def tree(ks: list[int]) -> Iterable[list[str]]:
+        return shoal.intervals.levels(ordered, counts, ks, objective, [str(v) for v in values])
+
+    _finish(made, "values", payload, files, (values, counts, tree), clock, as_json)
 
 
 def _ks(k: int, levels: str | None) -> list[int]:
@@ -162,16 +168,17 @@ def _finish(
     what: str,
     payload: dict[str, Any],
     files: Files,
-    tree: tuple[Iterable[list[str]], dict[str, int]] | None,
+    given: tuple[Iterable[Any], Iterable[Any], Callable[[list[int]], Iterable[list[str]]]],
     clock: list[float],
     as_json: bool,
 ) -> None:
     """Write what was asked for and print the answer.
 
-    tree  rows of the hierarchy and the records of each value, for its judge
+    given  values, the records of each, and what makes the rows of a hierarchy of rising thresholds
     """
     from shoal.report.bins_picture import as_text
 
+    tree = _tree(made, files, *given)
     wrote = put(made, files.output, files.certificate, drawn=[(files.picture, lambda: made.drawing("picture"))])
     if tree is not None and files.hierarchy:
         _hierarchy(made, files.hierarchy, *tree)
@@ -210,9 +217,18 @@ def _finish(
     answer(payload, [*lines, *(f"wrote {path}" for path in written if path)], as_json)
 
 
-def _held(values: Iterable[Any], counts: Iterable[Any]) -> dict[str, int]:
-    """Records of each value, by its text."""
-    return {"" if v is None else str(v): int(n) for v, n in zip(values, counts, strict=True)}
+def _tree(
+    made: Crosswalk, files: Files, values: Iterable[Any], counts: Iterable[Any], rows: Callable[[list[int]], Any]
+) -> tuple[Iterable[list[str]], dict[str, int]] | None:
+    """Rows of the hierarchy, where one is asked for, and the records of each value by its text, for its judge."""
+    from shoal.errors import PolicyError
+
+    if files.hierarchy is None:
+        return None
+    if made.refused:
+        raise PolicyError(made.refused)
+    held = {"" if v is None else str(v): int(n) for v, n in zip(values, counts, strict=True)}
+    return rows(_ks(int(made.parameters["k"]), files.levels)), held
 
 
 def _hierarchy(made: Crosswalk, path: Path, rows: Iterable[list[str]], counts: dict[str, int]) -> None:

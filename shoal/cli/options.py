@@ -81,7 +81,14 @@ class Source(NamedTuple):
         """What of it says which rows are meant and what reading them may take."""
         from shoal.engines.scope import Scope
 
-        return Scope(self.memory, self.threads, self.temporary, self.glob, self.table, self.query, self.master)
+        return Scope.among(self._asdict())[0]
+
+
+class Order(NamedTuple):
+    """In what order rows are written."""
+
+    keep_order: bool = flag(False, "--keep-order", "Leave the rows in order.")
+    secret: Path | None = flag(None, "--secret", "File of 16 bytes or more that fixes the row order.")
 
 
 class Text(NamedTuple):

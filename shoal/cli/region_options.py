@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shoal.cli.common import listed, pairs
-from shoal.cli.options import REPORT, Column, File, flag
+from shoal.cli.options import EFFORT, REPORT, Column, File, flag
 from shoal.errors import PolicyError
 
 if TYPE_CHECKING:
@@ -40,6 +40,32 @@ class Reading(NamedTuple):
 
         given = read(areas, edges, **self._asdict())
         return given, given.geographic() if self.coordinates == "auto" else self.coordinates == "geographic"
+
+
+class Least(NamedTuple):
+    """What a region weighs at least."""
+
+    weight: list[str] = flag(..., "--weight", "Column with the weight of an area; repeat for several.")
+    k: list[int] = flag(..., "--k", "Least weight of a region; one for each --weight, in order.")
+    levels: list[str] = flag(
+        [], "--levels", "Further k, rising: 5000,20000 merges the regions again; one for each --weight, in order."
+    )
+
+
+class Search(NamedTuple):
+    """How regions are found, and what they are compared with."""
+
+    method: str = flag("auto", "--method", "auto, tree, search or exact.")
+    objective: Column = flag(
+        None,
+        "--objective",
+        "max (default), count, sumsq, excess, compact, similar; or several in your order: max,count,compact.",
+    )
+    compare_prefix: int | None = flag(
+        None, "--compare-prefix", "Compare with groups by so many first characters of the id (3: zip3)."
+    )
+    effort: str = EFFORT
+    seed: int | None = flag(None, "--seed", "For the same regions again; fresh randomness by default.")
 
 
 class Kept(NamedTuple):

@@ -11,9 +11,9 @@ import typer
 
 from shoal.cli.app import app
 from shoal.cli.models import with_options
-from shoal.cli.options import EFFORT, FORCE, JSON_, flag
+from shoal.cli.options import FORCE, JSON_
 from shoal.cli.region_lines import figures, told
-from shoal.cli.region_options import Files, Kept, Reading, check_words, thresholds
+from shoal.cli.region_options import Files, Kept, Least, Reading, Search, check_words, thresholds
 from shoal.errors import InfeasibleError
 
 if TYPE_CHECKING:
@@ -26,27 +26,13 @@ if TYPE_CHECKING:
 @with_options
 def regions(
     areas: Path = typer.Argument(..., help="A row per area (CSV, Parquet, Excel), or polygons (GeoJSON, TopoJSON)."),
-    weight: list[str] = flag(..., "--weight", "Column with the weight of an area; repeat for several."),
-    k: list[int] = flag(..., "--k", "Least weight of a region; one for each --weight, in order."),
+    least: Least = Least(),
     edges: Path | None = typer.Argument(
         None, help="A row per pair of neighbors; without it, areas are neighbors whose polygons share a border."
     ),
-    levels: list[str] = flag(
-        [], "--levels", "Further k, rising: 5000,20000 merges the regions again; one for each --weight, in order."
-    ),
     reading: Reading = Reading(),
     kept: Kept = Kept(),
-    method: str = flag("auto", "--method", "auto, tree, search or exact."),
-    objective: str | None = flag(
-        None,
-        "--objective",
-        "max (default), count, sumsq, excess, compact, similar; or several in your order: max,count,compact.",
-    ),
-    compare_prefix: int | None = flag(
-        None, "--compare-prefix", "Compare with groups by so many first characters of the id (3: zip3)."
-    ),
-    effort: str = EFFORT,
-    seed: int | None = flag(None, "--seed", "For the same regions again; fresh randomness by default."),
+    search: Search = Search(),
     files: Files = Files(),
     force: bool = FORCE,
     as_json: bool = JSON_,
@@ -59,18 +45,19 @@ def regions(
     from shoal.publishing.answers import release
     from shoal.publishing.areas import levels_drawn
 
-    begun, ks, sources = time.perf_counter(), thresholds(weight, k, levels), (areas, edges, reading.shapes)
+    begun, ks, sources = time.perf_counter(), thresholds(*least), (areas, edges, reading.shapes)
     files.check(len(ks), sources, force)
     check_words(kept.islands, reading.coordinates)
     given, degrees = reading.read(areas, edges)
     files.check_shapes(given, degrees)
+    weight, effort = least.weight, effort_of(search.effort)
     asked, weights = kept.asked(), np.column_stack([given.whole(name) for name in weight])
-    wanted = listed(objective) or ["similar" if asked.similar else "max"]
-    options = kept.settings(given, asked, wanted, degrees) | {"seed": seed, "unit": weight[0]}
+    wanted = listed(search.objective) or ["similar" if asked.similar else "max"]
+    options = kept.settings(given, asked, wanted, degrees) | {"seed": search.seed, "unit": weight[0]}
     read = time.perf_counter()
     try:
         with working(f"merging {len(given.ids):,} areas"):
-            nest = nested(given.edges, weights, ks, method, effort=effort_of(effort), **options)
+            nest = nested(given.edges, weights, ks, search.method, effort=effort, **options)
     except InfeasibleError as error:  # why may lie in how the files were read
         raise InfeasibleError("; ".join((str(error), *given.said))) from None
     found, solved = nest.levels[0], time.perf_counter()
@@ -78,10 +65,10 @@ def regions(
         nest, given, read=sources, weight=weight, id=reading.id, geographic=degrees,
         objective=found.certificate.details["objective"][0], **asked._asdict(),
     )  # fmt: skip
-    beside = _beside(given, weights, nest, options, method, compare_prefix)
+    beside = _beside(given, weights, nest, options, search)
     stands = given.apart((weights == 0).all(axis=1))
-    hurry = options | {"method": method, "effort": effort_of(effort)}
-    tried = [] if files.choices is None else _choices(given, weights, k, hurry)
+    hurry = options | {"method": search.method, "effort": effort}
+    tried = [] if files.choices is None else _choices(given, weights, least.k, hurry)
     wrote = files.write(made, levels_drawn(made, given, nest, weight[0], degrees), partial(_curve, tried, degrees))
     payload = figures(nest, given, degrees, stands) | {"objective": ",".join(wanted), "choices": tried}
     payload |= {"light_components": beside[0], "comparison": beside[1], "seconds": seconds(begun, read, solved)}
@@ -91,7 +78,7 @@ def regions(
 
 
 def _beside(
-    given: Geography, weights: Any, nest: Nested, options: dict[str, Any], method: str, prefix: int | None
+    given: Geography, weights: Any, nest: Nested, options: dict[str, Any], search: Search
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Components too light alone, and other groups of the areas where these were asked for."""
     from shoal.problems.regions.comparing import against_prefixes, light_components
@@ -99,10 +86,11 @@ def _beside(
 
     inside = (options["boundaries"], options["exclude"], options["water"])
     light = light_components(given.ids, given.edges, weights, nest.levels[0], *inside)
+    prefix = search.compare_prefix
     if prefix is None:
         return light, []
     own = options | of_level(options, 0, len(nest.levels))
-    return light, against_prefixes(given.ids, given.edges, weights[:, 0], prefix, nest.levels[0], own, method)
+    return light, against_prefixes(given.ids, given.edges, weights[:, 0], prefix, nest.levels[0], own, search.method)
 
 
 def _choices(given: Geography, weights: Any, k: list[int], options: dict[str, Any]) -> list[dict[str, Any]]:

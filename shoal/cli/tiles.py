@@ -19,6 +19,18 @@ if TYPE_CHECKING:
     from shoal.publishing.crosswalk import Crosswalk
 
 
+class Points(NamedTuple):
+    """Where the points lie, and which rows are none."""
+
+    x: str = flag(..., "--x", "Column of x, or longitude.")
+    y: str = flag(..., "--y", "Column of y, or latitude.")
+    weight: Column = flag(None, "--weight", "Column with the records at each point, one by default.")
+    coordinates: str = flag("auto", "--coordinates", "geographic (degrees), projected, or auto: by the columns' names.")
+    drop_codes: bool = flag(
+        False, "--drop-codes", "Leave out rows whose coordinates are codes: 0 and 0, 77.7777, 999.9999."
+    )
+
+
 class Kept(NamedTuple):
     """What tiles keep to besides k: columns, as they stand on the command line."""
 
@@ -98,16 +110,8 @@ class Files(NamedTuple):
 @with_options
 def tiles(
     points: Path = typer.Argument(..., help="Table with a row per point: CSV (also .gz), Parquet or Excel."),
-    x: str = flag(..., "--x", "Column of x, or longitude."),
-    y: str = flag(..., "--y", "Column of y, or latitude."),
+    where: Points = Points(),
     k: int = flag(..., "--k", "Least records of a tile."),
-    weight: Column = flag(None, "--weight", "Column with the records at each point, one by default."),
-    coordinates: str = flag(
-        "auto", "--coordinates", "geographic (degrees), projected, or auto: by the columns' names."
-    ),
-    drop_codes: bool = flag(
-        False, "--drop-codes", "Leave out rows whose coordinates are codes: 0 and 0, 77.7777, 999.9999."
-    ),
     kept: Kept = Kept(),
     shape: Shape = Shape(),
     effort: str = EFFORT,
@@ -125,6 +129,7 @@ def tiles(
     from shoal.publishing.answers import release
 
     begun = time.perf_counter()
+    x, y, weight, coordinates, drop_codes = where
     coordinates = kind_of(x, y) if coordinates == "auto" else coordinates
     files.check(points, force)
     frame = read_table(points, **text._asdict())

@@ -9,20 +9,21 @@ import typer
 
 from shoal.cli.app import app
 from shoal.cli.common import answer, effort_of, exploration, pairs, progress, refuse_unmet, reported
-from shoal.cli.options import EXPLORED, FORCE, JSON_, flag
+from shoal.cli.models import with_options
+from shoal.cli.options import EXPLORED, FORCE, JSON_, Text, flag
 
 CERTIFICATE = typer.Argument(None, help="The certificate beside it; RELEASE.certificate.json by default.")
 
 
 @app.command()
+@with_options
 def verify(
     release: Path = typer.Argument(help="The file that was written."),
     certificate: Path | None = CERTIFICATE,
     original: list[Path] = flag(
         [], "--original", "The table it was made from; of regions the areas, the pairs, the polygons; repeatable."
     ),
-    separator: str | None = flag(None, "--separator", "Field separator of an original CSV."),
-    encoding: str | None = flag(None, "--encoding", "utf-8 or latin-1, of an original CSV."),
+    text: Text = Text(),
     hierarchy: list[str] = flag([], "--hierarchy", "column=file.csv, where it is elsewhere; repeatable."),
     population: Path | None = flag(None, "--population", "The population it was measured by."),
     signer: Path | None = flag(None, "--signer", "Public key whose owner must have signed."),
@@ -41,8 +42,7 @@ def verify(
             certificate,
             (original[0] if len(original) == 1 else original) if original else None,
             **how,
-            separator=separator,
-            encoding=encoding,
+            **text._asdict(),
             hierarchies=pairs(hierarchy, "--hierarchy"),
             population=population,
             signer=signer,

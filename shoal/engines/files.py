@@ -65,19 +65,6 @@ def separator_of(path: str | Path) -> str | None:
         return sniff(stream, source.name)
 
 
-def _short(error: Exception) -> str:
-    """A reader's message without any content of the file."""
-    text = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-    if "found more fields" in text:
-        return "a row has more fields than the header; check the separator and the quoting"
-    if "utf-8" in text.lower():
-        return "it is not text in UTF-8; say encoding='latin-1' if it is that"
-    for telling in ("`", '"', "'"):
-        if telling in text:
-            text = text.split(telling, 1)[0].rstrip(" :(") + " (details withheld: they could hold rows of the table)"
-    return text[:200]
-
-
 def column(frame: pl.DataFrame, name: str) -> pl.Series:
     """A column by name; PolicyError with the nearest name when there is none, InputError for a name of several."""
     if name not in frame.columns:

@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 from shoal.errors import InputError, PolicyError
 
 _SIZE = re.compile(r"(?i)^\s*(\d+(?:\.\d+)?)\s*([kmgt]i?b)\s*$")
 _UNITS = {"k": 1, "m": 2, "g": 3, "t": 4}
 LEAST = 100 * 10**6
+
+
+class ScopeSettings(TypedDict, total=False):
+    """The fields of ``Scope`` as keywords."""
+
+    memory: str | None
+    threads: int | None
+    temporary: str | Path | None
+    glob: bool
+    table: str | None
+    query: str | None
+    master: str | None
 
 
 class Scope(NamedTuple):
@@ -32,6 +45,12 @@ class Scope(NamedTuple):
     table: str | None = None
     query: str | None = None
     master: str | None = None
+
+    @classmethod
+    def among(cls, settings: Mapping[str, Any]) -> tuple[Scope, dict[str, Any]]:
+        """Those among other settings, and the others."""
+        own = {name: value for name, value in settings.items() if name in cls._fields}
+        return cls(**own), {name: value for name, value in settings.items() if name not in own}
 
     def check(self, engine: str | None) -> None:
         """PolicyError or InputError for settings that cannot be met, or that the engine does not have.

@@ -1,6 +1,6 @@
 """What every engine gives: a table that is grouped and counted, numbered and joined, and read back, wherever it lies.
 
-A new engine is one file with a ``Home``'s two functions and a line in ``shoal.engines.open:ENGINES``.
+A new engine is one file with a ``Home``'s two functions and a line in ``shoal.engines.elsewhere:ENGINES``.
 """
 
 from __future__ import annotations

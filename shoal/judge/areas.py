@@ -49,7 +49,6 @@ def judge_regions(
     label = np.array(
         [code.setdefault(r, len(code)) for r, inner in zip(region, inside, strict=True) if inner], np.int64
     )
-    sizes = np.bincount(label, minlength=len(code)).tolist()
     found = [one_row_each(areas, stated.facts, "area"), _levels(frame, asked)]
     if not names or len(names) != len(least):
         raise VerificationError("the certificate file states no threshold for each weight")
@@ -59,43 +58,63 @@ def judge_regions(
     if any(values is None for values in told.values()):
         return [*found, Finding("regions", False, "a region has two weights or two numbers of areas")]
     weights: dict[str, list[int]] = {name: values for name, values in told.items() if values is not None}
-    found.append(Finding("areas", sizes == weights["region_areas"], "as many as stated at each region"
-                 if sizes == weights["region_areas"] else "a region has more or fewer areas than stated"))  # fmt: skip
-    for name, k in zip(columns[1:], least[1:], strict=True):
-        under = sum(w < k for w in weights[name])
-        found.append(Finding(f"k of {name}", not under, f"{under} regions are below {k}"))
+    found += _stated_sizes(np.bincount(label).tolist(), weights)
+    found += _thresholds([weights[name] for name in columns], names, least)
     if len(names) > 1:
-        sums = np.array([weights[name] for name in columns])
-        nearest = (sums / np.array(least)[:, None]).argmin(axis=0)
-        said = spelled(part(held, "bound_by"), form)
-        off = sum(names[nearest[r]] != name for r, name in zip(label.tolist(), said, strict=True))
-        found.append(Finding("bound_by", not off, f"{off} areas name another weight than the one nearest its k"))
+        found.append(_nearest([weights[name] for name in columns], names, least, label, part(held, "bound_by"), form))
     found += group_sizes(dict(enumerate(weights["region_weight"])), stated.facts, least[0])
-    out = int((~inside).sum())
-    found.append(
-        Finding("left out", out == number_of(stated.facts, "left_out"), f"{out} areas are in no region, as certified")
-    )
-    if asked.get("regions") is not None:
-        found.append(Finding("regions", len(code) == asked["regions"], f"{len(code)} of {asked['regions']} asked for"))
-    most, inside_of = number_of(stated.facts, "regions_at_most"), stated.facts.get("variance_inside")
-    if most < len(code) or (inside_of is not None and not asked["similar"]):
-        found.append(
-            Finding("facts", False, "fewer regions are possible than there are, or a variance nobody asked for")
-        )
+    found += _counted(len(code), int((~inside).sum()), stated)
     inner = [str(a) for a, held_ in zip(areas, inside, strict=True) if held_]
     found += _measures(held, label, inner, asked, source, shapes or {})
     found.append(cost(stated, weights["region_weight"], len(label)))
     if source is None or pairs is None:
-        return [
-            *found,
-            Finding("connected", True, "the areas and their neighbors would tell", STATED),
-            _bound(stated, 0),
-        ]
+        apart = Finding("connected", True, "the areas and their neighbors would tell", STATED)
+        return [*found, apart, _bound(stated, 0)]
     return [
         *found,
         *_walked([str(a) for a in areas], region, code, weights, columns, stated, source, pairs),
         *_totals(held, label, inner, asked, source),
     ]
+
+
+def _stated_sizes(sizes: list[int], told: Mapping[str, list[int]]) -> list[Finding]:
+    """As many areas in each region as it states."""
+    good = sizes == told["region_areas"]
+    said = "as many as stated at each region" if good else "a region has more or fewer areas than stated"
+    return [Finding("areas", good, said)]
+
+
+def _thresholds(weights: Sequence[list[int]], names: Sequence[str], least: Sequence[int]) -> list[Finding]:
+    """No region below a threshold beside the first, which is judged as the sizes of groups are."""
+    found = []
+    for own, name, k in zip(weights[1:], names[1:], least[1:], strict=True):
+        under = sum(w < k for w in own)
+        found.append(Finding(f"k of region_{name}", not under, f"{under} regions are below {k}"))
+    return found
+
+
+def _nearest(
+    weights: Sequence[list[int]], names: Sequence[str], least: Sequence[int], label: np.ndarray, said: pl.Series,
+    form: str,
+) -> Finding:  # fmt: skip
+    """Every area names the weight of its region that is nearest its threshold."""
+    nearest = (np.array(weights) / np.array(least)[:, None]).argmin(axis=0)
+    off = sum(names[nearest[r]] != name for r, name in zip(label.tolist(), spelled(said, form), strict=True))
+    return Finding("bound_by", not off, f"{off} areas name another weight than the one nearest its k")
+
+
+def _counted(regions: int, out: int, stated: Stated) -> list[Finding]:
+    """Regions and areas left out, as many as stated."""
+    asked, facts = stated.parameters, stated.facts
+    found = [Finding("left out", out == number_of(facts, "left_out"), f"{out} areas are in no region, as certified")]
+    if asked.get("regions") is not None:
+        found.append(Finding("regions", regions == asked["regions"], f"{regions} of {asked['regions']} asked for"))
+    if number_of(facts, "regions_at_most") < regions or (
+        facts.get("variance_inside") is not None and not asked["similar"]
+    ):
+        said = "fewer regions are possible than there are, or a variance nobody asked for"
+        found.append(Finding("facts", False, said))
+    return found
 
 
 def _levels(frame: pl.DataFrame, asked: Mapping[str, Any]) -> Finding:

@@ -116,3 +116,10 @@ def mapping(what: str, given: Any) -> Mapping[str, Any]:
     if not isinstance(given, Mapping):
         raise PolicyError(f"{what} is one {type(given).__name__}; give a mapping from names to values")
     return given
+
+
+def keywords(what: str, given: Mapping[str, Any], kind: type) -> None:
+    """PolicyError, with a suggestion, for a name that the keywords of a TypedDict lack."""
+    for name in given:
+        if name not in kind.__annotations__:
+            raise PolicyError.unknown(what, name, kind.__annotations__)

@@ -31,7 +31,6 @@ from shoal.model.task import Effort
 PUBLISH = ("stars", "hierarchy", "ranges", "centers")
 PERIODS = ("month", "year")  # steps of dates beside numbers of days
 PLACE = "place"
-_SHORTHANDS = (*SHORTHANDS, "preset")  # what stands for models
 
 
 @dataclass(frozen=True, kw_only=True, init=False)
@@ -124,9 +123,10 @@ class Policy:
         """Raises PolicyError with a suggestion for anything unknown, and for what contradicts itself."""
         values: dict[str, Any] = dict(asked)
         settings = {f.name: f for f in fields(self)}
+        known_names = [*settings, *SHORTHANDS]
         for name in values:
-            if name not in settings and name not in _SHORTHANDS:
-                raise PolicyError.unknown("setting of a policy", name, [*settings, *_SHORTHANDS])
+            if name not in known_names:
+                raise PolicyError.unknown("setting of a policy", name, known_names)
         values["privacy"] = take_models(values)
         for name in ("quasi_identifiers", "sensitive", "identifiers", "insensitive"):
             values[name] = column_names(name, values.get(name, ()))

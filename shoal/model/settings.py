@@ -3,39 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypedDict
+from typing import Any
 
 from shoal.model.privacy import PrivacyModel
+from shoal.model.shorthands import Others, SizeAndShare
 
 Names = Sequence[str] | str
-Pair = tuple[float, int] | Sequence[float]
 
 
-class OtherModels(TypedDict, total=False):
+class OtherModels(Others, total=False):
     """Privacy models by keyword beside k and l; see ``shoal.model.shorthands``."""
 
     privacy: PrivacyModel | Sequence[PrivacyModel | str | Mapping[str, Any]] | str
     preset: str
-    distinct_l: int
-    entropy_l: float
-    recursive_cl: Pair
-    alpha_k: Pair
-    t: float
-    t_ordered: float
-    t_hierarchical: float
-    beta: float
-    beta_basic: float
-    delta: float
-    simultaneous_l: int
-    k_map: int
-    presence: tuple[float, float] | Sequence[float]
 
 
-class ModelSettings(OtherModels, total=False):
+class ModelSettings(OtherModels, SizeAndShare, total=False):
     """Privacy models by keyword."""
-
-    k: int
-    l: int
 
 
 class OtherSettings(OtherModels, total=False):

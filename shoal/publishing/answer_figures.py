@@ -21,7 +21,7 @@ from shoal.version import __version__
 
 THRESHOLD = 0.2  # of the risk above which a record counts as at risk, as in audits
 KM = 111.1950802335329  # of a degree along a meridian
-CODES = ("labels", "intervals", "regions")  # of their groups no name is shown: it is made of the values' own
+CLUSTERS = ("gather", "cellular")  # of these and of tiles rows are shown: the names of other groups are made of values
 
 
 def figures(made: Any) -> dict[str, Any]:
@@ -56,7 +56,7 @@ def figures(made: Any) -> dict[str, Any]:
 
 def least_of(kind: str, parameters: Mapping[str, Any]) -> int:
     """The least that a group must hold: k, of several weights the first one's, or r."""
-    asked = parameters["r"] if kind in ("gather", "cellular") else parameters["k"]
+    asked = parameters["r"] if kind in CLUSTERS else parameters["k"]
     return int(asked[0] if isinstance(asked, (list, tuple)) else asked)
 
 
@@ -77,6 +77,8 @@ def before_of(kind: str, frame: pl.DataFrame | None, parameters: Mapping[str, An
         return [int(w) for w in weights.to_list()]
     if kind == "tiles":
         return _places(frame, parameters)
+    if kind not in CLUSTERS:
+        return None
     names = [*parameters["columns"], *(parameters["place"] or ())]
     return [int(n) for n in frame.group_by(names).len()["len"].to_list()]
 
@@ -150,6 +152,8 @@ def _lost(kind: str, content: pl.DataFrame, parameters: Mapping[str, Any]) -> tu
         spans, without = _half_perimeters(content, parameters)
         geographic = parameters["coordinates"] == "geographic"
         return "width plus height of a tile", "km" if geographic else "units of the coordinates", spans, without
+    if kind not in CLUSTERS:
+        return "", "", np.zeros(0), 0
     return "radius of a cluster", str(parameters["unit"]), content["distance"].cast(pl.Float64).to_numpy(), 0
 
 
@@ -192,11 +196,11 @@ def _span(low: float, high: float, whole: bool) -> str:
 
 
 def shown(kind: str, content: pl.DataFrame, parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Ten rows as they are published, a group each; none of a crosswalk whose names are the values grouped.
+    """Ten rows of tiles or clusters as they are published, a group each.
 
     A sensitive value of a cluster that fewer records than a group's least hold in all is not repeated.
     """
-    if kind in CODES:
+    if kind != "tiles" and kind not in CLUSTERS:
         return {"columns": [], "rows": []}
     rows = content
     if kind == "tiles":

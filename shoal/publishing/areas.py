@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -82,23 +82,13 @@ def regions(
         raise PolicyError.unknown("argument of a release of regions", unknown[0], Asked._fields)
     asked, given = Asked(**more), areas_of(data, edges, id)
     names = [weight] if isinstance(weight, str) else list(weight)
-    held = answer.labels >= 0
     own = np.column_stack([given.whole(name) for name in names])
-    sums = np.zeros((answer.regions, len(names)), np.int64)
-    if len(answer.labels) == len(given.ids) and len(names) == len(answer.k):
-        np.add.at(sums, answer.labels[held], own[held])
-    if not np.array_equal(sums, answer.weights.reshape(answer.regions, -1)):
-        raise InputError("the answer does not belong to these areas and weights; hand over what was merged")
+    _refuse_others(answer, own)
     at_most, number = first_of(levels, asked.at_most, asked.regions)
     above = asked_of(levels, asked.at_most, asked.regions, given.ids)
-    how = given.facts.get("read") or {}
-    drawn = {name: how.get(name) for name in ("shape_id", "coordinates")} | {
-        n: given.facts.get(n) for n in ("tolerance", "unit")
-    }
     k, degrees = list(answer.k), given.geographic() if geographic is None else geographic
     parameters = {
-        "column": id or how.get("id"), "source": how.get("source"), "target": how.get("target"), "drawn": drawn,
-        "weight": names, "k": k, "objective": objective, "boundary": asked.boundary,
+        **_read_as(given, id), "weight": names, "k": k, "objective": objective, "boundary": asked.boundary,
         "soft_boundary": asked.soft_boundary, "fixed": asked.fixed, "apart": asked.apart,
         "at_most": at_most, "sensitive": list(asked.sensitive), "l": asked.l,
         "similar": list(asked.similar), "regions": number, "max_diameter": asked.max_diameter,
@@ -109,10 +99,6 @@ def regions(
         **({"levels": above} if above else {}),
     }  # fmt: skip
     put_together = [_Outlined(given, level, names[0], degrees) for level in (levels if given.shapes else ())]
-    drawn_by_level = {
-        f"outlines{i if i > 1 else ''}": _outlines(given, own_level, names, asked)
-        for i, own_level in enumerate(put_together, 1)
-    }
     first = answer.weights.reshape(answer.regions, -1)[:, 0].tolist()
     facts = {
         "rows": len(given.ids), "groups": answer.regions, "smallest_group": min(first), "largest_group": max(first),
@@ -120,12 +106,7 @@ def regions(
         "variance_inside": answer.certificate.details.get("variance_inside"),
         **({"levels": facts_of(nested)} if above else {}),
     }  # fmt: skip
-    others = "".join(f"; {level.regions:,} of at least {level.k[0]:,}" for level in levels[1:])
-    title = f"{several(answer.regions, 'region')} of at least {k[0]:,} {names[0]}{others}"
-    note = (
-        f"{several(len(given.ids), 'area')}; heaviest region {answer.largest:,}, none below {answer.largest_bound:,} "
-        f"possible; more than {answer.upper_bound:,} cannot exist."
-    )
+    title, note = _said(levels, len(given.ids), names[0])
     return Crosswalk(
         kind="regions",
         content=content(given, levels, names, asked, put_together),
@@ -137,9 +118,38 @@ def regions(
         read=read,
         title=title,
         groups=first,
-        companions={"hierarchy": hierarchy(given.ids, levels), **drawn_by_level},
+        companions={"hierarchy": hierarchy(given.ids, levels), **_outlines(given, put_together, names, asked)},
         note=note,
         drawn_map=_map(given, answer, own[:, 0], names[0], degrees, (title, note)) if given.shapes else None,
+    )
+
+
+def _refuse_others(answer: Any, own: np.ndarray) -> None:
+    """InputError for an answer that was found for other areas than those of these weights int64[n, t]."""
+    held = answer.labels >= 0
+    sums = np.zeros((answer.regions, own.shape[1]), np.int64)
+    if len(answer.labels) == len(own) and own.shape[1] == len(answer.k):
+        np.add.at(sums, answer.labels[held], own[held])
+    if not np.array_equal(sums, answer.weights.reshape(answer.regions, -1)):
+        raise InputError("the answer does not belong to these areas and weights; hand over what was merged")
+
+
+def _read_as(given: Geography, id: str | None) -> dict[str, Any]:
+    """How the areas, their neighbors and their polygons were read."""
+    how, facts = given.facts.get("read") or {}, given.facts
+    drawn = {name: how.get(name) for name in ("shape_id", "coordinates")}
+    drawn |= {name: facts.get(name) for name in ("tolerance", "unit")}
+    return {"column": id or how.get("id"), "source": how.get("source"), "target": how.get("target"), "drawn": drawn}
+
+
+def _said(levels: Sequence[Any], areas: int, unit: str) -> tuple[str, str]:
+    """Title and note of the finest regions, with the numbers of those above."""
+    answer = levels[0]
+    others = "".join(f"; {level.regions:,} of at least {level.k[0]:,}" for level in levels[1:])
+    return (
+        f"{several(answer.regions, 'region')} of at least {answer.k[0]:,} {unit}{others}",
+        f"{several(areas, 'area')}; heaviest region {answer.largest:,}, none below {answer.largest_bound:,} "
+        f"possible; more than {answer.upper_bound:,} cannot exist.",
     )
 
 
@@ -270,10 +280,10 @@ class _Outlined:
         ]
 
 
-def _outlines(given: Geography, drawn: _Outlined, names: Sequence[str], asked: Asked) -> Drawing:
-    """A MultiPolygon per region with its measures, by the file's ending."""
+def _outlines(given: Geography, levels: Sequence[_Outlined], names: Sequence[str], asked: Asked) -> dict[str, Drawing]:
+    """For each level a MultiPolygon per region with its measures, by the file's ending."""
 
-    def fill(path: Path) -> None:
+    def fill(drawn: _Outlined, path: Path) -> None:
         from shoal.engines.vector import write_outlines
         from shoal.problems.regions import region_names
         from shoal.problems.regions.result import of_regions
@@ -288,4 +298,5 @@ def _outlines(given: Geography, drawn: _Outlined, names: Sequence[str], asked: A
             properties.append({"region": name, **values, "members": members, **drawn.measures[r]})
         write_outlines(path, geojson(drawn.shapes, properties), drawn.degrees)
 
-    return Drawing(form=OUTLINES, fill=fill)
+    drawings = [Drawing(form=OUTLINES, fill=partial(fill, drawn)) for drawn in levels]
+    return {f"outlines{i if i > 1 else ''}": drawing for i, drawing in enumerate(drawings, 1)}

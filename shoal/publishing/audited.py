@@ -4,29 +4,45 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, TypedDict, Unpack
 
 import polars as pl
 
 from shoal.engines.filled import filled
 from shoal.engines.oddities import notes
 from shoal.engines.open import open_table
-from shoal.engines.scope import Scope
+from shoal.engines.scope import Scope, ScopeSettings
 from shoal.engines.table import Table, require
 from shoal.judge.population import beside, foreign, outside, refuse_foreign, sized
 from shoal.judge.wildcards import wildcards
-from shoal.model.arguments import known, mapping, number
+from shoal.model.arguments import keywords, known, mapping, number
 from shoal.model.audit import Audit, Check
 from shoal.model.hierarchy import GENERATED, Hierarchy
 from shoal.model.missing import filled_words
 from shoal.model.policy import PLACE, Policy
 from shoal.model.privacy import KAnonymity, PrivacyModel
-from shoal.model.settings import ModelSettings
+from shoal.model.settings import ModelSettings, Names
 from shoal.publishing.average import CLOSE
 from shoal.publishing.closeness import trees_of
 from shoal.publishing.opening import read_census
 from shoal.watching import watched
+
+
+class Roles(TypedDict, total=False):
+    """The keywords of a policy, but for its models, that any table has an answer to."""
+
+    quasi_identifiers: Names | None
+    sensitive: Names | None
+    person: str | None
+    household: str | None
+    population: Any
+    population_weights: str | None
+    hierarchies: Mapping[str, Any] | None
+    max_average_risk: float | None
+
+
+class AuditSettings(Roles, ModelSettings, ScopeSettings, total=False):
+    """The keywords of ``audit`` that a policy or an engine has as well."""
 
 
 @watched
@@ -34,28 +50,13 @@ def audit(
     data: Any,
     policy: Policy | Mapping[str, Any] | None = None,
     *,
-    quasi_identifiers: Sequence[str] | None = None,
-    sensitive: Sequence[str] | None = None,
-    person: str | None = None,
-    household: str | None = None,
-    population: Any = None,
-    population_weights: str | None = None,
-    population_size: int | None = None,
-    hierarchies: Mapping[str, Any] | None = None,
     missing: str = "category",
-    max_average_risk: float | None = None,
+    population_size: int | None = None,
     threshold: float = 0.2,
     engine: str | None = None,
     separator: str | None = None,
     encoding: str | None = None,
-    memory: str | None = None,
-    threads: int | None = None,
-    temporary: str | Path | None = None,
-    glob: bool = False,
-    table: str | None = None,
-    query: str | None = None,
-    master: str | None = None,
-    **models: Unpack[ModelSettings],
+    **settings: Unpack[AuditSettings],
 ) -> Audit:
     """Levels of every privacy model, risks and class sizes of any table, ours or not.
 
@@ -87,24 +88,50 @@ def audit(
     """
     threshold = number("threshold", threshold, "a risk is above 0 and at most 1", lambda x: 0 < x <= 1)
     known("reading of missing values", missing, ("category", "filled", "wildcard"))
-    told = policy.hierarchies if isinstance(policy, Policy) else mapping("the policy", policy).get("hierarchies", {})
-    own = mapping("hierarchies", hierarchies)
-    read = {n: h if isinstance(h, str) and h in GENERATED else Hierarchy.of(h) for n, h in own.items()}
-    trees = {**told, **read}
-    given = {
-        "hierarchies": trees,
-        "quasi_identifiers": quasi_identifiers, "sensitive": sensitive, "person": person, "household": household,
-        "population": population, "population_weights": population_weights, "max_average_risk": max_average_risk,
-    }  # fmt: skip
-    asked = Policy.of(policy, **given, **(models if policy is not None else {"k": 1} | models))
-    needed = [*asked.quasi_identifiers, *asked.sensitive, *(n for n in asked.beside if n in given.values())]
-    scope = Scope(memory, threads, temporary, glob, table, query, master)
+    keywords("setting of an audit", settings, AuditSettings)
+    scope, given = Scope.among(settings)
+    asked, trees, wanted = _asked(policy, given)
+    named = [given.get(role) for role in ("person", "household", "population_weights")]
+    needed = [*asked.quasi_identifiers, *asked.sensitive, *(n for n in asked.beside if n in named)]
     opened = open_table(data, engine, separator=separator, encoding=encoding, needed=needed, scope=scope)
     require(opened.columns, needed)
     names = _held(asked, opened.columns, trees)
     opened, cells = filled(opened, names.grouped) if missing == "filled" else (opened, None)
-    given_k = policy is not None or "k" in models  # the k = 1 above is nobody's wish
-    wanted = tuple(m for m in names.privacy if given_k or m != KAnonymity(1)) if models or policy is not None else ()
+    found = _judged(opened, names, wanted, threshold, trees, missing, engine)
+    if asked.max_average_risk is not None:
+        found = replace(found, checks=(*found.checks, _mean(found, asked.max_average_risk)))
+    if population_size is not None and found.population is None:
+        found = sized(found, population_size)
+    seen = notes(opened.count(names.quasi_identifiers, names.sensitive))
+    return replace(found, notes=(*seen, *_nobody(opened, names.units), *filled_words(cells)))
+
+
+def _asked(
+    policy: Policy | Mapping[str, Any] | None, given: Mapping[str, Any]
+) -> tuple[Policy, dict[str, Any], tuple[PrivacyModel, ...]]:
+    """The roles, the hierarchies by column, and the models that become checks."""
+    told = policy.hierarchies if isinstance(policy, Policy) else mapping("the policy", policy).get("hierarchies", {})
+    own = mapping("hierarchies", given.get("hierarchies"))
+    read = {n: h if isinstance(h, str) and h in GENERATED else Hierarchy.of(h) for n, h in own.items()}
+    trees = {**told, **read}
+    asked = Policy.of(policy, **{**({"k": 1} if policy is None else {}), **given, "hierarchies": trees})
+    if policy is not None:
+        return asked, trees, asked.privacy
+    models = [name for name in given if name not in Roles.__annotations__]
+    given_k = "k" in models  # the k = 1 above is nobody's wish
+    return asked, trees, tuple(m for m in asked.privacy if given_k or m != KAnonymity(1)) if models else ()
+
+
+def _judged(
+    opened: Table,
+    names: Policy,
+    wanted: tuple[PrivacyModel, ...],
+    threshold: float,
+    trees: Mapping[str, Any],
+    missing: str,
+    engine: str | None,
+) -> Audit:
+    """What the judge finds in the table, by rows where it is looked at beside a population or with wildcards."""
     people = names.population
     census = None if people is None else read_census(people, names.quasi_identifiers, engine=engine)
 
@@ -121,13 +148,7 @@ def audit(
         return beside(judged, fits, wanted)
 
     rows = missing == "wildcard" or census is not None or bool(names.weighed)
-    found = audit_table(opened, names, threshold, wanted, names.units, beyond if rows else None)
-    if asked.max_average_risk is not None:
-        found = replace(found, checks=(*found.checks, _mean(found, asked.max_average_risk)))
-    if population_size is not None and found.population is None:
-        found = sized(found, population_size)
-    seen = notes(opened.count(names.quasi_identifiers, names.sensitive))
-    return replace(found, notes=(*seen, *_nobody(opened, names.units), *filled_words(cells)))
+    return audit_table(opened, names, threshold, wanted, names.units, beyond if rows else None)
 
 
 def _nobody(table: Table, units: Sequence[str]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -21,7 +21,6 @@ from shoal.judge.tiles import judge_outlines, judge_tile_rows, judge_tile_table,
 from shoal.model.certificate import Certificate
 
 OUTLINES = "outlines"  # of the second level "outlines2"
-KINDS = ("labels", "intervals", "regions", "tiles", "gather", "cellular")
 
 
 class Sources(NamedTuple):
@@ -65,24 +64,65 @@ def findings(
         record["parameters"], record["facts"], certificate.cost, certificate.lower_bound, certificate.unit,
         certificate.details, record["kind"],
     )  # fmt: skip
-    clusters = record["kind"] in ("gather", "cellular")
-    if part == "hierarchy" and record["kind"] == "regions":
-        return judge_region_hierarchy(held, stated, sources.table, sources.pairs)
-    if part is not None and record["kind"] == "regions" and part.startswith(OUTLINES):
+    return KINDS[record["kind"]](Held(held, stated, form, sources, part))
+
+
+class Held(NamedTuple):
+    """What was written, as a judge of its kind gets it: arguments as for ``findings``."""
+
+    content: Any
+    stated: Stated
+    form: str
+    sources: Sources
+    part: str | None
+
+
+def _groups(held: Held) -> list[Finding]:
+    _refuse_part(held.part)
+    return judge_groups(held.stated.kind, held.content, held.stated, held.form, held.sources.table)
+
+
+def _regions(held: Held) -> list[Finding]:
+    content, stated, form, sources, part = held
+    own = (sources.table, sources.pairs)
+    if part == "hierarchy":
+        return judge_region_hierarchy(content, stated, *own)
+    if part is not None and part.startswith(OUTLINES):
         level = int(part.removeprefix(OUTLINES) or 1) - 1
-        return judge_region_outlines(held, level, stated, sources.table, sources.pairs, sources.shapes)
-    if part is not None and not (clusters and part == "assignments"):
-        judges = {"tiles": judge_tile_rows, "table": judge_tile_table}
-        if record["kind"] != "tiles" or part not in (*judges, "outlines"):
-            raise InputError(f"the certificate file names a part {part!r} that this version cannot check")
-        return judge_outlines(held, stated) if part == "outlines" else judges[part](held, stated, form)
-    if record["kind"] == "regions":
-        found = judge_regions(held, stated, form, sources.table, sources.pairs, sources.shapes)
-        above = record["parameters"].get("levels")
-        return [*found, *judge_levels(held, stated, form, sources.table, sources.pairs)] if above else found
-    if record["kind"] == "tiles":
-        return judge_tiles(held, stated, form, sources.table)
-    if clusters:
-        with np.errstate(all="ignore"):  # of numbers that no table can have: what is not finite does not hold
-            return judge_clusters(held, stated, form, sources.table, (sources.trees, sources.places))
-    return judge_groups(record["kind"], held, stated, form, sources.table)
+        return judge_region_outlines(content, level, stated, *own, sources.shapes)
+    _refuse_part(part)
+    found = judge_regions(content, stated, form, *own, sources.shapes)
+    return [*found, *judge_levels(content, stated, form, *own)] if stated.parameters.get("levels") else found
+
+
+def _tiles(held: Held) -> list[Finding]:
+    content, stated, form, sources, part = held
+    if part == "outlines":
+        return judge_outlines(content, stated)
+    if part in ("tiles", "table"):
+        return (judge_tile_rows if part == "tiles" else judge_tile_table)(content, stated, form)
+    _refuse_part(part)
+    return judge_tiles(content, stated, form, sources.table)
+
+
+def _clusters(held: Held) -> list[Finding]:
+    if held.part != "assignments":
+        _refuse_part(held.part)
+    sources = held.sources
+    with np.errstate(all="ignore"):  # of numbers that no table can have: what is not finite does not hold
+        return judge_clusters(held.content, held.stated, held.form, sources.table, (sources.trees, sources.places))
+
+
+def _refuse_part(part: str | None) -> None:
+    if part is not None:
+        raise InputError(f"the certificate file names a part {part!r} that this version cannot check")
+
+
+KINDS: dict[str, Callable[[Held], list[Finding]]] = {
+    "labels": _groups,
+    "intervals": _groups,
+    "regions": _regions,
+    "tiles": _tiles,
+    "gather": _clusters,
+    "cellular": _clusters,
+}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -96,46 +97,65 @@ def write_partwise(
         refuse_both({**release.own, **{c.name: c.texts() for c in release.expected.sensitive}})
     shown = shown_stars(release, text)
     facts: dict[str, Any] = {**told.shown_facts(release, shown), **({"folder": True} if folder else {})}
-    columns = open_table(release.table).columns
-    rows: dict[str, int] = {}
-    clock = time.perf_counter()
-
-    def frames(room: Path) -> Iterator[pl.DataFrame]:
-        def told(done: int) -> None:
-            tell("writing", min(done / max(release.rows, 1), 1.0))
-
-        for frame in ahead(rows_of(release, room, told)):
-            yield as_text_table(release, frame) if text else frame
-
-    def fill(temporary: Path) -> None:
-        nonlocal clock
-        tell("writing", 0.0)
-        if folder:
-            dealt = release.dealt is not None and release.as_placed
-            rows.update({} if text or dealt else open_table(release.table).parts(temporary))
-            if not rows:
-                rows.update(write_folder(frames(temporary), temporary, ending, separator))
-        else:
-            write_single(frames(temporary.parent), temporary, separator)
-        release.seconds["write"] = time.perf_counter() - clock
-        clock = time.perf_counter()
-
-    def judge(temporary: Path) -> None:
-        tell("reading back", None)
-        judge_written(release, temporary, separator, shown, columns if text else ())
-        if release.parts is not None:
-            release.parts.refuse_change()
-        if folder:
-            facts["parts"] = write_manifest(temporary, rows)
-        facts["sha256"] = hash_of(temporary / MANIFEST if folder else temporary)
-        held = temporary.iterdir() if folder else [temporary]
-        facts["bytes"] = sum(p.stat().st_size for p in held)
-        release.seconds["verify"] = time.perf_counter() - clock
-
+    work = _Writing(release, ending, text, separator, shown, facts, tell)
     certify = partial(told.certify, release, path, facts, sign)
-    publish_together([Piece(path, fill, judge, folder), Piece(beside, certify)], closed=closed)
+    publish_together([Piece(path, work.fill, work.judge, folder), Piece(beside, certify)], closed=closed)
     release.__dict__["written"] = told.left(path, beside, sign, facts)
     return beside
+
+
+@dataclass
+class _Writing:
+    """One release on its way to a file, or with an ending to a folder of parts; ``facts`` are filled in as it goes."""
+
+    release: Any
+    ending: str
+    text: bool
+    separator: str
+    shown: dict[str, int]
+    facts: dict[str, Any]
+    tell: Tell
+    rows: dict[str, int] = field(default_factory=dict)
+    clock: float = field(default_factory=time.perf_counter)
+
+    def frames(self, room: Path) -> Iterator[pl.DataFrame]:
+        """The rows in slices, as the file shows them."""
+
+        def told(done: int) -> None:
+            self.tell("writing", min(done / max(self.release.rows, 1), 1.0))
+
+        for frame in ahead(rows_of(self.release, room, told)):
+            yield as_text_table(self.release, frame) if self.text else frame
+
+    def fill(self, temporary: Path) -> None:
+        """Write what was decided."""
+        self.tell("writing", 0.0)
+        if self.ending:
+            dealt = self.release.dealt is not None and self.release.as_placed
+            self.rows.update({} if self.text or dealt else open_table(self.release.table).parts(temporary))
+            if not self.rows:
+                self.rows.update(write_folder(self.frames(temporary), temporary, self.ending, self.separator))
+        else:
+            write_single(self.frames(temporary.parent), temporary, self.separator)
+        self._took("write")
+
+    def judge(self, temporary: Path) -> None:
+        """Look at what was written; VerificationError unless it is what was decided."""
+        release, facts = self.release, self.facts
+        self.tell("reading back", None)
+        columns = open_table(release.table).columns if self.text else ()
+        judge_written(release, temporary, self.separator, self.shown, columns)
+        if release.parts is not None:
+            release.parts.refuse_change()
+        if self.ending:
+            facts["parts"] = write_manifest(temporary, self.rows)
+        facts["sha256"] = hash_of(temporary / MANIFEST if self.ending else temporary)
+        facts["bytes"] = sum(p.stat().st_size for p in (temporary.iterdir() if self.ending else [temporary]))
+        self._took("verify")
+
+    def _took(self, step: str) -> None:
+        now = time.perf_counter()
+        self.release.seconds[step], self.clock = now - self.clock, now
 
 
 def rows_of(release: Any, room: Path, told: Callable[[int], None]) -> Iterator[pl.DataFrame]:

@@ -41,7 +41,7 @@ def recheck(
     Raises InputError for a certificate file that is none.
     """
     kind = record.get("kind")
-    if kind not in KINDS:
+    if not isinstance(kind, str) or kind not in KINDS:
         raise InputError(
             f"the certificate file is of a kind that this version cannot check; it knows {', '.join(KINDS)}"
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,11 +39,7 @@ def tiles(
     _refuse_other_columns(answer, columns)
     points = np.stack([numbers(frame, x), numbers(frame, y)], axis=1)
     counts = [1] * len(points) if weight is None else integers(frame, weight)
-    sums, held = np.zeros(len(answer), np.int64), answer.labels >= 0
-    if len(points) == len(answer.labels):
-        np.add.at(sums, answer.labels[held], np.asarray(counts)[held])
-    if not np.array_equal(sums, answer.counts):
-        raise InputError("the answer does not belong to these points; hand over the table that was cut, row by row")
+    sums, held = _records(answer, counts), answer.labels >= 0
     if boundary is not None and not _of_these_sides(answer, frame[boundary].to_list()):
         raise InputError(f"the answer's tiles mix values of column {boundary!r}; hand over the column that was cut by")
     kept = [n for n in (x, y, boundary) if n is not None]
@@ -79,6 +75,16 @@ def tiles(
         drawn_map=_drawing(answer, title, _note(answer, facts)),
         companions=_companions(answer, frame, own, (x, y), [c for c in (person, household) if c], (secret, keep_order)),
     )
+
+
+def _records(answer: Any, counts: Sequence[int]) -> np.ndarray:
+    """Records in each tile; InputError for an answer that was found for other points."""
+    sums, held = np.zeros(len(answer), np.int64), answer.labels >= 0
+    if len(counts) == len(answer.labels):
+        np.add.at(sums, answer.labels[held], np.asarray(counts)[held])
+    if not np.array_equal(sums, answer.counts):
+        raise InputError("the answer does not belong to these points; hand over the table that was cut, row by row")
+    return sums
 
 
 def _note(answer: Any, facts: Mapping[str, Any]) -> str:

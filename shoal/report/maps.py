@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -58,7 +59,8 @@ def draw(
     ending = path.suffix.lower()
     if ending in (".html", ".htm"):
         long = ids if areas is None else areas
-        path.write_text(page(sheet, labels, ids, long, weights, regions, k, unit, title, note), encoding="utf-8")
+        shown = _Shown(labels, ids, long, weights, regions, k, unit)
+        path.write_text(page(sheet, shown, title, note), encoding="utf-8")
     elif ending in (".png", ".svg", ".pdf"):
         _plot(path, sheet, labels, title, note)
     else:
@@ -91,19 +93,21 @@ def _amounts(k: int) -> list[str]:
     return [f"under {bounds[0]}", *(f"{a} to {b}" for a, b in pairwise(bounds)), f"{bounds[-1]} and more"]
 
 
-def page(
-    sheet: Sheet,
-    labels: np.ndarray,
-    ids: Sequence[str],
-    areas: Sequence[str],
-    weights: np.ndarray,
-    regions: Sequence[str],
-    k: int,
-    unit: str,
-    title: str,
-    note: str,
-) -> str:
+class _Shown(NamedTuple):
+    """What the map tells of areas and regions; see ``draw``."""
+
+    labels: np.ndarray
+    ids: Sequence[str]
+    areas: Sequence[str]
+    weights: np.ndarray
+    regions: Sequence[str]
+    k: int
+    unit: str
+
+
+def page(sheet: Sheet, shown: _Shown, title: str, note: str) -> str:
     """The map as one HTML file without any link."""
+    labels, ids, areas, weights, regions, k, unit = shown
     inside = labels >= 0
     count = len(regions)
     styles = [(f".c{i}", c) for i, c in enumerate(COLORS)]

@@ -311,7 +311,7 @@ def _simultaneous(read: Read, sensitive: Sequence[str], strict: np.ndarray) -> i
 
     Beyond two columns up to ``APART``.
     """
-    from shoal.judge.simultaneous import simultaneous
+    from shoal.judge.models.simultaneous import simultaneous
 
     if len(sensitive) < 2 or not read.frame.height:
         return None

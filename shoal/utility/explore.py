@@ -12,7 +12,7 @@ from typing import Any, Unpack
 import polars as pl
 
 from shoal.engines.open import open_table
-from shoal.engines.table import require
+from shoal.engines.table import Table, require
 from shoal.errors import InfeasibleError, InputError, PolicyError
 from shoal.model.arguments import column_names, mapping, whole_number
 from shoal.model.policy import PUBLISH, Policy
@@ -173,10 +173,9 @@ def explore(
     """
     ks, ls = _whole("k", k), _whole("l", l)
     steps = settings.pop("range_step", None)
-    if isinstance(policy, Policy):
-        asked = Policy.of(policy, **settings)
-    else:
-        asked = Policy.of(None, **{"effort": "fast", "k": ks[0], **mapping("policy", policy), **settings})
+    if not isinstance(policy, Policy):
+        policy = {"effort": "fast", "k": ks[0], **mapping("policy", policy)}
+    asked = Policy.of(policy, **settings)
     ways = _some("publish", publish, asked.publish, PUBLISH)
     if steps and "ranges" not in ways:
         raise PolicyError(f"range_step widens ranges; it cannot go with publish={', '.join(ways)!r}")
@@ -186,10 +185,7 @@ def explore(
         raise PolicyError("l above 1 speaks of a sensitive column and none is given; set sensitive=[...]")
     others = tuple(m for m in asked.privacy if not isinstance(m, (KAnonymity, LDiversity)))
     table = open_table(data, engine, separator=separator, encoding=encoding)
-    names = [*asked.quasi_identifiers, *(asked.coordinates or ()), *asked.sensitive, *asked.beside]
-    require(table.columns, [*names, *asked.identifiers, *asked.insensitive])
-    frame = table.without([c for c in table.columns if c not in names])
-
+    frame = _looked_at(table, asked)
     grid = list(itertools.product(ways, methods, ls, ks))
     found: dict[tuple[str, str, int, int], Point] = {}
     rows = 0
@@ -205,6 +201,13 @@ def explore(
             each(found[asking])
     points = [found[asking] for asking in grid]
     return Exploration(with_frontier(with_bounds(points, [how for _, how, _, _ in grid])), rows, len(grid))
+
+
+def _looked_at(table: Table, asked: Policy) -> Any:
+    """The columns that decide loss and risk, as a frame."""
+    names = [*asked.quasi_identifiers, *(asked.coordinates or ()), *asked.sensitive, *asked.beside]
+    require(table.columns, [*names, *asked.identifiers, *asked.insensitive])
+    return table.without([c for c in table.columns if c not in names])
 
 
 def _point(frame: Any, request: Policy, asked: tuple[int, int], rows: int) -> tuple[Point, int]:

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
+import typer
+from typer.testing import CliRunner
 
 import shoal
-from shoal.model.shorthands import SHORTHANDS
+from shoal.cli.anonymize import anonymize
+from shoal.cli.audit import audit
+from shoal.cli.models import with_options
+from shoal.judge import models
+from shoal.model import privacy
+from shoal.model.shorthands import SHORTHANDS, Shorthand
+from shoal.publishing.audited import AuditSettings
 from tests.commands import run
 
 ASKED = {
@@ -134,3 +144,68 @@ def test_numbers_taken_for_equally_far_apart_are_named(folder: Path) -> None:
     assert shoal.anonymize(rows, **columns, t_ordered=0.9).notes == ()
     other = columns | {"sensitive": ["ill"], "identifiers": ["age", "pay"]}
     assert shoal.anonymize(rows, **other, t=0.9).notes == ()
+
+
+TOY = """
+from dataclasses import dataclass
+from shoal.model.privacy.base import Implied, Model
+
+@dataclass(frozen=True)
+class Toy(Model):
+    n: int
+    column: str | None = None
+    name = "toy diversity"
+    short = "toy"
+    monotone = "monotone: a union has the rows and the values of its parts"
+    source = "a test"
+    simple = True
+
+    def words(self):
+        return f"every group has {self.n} values and twice as many rows"
+
+    def level(self, counts, table):
+        return min(int((counts > 0).sum()), int(counts.sum()) // 2)
+
+    def holds(self, counts, table):
+        return self.level(counts, table) >= self.n
+
+    def implied(self, table):
+        return Implied(size=2 * self.n, distinct=self.n)
+"""
+READING = """
+import numpy as np
+
+def found(model, column):
+    least = int(np.minimum(np.bincount(column.group), column.sizes // 2).min())
+    return least, least >= model.n
+"""
+
+
+def test_a_model_is_a_file_a_line_and_a_reading_of_the_judges(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def said(command: Any, *words: object) -> dict[str, Any]:
+        app = typer.Typer()
+        app.command()(with_options(command.__wrapped__))
+        done = CliRunner().invoke(app, [*map(str, words), "--quasi", "street,age", "--sensitive", "ill", "--json"])
+        assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+        return json.loads(done.stdout)
+
+    (folder / "judge").mkdir()
+    (folder / "toy.py").write_text(TOY)
+    monkeypatch.setattr(privacy, "__path__", [*privacy.__path__, str(folder)])
+    monkeypatch.setattr(models, "__path__", [*models.__path__, str(folder / "judge")])
+    monkeypatch.setitem(SHORTHANDS, "toy", Shorthand("toy", "Toy", "So many values, twice as many rows.", (), (int,)))
+    monkeypatch.setitem(AuditSettings.__annotations__, "toy", int)  # the same line, as this type has it
+    monkeypatch.setitem(sys.modules, "shoal.model.privacy.toy", None)  # put back, that is taken out again, at the end
+    monkeypatch.delitem(sys.modules, "shoal.model.privacy.toy")
+    (folder / "policy.toml").write_text('quasi_identifiers = ["street", "age"]\nsensitive = ["ill"]\ntoy = 3\n')
+    policy = shoal.Policy.read(folder / "policy.toml")
+    assert policy == shoal.Policy(quasi_identifiers=["street", "age"], sensitive=["ill"], toy=3)
+    with pytest.raises(shoal.PolicyError, match="no reading of its own of toy diversity"):
+        shoal.anonymize(folder / "rows.csv", policy)
+    (folder / "judge" / "toy.py").write_text(READING)
+    out = folder / "out.csv"
+    made = said(anonymize, folder / "rows.csv", "--toy", 3, "-o", out, "--seed", 1)
+    assert made["privacy"] == {"toy": 3, "k": 6}
+    assert shoal.verify(out, folder / "out.certificate.json").holds
+    found = said(audit, out, "--toy", 7)["checks"]
+    assert [(c["short"], c["asked"], c["passes"]) for c in found] == [("toy", {"n": 7}, False)]

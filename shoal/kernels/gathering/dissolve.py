@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from shoal.kernels import LEAN, LEAN_INNER
+from shoal.kernels import LEAN, LEAN_INNER, STEP
 from shoal.kernels.gathering.cluster_pool import fill, fresh, make_pool, store
 from shoal.kernels.gathering.pairs import NEVER, bench, order_by, prefixes, price_all, resplit, tabulate
 
@@ -54,16 +54,93 @@ class Carved(NamedTuple):
     middle: np.ndarray
 
 
+@njit(**STEP)
+def _carve(pivot, k, rules, d, room):
+    """Cut points off around the one farthest from a random one, r to 2 r at a time, the last anchor the next pivot.
+
+    k points in all, pivot one of them; returns how many clusters there are.
+    """
+    group, rest, member, length, cost, middle = (
+        room.group, room.rest, room.member, room.length, room.cost, room.middle
+    )  # fmt: skip
+    table, key, order, left, left_at = d.table, d.key, d.order, d.left, d.left_at
+    m, free, r = 0, k, max(rules.r, 1)
+    for e in range(k):
+        rest[e] = e
+    while free >= 2 * r:
+        anchor, far = 0, -1.0
+        for e in range(free):
+            if table[pivot, rest[e]] > far:
+                anchor, far = rest[e], table[pivot, rest[e]]
+        for e in range(free):
+            key[e] = table[anchor, rest[e]]
+        order_by(key, free, order)
+        for e in range(free):
+            group[e] = rest[order[e]]
+        top = min(2 * r, free - r)
+        prefixes(table, group, top, False, d.rows, rules, d, left, left_at)
+        cut, least = -1, NEVER
+        for t in range(r, top + 1):
+            if left[t] / t < least:
+                cut, least = t, left[t] / t
+        if cut < 0:
+            break
+        for e in range(cut):
+            member[m, e] = group[e]
+        length[m], cost[m], middle[m] = cut, left[cut], left_at[cut]
+        m += 1
+        free -= cut
+        for e in range(free):
+            rest[e] = group[cut + e]
+        pivot = anchor
+    prefixes(table, rest, free, False, d.rows, rules, d, left, left_at)
+    for e in range(free):
+        member[m, e] = rest[e]
+    length[m], cost[m], middle[m] = free, left[free], left_at[free]
+    m += 1
+    return m
+
+
+@njit(**STEP)
+def _split_again(m, rules, d, room):
+    """Cut every two of the m new clusters anew, where that is cheaper."""
+    group, member, length, cost, middle = room.group, room.member, room.length, room.cost, room.middle
+    for a in range(m):
+        for b in range(a):
+            la, lb = length[a], length[b]
+            if la + lb == 0:
+                continue
+            for e in range(la):
+                group[e] = member[a, e]
+            for e in range(lb):
+                group[la + e] = member[b, e]
+            _subtable(d.table, group, la + lb, room.sub)
+            for e in range(la + lb):
+                room.subrows[e] = d.rows[group[e]]
+            least, cut, first, second, cost_a, cost_b = resplit(
+                room.sub, la + lb, 0, la if lb else -1, room.subrows, rules, d
+            )
+            if cut < 0 or not least < cost[a] + cost[b]:
+                continue
+            for e in range(cut):
+                member[a, e] = group[d.chosen[e]]
+            for e in range(cut, la + lb):
+                member[b, e - cut] = group[d.chosen[e]]
+            length[a], cost[a], middle[a] = cut, cost_a, group[first]
+            length[b], cost[b] = la + lb - cut, cost_b
+            middle[b] = group[second] if second >= 0 else -1
+
+
 @njit(**LEAN)
 def _shake(coded, near, rules, largest, most, steps, seed, owner, center, pool, d, room):
     """The same, in this room."""
     n, w = near.shape
-    group, subrows, rest, sub, picked, member, length, cost, middle = room
-    rows, line, table, key, order = d.rows, d.line, d.table, d.key, d.order
-    left, left_at, chosen = d.left, d.left_at, d.chosen
+    picked, member, length, cost, middle, rows, line = (
+        room.picked, room.member, room.length, room.cost, room.middle, d.rows, d.line
+    )  # fmt: skip
     total = price_all(coded, pool, rules, largest, d)
     state = np.uint64(seed * 2 + 1)
-    kept, r = 0, max(rules.r, 1)
+    kept = 0
     for _ in range(steps):
         state = state * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
         i = np.int64(state >> np.uint64(33)) % n
@@ -87,69 +164,10 @@ def _shake(coded, near, rules, largest, most, steps, seed, owner, center, pool, 
                     break
         if many < 2 or old <= 0.0:
             continue
-        tabulate(coded, rows, k, table)
-        # carve
-        m, free = 0, k
-        for e in range(k):
-            rest[e] = e
+        tabulate(coded, rows, k, d.table)
         state = state * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
-        pivot = np.int64(state >> np.uint64(33)) % k
-        while free >= 2 * r:
-            anchor, far = 0, -1.0
-            for e in range(free):
-                if table[pivot, rest[e]] > far:
-                    anchor, far = rest[e], table[pivot, rest[e]]
-            for e in range(free):
-                key[e] = table[anchor, rest[e]]
-            order_by(key, free, order)
-            for e in range(free):
-                group[e] = rest[order[e]]
-            top = min(2 * r, free - r)
-            prefixes(table, group, top, False, rows, rules, d, left, left_at)
-            cut, least = -1, NEVER
-            for t in range(r, top + 1):
-                if left[t] / t < least:
-                    cut, least = t, left[t] / t
-            if cut < 0:
-                break
-            for e in range(cut):
-                member[m, e] = group[e]
-            length[m], cost[m], middle[m] = cut, left[cut], left_at[cut]
-            m += 1
-            free -= cut
-            for e in range(free):
-                rest[e] = group[cut + e]
-            pivot = anchor
-        prefixes(table, rest, free, False, rows, rules, d, left, left_at)
-        for e in range(free):
-            member[m, e] = rest[e]
-        length[m], cost[m], middle[m] = free, left[free], left_at[free]
-        m += 1
-        # re-split every two of them
-        for a in range(m):
-            for b in range(a):
-                la, lb = length[a], length[b]
-                if la + lb == 0:
-                    continue
-                for e in range(la):
-                    group[e] = member[a, e]
-                for e in range(lb):
-                    group[la + e] = member[b, e]
-                _subtable(table, group, la + lb, sub)
-                for e in range(la + lb):
-                    subrows[e] = rows[group[e]]
-                least, cut, first, second, cost_a, cost_b = resplit(
-                    sub, la + lb, 0, la if lb else -1, subrows, rules, d
-                )
-                if cut < 0 or not least < cost[a] + cost[b]:
-                    continue
-                for e in range(cut):
-                    member[a, e] = group[chosen[e]]
-                for e in range(cut, la + lb):
-                    member[b, e - cut] = group[chosen[e]]
-                length[a], cost[a], middle[a] = cut, cost_a, group[first]
-                length[b], cost[b] = la + lb - cut, cost_b
-                middle[b] = group[second] if second >= 0 else -1
+        m = _carve(np.int64(state >> np.uint64(33)) % k, k, rules, d, room)
+        _split_again(m, rules, d, room)
         own = 0.0
         for a in range(m):
             own += cost[a]

@@ -7,6 +7,7 @@ from numba import njit
 
 from shoal.kernels import INNER
 from shoal.kernels.regions.areas import eligible
+from shoal.kernels.regions.frontier import Frontier, fits, given_back, grown, opened
 
 
 @njit(**INNER)
@@ -69,11 +70,10 @@ def connected_sets(
     looked = 0
     state = np.zeros(n, np.bool_)
     held = np.zeros(toll.shape[0], np.int64)
-    frontier = np.empty(64 * n + 64, np.int64)
-    begin = np.zeros(n + 2, np.int64)  # the frontier of a level is frontier[begin[level]:end[level]]
-    end = np.zeros(n + 2, np.int64)
-    stop = np.zeros(n + 2, np.int64)  # its end when it was made: what lies before still has to be given back
-    fresh = np.zeros(n + 2, np.int64)  # how many of it, at its beginning, this level marked
+    front = Frontier(
+        np.empty(64 * n + 64, np.int64), np.zeros(n + 2, np.int64), np.zeros(n + 2, np.int64),
+        np.zeros(n + 2, np.int64), np.zeros(n + 2, np.int64),
+    )  # fmt: skip
     chosen = np.empty(n + 1, np.int64)
     cost = np.zeros(n + 2, np.int64)
     total = np.zeros((n + 2, width), np.int64)
@@ -84,25 +84,22 @@ def connected_sets(
         state[:root] = True
         state[root] = True
         held[:] = 0
-        begin[0] = 0
-        end[0] = 1
-        stop[0] = 1
-        frontier[0] = root
-        fresh[0] = 0
+        opened(front, root)
         cost[0] = 0
         total[0, :] = 0
         while level >= 0:
-            if end[level] == begin[level]:  # nothing left to add: give back the marks, then drop the last vertex
+            if (
+                front.end[level] == front.begin[level]
+            ):  # nothing left to add: give back the marks, then drop the last vertex
                 level -= 1
                 if level >= 0:
                     u = chosen[level]
-                    for i in range(fresh[level + 1]):
-                        state[frontier[begin[level + 1] + i]] = False
+                    given_back(front, level + 1, state)
                     for e in range(toll_at[u], toll_at[u + 1]):
                         held[tolls_of[e]] -= 1
                 continue
-            end[level] -= 1
-            u = frontier[end[level]]
+            front.end[level] -= 1
+            u = front.place[front.end[level]]
             looked += 1
             if looked > nodes:
                 return members[:used], ends[:found], costs[:found], -1
@@ -132,25 +129,9 @@ def connected_sets(
                     bound = z
                 if every < 2:
                     continue
-            # the child's frontier: its own new neighbors first (so that they can be given back), then what is left
-            # here
-            start = stop[level]
-            if start + (end[level] - begin[level]) + indptr[u + 1] - indptr[u] > frontier.shape[0]:
+            if not fits(indptr, front, level, u):
                 return members[:used], ends[:found], costs[:found], -1
-            k = start
-            for e in range(indptr[u], indptr[u + 1]):
-                x = indices[e]
-                if not state[x]:
-                    state[x] = True
-                    frontier[k] = x
-                    k += 1
-            fresh[level + 1] = k - start
-            for i in range(begin[level], end[level]):
-                frontier[k] = frontier[i]
-                k += 1
-            begin[level + 1] = start
-            end[level + 1] = k
-            stop[level + 1] = k
+            grown(indptr, indices, front, level, u, state)
             cost[level + 1] = z
             for e in range(toll_at[u], toll_at[u + 1]):
                 held[tolls_of[e]] += 1

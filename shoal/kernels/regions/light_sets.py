@@ -6,6 +6,7 @@ import numpy as np
 from numba import njit
 
 from shoal.kernels.regions.areas import eligible
+from shoal.kernels.regions.frontier import Frontier, fits, given_back, grown, opened
 
 
 @njit(cache=True, nogil=True)
@@ -30,35 +31,27 @@ def light_sets(indptr, indices, weights, need, few, room):
     found = 0
     used = 0
     listed = np.ones(n, np.bool_)
-    seen = np.zeros(n, np.bool_)
-    frontier = np.empty(64 * n + 64, np.int64)
-    begin = np.zeros(n + 2, np.int64)  # the frontier of a level is frontier[begin[level]:end[level]]
-    end = np.zeros(n + 2, np.int64)
-    stop = np.zeros(n + 2, np.int64)  # its end when it was made: what lies before still has to be given back
-    fresh = np.zeros(n + 2, np.int64)  # how many of it, at its beginning, this level marked
+    taken = np.ones(n, np.bool_)  # or later than the last vertex, or not listed
+    front = Frontier(
+        np.empty(64 * n + 64, np.int64), np.zeros(n + 2, np.int64), np.zeros(n + 2, np.int64),
+        np.zeros(n + 2, np.int64), np.zeros(n + 2, np.int64),
+    )  # fmt: skip
     chosen = np.empty(n + 1, np.int64)
     total = np.zeros((n + 2, width), np.int64)
     for root in range(n):
         found_before = found
         used_before = used
         level = 0
-        begin[0] = 0
-        end[0] = 1
-        stop[0] = 1
-        frontier[0] = root
-        seen[root] = True
+        opened(front, root)
         while level >= 0:
-            if not listed[root] or end[level] == begin[level]:
+            if not listed[root] or front.end[level] == front.begin[level]:
                 level -= 1  # nothing left to add: give back the marks, then drop the last vertex
                 if level >= 0:
-                    for i in range(fresh[level + 1]):
-                        seen[frontier[begin[level + 1] + i]] = False
+                    given_back(front, level + 1, taken)
                 continue
-            end[level] -= 1
-            u = frontier[end[level]]
-            start = stop[level]
-            more = (end[level] - begin[level]) + indptr[u + 1] - indptr[u]
-            if found - found_before >= few or used + level + 1 > room or start + more > frontier.shape[0]:
+            front.end[level] -= 1
+            u = front.place[front.end[level]]
+            if found - found_before >= few or used + level + 1 > room or not fits(indptr, front, level, u):
                 listed[root] = False
                 continue
             chosen[level] = u
@@ -72,23 +65,9 @@ def light_sets(indptr, indices, weights, need, few, room):
             found += 1
             if full[found - 1]:
                 continue
-            # the child's frontier: its own new neighbors first (so that they can be given back), then what is left
-            k = start
-            for e in range(indptr[u], indptr[u + 1]):
-                x = indices[e]
-                if x < root and listed[x] and not seen[x]:
-                    seen[x] = True
-                    frontier[k] = x
-                    k += 1
-            fresh[level + 1] = k - start
-            for i in range(begin[level], end[level]):
-                frontier[k] = frontier[i]
-                k += 1
-            begin[level + 1] = start
-            end[level + 1] = k
-            stop[level + 1] = k
+            grown(indptr, indices, front, level, u, taken)
             level += 1
-        seen[root] = False
+        taken[root] = not listed[root]
         if not listed[root]:
             found = found_before
             used = used_before

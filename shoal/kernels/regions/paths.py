@@ -5,7 +5,23 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from shoal.kernels import LEAN_INNER
 from shoal.kernels.regions.areas import uniform
+
+
+@njit(**LEAN_INNER)
+def _turned(seq, pos, first, end):
+    """The part seq[first:end] of a path turned around, and where its vertices are now."""
+    i = first
+    j = end - 1
+    while i < j:
+        x = seq[i]
+        seq[i] = seq[j]
+        seq[j] = x
+        i += 1
+        j -= 1
+    for k in range(first, end):
+        pos[seq[k]] = k
 
 
 @njit(cache=True, nogil=True)
@@ -49,16 +65,7 @@ def long_path(indptr, indices, steps, state):
         if left == 0:
             break
         if uniform(state) < 0.5:  # either end in turn: turn the path around
-            i = 0
-            j = length - 1
-            while i < j:
-                x = seq[i]
-                seq[i] = seq[j]
-                seq[j] = x
-                i += 1
-                j -= 1
-            for i in range(length):
-                pos[seq[i]] = i
+            _turned(seq, pos, 0, length)
         tail = seq[length - 1]
         least = n + 1.0
         for e in range(indptr[tail], indptr[tail + 1]):
@@ -99,8 +106,7 @@ def long_path(indptr, indices, steps, state):
             free[where[u]] = x
             where[x] = where[u]
             continue
-        turn = -1
-        many = 0
+        turn, many = -1, 0
         for e in range(indptr[tail], indptr[tail + 1]):
             p = pos[indices[e]]
             if p < 0 or p >= length - 2:
@@ -117,14 +123,5 @@ def long_path(indptr, indices, steps, state):
                 if pos[indices[f]] < 0:
                     turn = p
         if turn >= 0:
-            i = turn + 1
-            j = length - 1
-            while i < j:
-                x = seq[i]
-                seq[i] = seq[j]
-                seq[j] = x
-                i += 1
-                j -= 1
-            for i in range(turn + 1, length):
-                pos[seq[i]] = i
+            _turned(seq, pos, turn + 1, length)
     return seq[:length]

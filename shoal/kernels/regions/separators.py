@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from shoal.kernels import INNER
+from shoal.kernels import INNER, LEAN_INNER
 from shoal.kernels.regions.areas import uniform
 
 
@@ -16,6 +16,29 @@ def _room(total, need):
     for j in range(1, need.shape[0]):
         most = min(most, total[j] // need[j])
     return most
+
+
+@njit(**LEAN_INNER)
+def _component(indptr, indices, weights, out, first, mark, stamp, queue, total):
+    """Mark the component of a vertex outside S and add up its weights; how many vertices it has."""
+    for j in range(total.shape[0]):
+        total[j] = 0
+    queue[0] = first
+    mark[first] = stamp
+    s = 1
+    i = 0
+    while i < s:
+        x = queue[i]
+        i += 1
+        for j in range(total.shape[0]):
+            total[j] += weights[x, j]
+        for e in range(indptr[x], indptr[x + 1]):
+            y = indices[e]
+            if not out[y] and mark[y] != stamp:
+                mark[y] = stamp
+                queue[s] = y
+                s += 1
+    return s
 
 
 @njit(cache=True, nogil=True)
@@ -34,32 +57,16 @@ def separator(indptr, indices, weights, need, out, steps, visits, temperature, s
     O(size of the components touched) a step.
     """
     n, t = weights.shape
-    label = np.full(n, -1, np.int64)
     queue = np.empty(n, np.int64)
     total = np.zeros(t, np.int64)
     mark = np.zeros(n, np.int64)
-    stamp = 0
+    stamp = 1
     value = 0
     for v in range(n):
         if out[v]:
             value += 1
-        elif label[v] < 0:
-            total[:] = 0
-            s = 1
-            queue[0] = v
-            label[v] = v
-            i = 0
-            while i < s:
-                x = queue[i]
-                i += 1
-                for j in range(t):
-                    total[j] += weights[x, j]
-                for e in range(indptr[x], indptr[x + 1]):
-                    y = indices[e]
-                    if not out[y] and label[y] < 0:
-                        label[y] = v
-                        queue[s] = y
-                        s += 1
+        elif mark[v] < stamp:
+            _component(indptr, indices, weights, out, v, mark, stamp, queue, total)
             value += _room(total, need)
     best = value
     kept = out.copy()
@@ -85,26 +92,9 @@ def separator(indptr, indices, weights, need, out, steps, visits, temperature, s
                 sum_ += out[v]
                 for e in range(indptr[v] - 1, indptr[v + 1]):
                     x = v if e < indptr[v] else indices[e]
-                    if out[x] or mark[x] == stamp:
-                        continue
-                    total[:] = 0
-                    s = 1
-                    queue[0] = x
-                    mark[x] = stamp
-                    i = 0
-                    while i < s:
-                        y = queue[i]
-                        i += 1
-                        for j in range(t):
-                            total[j] += weights[y, j]
-                        for f in range(indptr[y], indptr[y + 1]):
-                            w = indices[f]
-                            if not out[w] and mark[w] != stamp:
-                                mark[w] = stamp
-                                queue[s] = w
-                                s += 1
-                    visits -= s
-                    sum_ += _room(total, need)
+                    if not out[x] and mark[x] != stamp:
+                        visits -= _component(indptr, indices, weights, out, x, mark, stamp, queue, total)
+                        sum_ += _room(total, need)
             if turn == 0:
                 before = sum_
                 for a in range(many):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from shoal.kernels import INNER
+from shoal.kernels import INNER, LEAN_INNER
 from shoal.kernels.regions.areas import eligible, uniform
 
 _WIDE = 64  # above so many neighbors a vertex is left by its next free edge, not by the one with fewest exits
@@ -240,6 +240,27 @@ def _swap(parent, degree, mark, stamp, u, a, b):
     return False
 
 
+@njit(**LEAN_INNER)
+def _queued(via, todo, done):
+    """Exchanges in ``done``, from todo[0] on, each before those that let its ends take one more edge; how many."""
+    count = 0
+    have = 1
+    while have > 0 and count < done.shape[0] - 4:
+        have -= 1
+        for j in range(3):
+            done[count, j] = todo[have, j]
+        for j in range(1, 3):
+            end = done[count, j]
+            if via[end, 0] >= 0:
+                todo[have, 0] = end
+                todo[have, 1] = via[end, 0]
+                todo[have, 2] = via[end, 1]
+                have += 1
+                via[end, 0] = -1
+        count += 1
+    return count
+
+
 @njit(cache=True, nogil=True)
 def reduce_degree(indptr, indices, parent, phases):
     """Exchange edges until the largest degree of the forest is within one of the least possible (Fuerer, Raghavachari).
@@ -325,27 +346,10 @@ def reduce_degree(indptr, indices, parent, phases):
                     moved = True
         if worst < 0:
             return True
-        count = 0
-        have = 1
         todo[0, 0] = worst
         todo[0, 1] = p
         todo[0, 2] = q
-        while have > 0 and count < 2 * n:  # ends first, so that they can take one more edge
-            have -= 1
-            u = todo[have, 0]
-            a = todo[have, 1]
-            b = todo[have, 2]
-            done[count, 0] = u
-            done[count, 1] = a
-            done[count, 2] = b
-            count += 1
-            for end in (a, b):
-                if via[end, 0] >= 0:
-                    todo[have, 0] = end
-                    todo[have, 1] = via[end, 0]
-                    todo[have, 2] = via[end, 1]
-                    have += 1
-                    via[end, 0] = -1
+        count = _queued(via, todo, done)
         for i in range(count - 1, -1, -1):
             u = done[i, 0]
             a = done[i, 1]

@@ -5,7 +5,25 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from shoal.kernels import LEAN_INNER
 from shoal.kernels.tables.eligible import group_gap
+
+
+@njit(**LEAN_INNER)
+def _size(left, rest, target, l):
+    """Rows of the next group, at least target: near the end it must take all that the rest could not do without."""
+    while l > 1 and target < rest:
+        forced = np.int64(0)
+        possible = True
+        for v in range(left.shape[0]):
+            need = left[v] - (rest - target) // l
+            if need > 0:
+                forced += need
+                possible = possible and need <= target // l
+        if possible and forced <= target:
+            break
+        target += 1
+    return target
 
 
 @njit(cache=True, nogil=True)
@@ -39,20 +57,7 @@ def queues(start, place, count, size, l, distinct, groups, out_cell, begin):
     at = 0
     begin[0] = 0
     for g in range(groups, 0, -1):
-        target = max(size, rest // g // l * l)
-        forced = np.int64(0)
-        if l > 1:  # near the end a group must be larger, to take all that the rest could not do without
-            while target < rest:
-                forced = 0
-                possible = True
-                for v in range(values):
-                    need = left[v] - (rest - target) // l
-                    if need > 0:
-                        forced += need
-                        possible = possible and need <= target // l
-                if possible and forced <= target:
-                    break
-                target += 1
+        target = _size(left, rest, max(size, rest // g // l * l), l)
         if target > rest:
             break
         most = target // l

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from shoal.kernels import LEAN_INNER
+
 
 @njit(cache=True, nogil=True)
 def prices(cost, u, v):
@@ -23,6 +25,26 @@ def prices(cost, u, v):
         for j in range(1, b):
             least = min(least, cost[i, j] - v[j])
         u[i] = least
+
+
+@njit(**LEAN_INNER)
+def _added(j, r, some, head, after, source, amount, used):
+    """More of row r shipped to column j, in its parcel there or in a free or new one; the parcels in use."""
+    p = head[j]
+    free = -1
+    while p >= 0 and source[p] != r:
+        if amount[p] == 0:
+            free = p
+        p = after[p]
+    if p >= 0:
+        amount[p] += some
+    elif free >= 0:
+        source[free], amount[free] = r, some
+    else:
+        source[used], amount[used], after[used] = r, some, head[j]
+        head[j] = used
+        used += 1
+    return used
 
 
 @njit(cache=True, nogil=True)
@@ -111,20 +133,7 @@ def ship(cost, supply, demand, u, v, head, after, source, amount, used, low, hig
             j = end
             while True:
                 r = through[j]
-                p = head[j]
-                free = -1
-                while p >= 0 and source[p] != r:
-                    if amount[p] == 0:
-                        free = p
-                    p = after[p]
-                if p >= 0:
-                    amount[p] += some
-                elif free >= 0:
-                    source[free], amount[free] = r, some
-                else:
-                    source[used], amount[used], after[used] = r, some, head[j]
-                    head[j] = used
-                    used += 1
+                used = _added(j, r, some, head, after, source, amount, used)
                 if r == i:
                     break
                 amount[parcel[r]] -= some

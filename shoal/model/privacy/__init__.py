@@ -1,12 +1,15 @@
 """Privacy models: small values with a name, a statement on monotonicity and a source, one file each.
 
-``MODELS`` is the registry: policies, flags, audits, certificates and the judge know a model by being listed here.
-Algorithms see models only as a ``Requirement``; ``shoal.judge`` knows the models by name and shares no code with them.
+``MODELS`` has every model to which ``shoal.model.shorthands`` gives a keyword: a file here and a line there, and
+policies, flags, audits and certificates know it.  Algorithms see models only as a ``Requirement``; the judge reads each
+in a file of the same name in ``shoal.judge.models``, and shares no code with those here.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import fields
+from importlib import import_module
 from typing import Any
 
 from shoal.errors import PolicyError
@@ -24,6 +27,7 @@ from shoal.model.privacy.simultaneous import SimultaneousLDiversity
 from shoal.model.privacy.size import KAnonymity
 from shoal.model.privacy.t_closeness import TCloseness
 from shoal.model.privacy.tree_closeness import TreeCloseness
+from shoal.model.shorthands import SHORTHANDS
 
 __all__ = [
     "MODELS",
@@ -51,23 +55,25 @@ __all__ = [
 ]
 
 PrivacyModel = Model
-MODELS: dict[str, type[Model]] = {
-    c.__name__: c
-    for c in (
-        KAnonymity,
-        LDiversity,
-        DistinctLDiversity,
-        EntropyLDiversity,
-        RecursiveLDiversity,
-        AlphaKAnonymity,
-        TCloseness,
-        BetaLikeness,
-        DeltaDisclosure,
-        SimultaneousLDiversity,
-        KMap,
-        DeltaPresence,
-    )
-}
+
+
+class _Models(Mapping[str, type[Model]]):
+    """Name -> class, imported when asked for from the file that the model's keyword names."""
+
+    def __getitem__(self, name: str) -> type[Model]:
+        for short in SHORTHANDS.values():
+            if short.model == name:
+                return getattr(import_module(f"{__name__}.{short.file}"), name)  # type: ignore[no-any-return]
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys(short.model for short in SHORTHANDS.values()))
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+
+MODELS = _Models()
 
 
 def restore(data: dict[str, Any]) -> Model:

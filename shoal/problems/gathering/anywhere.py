@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -144,26 +145,15 @@ def polish(space: Space, found: Clusters, r: int, goal: float) -> tuple[Clusters
     labels = found.labels.copy()
     m = found.center.size
     center, radius = recenter(x, labels, m, found.center)
-    members = _members(labels, m)
-    scratch = np.empty(x.shape[1])
-
-    def ball(points: list[int]) -> float:
-        return float(kernels.enclosing_ball(x, np.array(points, np.int64), STEPS, scratch))
-
-    def put(c: int, points: list[int]) -> None:
-        members[c] = points
-        labels[points] = c
-        radius[c] = kernels.enclosing_ball(x, np.array(points, np.int64), STEPS, center[c])
-
+    balls = _Balls(x, labels, center, radius, _members(labels, m), np.empty(x.shape[1]))
     for _ in range(MOVES):
         w = int(radius.argmax())
         worst = float(radius[w])
         limit = worst * (1 - 1e-9)
         if worst <= goal or worst == 0.0:
             break
-        mine = members[w]
-        rim = sorted(mine, key=lambda i: -float(((x[i] - center[w]) ** 2).sum()))[:4]
-        if not any(_move(w, p, r, limit, x, center, radius, members, ball, put) for p in rim):
+        rim = sorted(balls.members[w], key=lambda i: -float(((x[i] - center[w]) ** 2).sum()))[:4]
+        if not any(_move(w, p, r, limit, balls) for p in rim):
             break
     away = np.zeros(space.n)
     kept = np.flatnonzero(labels >= 0)
@@ -177,8 +167,35 @@ def _members(labels: np.ndarray, m: int) -> list[list[int]]:
     return [[int(i) for i in order[a:b]] for a, b in pairwise(start)]
 
 
-def _move(w, p, r, limit, x, center, radius, members, ball, put) -> bool:  # type: ignore[no-untyped-def]
+class _Balls(NamedTuple):
+    """Clusters and their smallest enclosing balls.
+
+    x float64[n, d], labels int64[n];  center float64[m, d], radius float64[m], members of every cluster;  scratch
+    float64[d]
+    """
+
+    x: np.ndarray
+    labels: np.ndarray
+    center: np.ndarray
+    radius: np.ndarray
+    members: list[list[int]]
+    scratch: np.ndarray
+
+    def around(self, points: list[int]) -> float:
+        """The radius of the smallest ball around some points."""
+        return float(kernels.enclosing_ball(self.x, np.array(points, np.int64), STEPS, self.scratch))
+
+    def put(self, c: int, points: list[int]) -> None:
+        """Make these the members of a cluster."""
+        self.members[c] = points
+        self.labels[points] = c
+        self.radius[c] = kernels.enclosing_ball(self.x, np.array(points, np.int64), STEPS, self.center[c])
+
+
+def _move(w: int, p: int, r: int, limit: float, balls: _Balls) -> bool:
     """One exchange that leaves every ball it touches under limit."""
+    x, center, radius, members = balls.x, balls.center, balls.radius, balls.members
+    ball, put = balls.around, balls.put
     gap = ((center - x[p]) ** 2).sum(axis=1)
     gap[w] = np.inf
     others = [int(b) for b in np.argsort(gap)[:8] if np.isfinite(gap[b])]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -15,12 +15,12 @@ from shoal.model.certificate import Certificate, Guarantee
 from shoal.model.certificate import tight as agreed
 from shoal.model.metric import Metric
 from shoal.problems.gathering import exact, prices, search
-from shoal.problems.gathering.diverse import Diversity, conditions, repair
+from shoal.problems.gathering.diverse import Asked, Diversity, conditions, repair
 from shoal.problems.gathering.local import Clusters
 from shoal.problems.gathering.request import check, seconds_of
 from shoal.problems.gathering.result import Gathering
 from shoal.problems.gathering.search import Problem
-from shoal.problems.gathering.space import space_of
+from shoal.problems.gathering.space import Space, space_of
 from shoal.problems.gathering.three_step import Table, procedure_one, three_step, tight
 from shoal.problems.interrupts import heard
 from shoal.watching import watched
@@ -188,29 +188,22 @@ def cellular(
     method: str = "auto",
     effort: str = "balanced",
     improve: bool = True,
-    sensitive: Any = None,
-    l: int | Sequence[int] | None = None,
-    distinct_l: int | Sequence[int] | None = None,
-    eligible: Callable[..., bool] | None = None,
     seed: int | None = None,
     seconds: float = 60.0,
+    **values: Unpack[Asked],
 ) -> Gathering:
     """Clusters with a small sum of size times radius (plus set-up costs), centers at input points.
 
-    points, metric, cyclic  as in ``gather``
+    points, metric, cyclic, epsilon, seconds, sensitive, l, distinct_l, eligible  as in ``gather``
     r               least number of points of a cluster; 1 when only set-up costs are given
     setup_costs     cost of opening a cluster: one number, or float[n], one per center
-    epsilon         share of the points that may be left out (label -1)
     max_diameter    largest distance within a cluster.  Meeting it is NP-hard, so it is searched for; the certificate's
                     details say whether it is met ("cap_met")
     method          "auto", "search", "tight" (set-up costs, factor 3), "procedure_one" (the paper's, factor 4),
                     "three_step" (r, factor 36, with epsilon 63), "exact" (at most 40 points)
     effort          "fast", "balanced" or "thorough"
     improve         False: the method's own clusters, without the search after it
-    sensitive, l, distinct_l, eligible  as in ``gather``
-
     seed            of the search; the same seed, the same answer
-    seconds         time for the exact method
 
     Returns a ``Gathering`` as ``gather`` does; its cost counts points times the metric's unit.  Raises as ``gather``
     does.  "search" takes O(n r^2) time as a rule and O(n r) space; "tight", "procedure_one" and "three_step" hold all
@@ -227,35 +220,53 @@ def cellular(
     space = space_of(points, metric, cyclic)
     asked, epsilon, _ = check(1 if r is None else r, epsilon, None, "points", method, "cellular")
     known("effort", effort, prices.WIDTH)
-    diversity = Diversity.of(space.n, sensitive, l, distinct_l, eligible)
-    least = max(asked, diversity.smallest) if diversity is not None else asked
+    diversity, left_out = Diversity.of(space.n, values), math.floor(epsilon * space.n + 1e-9)
+    problem = _problem(space, asked, setup_costs, max_diameter, diversity, left_out, effort)
+    drawn = int(np.random.default_rng(seed_of(seed)).integers(1 << 31))
+    ask = Ask(problem, left_out, effort, improve, drawn, seconds_of(seconds))
+    name, answer = _solve(ask, method) if diversity is None else _diverse(ask, method)
+    found = _result(ask, answer, name, *_bound(ask, answer))
+    details = {
+        "problem": "cellular", "r": asked, "epsilon": epsilon, "max_diameter": problem.max_diameter,
+        "setup_cost": _paid(problem.setup), **conditions(diversity),
+    }  # fmt: skip
+    return replace(found, details=details)
+
+
+def _problem(
+    space: Space, r: int, setup_costs: Any, max_diameter: Any, diversity: Diversity | None, left_out: int, effort: str
+) -> Problem:
+    """The request as the methods take it; InfeasibleError where no clusters of that size or width exist."""
+    least = max(r, diversity.smallest) if diversity is not None else r
     if space.n < least:
         raise InfeasibleError(
             f"there are {space.n} points, so no cluster of r = {least} exists; the largest r possible is {space.n}"
         )
     setup = _setup(setup_costs, space.n)
-    left_out = math.floor(epsilon * space.n + 1e-9)
     near, far = space.nearest(prices.width(space, least, effort))
     if max_diameter is not None:
         max_diameter = number("max_diameter", max_diameter, "a distance, at least 0", lambda x: x >= 0)
         _feasible_cap(max_diameter, far, least, left_out)
-    drawn = int(np.random.default_rng(seed_of(seed)).integers(1 << 31))
-    problem = Problem(space, least, setup, near, far, max_diameter, diversity)
-    ask = Ask(problem, left_out, effort, improve, drawn, seconds_of(seconds))
-    name, answer = _solve(ask, method) if diversity is None else _diverse(ask, method)
-    price, start = prices.raised(near, far, least, setup, answer.price, left_out, effort)
+    return Problem(space, least, setup, near, far, max_diameter, diversity)
+
+
+def _paid(setup: np.ndarray) -> float | str:
+    """What opening a cluster costs, in words where it depends on the center."""
+    if setup.size and not (setup == setup[0]).all():
+        return "per record"
+    return float(setup[0]) if setup.size else 0.0
+
+
+def _bound(ask: Ask, answer: Answer) -> tuple[float, str, float]:
+    """The best of the bounds that are proved, why it holds, and the sum of tau that prices were raised from."""
+    p, left_out = ask.problem, ask.left_out
+    price, start = prices.raised(p.near, p.far, p.r, p.setup, answer.price, left_out, ask.effort)
     bound, why = prices.bound(price, left_out), "raised prices (docs/gathering.md, Lemma 3)"
     if answer.price is not None and not left_out and prices.bound(answer.price, 0) > bound:
         bound, why = prices.bound(answer.price, 0), "the dual of the primal-dual method"
-    if answer.bound > bound and _cap_met(problem, answer.clusters):  # the program knows no answer that breaks the cap
+    if answer.bound > bound and _cap_met(p, answer.clusters):  # the program knows no answer that breaks the cap
         bound, why = answer.bound, "integer program"
-    found = _result(ask, answer, name, bound, why, {"r": least, "sum_of_tau": start, "effort": effort})
-    alike = not setup.size or bool((setup == setup[0]).all())
-    details = {
-        "problem": "cellular", "r": asked, "epsilon": epsilon, "max_diameter": max_diameter,
-        "setup_cost": (float(setup[0]) if setup.size else 0.0) if alike else "per record", **conditions(diversity),
-    }  # fmt: skip
-    return replace(found, details=details)
+    return bound, why, start
 
 
 def _diverse(ask: Ask, method: str) -> tuple[str, Answer]:
@@ -317,7 +328,7 @@ def _feasible_cap(cap: float, far: np.ndarray, r: int, left_out: int) -> None:
         )
 
 
-def _result(ask: Ask, answer: Answer, name: str, bound: float, why: str, details: dict[str, Any]) -> Gathering:
+def _result(ask: Ask, answer: Answer, name: str, bound: float, why: str, start: float) -> Gathering:
     p, found = ask.problem, answer.clusters
     space = p.space
     kept = np.flatnonzero(found.labels >= 0)
@@ -326,22 +337,16 @@ def _result(ask: Ask, answer: Answer, name: str, bound: float, why: str, details
     service = math.fsum((sizes * radii).tolist())
     setup = math.fsum(p.setup[found.center].tolist())
     total = service + setup
-    promise = answer.promise
+    details: dict[str, Any] = {"r": p.r, "sum_of_tau": start, "effort": ask.effort}
     diameter = None
     if p.max_diameter is not None:
         diameter = float(search.diameters(space, found).max(initial=0.0))
-        details = {
-            **details,
-            "max_diameter": p.max_diameter,
-            "diameter": diameter,
-            "cap_met": diameter <= p.max_diameter,
-        }
+        details |= {"max_diameter": p.max_diameter, "diameter": diameter, "cap_met": diameter <= p.max_diameter}
     low = agreed(bound, total, f"points x {space.metric.unit}", why)
     mean = float(found.away[kept].mean()) if kept.size else 0.0
-    details = {
-        **details, "service": service, "setup": setup, "left_out": int(space.n - kept.size),
-        "may_be_left_out": ask.left_out, "clusters": found.center.size, "mean_distance": mean,
-        "radius": float(radii.max(initial=0.0)),
+    details |= {
+        "service": service, "setup": setup, "left_out": int(space.n - kept.size), "may_be_left_out": ask.left_out,
+        "clusters": found.center.size, "mean_distance": mean, "radius": float(radii.max(initial=0.0)),
     }  # fmt: skip
     return Gathering(
         labels=found.labels, centers=found.center if space.numbers is None else space.numbers[found.center],
@@ -351,7 +356,7 @@ def _result(ask: Ask, answer: Answer, name: str, bound: float, why: str, details
             cost=total,
             lower_bound=total if low >= total * ALIKE else low * SAFE,
             unit=f"points x {space.metric.unit}",
-            guarantee=promise,
+            guarantee=answer.promise,
             bound=why,
             details=details,
         ),

@@ -9,19 +9,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from shoal.errors import InfeasibleError, InputError, PolicyError
 from shoal.kernels.gathering import clusters as kernels
-from shoal.model.arguments import whole_number
+from shoal.model.arguments import keywords, whole_number
 from shoal.problems.gathering.local import Clusters, Lists
 from shoal.problems.gathering.space import Space
 from shoal.problems.programs import Limits, solve
 
 LONGEST = 64  # lists for cores are lengthened up to this many times the core's size
+
+
+class Asked(TypedDict, total=False):
+    """Keywords of ``gather`` and ``cellular`` about sensitive values; see ``gather``."""
+
+    sensitive: Any
+    l: int | Sequence[int] | None
+    distinct_l: int | Sequence[int] | None
+    eligible: Callable[..., bool] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,11 +49,11 @@ class Diversity:
     eligible: Callable[..., bool] | None = None
 
     @classmethod
-    def of(
-        cls, n: int, sensitive: Any, l: int | Sequence[int] | None = None,
-        distinct_l: int | Sequence[int] | None = None, eligible: Callable[..., bool] | None = None,
-    ) -> Diversity | None:  # fmt: skip
+    def of(cls, n: int, asked: Asked) -> Diversity | None:
         """From the arguments of ``gather``; None when nothing is asked."""
+        keywords("setting of clusters", asked, Asked)
+        sensitive, l, distinct_l = asked.get("sensitive"), asked.get("l"), asked.get("distinct_l")
+        eligible = asked.get("eligible")
         if l is None and distinct_l is None and eligible is None:
             return None
         if sensitive is None:
@@ -54,14 +63,14 @@ class Diversity:
         if table.ndim != 2 or len(table) != n:
             raise InputError(f"sensitive has shape {table.shape}; one line for each of the {n} points is needed")
         codes = np.stack([_coded(c) for c in table.T], axis=1).astype(np.int64)
-        asked = []
+        least = []
         for name, value in (("l", l), ("distinct_l", distinct_l)):
             each = [1 if value is None else value] * codes.shape[1] if not isinstance(value, Sequence) else list(value)
             says = "a whole number of at least 1 (or one per sensitive column)"
             if len(each) != codes.shape[1]:
                 raise PolicyError(f"{name}={value!r}: {says}")
-            asked.append(tuple(whole_number(name, v, says) for v in each))
-        return cls(codes, asked[0], asked[1], eligible)
+            least.append(tuple(whole_number(name, v, says) for v in each))
+        return cls(codes, least[0], least[1], eligible)
 
     @property
     def smallest(self) -> int:

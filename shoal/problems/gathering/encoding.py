@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -55,74 +56,86 @@ def table_of(distances: np.ndarray) -> Coded:
     return Coded(neighbors.TABLE, 2, distances, none, zero, none, none, none, zero, none)
 
 
+class _Part(NamedTuple):
+    """One feature as columns for the kernels and for the embedding.
+
+    values  float64[n, c];  kind  of each column;  weight  of them all
+    spread  float64[n, e];  exact  whether that loses nothing
+    depth   of a tree of categories, its classes int64[...] and the heights of its levels
+    """
+
+    values: np.ndarray
+    kind: list[int]
+    spread: np.ndarray
+    exact: bool
+    weight: float = 0.0
+    depth: int = 0
+    tree: np.ndarray = np.zeros(0, np.int64)
+    heights: np.ndarray = np.zeros(0)
+
+
 def encode(metric: Metric, columns: Sequence[np.ndarray]) -> tuple[Coded, np.ndarray, bool]:
     """(records for the kernels, embedding float64[n, e], whether the embedding is exact)."""
-    norm = ORDER[metric.norm]
-    parts: list[np.ndarray] = []
-    spread: list[np.ndarray] = []
-    kind: list[int] = []
-    weight: list[float] = []
-    tree, tree_at, depth = [np.zeros(0, np.int64)], [], []
-    heights, height_at = [np.zeros(0)], []
-    exact = True
-
-    def put(part: np.ndarray, what: list[int], w: float = 0.0) -> None:
-        parts.append(part if part.ndim == 2 else part[:, None])
-        kind.extend(what)
-        weight.extend([w] * len(what))
-        tree_at.extend([sum(map(len, tree))] * len(what))
-        height_at.extend([sum(map(len, heights))] * len(what))
-        depth.extend([0] * len(what))
-
-    for feature, column in zip(metric.features, columns, strict=True):
-        if not feature.weight:
-            continue
-        if isinstance(feature, Number) and feature.period:
-            unit = feature.scale / feature.weight
-            put(feature.around(column) / unit, [neighbors.CYCLE], feature.period / unit)
-            angle = parts[-1] * (2 * np.pi / weight[-1])
-            shrink = np.sqrt(0.5) if norm == 1 else 1.0
-            spread.append(np.hstack([np.cos(angle), np.sin(angle)]) * (weight[-1] / (2 * np.pi) * shrink))
-            exact &= len(metric.features) == 1 and norm == 2  # a chord grows with its arc
-        elif isinstance(feature, Number):
-            put(np.asarray(column, np.float64) / (feature.scale / feature.weight), [neighbors.NUMBER])
-            spread.append(parts[-1])
-        elif isinstance(feature, Place):
-            factor = feature.weight / feature.scale
-            shrink = {2: 1.0, 1: 1 / np.sqrt(2 if feature.geometry == "plane" else 3), 0: 1.0}[norm]
-            if feature.geometry == "plane":
-                flat = np.asarray(column, np.float64) * factor
-                put(flat, [neighbors.NUMBER] * 2 if norm == 2 else [neighbors.PLANE, neighbors.SKIP])
-                spread.append(flat * shrink)
-                exact &= norm == 2
-            else:
-                ball = on_sphere(column)
-                put(ball, [neighbors.SPHERE, neighbors.SKIP, neighbors.SKIP], EARTH_KM * factor)
-                spread.append(ball * (EARTH_KM * factor * shrink))
-                exact &= len(metric.features) == 1 and norm == 2
-        else:
-            codes = np.asarray(column, np.int64)
-            if feature.depth == 2:
-                put(codes.astype(np.float64), [neighbors.CATEGORY], feature.weight)
-            else:
-                put(codes.astype(np.float64), [neighbors.TREE])
-                depth[-1] = feature.depth
-                tree.append(feature.tree.ravel())
-                heights.append(feature.heights)
-            embedded, same = _embed_category(feature, norm)
-            spread.append(embedded[codes])
-            exact &= same
+    norm, alone = ORDER[metric.norm], len(metric.features) == 1
+    parts = [
+        _part(feature, column, norm, alone)
+        for feature, column in zip(metric.features, columns, strict=True)
+        if feature.weight
+    ]
     if not parts:
         raise PolicyError("every column has weight 0, so all records are alike; give one of them a weight")
-    values = np.ascontiguousarray(np.hstack(parts), dtype=np.float64)
+    values = np.ascontiguousarray(np.hstack([p.values for p in parts]), dtype=np.float64)
     values += 0.0  # -0.0 and 0.0 are one place
-    plain = all(k == neighbors.NUMBER for k in kind) and (norm == 2 or len(kind) == 1)
+    kind = np.array([k for p in parts for k in p.kind], np.int64)
+    plain = bool((kind == neighbors.NUMBER).all()) and (norm == 2 or len(kind) == 1)
+    width = [len(p.kind) for p in parts]
+    at = [np.cumsum([0, *map(len, each)])[:-1] for each in zip(*((p.tree, p.heights) for p in parts), strict=True)]
     coded = Coded(
-        neighbors.PLAIN if plain else neighbors.MIXED, norm, values, np.array(kind, np.int64), np.array(weight),
-        np.concatenate(tree), np.array(tree_at, np.int64), np.array(depth, np.int64),
-        np.concatenate(heights), np.array(height_at, np.int64),
+        neighbors.PLAIN if plain else neighbors.MIXED, norm, values, kind, np.repeat([p.weight for p in parts], width),
+        np.concatenate([p.tree for p in parts]), np.repeat(at[0], width), np.repeat([p.depth for p in parts], width),
+        np.concatenate([p.heights for p in parts]), np.repeat(at[1], width),
     )  # fmt: skip
-    return coded, np.ascontiguousarray(np.hstack(spread)), exact
+    return coded, np.ascontiguousarray(np.hstack([p.spread for p in parts])), all(p.exact for p in parts)
+
+
+def _part(feature: Number | Place | Category, column: np.ndarray, norm: int, alone: bool) -> _Part:
+    """One feature; alone: the only one there is."""
+    if isinstance(feature, Place):
+        return _place(feature, column, norm, alone)
+    if isinstance(feature, Category):
+        return _category(feature, np.asarray(column, np.int64), norm)
+    unit = feature.scale / feature.weight
+    if not feature.period:
+        values = (np.asarray(column, np.float64) / unit)[:, None]
+        return _Part(values, [neighbors.NUMBER], values, True)
+    values, circle = (feature.around(column) / unit)[:, None], feature.period / unit
+    angle = values * (2 * np.pi / circle)
+    shrink = np.sqrt(0.5) if norm == 1 else 1.0
+    spread = np.hstack([np.cos(angle), np.sin(angle)]) * (circle / (2 * np.pi) * shrink)
+    return _Part(values, [neighbors.CYCLE], spread, alone and norm == 2, circle)  # a chord grows with its arc
+
+
+def _place(feature: Place, column: np.ndarray, norm: int, alone: bool) -> _Part:
+    """Two coordinates in a plane, or a point of the sphere."""
+    factor, plane = feature.weight / feature.scale, feature.geometry == "plane"
+    shrink = {2: 1.0, 1: 1 / np.sqrt(2 if plane else 3), 0: 1.0}[norm]
+    if plane:
+        flat = np.asarray(column, np.float64) * factor
+        kind = [neighbors.NUMBER] * 2 if norm == 2 else [neighbors.PLANE, neighbors.SKIP]
+        return _Part(flat, kind, flat * shrink, norm == 2)
+    ball = on_sphere(column)
+    kind = [neighbors.SPHERE, neighbors.SKIP, neighbors.SKIP]
+    return _Part(ball, kind, ball * (EARTH_KM * factor * shrink), alone and norm == 2, EARTH_KM * factor)
+
+
+def _category(feature: Category, codes: np.ndarray, norm: int) -> _Part:
+    """Values that are equal or not, or as far apart as the classes of a tree."""
+    embedded, exact = _embed_category(feature, norm)
+    values = codes.astype(np.float64)[:, None]
+    if feature.depth == 2:
+        return _Part(values, [neighbors.CATEGORY], embedded[codes], exact, feature.weight)
+    tree = feature.tree.ravel()
+    return _Part(values, [neighbors.TREE], embedded[codes], exact, 0.0, feature.depth, tree, feature.heights)
 
 
 def _embed_category(feature: Category, norm: int) -> tuple[np.ndarray, bool]:

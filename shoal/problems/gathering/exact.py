@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -188,10 +189,7 @@ def cellular_exact(
             f"the exact method takes at most {MOST_CELLULAR} points, and there are {n}; use another method"
         )
     distances = space.matrix()
-    cost: list[float] = []
-    rows: list[tuple[np.ndarray, np.ndarray, float, float]] = []
-    owner: list[tuple[int, int]] = []
-    by_point: list[list[int]] = [[] for _ in range(n)]
+    offers = _Offers([], [], [], [[] for _ in range(n)])
     wide = np.argwhere(np.triu(distances > max_diameter)) if max_diameter is not None else np.zeros((0, 2), int)
     for v in range(n):
         for reach in np.unique(distances[v]):
@@ -201,41 +199,60 @@ def cellular_exact(
             apart = [(int(i), int(j)) for i, j in wide if distances[v, i] <= reach and distances[v, j] <= reach]
             times = min(int((distances[v] == reach).sum()), inside.size // r) if apart else 1
             for _ in range(times):
-                open_at = len(cost)
-                cost.append(float(setup[v]))
-                owner.append((v, -1))
-                member = {}
-                for i in inside.tolist():
-                    member[i] = len(cost)
-                    by_point[i].append(len(cost))
-                    cost.append(float(reach))
-                    owner.append((v, i))
-                    rows.append((np.array([member[i], open_at]), np.array([1.0, -1.0]), -np.inf, 0.0))
-                own = np.array(list(member.values()))
-                rows.append((np.append(own, open_at), np.append(np.ones(own.size), -float(r)), 0.0, np.inf))
-                for i, j in apart:
-                    pair = np.array([member[i], member[j], open_at])
-                    rows.append((pair, np.array([1.0, 1.0, -1.0]), -np.inf, 0.0))
-    if left_out < n and any(not x for x in by_point) and left_out == 0:
+                offers.add(v, float(setup[v]), float(reach), inside.tolist(), r, apart)
+    if not any(offers.by_point) or (left_out == 0 and not all(offers.by_point)):
         return None, np.inf
-    rows += [(np.array(x), np.ones(len(x)), 0.0, 1.0) for x in by_point if x]
-    every = np.array([k for x in by_point for k in x])
-    if every.size < 1:
-        return None, np.inf
+    rows = offers.rows + [(np.array(x), np.ones(len(x)), 0.0, 1.0) for x in offers.by_point if x]
+    every = np.array([k for x in offers.by_point for k in x])
     rows.append((every, np.ones(every.size), n - left_out, n))
-    found, bound, finished = Program(np.array(cost), rows).solve(seconds)
+    found, bound, finished = Program(np.array(offers.cost), rows).solve(seconds)
     if found is None:
         return None, np.inf if finished else max(bound, 0.0)
-    labels = np.full(n, -1)
-    opened: dict[int, tuple[int, int]] = {}
-    last_open = -1
-    for k, (v, who) in enumerate(owner):
-        if who < 0:
-            last_open = k
-        elif found[k] > 0.5:
-            labels[who] = opened.setdefault(last_open, (len(opened), v))[0]
-    center = np.array([v for _, v in opened.values()], np.int64)
+    labels, center = offers.clusters(found, n)
     away = np.zeros(n)
     kept = labels >= 0
     away[kept] = distances[center[labels[kept]], np.flatnonzero(kept)]
     return Clusters(labels, center, away), max(bound, 0.0)
+
+
+class _Offers(NamedTuple):
+    """Variables and rows of the program: each cluster offered, then its members.
+
+    cost, owner  of every variable; owner (center, -1) of a cluster, (center, point) of a member
+    by_point     the variables that put each point into a cluster
+    """
+
+    cost: list[float]
+    rows: list[tuple[np.ndarray, np.ndarray, float, float]]
+    owner: list[tuple[int, int]]
+    by_point: list[list[int]]
+
+    def add(self, v: int, setup: float, reach: float, inside: list[int], r: int, apart: list[tuple[int, int]]) -> None:
+        """A cluster of the points inside a radius around v, at least r of them and no two that are apart."""
+        open_at = len(self.cost)
+        self.cost.append(setup)
+        self.owner.append((v, -1))
+        member = {}
+        for i in inside:
+            member[i] = len(self.cost)
+            self.by_point[i].append(len(self.cost))
+            self.cost.append(reach)
+            self.owner.append((v, i))
+            self.rows.append((np.array([member[i], open_at]), np.array([1.0, -1.0]), -np.inf, 0.0))
+        own = np.array(list(member.values()))
+        self.rows.append((np.append(own, open_at), np.append(np.ones(own.size), -float(r)), 0.0, np.inf))
+        for i, j in apart:
+            pair = np.array([member[i], member[j], open_at])
+            self.rows.append((pair, np.array([1.0, 1.0, -1.0]), -np.inf, 0.0))
+
+    def clusters(self, found: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+        """The cluster of each of n points, -1 for none, and the centers, of an answer of the program."""
+        labels = np.full(n, -1)
+        opened: dict[int, tuple[int, int]] = {}
+        last_open = -1
+        for k, (v, who) in enumerate(self.owner):
+            if who < 0:
+                last_open = k
+            elif found[k] > 0.5:
+                labels[who] = opened.setdefault(last_open, (len(opened), v))[0]
+        return labels, np.array([v for _, v in opened.values()], np.int64)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from shoal.kernels.gathering import clusters as kernels
 from shoal.model.certificate import Certificate, Guarantee, tight
 from shoal.model.metric import Metric
 from shoal.problems.gathering import anywhere, exact
-from shoal.problems.gathering.diverse import Diversity, conditions, cores, repair, settle
+from shoal.problems.gathering.diverse import Asked, Diversity, conditions, cores, repair, settle
 from shoal.problems.gathering.local import Clusters, Lists, disjoint, quantile
 from shoal.problems.gathering.outliers import COARSE, FINE, peeling, rounds
 from shoal.problems.gathering.remote import local
@@ -152,11 +152,8 @@ def gather(
     method: str = "auto",
     centers: str = "points",
     improve: bool = False,
-    sensitive: Any = None,
-    l: int | Sequence[int] | None = None,
-    distinct_l: int | Sequence[int] | None = None,
-    eligible: Callable[..., bool] | None = None,
     seconds: float = 60.0,
+    **values: Unpack[Asked],
 ) -> Gathering:
     """Clusters of at least r points each, the largest radius small.
 
@@ -195,7 +192,7 @@ def gather(
     at_points = centers == "points"
     if not at_points and space.coordinates is None:
         raise PolicyError("centers='anywhere' needs plain numbers and the Euclidean metric; use centers='points'")
-    diversity = Diversity.of(space.n, sensitive, l, distinct_l, eligible)
+    diversity = Diversity.of(space.n, values)
     order = space.along()  # neighbors in space are neighbors in memory: a million points take half the time
     part = None if diversity is None else diversity.part(order)
     found = _gathered(space.part(order), r, epsilon, max_clusters, method, at_points, improve, part, limit)

@@ -10,6 +10,7 @@ some fall so that more can rise, along subgradients.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -72,7 +73,7 @@ def raised(
     price = np.minimum(price, cap)
     first = float(price.sum())
     if left_out:
-        return _capped(near, far, at, holder, away, r, setup, cap, price, left_out)
+        return _capped((near, far, at, holder, away, r, setup), cap, price, left_out)
     if start is not None and (complete or r <= 1) and start.sum() > first:
         price = start.copy()
 
@@ -105,8 +106,12 @@ def climbed_from(
     return best - over - TINY * np.abs(best)
 
 
-def _capped(near, far, at, holder, away, r, setup, cap, price, left_out):  # type: ignore[no-untyped-def]
-    """With points left out only the smaller prices count, so none is raised above a common cap; a few are tried."""
+def _capped(balls: tuple[Any, ...], cap: np.ndarray, price: np.ndarray, left_out: int) -> tuple[np.ndarray, float]:
+    """With points left out only the smaller prices count, so none is raised above a common cap; a few are tried.
+
+    balls  who is near whom, r and the set-up costs, as ``raise_prices`` takes them
+    """
+    near, far, at, holder, away, r, setup = balls
     first = bound(price, left_out)
     best, level = price, float(np.partition(price, price.size - left_out - 1)[price.size - left_out - 1])
     for factor in (1.0, 1.4, 2.0):

@@ -154,40 +154,35 @@ def cut(
             f"all values together count {total[-1]}, below k = {k}: no interval of k exists; "
             f"lower k to at most {total[-1]} or leave the column out"
         )
-    details: dict[str, Any] = {"k": k}
-    cost: float
-    bound: float
     if callable(objective):
-        parent = _by_function(total, k, objective, combine)
-        name, unit = getattr(objective, "__name__", "own"), "the given cost"
-        costs = [float(objective(int(i), int(j))) for i, j in spans_of(parent)]
-        cost = math.fsum(costs) if combine == "sum" else max(costs)
-        bound = _safely_below(cost, len(found)) if combine == "sum" else cost
-        details["combine"] = combine
-        if cost < 0:
-            raise PolicyError(f"the given cost adds up to {cost}; a cost is at least 0")
+        name, unit, own = getattr(objective, "__name__", "own"), "the given cost", {"combine": combine}
+        parent, cost, bound = _by_own(total, k, objective, combine)
     else:
+        name, unit, own = objective, UNITS[objective], {}
         parent, cost, bound = solve(found, found, total, k, objective)
-        name, unit = objective, UNITS[objective]
-    spans = spans_of(parent)
-    starts = np.array([i for i, _ in spans])
-    ends = np.array([j for _, j in spans])
+    starts, ends = np.array(spans_of(parent)).T
     loads = total[ends] - total[starts]
-    details |= {
-        "groups": len(spans),
-        "smallest_group": int(min(loads.tolist())),
-        "largest_group": int(max(loads.tolist())),
-    }
+    sizes = loads.tolist()
+    details = {"k": k, **own, "groups": len(sizes), "smallest_group": min(sizes), "largest_group": max(sizes)}
     certificate = Certificate(
-        cost=cost,
-        lower_bound=tight(bound, cost, unit, OPTIMAL),
-        unit=unit,
+        cost=cost, lower_bound=tight(bound, cost, unit, OPTIMAL), unit=unit, details=details,
         guarantee=Guarantee(factor=1, additive=0, theorem=OPTIMAL),
         bound=OPTIMAL if bound == cost else f"{OPTIMAL}, less what rounding may have added",
-        details=details,
-    )
+    )  # fmt: skip
     labels = (np.searchsorted(starts, np.arange(len(found)), side="right") - 1)[index]
     return Cut(labels, loads, found[starts], found[ends - 1], certificate.cost, certificate, name)
+
+
+def _by_own(
+    total: np.ndarray, k: int, objective: Callable[[int, int], float], combine: str
+) -> tuple[np.ndarray, float, float]:
+    """(starts, cost, lower bound) for a cost that the caller's function gives."""
+    parent = _by_function(total, k, objective, combine)
+    costs = [float(objective(i, j)) for i, j in spans_of(parent)]
+    cost = math.fsum(costs) if combine == "sum" else max(costs)
+    if cost < 0:
+        raise PolicyError(f"the given cost adds up to {cost}; a cost is at least 0")
+    return parent, cost, _safely_below(cost, len(total) - 1) if combine == "sum" else cost
 
 
 def spans_of(parent: np.ndarray) -> list[tuple[int, int]]:

@@ -18,8 +18,20 @@ rising thresholds, ``choices`` at falling numbers of regions.
 from __future__ import annotations
 
 from shoal.problems.regions.choices import Choice, choices
+from shoal.problems.regions.conditions import Conditions
 from shoal.problems.regions.levels import nested
 from shoal.problems.regions.merge import merge
 from shoal.problems.regions.result import Nested, Regions, crosswalk, hierarchy_rows, region_names
 
-__all__ = ["Choice", "Nested", "Regions", "choices", "crosswalk", "hierarchy_rows", "merge", "nested", "region_names"]
+__all__ = [
+    "Choice",
+    "Conditions",
+    "Nested",
+    "Regions",
+    "choices",
+    "crosswalk",
+    "hierarchy_rows",
+    "merge",
+    "nested",
+    "region_names",
+]

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
 from shoal.errors import InfeasibleError, PolicyError
-from shoal.model.arguments import each_of, known
+from shoal.model.arguments import keywords
 from shoal.problems.interrupts import heard
 from shoal.problems.regions.answer import answer
 from shoal.problems.regions.bounds import count_bound
+from shoal.problems.regions.conditions import Conditions, Terms, terms_of
 from shoal.problems.regions.contract import contract, expanded, refuse_torn, soften
 from shoal.problems.regions.graph import Graph, coded, components, graph, induced, without_crossings
 from shoal.problems.regions.join import join_light
-from shoal.problems.regions.limits import NO_DIAMETER, Limits, maxima
+from shoal.problems.regions.limits import Limits
 from shoal.problems.regions.request import (
     Request,
     alike_of,
@@ -26,16 +27,13 @@ from shoal.problems.regions.request import (
     features_of,
     inside,
     moments,
-    on_earth,
-    places_of,
     randomness,
-    reach,
     regions_of,
     whole,
 )
 from shoal.problems.regions.result import Regions
 from shoal.problems.regions.task import Task, eligible_rows
-from shoal.problems.regions.water import attached, water_of
+from shoal.problems.regions.water import attached
 from shoal.watching import watched
 
 
@@ -48,25 +46,10 @@ def merge(
     method: str = "auto",
     *,
     objective: str | Sequence[str] | None = None,
-    boundaries: Sequence[Any] | None = None,
-    sensitive: Any = None,
-    l: int = 1,
-    coordinates: Any = None,
-    geographic: bool = True,
-    light: str = "leave",
-    start: Any = None,
-    exclude: Any = None,
-    fixed: Sequence[Any] | None = None,
-    soft_boundaries: Sequence[Any] | None = None,
-    at_most: Mapping[str, tuple[Any, int]] | None = None,
-    apart: Sequence[Any] | None = None,
-    similar: Any = None,
-    regions: int | None = None,
-    max_diameter: float | None = None,
-    water: Any = None,
     effort: str | float = "balanced",
     seed: int | None = None,
     unit: str = "people",
+    **conditions: Unpack[Conditions],
 ) -> Regions:
     """Merge areas into connected regions of weight at least k.
 
@@ -78,29 +61,12 @@ def merge(
                  "compact" (most regions, then moment of inertia, or border edges where no coordinates are given),
                  "similar" (most regions, then the variance inside them of the columns in ``similar``); or an order of
                  your own.  None: "similar" where those columns are given, else "max"
-    boundaries   n labels (states, say) that no region may mix
-    sensitive    int[n, s]  how often each sensitive value occurs in each area, with l: in every region no value has
-                 more than 1/l of the records
-    coordinates  float[n, 2]  longitude and latitude (or x and y with ``geographic=False``) of each area's center
-    light        what becomes of a component that is too light alone: "leave" it out (label -1), or "nearest": make
-                 its area that lies nearest another component a neighbor there, within ``boundaries``; needs
-                 coordinates
-    start        int[n]  a valid partition to begin the search with
-    exclude      bool[n]  areas that go to no region (label -1)
-    fixed        n labels: areas of one label go to the same region; None or "" where an area is free
-    soft_boundaries  n labels that a region mixes only for the sake of a set of areas too light to be a region inside
-    at_most      name -> (int[n], largest sum over a region of several areas); areas that no region can take under it
-                 are left out, least weight first; not with "tree"
-    apart        n labels: no two areas of one label in a region; None or "" where it does not matter; not with "tree"
-    similar      float[n] or float[n, c]: numbers that a region's areas should be alike in, each scaled by its deviation
-    regions      exactly so many regions instead of as many as the objective makes; without maxima
-    max_diameter  largest distance between the coordinates of two areas of a region, km (or the plane's units); areas
-                 that no region can take under it are left out; not with "tree", fixed or soft_boundaries
-    water        bool[n]  areas of weight 0 that connect no others: lakes, harbors; each goes to a region beside it that
-                 no maximum and no boundary forbids, the one with most areas next to it; -1 where there is none
     effort       "fast", "balanced", "thorough", or seconds
     seed         int for the same answer again; None for fresh randomness
     unit         what the weights count
+    conditions   what else regions keep to, by keyword: boundaries, soft_boundaries, fixed, apart, exclude, at_most,
+                 max_diameter, regions, sensitive and l, similar, coordinates and geographic, light, water, start; each
+                 is described in ``shoal.regions.Conditions``
 
     Raises InputError for arrays that do not fit together, PolicyError for a request that contradicts itself,
     InfeasibleError when no component reaches the thresholds.
@@ -114,65 +80,35 @@ def merge(
         >>> found.labels.tolist(), found.certificate.cost, found.certificate.optimal
         ([0, 0, 1, 1], 7, True)
     """
-    features, need, ways = features_of(weights, k, sensitive, l)
-    n = len(features)
-    places, diameter = places_of(coordinates, n), reach(max_diameter, geographic)
-    points = np.zeros((0, 2)) if diameter == NO_DIAMETER else on_earth(places, geographic)
-    known("way to treat light components", light, ("leave", "nearest"))
-    sides = {"boundaries": boundaries, "soft_boundaries": soft_boundaries, "fixed": fixed, "apart": apart}
-    boundaries, soft_boundaries, fixed, apart = (each_of(name, given, n) for name, given in sides.items())
-    limits = maxima(at_most, apart, points, diameter, n)
-    wet = None if water is None else water_of(water, features, exclude, {"fixed": fixed, "apart": apart})
-    dry = exclude
-    if wet is not None:
-        dry = wet if exclude is None else wet | np.asarray(exclude).astype(np.bool_)
-    held_together = any(asked is not None for asked in (dry, fixed, soft_boundaries))
-    units = fixed is not None or soft_boundaries is not None
-    _check(method, limits is not None, regions, units and max_diameter is not None, held_together and start is not None)
+    keywords("condition of regions", conditions, Conditions)
+    features, need, ways = features_of(weights, k, conditions.get("sensitive"), conditions.get("l", 1))
+    terms = terms_of(conditions, features)
+    terms.check(method)
     relative, seconds = effort_of(effort)
     request = Request(
-        edges=edges, features=features, need=need, ways=ways, chain=chain_of(objective, similar is not None, regions),
-        boundaries=boundaries, places=places, geographic=geographic, alike=alike_of(similar, features[:, 0]),
-        light=light, start=start, limits=limits, regions=regions_of(regions), effort=relative, seconds=seconds,
-        state=randomness(seed), unit=unit,
+        edges=edges, features=features, need=need, ways=ways,
+        chain=chain_of(objective, terms.similar is not None, terms.regions), boundaries=terms.boundaries,
+        places=terms.places, geographic=terms.geographic, alike=alike_of(terms.similar, features[:, 0]),
+        light=terms.light, start=terms.start, limits=terms.limits, regions=regions_of(terms.regions), effort=relative,
+        seconds=seconds, state=randomness(seed), unit=unit,
     )  # fmt: skip
-    if held_together:
-        found = _held(request, method, dry, fixed, soft_boundaries, apart)
-    else:
-        found = _solved(request, method)
-    if wet is not None:
-        found = attached(found, edges, wet, limits, (boundaries, soft_boundaries))
-    if similar is None:
+    found = _held(request, method, terms) if terms.in_units else _solved(request, method)
+    if terms.wet is not None:
+        found = attached(found, edges, terms.wet, terms.limits, (terms.boundaries, terms.soft_boundaries))
+    if terms.similar is None:
         return found
     details = {**found.certificate.details, "variance_inside": inside(request.alike, found.labels)}
     return replace(found, certificate=replace(found.certificate, details=details))
 
 
-def _check(method: str, limited: bool, regions: Any, wide_units: bool, started: bool) -> None:
-    """Refuse what contradicts itself, by name."""
-    if limited and method == "tree":
-        raise PolicyError(
-            "method 'tree' keeps no maximum; use 'search', 'exact' or 'auto' with at_most, apart and max_diameter"
-        )
-    if limited and regions is not None:
-        raise PolicyError("regions goes with none of at_most, apart and max_diameter; leave it or them out")
-    if wide_units:
-        raise PolicyError("max_diameter looks at single areas; leave fixed and soft_boundaries out")
-    if started:
-        raise PolicyError("start goes with none of exclude, fixed and soft_boundaries; leave it out")
-
-
-def _held(
-    request: Request, method: str, exclude: Any, fixed: Sequence[Any] | None, soft: Sequence[Any] | None,
-    apart: Sequence[Any] | None,
-) -> Regions:  # fmt: skip
+def _held(request: Request, method: str, terms: Terms) -> Regions:
     """Regions of units: areas fixed together, without those excluded, on the graph that soft boundaries leave."""
-    n = len(request.features)
-    held = contract(graph(request.edges, n).edges(), n, exclude, fixed, request.boundaries)
+    n, soft = len(request.features), terms.soft_boundaries
+    held = contract(graph(request.edges, n).edges(), n, terms.dry, terms.fixed, request.boundaries)
     if (held.unit < 0).all():
         raise InfeasibleError("every area is excluded, so there is none to merge")
-    if apart is not None:
-        refuse_torn(held, apart)
+    if terms.apart is not None:
+        refuse_torn(held, terms.apart)
     if soft is not None:
         both = soft if request.boundaries is None else list(zip(soft, request.boundaries, strict=True))
         need, ways = request.need, request.ways

@@ -92,42 +92,44 @@ def group(
         >>> found.certificate.cost, found.partition.sizes.tolist(), found.certificate.optimal
         (2, [2, 2], True)
     """
-    if not isinstance(histogram, Histogram):
-        raise InputError(
-            f"a histogram of cells is grouped here, and this is one {type(histogram).__name__}; shoal.anonymize takes "
-            "files and frames, Histogram.from_rows arrays of codes"
-        )
-    bound = isinstance(privacy, Requirement)
-    if not isinstance(privacy, Requirement):
-        models = [privacy] if not isinstance(privacy, Sequence) else list(privacy)
-        privacy = requirement(models, histogram.sensitive_names, histogram)
-    seed = seed_of(seed)
-    if seed is None:
-        seed = int(np.random.SeedSequence().generate_state(1)[0])
+    need, bound = _models(histogram, privacy)
     if max_suppressed and method != "global_recoding":
         raise PolicyError(
             f"max_suppressed is a budget of 'global_recoding'; {method!r} may star any row whole where this loses least"
         )
     task = Task(
-        histogram=histogram,
-        requirement=privacy,
-        recoding=recoding or Recoding.stars(histogram),
-        effort=Effort.of(effort),
-        seed=seed,
-        progress=progress,
-        spare=int(max_suppressed * histogram.rows + 1e-9),
-        apart=None if apart is None or np.unique(apart).size < 2 else apart,
-        admits=admits,
-    )
+        histogram=histogram, requirement=need, recoding=recoding or Recoding.stars(histogram), seed=_seed(seed),
+        effort=Effort.of(effort), progress=progress, spare=int(max_suppressed * histogram.rows + 1e-9),
+        apart=None if apart is None or np.unique(apart).size < 2 else apart, admits=admits,
+    )  # fmt: skip
     if task.apart is None or method == "global_recoding":
         return _one(task, method)
 
     def part(some: Histogram, own: Effort) -> Grouping:
-        need = replace(task.requirement, k=min(task.requirement.k, some.rows)) if bound else task.requirement
-        made = replace(task, histogram=some, requirement=need, effort=own, apart=None, started=clock())
-        return _one(made, method)
+        asked = replace(need, k=min(need.k, some.rows)) if bound else need
+        return _one(replace(task, histogram=some, requirement=asked, effort=own, apart=None, started=clock()), method)
 
     return by_parts(histogram, task.apart, task.effort, part)
+
+
+def _models(
+    histogram: Histogram, privacy: PrivacyModel | Sequence[PrivacyModel] | Requirement
+) -> tuple[Requirement, bool]:
+    """What every group must meet, and whether it was handed over ready; InputError where no histogram is grouped."""
+    if not isinstance(histogram, Histogram):
+        raise InputError(
+            f"a histogram of cells is grouped here, and this is one {type(histogram).__name__}; shoal.anonymize takes "
+            "files and frames, Histogram.from_rows arrays of codes"
+        )
+    if isinstance(privacy, Requirement):
+        return privacy, True
+    models = list(privacy) if isinstance(privacy, Sequence) else [privacy]
+    return requirement(models, histogram.sensitive_names, histogram), False
+
+
+def _seed(given: int | None) -> int:
+    seed = seed_of(given)
+    return int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else seed
 
 
 def _one(task: Task, method: str) -> Grouping:

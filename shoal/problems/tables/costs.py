@@ -14,19 +14,19 @@ What all recodings share, and all that the proofs of these methods use:
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from shoal.errors import PolicyError
-from shoal.model.certificate import Certificate, tight
+from shoal.model.certificate import Certificate, Guarantee, tight
 from shoal.model.histogram import Histogram
 from shoal.model.partition import Partition
 from shoal.model.recoding import ColumnRecoding, Levels, Recoding
-from shoal.model.task import Task
+from shoal.model.task import Grouping, Task
 
 if TYPE_CHECKING:
     from shoal.kernels.tables.pricing import Types
@@ -77,12 +77,6 @@ class Costs:
     def rows(self) -> int:
         """Number of rows."""
         return int(self.count.sum())
-
-    @property
-    def worst(self) -> int:
-        """No row of any group pays more."""
-        top = [int(self.pair[a : a + s * s].max(initial=0)) for a, s in zip(self.start, self.size, strict=True)]
-        return sum(v * (int(s) - 1 if k == 2 else 1) for v, s, k in zip(top, self.size, self.kind, strict=True))
 
     @classmethod
     def of(cls, histogram: Histogram, recoding: Recoding) -> Costs:
@@ -166,6 +160,21 @@ class Costs:
             return cost, cost, True
         bound = self.bound(max(lower, 0), cost, task.histogram.rows)
         return cost, bound, bound == cost
+
+    def grouping(
+        self, task: Task, partition: Partition, method: str, ends: tuple[int, int], promise: Guarantee, argument: str,
+        details: Mapping[str, Any],
+    ) -> Grouping:  # fmt: skip
+        """A method's answer with its certificate; ends: lower bound and cost, as ``certified`` takes them.
+
+        A promise of the least cost stands where the bound is met.
+        """
+        cost, bound, optimal = self.certified(task, partition, *ends)
+        certificate = Certificate(
+            cost=cost, lower_bound=bound, unit=task.recoding.unit, bound=argument, details=details,
+            guarantee=promise if optimal or promise.factor != 1 else Guarantee(),
+        )  # fmt: skip
+        return Grouping(partition, certificate, method)
 
 
 def settled(task: Task, certificate: Certificate) -> Certificate:

@@ -13,8 +13,9 @@ Every algorithm is ``f(places, k, objective, **options) -> (Parts, details)``.
 """
 
 from shoal.model.coordinates import kind_of
+from shoal.problems.tiles.asked import Conditions
 from shoal.problems.tiles.levels import PlaceLevels, grid, levels
 from shoal.problems.tiles.result import Tiles
 from shoal.problems.tiles.split import split
 
-__all__ = ["PlaceLevels", "Tiles", "grid", "kind_of", "levels", "split"]
+__all__ = ["Conditions", "PlaceLevels", "Tiles", "grid", "kind_of", "levels", "split"]

@@ -5,15 +5,45 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 
 from shoal.errors import InfeasibleError, InputError, PolicyError
-from shoal.model.arguments import known, number, seed_of, whole_number
+from shoal.model.arguments import keywords, known, number, seed_of, whole_number
 from shoal.problems.tiles.places import Places, holding
 
 EXTENTS, CENTERS, SPARSE = ("plane", "data"), ("mean", "draw"), ("refuse", "leave-out")
+
+
+class Conditions(TypedDict, total=False):
+    """Keywords of ``split`` that say what a tile keeps to and how it is published; all of them may be left out.
+
+    boundary     n values: no tile holds points of two of them.  A tile is then a value and a rectangle, and rectangles
+                 of different values may lie over each other, as states do not end at straight lines
+    sensitive    n values, with l (at most 1 / l of a tile's records share one) or distinct_l (so many different ones)
+    person, household  n values: k counts different persons, households or both; each point is one record
+    max_width    longest side of a published tile: km where geographic, else units of the coordinates
+    grid         the tiles' sides lie at multiples of this, in units of the coordinates
+    extent       "plane": tiles cover it, the outer ones without end; "data": each is cut off near its outermost points.
+                 Default: "plane", but "data" with max_width and drawn centers
+    center       "mean" of a tile's points, or "draw": a random place in the published rectangle
+    sparse       "refuse", or "leave-out": records that fit no tile get the label -1
+    seed         of the drawn centers; None: fresh
+    """
+
+    boundary: Any
+    sensitive: Any
+    l: float | None
+    distinct_l: int | None
+    person: Any
+    household: Any
+    max_width: float | None
+    grid: float | None
+    extent: str | None
+    center: str
+    sparse: str
+    seed: int | None
 
 
 class Asked(NamedTuple):
@@ -53,22 +83,25 @@ class Asked(NamedTuple):
         return [name for name, given in own.items() if given] + [unit.removesuffix("s") for unit in self.units]
 
 
-def asked_of(
-    *, l: Any, distinct_l: Any, sensitive: Any, person: Any, household: Any, max_width: Any, extent: str | None,
-    center: str, sparse: str, seed: int | None, weights: Any, boundary: tuple[Any, ...] | None,
-) -> Asked:  # fmt: skip
-    """Checked settings; PolicyError for those that contradict each other."""
+def asked_of(given: Conditions, weights: Any, n: int) -> tuple[Asked, np.ndarray | None]:
+    """Checked settings, and the side of the boundary of each of n points; PolicyError for what contradicts itself."""
+    keywords("condition of tiles", given, Conditions)
+    side, values = (None, None) if (boundary := given.get("boundary")) is None else coded(boundary, n, "boundary")
+    l, distinct_l, max_width = given.get("l"), given.get("distinct_l"), given.get("max_width")
+    extent, center, sparse = given.get("extent"), given.get("center", "mean"), given.get("sparse", "refuse")
     for word, what, words in ((center, "center", CENTERS), (sparse, "way with records in no tile", SPARSE)):
         known(what, word, words)
     if extent is not None:
         known("extent", extent, EXTENTS)
-    if (sensitive is None) != (l is None and distinct_l is None):
+    if (given.get("sensitive") is None) != (l is None and distinct_l is None):
         raise PolicyError(
             "sensitive values and l belong together: give sensitive=COLUMN with l=2 or distinct_l=2, or neither"
         )
     l = None if l is None else number("l", l, "a number of at least 1", lambda x: x >= 1)
     distinct_l = None if distinct_l is None else whole_number("distinct_l", distinct_l)
-    units = tuple(n for n, given in (("persons", person), ("households", household)) if given is not None)
+    units = tuple(
+        unit for unit, which in (("persons", "person"), ("households", "household")) if given.get(which) is not None
+    )
     if units and weights is not None:
         raise PolicyError(
             f"weights= count records, and beside {units[0][:-1]}= each point is one record; leave one out"
@@ -83,11 +116,9 @@ def asked_of(
     if extent == "plane" and (max_width is not None or center == "draw"):
         which = "max_width" if max_width is not None else "center='draw'"
         raise PolicyError(f"{which} needs tiles with ends; leave extent= out, or say extent='data'")
-    return Asked(
-        l, distinct_l, units, max_width,
-        extent or ("data" if max_width is not None or center == "draw" else "plane"),
-        center, seed_of(seed), sparse == "leave-out", boundary,
-    )  # fmt: skip
+    extent = extent or ("data" if max_width is not None or center == "draw" else "plane")
+    seed = seed_of(given.get("seed"))
+    return Asked(l, distinct_l, units, max_width, extent, center, seed, sparse == "leave-out", values), side
 
 
 def coded(values: Any, n: int, name: str) -> tuple[np.ndarray, tuple[Any, ...]]:

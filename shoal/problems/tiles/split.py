@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from shoal.model.arguments import known, number
 from shoal.model.certificate import Certificate, Guarantee
 from shoal.problems.catalogue import algorithm
 from shoal.problems.interrupts import heard
-from shoal.problems.tiles.asked import Asked, asked_of, coded, judged_by, require_able
+from shoal.problems.tiles.asked import Asked, Conditions, asked_of, judged_by, require_able
 from shoal.problems.tiles.best_cuts import rectangles
 from shoal.problems.tiles.bounds import least_half_perimeter, least_of_all, most_of_all
 from shoal.problems.tiles.cells import Parts, boxes_around, spans
@@ -46,18 +46,7 @@ def split(
     coordinates: str = "projected",
     effort: str | float = "balanced",
     rule: str = "widest",
-    boundary: Any = None,
-    sensitive: Any = None,
-    l: float | None = None,
-    distinct_l: int | None = None,
-    person: Any = None,
-    household: Any = None,
-    max_width: float | None = None,
-    grid: float | None = None,
-    extent: str | None = None,
-    center: str = "mean",
-    sparse: str = "refuse",
-    seed: int | None = None,
+    **conditions: Unpack[Conditions],
 ) -> Tiles:
     """Cut points in the plane into rectangles with at least k records each; coincident points stay together.
 
@@ -72,17 +61,8 @@ def split(
     effort       "fast", "balanced", "thorough" or seconds, for the searching methods: fixes the work beforehand, so
                  that results do not depend on the machine's speed
     rule         cut rule of "kd_tree": "widest", "median" or "least_waste"
-    boundary     n values: no tile holds points of two of them.  A tile is then a value and a rectangle, and rectangles
-                 of different values may lie over each other, as states do not end at straight lines
-    sensitive    n values, with l (at most 1 / l of a tile's records share one) or distinct_l (so many different ones)
-    person, household  n values: k counts different persons, households or both; each point is one record
-    max_width    longest side of a published tile: km where geographic, else units of the coordinates
-    grid         the tiles' sides lie at multiples of this, in units of the coordinates
-    extent       "plane": tiles cover it, the outer ones without end; "data": each is cut off near its outermost points.
-                 Default: "plane", but "data" with max_width and drawn centers
-    center       "mean" of a tile's points, or "draw": a random place in the published rectangle
-    sparse       "refuse", or "leave-out": records that fit no tile get the label -1
-    seed         of the drawn centers; None: fresh
+    conditions   what else tiles keep to, by keyword: boundary, sensitive with l or distinct_l, person, household,
+                 max_width, grid, extent, center, sparse, seed; each is described in ``shoal.tiles.Conditions``
 
     Deterministic but for drawn centers.  Raises InputError, PolicyError, or InfeasibleError when no tiles exist; where
     a method merely finds none, its message says so.  O(n log n) time and O(n) space for n points; "best_cuts" looks at
@@ -102,14 +82,10 @@ def split(
         algorithm("tiles", method)
     known("cut rule", rule, RULES)
     n = len(points) if hasattr(points, "__len__") else 0
-    side, values = (None, None) if boundary is None else coded(boundary, n, "boundary")
-    asked = asked_of(
-        l=l, distinct_l=distinct_l, sensitive=sensitive, person=person, household=household, max_width=max_width,
-        extent=extent, center=center, sparse=sparse, seed=seed, weights=weights, boundary=values,
-    )  # fmt: skip
-    places = as_places(points, weights, coordinates, side=side, grid=grid)
+    asked, side = asked_of(conditions, weights, n)
+    places = as_places(points, weights, coordinates, side=side, grid=conditions.get("grid"))
     k = require(places, k)
-    columns = [("sensitive", sensitive), ("person", person), ("household", household)]
+    columns = [(name, conditions.get(name)) for name in ("sensitive", "person", "household")]
     w = np.ones(n, np.int64) if weights is None else np.asarray(weights).astype(np.int64)
     places = judged_by(places, asked, k, [c for c in columns if c[1] is not None], w)
     require_able(places, asked, k)

@@ -12,12 +12,14 @@ Every recoding, not stars alone: the proof needs only that large groups can be s
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
 from shoal.errors import PolicyError
-from shoal.model.certificate import Certificate, Guarantee
+from shoal.model.certificate import Guarantee
+from shoal.model.partition import Partition
 from shoal.model.task import Grouping, Task, refuse_infeasible
 from shoal.problems.tables.costs import Costs
 from shoal.problems.tables.others.forest import forest
@@ -26,6 +28,7 @@ from shoal.problems.tables.others.pattern_cover import k_only, whole_cost
 from shoal.problems.tables.papers.kernelize import deal
 from shoal.problems.tables.papers.two_anonymity import seconds_left
 
+_Split = tuple[int, list[int]]  # a loss, and groups as sets of rows
 MOST = 62  # rows: one bit each
 
 
@@ -53,7 +56,7 @@ def halving(task: Task) -> Grouping:
     table = (k, code, costs.pair, costs.start, costs.size, costs.kind, twin, least[of])
     looked, stop, part = (np.zeros(1, np.int64) for _ in range(3))
 
-    def split(mask: int, upper: int) -> tuple[int, list[int]]:
+    def split(mask: int, upper: int) -> _Split:
         """(least loss of the rows in mask, its groups); (upper, []) where nothing is below."""
         found = int(halve(mask, upper, *table, looked, stop, part))
         if found >= upper or stop[0]:
@@ -65,32 +68,30 @@ def halving(task: Task) -> Grouping:
         return found, [*groups, *split(mask ^ half, found - one + 1)[1]]
 
     if of.size and lower < whole:
-        with ThreadPoolExecutor(1) as pool:
-            job = pool.submit(split, (1 << of.size) - 1, whole)
-            try:
-                found, groups = job.result(seconds_left(task))
-            except TimeoutError:
-                found, groups = whole, []
-            finally:
-                stop[0] = not job.done()
+        found, groups = _within(seconds_left(task), stop, lambda: split((1 << of.size) - 1, whole)) or (whole, [])
         if groups:
-            kind = [int(of[i]) for mask in groups for i in range(of.size) if mask >> i & 1]
-            group = [g for g, mask in enumerate(groups) for i in range(of.size) if mask >> i & 1]
-            one = np.ones(of.size, np.int64)
-            partition = deal(histogram.count, histogram.types[0], np.array(kind), np.array(group), one)
-            whole = found
+            partition, whole = _dealt(task, of, groups), found
     done = not stop[0]
-    cost, bound, best = costs.certified(task, partition, whole if done else lower, whole)
-    theorem = "Blocki, Williams 2010, Theorem 1.3: exact, by halves"
-    return Grouping(
-        partition,
-        Certificate(
-            cost=cost,
-            lower_bound=bound,
-            unit=task.recoding.unit,
-            guarantee=Guarantee(factor=1, additive=0, theorem=theorem) if best else Guarantee(),
-            bound="every part of about half the rows" if done else NEAREST,
-            details={"parts": int(looked[0]), "stopped": None if done else "seconds"},
-        ),
-        "halving",
-    )
+    promise = Guarantee(factor=1, additive=0, theorem="Blocki, Williams 2010, Theorem 1.3: exact, by halves")
+    argument = "every part of about half the rows" if done else NEAREST
+    details = {"parts": int(looked[0]), "stopped": None if done else "seconds"}
+    return costs.grouping(task, partition, "halving", (whole if done else lower, whole), promise, argument, details)
+
+
+def _within(seconds: float | None, stop: np.ndarray, run: Callable[[], _Split]) -> _Split | None:
+    """What a search finds in time; None, and the search is told to stop, where time ends first."""
+    with ThreadPoolExecutor(1) as pool:
+        job = pool.submit(run)
+        try:
+            return job.result(seconds)
+        except TimeoutError:
+            return None
+        finally:
+            stop[0] = not job.done()
+
+
+def _dealt(task: Task, of: np.ndarray, groups: list[int]) -> Partition:
+    """Groups as sets of rows, a bit each, as a partition of cells; of: the type of every row."""
+    held = [(int(of[i]), g) for g, mask in enumerate(groups) for i in range(of.size) if mask >> i & 1]
+    kind, group = np.array(held).T
+    return deal(task.histogram.count, task.histogram.types[0], kind, group, np.ones(of.size, np.int64))

@@ -20,7 +20,7 @@ import numpy as np
 
 from shoal.clock import clock
 from shoal.errors import PolicyError
-from shoal.model.certificate import Certificate, Guarantee
+from shoal.model.certificate import Guarantee
 from shoal.model.histogram import Histogram
 from shoal.model.partition import Partition
 from shoal.model.privacy import Requirement
@@ -81,20 +81,9 @@ def optimal(task: Task) -> Grouping:
         whole, lower = whole + aside, lower + aside
     if lower == whole:
         details["stopped"] = None
-    cost, bound, best = costs.certified(task, partition, lower, whole)
     theorem = "Blocki, Williams 2010, Theorems 1.3 and 1.4: exact, exponential time"
-    return Grouping(
-        partition,
-        Certificate(
-            cost=cost,
-            lower_bound=bound,
-            unit=task.recoding.unit,
-            guarantee=Guarantee(factor=1, additive=0, theorem=theorem) if best else Guarantee(),
-            bound=argument,
-            details=details,
-        ),
-        "optimal",
-    )
+    promise = Guarantee(factor=1, additive=0, theorem=theorem)
+    return costs.grouping(task, partition, "optimal", (lower, whole), promise, argument, details)
 
 
 def _solved(task: Task, costs: Costs, kinds: Kinds, details: dict[str, Any]) -> tuple[Partition, int | None, str]:

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from shoal.model.certificate import Certificate, Guarantee
+from shoal.model.certificate import Guarantee
 from shoal.model.partition import Partition
 from shoal.model.task import Grouping, Task, refuse_infeasible
 from shoal.problems.tables.costs import Costs
@@ -49,21 +49,10 @@ def forest(task: Task) -> Grouping:
     groups = _cut(costs, k, edges)
     partition = _placed(task, groups)
     lower = int(kth(costs, k, index, distance) @ costs.count)
-    cost, bound, _ = costs.certified(task, partition, lower, whole_cost(costs, task, partition))
-    return Grouping(
-        partition,
-        Certificate(
-            cost=cost,
-            lower_bound=bound,
-            unit=task.recoding.unit,
-            guarantee=Guarantee(
-                factor=max(3 * k - 3, 1), additive=0, theorem="Aggarwal et al. 2005, forest algorithm: 3k - 3"
-            ),
-            bound=NEAREST,
-            details={"edges": len(edges)},
-        ),
-        "forest",
-    )
+    theorem = "Aggarwal et al. 2005, forest algorithm: 3k - 3"
+    promise = Guarantee(factor=max(3 * k - 3, 1), additive=0, theorem=theorem)
+    ends = (lower, whole_cost(costs, task, partition))
+    return costs.grouping(task, partition, "forest", ends, promise, NEAREST, {"edges": len(edges)})
 
 
 def _grow(costs: Costs, k: int, index: np.ndarray, distance: np.ndarray) -> list[tuple[int, int]]:

@@ -25,11 +25,12 @@ import math
 from collections import defaultdict
 from dataclasses import dataclass
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 
 from shoal.errors import PolicyError
-from shoal.model.certificate import Certificate, Guarantee
+from shoal.model.certificate import Guarantee
 from shoal.model.histogram import mixed_radix
 from shoal.model.partition import Partition
 from shoal.model.privacy import Requirement
@@ -156,15 +157,9 @@ def pattern_cover(task: Task) -> Grouping:
         from shoal.problems.tables.others.nearest import NEAREST, nearest_bound
 
         lower, promise, argument = nearest_bound(costs, k), Guarantee(), NEAREST
-    cost, bound, _ = costs.certified(task, partition, lower, whole_cost(costs, task, partition))
     details = {"patterns": int(found.loss.size), "all_patterns": found.all}
-    return Grouping(
-        partition,
-        Certificate(
-            cost=cost, lower_bound=bound, unit=task.recoding.unit, guarantee=promise, bound=argument, details=details
-        ),
-        "pattern_cover",
-    )
+    ends = (lower, whole_cost(costs, task, partition))
+    return costs.grouping(task, partition, "pattern_cover", ends, promise, argument, details)
 
 
 def whole_cost(costs: Costs, task: Task, partition: Partition) -> int:
@@ -175,10 +170,7 @@ def whole_cost(costs: Costs, task: Task, partition: Partition) -> int:
 
 
 def _covered(task: Task, costs: Costs, found: Patterns, k: int) -> Partition:
-    """The greedy cover as a partition.
-
-    groups[g] maps types to rows; where[t] the groups that hold rows of type t.  Invariant: every group has k rows.
-    """
+    """The greedy cover as a partition."""
     from shoal.kernels.tables.subsets import cover
 
     t = costs.types
@@ -189,53 +181,79 @@ def _covered(task: Task, costs: Costs, found: Patterns, k: int) -> Partition:
     picks = cover(found.start, found.member, found.loss, of_start, of, costs.count, k, pick)
     order = np.argsort(pick, kind="stable")
     ends = np.searchsorted(pick[order], np.arange(len(picks) + 1))
-    groups: list[dict[int, int]] = []
-    size: list[int] = []
-    loss: list[int] = []
-    where: dict[int, set[int]] = defaultdict(set)
-
-    def put(g: int, kind: int, rows: int) -> None:
-        groups[g][kind] = groups[g].get(kind, 0) + rows
-        size[g] += rows
-        where[kind].add(g)
-
+    made = _Groups(costs, k, [], [], [], defaultdict(set))
     for number, p in enumerate(picks.tolist()):
         new = {x: int(costs.count[x]) for x in order[ends[number] : ends[number + 1]].tolist()}
-        missing = k - sum(new.values())
-        spare: list[tuple[int, int, int]] = []
-        if missing > 0:
-            for x in found.member[found.start[p] : found.start[p + 1]].tolist():
-                spare += [(-loss[g], g, x) for g in where[x]]
-            fitting: dict[int, int] = defaultdict(int)
-            for _, g, x in spare:
-                fitting[g] += groups[g][x]
-            if sum(min(size[g] - k, rows) for g, rows in fitting.items()) < missing:
-                # some group has fewer rows to spare than fitting ones, hence fewer than k + missing rows in all
-                small = sorted((loss[g], g) for g in fitting if size[g] < k + missing)
-                best = min(
-                    small[:CANDIDATES],
-                    key=lambda e: (size[e[1]] + k - missing) * costs.loss([*groups[e[1]], *new]) - size[e[1]] * e[0],
-                )[1]
-                for x, rows in new.items():
-                    put(best, x, rows)
-                loss[best] = costs.loss(list(groups[best]))
-                continue
-        groups.append({})
-        size.append(0)
-        loss.append(int(found.loss[p]))
-        here = len(groups) - 1
-        for x, rows in new.items():
-            put(here, x, rows)
-        for _, g, x in sorted(spare):
-            rows = min(missing, size[g] - k, groups[g].get(x, 0))
-            if rows > 0:
-                groups[g][x] -= rows
-                size[g] -= rows
-                missing -= rows
-                if not groups[g][x]:
-                    del groups[g][x]
-                    where[x].discard(g)
-                put(here, x, rows)
-    rows_of = [(x, g, rows) for g, held in enumerate(groups) for x, rows in held.items()]
+        fits = found.member[found.start[p] : found.start[p + 1]].tolist()
+        spare = [(-made.loss[g], g, x) for x in fits for g in made.where[x]] if sum(new.values()) < k else []
+        if not made.joined(new, spare):
+            made.opened(new, spare, int(found.loss[p]))
+    rows_of = [(x, g, rows) for g, held in enumerate(made.rows) for x, rows in held.items()]
     kind, group, number_of = np.array(rows_of, np.int64).reshape(-1, 3).T
     return deal(task.histogram.count, task.histogram.types[0], kind, group, number_of)
+
+
+class _Groups(NamedTuple):
+    """Groups so far.  Invariant: every group has k rows.
+
+    rows   of each group: rows by type;  size, loss  of each group
+    where  the groups that hold rows of a type
+    """
+
+    costs: Costs
+    k: int
+    rows: list[dict[int, int]]
+    size: list[int]
+    loss: list[int]
+    where: dict[int, set[int]]
+
+    def put(self, g: int, kind: int, rows: int) -> None:
+        """Rows of a type into a group."""
+        self.rows[g][kind] = self.rows[g].get(kind, 0) + rows
+        self.size[g] += rows
+        self.where[kind].add(g)
+
+    def joined(self, new: dict[int, int], spare: list[tuple[int, int, int]]) -> bool:
+        """Whether the rows of a pattern went into a group there is, for too few others can be spared to fill it up.
+
+        spare  (-loss of a group, the group, a type that fits) for all that hold rows which fit the pattern
+        """
+        missing = self.k - sum(new.values())
+        if missing <= 0:
+            return False
+        fitting: dict[int, int] = defaultdict(int)
+        for _, g, x in spare:
+            fitting[g] += self.rows[g][x]
+        if sum(min(self.size[g] - self.k, rows) for g, rows in fitting.items()) >= missing:
+            return False
+        # some group has fewer rows to spare than fitting ones, hence fewer than k + missing rows in all
+        small = sorted((self.loss[g], g) for g in fitting if self.size[g] < self.k + missing)
+
+        def price(loss: int, g: int) -> int:
+            size = self.size[g]
+            return (size + self.k - missing) * self.costs.loss([*self.rows[g], *new]) - size * loss
+
+        best = min(small[:CANDIDATES], key=lambda e: price(*e))[1]
+        for x, rows in new.items():
+            self.put(best, x, rows)
+        self.loss[best] = self.costs.loss(list(self.rows[best]))
+        return True
+
+    def opened(self, new: dict[int, int], spare: list[tuple[int, int, int]], loss: int) -> None:
+        """A group of the rows of a pattern, filled up with what the dearest groups can spare."""
+        missing, here = self.k - sum(new.values()), len(self.rows)
+        self.rows.append({})
+        self.size.append(0)
+        self.loss.append(loss)
+        for x, rows in new.items():
+            self.put(here, x, rows)
+        for _, g, x in sorted(spare):
+            rows = min(missing, self.size[g] - self.k, self.rows[g].get(x, 0))
+            if rows > 0:
+                self.rows[g][x] -= rows
+                self.size[g] -= rows
+                missing -= rows
+                if not self.rows[g][x]:
+                    del self.rows[g][x]
+                    self.where[x].discard(g)
+                self.put(here, x, rows)

@@ -96,50 +96,19 @@ def lower_bounds(task: Task, *, until: float | None = None, program: bool = True
         until = began + QUICK
     effort = "thorough" if task.effort.name == "seconds" else task.effort.name
     lattice = Lattice.of(task.recoding)
-    plain = plain_stars(task.recoding)
     tuples = residue(task.histogram, task.requirement)[1]["bound"]
-    if plain:
+    if plain_stars(task.recoding):
         out.values["tuples"] = int(tuples)
     if task.recoding.hierarchies is not None and lattice.nodes * task.histogram.cells <= HOPELESS:
         sweeper = Sweeper(task, lattice, LOOKS[effort])
-        half = None if until is None else began + 0.7 * (until - began)
         since = clock()
-        first = sweeper.run(0, np.zeros(0), np.zeros(0, bool), half)
+        first = sweeper.run(0, np.zeros(0), np.zeros(0, bool), None if until is None else began + 0.7 * (until - began))
         if first is not None and np.isfinite(first).all():
-            spent = clock() - since
-            out.prices = out.cheapest = first
-            out.values["cheapest node"] = total(task, first)
-            if plain:
-                beyond = sum(
-                    int(task.histogram.count[first > p + 0.5].sum()) for p in range(1, len(task.recoding.columns))
-                )
-                out.values["combined"] = int(tuples) + beyond
+            _of_nodes(task, out, first, int(tuples))
             if program and lattice.nodes * task.histogram.cells <= SMALL[effort]:
-                named = task.effort.seconds is None  # then a seed gives the same again, so the clock is far away
-                left = SOLVE[effort] if named or until is None else until - clock()
-                prices = sweeper.program(left)
-                fixed = None if prices is None else sweeper.feasible(prices, until)
-                if fixed is not None:
-                    out.values["linear program"] = total(task, fixed)
-                    out.prices = fixed
+                _by_program(task, out, sweeper, effort, until)
             else:
-                # Diversity by frequency has no cascade for prices to lead; on stars they stay below "combined".
-                idle = sweeper.per_value and out.best[0] == "combined"
-                # What t-closeness asks the tolls see and the ascent does not: where seconds count they are theirs.
-                idle = idle or (task.effort.name == "seconds" and sees_closeness(task))
-                steep = effort == "thorough" and (sweeper.group >= STEEP or sweeper.mixed)
-                rounds = 4 if steep and sweeper.mixed and until is not None else ROUNDS[effort]
-                # What moves along subgradients afterwards proves more in the same time than the later rounds.
-                stop = until if until is None or not steep else clock() + ASCENT * (until - clock())
-                raised = sweeper.ascend(first, 0 if idle else rounds, stop, spent)
-                if raised is not None:
-                    out.prices = raised
-                    out.values["dual ascent"] = total(task, raised)
-                    climbed, classes = sweeper.climb(raised, until) if steep else (None, None)
-                    out.classes = None if sweeper.mixed else classes
-                    if climbed is not None and total(task, climbed) > out.values["dual ascent"]:
-                        out.prices = climbed
-                        out.values["subgradients"] = total(task, climbed)
+                _by_ascent(task, out, sweeper, effort, until, clock() - since)
     if out.prices is None and not task.part and task.histogram.cells**2 * len(task.recoding.columns) <= PAIRS[effort]:
         for name, found in without_lattice(task, effort, until).items():
             out.values[name] = total(task, found)
@@ -151,6 +120,48 @@ def lower_bounds(task: Task, *, until: float | None = None, program: bool = True
         out.values["tolls"] = out.tolls.value(task)
     out.seconds = clock() - began
     return out
+
+
+def _of_nodes(task: Task, out: Bounds, first: np.ndarray, tuples: int) -> None:
+    """The first sweep: per row the cheapest node whose class can hold an eligible group with it."""
+    out.prices = out.cheapest = first
+    out.values["cheapest node"] = total(task, first)
+    if plain_stars(task.recoding):
+        columns = range(1, len(task.recoding.columns))
+        out.values["combined"] = tuples + sum(int(task.histogram.count[first > p + 0.5].sum()) for p in columns)
+
+
+def _by_program(task: Task, out: Bounds, sweeper: Sweeper, effort: str, until: float | None) -> None:
+    """The best prices there are, from the dual of a linear program."""
+    named = task.effort.seconds is None  # then a seed gives the same again, so the clock is far away
+    prices = sweeper.program(SOLVE[effort] if named or until is None else until - clock())
+    fixed = None if prices is None else sweeper.feasible(prices, until)
+    if fixed is not None:
+        out.values["linear program"] = total(task, fixed)
+        out.prices = fixed
+
+
+def _by_ascent(task: Task, out: Bounds, sweeper: Sweeper, effort: str, until: float | None, spent: float) -> None:
+    """Prices raised by dual ascent, then moved along subgradients where these still gain; spent: on one sweep."""
+    assert out.cheapest is not None
+    # Diversity by frequency has no cascade for prices to lead; on stars they stay below "combined".
+    idle = sweeper.per_value and out.best[0] == "combined"
+    # What t-closeness asks the tolls see and the ascent does not: where seconds count they are theirs.
+    idle = idle or (task.effort.name == "seconds" and sees_closeness(task))
+    steep = effort == "thorough" and (sweeper.group >= STEEP or sweeper.mixed)
+    rounds = 4 if steep and sweeper.mixed and until is not None else ROUNDS[effort]
+    # What moves along subgradients afterwards proves more in the same time than the later rounds.
+    stop = until if until is None or not steep else clock() + ASCENT * (until - clock())
+    raised = sweeper.ascend(out.cheapest, 0 if idle else rounds, stop, spent)
+    if raised is None:
+        return
+    out.prices = raised
+    out.values["dual ascent"] = total(task, raised)
+    climbed, classes = sweeper.climb(raised, until) if steep else (None, None)
+    out.classes = None if sweeper.mixed else classes
+    if climbed is not None and total(task, climbed) > out.values["dual ascent"]:
+        out.prices = climbed
+        out.values["subgradients"] = total(task, climbed)
 
 
 def total(task: Task, prices: np.ndarray) -> float:

@@ -8,6 +8,7 @@ of them say how many rows each class wants; with that many rounded, the rest is 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -15,6 +16,7 @@ import numpy as np
 
 from shoal.clock import clock
 from shoal.kernels.tables.tolls import Arcs
+from shoal.model.histogram import Histogram
 from shoal.model.privacy.base import CLOSE
 from shoal.model.task import Task
 from shoal.problems.tables.search.lattice import Lattice
@@ -202,6 +204,22 @@ def chain(task: Task) -> Chain:
     return Chain(Lattice(up, loss), all(len(k) == h for k, h in zip(kept, lattice.heights, strict=True)))
 
 
+class _Classes(NamedTuple):
+    """The classes of a node that can hold an eligible group, numbered from 0.
+
+    cell, pair   a cell and the pair of class and value that its rows go to
+    value, owner of every pair: its sensitive value and its class
+    lost, size   of every class: loss of a row, and rows
+    """
+
+    cell: np.ndarray
+    pair: np.ndarray
+    value: np.ndarray
+    owner: np.ndarray
+    lost: np.ndarray
+    size: np.ndarray
+
+
 def build(task: Task, j: int) -> Program:
     """The program of all classes that can hold an eligible group, less those that hold the rows of a cheaper class.
 
@@ -213,22 +231,11 @@ def build(task: Task, j: int) -> Program:
     kind, someone = h.types
     names, value = np.unique(h.sensitive[:, j], return_inverse=True)
     value, weight = value.reshape(-1).astype(np.int64), asked.weight[names]
-    values = names.size
-    code, rows = h.quasi[someone], np.bincount(kind, weights=h.count).astype(np.int64)
+    rows = np.bincount(kind, weights=h.count).astype(np.int64)
     stride = np.append(np.cumprod(np.array(lattice.heights[:0:-1], np.int64))[::-1], 1)
     sizes = np.empty((int(lattice.nodes), someone.size), np.int32)
-    cells, pairs, owners, losses, valued, held_by = [], [], [], [], [], []
-    classes = known = 0
-    prefix = [(np.zeros(someone.size, np.int64), np.zeros(someone.size))]  # by the first columns alone
-    before: tuple[int, ...] = ()
-    for v, levels in enumerate(np.ndindex(*lattice.heights)):
-        kept = next((c for c, (a, b) in enumerate(zip(levels, before, strict=False)) if a != b), 0)
-        del prefix[kept + 1 :]
-        for c in range(kept, len(levels)):
-            up, level = lattice.up[c], levels[c]
-            key = np.unique(prefix[c][0] * up.shape[1] + up[level][code[:, c]], return_inverse=True)[1].reshape(-1)
-            prefix.append((key, prefix[c][1] + lattice.loss[c][level][code[:, c]]))
-        (key, loss), before = prefix[-1], levels
+    found = []
+    for v, (levels, key, loss) in enumerate(_nodes(lattice, h.quasi[someone])):
         many = np.bincount(key, weights=rows)
         sizes[v] = many[key]
         new = sizes[v] >= task.requirement.smallest
@@ -236,36 +243,66 @@ def build(task: Task, j: int) -> Program:
             if level:  # the same rows one level below: the class costs no less and can do no more
                 new &= sizes[v] != sizes[v - stride[c]]
         inside = np.flatnonzero(new[kind])
-        pair, at = np.unique(key[kind[inside]] * values + value[inside], return_inverse=True)
-        name, held = np.unique(pair // values, return_counts=True)
-        valued.append(pair % values)
-        reach = np.bincount(np.repeat(np.arange(name.size), held), weights=weight[pair % values], minlength=name.size)
-        good = reach + asked.top >= asked.l
-        use = np.repeat(good, held)
-        cells.append(inside[use[at.reshape(-1)]])
-        pairs.append((np.cumsum(use) - 1 + known)[at.reshape(-1)][use[at.reshape(-1)]].astype(np.int32))
-        valued[-1] = valued[-1][use]
-        owners.append(np.repeat(np.arange(int(good.sum())) + classes, held[good]))
-        lost_here = np.zeros(int(key.max()) + 1)
-        lost_here[key] = loss
-        losses.append(lost_here[name[good]])
-        held_by.append(many[name[good]])
-        classes, known = classes + int(good.sum()), known + int(use.sum())
-    owner, lost, size = np.concatenate(owners), np.concatenate(losses), np.concatenate(held_by)
+        lost = np.zeros(int(key.max()) + 1)
+        lost[key] = loss
+        found.append(_classes(inside, key[kind[inside]], value[inside], weight, asked, lost, many))
+    arcs, lost = _arcs(h, found, weight, asked)
+    return Program(arcs, lost, whole_lattice and asked.even)
+
+
+def _nodes(lattice: Lattice, code: np.ndarray) -> Iterator[tuple[tuple[int, ...], np.ndarray, np.ndarray]]:
+    """For each choice of levels: what the types int[t, d] publish, numbered, and what that loses a row."""
+    prefix = [(np.zeros(len(code), np.int64), np.zeros(len(code)))]  # by the first columns alone
+    before: tuple[int, ...] = ()
+    for levels in np.ndindex(*lattice.heights):
+        kept = next((c for c, (a, b) in enumerate(zip(levels, before, strict=False)) if a != b), 0)
+        del prefix[kept + 1 :]
+        for c in range(kept, len(levels)):
+            up, level = lattice.up[c], levels[c]
+            key = np.unique(prefix[c][0] * up.shape[1] + up[level][code[:, c]], return_inverse=True)[1].reshape(-1)
+            prefix.append((key, prefix[c][1] + lattice.loss[c][level][code[:, c]]))
+        before = levels
+        yield levels, *prefix[-1]
+
+
+def _classes(
+    cell: np.ndarray, key: np.ndarray, value: np.ndarray, weight: np.ndarray, asked: Shares, lost: np.ndarray,
+    many: np.ndarray,
+) -> _Classes:  # fmt: skip
+    """The classes of a node whose values reach far enough; cells with the number of their class and their value."""
+    values = weight.size
+    pair, at = np.unique(key * values + value, return_inverse=True)
+    at = at.reshape(-1)
+    name, held = np.unique(pair // values, return_counts=True)
+    reach = np.bincount(np.repeat(np.arange(name.size), held), weights=weight[pair % values], minlength=name.size)
+    good = reach + asked.top >= asked.l
+    use = np.repeat(good, held)
+    taken = use[at]
+    owner = np.repeat(np.arange(int(good.sum())), held[good])
+    pairs = (np.cumsum(use) - 1)[at][taken].astype(np.int32)
+    return _Classes(cell[taken], pairs, (pair % values)[use], owner, lost[name[good]], many[name[good]])
+
+
+def _arcs(h: Histogram, found: list[_Classes], weight: np.ndarray, asked: Shares) -> tuple[Arcs, np.ndarray]:
+    """The classes of all nodes put together, and what a row of each loses."""
+    lost, size = np.concatenate([c.lost for c in found]), np.concatenate([c.size for c in found])
+    first = np.cumsum([0, *(c.lost.size for c in found)])
+    owner = np.concatenate([c.owner + at for c, at in zip(found, first, strict=False)])
     start = np.zeros(h.cells + 1, np.int64)
-    for cell in cells:
-        start[cell + 1] += 1
+    for c in found:
+        start[c.cell + 1] += 1
     np.cumsum(start, out=start)
-    pair, end = np.empty(int(start[-1]), np.int32), start[:-1].copy()
-    for cell, some in zip(cells, pairs, strict=True):  # a node has one class at most for a cell
-        pair[end[cell]] = some
-        end[cell] += 1
+    pair, end, known = np.empty(int(start[-1]), np.int32), start[:-1].copy(), 0
+    for c in found:  # a node has one class at most for a cell
+        pair[end[c.cell]] = c.pair + known
+        end[c.cell] += 1
+        known += c.value.size
     whole = np.where(lost == np.rint(lost), lost * UNIT, lost * UNIT * (1 - 1e-12))
     most = min(2**60 // (h.rows * max(int(weight.sum()) + asked.top, asked.l)), 2**40)
-    arcs = Arcs(start, pair, h.count, owner, np.searchsorted(owner, np.arange(classes + 1)),
-                np.floor(whole).astype(np.int64), size**TEMPER, asked.l, weight[np.concatenate(valued)], asked.top,
-                most)  # fmt: skip
-    return Program(arcs, lost, whole_lattice and asked.even)
+    arcs = Arcs(start, pair, h.count, owner, np.searchsorted(owner, np.arange(lost.size + 1)),
+                np.floor(whole).astype(np.int64), size**TEMPER, asked.l,
+                weight[np.concatenate([c.value for c in found])], asked.top, most)  # fmt: skip
+    return arcs, lost
 
 
 def price(task: Task, *, until: float | None = None) -> Tolls | None:

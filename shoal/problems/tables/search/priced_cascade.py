@@ -34,22 +34,8 @@ def guided(
     None where it does not apply (diversity by frequency, other models, more than two values asked, several sensitive
     columns) or time ran out.
     """
-    from shoal.kernels.tables.lattice import Raised, Triples
-    from shoal.kernels.tables.priced_cascade import Led, publish_priced
-
-    if (
-        rows.need.rules
-        or rows.frequency.size > 1
-        or (rows.frequency.size and (rows.frequency[0] > 1 or rows.distinct[0] > 2))
-    ):
-        return None
-    histogram = task.histogram
     lattice = Lattice.of(task.recoding)
-    raised = Raised(histogram.quasi, *lattice.flat)
-    loss = np.concatenate([level.reshape(-1) for level in lattice.loss])
-    value = rows.sensitive[:, 0].astype(np.int64) if rows.frequency.size else np.zeros(histogram.cells, np.int64)
-    kinds = int(rows.distinct[0]) if rows.frequency.size else 1
-    if lattice.nodes > ENUMERATED:
+    if not _guidable(rows) or lattice.nodes > ENUMERATED:
         return None
     every = lattice.ordered(task)[:most]
     floor = np.full(len(every), -np.inf)
@@ -60,6 +46,35 @@ def guided(
         if excess is None:
             return None
         floor = excess[tuple(every.T)]
+    found = _passes(task, rows, lattice, every, floor, prices, allowances, until)
+    if found is None or not any(part[0].size for part in found):
+        return None
+    cell, label, count = (np.concatenate(a) for a in zip(*found, strict=True))
+    return (finish or rows.place)(rows.cut(rows.spread(cell, label, count)))
+
+
+def _guidable(rows: Rows) -> bool:
+    """Whether the cascade knows all that is asked: a number of rows, and at most two values of one column."""
+    several = rows.frequency.size > 1
+    return not (rows.need.rules or several or (rows.frequency.size and (rows.frequency[0] > 1 or rows.distinct[0] > 2)))
+
+
+def _passes(
+    task: Task, rows: Rows, lattice: Lattice, every: np.ndarray, floor: np.ndarray, prices: np.ndarray,
+    allowances: Sequence[float], until: float | None,
+) -> list[tuple[np.ndarray, ...]] | None:  # fmt: skip
+    """Cells, groups and counts published pass by pass at the nodes ``every``; None where time ran out.
+
+    floor  a bound on what a node is above the prices at least; raised as rows become fewer
+    """
+    from shoal.kernels.tables.lattice import Raised, Triples
+    from shoal.kernels.tables.priced_cascade import Led, publish_priced
+
+    histogram = task.histogram
+    raised = Raised(histogram.quasi, *lattice.flat)
+    loss = np.concatenate([level.reshape(-1) for level in lattice.loss])
+    value = rows.sensitive[:, 0].astype(np.int64) if rows.frequency.size else np.zeros(histogram.cells, np.int64)
+    kinds = int(rows.distinct[0]) if rows.frequency.size else 1
     left = histogram.count.copy()
     room = 4 * histogram.cells + 16
     out = Triples(*(np.empty(room, np.int64) for _ in range(3)))
@@ -80,7 +95,4 @@ def guided(
             done += steps
             found.append(tuple(a[:written].copy() for a in out))
         floor[index] = here
-    if not any(part[0].size for part in found):
-        return None
-    cell, label, count = (np.concatenate(a) for a in zip(*found, strict=True))
-    return (finish or rows.place)(rows.cut(rows.spread(cell, label, count)))
+    return found

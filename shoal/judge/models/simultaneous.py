@@ -85,3 +85,9 @@ def _with(row: tuple[int, ...], tuples: list[tuple[int, ...]], wanted: int) -> i
             break
         best = max(best, 1 + _with(t, rest[place + 1 :], wanted - 1))
     return best
+
+
+def found(model: Any, seen: tuple[np.ndarray, np.ndarray]) -> tuple[int, bool]:
+    """The fewest such rows, up to l."""
+    fewest = simultaneous(*seen, model.l)
+    return fewest, fewest >= model.l
