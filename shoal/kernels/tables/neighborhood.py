@@ -13,7 +13,7 @@ from shoal.kernels.tables.regrow import draw, grow
 from shoal.kernels.tables.slots import Slots, join, joined
 
 TINY = 1e-10  # of the sums compared
-AT_ONCE = 8  # near groups looked for
+AT_ONCE = 12  # near groups looked for, one to all of which are taken apart with the first
 
 
 @njit(**LEAN_INNER)
@@ -329,7 +329,7 @@ def _improve(slots, rows, need, steps, room, big):
         found = _nearest(slots, rows, room, x0, most - need)
         if found == 0:
             continue
-        near_by = room.chosen[: 1 + min(found, 1 + int(draw(random) * 5))]
+        near_by = room.chosen[: 1 + min(found, 1 + int(draw(random) * AT_ONCE))]
         for z in range(near_by.size - 1, 0, -1):
             near_by[z] = near_by[z - 1]
         near_by[0] = g0

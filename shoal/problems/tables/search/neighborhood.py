@@ -25,7 +25,7 @@ from shoal.problems.tables.search.near_graph import deal, neighbor_graph
 from shoal.problems.tables.search.row_groups import Rows
 
 BLOCK = 4000  # rows searched together
-MOST = 90  # rows taken apart at once, or four groups of the least size
+MOST = 120  # rows taken apart at once, or four groups of the least size
 WIDEST = 1200  # rows, or where groups are larger three of them
 STEPS = {"fast": 0.0, "balanced": 0.3, "thorough": 12.0}  # neighborhoods tried per row
 FEW = 600  # and at least, with ten per row, of a small table
