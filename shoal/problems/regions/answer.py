@@ -120,10 +120,12 @@ def _certificate(
     task: Task, cost: float, low: _Low, most: int, unit: str, found: Found, details: dict[str, Any]
 ) -> Certificate:
     """Cost and bound of the objective that comes first."""
-    first, guarantee = task.objective[0], Guarantee()
+    first, guarantee = task.objective[0], found.guarantee
+    if first != "max" and guarantee.factor != 1:
+        guarantee = Guarantee()  # of a tree's regions the heaviest is bounded, nothing else
     least: float
     if first == "max":
-        least, why, guarantee = low.largest, low.why, found.guarantee
+        least, why = low.largest, low.why
     elif first == "count":
         least, why, unit = max(0, task.n - most), details["upper_bound_argument"], "areas merged away"
     elif first == "sumsq":
