@@ -59,6 +59,9 @@ def agreed(record: Mapping[str, Any], stated: Certificate) -> list[Finding]:
     rest = sorted(set(stated.details) - set(twice) - ELSEWHERE.get(kind, set()))
     if rest:
         found.append(Finding("other details", True, f"{', '.join(rest)} rest on the certificate", STATED))
+    if isinstance(asked.get("run"), Mapping):
+        how = ", ".join(f"{name} {held}" for name, held in asked["run"].items())
+        found.append(Finding("how it was made", True, f"{how}: rests on the certificate", STATED))
     return [*found, *promised(stated)]
 
 

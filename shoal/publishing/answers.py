@@ -75,10 +75,19 @@ def release(
     from_path = [data] if isinstance(data, (str, Path)) else []
     files = tuple(p for p in (*from_path, *read) if p is not None)
     if name == "regions":
-        return make(answer, data, files, **how)  # type: ignore[no-any-return]
+        return _with_run(make(answer, data, files, **how))
     known = [n for n, p in signature(make).parameters.items() if p.kind == p.KEYWORD_ONLY]
     for given in how:
         if given not in known:
             raise PolicyError.unknown(f"argument of a release of {name}", given, known)
-    made = make(answer, opened(data, separator, encoding), files, **how)
-    return replace(made, native=partial(like, data)) if name == "clusters" else made  # type: ignore[no-any-return]
+    made = _with_run(make(answer, opened(data, separator, encoding), files, **how))
+    return replace(made, native=partial(like, data)) if name == "clusters" else made
+
+
+def _with_run(made: Crosswalk) -> Crosswalk:
+    """Method, effort and seed as parameters, among what else was asked."""
+    proof, details = made.certificate, dict(made.certificate.details)
+    run = details.pop("run", None)
+    if run is None:
+        return made
+    return replace(made, parameters={**made.parameters, "run": run}, certificate=replace(proof, details=details))

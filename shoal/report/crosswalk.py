@@ -65,7 +65,7 @@ def page(figures: Mapping[str, Any], pictures: Sequence[tuple[str, str]] = ()) -
 
 def _same(figures: Mapping[str, Any]) -> Markup:
     """How to ask for the same once more."""
-    said = " with the request above; where the search draws at random, another answer as good may come out."
+    said = " with the request above, its method, effort and seed included, and of the same table the same comes out."
     return " Ask for the same again: " + code(f"shoal {figures['kind']}") + said
 
 

@@ -88,6 +88,7 @@ def test_exact_is_the_lexicographic_optimum(objective, instance):
     assert result.cost == pytest.approx(best[0])
     if chain[0] in ("max", "count", "sumsq"):
         assert result.certificate.optimal
+    assert result.certificate.guarantee.factor == (1 if result.certificate.optimal else None)
 
 
 @given(graphs(most=7), st.data())

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import PolicyError
+from shoal.model.repeatable import drawn
 from shoal.problems.regions.merge import merge, most
 from shoal.problems.regions.result import Nested
 from shoal.problems.regions.water import with_labels
@@ -38,7 +39,7 @@ def nested(edges: Any, weights: Any, ks: Sequence[Any], method: str = "auto", **
     levels: list[Any] = []
     labels: list[np.ndarray] = []
     bounds: list[int] = []
-    held = dict(options)
+    held = {**options, "seed": drawn() if options.get("seed") is None else options["seed"]}
     wet = None if options.get("water") is None else np.asarray(options["water"]).astype(np.bool_)
     for i, k in enumerate(steps):
         own = held | of_level(options, i, len(steps))
