@@ -58,7 +58,7 @@ def prove(
         'recomputed'
     """
     if original is None:
-        raise InputError("a bound is proved again from what the release was made from; name that as the original")
+        raise InputError("a bound is proved again from what the release was made from: say original=TABLE")
     beside = certificate_of(release, certificate)
     how = {"population": population, "separator": separator, "encoding": encoding, "hierarchies": hierarchies}
     verdict = verify(release, beside, original, signer=signer, progress=progress, **how)

@@ -161,7 +161,7 @@ def test_between_proved_and_refuted_a_bound_is_stated() -> None:
 
 def test_a_bound_is_proved_again_from_the_original_alone(tmp_path: Path) -> None:
     _, out, record, _ = made(tmp_path)
-    with pytest.raises(InputError, match="name that as the original"):
+    with pytest.raises(InputError, match="say original=TABLE"):
         shoal.prove(out, record)
 
 

@@ -82,6 +82,8 @@ def _ashore(values: Any, finest: np.ndarray, wet: np.ndarray) -> np.ndarray:
 
 def _rising(ks: Sequence[Any]) -> list[tuple[int, ...]]:
     """The thresholds of every level; PolicyError where one falls, or none rises."""
+    if isinstance(ks, (str, bytes)) or not np.iterable(ks) or not len(list(ks)):
+        raise PolicyError("thresholds of levels are a list that rises, [20000, 100000] say")
     steps = [tuple(np.atleast_1d(k).tolist()) for k in ks]
     for last, level in pairwise(steps):
         if len(last) != len(level) or any(a < b for a, b in zip(level, last, strict=True)):
