@@ -223,7 +223,7 @@ THEOREMS = {
     "counting: total": "All records are shared among the most tiles that there can be; the largest holds no less.",
     "shared among the most regions": "The areas that hang together are shared among the most regions that they can "
     "make; the heaviest weighs no less.",
-    "largest item": "The most frequent label is in some group, which holds no less.",
+    "largest label": "The most frequent label is in some group, which holds no less.",
     "Lemma 3": "Every record has a price, and no possible cluster costs less than its records' prices; they add up.",
     "population: per row": _FITTING,
     "nearest rows": _NEAREST,
@@ -279,7 +279,7 @@ def theorem_words(text: str) -> str:
 
 
 MEASURES = {
-    "stars": ("values hidden", "cells at the root of their hierarchy; a full set or range is not counted here"),
+    "stars": ("values starred", "cells at the root of their hierarchy; a full set or range is counted by column alone"),
     "suppressed_tuples": ("rows changed", "rows in which at least one value is hidden or coarser"),
     "ncp": ("loss (NCP)", "mean loss of a published value: 0 is the value itself, 1 is nothing left"),
     "ncp_with_filled": ("loss, filled cells lost", "at most: the NCP, and a filled cell counts as nothing left"),
