@@ -77,12 +77,12 @@ def release(
     if name == "regions":
         return _with_run(make(answer, data, files, **how))
     own = {n: p for n, p in signature(make).parameters.items() if p.kind == p.KEYWORD_ONLY}
-    lacking = [n for n, p in own.items() if p.default is p.empty and n not in how]
-    if lacking:
-        raise PolicyError(f"a release of {name} needs the names of columns: {', '.join(f'{n}=...' for n in lacking)}")
     for given in how:
         if given not in own:
             raise PolicyError.unknown(f"argument of a release of {name}", given, own)
+    lacking = [n for n, p in own.items() if p.default is p.empty and n not in how]
+    if lacking:
+        raise PolicyError(f"a release of {name} needs the names of columns: {', '.join(f'{n}=...' for n in lacking)}")
     made = _with_run(make(answer, opened(data, separator, encoding), files, **how))
     return replace(made, native=partial(like, data)) if name == "clusters" else made
 

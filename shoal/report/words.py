@@ -99,8 +99,10 @@ def share(part_of: float, whole_of: float) -> str:
 
 def certificate_words(release: Mapping[str, Any]) -> str:
     """The certificate in words: what was paid, what nobody can avoid, what follows."""
-    what = _other(release)
-    said = proved(release["certificate"], f"every release {what}", what == _OF_THIS_KIND)
+    what, told = _other(release), release["certificate"]
+    if told["unit"] not in UNITS:  # a length, of centers
+        told = {**told, "unit": f"{told['unit']} from a center to the farthest row of its group"}
+    said = proved(told, f"every release {what}", what == _OF_THIS_KIND)
     return (
         said.replace(f"a {UNITS['ncp']}", "a weighted loss per value")
         if "weighted_ncp" in release.get("loss", ())
