@@ -59,7 +59,7 @@ def asked_again(path: Path, record: Mapping[str, Any], sources: Sources, effort:
 
 
 def _as_made(record: Mapping[str, Any]) -> Run:
-    how = record["parameters"].get("run", {} if record["kind"] == "intervals" else None)
+    how = record["certificate"]["details"].get("run", {} if record["kind"] == "intervals" else None)
     if not isinstance(how, Mapping):
         raise InputError("the certificate file does not say how the answer was made; name an effort")
     return Run(dict(how))

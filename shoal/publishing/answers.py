@@ -75,7 +75,7 @@ def release(
     from_path = [data] if isinstance(data, (str, Path)) else []
     files = tuple(p for p in (*from_path, *read) if p is not None)
     if name == "regions":
-        return _with_run(make(answer, data, files, **how))
+        return make(answer, data, files, **how)  # type: ignore[no-any-return]
     own = {n: p for n, p in signature(make).parameters.items() if p.kind == p.KEYWORD_ONLY}
     for given in how:
         if given not in own:
@@ -83,14 +83,5 @@ def release(
     lacking = [n for n, p in own.items() if p.default is p.empty and n not in how]
     if lacking:
         raise PolicyError(f"a release of {name} needs the names of columns: {', '.join(f'{n}=...' for n in lacking)}")
-    made = _with_run(make(answer, opened(data, separator, encoding), files, **how))
-    return replace(made, native=partial(like, data)) if name == "clusters" else made
-
-
-def _with_run(made: Crosswalk) -> Crosswalk:
-    """Method, effort and seed as parameters, among what else was asked."""
-    proof, details = made.certificate, dict(made.certificate.details)
-    run = details.pop("run", None)
-    if run is None:
-        return made
-    return replace(made, parameters={**made.parameters, "run": run}, certificate=replace(proof, details=details))
+    made = make(answer, opened(data, separator, encoding), files, **how)
+    return replace(made, native=partial(like, data)) if name == "clusters" else made  # type: ignore[no-any-return]

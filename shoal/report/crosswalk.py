@@ -13,16 +13,7 @@ from shoal.report.parts import again, code, drawing, glossary, listed, paragraph
 from shoal.report.pictures import class_sizes, columns
 from shoal.report.rendering import part
 
-_NOT_SAID = {
-    "problem",
-    "run",
-    "columns",
-    "features",
-    "hierarchies",
-    "joined",
-    "seam",
-    "column",
-}  # said elsewhere, or long
+_NOT_SAID = {"problem", "columns", "features", "hierarchies", "joined", "seam", "column"}  # said elsewhere, or long
 ROLES = {
     "value": "what was grouped, as it stands in the table",
     "group": "number of its group",
@@ -98,7 +89,7 @@ def _asked(figures: Mapping[str, Any]) -> Markup:
         and (name not in ("l", "distinct_l") or value not in (1, [1]))
     ]
     rows.append(("method", figures["method"].replace("_", " ")))
-    asked = figures["parameters"].get("run") or {}
+    asked = figures["certificate"]["details"].get("run") or {}
     rows += [
         (f"{name} asked for" if name == "method" else name.replace("_", " "), str(value))
         for name, value in asked.items()

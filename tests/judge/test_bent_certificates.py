@@ -200,7 +200,7 @@ def test_the_bound_of_every_problem_is_proved_again_and_a_forged_one_refuted(tmp
     assert len(found) == (2 if kind == "regions" else 1)
     assert all((f.holds, f.how) == (True, "recomputed") for f in found.values()), found
     facts = json.loads(record.read_text())
-    assert kind == "intervals" or facts["parameters"]["run"]["method"] == "auto"
+    assert kind == "intervals" or facts["certificate"]["details"]["run"]["method"] == "auto"
     again = {f.check: f.how for f in shoal.prove(out, record, source, effort="same").findings}
     assert again["repeated"] == "recomputed"
     paid = facts["certificate"]["cost"] + 1
@@ -276,11 +276,11 @@ def test_a_seed_that_nobody_gave_stands_on_record_and_gives_the_same_again(tmp_p
     frame = pl.DataFrame({"id": [f"a{i}" for i in range(64)], "pop": people})
     found = shoal.regions.merge(edges, people, 60, "search", effort="fast")
     record = shoal.release(found, frame, weight="pop", edges=edges, id="id").write(tmp_path / "out.csv")
-    run = json.loads(record.read_text())["parameters"]["run"]
+    run = json.loads(record.read_text())["certificate"]["details"]["run"]
     assert run == {"method": "search", "effort": "fast", "seed": run["seed"]}
     assert (shoal.regions.merge(edges, people, 60, **run).labels == found.labels).all()
     facts = json.loads(record.read_text())
-    del facts["parameters"]["run"]
+    del facts["certificate"]["details"]["run"]
     record.write_text(json.dumps(facts | {"seal": seal(facts)}))
     pairs = pl.DataFrame([(f"a{i}", f"a{j}") for i, j in edges], orient="row")
     with pytest.raises(InputError, match="does not say how the answer was made"):
