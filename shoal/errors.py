@@ -32,7 +32,7 @@ class PolicyError(ShoalError):
     def unknown(cls, what: str, name: str, available: Iterable[str]) -> PolicyError:
         """A name that is not among those available, with the nearest that is."""
         names = list(dict.fromkeys(str(a) for a in available))
-        close = [a for a in names if len(str(name)) > 2 and a.startswith(f"{name}-")]
+        close = [a for a in names if len(str(name)) > 2 and a.startswith((f"{name}-", f"{name}_"))]
         close = close or get_close_matches(str(name), names, n=1)
         several = [part.strip() for part in re.split("[,;| ]", str(name)) if part.strip()]
         if len(several) > 1 and set(several) <= set(names):

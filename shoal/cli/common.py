@@ -25,7 +25,7 @@ _LIKE_THEIR_FLAGS = (
     "population population_weights publish coordinates boundary max_width grid extent center sparse max_level "
     "range_step global_recoding coarsen method effort seed keep_order star separator encoding engine memory threads "
     "temporary glob table query master parts threshold shapes explored certificate unmatched max_clusters "
-    "max_diameter time_limit epsilon r"
+    "max_diameter time_limit epsilon r original"
 )
 _FLAGS = {name: f"--{name.replace('_', '-')}" for name in (*SHORTHANDS, *_LIKE_THEIR_FLAGS.split())} | {
     "quasi_identifiers": "--quasi", "hierarchies": "--hierarchy", "weights": "--weight", "overwrite": "--force",
@@ -40,7 +40,8 @@ _CELL = re.compile(rf"(?<![\w'\"-])({_ANY})\['([^']*)'\] ?= ?('[^']*'|[\w.-]+)")
 _BARE = re.compile(rf"(?<![\w'\"=/.-])({'|'.join(n for n in _FLAGS if '_' in n)})(?![\w'\"=\[/]|\.\w)")
 _OTHERWISE = {
     "column=NAME": "--column NAME", "x=NAME": "--x NAME", "y=NAME": "--y NAME", "(weights)": "(--weight)",
-    "(hierarchies)": "(--hierarchy)", "light='nearest'": "--islands join", "light='leave'": "--islands leave",
+    "(hierarchies)": "(--hierarchy)", "a file of polygons": "a file of polygons (--shapes FILE)",
+    "light='nearest'": "--islands join", "light='leave'": "--islands leave",
 }  # fmt: skip
 
 

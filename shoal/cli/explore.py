@@ -74,7 +74,6 @@ def explore(
     """Try a grid of k, l and ways to publish; print loss, groups and risk of each, and what no other beats."""
     from shoal.engines.targets import PAGE, check_outputs
     from shoal.model.policy import Policy
-    from shoal.utility.explore import Exploration, Point, with_frontier
     from shoal.utility.explore import explore as look
 
     check_outputs([(output, PAGE)], [table, policy, roles.population], overwrite=force)
@@ -87,22 +86,21 @@ def explore(
         asked = Policy.of(None, **{"k": tried["k"][0], "effort": "fast", **settings})
     else:
         asked = Policy.read(policy, **settings)
-    seen: list[Point] = []
-    stopped = False
+    halted: BaseException | None = None
     try:
         with progress() as told:
-            found = look(table, asked, **tried, **source._asdict(), progress=told, each=seen.append)
-    except KeyboardInterrupt:
-        if not seen:
+            found = look(table, asked, **tried, **source._asdict(), progress=told)
+    except BaseException as stop:
+        if not hasattr(stop, "found"):
             raise
-        found, stopped = Exploration(with_frontier(seen), 0, len(seen) + 1), True
+        found, halted = stop.found, stop
     if output is not None:
         found.report(output)
     facts = found.as_dict() | ({"output": str(output)} if output is not None else {})
-    if stopped:
+    if halted is not None:
         if not as_json:  # of which only one object is printed: the interruption's
-            answer(facts, [*_lines(facts), f"points found so far: {len(seen)}"], False)
-        raise KeyboardInterrupt
+            answer(facts, [*_lines(facts), f"interrupted after {len(found.found)} of {found.asked} points"], False)
+        raise halted
     answer(facts, _lines(facts), as_json)
     if all(p["loss"] is None for p in facts["points"]):
         print("shoal: nothing that was asked has an answer; the reasons stand above", file=sys.stderr)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
@@ -98,6 +99,8 @@ def _bad(error: Any, said: str, context: Any, params: Sequence[Any], typed: Sequ
     if extra is not None:
         own = context.command.params if context is not None else params
         if not any("--quasi" in p.opts for p in own):
+            if context is not None and context.command.name == "demo":
+                return "shoal demo brings a table of its own; for yours: " + f"shoal init {shlex.quote(extra[1])}"
             out = " what it writes is named by --output;" if any("--output" in p.opts for p in own) else ""
             return f"{extra[1]!r} is too much:{out} a name that holds blanks stands in quotes"
         return (

@@ -28,7 +28,9 @@ def verify(
     population: Path | None = flag(None, "--population", "The population it was measured by."),
     signer: Path | None = flag(None, "--signer", "Public key whose owner must have signed."),
     prove: str | None = flag(
-        None, "--prove", "Search again: fast, balanced, thorough or seconds. A cheaper answer refutes the bound."
+        None,
+        "--prove",
+        "Search again: fast, balanced, thorough, seconds, or same (as made). A cheaper answer refutes the bound.",
     ),
     as_json: bool = JSON_,
 ) -> None:

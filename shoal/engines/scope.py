@@ -68,7 +68,7 @@ class Scope(NamedTuple):
         for name, owner in mine.items():
             given = getattr(self, name)
             if given is not None and engine != owner:
-                said = f"engine={engine!r}" if engine else "a frame"
+                said = f"engine={engine!r}; say engine='{owner}' beside it" if engine else "a frame"
                 raise PolicyError(f"{name}={str(given)!r} is a setting of engine='{owner}'; it has no effect on {said}")
         if self.glob and engine not in ("duckdb", "spark"):
             raise PolicyError("glob=True reads the parts of a table; say engine='duckdb' or engine='spark'")

@@ -74,7 +74,7 @@ def areas_of(found: Drawing, key: Callable[[Sequence[str]], str], name: str, ask
     InputError where it was not ``asked`` for and is no id: what repeats may be anything.
     """
     if not found.properties:
-        raise InputError(f"{name} holds no features")
+        raise InputError(f"{name} holds no features; name a file with an outline for each area")
     if not found.properties[0]:
         raise InputError(f"the first feature of {name} has no property, so no area has a name; give each an id")
     id = key(list(found.properties[0]))

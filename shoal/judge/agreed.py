@@ -56,9 +56,14 @@ def agreed(record: Mapping[str, Any], stated: Certificate) -> list[Finding]:
     if twice:
         text = f"its details contradict its facts about {odd[0]!r}" if odd else "its details and its facts agree"
         found.append(Finding("details", not odd, text, CONSISTENT))
-    rest = sorted(set(stated.details) - set(twice) - ELSEWHERE.get(kind, set()))
+    run = stated.details.get("run")
+    told_apart = {"run"} if isinstance(run, Mapping) else set()
+    rest = sorted(set(stated.details) - set(twice) - ELSEWHERE.get(kind, set()) - told_apart)
     if rest:
         found.append(Finding("other details", True, f"{', '.join(rest)} rest on the certificate", STATED))
+    if isinstance(run, Mapping):
+        how = ", ".join(f"{name} {held}" for name, held in run.items())
+        found.append(Finding("how it was made", True, f"{how}: rests on the certificate", STATED))
     return [*found, *promised(stated)]
 
 

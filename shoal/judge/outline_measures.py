@@ -20,6 +20,7 @@ _KM = 111.195  # a degree of latitude
 _WAYS = np.stack([np.cos(t := np.linspace(0, np.pi, 720, endpoint=False)), np.sin(t)])  # widths within a 100,000th
 _CLOSE = {"diameter": 2e-5, "reock": 5e-5}  # else as sums of floats are
 _BLOCK = 256
+_ROUNDING = 1e-9  # of a region's extent: corners nearer than this are one, as 9.2 + 0.1 and 9.3 are
 
 
 class Measured(NamedTuple):
@@ -144,11 +145,23 @@ def _gravity(a: np.ndarray, b: np.ndarray) -> tuple[float, np.ndarray]:
 
 def _border(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """bool[m]: the sides that are left when each way and its way back have cancelled."""
+    corners = np.concatenate([a, b])
+    near = _ROUNDING * float(np.ptp(corners, axis=0).max())
+    places = np.column_stack([_alike(corners[:, 0], near), _alike(corners[:, 1], near)])
+    a, b = places[: len(a)], places[len(a) :]
     ahead = (a[:, 0] < b[:, 0]) | ((a[:, 0] == b[:, 0]) & (a[:, 1] < b[:, 1]))
     ends = np.where(ahead[:, None], np.hstack([a, b]), np.hstack([b, a]))
     _, same = np.unique(ends, axis=0, return_inverse=True)
     net = np.bincount(same.ravel(), weights=np.where(ahead, 1.0, -1.0))[same.ravel()]
     return (net != 0) & ((net > 0) == ahead) & (a != b).any(axis=1)
+
+
+def _alike(values: np.ndarray, near: float) -> np.ndarray:
+    """int64[m]: numbers in their order, the same for those that are no further apart than rounding moves them."""
+    order = np.argsort(values)
+    number = np.empty(len(values), np.int64)
+    number[order] = np.concatenate([[0], np.cumsum(np.diff(values[order]) > near)])
+    return number
 
 
 def _radius(points: np.ndarray) -> float:

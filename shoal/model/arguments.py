@@ -51,7 +51,7 @@ def seed_of(value: Any) -> int | None:
     """A seed as an int from 0, None for fresh randomness; PolicyError otherwise."""
     if value is None:
         return None
-    return whole_number("seed", value, "a seed is a whole number from 0, or None for fresh randomness", least=0)
+    return whole_number("seed", value, "a seed is a whole number from 0; leave it out for fresh randomness", least=0)
 
 
 def coordinates(values: Any, what: str) -> np.ndarray:

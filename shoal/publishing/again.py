@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -29,15 +29,26 @@ from shoal.publishing.grouped import in_order
 from shoal.publishing.judging import Sources, form_of
 from shoal.publishing.tallied import tally
 
+SAME = "same"
 Pairs = dict[str, tuple[Certificate, Certificate]]  # finding -> what is certified, what was found again
+
+
+class Run(NamedTuple):
+    """The method, effort and seed that an answer was made with, as the function that made it takes them."""
+
+    how: dict[str, Any]
+
+
+How = Effort | Run
 
 
 def asked_again(path: Path, record: Mapping[str, Any], sources: Sources, effort: str | float) -> Pairs:
     """The second answer to the question of any problem; InputError where the certificate does not hold all of it.
 
-    path  the crosswalk, or what was written in its stead
+    path    the crosswalk, or what was written in its stead
+    effort  of the search, or "same": with the method, effort and seed that it was made with
     """
-    how = Effort.of(effort)
+    how = _as_made(record) if effort == SAME else Effort.of(effort)
     stated = Certificate.from_dict(record["certificate"])
     try:
         return ASKED[record["kind"]](path, record, sources, stated, how)
@@ -45,6 +56,13 @@ def asked_again(path: Path, record: Mapping[str, Any], sources: Sources, effort:
         raise
     except (KeyError, TypeError, AttributeError, IndexError, ValueError, ArithmeticError):
         raise InputError("the certificate file does not hold the whole question, so it cannot be put again") from None
+
+
+def _as_made(record: Mapping[str, Any]) -> Run:
+    how = record["certificate"]["details"].get("run", {} if record["kind"] == "intervals" else None)
+    if not isinstance(how, Mapping):
+        raise InputError("the certificate file does not say how the answer was made; name an effort")
+    return Run(dict(how))
 
 
 def _seconds(how: Effort) -> float:
@@ -60,15 +78,16 @@ def _frame(sources: Sources) -> pl.DataFrame:
     return sources.table
 
 
-def _labels(_path: Path, record: Mapping[str, Any], sources: Sources, stated: Certificate, _how: Effort) -> Pairs:
+def _labels(_path: Path, record: Mapping[str, Any], sources: Sources, stated: Certificate, how: How) -> Pairs:
     from shoal.problems.labels import cover
 
     asked = record["parameters"]
     counts = tally(_frame(sources), asked["column"], asked["count"])[1]
-    return {"bound": (stated, cover(counts, asked["k"], objective=asked["objective"]).certificate)}
+    own = how.how if isinstance(how, Run) else {}
+    return {"bound": (stated, cover(counts, asked["k"], objective=asked["objective"], **own).certificate)}
 
 
-def _intervals(_path: Path, record: Mapping[str, Any], sources: Sources, stated: Certificate, _how: Effort) -> Pairs:
+def _intervals(_path: Path, record: Mapping[str, Any], sources: Sources, stated: Certificate, _how: How) -> Pairs:
     from shoal.problems.intervals import cut
 
     asked = record["parameters"]
@@ -76,7 +95,7 @@ def _intervals(_path: Path, record: Mapping[str, Any], sources: Sources, stated:
     return {"bound": (stated, cut(ordered, counts, asked["k"], asked["objective"]).certificate)}
 
 
-def _tiles(_path: Path, record: Mapping[str, Any], sources: Sources, stated: Certificate, how: Effort) -> Pairs:
+def _tiles(_path: Path, record: Mapping[str, Any], sources: Sources, stated: Certificate, how: How) -> Pairs:
     from shoal.problems.tiles import split
 
     asked, frame = record["parameters"], _frame(sources)
@@ -89,11 +108,12 @@ def _tiles(_path: Path, record: Mapping[str, Any], sources: Sources, stated: Cer
     same = ("objective", "coordinates", "l", "distinct_l", "max_width", "grid", "extent", "center", "sparse")
     more: dict[str, Any] = {name: asked[name] for name in same}
     more |= {name: None if asked[name] is None else frame[asked[name]].to_list() for name in columns}
-    found = split(places, asked["k"], weights, effort=_plain(how), **more)
+    own = how.how if isinstance(how, Run) else {"effort": _plain(how)}
+    found = split(places, asked["k"], weights, **own, **more)
     return {"bound": (stated, found.certificate)}
 
 
-def _clusters(_path: Path, record: Mapping[str, Any], sources: Sources, stated: Certificate, how: Effort) -> Pairs:
+def _clusters(_path: Path, record: Mapping[str, Any], sources: Sources, stated: Certificate, how: How) -> Pairs:
     from shoal.problems.gathering import cellular, gather
 
     asked = record["parameters"]
@@ -105,14 +125,18 @@ def _clusters(_path: Path, record: Mapping[str, Any], sources: Sources, stated: 
     if max([1, *asked["l"], *asked["distinct_l"]]) > 1:
         held = {"sensitive": codes_of(_frame(sources), asked["sensitive"]), "l": asked["l"]}
         held |= {"distinct_l": asked["distinct_l"]}
-    same: dict[str, Any] = {"metric": features.metric, "seconds": _seconds(how), **(held or {})}
+    same: dict[str, Any] = {"metric": features.metric, **(held or {})}
     points, r, share = tuple(features.values), asked["r"], asked["epsilon"]
     if record["kind"] == "gather":
-        where, more = stated.details["centers"], how.name not in ("fast", "balanced")
-        again = gather(points, r, share, asked["max_clusters"], centers=where, improve=more, **same)
+        same |= how.how if isinstance(how, Run) else {
+            "improve": how.name not in ("fast", "balanced"), "seconds": _seconds(how)
+        }  # fmt: skip
+        again = gather(points, r, share, asked["max_clusters"], centers=stated.details["centers"], **same)
     else:
-        word = "balanced" if how.seconds else how.name
-        again = cellular(points, r, asked["setup_cost"], share, asked["max_diameter"], effort=word, **same)
+        same |= how.how if isinstance(how, Run) else {
+            "effort": "balanced" if how.seconds else how.name, "seconds": _seconds(how)
+        }  # fmt: skip
+        again = cellular(points, r, asked["setup_cost"], share, asked["max_diameter"], **same)
     found = again.certificate
     if found.details.get("cap_met") is False:  # an answer that is too wide refutes nothing
         found = replace(found, cost=max(found.cost, stated.lower_bound))
@@ -141,7 +165,7 @@ def _features(asked: Mapping[str, Any], sources: Sources) -> Features:
     return Features.again(_frame(sources), metric, columns)
 
 
-def _regions(path: Path, record: Mapping[str, Any], sources: Sources, stated: Certificate, how: Effort) -> Pairs:
+def _regions(path: Path, record: Mapping[str, Any], sources: Sources, stated: Certificate, how: How) -> Pairs:
     """Every level by itself, of the areas that the crosswalk keeps; those above merge the regions below."""
     from shoal.problems.regions import merge
 
@@ -154,7 +178,7 @@ def _regions(path: Path, record: Mapping[str, Any], sources: Sources, stated: Ce
     order = [rows[name] for name in given.ids]
     held = [[spelled(shown[c], form_of(path))[i] for i in order] for c in _columns(shown.columns)]
     edges, found = given.edges, {}
-    own = _asked_of_areas(asked, given, sources) | {"effort": _plain(how)}
+    own = _asked_of_areas(asked, given, sources) | (how.how if isinstance(how, Run) else {"effort": _plain(how)})
     levels = [asked, *asked.get("levels", ())]
     if len(levels) > 1 and asked.get("water"):
         levels = levels[:1]  # what lies in the water counts for no maximum above: not told apart here

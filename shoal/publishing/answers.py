@@ -76,9 +76,12 @@ def release(
     files = tuple(p for p in (*from_path, *read) if p is not None)
     if name == "regions":
         return make(answer, data, files, **how)  # type: ignore[no-any-return]
-    known = [n for n, p in signature(make).parameters.items() if p.kind == p.KEYWORD_ONLY]
+    own = {n: p for n, p in signature(make).parameters.items() if p.kind == p.KEYWORD_ONLY}
     for given in how:
-        if given not in known:
-            raise PolicyError.unknown(f"argument of a release of {name}", given, known)
+        if given not in own:
+            raise PolicyError.unknown(f"argument of a release of {name}", given, own)
+    lacking = [n for n, p in own.items() if p.default is p.empty and n not in how]
+    if lacking:
+        raise PolicyError(f"a release of {name} needs the names of columns: {', '.join(f'{n}=...' for n in lacking)}")
     made = make(answer, opened(data, separator, encoding), files, **how)
     return replace(made, native=partial(like, data)) if name == "clusters" else made  # type: ignore[no-any-return]

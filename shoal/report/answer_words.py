@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -136,7 +137,11 @@ def stated(figures: Mapping[str, Any]) -> dict[str, Any]:
         unit += " in the heaviest region"
     if figures["kind"] == "gather":
         unit += " from a center to the farthest record of its cluster"
-    return {**figures["certificate"], "unit": unit}
+    told = {**figures["certificate"], "unit": unit}
+    if figures["kind"] == "labels":  # whose bounds speak as the literature does: items in bins
+        for said, plain in ((r"\ban item\b", "a label"), (r"\bitem(s?)\b", r"label\1"), (r"\bbin(s?)\b", r"group\1")):
+            told["bound"] = re.sub(said, plain, told["bound"])
+    return told
 
 
 def assumptions(figures: Mapping[str, Any]) -> list[str]:

@@ -20,6 +20,13 @@ ROLES = {
     "group_label": "name of its group",
     "group_count": "records of its group",
     "area": "an area as it is named in the table",
+    "diameter": "how far apart the ends of its region are",
+    "polsby_popper": "how compact its region is, by its border: 1 is a circle",
+    "reock": "how compact its region is, by the smallest circle around it: 1 is that circle",
+    "center_x": "center of its region",
+    "center_y": "center of its region",
+    "weighted_x": "center of its region's weight",
+    "weighted_y": "center of its region's weight",
     "region": "the region it is in; * is none",
     "region_weight": "weight of that region",
     "region_areas": "areas of that region",
@@ -65,7 +72,7 @@ def page(figures: Mapping[str, Any], pictures: Sequence[tuple[str, str]] = ()) -
 
 def _same(figures: Mapping[str, Any]) -> Markup:
     """How to ask for the same once more."""
-    said = " with the request above; where the search draws at random, another answer as good may come out."
+    said = " with the request above, its method, effort and seed included, and of the same table the same comes out."
     return " Ask for the same again: " + code(f"shoal {figures['kind']}") + said
 
 
@@ -75,13 +82,19 @@ def _said(text: str) -> str:
 
 def _asked(figures: Mapping[str, Any]) -> Markup:
     rows = [
-        (name.replace("_", " "), _text(value))
+        ("polygons" if name == "drawn" else name.replace("_", " "), _text(value))
         for name, value in figures["parameters"].items()
         if name not in _NOT_SAID
         and value not in (None, [], {}, "", False)
         and (name not in ("l", "distinct_l") or value not in (1, [1]))
     ]
     rows.append(("method", figures["method"].replace("_", " ")))
+    asked = figures["certificate"]["details"].get("run") or {}
+    rows += [
+        (f"{name} asked for" if name == "method" else name.replace("_", " "), str(value))
+        for name, value in asked.items()
+        if value not in (None, False) and (name != "method" or value != figures["method"])
+    ]
     return table(("", ""), rows, 2, "The request")
 
 

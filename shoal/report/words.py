@@ -99,8 +99,10 @@ def share(part_of: float, whole_of: float) -> str:
 
 def certificate_words(release: Mapping[str, Any]) -> str:
     """The certificate in words: what was paid, what nobody can avoid, what follows."""
-    what = _other(release)
-    said = proved(release["certificate"], f"every release {what}", what == _OF_THIS_KIND)
+    what, told = _other(release), release["certificate"]
+    if told["unit"] not in UNITS:  # a length, of centers
+        told = {**told, "unit": f"{told['unit']} from a center to the farthest row of its group"}
+    said = proved(told, f"every release {what}", what == _OF_THIS_KIND)
     return (
         said.replace(f"a {UNITS['ncp']}", "a weighted loss per value")
         if "weighted_ncp" in release.get("loss", ())
@@ -223,7 +225,7 @@ THEOREMS = {
     "counting: total": "All records are shared among the most tiles that there can be; the largest holds no less.",
     "shared among the most regions": "The areas that hang together are shared among the most regions that they can "
     "make; the heaviest weighs no less.",
-    "largest item": "The most frequent label is in some group, which holds no less.",
+    "largest label": "The most frequent label is in some group, which holds no less.",
     "Lemma 3": "Every record has a price, and no possible cluster costs less than its records' prices; they add up.",
     "population: per row": _FITTING,
     "nearest rows": _NEAREST,
@@ -279,7 +281,7 @@ def theorem_words(text: str) -> str:
 
 
 MEASURES = {
-    "stars": ("values hidden", "cells at the root of their hierarchy; a full set or range is not counted here"),
+    "stars": ("values starred", "cells at the root of their hierarchy; a full set or range is counted by column alone"),
     "suppressed_tuples": ("rows changed", "rows in which at least one value is hidden or coarser"),
     "ncp": ("loss (NCP)", "mean loss of a published value: 0 is the value itself, 1 is nothing left"),
     "ncp_with_filled": ("loss, filled cells lost", "at most: the NCP, and a filled cell counts as nothing left"),

@@ -22,6 +22,8 @@ from shoal.model.settings import OtherSettings
 from shoal.model.task import nothing
 from shoal.watching import watched
 
+_Asking = tuple[str, str, int, int]  # way to publish, method, l, k
+
 
 @dataclass(frozen=True, kw_only=True)
 class Point:
@@ -164,12 +166,14 @@ def explore(
     publish   ways to publish; the policy's own when None.  Hierarchies are used where the way is "hierarchy"
     method    methods of the catalogue; the policy's own when None
     progress  called with (what is being done, share done)
-    each      called with every point as it is found, so that an interruption loses nothing
+    each      called with every point as it is found
 
     Nothing is published: a point is a release made, judged and thrown away.  A combination that no release can meet is
     a point with its reason.  A stricter point's release stands for a looser one's where it loses less.  Raises
     PolicyError and InputError as ``anonymize`` does.  Time: one run of ``anonymize`` a point, at the policy's effort
     ("fast" when none is given).
+
+    An interruption (``KeyboardInterrupt``) carries what was found before it as ``found``, an Exploration.
     """
     ks, ls = _whole("k", k), _whole("l", l)
     steps = settings.pop("range_step", None)
@@ -187,20 +191,31 @@ def explore(
     table = open_table(data, engine, separator=separator, encoding=encoding)
     frame = _looked_at(table, asked)
     grid = list(itertools.product(ways, methods, ls, ks))
-    found: dict[tuple[str, str, int, int], Point] = {}
+    found: dict[_Asking, Point] = {}
     rows = 0
     # the strictest first: a release that keeps more promises is one for whoever asks for fewer
-    for i, asking in enumerate(sorted(grid, key=lambda g: (ways.index(g[0]), methods.index(g[1]), -g[2], -g[3]))):
-        way, how, want_l, want_k = asking
-        progress(f"k = {want_k}, l = {want_l}, {way}", i / len(grid))
-        models = (KAnonymity(want_k), *((LDiversity(want_l),) if want_l > 1 else ()), *others)
-        own, rows = _point(frame, _request(asked, models, way, how, steps), (want_k, want_l), rows)
-        stricter = [p for (*same, _, _), p in found.items() if same == [way, how] and p.k >= want_k and p.l >= want_l]
-        found[asking] = _least(own, stricter)
-        if each is not None:
-            each(found[asking])
-    points = [found[asking] for asking in grid]
-    return Exploration(with_frontier(with_bounds(points, [how for _, how, _, _ in grid])), rows, len(grid))
+    try:
+        for i, asking in enumerate(sorted(grid, key=lambda g: (ways.index(g[0]), methods.index(g[1]), -g[2], -g[3]))):
+            way, how, want_l, want_k = asking
+            progress(f"k = {want_k}, l = {want_l}, {way}", i / len(grid))
+            models = (KAnonymity(want_k), *((LDiversity(want_l),) if want_l > 1 else ()), *others)
+            own, rows = _point(frame, _request(asked, models, way, how, steps), (want_k, want_l), rows)
+            same = [p for (*at, _, _), p in found.items() if at == [way, how]]
+            found[asking] = _least(own, [p for p in same if p.k >= want_k and p.l >= want_l])
+            if each is not None:
+                each(found[asking])
+    except BaseException as stop:
+        if found and not isinstance(stop, Exception):  # Ctrl-C, or a request to end
+            vars(stop)["found"] = _together(grid, found, rows)
+        raise
+    return _together(grid, found, rows)
+
+
+def _together(grid: Sequence[_Asking], found: Mapping[_Asking, Point], rows: int) -> Exploration:
+    """What was found of a grid, in the grid's order."""
+    there = [asking for asking in grid if asking in found]
+    points = with_bounds([found[asking] for asking in there], [how for _, how, _, _ in there])
+    return Exploration(with_frontier(points), rows, len(grid))
 
 
 def _looked_at(table: Table, asked: Policy) -> Any:

@@ -14,7 +14,7 @@ from shoal.model.certificate import ROUNDING, Certificate
 from shoal.model.policy import Policy
 from shoal.model.task import nothing
 from shoal.pipeline import prepare
-from shoal.publishing.again import asked_again
+from shoal.publishing.again import SAME, asked_again
 from shoal.publishing.recheck import sources_of
 from shoal.publishing.recorded import read_record
 from shoal.publishing.verify import Verdict, verify
@@ -38,7 +38,9 @@ def prove(
     """``verify`` with the original, and then the search made again: is the lower bound true, and is it proved again?
 
     original  what it was made from, as in ``verify``: a table, a path or a frame; of a crosswalk the source or a list
-    effort    of the search: "fast", "balanced", "thorough" or seconds; the rest is asked as it was asked then
+    effort    of the search: "fast", "balanced", "thorough" or seconds; the rest is asked as it was asked then.  "same":
+              made again with the method, effort and seed on record, and the finding "repeated" says whether it costs
+              what is certified; of a table, and of efforts in seconds, it need not
     others    as in ``verify``
 
     The finding "bound" is replaced: false where an answer that costs less than the bound was found, "recomputed" where
@@ -56,14 +58,14 @@ def prove(
         'recomputed'
     """
     if original is None:
-        raise InputError("a bound is proved again from what the release was made from; name that as the original")
+        raise InputError("a bound is proved again from what the release was made from: say original=TABLE")
     beside = certificate_of(release, certificate)
     how = {"population": population, "separator": separator, "encoding": encoding, "hierarchies": hierarchies}
     verdict = verify(release, beside, original, signer=signer, progress=progress, **how)
     record = read_record(beside)
     if record.get("kind", "table") == "table":
         more = {name: given for name, given in (("hierarchies", hierarchies), ("population", population)) if given}
-        asked = Policy.read(beside, **more, effort=effort, seed=None)
+        asked = Policy.read(beside, **more, **({} if effort == SAME else {"effort": effort}))
         again = prepare(original, asked, separator=separator, encoding=encoding, progress=progress).certificate
         pairs = {"bound": (verdict.certificate, again)}
     else:
@@ -72,7 +74,17 @@ def prove(
         pairs = asked_again(Path(release), record, sources, effort)
     others = tuple(f for f in verdict.findings if f.check not in pairs)
     findings = (*others, *(judged(*pair)._replace(check=check) for check, pair in pairs.items()))
+    if effort == SAME:
+        findings = (*findings, repeated(*pairs["bound"]))
     return replace(verdict, holds=all(f.holds for f in findings), findings=findings)
+
+
+def repeated(stated: Certificate, again: Certificate) -> Finding:
+    """Whether an answer made again as it was made costs what is certified."""
+    if again.unit == stated.unit and abs(again.cost - stated.cost) <= ROUNDING * abs(stated.cost):
+        return Finding("repeated", True, f"made again, it costs {again.cost:.9g} {again.unit}, as certified")
+    said = f"{stated.cost:.9g} {stated.unit} certified; made again, it costs {again.cost:.9g} {again.unit}"
+    return Finding("repeated", True, f"{said}: by another version, machine or order of rows perhaps", STATED)
 
 
 def judged(stated: Certificate, again: Certificate) -> Finding:

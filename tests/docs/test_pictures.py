@@ -6,10 +6,14 @@ import re
 import runpy
 import sys
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
+import shoal
+from shoal.model.histogram import Histogram
 from shoal.problems.catalogue import CATALOGUE
 
 ROOT = Path(__file__).parents[2]
@@ -30,17 +34,100 @@ def test_every_picture_stands_in_a_page_with_words_for_who_does_not_see_it() -> 
     assert all(len(said) > 20 for said in found.values())
 
 
-def test_every_algorithm_has_a_page_with_its_idea_in_a_few_lines_and_its_own_picture() -> None:
+SAID = ("asked with", "answer", "promise", "at its worst", "source", "here", "time")
+FACTORS: dict[
+    str, Any
+] = {  # a promise as the pages say it: the certificate's factor, of an answer to the questions below
+    "none": None,
+    "none; the bound by prices stands on the certificate": None,
+    "the least possible": 1,
+    "the least possible, where every connected part is small enough": 1,
+    "the least possible with one level a column, for at most 3,000,000 choices of levels": None,  # of its kind alone
+    "that of every method it ran; the bound of the best of them": 3,  # of three_phase in three columns
+    "never dearer than `cascade`": 3,
+    "never dearer than `three_phase`": 3,
+    "under frequency l, with k no larger, at most l times the fewest changed rows": 1,  # phase one sufficed
+    "that of `three_phase`; d times it in stars": 3,
+    "at most 3k - 3 times the least, for every recoding": 3,
+    "at most (2 - 1/k)(1 + 1/2 + ... + 1/k) times the least": 1.5 * 1.5,
+    "at most three times the least": 3,
+    "that of `fold`": 3,
+    "at most 5/2 times the least": 2.5,
+    "at most (1 + epsilon)(least + k)": 1.5,
+    "at most 1 + epsilon times the least, with groups of (1 - epsilon) k": 1.5,
+    "heaviest region below 1 + d times the least possible, d the largest degree of the spanning tree": 3,
+    "that of `tree` for the heaviest region where the answer keeps it, and the certificate says so": 3,
+    "as `search`; what is proved of this map stands on the certificate": 3,
+    "largest tile at most 5 times the least possible": 5,
+    "largest tile at most 5 times the least possible; "
+    "the least possible where places of weight 1 share no x, or no y": 5,
+    "the best of all straight cuts; largest tile at most 5 times the least possible": 5,
+    "that of `disjoint`": 3,
+    "at most 3 times the least radius, 4 with centers anywhere": 3,
+    "at most 2 times the least radius": 2,
+    "at most 4 times the least radius": 4,
+    "at most 5 times the least radius at points, 6 anywhere": 5,
+    "at most 3 times the least": 3,
+    "at most 4 times the least": 4,
+    "at most 36 times the least": 36,
+}
+
+
+def test_every_algorithm_has_a_page_with_its_argument_and_its_own_picture() -> None:
     pages = {path.relative_to(PAGES).with_suffix("").as_posix(): path for path in PAGES.glob("*/*.md")}
     assert set(pages) == METHODS
     nav, listed = (ROOT / "mkdocs.yml").read_text(), (PAGES / "README.md").read_text()
     for name, path in pages.items():
-        title, idea = path.read_text(encoding="utf-8").split("\n* **asked with**")[0].split("\n\n", 1)
+        text = path.read_text(encoding="utf-8")
+        title, idea = text.split("\n* **asked with**")[0].split("\n\n", 1)
         assert title.startswith(f"# `{path.stem}`")
-        assert 1 <= len(idea.strip().splitlines()) <= 10
-        assert f"(../../assets/pictures/{name}.svg)" in path.read_text(encoding="utf-8")
+        assert 5 <= len(idea.strip().splitlines()) <= 12, name
+        assert len(idea.split()) >= 110, name
+        assert tuple(re.findall(r"(?m)^\* \*\*([^*]*)\*\*: ", text)) == SAID, name
+        assert all(len(words.split()) >= 2 for words in re.findall(r"(?m)^\* \*\*(?!promise)[^*]*\*\*: (.*)$", text)), (
+            name
+        )
+        assert f"(../../assets/pictures/{name}.svg)" in text
         assert f"algorithms/{name}.md\n" in nav
-        assert f"({name}.md)" in listed
+        assert f"| [`{path.stem}`]({name}.md) | {promised(name)} |" in listed
+
+
+def promised(name: str) -> str:
+    """What an algorithm's page says that it promises."""
+    text = " ".join((PAGES / f"{name}.md").read_text(encoding="utf-8").split())
+    return text.split("* **promise**: ")[1].split(" * **")[0]
+
+
+TABLE = Histogram.from_rows(np.array([[i % 2, i % 3, i // 4] for i in range(8)]), np.arange(8) % 2)
+PLACES = [(0.0, 0.0), (1.0, 0.0), (0.0, 1.5), (4.0, 4.0), (5.0, 4.0), (4.0, 5.5)]
+
+
+def answer(problem: str, method: str) -> Any:
+    """A method's answer to a small question of its kind."""
+    match problem:
+        case "tables":
+            rows = TABLE if method != "halving" else Histogram.from_rows(TABLE.quasi)
+            asked = shoal.LDiversity(2) if method == "matching" else shoal.KAnonymity(2)
+            return shoal.tables.group(rows, asked, method, effort="fast", seed=1)
+        case "labels":
+            return shoal.labels.cover([5, 4, 3, 3, 2, 1], 6, method=method, **EPSILON.get(method, {}))
+        case "regions":
+            path = [(0, 1), (1, 2), (2, 3)]
+            return shoal.regions.merge(path, [3, 2, 2, 3], 4, objective="max", method=method, effort="fast", seed=1)
+        case "tiles":
+            return shoal.tiles.split([*PLACES, PLACES[0]], 2, method=method)
+        case "gather":
+            return shoal.gathering.gather(PLACES, 3, method=method)
+    costs = {"setup_costs": 1.0} if method in ("tight", "procedure_one") else {"r": 3}
+    return shoal.gathering.cellular(PLACES, method=method, seed=1, **costs)
+
+
+EPSILON = {"scheme": {"epsilon": 0.5}, "bicriteria": {"epsilon": 0.5}}
+
+
+@pytest.mark.parametrize("name", sorted(METHODS))
+def test_a_page_promises_what_the_certificate_does(name: str) -> None:
+    assert answer(*name.split("/")).certificate.guarantee.factor == FACTORS[promised(name)]
 
 
 def test_links_between_pages_lead_somewhere() -> None:

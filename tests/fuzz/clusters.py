@@ -35,7 +35,7 @@ STATED = {
     ("certificate", "details", "cap_met"), ("parameters", "columns"), ("parameters", "place"), ("release", "rows"),
     ("parameters", "hierarchies"), ("parameters", "max_clusters"), ("parameters", "r"), ("parameters", "epsilon"),
     ("parameters", "l"), ("parameters", "distinct_l"), ("parameters", "features"), ("separator",), ("signature",),
-    ("seal",),
+    ("seal",), ("certificate", "details", "run"),
 }  # fmt: skip
 
 

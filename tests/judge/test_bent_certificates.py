@@ -161,7 +161,7 @@ def test_between_proved_and_refuted_a_bound_is_stated() -> None:
 
 def test_a_bound_is_proved_again_from_the_original_alone(tmp_path: Path) -> None:
     _, out, record, _ = made(tmp_path)
-    with pytest.raises(InputError, match="name that as the original"):
+    with pytest.raises(InputError, match="say original=TABLE"):
         shoal.prove(out, record)
 
 
@@ -200,6 +200,9 @@ def test_the_bound_of_every_problem_is_proved_again_and_a_forged_one_refuted(tmp
     assert len(found) == (2 if kind == "regions" else 1)
     assert all((f.holds, f.how) == (True, "recomputed") for f in found.values()), found
     facts = json.loads(record.read_text())
+    assert kind == "intervals" or facts["certificate"]["details"]["run"]["method"] == "auto"
+    again = {f.check: f.how for f in shoal.prove(out, record, source, effort="same").findings}
+    assert again["repeated"] == "recomputed"
     paid = facts["certificate"]["cost"] + 1
     facts["certificate"].update(lower_bound=paid, cost=2 * paid, ratio=2.0, optimal=False)
     if kind == "regions":
@@ -264,6 +267,24 @@ def test_no_figure_of_a_crosswalk_can_be_forged(tmp_path: Path, kind: str) -> No
     record.write_text(json.dumps(facts | {"seal": seal(facts)}))
     said = {f.check: f.how for f in shoal.verify(out, record, source).findings}
     assert said["other details"] == said["what was asked"] == said.get("why left out", "stated") == "stated"
+
+
+def test_a_seed_that_nobody_gave_stands_on_record_and_gives_the_same_again(tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    edges = [(i, i + 1) for i in range(63) if i % 8 != 7] + [(i, i + 8) for i in range(56)]
+    people = rng.integers(1, 40, 64)
+    frame = pl.DataFrame({"id": [f"a{i}" for i in range(64)], "pop": people})
+    found = shoal.regions.merge(edges, people, 60, "search", effort="fast")
+    record = shoal.release(found, frame, weight="pop", edges=edges, id="id").write(tmp_path / "out.csv")
+    run = json.loads(record.read_text())["certificate"]["details"]["run"]
+    assert run == {"method": "search", "effort": "fast", "seed": run["seed"]}
+    assert (shoal.regions.merge(edges, people, 60, **run).labels == found.labels).all()
+    facts = json.loads(record.read_text())
+    del facts["certificate"]["details"]["run"]
+    record.write_text(json.dumps(facts | {"seal": seal(facts)}))
+    pairs = pl.DataFrame([(f"a{i}", f"a{j}") for i, j in edges], orient="row")
+    with pytest.raises(InputError, match="does not say how the answer was made"):
+        shoal.prove(tmp_path / "out.csv", record, [frame, pairs], effort="same")
 
 
 def test_a_question_that_the_certificate_does_not_hold_is_not_guessed(tmp_path: Path) -> None:

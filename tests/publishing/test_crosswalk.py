@@ -259,6 +259,8 @@ def test_an_answer_of_other_data_is_refused() -> None:
         shoal.release(shoal.intervals.cut([1, 2, 3], None, 1), AGES, value="age")
     with pytest.raises(InputError, match="no answer"):
         shoal.release(3, NAMES)
+    with pytest.raises(PolicyError, match="a release of labels needs the names of columns: label="):
+        shoal.release(found, NAMES)
     with pytest.raises(PolicyError, match="lable"):
         shoal.release(found, NAMES, lable="name")
     short = shoal.labels.cover(NAMES["people"], 4, "bicriteria")

@@ -237,6 +237,9 @@ def test_the_judge_walks_every_level(places, tmp_path):
 
 def test_what_cannot_be_asked():
     edges, weights = [(0, 1), (1, 2), (2, 3)], [5, 5, 5, 5]
+    for none in ([], 5, "5"):
+        with pytest.raises(PolicyError, match="thresholds of levels are a list that rises"):
+            shoal.regions.nested([(0, 1)], [3, 4], none)
     with pytest.raises(PolicyError, match="max_diameter looks at single areas"):
         nested(edges, weights, [5, 10], max_diameter=3.0, coordinates=[[i, 0] for i in range(4)])
     with pytest.raises(PolicyError, match="give one for each"):

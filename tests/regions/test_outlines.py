@@ -15,6 +15,7 @@ from shoal.errors import PolicyError
 from shoal.judge import outline_measures as judged
 from shoal.judge.file import seal
 from shoal.judge.parts import hash_of
+from shoal.report.dissolve import dissolve
 from tests import commands
 from tests.regions.test_geography import grid
 
@@ -166,6 +167,9 @@ def test_the_judge_measures_by_formulas_of_its_own():
     for other, expected in ((east, True), (west / 2, True), (shared, True), (next_, False)):
         found = judged.measured([[[west]], [[other]]], False)
         assert judged.tangled(found.a, found.b) == expected
+    beside = next_ + 1e-14 * np.arange(8).reshape(4, 2)
+    assert judged.measured([[[west]], [[beside]]], False).figures["perimeter"] == pytest.approx(12)
+    assert measures(dissolve([[[west]], [[beside]]]), False)["perimeter"] == pytest.approx(12)
 
 
 def test_an_area_in_anothers_hole_and_over_its_border_stays_in_the_outline(tmp_path):

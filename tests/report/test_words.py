@@ -11,7 +11,7 @@ from shoal.model.certificate import Certificate
 from shoal.model.policy import Policy
 from shoal.problems.catalogue import CATALOGUE
 from shoal.report.answer_words import KINDS
-from shoal.report.words import BOUNDS_PAGE, METHOD_PAGES, PROOFS, attacks, promise, proved
+from shoal.report.words import BOUNDS_PAGE, METHOD_PAGES, PROOFS, attacks, certificate_words, promise, proved
 
 
 def warned(**asked: Any) -> bool:
@@ -62,6 +62,13 @@ def test_a_group_that_agrees_is_said_to() -> None:
 def test_what_differs_by_rounding_is_no_gap(cost: float, said: str) -> None:
     proof = Certificate(cost=cost, lower_bound=2.0, unit="ncp").as_dict()
     assert proved(proof, "every release").endswith(said)
+
+
+def test_a_length_is_said_to_be_one() -> None:
+    proof = Certificate(cost=1.5, lower_bound=1.5, unit="units").as_dict()
+    assert "1.5 units from a center to the farthest row of its group" in certificate_words(
+        {"certificate": proof, "method": "local"}
+    )
 
 
 def test_pages_of_the_guide_have_the_sections_that_reports_name():

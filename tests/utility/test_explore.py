@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import signal
 import sys
 from dataclasses import replace
 
@@ -12,6 +13,7 @@ import polars as pl
 import pytest
 
 import shoal
+from shoal.pipeline import anonymize
 from shoal.utility.explore import Exploration, Point, with_bounds, with_frontier
 from tests.commands import run
 
@@ -191,21 +193,36 @@ def test_the_command(people, tmp_path):
     assert page.exists()
 
 
-def test_an_interrupted_command_shows_what_it_found(people, tmp_path, monkeypatch):
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupted_command_keeps_what_it_found(people, tmp_path, monkeypatch, number, status):
     people.write_csv(tmp_path / "people.csv")
-    whole = shoal.utility.explore.explore
+    whole, begun = anonymize, []
 
-    def stopped(*given, k, each, **more):
-        whole(*given, k=k[:1], each=each, **more)
-        raise KeyboardInterrupt
+    def stopped(frame, request):
+        begun.append(request)
+        if len(begun) == 3:
+            signal.raise_signal(number)
+        return whole(frame, request)
 
-    monkeypatch.setattr("shoal.utility.explore.explore", stopped)
+    monkeypatch.setattr("shoal.pipeline.anonymize", stopped)
     monkeypatch.setattr("shoal.cli._halted", sys.exit)  # the process goes on here
-    asked = ("explore", "people.csv", "--quasi", "sex,town", "--k", "2,4", "-o", "e.html")
+    asked = ("explore", "people.csv", "--quasi", "sex,town", "--k", "2,4,6", "-o", "e.html")
     done = run(*asked, cwd=tmp_path)
-    assert done.returncode == 130
-    assert "points found so far: 1" in done.stdout
-    assert not Exploration.read(tmp_path / "e.json").as_dict()["complete"]
+    assert done.returncode == status
+    assert "interrupted after 2 of 3 points" in done.stdout
+    kept = Exploration.read(tmp_path / "e.json")
+    assert (kept.rows, kept.asked, sorted(kept.points["k"])) == (people.height, 3, [4, 6])
+    assert "interrupted after 2 of 3 points" in (tmp_path / "e.html").read_text(encoding="utf-8")
+
+
+def test_an_interruption_carries_what_was_found(people):
+    def stop(point):
+        if point.k == 4:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt) as held:
+        shoal.explore(people, quasi_identifiers=["sex", "town"], k=[2, 4, 6], each=stop)
+    assert held.value.found.points["k"].to_list() == [4, 6]
 
 
 def test_columns_that_would_be_carried_or_left_out_are_not_in_the_way():

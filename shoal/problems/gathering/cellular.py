@@ -14,6 +14,7 @@ from shoal.model.arguments import coordinates, known, number, seed_of
 from shoal.model.certificate import Certificate, Guarantee
 from shoal.model.certificate import tight as agreed
 from shoal.model.metric import Metric
+from shoal.model.repeatable import recorded
 from shoal.problems.gathering import exact, prices, search
 from shoal.problems.gathering.diverse import Asked, Diversity, conditions, repair
 from shoal.problems.gathering.local import Clusters
@@ -176,6 +177,7 @@ def _exchange(ask: Ask, found: Clusters, rounds: int = 3) -> Clusters:
 
 @watched
 @heard
+@recorded
 def cellular(
     points: Any,
     r: int | None = None,

@@ -13,6 +13,7 @@ from shoal.errors import InfeasibleError, PolicyError
 from shoal.kernels.gathering import clusters as kernels
 from shoal.model.certificate import Certificate, Guarantee, tight
 from shoal.model.metric import Metric
+from shoal.model.repeatable import recorded
 from shoal.problems.gathering import anywhere, exact
 from shoal.problems.gathering.diverse import Asked, Diversity, conditions, cores, repair, settle
 from shoal.problems.gathering.local import Clusters, Lists, disjoint, quantile
@@ -141,6 +142,7 @@ METHODS: dict[str, Callable[[Ask], Answer]] = {
 
 @watched
 @heard
+@recorded
 def gather(
     points: Any,
     r: int,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from shoal.model.arguments import known
+from shoal.model.repeatable import recorded
 from shoal.problems.catalogue import algorithm
 from shoal.problems.interrupts import heard
 from shoal.problems.labels.balance import auto
@@ -18,6 +19,7 @@ ORDERED = ("fold", "spread")  # the methods whose answer depends on the order as
 
 @watched
 @heard
+@recorded
 def cover(
     sizes: Iterable[Any],
     k: int,

@@ -19,6 +19,8 @@ from shoal.problems.regions.search import POOLED
 from shoal.problems.regions.task import Found, Task, relabelled
 from shoal.problems.regions.value import one
 
+TOLERANCE = 2e-6  # of the cost: by as much a bound proved by an integer program may be lowered
+
 
 def answer(
     task: Task, method: str, keep: np.ndarray, joined: np.ndarray, unit: str, limits: Limits | None = None
@@ -120,10 +122,10 @@ def _certificate(
     task: Task, cost: float, low: _Low, most: int, unit: str, found: Found, details: dict[str, Any]
 ) -> Certificate:
     """Cost and bound of the objective that comes first."""
-    first, guarantee = task.objective[0], Guarantee()
+    first, guarantee = task.objective[0], found.guarantee
     least: float
     if first == "max":
-        least, why, guarantee = low.largest, low.why, found.guarantee
+        least, why = low.largest, low.why
     elif first == "count":
         least, why, unit = max(0, task.n - most), details["upper_bound_argument"], "areas merged away"
     elif first == "sumsq":
@@ -138,4 +140,7 @@ def _certificate(
     else:
         least, why = 0, "none is sought: it is not negative"
         unit = "weighted squares about the regions' means" if len(task.moments(first)) else "border edges"
+    met = guarantee.factor == 1 and cost <= least * (1 + TOLERANCE)
+    if not met and (first != "max" or guarantee.factor == 1):
+        guarantee = Guarantee()  # of a tree's regions the heaviest is bounded, nothing else
     return Certificate(cost=cost, lower_bound=least, unit=unit, guarantee=guarantee, bound=why, details=details)

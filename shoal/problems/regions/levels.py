@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import PolicyError
+from shoal.model.repeatable import drawn
 from shoal.problems.regions.merge import merge, most
 from shoal.problems.regions.result import Nested
 from shoal.problems.regions.water import with_labels
@@ -38,7 +39,7 @@ def nested(edges: Any, weights: Any, ks: Sequence[Any], method: str = "auto", **
     levels: list[Any] = []
     labels: list[np.ndarray] = []
     bounds: list[int] = []
-    held = dict(options)
+    held = {**options, "seed": drawn() if options.get("seed") is None else options["seed"]}
     wet = None if options.get("water") is None else np.asarray(options["water"]).astype(np.bool_)
     for i, k in enumerate(steps):
         own = held | of_level(options, i, len(steps))
@@ -81,6 +82,8 @@ def _ashore(values: Any, finest: np.ndarray, wet: np.ndarray) -> np.ndarray:
 
 def _rising(ks: Sequence[Any]) -> list[tuple[int, ...]]:
     """The thresholds of every level; PolicyError where one falls, or none rises."""
+    if isinstance(ks, (str, bytes)) or not np.iterable(ks) or not len(list(ks)):
+        raise PolicyError("thresholds of levels are a list that rises, [20000, 100000] say")
     steps = [tuple(np.atleast_1d(k).tolist()) for k in ks]
     for last, level in pairwise(steps):
         if len(last) != len(level) or any(a < b for a, b in zip(level, last, strict=True)):

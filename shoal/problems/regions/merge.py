@@ -10,6 +10,7 @@ import numpy as np
 
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.model.arguments import keywords
+from shoal.model.repeatable import recorded
 from shoal.problems.interrupts import heard
 from shoal.problems.regions.answer import answer
 from shoal.problems.regions.bounds import count_bound
@@ -39,6 +40,7 @@ from shoal.watching import watched
 
 @watched
 @heard
+@recorded
 def merge(
     edges: Any,
     weights: Any,

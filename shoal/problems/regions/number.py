@@ -9,9 +9,8 @@ from dataclasses import replace
 import numpy as np
 
 from shoal.errors import InfeasibleError
-from shoal.model.certificate import Guarantee
 from shoal.problems.regions.bounds import CountBound
-from shoal.problems.regions.exact import safe
+from shoal.problems.regions.exact import LISTED, safe
 from shoal.problems.regions.graph import Graph
 from shoal.problems.regions.search import improve
 from shoal.problems.regions.sets import Sets
@@ -73,7 +72,7 @@ def _listed(task: Task, listed: Sets) -> Found:
     squares = one(task, label, "sumsq")
     return Found(
         relabelled(label),
-        Guarantee(),
+        LISTED,
         least=one(task, label, "max") if first == "max" else None,
         squares=safe(squares, 0) if first == "sumsq" else None,
         details={"proved": "every connected set listed, then integer programs", "objectives": len(task.objective)},

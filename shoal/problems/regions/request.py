@@ -131,7 +131,7 @@ def chain_of(objective: str | Sequence[str] | None, similar: bool, regions: Any)
         objective = CHAINS.get(objective, [objective])
     if not isinstance(objective, Sequence):
         raise PolicyError(f"objective is one {type(objective).__name__}; give the name of one, or several in order")
-    chain = tuple(known("regions objective", name, OBJECTIVES) for name in objective)
+    chain = tuple(known("objective of regions", name, OBJECTIVES) for name in objective)
     if not chain or len(set(chain)) != len(chain):
         raise PolicyError("objectives in an order of your own must be named once each")
     if "similar" in chain and not similar:
@@ -178,7 +178,7 @@ def inside(alike: np.ndarray, labels: np.ndarray) -> float:
 def on_earth(places: np.ndarray | None, geographic: bool) -> np.ndarray:
     """Points whose distances are those of the places: on a globe (chords, km) when geographic."""
     if places is None:
-        raise PolicyError("max_diameter needs coordinates: the centers of the areas")
+        raise PolicyError("max_diameter needs the centers of the areas: coordinates, or a file of polygons")
     if not geographic:
         return places
     x, y = np.radians(places).T

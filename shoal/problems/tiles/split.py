@@ -10,6 +10,7 @@ import numpy as np
 from shoal.errors import InfeasibleError
 from shoal.model.arguments import known, number
 from shoal.model.certificate import Certificate, Guarantee
+from shoal.model.repeatable import recorded
 from shoal.problems.catalogue import algorithm
 from shoal.problems.interrupts import heard
 from shoal.problems.tiles.asked import Asked, Conditions, asked_of, judged_by, require_able
@@ -36,6 +37,7 @@ HUGE = 3_000_000  # places: beyond, sorting them twice is slower than the kd-tre
 
 @watched
 @heard
+@recorded
 def split(
     points: Any,
     k: int,
