@@ -117,6 +117,13 @@ def test_genuine_regions_verify(ending: str, tmp_path: Path) -> None:
     assert "00+2" not in made.report(tmp_path / "r.html").read_text()
 
 
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+def test_a_folder_whose_name_is_a_pattern_is_a_folder(ending: str, tmp_path: Path) -> None:
+    folder = tmp_path / "d[1]"
+    folder.mkdir()
+    assert shoal.verify(folder / f"x{ending}", made_of_areas()[0].write(folder / f"x{ending}")).holds
+
+
 @pytest.mark.parametrize(("tamper", "check"), REGIONS)
 def test_wrong_regions_are_refused_and_found(
     tamper: Tamper, check: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
