@@ -72,7 +72,7 @@ def explore(
     except KeyboardInterrupt:
         if not seen:
             raise
-        found, stopped = Exploration(with_frontier(seen), 0, len(seen) + 1), True
+        found, stopped = Exploration(with_frontier(seen), 0, len(seen) + 1, (table,)), True
     if output is not None:
         found.report(output)
     facts = found.as_dict() | ({"output": str(output)} if output is not None else {})

@@ -156,7 +156,9 @@ def tiles(
         *_hint(places, coordinates),
         f"A record's tile spans {payload['half_perimeter']:.4g}{unit} in width plus height, on average.",
     ]
-    answer(payload | {"seconds": seconds(begun, read, solved), **wrote}, [*said, *lines], as_json)
+    warned = [f"warning: {text}" for text in made.warnings]
+    payload |= {"warnings": list(made.warnings)} if warned else {}
+    answer(payload | {"seconds": seconds(begun, read, solved), **wrote}, [*said, *warned, *lines], as_json)
 
 
 def _facts(found: Tiles, made: Crosswalk) -> dict[str, Any]:

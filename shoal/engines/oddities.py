@@ -34,21 +34,40 @@ def notes(counted: Counted) -> tuple[str, ...]:
     their own.  O(distinct values + cells).
     """
     found: list[str] = []
-    pairs = [
+    columns = [
         *((c, counted.histogram.quasi[:, j], False) for j, c in enumerate(counted.quasi)),
         *((c, counted.histogram.sensitive[:, j], True) for j, c in enumerate(counted.sensitive)),
     ]
-    for column, codes, sensitive in pairs:
+    for column, codes, sensitive in columns:
         rows = np.bincount(codes, weights=counted.histogram.count, minlength=column.size)
-        if column.values.dtype == pl.String:
-            found += alike(column.name, column.texts(), rows.tolist(), sensitive)
+        words = column.values.dtype == pl.String
         missing = int(rows[column.values.is_null().to_numpy()].sum()) if column.size else 0
-        if sensitive and missing:
-            found.append(
-                f"column {column.name!r}: {missing:,} missing values count as a sensitive value of their own; "
-                "l counts them as one more"
-            )
+        held = (column.texts(), rows.tolist()) if words else ((), ())
+        found += _of_one(column.name, *held, missing, sensitive)
     return tuple(found)
+
+
+def sensitive_notes(frame: pl.DataFrame, names: Sequence[str]) -> tuple[str, ...]:
+    """The same of the sensitive columns of a frame."""
+    found: list[str] = []
+    for column in (frame[name] for name in names):
+        told = column.cast(pl.String) if isinstance(column.dtype, (pl.Categorical, pl.Enum)) else column
+        held = (
+            told.value_counts(name="rows") if told.dtype == pl.String else pl.DataFrame({column.name: [], "rows": []})
+        )
+        found += _of_one(column.name, held[column.name].to_list(), held["rows"].to_list(), column.null_count(), True)
+    return tuple(found)
+
+
+def _of_one(name: str, values: Sequence[str | None], rows: Sequence[float], missing: int, sensitive: bool) -> list[str]:
+    """What there is to say of a column; values and rows as ``alike`` takes them."""
+    found = alike(name, values, rows, sensitive)
+    if sensitive and missing:
+        found.append(
+            f"column {name!r}: {missing:,} missing values count as a sensitive value of their own; "
+            "l counts them as one more"
+        )
+    return found
 
 
 def alike(name: str, values: Sequence[str | None], rows: Sequence[float], sensitive: bool) -> list[str]:

@@ -338,8 +338,8 @@ def finite(values: np.ndarray, name: str, largest: float = math.inf) -> None:
 def _positive(name: str, scale: float, weight: float) -> None:
     if not (math.isfinite(scale) and scale > 0):
         raise PolicyError(f"the scale of {name!r} is {scale}; it must be a positive number")
-    if not (math.isfinite(weight) and weight >= 0):
-        raise PolicyError(f"the weight of {name!r} is {weight}; it must be 0 or more")
+    if weight and not 1e-6 <= weight <= 1e6:
+        raise PolicyError(f"the weight of {name!r} is {weight}; it must be 0, or from 0.000001 to 1,000,000")
 
 
 def _short(value: float) -> str:

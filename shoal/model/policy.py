@@ -226,8 +226,8 @@ class Policy:
                     raise PolicyError.unknown(f"quasi-identifier ({what})", name, self.grouped)
             object.__setattr__(self, what, dict(given))
         refuse_hierarchies(self)
-        says = "a weight is a positive number"
-        plain = {n: number(f"weights[{n!r}]", w, says, lambda x: x > 0) for n, w in self.weights.items()}
+        says = "a weight is a positive number, from 0.000001 to 1,000,000; only how weights compare counts"
+        plain = {n: number(f"weights[{n!r}]", w, says, lambda x: 1e-6 <= x <= 1e6) for n, w in self.weights.items()}
         object.__setattr__(self, "weights", plain)
         for name, level in self.max_level.items():
             if isinstance(level, bool) or not isinstance(level, int) or level < 0:

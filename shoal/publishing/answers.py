@@ -10,6 +10,7 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
+from shoal.engines.oddities import sensitive_notes
 from shoal.errors import InputError, PolicyError
 from shoal.publishing.crosswalk import Crosswalk
 from shoal.publishing.opening import like, opened
@@ -80,5 +81,14 @@ def release(
     for given in how:
         if given not in known:
             raise PolicyError.unknown(f"argument of a release of {name}", given, known)
-    made = make(answer, opened(data, separator, encoding), files, **how)
-    return replace(made, native=partial(like, data)) if name == "clusters" else made  # type: ignore[no-any-return]
+    made = _noted(make(answer, opened(data, separator, encoding), files, **how))
+    return replace(made, native=partial(like, data)) if name == "clusters" else made
+
+
+def _noted(made: Crosswalk) -> Crosswalk:
+    """With what is to be said of the sensitive values behind it, where l counts them."""
+    named, table = made.parameters.get("sensitive") or (), made.sources.table
+    if table is None or not named:
+        return made
+    names = [named] if isinstance(named, str) else list(named)
+    return replace(made, warnings=(*made.warnings, *sensitive_notes(table, names)))

@@ -60,11 +60,15 @@ class Point:
 
 @dataclass(frozen=True, eq=False)
 class Exploration:
-    """The points of a grid, in the order asked for; ``asked`` is how many there are when it was not interrupted."""
+    """The points of a grid, in the order asked for; ``asked`` is how many there are when it was not interrupted.
+
+    sources  the files they were made from: no page replaces them, or is more public than they are
+    """
 
     found: tuple[Point, ...]
     rows: int
     asked: int
+    sources: tuple[str | Path, ...] = ()
 
     def __repr__(self) -> str:
         kept = ", ".join(f"k={p.k} l={p.l} {p.publish} (loss {p.loss:.4g})" for p in self.frontier[:5])
@@ -123,15 +127,15 @@ class Exploration:
 
         return draw(self.as_dict()["points"], axes)
 
-    def report(self, path: str | Path) -> Path:
+    def report(self, path: str | Path, *, overwrite: bool = True) -> Path:
         """One self-contained HTML page that opens offline, and beside it the figures, which ``read`` takes."""
         from shoal.engines.atomic import publish_page
         from shoal.engines.targets import PAGE, check_outputs
         from shoal.report.exploring import page
         from shoal.report.rendering import as_json
 
-        check_outputs([(path, PAGE)])
-        publish_page(path, page(self.as_dict()), as_json(self.as_dict()))
+        closed = check_outputs([(path, PAGE)], self.sources, overwrite=overwrite)
+        publish_page(path, page(self.as_dict()), as_json(self.as_dict()), closed=closed)
         return Path(path)
 
     def _repr_html_(self) -> str:
@@ -204,7 +208,8 @@ def explore(
         if each is not None:
             each(found[asking])
     points = [found[asking] for asking in grid]
-    return Exploration(with_frontier(with_bounds(points, [how for _, how, _, _ in grid])), rows, len(grid))
+    sources = tuple(p for p in (data, asked.population) if isinstance(p, (str, Path)))
+    return Exploration(with_frontier(with_bounds(points, [how for _, how, _, _ in grid])), rows, len(grid), sources)
 
 
 def _point(frame: Any, request: Policy, asked: tuple[int, int], rows: int) -> tuple[Point, int]:

@@ -276,5 +276,8 @@ def test_what_was_checked_stays() -> None:
     assert (policy.weights, policy.max_level) == ({"a": 2}, {"a": 1})
     told = json.loads(json.dumps(policy.describe()))
     assert (told["effort"], told["shards"], told["max_suppressed"], told["max_average_risk"]) == (3, 2, 0.5, 0.5)
+    for weight in (0, 1e308, 1e-320, float("nan")):
+        with pytest.raises(PolicyError, match="only how weights compare counts"):
+            Policy(quasi_identifiers=["a"], k=2, weights={"a": weight})
     with pytest.raises(PolicyError, match="say coarsen='auto'"):
         Policy(quasi_identifiers=["a"], k=2, coarsen=np.array([1, 2]))

@@ -117,6 +117,17 @@ def test_genuine_regions_verify(ending: str, tmp_path: Path) -> None:
     assert "00+2" not in made.report(tmp_path / "r.html").read_text()
 
 
+def test_sensitive_values_that_look_alike_or_are_missing_are_told() -> None:
+    table = pl.DataFrame({"x": range(6), "y": [0] * 6, "s": ["flu", "flu ", None] * 2})
+    tiles = shoal.tiles.split(table[["x", "y"]], 2, sensitive=table["s"], l=2)
+    clusters = shoal.gathering.gather(table[["x"]], 2)
+    for made in (shoal.release(tiles, table, x="x", y="y", sensitive="s"),
+                 shoal.release(clusters, table, columns=["x"], sensitive=["s"])):  # fmt: skip
+        alike, missing = made.warnings[-2:]
+        assert "2 values in 4 rows differ from another one only by case" in alike
+        assert "2 missing values count as a sensitive value" in missing
+
+
 @pytest.mark.parametrize("ending", [".csv", ".parquet"])
 def test_a_folder_whose_name_is_a_pattern_is_a_folder(ending: str, tmp_path: Path) -> None:
     folder = tmp_path / "d[1]"
