@@ -40,10 +40,10 @@ def notes(counted: Counted) -> tuple[str, ...]:
     ]
     for column, codes, sensitive in columns:
         rows = np.bincount(codes, weights=counted.histogram.count, minlength=column.size)
-        words = column.values.dtype == pl.String
         missing = int(rows[column.values.is_null().to_numpy()].sum()) if column.size else 0
-        held = (column.texts(), rows.tolist()) if words else ((), ())
-        found += _of_one(column.name, *held, missing, sensitive)
+        if column.values.dtype == pl.String:
+            found += alike(column.name, column.texts(), rows.tolist(), sensitive)
+        found += _missing(column.name, missing) if sensitive else []
     return tuple(found)
 
 
@@ -51,23 +51,17 @@ def sensitive_notes(frame: pl.DataFrame, names: Sequence[str]) -> tuple[str, ...
     """The same of the sensitive columns of a frame."""
     found: list[str] = []
     for column in (frame[name] for name in names):
-        told = column.cast(pl.String) if isinstance(column.dtype, (pl.Categorical, pl.Enum)) else column
-        held = (
-            told.value_counts(name="rows") if told.dtype == pl.String else pl.DataFrame({column.name: [], "rows": []})
-        )
-        found += _of_one(column.name, held[column.name].to_list(), held["rows"].to_list(), column.null_count(), True)
+        if column.dtype == pl.String or isinstance(column.dtype, (pl.Categorical, pl.Enum)):
+            held, rows = column.cast(pl.String).value_counts()
+            found += alike(column.name, held.to_list(), rows.to_list(), True)
+        found += _missing(column.name, column.null_count())
     return tuple(found)
 
 
-def _of_one(name: str, values: Sequence[str | None], rows: Sequence[float], missing: int, sensitive: bool) -> list[str]:
-    """What there is to say of a column; values and rows as ``alike`` takes them."""
-    found = alike(name, values, rows, sensitive)
-    if sensitive and missing:
-        found.append(
-            f"column {name!r}: {missing:,} missing values count as a sensitive value of their own; "
-            "l counts them as one more"
-        )
-    return found
+def _missing(name: str, rows: int) -> list[str]:
+    """A sentence when values of a sensitive column are missing."""
+    said = f"column {name!r}: {rows:,} missing values count as a sensitive value of their own; l counts them as one more"
+    return [said] if rows else []
 
 
 def alike(name: str, values: Sequence[str | None], rows: Sequence[float], sensitive: bool) -> list[str]:
