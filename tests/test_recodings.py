@@ -208,3 +208,13 @@ def test_a_hierarchy_that_joins_nothing_is_said(built, said):
         table, quasi_identifiers=["age", "town"], k=2, publish="hierarchy", hierarchies={"age": built}
     )
     assert any("'age' joins no two values below the star" in note for note in release.notes) is said
+
+
+@pytest.mark.parametrize(("label", "said"), [("3", True), ("low", False)])
+def test_a_label_that_is_a_value_too_is_said(label, said):
+    tree = [["1", label, "*"], ["2", label, "*"], ["3", "high", "*"], ["4", "high", "*"]]
+    table = pl.DataFrame({"code": [1, 2, 3, 4], "town": [*"aabb"]})
+    release = shoal.anonymize(
+        table, quasi_identifiers=["code", "town"], k=2, publish="hierarchy", hierarchies={"code": tree}
+    )
+    assert any("'code': labels of the hierarchy are values of the table too" in n for n in release.notes) is said

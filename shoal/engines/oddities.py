@@ -60,8 +60,8 @@ def sensitive_notes(frame: pl.DataFrame, names: Sequence[str]) -> tuple[str, ...
 
 def _missing(name: str, rows: int) -> list[str]:
     """A sentence when values of a sensitive column are missing."""
-    said = f"column {name!r}: {rows:,} missing values count as a sensitive value of their own; l counts them as one more"
-    return [said] if rows else []
+    told = "missing values count as a sensitive value of their own; l counts them as one more"
+    return [f"column {name!r}: {rows:,} {told}"] if rows else []
 
 
 def alike(name: str, values: Sequence[str | None], rows: Sequence[float], sensitive: bool) -> list[str]:

@@ -47,6 +47,23 @@ def blurred_columns(columns: Sequence[ColumnText], replacements: Sequence[Replac
     )
 
 
+def like_values(columns: Sequence[ColumnText], own: Sequence[Sequence[str | None]]) -> tuple[str, ...]:
+    """A sentence for each column with a published label that is a value of the table too.
+
+    own  per column, the texts of its values
+    """
+    both = {
+        c.name: len({t for t, code in zip(c.texts, c.code, strict=True) if code < 0} & set(held) - {None})
+        for c, held in zip(columns, own, strict=True)
+    }
+    return tuple(
+        f"column {name!r}: labels of the hierarchy are values of the table too ({many:,} of those published), so "
+        "nobody can tell such a value from its group; rename them in the hierarchy"
+        for name, many in both.items()
+        if many
+    )
+
+
 def ordered_as_equal(columns: Sequence[Coded], models: Sequence[PrivacyModel]) -> tuple[str, ...]:
     """A sentence for each sensitive column of numbers or dates whose values t-closeness takes for equally far apart."""
     equal = [m for m in models if isinstance(m, TCloseness) and m.distance == "equal"]

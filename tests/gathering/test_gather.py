@@ -224,6 +224,7 @@ def test_values_that_are_no_numbers_name_their_column(bad):
         ({"r": 2, "centers": "anywhere", "metric": "manhattan"}, "plain numbers"),
         ({"r": 2, "l": 2}, "sensitive"),
         ({"r": 2, "l": 2, "sensitive": [0, 1]}, "shape"),
+        ({"r": 2, "l": 2, "sensitive": [[0], [1, 2]]}, "different lengths"),
     ],
 )
 def test_contradictions_are_refused_with_the_value(ask, says):
