@@ -130,7 +130,6 @@ def test_rows_published_as_centers_are_records_of_the_table(people, tmp_path):
     assert release.audit.passes
     known = set(people.select(pl.col(quasi).cast(pl.String)).iter_rows())
     assert set(release.table.select(quasi).iter_rows()) <= known
-    assert release.certificate.lower_bound <= release.certificate.cost
     certificate = release.write(tmp_path / "release.csv")
     assert shoal.verify(tmp_path / "release.csv", certificate, original=source).holds
 

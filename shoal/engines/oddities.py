@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from shoal.model import coordinates
+from shoal.model.cards import several
+
 if TYPE_CHECKING:
     from shoal.engines.table import Counted
 
@@ -56,6 +59,18 @@ def sensitive_notes(frame: pl.DataFrame, names: Sequence[str]) -> tuple[str, ...
             found += alike(column.name, held.to_list(), rows.to_list(), True)
         found += _missing(column.name, column.null_count())
     return tuple(found)
+
+
+def coded_places(points: np.ndarray, rows: np.ndarray | None = None) -> list[str]:
+    """A sentence when longitudes and latitudes, float64[n, 2], are codes for places nobody knows; rows: of each."""
+    found = coordinates.codes(points)
+    number = int(found.sum() if rows is None else rows[found].sum())
+    if not number:
+        return []
+    return [
+        f"{several(number, 'row')} with codes for coordinates (0 and 0, or repeated digits such as 77.7777), which are "
+        "no place; repair them or leave them out"
+    ]
 
 
 def _missing(name: str, rows: int) -> list[str]:

@@ -128,3 +128,15 @@ def mapping(what: str, given: Any) -> Mapping[str, Any]:
     if not isinstance(given, Mapping):
         raise PolicyError(f"{what} is one {type(given).__name__}; give a mapping from names to values")
     return given
+
+
+class Fixed(dict[Any, Any]):
+    """A mapping that was checked and changes no more; equal to a dict, and one in JSON and in a pickle."""
+
+    def _refuse(self, *_given: Any, **_more: Any) -> Any:
+        raise TypeError("what was checked does not change any more; make another of other settings")
+
+    __setitem__ = __delitem__ = __ior__ = update = setdefault = pop = popitem = clear = _refuse
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Fixed, (dict(self),)

@@ -10,7 +10,11 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
-from shoal.engines.oddities import sensitive_notes
+import numpy as np
+
+from shoal.engines.carried import named_sensitive
+from shoal.engines.files import numbers
+from shoal.engines.oddities import coded_places, sensitive_notes
 from shoal.errors import InputError, PolicyError
 from shoal.publishing.crosswalk import Crosswalk
 from shoal.publishing.opening import like, opened
@@ -86,9 +90,14 @@ def release(
 
 
 def _noted(made: Crosswalk) -> Crosswalk:
-    """With what is to be said of the sensitive values behind it, where l counts them."""
-    named, table = made.parameters.get("sensitive") or (), made.sources.table
-    if table is None or not named:
+    """With what is to be said of the sensitive values and the places behind it."""
+    given, table = made.parameters.get("sensitive") or (), made.sources.table
+    if table is None:
         return made
-    names = [named] if isinstance(named, str) else list(named)
-    return replace(made, warnings=(*made.warnings, *sensitive_notes(table, names)))
+    named = [given] if isinstance(given, str) else list(given)
+    said = [*(told.removeprefix("warning: ") for told in named_sensitive(named)), *sensitive_notes(table, named)]
+    for feature in made.parameters.get("features", ()):
+        if feature["kind"] == "place" and feature["geometry"] == "great-circle":
+            latitude, longitude = (numbers(table, name) for name in feature["columns"])
+            said += coded_places(np.column_stack([longitude, latitude]))
+    return replace(made, warnings=(*made.warnings, *said))

@@ -9,7 +9,9 @@ import numpy as np
 import polars as pl
 
 from shoal.engines.codes import Coded
-from shoal.engines.table import Replacement
+from shoal.engines.oddities import coded_places
+from shoal.engines.table import Counted, Replacement
+from shoal.model import coordinates
 from shoal.model.privacy import PrivacyModel, TCloseness
 from shoal.publishing.text import ColumnText
 
@@ -62,6 +64,15 @@ def like_values(columns: Sequence[ColumnText], own: Sequence[Sequence[str | None
         for name, many in both.items()
         if many
     )
+
+
+def coded_place(counted: Counted, own: Sequence[Sequence[str | None]], pair: tuple[str, str] | None) -> list[str]:
+    """A sentence where longitudes and latitudes, joined as the last quasi-identifier, are codes; pair: their names."""
+    if pair is None or coordinates.kind_of(*pair) != "geographic":
+        return []
+    points = np.array([(text or "nan nan").split(" ") for text in own[-1]], np.float64)
+    cells = counted.histogram
+    return coded_places(points, np.bincount(cells.quasi[:, -1], weights=cells.count, minlength=len(points)))
 
 
 def ordered_as_equal(columns: Sequence[Coded], models: Sequence[PrivacyModel]) -> tuple[str, ...]:

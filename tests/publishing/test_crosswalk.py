@@ -126,6 +126,17 @@ def test_sensitive_values_that_look_alike_or_are_missing_are_told() -> None:
         alike, missing = made.warnings[-2:]
         assert "2 values in 4 rows differ from another one only by case" in alike
         assert "2 missing values count as a sensitive value" in missing
+    named = table.rename({"s": "email"})
+    made = shoal.release(clusters, named, columns=["x"], sensitive=["email"])
+    assert made.warnings[-3].startswith("the sensitive column 'email' is published as it is")
+
+
+def test_places_that_are_codes_are_told_of_clusters() -> None:
+    table = pl.DataFrame({"lat": [40.0, 41.0, 0.0, 77.7777], "lng": [8.0, 9.0, 0.0, 77.7777]})
+    features = Features.of(table, Asked((), place=("lat", "lng")))
+    found = shoal.gathering.gather(tuple(features.values), 2, metric=features.metric)
+    made = shoal.release(found, table, columns=[], place=("lat", "lng"))
+    assert made.warnings[-1].startswith("2 rows with codes for coordinates")
 
 
 @pytest.mark.parametrize("ending", [".csv", ".parquet"])
