@@ -88,7 +88,11 @@ def test_no_column_of_the_table_slips_through(points, tmp_path):
     assert "'name': its name says" in refused.stderr
     assert "--quasi" not in refused.stderr
     assert run(*asked, "--identifiers", "name").returncode == 0
-    assert "name" not in pl.read_csv(tmp_path / "t.csv").columns
+    table = pl.read_csv(tmp_path / "t.csv")
+    assert "name" not in table.columns
+    table.with_columns(name=pl.lit("n1")).write_csv(tmp_path / "t.csv")
+    verdict = shoal.verify(tmp_path / "t.csv")
+    assert "column 'name' should have left the table" in [f.found for f in verdict.findings if not f.holds]
     assert run(*asked, "--identifiers", "name,lat", "--force").returncode == 2
 
 
@@ -98,6 +102,8 @@ def test_no_level_that_nobody_holds_stands_in_what_is_written(tmp_path):
     made = shoal.release(shoal.tiles.split(frame[["x", "y"]], 2), frame, x="x", y="y")
     made.write(tmp_path / "c.parquet", also={"table": tmp_path / "t.parquet"})
     assert b"unspoken" not in (tmp_path / "t.parquet").read_bytes()
+    found = shoal.tiles.split(frame[["x", "y"]], 2, boundary=frame["note"])
+    assert "unspoken" not in repr(shoal.release(found, frame, x="x", y="y", boundary="note").table.schema)
 
 
 def test_crosswalk_and_tiles_agree(everything, points):
