@@ -53,7 +53,7 @@ class Policy:
     hierarchies        per column: a path, rows, a nested dict or a Hierarchy; or "labels" or "intervals", which are
                        generated from the table's counts.  Of a sensitive column: how far apart its values are, for
                        t-closeness by the hierarchical distance; it is published as it is
-    weights            per column: factor of its loss, 1 where not given
+    weights            per column: factor of its loss, 1 where not given, from 0.000001 to 1,000,000
     max_level          per column: highest hierarchy level that may be published
     range_step         per column of numbers or dates: published ranges end at multiples of this, widened outwards
                        (publish="ranges"); of dates a number of days, "month" or "year"
