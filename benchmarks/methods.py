@@ -187,7 +187,7 @@ def pairs_and_size() -> None:
 
 def figures() -> None:
     with TemporaryDirectory() as folder:
-        said = run(Path(folder), rows=60_000, subsets=7)
+        said = run(Path(folder), rows=60_000, subsets=7, data=DATA / "census_income")
     lines = [dict(zip(("figure", "does the paper's finding hold?"), s.split(": ", 1), strict=True)) for s in said]
     notes = ["census-like with 60,000 rows, census_income with 49,303; means over at most 7 choices of columns.", LOAD]
     record("Xiao, Yi, Tao 2010: Figures 2 to 8", COMMAND, lines, notes)

@@ -45,7 +45,14 @@ from shoal.publishing.opening import read_census, with_place
 from shoal.publishing.population import refuse_uncovered, study
 from shoal.publishing.recodings import as_they_are, one_level_per_column, recodings, without_effect
 from shoal.publishing.release import Release
-from shoal.publishing.replaced import blurred_columns, ordered_as_equal, published_classes, replacement
+from shoal.publishing.replaced import (
+    blurred_columns,
+    coded_place,
+    like_values,
+    ordered_as_equal,
+    published_classes,
+    replacement,
+)
 from shoal.publishing.text import ColumnText, column_text
 from shoal.publishing.units import judged, models_of, refuse_missing, without_units
 from shoal.watching import Clock, watched
@@ -318,6 +325,8 @@ def _recode(
         notes=(
             *named_sensitive(asked.sensitive), *blurred, *ordered_as_equal(counted.sensitive, asked.privacy),
             *filled_words(read.filled), *without_effect(recoding, counted.histogram.quasi_names),
+            *(like_values(columns, cells.texts) if asked.publish == "hierarchy" else ()),
+            *coded_place(counted, cells.texts, asked.coordinates),
         ),
         exposed=_exposed(counted, merged, recoding, asked),
         stars={c.name: int(partition.sizes[c.starred[c.index]].sum()) for c in columns},

@@ -218,7 +218,7 @@ def _run(
     ways = ((files.plot, "picture"), (files.map_to, "map"), (files.geojson, "GeoJSON"))
     wrote = put(made, files.output, files.certificate, also, [(p, partial(made.drawing, what)) for p, what in ways])
     if files.choices is not None:
-        choices(files.choices, lambda least, share: solve(given, least, share), frame.height, *size)
+        choices(files.choices, lambda least, share: solve(given, least, share), frame.height, *size, read=made.read)
     _warn(made.warnings)
     payload = {
         **found.as_dict(), "smallest_cluster": made.facts["smallest_group"], "r": size.r, "center": how.center,

@@ -79,6 +79,10 @@ class Files(NamedTuple):
     map_to: File = flag(None, "--map", "Map of the tiles: .png, .svg, .pdf or .html.")
     report: File = REPORT
     certificate: File = flag(None, "--certificate", "Its certificate; beside the crosswalk by default.")
+    identifiers: Column = flag(None, "--identifiers", "Columns to leave out of --table, separated by commas.")
+    insensitive: Column = flag(
+        None, "--insensitive", "Columns of --table to carry along as they are, though they single people out."
+    )
     keep_order: bool = flag(False, "--keep-order", "Leave the rows of --table in order.")
     secret: File = flag(
         None, "--secret", "File of 16 bytes or more that fixes the row order of --table; fresh by default."
@@ -123,7 +127,7 @@ def tiles(
     """Cut points on a map into rectangles, so that each record shares its tile with at least k - 1 others."""
     import numpy as np
 
-    from shoal.cli.common import answer, effort_of, seconds, working
+    from shoal.cli.common import answer, effort_of, listed, seconds, working
     from shoal.engines.files import integers, numbers, read_table
     from shoal.problems.tiles import kind_of, split
     from shoal.publishing.answers import release
@@ -144,7 +148,8 @@ def tiles(
     solved = time.perf_counter()
     made = release(
         found, frame, read=(points, files.secret), x=x, y=y, weight=weight, codes_left_out=int(coded.sum()),
-        secret=files.secret, keep_order=files.keep_order, **kept._asdict(),
+        secret=files.secret, keep_order=files.keep_order, identifiers=listed(files.identifiers) or (),
+        insensitive=listed(files.insensitive) or (), **kept._asdict(),
     )  # fmt: skip
     wrote, lines = files.write(made)
     payload = _facts(found, made) | {"points": len(places), "objective": shape.objective, "coordinates": coordinates}
@@ -156,7 +161,9 @@ def tiles(
         *_hint(places, coordinates),
         f"A record's tile spans {payload['half_perimeter']:.4g}{unit} in width plus height, on average.",
     ]
-    answer(payload | {"seconds": seconds(begun, read, solved), **wrote}, [*said, *lines], as_json)
+    warned = [f"warning: {text}" for text in made.warnings]
+    payload |= {"warnings": list(made.warnings)} if warned else {}
+    answer(payload | {"seconds": seconds(begun, read, solved), **wrote}, [*said, *warned, *lines], as_json)
 
 
 def _facts(found: Tiles, made: Crosswalk) -> dict[str, Any]:

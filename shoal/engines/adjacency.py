@@ -19,8 +19,8 @@ import numpy as np
 
 from shoal.engines.shapes import Shape, neighbors
 from shoal.errors import InputError, MissingDependencyError
+from shoal.model.metric import KM_PER_DEGREE
 
-_KM = 111.195  # a degree of latitude
 _ROUNDING = 1e-7  # of the extent: borders nearer than this are one
 _DEEP = 0.95
 _FAULTS = 0.05  # where fewer pairs than this share of the neighbors overlap, these are faults, and no simplification
@@ -108,7 +108,7 @@ def _drawn(shapes: Sequence[Shape], geographic: bool) -> tuple[np.ndarray, np.nd
     if geographic:
         points = np.concatenate(rings)
         middle = float(points[:, 1].min() + points[:, 1].max()) / 2
-        scale = np.array([max(np.cos(np.radians(middle)), 0.01), 1.0]) * _KM
+        scale = np.array([max(np.cos(np.radians(middle)), 0.01), 1.0]) * KM_PER_DEGREE
 
     def polygon_of(shape: Shape, shift: float) -> Any:
         at = np.array([shift, 0.0])

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from shoal.errors import InputError
+from shoal.errors import InputError, VerificationError
 
 STALE = 3600.0  # seconds after which a temporary of nobody we know is taken away
 _EXCHANGE, _HERE = 2, -100  # RENAME_EXCHANGE and AT_FDCWD of Linux
@@ -96,7 +96,10 @@ def publish_together(pieces: Sequence[Piece], *, closed: int = 0) -> None:
                 beside += own
                 piece.fill(temporary)
             if piece.judge is not None:
-                piece.judge(temporary)
+                try:
+                    piece.judge(temporary)
+                except VerificationError as error:
+                    raise VerificationError(str(error).replace(temporary.name, target.name)) from None
             with _told(target):
                 for one, name in [*(pair for pair in own if pair[0].exists()), (temporary, target)]:
                     _settle(one, name, closed)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 SHARE = 0.05  # of the rows that a column without a role may single out
 _SAMPLE = 5_000
+_PROTECT = "in quasi_identifiers=[...] or sensitive=[...] to protect it, "
 
 
 @dataclass(frozen=True)
@@ -69,17 +70,24 @@ def look(table: Table, policy: Policy) -> Carried:
     columns = [c for c in table.columns if c not in roles]
     if not columns:
         return Carried()
-    rows, alone, together, distinct, texts = table.singled(columns)
-    refused = {}
-    for name in columns:
-        if name not in policy.insensitive:
-            why = _why(name, alone[name], distinct[name], rows, texts.get(name, ()))
-            if why:
-                refused[name] = why
-    if refused:
-        raise InputError(_refusal(refused))
+    found = table.singled(columns)
+    refuse_pointing(found, policy.insensitive)
     named = tuple(c for c in columns if c in policy.insensitive)
-    return Carried(tuple(columns), named, alone, together, rows)
+    return Carried(tuple(columns), named, found.alone, found.together, found.rows)
+
+
+def refuse_pointing(found: Singled, known: Sequence[str], protect: str = _PROTECT) -> None:
+    """InputError naming each column that is or singles out people, but for the ones ``known`` to be published.
+
+    protect  how a column can be published otherwise; empty where it cannot
+    """
+    refused = {}
+    for name in found.alone:
+        why = _why(name, found.alone[name], found.distinct[name], found.rows, found.texts.get(name, ()))
+        if why and name not in known:
+            refused[name] = why
+    if refused:
+        raise InputError(_refusal(refused, protect))
 
 
 def named_sensitive(names: Sequence[str]) -> list[str]:
@@ -93,7 +101,7 @@ def named_sensitive(names: Sequence[str]) -> list[str]:
     ]
 
 
-def _refusal(refused: Mapping[str, str]) -> str:
+def _refusal(refused: Mapping[str, str], protect: str) -> str:
     shown = "; ".join(f"{name!r}: {why}" for name, why in list(refused.items())[:10])
     more = f"; and {len(refused) - 10} more" if len(refused) > 10 else ""
     one = len(refused) == 1
@@ -101,8 +109,7 @@ def _refusal(refused: Mapping[str, str]) -> str:
         f"{'a column has' if one else f'{len(refused)} columns have'} no role, and published as "
         f"{'it is, it' if one else 'they are, they'} would point at people ({shown}{more}). Name "
         f"{'it' if one else 'each'} in "
-        "identifiers=[...] to leave it out, in quasi_identifiers=[...] or sensitive=[...] "
-        "to protect it, or in insensitive=[...] to publish it knowingly"
+        f"identifiers=[...] to leave it out, {protect}or in insensitive=[...] to publish it knowingly"
     )
 
 

@@ -27,6 +27,7 @@ from shoal.errors import InputError, MissingDependencyError
 
 READABLE = ("BinderException", "CatalogException", "ParserException", "SyntaxException")
 _OPAQUE = ("BIGNUM", "VARINT", "BIT", "INTERVAL", "BLOB")  # which no other table holds
+_LONG = ("HUGEINT", "UHUGEINT")  # which no other table holds to the end
 
 
 class _DuckDB:
@@ -46,8 +47,13 @@ class _DuckDB:
         return native.project("*, " + ", ".join(f"{how} as {quoted(name)}" for name, how in made.items()))
 
     def opaque(self, native: Any) -> Mapping[str, str]:
-        kinds = zip(native.columns, map(str, native.types), strict=True)
-        return {name: kind for name, kind in kinds if kind in _OPAQUE}
+        kinds = dict(zip(native.columns, map(str, native.types), strict=True))
+        long = [name for name, kind in kinds.items() if kind in _LONG]
+        if long:  # other tables hold 38 digits
+            asked = ", ".join(f"bool_or(abs({quoted(name)}::double) >= 1e38)" for name in long)
+            (told,) = native.aggregate(asked).fetchall()
+            long = [name for name, beyond in zip(long, told, strict=True) if beyond]
+        return {name: kind for name, kind in kinds.items() if kind in _OPAQUE or name in long}
 
     def bring(self, native: Any, frame: pl.DataFrame) -> Any:
         arrow = frame.to_arrow(compat_level=pl.CompatLevel.oldest())  # noqa: F841  (the query finds it by its name)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from shoal.engines.csv import one_character, read_csv, sniff
 from shoal.engines.excel import read_excel
-from shoal.engines.source import kind_of, locate, spoiled
+from shoal.engines.source import database_kind, kind_of, locate, spoiled
 from shoal.errors import InputError, PolicyError
 
 if TYPE_CHECKING:
@@ -39,6 +39,8 @@ def read_table(
     import polars as pl
 
     source = locate(path)
+    if database_kind(path) is not None:
+        raise InputError(f"{source.name!r} is a database; here files are read: write its table as Parquet or CSV first")
     if source.kind == "csv":
         return read_csv(source, one_character(separator), encoding, coded, rows=rows)
     if source.kind == "excel":

@@ -296,6 +296,8 @@ def _borders(own: Sequence[Shape], geographic: bool, tolerance: float | None) ->
 
 def _paired(given: Geography, edges: str | Path, source: str | None, target: str | None, unmatched: str) -> Geography:
     """Neighbors from a table."""
+    if Path(edges).suffix.lower() in (*JSON, *GDAL):
+        raise InputError(f"{Path(edges).name!r} holds polygons and no pairs of neighbors; name it in shapes=...")
     pairs = _pairs(edges, source, target)
     ends = list(dict.fromkeys(end for pair in pairs for end in pair))
     zeros = restored(given.ids, ends)

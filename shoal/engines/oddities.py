@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from shoal.model import coordinates
+from shoal.model.cards import several
+
 if TYPE_CHECKING:
     from shoal.engines.table import Counted
 
@@ -34,21 +37,46 @@ def notes(counted: Counted) -> tuple[str, ...]:
     their own.  O(distinct values + cells).
     """
     found: list[str] = []
-    pairs = [
+    columns = [
         *((c, counted.histogram.quasi[:, j], False) for j, c in enumerate(counted.quasi)),
         *((c, counted.histogram.sensitive[:, j], True) for j, c in enumerate(counted.sensitive)),
     ]
-    for column, codes, sensitive in pairs:
+    for column, codes, sensitive in columns:
         rows = np.bincount(codes, weights=counted.histogram.count, minlength=column.size)
+        missing = int(rows[column.values.is_null().to_numpy()].sum()) if column.size else 0
         if column.values.dtype == pl.String:
             found += alike(column.name, column.texts(), rows.tolist(), sensitive)
-        missing = int(rows[column.values.is_null().to_numpy()].sum()) if column.size else 0
-        if sensitive and missing:
-            found.append(
-                f"column {column.name!r}: {missing:,} missing values count as a sensitive value of their own; "
-                "l counts them as one more"
-            )
+        found += _missing(column.name, missing) if sensitive else []
     return tuple(found)
+
+
+def sensitive_notes(frame: pl.DataFrame, names: Sequence[str]) -> tuple[str, ...]:
+    """The same of the sensitive columns of a frame."""
+    found: list[str] = []
+    for column in (frame[name] for name in names):
+        if column.dtype == pl.String or isinstance(column.dtype, (pl.Categorical, pl.Enum)):
+            held, rows = column.cast(pl.String).value_counts()
+            found += alike(column.name, held.to_list(), rows.to_list(), True)
+        found += _missing(column.name, column.null_count())
+    return tuple(found)
+
+
+def coded_places(points: np.ndarray, rows: np.ndarray | None = None) -> list[str]:
+    """A sentence when longitudes and latitudes, float64[n, 2], are codes for places nobody knows; rows: of each."""
+    found = coordinates.codes(points)
+    number = int(found.sum() if rows is None else rows[found].sum())
+    if not number:
+        return []
+    return [
+        f"{several(number, 'row')} with codes for coordinates (0 and 0, or repeated digits such as 77.7777), which are "
+        "no place; repair them or leave them out"
+    ]
+
+
+def _missing(name: str, rows: int) -> list[str]:
+    """A sentence when values of a sensitive column are missing."""
+    told = "missing values count as a sensitive value of their own; l counts them as one more"
+    return [f"column {name!r}: {rows:,} {told}"] if rows else []
 
 
 def alike(name: str, values: Sequence[str | None], rows: Sequence[float], sensitive: bool) -> list[str]:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from shoal.engines.shapes import Shape, around, center
+from shoal.model.metric import KM_PER_DEGREE
 
-_KM = 111.195
 _MANY = 1_000  # corners of a hull
 
 
@@ -23,7 +23,7 @@ def _plane(shape: Shape, degrees: bool) -> tuple[Any, np.ndarray, np.ndarray]:
     middle, scale = np.zeros(2), np.ones(2)
     if degrees:
         middle = np.array(center(shape))
-        scale = np.array([max(np.cos(np.radians(middle[1])), 0.01), 1.0]) * _KM
+        scale = np.array([max(np.cos(np.radians(middle[1])), 0.01), 1.0]) * KM_PER_DEGREE
     turned = [[(ring - middle) * scale for ring in polygon if len(ring) > 2] for polygon in shape]
     parts = np.array([shapely.Polygon(rings[0], rings[1:]) for rings in turned if rings], object)
     return shapely.union_all(shapely.make_valid(parts)), middle, scale

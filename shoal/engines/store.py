@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.engines.atomic import publish_file
 from shoal.engines.codes import as_text
+from shoal.engines.columns import without_levels
 from shoal.engines.files import kind_of, one_character
 from shoal.errors import InputError, MissingDependencyError
 
@@ -46,7 +47,7 @@ def store(frame: pl.DataFrame, path: Path, separator: str | None = None, rows: n
     separator = one_character(separator) or usual_separator(path)
     try:
         if kind == "parquet":
-            frame.write_parquet(path)
+            frame.select(without_levels(c) for c in frame.iter_columns()).write_parquet(path)
         elif kind == "excel":
             _store_excel(frame, path)
         elif path.name.lower().endswith(".gz"):

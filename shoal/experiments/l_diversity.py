@@ -34,6 +34,7 @@ QUASI = ("Age", "Gender", "Race", "MaritalStatus", "BirthPlace", "Education", "W
 METHODS = {"Hilbert": "hilbert", "TP": "three_phase", "TP+": "three_phase_hilbert"}
 TODAY = {"cascade": "cascade"}  # not in the paper: what shoal starts from by default
 MARKS = {"Hilbert": "s", "TP": "^", "TP+": "o", "TDS": "x", "cascade": "D"}
+CENSUS = "census_income.csv.gz"
 FILES = (*(f"figure_{i}.{kind}" for i in range(2, 9) for kind in ("csv", "png")), "phases.csv", "runs.csv")
 Table = Mapping[str, np.ndarray]
 Row = dict[str, Any]
@@ -50,7 +51,7 @@ def run(output: Path, rows: int = 60_000, subsets: int = 7, seed: int = 0, data:
 
     rows     size of the census-like table
     subsets  tables per number of quasi-identifiers (the paper takes all, at most 35)
-    data     the census_income file; None looks for it beside the project
+    data     folder with census_income.csv.gz; None goes without it
     """
     output = Path(output)
     output.mkdir(parents=True, exist_ok=True)
@@ -102,9 +103,8 @@ def run(output: Path, rows: int = 60_000, subsets: int = 7, seed: int = 0, data:
 
 def _tables(rows: int, seed: int, data: Path | None) -> Iterable[tuple[str, Table]]:
     yield "census-like", census_like(rows, seed)
-    path = data or Path(__file__).resolve().parents[2].parent / "shared/data/census_income/census_income.csv.gz"
-    if Path(path).exists():
-        yield "census_income", census_income(path)
+    if data is not None:
+        yield "census_income", census_income(data / CENSUS)
 
 
 def census_income(path: Path) -> Table:

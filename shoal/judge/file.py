@@ -20,10 +20,10 @@ def read_release(path: Path, separator: str | None = None) -> pl.DataFrame:
     name = path.name.lower()
     try:
         if name.endswith((".parquet", ".pq")):
-            return pl.read_parquet(path)
+            return pl.read_parquet(path, glob=False, hive_partitioning=False)
         if name.endswith((".xlsx", ".xls", ".xlsb")):
             return _read_excel(path)
-        frame = pl.read_csv(path, infer_schema=False, separator=separator or ",")
+        frame = pl.read_csv(path, infer_schema=False, separator=separator or ",", glob=False)
         return frame.rename(dict(zip(frame.columns, unquoted(frame.columns), strict=True)))
     except FileNotFoundError:
         raise InputError(f"there is no release {str(path)!r}") from None

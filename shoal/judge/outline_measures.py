@@ -16,7 +16,7 @@ from shoal.judge.finding import CONSISTENT, RECOMPUTED, Finding
 from shoal.model.cards import several
 
 Shape = list[list[np.ndarray]]
-_KM = 111.195  # a degree of latitude
+_KM = 111.1950802335329  # a degree of latitude
 _WAYS = np.stack([np.cos(t := np.linspace(0, np.pi, 720, endpoint=False)), np.sin(t)])  # widths within a 100,000th
 _CLOSE = {"diameter": 2e-5, "reock": 5e-5}  # else as sums of floats are
 _BLOCK = 256

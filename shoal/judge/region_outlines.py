@@ -16,7 +16,7 @@ from shoal.judge.finding import STATED, Finding
 from shoal.judge.neighbors import connected, summed
 from shoal.judge.outline_measures import Shape, judge_measures, reach
 
-_KM = 111.195  # a degree of latitude
+_KM = 111.1950802335329  # a degree of latitude
 
 
 class Outlined(NamedTuple):

@@ -104,6 +104,7 @@ def judge_tile_table(frame: pl.DataFrame, stated: Stated, form: str) -> list[Fin
     """The records with their tiles in place of coordinates: what anyone who gets them can count."""
     asked, k = stated.parameters, number_of(stated.parameters, "k")
     gone = [str(asked[n]) for n in ("x", "y", "person", "household") if asked.get(n) is not None]
+    gone += map(str, asked.get("identifiers", ()))
     left = [name for name in gone if name in frame.columns]
     said = f"column {left[0]!r} should have left the table" if left else "coordinates and persons have left the table"
     tile = whole(frame, "tile")

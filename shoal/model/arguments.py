@@ -73,6 +73,14 @@ def coordinates(values: Any, what: str) -> np.ndarray:
     return found
 
 
+def array_of(values: Any, what: str, says: str) -> np.ndarray:
+    """The values as an array; InputError, without a value, for rows of different lengths."""
+    try:
+        return np.asarray(values)
+    except ValueError:
+        raise InputError(f"{what} holds rows of different lengths; give {says}") from None
+
+
 def known(what: str, value: Any, words: Iterable[str]) -> str:
     """value, one of the words; PolicyError with the nearest of them for anything else."""
     words = list(words)
@@ -92,6 +100,10 @@ def each_of(name: str, values: Any, n: int) -> list[Any] | None:
         given = [given]
     if len(given) != n:
         raise InputError(f"{name} has {len(given)} values; give one for each of {n} areas")
+    try:
+        hash(tuple(given))
+    except TypeError:
+        raise InputError(f"{name} holds lists or mappings; give one number or text for each of {n} areas") from None
     return given
 
 
@@ -123,3 +135,15 @@ def keywords(what: str, given: Mapping[str, Any], kind: type) -> None:
     for name in given:
         if name not in kind.__annotations__:
             raise PolicyError.unknown(what, name, kind.__annotations__)
+
+
+class Fixed(dict[Any, Any]):
+    """A mapping that was checked and changes no more; equal to a dict, and one in JSON and in a pickle."""
+
+    def _refuse(self, *_given: Any, **_more: Any) -> Any:
+        raise TypeError("what was checked does not change any more; make another of other settings")
+
+    __setitem__ = __delitem__ = __ior__ = update = setdefault = pop = popitem = clear = _refuse
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Fixed, (dict(self),)

@@ -20,6 +20,7 @@ import numpy as np
 from shoal.errors import InputError, PolicyError
 
 EARTH_KM = 6371.0088
+KM_PER_DEGREE = EARTH_KM * math.pi / 180  # of a great circle; kernels and the judge have it by themselves
 NORMS = ("euclidean", "manhattan", "chebyshev")
 LARGEST_MATRIX = 20_000
 
@@ -307,10 +308,9 @@ def project(degrees: np.ndarray) -> np.ndarray:
     """
     degrees = np.asarray(degrees, np.float64)
     lat, lng = degrees[:, 0], degrees[:, 1]
-    per_degree = EARTH_KM * math.pi / 180
     middle = float(lat.mean()) if lat.size else 0.0
-    east = (lng - (lng.mean() if lng.size else 0.0)) * per_degree * math.cos(math.radians(middle))
-    return np.stack([east, (lat - middle) * per_degree], axis=1)
+    east = (lng - (lng.mean() if lng.size else 0.0)) * KM_PER_DEGREE * math.cos(math.radians(middle))
+    return np.stack([east, (lat - middle) * KM_PER_DEGREE], axis=1)
 
 
 def rounded_up(value: float) -> float:
@@ -338,8 +338,8 @@ def finite(values: np.ndarray, name: str, largest: float = math.inf) -> None:
 def _positive(name: str, scale: float, weight: float) -> None:
     if not (math.isfinite(scale) and scale > 0):
         raise PolicyError(f"the scale of {name!r} is {scale}; it must be a positive number")
-    if not (math.isfinite(weight) and weight >= 0):
-        raise PolicyError(f"the weight of {name!r} is {weight}; it must be 0 or more")
+    if weight and not 1e-6 <= weight <= 1e6:
+        raise PolicyError(f"the weight of {name!r} is {weight}; it must be 0, or from 0.000001 to 1,000,000")
 
 
 def _short(value: float) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from shoal.errors import PolicyError
-from shoal.model.arguments import column_names, known, mapping, number, seed_of
+from shoal.model.arguments import Fixed, column_names, known, mapping, number, seed_of
 from shoal.model.hierarchy import GENERATED, is_built
 from shoal.model.privacy import PrivacyModel, describe
 from shoal.model.privacy.asked import take_models
@@ -52,7 +52,7 @@ class Policy:
     hierarchies        per column: a path, rows, a nested dict or a Hierarchy; or "labels" or "intervals", which are
                        generated from the table's counts.  Of a sensitive column: how far apart its values are, for
                        t-closeness by the hierarchical distance; it is published as it is
-    weights            per column: factor of its loss, 1 where not given
+    weights            per column: factor of its loss, 1 where not given, from 0.000001 to 1,000,000
     max_level          per column: highest hierarchy level that may be published
     range_step         per column of numbers or dates: published ranges end at multiples of this, widened outwards
                        (publish="ranges"); of dates a number of days, "month" or "year"
@@ -224,11 +224,11 @@ class Policy:
             for name in given:
                 if name not in self.grouped and not (what == "hierarchies" and name in self.sensitive):
                     raise PolicyError.unknown(f"quasi-identifier ({what})", name, self.grouped)
-            object.__setattr__(self, what, dict(given))
+            object.__setattr__(self, what, Fixed(given))
         refuse_hierarchies(self)
-        says = "a weight is a positive number"
-        plain = {n: number(f"weights[{n!r}]", w, says, lambda x: x > 0) for n, w in self.weights.items()}
-        object.__setattr__(self, "weights", plain)
+        says = "a weight is a positive number, from 0.000001 to 1,000,000; only how weights compare counts"
+        plain = {n: number(f"weights[{n!r}]", w, says, lambda x: 1e-6 <= x <= 1e6) for n, w in self.weights.items()}
+        object.__setattr__(self, "weights", Fixed(plain))
         for name, level in self.max_level.items():
             if isinstance(level, bool) or not isinstance(level, int) or level < 0:
                 raise PolicyError(
@@ -247,7 +247,7 @@ class Policy:
         plain = {
             n: s if isinstance(s, str) else int(s) if s == int(s) else float(s) for n, s in self.range_step.items()
         }
-        object.__setattr__(self, "range_step", plain)
+        object.__setattr__(self, "range_step", Fixed(plain))
         if self.range_step and self.publish != "ranges":
             raise PolicyError(f"range_step widens ranges; it cannot go with publish={self.publish!r}")
         if self.publish == "ranges" and self.max_level:

@@ -10,6 +10,11 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from shoal.engines.carried import named_sensitive
+from shoal.engines.files import numbers
+from shoal.engines.oddities import coded_places, sensitive_notes
 from shoal.errors import InputError, PolicyError
 from shoal.publishing.crosswalk import Crosswalk
 from shoal.publishing.opening import like, opened
@@ -83,5 +88,19 @@ def release(
     lacking = [n for n, p in own.items() if p.default is p.empty and n not in how]
     if lacking:
         raise PolicyError(f"a release of {name} needs the names of columns: {', '.join(f'{n}=...' for n in lacking)}")
-    made = make(answer, opened(data, separator, encoding), files, **how)
-    return replace(made, native=partial(like, data)) if name == "clusters" else made  # type: ignore[no-any-return]
+    made = _noted(make(answer, opened(data, separator, encoding), files, **how))
+    return replace(made, native=partial(like, data)) if name == "clusters" else made
+
+
+def _noted(made: Crosswalk) -> Crosswalk:
+    """With what is to be said of the sensitive values and the places behind it."""
+    given, table = made.parameters.get("sensitive") or (), made.sources.table
+    if table is None:
+        return made
+    named = [given] if isinstance(given, str) else list(given)
+    said = [*(told.removeprefix("warning: ") for told in named_sensitive(named)), *sensitive_notes(table, named)]
+    for feature in made.parameters.get("features", ()):
+        if feature["kind"] == "place" and feature["geometry"] == "great-circle":
+            latitude, longitude = (numbers(table, name) for name in feature["columns"])
+            said += coded_places(np.column_stack([longitude, latitude]))
+    return replace(made, warnings=(*made.warnings, *said))

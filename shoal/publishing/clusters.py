@@ -327,11 +327,15 @@ def _outlines(form: Published, content: pl.DataFrame) -> Drawing | None:
 Trial = tuple[int, float, float, float, float]  # r, epsilon, cost, lower bound, mean distance
 
 
-def choices(path: str | Path, solve: Callable[[int, float], Any], records: int, r: int, epsilon: float = 0.0) -> None:
+def choices(
+    path: str | Path, solve: Callable[[int, float], Any], records: int, r: int, epsilon: float = 0.0,
+    read: Sequence[str | Path] = (),
+) -> None:  # fmt: skip
     """A picture of what other r and epsilon would cost, around those asked.
 
     solve    the answer for an r and an epsilon
     records  of the table: no larger r is tried
+    read     the files it was made from, which it neither replaces nor tells more people of
     """
     from shoal.report.clusters import draw_choices
 
@@ -344,5 +348,5 @@ def choices(path: str | Path, solve: Callable[[int, float], Any], records: int, 
                 unit, cost_unit = found.metric.unit, found.certificate.unit
                 trials.append((least, share, found.cost, found.certificate.lower_bound, found.mean_distance))
     path = Path(path)
-    closed = check_outputs([(path, PICTURE)])
+    closed = check_outputs([(path, PICTURE)], read)
     publish_file(path, lambda to: draw_choices(to, trials, unit, cost_unit), closed=closed)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from shoal.engines.atomic import Piece, publish_file, publish_page, publish_text, publish_together
+from shoal.engines.columns import without_levels
 from shoal.engines.store import store, usual_separator
 from shoal.engines.targets import JSON, PAGE, SIDES, TABLE, Form, Wanted, certificate_path, check_outputs, check_place
 from shoal.errors import PolicyError, VerificationError
@@ -89,7 +90,7 @@ class Crosswalk(Shown):
     @property
     def table(self) -> Any:
         """What is written."""
-        return self.native(self.content)
+        return self.native(self.content.select(without_levels(c) for c in self.content.iter_columns()))
 
     def _lines(self) -> list[str]:
         lines = [

@@ -9,7 +9,9 @@ import numpy as np
 import polars as pl
 
 from shoal.engines.codes import Coded
-from shoal.engines.table import Replacement
+from shoal.engines.oddities import coded_places
+from shoal.engines.table import Counted, Replacement
+from shoal.model import coordinates
 from shoal.model.privacy import PrivacyModel, TCloseness
 from shoal.publishing.text import ColumnText
 
@@ -45,6 +47,32 @@ def blurred_columns(columns: Sequence[ColumnText], replacements: Sequence[Replac
         for c, r in zip(columns, replacements, strict=True)
         if r.values.dtype != pl.String and not r.values.dtype.is_nested() and _both(c)
     )
+
+
+def like_values(columns: Sequence[ColumnText], own: Sequence[Sequence[str | None]]) -> tuple[str, ...]:
+    """A sentence for each column with a published label that is a value of the table too.
+
+    own  per column, the texts of its values
+    """
+    both = {
+        c.name: len({t for t, code in zip(c.texts, c.code, strict=True) if code < 0} & set(held) - {None})
+        for c, held in zip(columns, own, strict=True)
+    }
+    return tuple(
+        f"column {name!r}: labels of the hierarchy are values of the table too ({many:,} of those published), so "
+        "nobody can tell such a value from its group; rename them in the hierarchy"
+        for name, many in both.items()
+        if many
+    )
+
+
+def coded_place(counted: Counted, own: Sequence[Sequence[str | None]], pair: tuple[str, str] | None) -> list[str]:
+    """A sentence where longitudes and latitudes, joined as the last quasi-identifier, are codes; pair: their names."""
+    if pair is None or coordinates.kind_of(*pair) != "geographic":
+        return []
+    points = np.array([(text or "nan nan").split(" ") for text in own[-1]], np.float64)
+    cells = counted.histogram
+    return coded_places(points, np.bincount(cells.quasi[:, -1], weights=cells.count, minlength=len(points)))
 
 
 def ordered_as_equal(columns: Sequence[Coded], models: Sequence[PrivacyModel]) -> tuple[str, ...]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from shoal.engines.carried import refuse_pointing, singled_in_memory
+from shoal.engines.files import column as column_of
 from shoal.engines.files import integers, numbers
 from shoal.engines.order import shuffled
 from shoal.engines.store import store
@@ -33,8 +35,13 @@ def tiles(
     codes_left_out: int = 0,
     secret: str | Path | bytes | None = None,
     keep_order: bool = False,
+    identifiers: Sequence[str] = (),
+    insensitive: Sequence[str] = (),
 ) -> Crosswalk:
-    """``Tiles`` of the points in two columns, a row each."""
+    """``Tiles`` of the points in two columns, a row each.
+
+    identifiers, insensitive  of the companion "table": columns left out of it, and those that are carried knowingly
+    """
     columns = {"boundary": boundary, "sensitive": sensitive, "person": person, "household": household}
     _refuse_other_columns(answer, columns)
     points = np.stack([numbers(frame, x), numbers(frame, y)], axis=1)
@@ -53,6 +60,8 @@ def tiles(
         "coordinates": answer.coordinates, "seam": answer.seam, **columns, "l": asked.l, "distinct_l": asked.distinct_l,
         "max_width": asked.max_width, "grid": answer.grid, "extent": asked.extent, "center": asked.center,
         "sparse": "leave-out" if asked.leave_out else "refuse",
+        **({"identifiers": list(identifiers)} if identifiers else {}),
+        **({"insensitive": list(insensitive)} if insensitive else {}),
     }  # fmt: skip
     facts = {
         "rows": places.height, "points": len(points), "records": int(sums.sum()), "groups": len(answer),
@@ -73,7 +82,13 @@ def tiles(
         note=_note(answer, facts),
         groups=sums.tolist(),
         drawn_map=_drawing(answer, title, _note(answer, facts)),
-        companions=_companions(answer, frame, own, (x, y), [c for c in (person, household) if c], (secret, keep_order)),
+        companions=_companions(
+            answer,
+            _carried(frame, {x, y, weight, *columns.values()}, identifiers, insensitive, (person, household)),
+            own,
+            (x, y),
+            (secret, keep_order),
+        ),
     )
 
 
@@ -85,6 +100,28 @@ def _records(answer: Any, counts: Sequence[int]) -> np.ndarray:
     if not np.array_equal(sums, answer.counts):
         raise InputError("the answer does not belong to these points; hand over the table that was cut, row by row")
     return sums
+
+
+def _carried(
+    frame: pl.DataFrame,
+    known: set[str | None],
+    identifiers: Sequence[str],
+    insensitive: Sequence[str],
+    units: tuple[str | None, ...],
+) -> Callable[[], pl.DataFrame]:
+    """The table without what names people; InputError when it is asked for and a column would point at them."""
+    for name in (*identifiers, *insensitive):
+        column_of(frame, name)
+    if twice := sorted({*identifiers} & {*known, *insensitive}):
+        raise PolicyError(f"column {twice[0]!r} is among the identifiers, which are left out, and has another part too")
+
+    def table() -> pl.DataFrame:
+        others = [c for c in frame.columns if c not in known and c not in identifiers]
+        if others:
+            refuse_pointing(singled_in_memory(frame.select(others)), insensitive, "")
+        return frame.drop(*identifiers, *(c for c in units if c is not None))
+
+    return table
 
 
 def _note(answer: Any, facts: Mapping[str, Any]) -> str:
@@ -152,7 +189,7 @@ def _drawing(answer: Any, title: str, note: str) -> Drawing:
 
 
 def _companions(
-    answer: Any, frame: pl.DataFrame, own: pl.DataFrame, names: tuple[str, str], gone: list[str],
+    answer: Any, carried: Callable[[], pl.DataFrame], own: pl.DataFrame, names: tuple[str, str],
     order: tuple[Any, bool],
 ) -> dict[str, Drawing]:  # fmt: skip
     """The row per tile, its polygons, and the table: what can be written beside the crosswalk."""
@@ -169,7 +206,7 @@ def _companions(
         secret, keep = order
         held = np.flatnonzero(answer.labels >= 0)
         bare = tile_frame(answer, names)  # the boundary stands in the table already
-        made = replaced(frame[held].drop(gone), bare, pl.Series("tile", answer.labels[held]), names)
+        made = replaced(carried()[held], bare, pl.Series("tile", answer.labels[held]), names)
         store(made if keep else made[shuffled(answer.labels[held], secret)], path)
 
     return {

@@ -14,14 +14,13 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import InputError, MissingDependencyError, PolicyError
-from shoal.model.metric import EARTH_KM, rounded_up
+from shoal.model.metric import EARTH_KM, KM_PER_DEGREE, rounded_up
 from shoal.report.outlines import outline
 from shoal.report.rendering import rendered
 
 CORNERS = 64
 SIDE = 1000.0  # the longer side of the drawing, in its own unit
 INK = "#14688a"
-KM_PER_DEGREE = math.pi * EARTH_KM / 180
 Rings = list[np.ndarray]
 
 

@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.errors import InputError
+from shoal.model.metric import KM_PER_DEGREE
 from shoal.report.dissolve import Shape, dissolve, turned
 
-KM_PER_DEGREE = 111.1950802335329
 SIDE = 1000.0  # the longer side of the drawing, in its own unit
 COLORS = ("#77aadd", "#ee8866", "#eedd88", "#ffaabb", "#99ddff", "#44bb99", "#bbcc33", "#aaaa00")  # Tol, light
 STEPS = (1.25, 1.5, 2.0, 3.0, 5.0)  # multiples of k between the classes of the second coloring

@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 
 from shoal.errors import InputError, MissingDependencyError, PolicyError
+from shoal.model.metric import KM_PER_DEGREE
 from shoal.report.rendering import rendered
 
-KM_PER_DEGREE = 111.1950802335329
 COLORS = ("#ffffd9", "#e4f4cb", "#c0e6c0", "#8fd3bd", "#54b9c3", "#2d97bf", "#2567a8", "#223a8a", "#0e1f57")
 SIDE = 1000.0  # the longer side of the drawing, in its own unit
 

@@ -65,11 +65,15 @@ class Original(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Per release its privacy, loss and utility; ``as_dict()`` has every figure, ``table`` the main ones."""
+    """Per release its privacy, loss and utility; ``as_dict()`` has every figure, ``table`` the main ones.
+
+    sources  the files compared: no page replaces them, or is more public than they are
+    """
 
     releases: Mapping[str, Mapping[str, Any]]
     rows: int
     notes: tuple[str, ...] = ()
+    sources: tuple[str | Path, ...] = ()
 
     @property
     def table(self) -> pl.DataFrame:
@@ -119,9 +123,9 @@ class Comparison:
         from shoal.report.comparing import page
         from shoal.report.rendering import as_json
 
-        check_outputs([(path, PAGE)], overwrite=overwrite)
+        closed = check_outputs([(path, PAGE)], self.sources, overwrite=overwrite)
         figures = self.as_dict()
-        publish_page(path, page(figures, _HEAD, self._rows()), as_json(figures))
+        publish_page(path, page(figures, _HEAD, self._rows()), as_json(figures), closed=closed)
         return Path(path)
 
     def _repr_html_(self) -> str:
@@ -188,7 +192,8 @@ def compare(
         notes.append('no classifier: scikit-learn is not installed; pip install "shoal[learn]"')
     elif held_out is None:
         notes.append("the classifier is judged on the original's rows, from which the releases were made")
-    return Comparison(found, whole.table.height, tuple(notes))
+    files = (p for p in (original, held_out, population, *releases.values()) if isinstance(p, (str, Path)))
+    return Comparison(found, whole.table.height, tuple(notes), tuple(files))
 
 
 def _original(

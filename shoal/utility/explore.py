@@ -62,11 +62,15 @@ class Point:
 
 @dataclass(frozen=True, eq=False)
 class Exploration:
-    """The points of a grid, in the order asked for; ``asked`` is how many there are when it was not interrupted."""
+    """The points of a grid, in the order asked for; ``asked`` is how many there are when it was not interrupted.
+
+    sources  the files they were made from: no page replaces them, or is more public than they are
+    """
 
     found: tuple[Point, ...]
     rows: int
     asked: int
+    sources: tuple[str | Path, ...] = ()
 
     def __repr__(self) -> str:
         kept = ", ".join(f"k={p.k} l={p.l} {p.publish} (loss {p.loss:.4g})" for p in self.frontier[:5])
@@ -125,15 +129,15 @@ class Exploration:
 
         return draw(self.as_dict()["points"], axes)
 
-    def report(self, path: str | Path) -> Path:
+    def report(self, path: str | Path, *, overwrite: bool = True) -> Path:
         """One self-contained HTML page that opens offline, and beside it the figures, which ``read`` takes."""
         from shoal.engines.atomic import publish_page
         from shoal.engines.targets import PAGE, check_outputs
         from shoal.report.exploring import page
         from shoal.report.rendering import as_json
 
-        check_outputs([(path, PAGE)])
-        publish_page(path, page(self.as_dict()), as_json(self.as_dict()))
+        closed = check_outputs([(path, PAGE)], self.sources, overwrite=overwrite)
+        publish_page(path, page(self.as_dict()), as_json(self.as_dict()), closed=closed)
         return Path(path)
 
     def _repr_html_(self) -> str:
@@ -194,6 +198,7 @@ def explore(
     found: dict[_Asking, Point] = {}
     rows = 0
     # the strictest first: a release that keeps more promises is one for whoever asks for fewer
+    sources = tuple(p for p in (data, asked.population) if isinstance(p, (str, Path)))
     try:
         for i, asking in enumerate(sorted(grid, key=lambda g: (ways.index(g[0]), methods.index(g[1]), -g[2], -g[3]))):
             way, how, want_l, want_k = asking
@@ -206,16 +211,18 @@ def explore(
                 each(found[asking])
     except BaseException as stop:
         if found and not isinstance(stop, Exception):  # Ctrl-C, or a request to end
-            vars(stop)["found"] = _together(grid, found, rows)
+            vars(stop)["found"] = _together(grid, found, rows, sources)
         raise
-    return _together(grid, found, rows)
+    return _together(grid, found, rows, sources)
 
 
-def _together(grid: Sequence[_Asking], found: Mapping[_Asking, Point], rows: int) -> Exploration:
+def _together(
+    grid: Sequence[_Asking], found: Mapping[_Asking, Point], rows: int, sources: tuple[str | Path, ...]
+) -> Exploration:
     """What was found of a grid, in the grid's order."""
     there = [asking for asking in grid if asking in found]
     points = with_bounds([found[asking] for asking in there], [how for _, how, _, _ in there])
-    return Exploration(with_frontier(points), rows, len(grid))
+    return Exploration(with_frontier(points), rows, len(grid), sources)
 
 
 def _looked_at(table: Table, asked: Policy) -> Any:

@@ -71,9 +71,12 @@ LINES = {
     "explore": Line(
         ["explore", "t.csv", "--policy", "p.toml", "--k", "2"], [("-o", "e.html")], ["t.csv", "p.toml"]
     ),
+    "compare": Line(
+        ["compare", "t.csv", "r0.csv", "--quasi", "q", "--sensitive", "s"], [("-o", "c.html")], ["t.csv", "r0.csv"]
+    ),
     "init": Line(["init", "t.csv"], [("-o", "new.toml")], ["t.csv"]),
 }  # fmt: skip
-WORKING = {"anonymize", "labels", "intervals", "init"}  # no compiler: what they write is looked at too
+WORKING = {"anonymize", "labels", "intervals", "explore", "compare", "init"}  # what they write is looked at too
 EVERY = [(name, flag, good) for name, line in LINES.items() for flag, good in line.outputs]
 
 
@@ -82,6 +85,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     rows = [(f"a{i % 4}", i % 6, i % 5, 2, "pq"[i % 2]) for i in range(24)]
     pl.DataFrame(rows, schema=["q", "x", "y", "w", "s"], orient="row").write_csv("t.csv")
+    (tmp_path / "r0.csv").write_bytes((tmp_path / "t.csv").read_bytes())
     (tmp_path / "h.csv").write_text("".join(f"a{i};{'low' if i < 2 else 'high'};any\n" for i in range(4)))
     (tmp_path / "e.csv").write_text("u,v\na0,a1\na1,a2\na2,a3\n")
     (tmp_path / "n.txt").write_text("".join(f"group {i}\n" for i in range(24)))
@@ -183,6 +187,10 @@ def test_python_replaces_unless_told_not_to(folder: Path) -> None:
     release.write("r.csv")
     release.write("r.csv")
     release.report("r.html")
+    for found in (shoal.explore("t.csv", quasi_identifiers=["q"], k=2), shoal.compare("t.csv", {"r": release},
+                  quasi_identifiers=["q"])):  # fmt: skip
+        with pytest.raises(PolicyError, match="exists already"):
+            found.report("r.html", overwrite=False)
     with pytest.raises(PolicyError, match="exists already"):
         release.write("r.csv", overwrite=False)
     with pytest.raises(PolicyError, match="exists already"):

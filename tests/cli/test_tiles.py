@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import shoal
 from tests import commands
 from tests.commands import Done
 
@@ -43,7 +44,7 @@ def everything(points, tmp_path_factory):
     done = run(
         points, "--x", "lng", "--y", "lat", "--weight", "count", "--k", 20, "-o", folder / "crosswalk.csv",
         "--tiles", folder / "tiles.csv", "--table", folder / "table.csv", "--map", folder / "map.html",
-        "--certificate", folder / "certificate.json", "--seed", 1, "--json",
+        "--certificate", folder / "certificate.json", "--insensitive", "name", "--seed", 1, "--json",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return folder, json.loads(done.stdout)
@@ -78,6 +79,31 @@ def test_the_table_is_anonymous_and_holds_no_coordinate(everything, points):
     lng = joined["lng"].to_numpy()
     inside = np.where(west > east, (lng >= west) | (lng < east), (lng >= west) & (lng < east))
     assert inside.all()
+
+
+def test_no_column_of_the_table_slips_through(points, tmp_path):
+    asked = (points, "--x", "lng", "--y", "lat", "--k", 20, "--table", tmp_path / "t.csv")
+    refused = run(*asked)
+    assert (refused.returncode, list(tmp_path.iterdir())) == (2, [])
+    assert "'name': its name says" in refused.stderr
+    assert "--quasi" not in refused.stderr
+    assert run(*asked, "--identifiers", "name").returncode == 0
+    table = pl.read_csv(tmp_path / "t.csv")
+    assert "name" not in table.columns
+    table.with_columns(name=pl.lit("n1")).write_csv(tmp_path / "t.csv")
+    verdict = shoal.verify(tmp_path / "t.csv")
+    assert "column 'name' should have left the table" in [f.found for f in verdict.findings if not f.holds]
+    assert run(*asked, "--identifiers", "name,lat", "--force").returncode == 2
+
+
+def test_no_level_that_nobody_holds_stands_in_what_is_written(tmp_path):
+    kind = pl.Enum(["flu", "gout", "unspoken"])
+    frame = pl.DataFrame({"x": [0, 0, 5, 5], "y": [0, 1, 0, 1], "note": pl.Series(["flu", "gout"] * 2, dtype=kind)})
+    made = shoal.release(shoal.tiles.split(frame[["x", "y"]], 2), frame, x="x", y="y")
+    made.write(tmp_path / "c.parquet", also={"table": tmp_path / "t.parquet"})
+    assert b"unspoken" not in (tmp_path / "t.parquet").read_bytes()
+    found = shoal.tiles.split(frame[["x", "y"]], 2, boundary=frame["note"])
+    assert "unspoken" not in repr(shoal.release(found, frame, x="x", y="y", boundary="note").table.schema)
 
 
 def test_crosswalk_and_tiles_agree(everything, points):
@@ -126,7 +152,8 @@ def test_order_is_secret_and_never_by_the_seed(points, tmp_path):
         ("d", ["--seed", 1]),
         ("e", ["--seed", 1]),
     ):
-        done = run(points, "--x", "lng", "--y", "lat", "--k", 20, "--table", tmp_path / f"{name}.csv", *more)
+        done = run(points, "--x", "lng", "--y", "lat", "--k", 20, "--table", tmp_path / f"{name}.csv",
+                   "--insensitive", "name", *more)  # fmt: skip
         assert done.returncode == 0, done.stderr
         assert "wrote" in done.stdout
     a, b, c, d, e = ((tmp_path / f"{n}.csv").read_text() for n in "abcde")

@@ -17,7 +17,7 @@ import pytest
 import shoal
 from shoal.engines import atomic
 from shoal.engines.atomic import Piece, clear_stale, publish_text, publish_together
-from shoal.errors import InputError
+from shoal.errors import InputError, VerificationError
 from tests.commands import python
 
 ROOT = Path(__file__).parents[2]
@@ -149,6 +149,15 @@ def test_a_kill_between_the_renames_is_recognized(tmp_path: Path, release: shoal
     release.write(tmp_path / "r.csv")
     assert set(state(tmp_path)) == {"r.csv", "r.certificate.json"}, "temporaries of the dead stay"
     assert shoal.verify(tmp_path / "r.csv", beside).holds
+
+
+def test_what_the_judge_says_names_the_file_and_no_temporary(tmp_path: Path) -> None:
+    def judge(temporary: Path) -> None:
+        raise VerificationError(f"{temporary.name!r} cannot be read back")
+
+    with pytest.raises(VerificationError, match=r"^'x\.csv' cannot be read back$"):
+        publish_together([Piece(tmp_path / "x.csv", lambda to: to.write_text("x"), judge)])
+    assert state(tmp_path) == {}
 
 
 def test_only_our_stale_temporaries_go(tmp_path: Path) -> None:

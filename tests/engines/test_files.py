@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import sqlite3
 from dataclasses import replace
 from pathlib import Path
 
@@ -120,6 +121,12 @@ def test_missing_files_and_folders(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no rows"):
         read_table(written(tmp_path, b"a,b\n"))
     assert read_table(written(tmp_path, b"a,b\n"), rows=False).columns == ["a", "b"]
+
+
+def test_a_database_where_a_file_is_read_is_called_one(tmp_path: Path) -> None:
+    sqlite3.connect(tmp_path / "t.db").executescript("create table t (a)")
+    with pytest.raises(InputError, match=r"'t\.db' is a database"):
+        read_table(tmp_path / "t.db")
 
 
 def test_separators(tmp_path: Path) -> None:

@@ -112,10 +112,10 @@ def test_kinds_that_cannot_be_held_are_refused_by_name(values: object, kind: str
         shoal.anonymize(frame, k=2, effort="fast", **roles)
 
 
-@pytest.mark.parametrize("kind", ["varint", "bit", "interval", "blob"])
+@pytest.mark.parametrize("kind", ["varint", "bit", "interval", "blob", "hugeint"])
 def test_kinds_of_duckdb_that_cannot_be_held_are_refused_by_name(kind: str) -> None:
     duckdb = pytest.importorskip("duckdb")
-    text = {"varint": "12", "bit": "101", "interval": "1 day", "blob": "x"}[kind]
+    text = {"varint": "12", "bit": "101", "interval": "1 day", "blob": "x", "hugeint": "1" + "0" * 38}[kind]
     made = duckdb.connect().sql(f"select cast('{text}' as {kind}) as when, i as b from range(6) t(i)")
     with pytest.raises(InputError, match=r"column 'when' holds values of type .*turn them into text"):
         shoal.anonymize(made, quasi_identifiers=["b"], sensitive=["when"], k=2, effort="fast")

@@ -8,7 +8,7 @@ from shoal.experiments import l_diversity
 
 
 def test_figures_as_csv_and_png_with_a_sentence_each(tmp_path):
-    said = l_diversity.run(tmp_path, rows=200, subsets=1, data=tmp_path / "none.csv.gz")
+    said = l_diversity.run(tmp_path, rows=200, subsets=1)
     assert len(said) == 8
     for number in range(2, 9):
         assert said[number - 2].startswith(f"Figure {number} (")

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import shoal
@@ -46,8 +46,7 @@ def check(g, points, r, left_out, *, free=False):
 @few
 def test_factor_and_bound_against_every_clustering_centers_at_points(method, points, r, share):
     n = len(points)
-    if n < r:
-        return
+    assume(n >= r)
     share = 0.0 if method == "threshold" else share
     out = math.floor(share * n + 1e-9)
     g = shoal.gathering.gather(points, r, epsilon=share, method=method)
@@ -63,8 +62,7 @@ def test_factor_and_bound_against_every_clustering_centers_at_points(method, poi
 @few
 def test_factor_and_bound_against_every_clustering_centers_anywhere(method, points, r, share, most):
     n = len(points)
-    if n < r:
-        return
+    assume(n >= r)
     share = 0.0 if method == "threshold" else share
     out = math.floor(share * n + 1e-9)
     limit = most if method == "rounds" else None
@@ -80,8 +78,7 @@ def test_factor_and_bound_against_every_clustering_centers_anywhere(method, poin
 @few
 def test_at_most_k_clusters(points, r, share, most):
     n = len(points)
-    if n < r:
-        return
+    assume(n >= r)
     out = math.floor(share * n + 1e-9)
     best = gather_optimum(points, r, left_out=out, most=most)
     for improve in (False, True):
@@ -96,8 +93,7 @@ def test_at_most_k_clusters(points, r, share, most):
 @settings(max_examples=20, deadline=None)
 def test_exact_is_the_optimum(points, r, share, most):
     n = len(points)
-    if n < r:
-        return
+    assume(n >= r)
     out = math.floor(share * n + 1e-9)
     g = shoal.gathering.gather(points, r, share, most, method="exact")
     check(g, points, r, out)
@@ -109,8 +105,7 @@ def test_exact_is_the_optimum(points, r, share, most):
 @settings(max_examples=12, deadline=None)
 def test_exact_with_centers_anywhere_is_the_optimum(points, r, share, most):
     n = len(points)
-    if n < r:
-        return
+    assume(n >= r)
     out = math.floor(share * n + 1e-9)
     g = shoal.gathering.gather(points, r, share, most, method="exact", centers="anywhere")
     check(g, points, r, out, free=True)
@@ -224,6 +219,7 @@ def test_values_that_are_no_numbers_name_their_column(bad):
         ({"r": 2, "centers": "anywhere", "metric": "manhattan"}, "plain numbers"),
         ({"r": 2, "l": 2}, "sensitive"),
         ({"r": 2, "l": 2, "sensitive": [0, 1]}, "shape"),
+        ({"r": 2, "l": 2, "sensitive": [[0], [1, 2]]}, "different lengths"),
     ],
 )
 def test_contradictions_are_refused_with_the_value(ask, says):

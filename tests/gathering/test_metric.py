@@ -188,6 +188,7 @@ def test_metrics_that_are_none_are_refused():
     for make, says in (
         (lambda: Number("age", scale=0.0), "age"),
         (lambda: Number("age", weight=-1.0), "age"),
+        (lambda: Number("age", weight=1e308), "age"),
         (lambda: Place("home", geometry="flat"), "flat"),
         (lambda: Metric(features=(Number("a"),), norm="taxi"), "taxi"),
         (lambda: Metric(), "exactly one"),

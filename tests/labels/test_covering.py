@@ -40,7 +40,6 @@ def test_every_method_keeps_its_promise(method, sizes, k, order):
     optimum = least_largest(sizes, k)
     promise = found.certificate.guarantee
     assert found.cost <= promise.factor * optimum + promise.additive
-    assert found.certificate.lower_bound <= found.cost
     if method == "bicriteria":
         assert min(found.loads) >= found.certificate.details["allowed_smallest"] >= k / 2
         assert found.anonymous == (min(found.loads) >= k) == found.certificate.details["k_anonymous"]

@@ -274,7 +274,13 @@ def test_what_was_checked_stays() -> None:
     policy = Policy(**asked, max_suppressed=np.float32(0.5), max_average_risk=np.float32(0.5))
     weights["a"], levels["a"] = np.float32(-1), -1
     assert (policy.weights, policy.max_level) == ({"a": 2}, {"a": 1})
+    with pytest.raises(TypeError, match="does not change any more"):
+        policy.weights["a"] = -1
+    assert pickle.loads(pickle.dumps(policy)) == policy
     told = json.loads(json.dumps(policy.describe()))
     assert (told["effort"], told["shards"], told["max_suppressed"], told["max_average_risk"]) == (3, 2, 0.5, 0.5)
+    for weight in (0, 1e308, 1e-320, float("nan")):
+        with pytest.raises(PolicyError, match="only how weights compare counts"):
+            Policy(quasi_identifiers=["a"], k=2, weights={"a": weight})
     with pytest.raises(PolicyError, match="say coarsen='auto'"):
         Policy(quasi_identifiers=["a"], k=2, coarsen=np.array([1, 2]))

@@ -117,6 +117,35 @@ def test_genuine_regions_verify(ending: str, tmp_path: Path) -> None:
     assert "00+2" not in made.report(tmp_path / "r.html").read_text()
 
 
+def test_sensitive_values_that_look_alike_or_are_missing_are_told() -> None:
+    table = pl.DataFrame({"x": range(6), "y": [0] * 6, "s": ["flu", "flu ", None] * 2})
+    tiles = shoal.tiles.split(table[["x", "y"]], 2, sensitive=table["s"], l=2)
+    clusters = shoal.gathering.gather(table[["x"]], 2)
+    for made in (shoal.release(tiles, table, x="x", y="y", sensitive="s"),
+                 shoal.release(clusters, table, columns=["x"], sensitive=["s"])):  # fmt: skip
+        alike, missing = made.warnings[-2:]
+        assert "2 values in 4 rows differ from another one only by case" in alike
+        assert "2 missing values count as a sensitive value" in missing
+    named = table.rename({"s": "email"})
+    made = shoal.release(clusters, named, columns=["x"], sensitive=["email"])
+    assert made.warnings[-3].startswith("the sensitive column 'email' is published as it is")
+
+
+def test_places_that_are_codes_are_told_of_clusters() -> None:
+    table = pl.DataFrame({"lat": [40.0, 41.0, 0.0, 77.7777], "lng": [8.0, 9.0, 0.0, 77.7777]})
+    features = Features.of(table, Asked((), place=("lat", "lng")))
+    found = shoal.gathering.gather(tuple(features.values), 2, metric=features.metric)
+    made = shoal.release(found, table, columns=[], place=("lat", "lng"))
+    assert made.warnings[-1].startswith("2 rows with codes for coordinates")
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+def test_a_folder_whose_name_is_a_pattern_is_a_folder(ending: str, tmp_path: Path) -> None:
+    folder = tmp_path / "d[1]"
+    folder.mkdir()
+    assert shoal.verify(folder / f"x{ending}", made_of_areas()[0].write(folder / f"x{ending}")).holds
+
+
 @pytest.mark.parametrize(("tamper", "check"), REGIONS)
 def test_wrong_regions_are_refused_and_found(
     tamper: Tamper, check: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

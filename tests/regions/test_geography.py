@@ -130,6 +130,12 @@ def test_refusals_say_what_was_found(tmp_path):
         features({"type": "FeatureCollection", "features": [{"geometry": {"type": "Polygon"}}]})
 
 
+def test_polygons_in_the_place_of_pairs_are_told_where_to_go(tmp_path):
+    (tmp_path / "t.csv").write_text("id,p\na,1\nb,2\n")
+    with pytest.raises(InputError, match=r"'p\.geojson' holds polygons .* shapes="):
+        geo.read(tmp_path / "t.csv", tmp_path / "p.geojson")
+
+
 def test_three_areas_on_one_side_are_all_neighbors():
     shape = [[np.array(square(0, 0)[:-1], float)]]
     assert neighbors([shape, shape, shape]).tolist() == [[0, 1], [0, 2], [1, 2]]

@@ -182,7 +182,6 @@ def test_a_release_shows_one_level_or_a_star_and_is_judged(kind, tmp_path):
     assert made.cost["ncp"] == pytest.approx(facts["uniform_cost"])
     assert made.certificate.cost == facts["uniform_cost"]
     assert made.cost["stars"] == sum((table[c] == "*").sum() for c in QUASI)
-    assert made.certificate.lower_bound <= made.certificate.cost
     assert shoal.verify(tmp_path / "out.csv", beside, frame, hierarchies=ASKED["hierarchies"]).holds
     again = shoal.anonymize(frame, shoal.Policy.read(beside), numeric_stars="text")
     assert again.certificate.details["levels"] == facts["levels"]

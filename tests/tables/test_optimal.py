@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from unittest import mock
 
 import numpy as np
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import DistinctLDiversity, KAnonymity, LDiversity, Requirement
-from shoal.model.recoding import Recoding, Sets
+from shoal.model.recoding import Levels, Recoding, Sets
 from shoal.problems.tables import group
 from shoal.problems.tables.exact import optimal, pattern_program
 from tests.oracles.exact import divide_and_conquer, in_unit, least_loss, recodings, rows_of
@@ -111,6 +112,13 @@ def test_both_programs_agree_beyond_brute_force(rows, k):
     vectors = group(histogram, KAnonymity(k), "optimal").certificate
     assert patterns.cost == vectors.cost == vectors.lower_bound == patterns.lower_bound
     assert vectors.details["program"] == "vectors"
+
+
+def test_losses_too_small_to_be_told_apart_are_not_called_none():
+    recoding = Recoding((replace(Levels.stars(2), weight=1e-15),) * 3, "ncp")
+    rows = np.array([*[[1, 1, 1]] * 4, [0, 0, 0], [0, 0, 1], [1, 0, 1]])
+    found = group(Histogram.from_rows(rows), Requirement(2), "optimal", recoding=recoding)
+    assert found.certificate.lower_bound <= 1e-15 * 4 / 21
 
 
 def test_figure_three_of_the_clustering_paper():

@@ -5,10 +5,12 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import shoal
 from shoal.errors import InfeasibleError, InputError, PolicyError
 from shoal.problems.tiles import grid, levels
 from tests.oracles import tiles as oracle
@@ -106,3 +108,10 @@ def test_grid_names_and_origin():
 def test_refusals(call, error, says):
     with pytest.raises(error, match=says):
         call()
+
+
+def test_places_that_are_codes_are_told_of_a_release():
+    frame = pl.DataFrame({"lng": [8.0, 9.0, 0.0, 77.7777] * 2, "lat": [40.0, 41.0, 0.0, 77.7777] * 2, "q": [1] * 8})
+    asked = {"quasi_identifiers": ["q"], "k": 2, "publish": "hierarchy", "effort": "fast"}
+    notes = shoal.anonymize(frame, coordinates=("lng", "lat"), **asked).notes
+    assert notes[-1].startswith("4 rows with codes for coordinates")

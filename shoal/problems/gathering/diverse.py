@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 
 from shoal.errors import InfeasibleError, InputError, PolicyError
 from shoal.kernels.gathering import clusters as kernels
-from shoal.model.arguments import keywords, whole_number
+from shoal.model.arguments import array_of, keywords, whole_number
 from shoal.problems.gathering.local import Clusters, Lists
 from shoal.problems.gathering.space import Space
 from shoal.problems.programs import Limits, solve
@@ -58,7 +58,7 @@ class Diversity:
             return None
         if sensitive is None:
             raise PolicyError("l, distinct_l and eligible speak of sensitive values; give them as sensitive=")
-        table = np.asarray(sensitive)
+        table = array_of(sensitive, "sensitive", "one value, or as many, for each point")
         table = table[:, None] if table.ndim == 1 else table
         if table.ndim != 2 or len(table) != n:
             raise InputError(f"sensitive has shape {table.shape}; one line for each of the {n} points is needed")

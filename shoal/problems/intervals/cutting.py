@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import InfeasibleError, InputError, PolicyError
-from shoal.model.arguments import known
+from shoal.model.arguments import array_of, known
 from shoal.model.cards import Shown, proof_lines, several, sizes_line
 from shoal.model.certificate import Certificate, Guarantee, tight
 from shoal.model.counts import WIDE, threshold, whole
@@ -103,7 +103,7 @@ def _listed(values: list[Any]) -> np.ndarray:
         return np.array(
             values, dtype="datetime64[us]" if any(isinstance(v, datetime) for v in values) else "datetime64[D]"
         )
-    found = np.asarray(values)
+    found = array_of(values, "the list", "one value after the other")
     mixed = found.dtype.kind == "U" and not all(isinstance(v, str) for v in values)
     if mixed or (found.dtype.kind == "f" and any(isinstance(v, int) and abs(v) > 1 << 53 for v in values)):
         return np.array(values, dtype=object)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from shoal.errors import InfeasibleError, PolicyError
+from shoal.errors import CertificateError, InfeasibleError, PolicyError
 from shoal.model.arguments import seed_of
 from shoal.model.cards import Shown, proof_lines, several, sizes_line
 from shoal.model.certificate import Certificate, Guarantee
@@ -156,7 +156,7 @@ def finish(
     labels = rank[labels]
     loads = given.loads(rank[label], m)
     if method != "bicriteria" and min(loads.tolist()) < given.k:
-        raise AssertionError(f"{method} left a bin of {min(loads.tolist())} below k = {given.k}")
+        raise CertificateError(f"{method} left a bin of {min(loads.tolist())} below k = {given.k}")
     certificate = Certificate(
         cost=paid(loads.tolist(), given.k, objective),
         lower_bound=int(lower_bound),

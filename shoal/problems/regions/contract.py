@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from shoal.errors import InfeasibleError, InputError, PolicyError
+from shoal.model.arguments import array_of
 from shoal.problems.regions.graph import coded, components, graph, without_crossings
 from shoal.problems.regions.result import Regions
 from shoal.problems.regions.task import relabelled
@@ -56,7 +57,7 @@ def contract(
 
     Raises InfeasibleError for areas fixed together that do not hang together (within the boundaries).
     """
-    gone = np.zeros(n, np.bool_) if exclude is None else np.asarray(exclude)
+    gone = np.zeros(n, np.bool_) if exclude is None else array_of(exclude, "exclude", "one truth value for each area")
     if gone.shape != (n,):
         raise InputError(f"exclude has shape {gone.shape}; give one truth value for each of {n} areas")
     gone = gone.astype(np.bool_)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import InputError
+from shoal.model.arguments import array_of
 
 _TESTED = 3000  # so many vertices at most, 3- and 4-connectivity are decided
 
@@ -44,7 +45,7 @@ def graph(edges: Any, n: int) -> Graph:
 
     O(m log m) time.
     """
-    pairs = np.asarray(edges)
+    pairs = array_of(edges, "edges", "pairs of area numbers")
     if pairs.size == 0:
         pairs = np.empty((0, 2), np.int64)
     if pairs.ndim != 2 or pairs.shape[1] != 2:

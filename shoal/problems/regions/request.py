@@ -10,7 +10,8 @@ import numpy as np
 
 from shoal.errors import InputError, PolicyError
 from shoal.model import arguments
-from shoal.model.arguments import known, number, seed_of, whole_number
+from shoal.model.arguments import array_of, known, number, seed_of, whole_number
+from shoal.model.metric import KM_PER_DEGREE
 from shoal.problems.regions.contract import Fixed
 from shoal.problems.regions.graph import Graph, connected_parts
 from shoal.problems.regions.limits import NO_DIAMETER, Limits
@@ -98,7 +99,7 @@ def _threshold(k: Any) -> int:
 
 def whole(values: Any, what: str) -> np.ndarray:
     """Values as int64; InputError for negative, fractional or missing ones."""
-    found = np.asarray(values)
+    found = array_of(values, what, "one number for each area, or as many")
     if found.dtype == object or not np.issubdtype(found.dtype, np.number):
         try:
             found = found.astype(np.float64)
@@ -209,7 +210,7 @@ def moments(places: np.ndarray, weight: np.ndarray, geographic: bool) -> np.ndar
     xy = places - places.mean(axis=0)
     if geographic:
         turned = np.where(xy[:, 0] > 180, xy[:, 0] - 360, np.where(xy[:, 0] < -180, xy[:, 0] + 360, xy[:, 0]))
-        xy = np.column_stack([turned * np.cos(np.radians(places[:, 1])), xy[:, 1]]) * 111.195
+        xy = np.column_stack([turned * np.cos(np.radians(places[:, 1])), xy[:, 1]]) * KM_PER_DEGREE
     return _moments_of(xy, _mass(weight))
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import InputError, PolicyError
+from shoal.model.arguments import array_of
 from shoal.problems.regions.graph import coded, graph
 from shoal.problems.regions.limits import Limits
 from shoal.problems.regions.result import Regions
@@ -29,7 +30,7 @@ def water_of(
     Raises InputError for water that weighs something, PolicyError for water with a label.
     """
     n = len(features)
-    found = np.asarray(water)
+    found = array_of(water, "water", "one truth value for each area")
     if found.shape != (n,):
         raise InputError(f"water has shape {found.shape}; give one truth value for each of {n} areas")
     found = found.astype(np.bool_)

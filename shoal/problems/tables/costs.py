@@ -205,7 +205,8 @@ def _fractions(tables: Sequence[np.ndarray]) -> tuple[int, list[list[Fraction]] 
     for values in tables:
         read = [Fraction(float(v)).limit_denominator(DENOMINATOR) for v in values]
         scale = math.lcm(scale, *(f.denominator for f in read)) if read else scale
-        if scale > LARGEST or any(abs(f - Fraction(float(v))) > 1e-12 for f, v in zip(read, values, strict=True)):
+        off = [abs(f - Fraction(float(v))) > 1e-12 * abs(v) for f, v in zip(read, values, strict=True)]
+        if scale > LARGEST or any(off):
             return scale, None
         out.append(read)
     return scale, out

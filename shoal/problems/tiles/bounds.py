@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from shoal.problems.tiles.cells import KM_PER_DEGREE
+from shoal.model.metric import KM_PER_DEGREE
 from shoal.problems.tiles.places import Places
 
 

@@ -7,9 +7,9 @@ from fractions import Fraction
 
 import numpy as np
 
+from shoal.model.metric import KM_PER_DEGREE
 from shoal.problems.tiles.places import Places, lines_of
 
-KM_PER_DEGREE = 111.1950802335329  # of a great circle on a sphere of radius 6371.0088 km
 LOW, HIGH, WEIGHT, EDGES = 0, 1, 2, slice(3, 7)  # columns of Cells.cells
 
 

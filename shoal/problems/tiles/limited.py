@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from shoal.errors import InfeasibleError, PolicyError
+from shoal.model.metric import KM_PER_DEGREE
 from shoal.problems.tiles.asked import Asked
 from shoal.problems.tiles.best_cuts import rectangles
-from shoal.problems.tiles.cells import EDGES, HIGH, KM_PER_DEGREE, LOW, Cells, Parts
+from shoal.problems.tiles.cells import EDGES, HIGH, LOW, Cells, Parts
 from shoal.problems.tiles.places import Held, Places
 
 WORK = 300_000_000  # rectangles times values that the program over all of them may look at

@@ -198,7 +198,8 @@ def lines_of(index: np.ndarray, step: Fraction) -> np.ndarray:
 
 def index_of(values: np.ndarray, step: Fraction) -> np.ndarray:
     """Which square each coordinate falls into, read as the decimal number it is written as."""
-    ratio = values / float(step)
+    with np.errstate(over="ignore"):
+        ratio = values / float(step)
     if values.size and np.abs(ratio).max() > 2**52:
         raise InputError(f"a grid of {float(step):g} is too fine for coordinates as large as these; use a larger one")
     found = np.floor(ratio).astype(np.int64)

@@ -6,7 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from shoal.problems.tiles.cells import KM_PER_DEGREE, round_cuts
+from shoal.model.metric import KM_PER_DEGREE
+from shoal.problems.tiles.cells import round_cuts
 from shoal.problems.tiles.places import lines_of
 
 

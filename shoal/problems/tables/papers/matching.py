@@ -200,7 +200,7 @@ def _fractions(column: ColumnRecoding) -> list[Fraction] | None:
 
 def _read(value: float) -> Fraction:
     small = Fraction(value).limit_denominator(DENOMINATOR)
-    return small if abs(float(small) - value) <= 1e-15 * max(abs(value), 1.0) else Fraction(repr(value))
+    return small if abs(float(small) - value) <= 1e-15 * abs(value) else Fraction(repr(value))
 
 
 def pair_losses(recoding: Recoding, a: np.ndarray, b: np.ndarray, whole: Whole | None = None) -> np.ndarray:
