@@ -23,9 +23,11 @@ from typing import Any
 from numba.core import caching, event, types
 
 from shoal.clock import hold, release
+from shoal.kernels.parts import AsPart
 
-# Functions that only kernels call need no way in from Python: a third of their compile time.
+# Functions that only kernels call need no way in from Python and no machine code of their own.
 INNER = {"cache": True, "nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True, "_nrt": True}
+INNER |= {"pipeline_class": AsPart}
 # Kernels that make no array need no counts of references: less code, three quarters of the compile time where many
 # arrays are handed down.  Who calls them holds the arrays; numba refuses one that makes an array or returns a new one.
 # A kernel that does not say whether it counts does as the one that calls it, so those above say it.
