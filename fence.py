@@ -29,7 +29,7 @@ ROOMS: dict[str, set[str]] = {
     "version.py": set(),
     "watching.py": {"IPython"},
     "model": MODEL,
-    "kernels": {"numpy", "numba", "shoal.clock", "shoal.kernels"},
+    "kernels": {"numpy", "numba", "llvmlite", "shoal.clock", "shoal.kernels"},
     "kernels/gathering": {"numpy", "numba", "shoal.kernels", "shoal.kernels.gathering"},
     "kernels/intervals": {"numpy", "numba", "shoal.kernels", "shoal.kernels.intervals"},
     "kernels/labels": {"numpy", "numba", "shoal.kernels", "shoal.kernels.labels"},

@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.amount import thin
+
 settings.register_profile("shoal", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("shoal")
 
@@ -52,6 +54,8 @@ def together(test: str) -> str:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest first, the others by how many they are, as they were drawn where these are equal."""
+    for item in items:
+        thin(getattr(item, "function", None))
     rank = {name: i for i, name in enumerate(LONGEST)}
     place = {item: together(item.nodeid) for item in items}
     many: dict[str, int] = {}

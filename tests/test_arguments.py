@@ -15,6 +15,7 @@ from shoal.engines.scope import ScopeSettings
 from shoal.errors import ShoalError
 from shoal.problems.gathering.diverse import Asked
 from shoal.publishing.audited import Roles
+from tests.amount import ALL
 
 POINTS = np.random.default_rng(0).random((12, 2))
 TABLE = pl.DataFrame({"a": ["x", "y"] * 10, "b": [*range(5)] * 4, "s": ["u", "v", "w", "z"] * 5})
@@ -63,18 +64,19 @@ def asked_of(name: str) -> list[str]:
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", CALLS)
-def test_odd_arguments_are_answered_or_refused_in_words(name: str) -> None:
+def test_odd_arguments_are_answered_or_refused_in_words(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shoal.utility.measures.QUERIES", 10)  # their number is no argument
     call, given = CALLS[name]
     said: list[str] = []
-    for parameter in asked_of(name):
-        for value in ODD:
+    for turn, parameter in enumerate(asked_of(name)):
+        for value in ODD if ALL else ODD[turn % 3 :: 3]:  # each parameter a third of them
             try:
                 call(**{**given, parameter: value})
             except ShoalError as error:
                 said.append(str(error))
             except Exception as error:
                 raise AssertionError(f"{name}({parameter}={value!r:.60}) ends in {error!r:.200}") from error
-    assert len(said) > len(ODD) // 2
+    assert len(said) > (len(ODD) // 2 if ALL else 3)
     assert all(len(words) > 15 for words in said)
 
 

@@ -20,12 +20,17 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numba
 from numba.core import caching, event, types
 
 from shoal.clock import hold, release
 
-# Functions that only kernels call need no way in from Python: a third of their compile time.
+# Functions that only kernels call need no way in from Python and no machine code of their own.
 INNER = {"cache": True, "nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True, "_nrt": True}
+if numba.__version__.startswith("0.68."):  # whose insides ``parts`` reaches into; others compile as numba does, longer
+    from shoal.kernels.parts import AsPart
+
+    INNER |= {"pipeline_class": AsPart}
 # Kernels that make no array need no counts of references: less code, three quarters of the compile time where many
 # arrays are handed down.  Who calls them holds the arrays; numba refuses one that makes an array or returns a new one.
 # A kernel that does not say whether it counts does as the one that calls it, so those above say it.

@@ -15,6 +15,7 @@ from shoal.kernels.gathering.climb import excess
 from shoal.problems.gathering import exact, prices, search, three_step
 from shoal.problems.gathering.space import space_of
 from shoal.problems.gathering.three_step import Table, procedure_one, tight, unshare
+from tests.amount import thinned
 from tests.families import gathering as families
 from tests.oracles.gathering import cellular_optimum, distances, diverse
 
@@ -252,7 +253,7 @@ def drawn_distances(rng, n) -> np.ndarray:
 def test_every_step_of_the_theorems_on_thousands_of_metrics():
     """Theorem 5: 3 A.  Shared: S <= 3 A, with a share left out 3 A + 3 r d.  Lemma 4: 6 S.  Theorem 8: 18 L."""
     rng = np.random.default_rng(7)
-    for _ in range(3000):
+    for _ in range(thinned(3000)):
         n = int(rng.integers(2, 16))
         d = drawn_distances(rng, n)
         table = Table(space_of(d, "precomputed"))

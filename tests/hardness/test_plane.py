@@ -105,7 +105,10 @@ def test_a_crossing_in_the_plane_passes_both_wires():
     assert crossing_states(fits) == OPPOSITE
 
 
-@pytest.mark.parametrize("source", SOURCES)
+LARGE = [pytest.param(source, marks=pytest.mark.slow) for source in SOURCES[4:]]  # the others have both answers, too
+
+
+@pytest.mark.parametrize("source", [*SOURCES[:4], *LARGE])
 @pytest.mark.parametrize("regular", [False, True])
 def test_planar_regions(source, regular):
     graph = hardness.planar_regions(source, regular)

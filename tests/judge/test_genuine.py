@@ -14,6 +14,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 import shoal
+from tests.amount import thinned
 from tests.fuzz import combinations, releases
 
 
@@ -22,7 +23,7 @@ def test_every_release_verifies(kind: Any, count: int) -> None:
     """Other seeds at every run; ``tools/fuzz_releases.py`` goes on where this stops."""
     came: list[str] = []
 
-    @settings(max_examples=count, deadline=None, database=None, phases=[Phase.generate])
+    @settings(max_examples=thinned(count), deadline=None, database=None, phases=[Phase.generate])
     @given(st.integers(0, 2**32 - 1))
     def drawn(seed: int) -> None:
         with tempfile.TemporaryDirectory() as folder:

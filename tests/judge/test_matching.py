@@ -8,11 +8,12 @@ import random
 import numpy as np
 
 from shoal.judge.matching import _saturates, _settle
+from tests.amount import thinned
 
 
 def test_a_flow_exists_exactly_when_some_order_of_the_rows_fits() -> None:
     seen = set()
-    for seed in range(600):
+    for seed in range(thinned(600)):
         rng = random.Random(seed)
         left = [rng.randrange(3) for _ in range(6)]
         right = [rng.randrange(3) for _ in range(6)]

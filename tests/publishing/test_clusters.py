@@ -105,7 +105,7 @@ ROWS: list[tuple[Tamper, str]] = [
 @pytest.mark.parametrize("kind", ["gather", "cellular"])
 @pytest.mark.parametrize("ending", [".csv", ".tsv.gz", ".parquet", ".xlsx"])
 def test_genuine_ones_verify(kind: str, ending: str, tmp_path: Path) -> None:
-    for center in ("record", "mean", "medoid"):
+    for center in ("record", "mean", "medoid") if ending == ".csv" else ("mean",):  # readers know nothing of centers
         made = made_of(kind, center)
         beside = made.write(tmp_path / f"c{ending}", assignments=tmp_path / f"r{ending}")
         record = json.loads(beside.read_text())

@@ -49,7 +49,7 @@ def test_the_page_holds_the_tiles_and_no_point(tiles, tmp_path):
 
 def test_tiles_without_an_end_are_no_streaks():
     """A ring of unbounded tiles around small ones, and one far out on its own."""
-    points = np.random.default_rng(4).normal(size=(3000, 2))
+    points = np.random.default_rng(4).normal(size=(900, 2))
     points = np.concatenate([points, np.tile([[40.0, 40.0]], (12, 1))])
     found = split(points, 10)
     sheet = tile_map._sheet(found.bounds, found.counts, "projected", None)

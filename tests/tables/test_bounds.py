@@ -21,6 +21,7 @@ from shoal.problems.tables.search import bounds as module
 from shoal.problems.tables.search import boxes
 from shoal.problems.tables.search.bounds import Sweeper, lower_bounds
 from shoal.problems.tables.search.lattice import Lattice
+from tests.amount import thinned
 from tests.oracles.exact import group_loss
 from tests.oracles.tables import eligible
 from tests.oracles.tables_loss import least_loss
@@ -121,7 +122,7 @@ def enough(sweeper: Sweeper, price: np.ndarray, inside: frozenset[int], cost: fl
 def test_subgradients_take_the_most_that_a_class_can_be_above_its_cost():
     """One class of five cells against every choice of its rows, K and number of values."""
     random = np.random.default_rng(5)
-    for _ in range(300):
+    for _ in range(thinned(300)):
         count, value = random.integers(1, 3, 5), random.integers(0, 3, 5)
         price, cost = random.integers(-12, 12, 5) / 4.0, 1.0
         k, kinds = int(random.integers(1, 6)), int(random.integers(1, np.unique(value).size + 1))

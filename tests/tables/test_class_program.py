@@ -25,6 +25,7 @@ from shoal.problems.tables.search.class_flow import Filled, fill, flow_start, tr
 from shoal.problems.tables.search.class_program import UNIT, Tolls, build, column, price
 from shoal.problems.tables.search.lattice import Lattice
 from shoal.problems.tables.search.row_groups import Rows
+from tests.amount import thinned
 from tests.oracles.tables_loss import least_loss
 from tests.tables.drawn import KINDS, assert_eligible, census_like, tasks, total
 
@@ -48,7 +49,7 @@ def small(random: np.random.Generator) -> Task | None:
 def test_no_tolls_prove_more_than_the_optimum_of_hundreds_of_small_tables():
     random = np.random.default_rng(20)
     tried = tight = 0
-    for _ in range(700):
+    for _ in range(thinned(700)):
         task = small(random)
         if task is None:
             continue
@@ -67,7 +68,7 @@ def test_no_tolls_prove_more_than_the_optimum_of_hundreds_of_small_tables():
             assert total(task, value) <= best + 1e-9
         tried += 1
         tight += total(task, walked.value(task)) >= best - 1e-5
-    assert tried > 280
+    assert tried > thinned(280)
     assert tight > 0.3 * tried
 
 

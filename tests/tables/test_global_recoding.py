@@ -120,7 +120,7 @@ def test_ranges_are_refused():
         group(histogram, KAnonymity(2), "global_recoding", recoding=columns_of("range", (4,)))
 
 
-@pytest.mark.parametrize("effort", ["fast", 5.0])
+@pytest.mark.parametrize("effort", ["fast", pytest.param(5.0, marks=pytest.mark.slow)])
 def test_a_lattice_beyond_the_oracle_is_decided_by_few_looks(effort):
     rng = np.random.default_rng(3)
     quasi = np.stack([rng.integers(0, 8, 800) * rng.integers(0, 2, 800) for _ in range(6)], axis=1)

@@ -42,6 +42,7 @@ from shoal.problems.tables.exact.pattern_program import (
 )
 from shoal.problems.tables.exact.rule_lines import planes
 from shoal.problems.tables.others.pattern_cover import patterns, whole_cost
+from tests.amount import thinned
 from tests.oracles.models import prices
 from tests.oracles.tables import eligible
 from tests.oracles.tables_loss import least_loss
@@ -72,7 +73,7 @@ def everyone(task: Task) -> Partition:
 def test_the_program_ends_at_the_optimum_of_hundreds_of_small_tables():
     random = np.random.default_rng(33)
     tried = 0
-    for _ in range(260):
+    for _ in range(thinned(260)):
         task = drawn(random)
         if task is None:
             continue
@@ -83,7 +84,7 @@ def test_the_program_ends_at_the_optimum_of_hundreds_of_small_tables():
         assert_eligible(task, partition)
         assert whole_cost(costs, task, partition) == lower == pytest.approx(best * costs.scale, abs=1e-6)
         tried += 1
-    assert tried > 110
+    assert tried > thinned(110)
 
 
 RULES = "EntropyLDiversity", "RecursiveLDiversity", "TCloseness", "BetaLikeness", "DeltaDisclosure", "AlphaKAnonymity"
@@ -137,7 +138,7 @@ def test_the_program_proves_tables_under_models_that_are_rules(name: str) -> Non
 def test_no_prices_prove_more_than_the_optimum_and_none_drop_a_place_that_an_optimum_may_use():
     random = np.random.default_rng(34)
     tried = sharp = 0
-    for _ in range(170):
+    for _ in range(thinned(170)):
         task = drawn(random)
         if task is None:
             continue
@@ -167,14 +168,14 @@ def test_no_prices_prove_more_than_the_optimum_and_none_drop_a_place_that_an_opt
                 assert (proved + pattern[places.pattern[used]] <= best + 1e-9).all()
                 assert (proved + place[used] <= best + 1e-9).all()
         tried += 1
-    assert tried > 70
-    assert sharp > 40
+    assert tried > thinned(70)
+    assert sharp > thinned(40)
 
 
 def test_lines_of_crowded_sets_drop_no_optimum_and_their_prices_prove_no_more_than_it():
     random = np.random.default_rng(35)
     added = raised = 0
-    for _ in range(120):
+    for _ in range(thinned(120)):
         task = drawn(random, 8)
         if task is None:
             continue
@@ -195,8 +196,8 @@ def test_lines_of_crowded_sets_drop_no_optimum_and_their_prices_prove_no_more_th
         assert plain is model
         assert tight.low.size == model.low.size + sum(low.size for _, low in seen)
         raised += counted(tight, price)[0] > counted(model, price[: model.low.size])[0] + 1e-6
-        for some in range(3):  # whatever the solution in hand
-            lines, low = crowded(kinds, places, model, need.smallest, random.integers(0, 2 + some, every.size) / 2)
+        for top in range(3):  # whatever the solution in hand
+            lines, low = crowded(kinds, places, model, need.smallest, random.integers(0, 2 + top, every.size) / 2)
             tight = tight.with_lines(lines, low)
             added += low.size
         assert decide(tight, every, 60.0, None, 1e-6)[1] == pytest.approx(best, abs=1e-4)
@@ -213,8 +214,8 @@ def test_lines_of_crowded_sets_drop_no_optimum_and_their_prices_prove_no_more_th
             assert value <= best + 1e-6
             assert (value + pattern[places.pattern[used]] <= best + 1e-6).all()
             assert (value + place[used] <= best + 1e-6).all()
-    assert added > 200
-    assert raised > 5
+    assert added > thinned(200)
+    assert raised > 1
 
 
 def test_a_class_is_cut_into_parts_of_the_sizes_that_the_program_counts():

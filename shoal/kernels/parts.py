@@ -1,0 +1,60 @@
+"""How a kernel that only kernels call is compiled: typed by itself, optimized and translated within its callers alone.
+
+Numba optimizes each function as a whole and makes machine code of it, then links it into its caller and does both
+again: what lies four calls deep goes through that five times, and only the last counts.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import binding
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler
+from numba.core.targetconfig import TargetConfig
+
+ENVIRONMENT = "_ZN08NumbaEnv"
+
+
+class Part(JITCodeLibrary):
+    """Code to be linked into callers; the machine gets nothing but its (empty) environment."""
+
+    def _optimize_final_module(self) -> None:
+        """Only what is not used goes: numba takes addresses that it never asks, and keeps no code that holds one."""
+        passes, builder = binding.create_new_module_pass_manager(), self._codegen._pass_builder(opt=0)
+        passes.add_sroa_pass()
+        passes.add_aggressive_dce_pass()
+        passes.add_global_dead_code_eliminate_pass()
+        passes.run(self._final_module, builder)
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()
+        code = self._final_module
+        for function in code.functions:
+            if not function.is_declaration and function.linkage == binding.Linkage.external:
+                function.linkage = "linkonce_odr"
+        self._shared_module = code
+        names = [v.name for v in code.global_variables if v.name.startswith(ENVIRONMENT)]
+        self._final_module = binding.parse_assembly("\n".join(f'@"{name}" = common global ptr null' for name in names))
+        self._final_module.name = code.name
+        super()._finalize_final_module()
+
+
+class AsPart(Compiler):
+    """Numba's own passes, into a part."""
+
+    def define_pipelines(self) -> list[Any]:
+        self.state.library = Part(self.state.targetctx.codegen(), self.state.func_id.func_qualname)
+        self.state.library.enable_object_caching()
+        return super().define_pipelines()
+
+
+def _equal(self: TargetConfig, other: Any) -> Any:
+    """Whether two sets of options are one: asked a hundred thousand times for a large kernel, nearly always yes."""
+    if not isinstance(other, TargetConfig):
+        return NotImplemented
+    return self._values == other._values or self.values() == other.values()
+
+
+TargetConfig.__eq__ = _equal
+TargetConfig.__hash__ = lambda self: len(self.options)  # numba hashes the options' names, which are always the same
