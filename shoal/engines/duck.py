@@ -17,7 +17,7 @@ from typing import Any
 import polars as pl
 
 from shoal.engines.atomic import clear_stale, folder_beside
-from shoal.engines.checked import Checked
+from shoal.engines.checked import Checked, refuse_other_count
 from shoal.engines.lazy import Dialect, LazyTable
 from shoal.engines.order import Sql
 from shoal.engines.partwise import slices
@@ -153,8 +153,20 @@ def read(checked: Checked, scope: Scope) -> Any:
     sql = duckdb_sql(checked)
     if scope.query is not None:
         relation(connection, f"create view data as {sql}", checked.parts.name)
+        if checked.records is not None:  # what the query leaves cannot be counted against the bytes, what it reads can
+            counted = relation(connection, "select count(*) from data", checked.parts.name)
+            refuse_other_count(checked.parts.name, _only(counted, checked.parts.name), checked.records)
         return relation(connection, scope.query, "the query")
     return relation(connection, sql, checked.parts.name)
+
+
+def _only(counted: Any, name: str) -> int:
+    import duckdb
+
+    try:
+        return int(counted.fetchall()[0][0])
+    except duckdb.Error as error:
+        raise InputError(f"{name!r} cannot be read by DuckDB ({type(error).__name__})") from None
 
 
 def duckdb_sql(checked: Checked) -> str:

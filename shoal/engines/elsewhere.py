@@ -61,5 +61,5 @@ def open_file(
     home = known.opened()
     native = home.read(checked, scope)
     parts.refuse_change()
-    records = sum(found.records for found in checked.found) if checked.found else None
-    return home.table_of(native, Origin(parts.name, records, parts, checked.separator))
+    records = checked.records if scope.query is None else None  # a query was counted before it ran
+    return home.table_of(native, Origin(parts.name, records, checked.parts, checked.separator))

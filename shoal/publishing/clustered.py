@@ -76,7 +76,9 @@ def by_centers(
         raise PolicyError.unknown("method for publish='centers'", asked.method, ["local", "disjoint", "threshold"])
     histogram = counted.histogram
     if histogram.rows and not counted.cell.size:
-        raise PolicyError("publish='centers' works on rows in memory; hand over a frame, or leave --engine out")
+        raise PolicyError(
+            "publish='centers' works on rows in memory: take one file or a frame, without --engine, --memory or --query"
+        )
     loss = Recoding(tuple(Sets.of(c.size) if (at := c.positions()) is None else Ranges.of(at) for c in counted.quasi))
     metric, columns = metric_of(asked, counted, texts)
     if not histogram.rows:

@@ -16,7 +16,7 @@ import polars as pl
 import pytest
 
 import shoal
-from shoal.engines import atomic, partwise
+from shoal.engines import atomic, duck, partwise
 from shoal.errors import InputError, PolicyError, VerificationError
 from shoal.publishing import partwise as publishing
 from tests.commands import started
@@ -239,10 +239,42 @@ def test_a_table_and_a_query_of_a_database(tmp_path: Path, kind: str) -> None:
         shoal.anonymize(path, **ASKED)
 
 
-def test_a_query_over_files(tmp_path: Path) -> None:
-    folder = in_parts(people(), tmp_path / "in", "parquet")
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_a_query_over_files(tmp_path: Path, kind: str) -> None:
+    folder = in_parts(people(), tmp_path / "in", kind)
     release = shoal.anonymize(folder, query="select a, b, s from data where s <> 'p'", **ASKED)
     assert release.rows == people().filter(pl.col("s") != "p").height
+
+
+def test_a_query_over_a_file_that_the_engine_reads_otherwise_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    people().write_csv(tmp_path / "in.csv")
+    whole = duck.duckdb_sql
+    monkeypatch.setattr(duck, "duckdb_sql", lambda checked: whole(checked) + " limit 7")
+    with pytest.raises(InputError, match="two readers do not agree"):
+        shoal.anonymize(tmp_path / "in.csv", query="select a, b, s from data", **ASKED)
+
+
+def test_folders_named_by_columns_that_the_files_hold_too(tmp_path: Path) -> None:
+    frame = people().with_columns(year=2019 + pl.int_range(pl.len()) % 2)
+    frame.write_parquet(tmp_path / "both", partition_by=["s", "year"])  # as Polars writes them
+    asked = ASKED | {"insensitive": ["note", "year"]}
+    release = shoal.anonymize(tmp_path / "both", **asked)
+    assert release.loss == shoal.anonymize(frame, **asked).loss
+    assert release.rows == frame.height
+    record = release.write(tmp_path / "out")
+    assert shoal.verify(tmp_path / "out", record, original=tmp_path / "both").holds
+    moved = next((tmp_path / "both").rglob("*.parquet"))
+    assert moved.parent.name.startswith("year=")
+    pl.read_parquet(moved, hive_partitioning=False).with_columns(year=pl.lit(1999)).write_parquet(moved)
+    with pytest.raises(InputError, match="column 'year' holds"):
+        shoal.anonymize(tmp_path / "both", **asked)
+    csv = tmp_path / "csv" / "s=p"
+    csv.mkdir(parents=True)
+    frame.write_csv(csv / "p0.csv")
+    with pytest.raises(InputError, match="column 's' stands in the files and in the names of their folders"):
+        shoal.anonymize(tmp_path / "csv", **asked)
 
 
 def test_what_cannot_be_is_refused(tmp_path: Path) -> None:
@@ -260,7 +292,7 @@ def test_what_cannot_be_is_refused(tmp_path: Path) -> None:
         (file, {"engine": "duckdb", "master": "local[1]"}, PolicyError, "a setting of engine='spark'"),
         (f"{folder}/*.csv", {"engine": "duckdb", "glob": True}, InputError, "no file fits"),
         (file, {"engine": "duckdb", "query": "select nothing from data"}, InputError, "nothing"),
-        (folder, {"publish": "centers"}, PolicyError, "works on rows in memory"),
+        (folder, {"publish": "centers"}, PolicyError, "take one file or a frame"),
         (folder, {"table": "x", "query": "select 1"}, PolicyError, "not both"),
     ):
         with pytest.raises(error, match=says):
