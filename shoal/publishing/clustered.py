@@ -17,19 +17,22 @@ from shoal.model.task import Grouping
 from shoal.publishing.text import ColumnText
 
 
-def metric_of(asked: Policy, counted: Counted, texts: list[list[str | None]]) -> tuple[Metric, list[np.ndarray]]:
-    """A Metric over the quasi-identifiers, and the position or code of every row in each.
+def metric_of(
+    asked: Policy, counted: Counted, texts: list[list[str | None]], cell: np.ndarray
+) -> tuple[Metric, list[np.ndarray]]:
+    """A Metric over the quasi-identifiers, and the position or code in each of a row of every ``cell``.
 
     Numbers and dates are scaled to a span of 1; other values are 1 apart, or as far as their hierarchy says.
     """
     features: list[Feature] = []
     columns: list[np.ndarray] = []
-    for column, values in zip(counted.quasi, texts, strict=True):
+    for j, (column, values) in enumerate(zip(counted.quasi, texts, strict=True)):
+        codes = counted.histogram.quasi[cell, j]
         weight = float(asked.weights.get(column.name, 1.0))
         position = None if column.name in asked.hierarchies else column.positions()
         if position is not None:
             features.append(Number(column.name, scale=max(float(position[-1] - position[0]), 1e-12), weight=weight))
-            columns.append(position[column.codes])
+            columns.append(position[codes])
             continue
         levels = None
         if column.name in asked.hierarchies:
@@ -37,7 +40,7 @@ def metric_of(asked: Policy, counted: Counted, texts: list[list[str | None]]) ->
 
             levels = Hierarchy.of(asked.hierarchies[column.name]).resolve(values, column.name).node.T
         features.append(Category(column.name, values=max(column.size, 1), weight=weight, levels=levels))
-        columns.append(column.codes.astype(np.int64))
+        columns.append(codes.astype(np.int64))
     return Metric(features=tuple(features)), columns
 
 
@@ -75,12 +78,9 @@ def by_centers(
     if asked.method not in ("auto", "local", "disjoint", "threshold"):
         raise PolicyError.unknown("method for publish='centers'", asked.method, ["local", "disjoint", "threshold"])
     histogram = counted.histogram
-    if histogram.rows and not counted.cell.size:
-        raise PolicyError(
-            "publish='centers' works on rows in memory: take one file or a frame, without --engine, --memory or --query"
-        )
     loss = Recoding(tuple(Sets.of(c.size) if (at := c.positions()) is None else Ranges.of(at) for c in counted.quasi))
-    metric, columns = metric_of(asked, counted, texts)
+    cell = np.repeat(np.arange(histogram.cells), histogram.count)  # rows of a cell are the same point to every engine
+    metric, columns = metric_of(asked, counted, texts, cell)
     if not histogram.rows:
         from shoal.model.certificate import Certificate
 
@@ -94,15 +94,15 @@ def by_centers(
         r=max(need.smallest, 1),
         metric=metric,
         method=asked.method,
-        sensitive=histogram.sensitive[counted.cell][:, wanted] if wanted else None,
+        sensitive=histogram.sensitive[cell][:, wanted] if wanted else None,
         l=[need.frequency[j] for j in wanted] if wanted else None,
         distinct_l=[need.distinct[j] for j in wanted] if wanted else None,
         eligible=_other_models(need, counted),
     )
-    partition = Partition.of(counted.cell, found.labels, np.ones(found.labels.size, np.int64))
+    partition = Partition.of(cell, found.labels, np.ones(found.labels.size, np.int64))
     out: list[ColumnText] = []
     for j, (column, values) in enumerate(zip(counted.quasi, texts, strict=True)):
-        code = column.codes[found.center_rows].astype(np.int64)
+        code = histogram.quasi[cell[found.center_rows], j].astype(np.int64)
         mine = histogram.quasi[partition.cell, j]
         same = np.minimum.reduceat(mine == code[partition.group], partition.start)
         key = code * 2 + same

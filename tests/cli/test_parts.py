@@ -61,7 +61,6 @@ def test_a_folder_is_anonymized_verified_and_audited(tmp_path: Path) -> None:
         (["in", "no", "-o", "x"], "no file 'no'"),
         (["in/p0.parquet", "in/p1.parquet"], "say with -o"),
         (["in", "-o", "x", "--keep-order"], "row order"),
-        (["in", "-o", "x", "--publish", "centers"], "rows in memory"),
         (["in", "-o", "x", "--coordinates", "a,b", "--publish", "hierarchy"], "in memory"),
         (["in", "-o", "x", "--master", "local[1]"], "--engine spark"),
         (["in", "-o", "x", "--table", "t", "--query", "select 1"], "not both"),

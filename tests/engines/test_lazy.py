@@ -58,6 +58,25 @@ def test_a_relation_comes_back_as_one(own: bool) -> None:
     assert connection.sql("select count(*) from duckdb_views() where not internal").fetchall() == [(0,)]
 
 
+def test_centers_are_those_of_the_rows_in_memory_in_any_order(tmp_path: Path) -> None:
+    frame = people().with_columns(c=pl.col("row") % 17 / 4)
+    asked = ASKED | {"quasi_identifiers": ["a", "b", "c"], "k": 5, "l": 2, "publish": "centers"}
+    asked |= {"identifiers": ["name"], "insensitive": ["row"], "secret": b"sixteen bytes or more"}
+    expected = shoal.anonymize(frame, **asked)
+    relation = shoal.anonymize(duckdb.connect().from_arrow(frame.to_arrow()), **asked)
+    turned = shoal.anonymize(frame.reverse(), **asked)
+    for release in (relation, turned):
+        table = release.table if isinstance(release.table, pl.DataFrame) else release.table.pl()
+        assert table.schema == expected.table.schema
+        assert table.sort("row").equals(expected.table.sort("row"))
+        assert release.certificate.cost == expected.certificate.cost
+    record = relation.write(tmp_path / "out")
+    frame.write_parquet(tmp_path / "in.parquet")
+    assert shoal.verify(tmp_path / "out", record, original=tmp_path / "in.parquet").holds
+    cells = set(expected.table.select("a", "b", "c").rows())
+    assert cells <= set(frame.select("a", "b", "c").rows()), "a center is a record's own values"
+
+
 @pytest.mark.parametrize("publish", ["stars", "ranges"])
 def test_what_is_written_is_the_table_row_by_row(publish: str) -> None:
     """Slices carry group numbers in the place of what is published: filled in, they are the relation, types and all."""

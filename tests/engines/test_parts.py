@@ -292,7 +292,6 @@ def test_what_cannot_be_is_refused(tmp_path: Path) -> None:
         (file, {"engine": "duckdb", "master": "local[1]"}, PolicyError, "a setting of engine='spark'"),
         (f"{folder}/*.csv", {"engine": "duckdb", "glob": True}, InputError, "no file fits"),
         (file, {"engine": "duckdb", "query": "select nothing from data"}, InputError, "nothing"),
-        (folder, {"publish": "centers"}, PolicyError, "take one file or a frame"),
         (folder, {"table": "x", "query": "select 1"}, PolicyError, "not both"),
     ):
         with pytest.raises(error, match=says):
