@@ -27,6 +27,8 @@ def verify(
     hierarchy: list[str] = flag([], "--hierarchy", "column=file.csv, where it is elsewhere; repeatable."),
     population: Path | None = flag(None, "--population", "The population it was measured by."),
     signer: Path | None = flag(None, "--signer", "Public key whose owner must have signed."),
+    table: str | None = flag(None, "--table", "Table of an original that is a DuckDB or SQLite file."),
+    query: str | None = flag(None, "--query", "SELECT that gave the original; over files FROM data."),
     prove: str | None = flag(
         None,
         "--prove",
@@ -48,6 +50,8 @@ def verify(
             hierarchies=pairs(hierarchy, "--hierarchy"),
             population=population,
             signer=signer,
+            table=table,
+            query=query,
             progress=told,
         )
     short = {"recomputed": "", "checked for consistency": " (consistent)", "stated": " (stated, not checked)"}

@@ -11,17 +11,20 @@ import polars as pl
 
 from shoal.engines.frames import FrameTable
 from shoal.engines.open import open_table
+from shoal.engines.scope import Scope
 from shoal.engines.table import Table, require
 from shoal.errors import PolicyError, within
 from shoal.judge.population import Census
 from shoal.model.policy import PLACE
 
 
-def opened(data: Any, separator: str | None = None, encoding: str | None = None) -> pl.DataFrame:
-    """Any table as a Polars frame, the text of a CSV as it stands."""
-    if isinstance(data, pl.DataFrame):
+def opened(
+    data: Any, separator: str | None = None, encoding: str | None = None, scope: Scope | None = None
+) -> pl.DataFrame:
+    """Any table as a Polars frame, the text of a CSV as it stands; scope: which table or query of a database."""
+    if isinstance(data, pl.DataFrame) and not any(scope or ()):
         return data
-    table = open_table(data, separator=separator, encoding=encoding)
+    table = open_table(data, separator=separator, encoding=encoding, scope=scope)
     return table.polars(table.columns)
 
 

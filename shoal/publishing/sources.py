@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from shoal.engines.safe_harbor import recoded
+from shoal.engines.scope import Scope
 from shoal.errors import InputError, PolicyError
 from shoal.judge.finding import CONSISTENT, RECOMPUTED, STATED, Finding
 from shoal.judge.population import beside, outside, reading_of
@@ -56,9 +57,14 @@ def hierarchies_of(
     return out, findings
 
 
-def original_of(original: Any, record: Record, separator: str | None, encoding: str | None) -> pl.DataFrame:
-    """The original as a frame, its coordinates joined as the release shows them."""
-    source = opened(original, separator, encoding)
+def original_of(
+    original: Any, record: Record, text: tuple[str | None, str | None], place: tuple[str | None, str | None]
+) -> pl.DataFrame:
+    """The original as a frame, its coordinates joined as the release shows them.
+
+    text  separator and encoding of a CSV;  place  table and query of a database
+    """
+    source = opened(original, *text, Scope(table=place[0], query=place[1]))
     if record.harbor is not None:
         rules = {n: rule for n, rule in record.harbor.columns.items() if n in source.columns}
         source = source.with_columns(recoded(source[n], rule, record.harbor.born) for n, rule in rules.items())

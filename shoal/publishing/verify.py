@@ -69,6 +69,8 @@ def verify(
     encoding: str | None = None,
     hierarchies: Mapping[str, Any] | None = None,
     signer: str | Path | None = None,
+    table: str | None = None,
+    query: str | None = None,
     progress: _Progress = lambda _what, _share: None,
 ) -> Verdict:
     """Recheck a written release, of a table or of any other problem, against its certificate file.
@@ -81,6 +83,7 @@ def verify(
     separator, encoding  of an original that is a CSV; found out when None
     hierarchies  per column its hierarchy, where the file is not beside the certificate
     signer       file of a public key: the certificate must be signed with the private key that belongs to it
+    table, query  of an original that is a database, or a query over files, as in ``anonymize``
     progress     called with (what is being done, share done or None)
 
     Shares no code with the solvers.  Returns a Verdict; raises InputError for files that are not what they should be.
@@ -96,10 +99,14 @@ def verify(
     """
     path, beside_it = Path(release), certificate_of(release, certificate)
     given = (hierarchies or {}, beside_it.parent)
+    if original is None and (table is not None or query is not None):
+        raise PolicyError("table=... and query=... say which table the original is; say original=... beside them")
     progress("reading", None)
     raw = read_record(beside_it)
     audit = None
     if raw.get("kind", "table") != "table":
+        if table is not None or query is not None:
+            raise PolicyError("table=... and query=... speak of the original of a release of a table; leave them out")
         findings, stated = recheck(path, raw, original, separator, encoding, given)
     else:
         record = parsed(raw, path.name.lower().endswith((".xlsx", ".xls", ".xlsb")))
@@ -108,7 +115,7 @@ def verify(
         findings, audit = _alone(path, record, population, given, original is None)
         if original is not None:
             progress("reading the original", None)
-            source = original_of(original, record, separator, encoding)
+            source = original_of(original, record, (separator, encoding), (table, query))
             findings += _matched(path, record, source, given, progress)
         findings += _promised(record, original is None)
     findings.append(signature(raw, signer))

@@ -33,6 +33,8 @@ def prove(
     encoding: str | None = None,
     hierarchies: Mapping[str, Any] | None = None,
     signer: str | Path | None = None,
+    table: str | None = None,
+    query: str | None = None,
     progress: Callable[[str, float | None], None] = nothing,
 ) -> Verdict:
     """``verify`` with the original, and then the search made again: is the lower bound true, and is it proved again?
@@ -60,20 +62,22 @@ def prove(
     if original is None:
         raise InputError("a bound is proved again from what the release was made from: say original=TABLE")
     beside = certificate_of(release, certificate)
-    how = {"population": population, "separator": separator, "encoding": encoding, "hierarchies": hierarchies}
-    verdict = verify(release, beside, original, signer=signer, progress=progress, **how)
+    text: dict[str, Any] = {"separator": separator, "encoding": encoding}
+    place: dict[str, Any] = {"table": table, "query": query}
+    others: dict[str, Any] = {"population": population, "hierarchies": hierarchies, "signer": signer}
+    verdict = verify(release, beside, original, progress=progress, **others, **text, **place)
     record = read_record(beside)
     if record.get("kind", "table") == "table":
         more = {name: given for name, given in (("hierarchies", hierarchies), ("population", population)) if given}
         asked = Policy.read(beside, **more, **({} if effort == SAME else {"effort": effort}))
-        again = prepare(original, asked, separator=separator, encoding=encoding, progress=progress).certificate
+        again = prepare(original, asked, **text, **place, progress=progress).certificate
         pairs = {"bound": (verdict.certificate, again)}
     else:
         progress("solving", None)
         sources = sources_of(original, record, separator, encoding, (hierarchies or {}, beside.parent))
         pairs = asked_again(Path(release), record, sources, effort)
-    others = tuple(f for f in verdict.findings if f.check not in pairs)
-    findings = (*others, *(judged(*pair)._replace(check=check) for check, pair in pairs.items()))
+    kept = tuple(f for f in verdict.findings if f.check not in pairs)
+    findings = (*kept, *(judged(*pair)._replace(check=check) for check, pair in pairs.items()))
     if effort == SAME:
         findings = (*findings, repeated(*pairs["bound"]))
     return replace(verdict, holds=all(f.holds for f in findings), findings=findings)

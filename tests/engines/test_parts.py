@@ -229,6 +229,13 @@ def test_a_table_and_a_query_of_a_database(tmp_path: Path, kind: str) -> None:
     assert release.loss == shoal.anonymize(frame, **asked).loss
     record = release.write(tmp_path / "out")
     assert shoal.verify(tmp_path / "out", record).holds
+    written = {"table": "the people"}
+    assert shoal.verify(tmp_path / "out", record, path, **written).holds
+    assert "cost" in {f.check for f in shoal.verify(tmp_path / "out", record, path, **written).findings}
+    assert shoal.prove(tmp_path / "out", record, path, **written, effort="fast").holds
+    assert not shoal.verify(tmp_path / "out", record, path, query='select * from "the people" limit 800').holds
+    with pytest.raises(PolicyError, match="say which table the original is"):
+        shoal.verify(tmp_path / "out", record, **written)
     queried = shoal.anonymize(path, query='select a, b, s from "the people" where b > 3', **ASKED)
     kept = frame.filter(pl.col("b") > 3).drop("note")
     assert queried.loss == shoal.anonymize(kept, **ASKED).loss
