@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,6 +19,13 @@ from shoal.problems import gathering, regions, tables
 WAYS = {"python": lambda kernel: False, "machine": lambda kernel: True}
 
 
+def forget(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in the first process on a machine."""
+    for name in ("_spent", "_here", "_files"):
+        monkeypatch.setattr(uncompiled, name, {})
+    monkeypatch.setattr(uncompiled, "_beside", lambda kernel: None)
+
+
 def both(monkeypatch, work):  # type: ignore[no-untyped-def]
     """The work done by Python's loops, then by the compiled ones; how often Python's were asked for."""
     answers, asked = [], []
@@ -25,7 +33,7 @@ def both(monkeypatch, work):  # type: ignore[no-untyped-def]
     monkeypatch.setattr(uncompiled, "plain", lambda kernel: asked.append(kernel) or made(kernel))
     for way in WAYS.values():
         monkeypatch.setattr(uncompiled, "_compiled", way)
-        monkeypatch.setattr(uncompiled, "_spent", {})
+        forget(monkeypatch)
         answers.append(work())
         if way is WAYS["python"]:
             used = {kernel.py_func.__name__ for kernel in asked}
@@ -79,7 +87,7 @@ def test_points_are_clustered_alike(monkeypatch: pytest.MonkeyPatch, problem, ro
 
 
 def test_python_gives_way_after_some_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(uncompiled, "_spent", {})
+    forget(monkeypatch)
     monkeypatch.setattr(uncompiled, "_compiled", WAYS["python"])
     monkeypatch.setattr(uncompiled.time, "thread_time", iter([0.0, 0.3, 1.0, 1.6]).__next__)
     size, steps = np.zeros(1, np.int64), 0.5 * uncompiled.SECONDS / uncompiled.PACE
@@ -91,8 +99,29 @@ def test_python_gives_way_after_some_seconds(monkeypatch: pytest.MonkeyPatch) ->
     assert uncompiled.quick(publish, 1) is not publish  # what was refused is not counted
 
 
+def test_python_gives_way_after_several_processes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    kept, size = tmp_path / "new" / "phase_one.seconds", np.zeros(1, np.int64)
+    monkeypatch.setattr(uncompiled, "_compiled", WAYS["python"])
+    calls = 0
+    while calls < 50:  # a process each, of 0.6 seconds
+        forget(monkeypatch)
+        monkeypatch.setattr(uncompiled, "_beside", lambda kernel: kept)
+        monkeypatch.setattr(uncompiled.time, "thread_time", iter([0.0, 0.6]).__next__)
+        loops = uncompiled.quick(phase_one, 1)
+        if loops is phase_one:
+            break
+        loops(np.array([0, 0]), size[:0], 2, 2, 1, size[:0])
+        uncompiled._keep()
+        calls += 1
+    assert calls == uncompiled.TOGETHER // 0.6
+    kept.write_text("no number")
+    forget(monkeypatch)
+    monkeypatch.setattr(uncompiled, "_beside", lambda kernel: kept)
+    assert uncompiled.quick(phase_one, 1) is not phase_one
+
+
 def test_what_is_compiled_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(uncompiled, "_spent", {})
+    forget(monkeypatch)
     size = np.zeros(1, np.int64)
     phase_one(np.array([0, 0]), size[:0], 2, 2, 1, size[:0])
     assert uncompiled.quick(phase_one, 1) is phase_one
