@@ -36,7 +36,8 @@ SMALL = 16  # distinct tuples up to which an exact method is tried, for any mode
 SMALL_PAIRS = 1_000  # the same for k = 2 alone
 PROOF = 10.0  # seconds it may take, many times what tables of this size need
 CLEARLY = 1.02
-PROVED, MANY = 40, 6_000  # neighborhoods for each row, and at most, where a proof is tried
+# Neighborhoods for each row, and at most, where a proof is tried: what the search leaves costs the proof far more.
+PROVED = {"balanced": (100, 20_000), "thorough": (1_000, 200_000)}
 LARGE_ROWS = 100_000  # rows from which on the cascade and the bounds are sought side by side
 TWICE = 5_000  # rows up to which "balanced" searches from the cascade as well as from a better start
 LARGE = 8  # from this k on a cover by published rows may be the better start, and tuples are opened and closed
@@ -272,7 +273,10 @@ class _Race:
     def steps(self) -> int:
         """Neighborhoods that a named effort searches: more where a proof follows, for a good answer shortens it."""
         many = steps_of(self.small)
-        return max(many, min(PROVED * self.small.histogram.rows, MANY)) if many and decidable(self.task) else many
+        if not many or not decidable(self.task):
+            return many
+        each, most = PROVED[self.task.effort.name]
+        return max(many, min(each * self.small.histogram.rows, most))
 
     def search(self) -> None:
         """The search by moves between groups, from the best start."""
