@@ -12,7 +12,7 @@ import polars as pl
 from shoal.engines.carried import refuse_pointing, singled_in_memory
 from shoal.engines.files import column as column_of
 from shoal.engines.files import integers, numbers
-from shoal.engines.order import shuffled
+from shoal.engines.order import Lot, shuffled
 from shoal.engines.store import store
 from shoal.engines.targets import MAP, TABLE, TILES
 from shoal.errors import InputError, PolicyError
@@ -207,7 +207,7 @@ def _companions(
         held = np.flatnonzero(answer.labels >= 0)
         bare = tile_frame(answer, names)  # the boundary stands in the table already
         made = replaced(carried()[held], bare, pl.Series("tile", answer.labels[held]), names)
-        store(made if keep else made[shuffled(answer.labels[held], secret)], path)
+        store(made if keep else made[shuffled(made.get_columns(), Lot.given(secret))], path)
 
     return {
         "tiles": Drawing(form=TABLE, fill=rows),
