@@ -24,7 +24,7 @@ from shoal.publishing.recheck import recheck
 from shoal.publishing.recorded import Record, parsed, read_record
 from shoal.publishing.signing import signature
 from shoal.publishing.sources import hierarchies_of, original_of, population_beside
-from shoal.publishing.unseen import filled_cells, incomplete
+from shoal.publishing.unseen import carried, filled_cells, incomplete
 from shoal.watching import watched
 
 _Progress = Callable[[str, float | None], None]
@@ -145,6 +145,7 @@ def _matched(
     if policy.missing == "filled" and complete:
         source, cells = filled(source, policy.quasi_identifiers)
         findings.append(filled_cells(record, cells))
+    findings.append(carried(record, source))
     return findings + compare(source, read_rows(path, record.separator), record.said, used, progress)
 
 
