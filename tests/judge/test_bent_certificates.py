@@ -277,6 +277,8 @@ LIES: list[tuple[str, str, Any]] = [
     ("regions", "parameters.levels", []), ("regions", "facts.levels.0.cost", 99), ("regions", "parameters.l", 2),
     ("regions", "facts.levels.0.unions_at_most", 0), ("regions", "facts.regions_at_most", 1),
     ("regions", "facts.variance_inside", 0.5), ("regions", "certificate.details.upper_bound", 9),
+    ("regions", "certificate.details.areas", 99), ("regions", "certificate.details.left_out", 3),
+    ("regions", "certificate.details.k", [9]), ("tiles", "certificate.details.tiles_at_most", 0),
     ("regions", "parameters.k", []), ("regions", "parameters.weight", []), ("regions", "parameters.column", "absent"),
     ("gather", "facts.centers_replaced", 1), ("gather", "parameters.columns", ["x"]),
     ("gather", "parameters.problem", "tiles"),
