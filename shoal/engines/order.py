@@ -29,6 +29,7 @@ LEAST = 16
 _SECRET = f"any file of {LEAST} random bytes or more will do, which is then kept and kept secret"
 _WHOLE = 2**53
 _PARTS = 2**52
+_SLICE = 1 << 18  # rows hashed at a time
 
 
 @dataclass(frozen=True, repr=False)
@@ -125,15 +126,17 @@ def beyond(columns: Sequence[pl.Series]) -> list[np.ndarray]:
 
 
 def row_hashes(columns: Sequence[pl.Series], key: bytes) -> np.ndarray:
-    """uint64[n]: the keyed hash of every row.  O(n), about a second for a million rows."""
-    fields = []
-    for series in columns:
-        text = portable(series)
-        fields.append(pl.select(pl.concat_str(pl.lit("v"), text.str.len_chars(), pl.lit(":"), text)).to_series())
-    payload = pl.select(pl.concat_str(field.fill_null("n") for field in fields)).to_series()
+    """uint64[n]: the keyed hash of every row, a slice at a time.  O(n), about a second for a million rows."""
     start, sha = key.hex().encode(), hashlib.sha256
-    raw = b"".join([sha(start + row).digest()[:8] for row in payload.cast(pl.Binary).to_list()])
-    return np.frombuffer(raw, ">u8")
+    raw = []
+    for at in range(0, len(columns[0]), _SLICE):
+        fields = []
+        for series in columns:
+            text = portable(series[at : at + _SLICE])
+            fields.append(pl.select(pl.concat_str(pl.lit("v"), text.str.len_chars(), pl.lit(":"), text)).to_series())
+        payload = pl.select(pl.concat_str(field.fill_null("n") for field in fields)).to_series()
+        raw.append(b"".join([sha(start + row).digest()[:8] for row in payload.cast(pl.Binary).to_list()]))
+    return np.frombuffer(b"".join(raw), ">u8")
 
 
 def portable(series: pl.Series) -> pl.Series:
