@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from shoal.engines.features import Asked
 
 RECORDS = typer.Argument(help="Table with a row per record: CSV (also .gz), Parquet or Excel.")
-SEED = flag(None, "--seed", "Of the search where it draws; never of the row order.")
 
 
 class Size(NamedTuple):
@@ -35,7 +34,6 @@ class Search(NamedTuple):
 
     method: str = flag("auto", "--method", "auto, local, disjoint, threshold, peeling, rounds or exact.")
     improve: bool = flag(False, "--improve", "Search on for a smaller radius.")
-    seed: int | None = SEED
 
 
 class Cells(NamedTuple):
@@ -45,7 +43,7 @@ class Cells(NamedTuple):
     max_diameter: float | None = flag(None, "--max-diameter", "Largest diameter of a cluster.")
     method: str = flag("auto", "--method", "auto, search, three_step or exact; without --r also tight, procedure_one.")
     effort: str = flag("balanced", "--effort", "fast, balanced or thorough.")
-    seed: int | None = SEED
+    seed: int | None = flag(None, "--seed", "Of the search where it draws; never of the row order.")
 
 
 class Files(NamedTuple):

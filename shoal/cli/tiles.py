@@ -100,6 +100,14 @@ class Files(NamedTuple):
         paths = (self.output, self.tiles_to, self.table, self.map_to, self.report, proof)
         check_outputs(zip(paths, forms, strict=True), [points, self.secret], overwrite=force)
 
+    def look(self, frame: pl.DataFrame, known: set[str | None]) -> None:
+        """Refuse a table that would carry what points at people, before any work."""
+        from shoal.cli.common import listed
+        from shoal.publishing.tiled import refuse_carried
+
+        if self.table is not None:
+            refuse_carried(frame, known, listed(self.identifiers) or (), listed(self.insensitive) or ())
+
     def write(self, made: Crosswalk) -> tuple[dict[str, Any], list[str]]:
         """Write what was asked for; the paths for machines, and a line for each."""
         from shoal.cli.common import put, reported
@@ -138,6 +146,7 @@ def tiles(
     files.check(points, force)
     frame = read_table(points, **text._asdict())
     places = np.stack([numbers(frame, x), numbers(frame, y)], axis=1)
+    files.look(frame, {x, y, weight, *kept._asdict().values()})
     coded = _codes(places, coordinates == "geographic", drop_codes)
     frame, places = frame.filter(~coded), places[~coded]
     weights = None if weight is None else np.array(integers(frame, weight))

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from shoal.engines.codes import Coded
-from shoal.engines.order import dealer
+from shoal.engines.order import dealer, laid_out
 from shoal.engines.table import Replacement
 from shoal.model.histogram import Histogram
 from shoal.model.partition import Partition
@@ -67,7 +67,7 @@ class Expected:
 
         columns  those of the table, each a quasi-identifier or sensitive: with nothing else beside them, rows of a
                  cell are alike, and no row of the original is needed to write them
-        key      fixes the order, which is one of published tuples alone and so tells nothing of who is behind them
+        key      fixes the order together with the published tuples, so that it tells nothing of who is behind them
 
         Every row falls into a slice by itself and slices are shuffled: each order of all rows is as likely as any.
         O(rows + slices * tuples) time, memory for the tuples and a slice.
@@ -78,9 +78,10 @@ class Expected:
         frame.columns = [f"c{i}" for i in range(frame.width)]  # "*" would stand for all columns
         held = frame.with_columns(pl.Series("rows", counts, dtype=pl.Int64))
         held = held.group_by(frame.columns, maintain_order=True).agg(pl.col("rows").sum())
-        left, tuples = held["rows"].to_numpy().copy(), held.drop("rows")
+        left, tuples = held["rows"].to_numpy(), held.drop("rows")
         tuples.columns = list(columns)
-        random = dealer(key)
+        line, own = laid_out(tuples.get_columns(), left, key)
+        left, tuples, random = left[line], tuples[line], dealer(own)
         slices = max(1, round(int(left.sum()) / rows))
         for number_left in range(slices, 0, -1):
             here = random.binomial(left, 1 / number_left) if number_left > 1 else left.copy()

@@ -29,7 +29,7 @@ from shoal.engines.columns import (
     without_levels,
 )
 from shoal.engines.index import row_numbers
-from shoal.engines.order import Lot, dealer, draws, permutation, row_hashes
+from shoal.engines.order import Lot, beyond, dealer, draws, laid_out, permutation, row_hashes, shuffled
 from shoal.engines.table import Counted, Origin, Placed, Replacement, Singled, Tuples, require
 from shoal.errors import InputError, PolicyError
 from shoal.model.histogram import Histogram, mixed_radix
@@ -227,7 +227,7 @@ class FrameTable:
         if self.coded and not keep_order and set(names) <= {*text, *(r.name for r in replacements)}:
             return self._deal(counted, partition, replacements, names, lot)
         group = groups_of_rows(counted, partition, lambda rows: self._draws(rows, lot))
-        order = None if keep_order else permutation(self.rows, lot.order)
+        order = None if keep_order else self._order(replacements, group, [n for n in names if n not in aside], lot)
         if order is not None:
             group = group[order]
         new = _recoded(replacements, group)
@@ -247,11 +247,13 @@ class FrameTable:
         The order is one of published tuples alone, so it tells nothing of who is behind them.
         """
         partition.check(counted.histogram)
-        row = np.repeat(np.arange(partition.cell.size, dtype=np.uint32), partition.count)
-        dealer(lot.order).shuffle(row)
         codes = counted.histogram.sensitive[partition.cell]
         new = _recoded(replacements, partition.group)
         new |= {c.name: _Shown(c.values, codes[:, j]) for j, c in enumerate(counted.sensitive)}
+        shown = [pl.Series.gather(*new[n].pair()).alias(n) for n in names]
+        line, key = laid_out(shown, partition.count, lot.order)
+        row = np.repeat(line.astype(np.uint32), partition.count[line])
+        dealer(key).shuffle(row)
         tuples = self._assemble(self.frame.select([]), new, names)
         dealt = Tuples(tuples, row)
         return Placed(None, tuples=dealt) if _OFTEN * len(tuples) <= len(row) else Placed(dealt.frame())
@@ -262,8 +264,14 @@ class FrameTable:
             return (draws(rows.size, lot.place),)
         chosen = self.frame[rows.tolist()] if self.frame.implementation.is_pyarrow() else self.frame[rows]
         columns = [_any_polars(chosen.get_column(name)) for name in self.columns]
-        floats = [c.cast(pl.Float64).fill_nan(None).fill_null(0).to_numpy() for c in columns if c.dtype.is_float()]
-        return (row_hashes(columns, lot.place), *floats)
+        return (row_hashes(columns, lot.place), *beyond(columns))
+
+    def _order(self, replacements: Sequence[Replacement], group: np.ndarray, names: list[str], lot: Lot) -> np.ndarray:
+        """The order of the rows, by what these columns publish of them."""
+        if lot.fresh:
+            return permutation(self.rows, lot.order)
+        new = {r.name: r.values.gather(r.index[group]) for r in replacements}
+        return shuffled([(new[n] if n in new else _any_polars(self.frame.get_column(n))).alias(n) for n in names], lot)
 
     def _assemble(self, carried: Any, new: dict[str, _Shown], names: list[str], index: Any = None) -> Any:
         implementation = self.frame.implementation

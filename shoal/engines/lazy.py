@@ -23,7 +23,7 @@ from shoal.engines.carried import singled_elsewhere
 from shoal.engines.checked import refuse_other_count
 from shoal.engines.codes import cannot_group, encode
 from shoal.engines.frames import _count, mixed_radix_columns, shares
-from shoal.engines.order import Lot, Sql, draws, payload_sql
+from shoal.engines.order import Lot, Sql, payload_sql, row_hashes
 from shoal.engines.table import Counted, Keys, Origin, Placed, Replacement, Singled, require
 from shoal.errors import InputError, ShoalError
 from shoal.model.histogram import Histogram
@@ -229,7 +229,7 @@ class LazyTable:
         kept = [c for c in self.columns if c not in drop]
         left = [c for c in kept if c not in {r.name for r in replacements}]
         shown = [c for c in left if c not in aside]
-        rows = self._grouped(counted, partition, lot)
+        rows = self._grouped(counted, partition, lot, self._tags(replacements, partition.groups, lot))
         rows = rows.select(*(self._plain(c, counted) for c in left), group, tag)
         keyed = self.dialect.with_columns(rows.to_native(), {at: self._number(shown, self.dialect.sql.name(tag))})
         rows = nw.from_native(keyed).select(*left, group, at)
@@ -243,13 +243,21 @@ class LazyTable:
         numbered = Numbered(self.dialect, ordered.select(*left, group).to_native(), values, group, published)
         return Placed(whole.select(*kept).to_native(), numbered.slices)
 
-    def _grouped(self, counted: Counted, partition: Partition, lot: Lot) -> Any:
+    @staticmethod
+    def _tags(replacements: Sequence[Replacement], groups: int, lot: Lot) -> np.ndarray:
+        """int64[groups]: a keyed hash of what each group publishes, and of nothing else."""
+        if not replacements:
+            return np.zeros(groups, np.int64)
+        shown = [r.values.gather(r.index).alias(r.name) for r in replacements]
+        return (row_hashes(shown, lot.order) >> np.uint64(1)).astype(np.int64)
+
+    def _grouped(self, counted: Counted, partition: Partition, lot: Lot, tag: np.ndarray) -> Any:
         """Every row with the number and the tag of its group, joined by the engine's number of its tuple."""
         keys = counted.keys
         if keys is None:
             raise InputError("the table was counted by another engine, which knows its rows otherwise")
         key, cell, ordinal, salt, place = (f"{self.own}{w}" for w in ("key", "cell", "ordinal", "salt", "place"))
-        whole, cells, pieces = self._plan(counted, keys, partition, lot)
+        whole, cells, pieces = self._plan(counted, keys, partition, lot, tag)
         names = [*counted.histogram.quasi_names, *counted.histogram.sensitive_names]
         native = self.dialect.with_columns(self.native, {key: self._number(names, str(keys.attempt))})
         frame, kept = nw.from_native(native), [*self.columns, f"{self.own}group", f"{self.own}tag"]
@@ -280,19 +288,18 @@ class LazyTable:
         return column
 
     def _plan(
-        self, counted: Counted, keys: Keys, partition: Partition, lot: Lot
+        self, counted: Counted, keys: Keys, partition: Partition, lot: Lot, tag: np.ndarray
     ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
         """(group by key of whole cells; split cells and the lot's key by key; ordinals of the groups of split cells).
 
         Ordinals run from 1 through the groups of a cell that is split, the largest last.  Beside a group stands its
-        tag, drawn from the lot.  Tags and the lot's key are values of a table, so that no plan prints them.
+        tag.  Tags and the lot's key are values of a table, so that no plan prints them.
         """
         order = shares(partition)
         cell, group, count = partition.cell[order], partition.group[order], partition.count[order]
         several = np.bincount(cell, minlength=counted.histogram.cells) > 1
         only = np.zeros(counted.histogram.cells, np.int64)
         only[cell] = group
-        tag = (draws(partition.groups, lot.order) >> np.uint64(1)).astype(np.int64)
         ends = np.cumsum(count)
         start = np.searchsorted(cell, cell, side="left")
         before = np.concatenate([[0], ends])[start]  # rows of the cells before

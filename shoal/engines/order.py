@@ -4,6 +4,9 @@ Without a secret of the caller's it is drawn afresh.  With one, a row's place is
 function in memory, in DuckDB and in Spark, so that neither a task tried again nor a partition nor the engine changes
 it: the first 16 digits of SHA-256 over the key and, for every column, "n" where the value is missing, else "v", the
 length of its text, a colon and the text (``portable`` and ``payload_sql`` say which text).
+
+With a secret the order comes from what is published of the rows and from nothing else: not from where a row stood, nor
+from what is hidden of it.  Two releases of the same people under one secret then stand in unrelated orders.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,6 +29,7 @@ LEAST = 16
 _SECRET = f"any file of {LEAST} random bytes or more will do, which is then kept and kept secret"
 _WHOLE = 2**53
 _PARTS = 2**52
+_SLICE = 1 << 18  # rows hashed at a time
 
 
 @dataclass(frozen=True, repr=False)
@@ -54,6 +58,11 @@ class Lot:
         told = hashlib.sha256(context).digest()
         place, order = (hmac.digest(master, word + told, "sha256") for word in (b"place", b"order"))
         return cls(place, order, secret is None)
+
+    @classmethod
+    def given(cls, secret: bytes | str | Path | None) -> Lot:
+        """The same from a secret or the path of a file that holds it."""
+        return cls.of(read_secret(secret) if isinstance(secret, (str, Path)) else secret)
 
     @property
     def words(self) -> str:
@@ -88,22 +97,46 @@ def dealer(key: bytes) -> np.random.Generator:
     return np.random.Generator(np.random.Philox(np.random.SeedSequence(int.from_bytes(key, "big"))))
 
 
-def shuffled(labels: np.ndarray, secret: str | Path | None) -> np.ndarray:
-    """int64[n]: the order in which rows with these labels leave; fresh without a file that holds a secret."""
-    context = np.ascontiguousarray(labels, "<i8").tobytes()
-    return permutation(len(labels), Lot.of(None if secret is None else read_secret(secret), context).order)
+def shuffled(columns: Sequence[pl.Series], lot: Lot) -> np.ndarray:
+    """int64[n]: the order in which rows leave that show these columns, all that is published of them.
+
+    With a secret of the caller's the rows are laid out by their contents first, and then turned over by a key that is
+    a hash of them all: whoever changes a row, or the name of a column, has another order.  O(n log n).
+    """
+    n = len(columns[0]) if columns else 0
+    if lot.fresh or not n:
+        return permutation(n, lot.order)
+    line, key = laid_out(columns, np.ones(n, np.int64), lot.order)
+    return line[permutation(n, key)]
 
 
-def row_hashes(columns: list[pl.Series], key: bytes) -> np.ndarray:
-    """uint64[n]: the keyed hash of every row.  O(n), about a second for a million rows."""
-    fields = []
-    for series in columns:
-        text = portable(series)
-        fields.append(pl.select(pl.concat_str(pl.lit("v"), text.str.len_chars(), pl.lit(":"), text)).to_series())
-    payload = pl.select(pl.concat_str(field.fill_null("n") for field in fields)).to_series()
+def laid_out(columns: Sequence[pl.Series], rows: np.ndarray, key: bytes) -> tuple[np.ndarray, bytes]:
+    """(int64[n]: lines in an order of their contents alone, a key of these contents and their ``rows`` alone)."""
+    names = b"".join(hashlib.sha256(c.name.encode()).digest() for c in columns)
+    hashes = row_hashes(columns, hmac.digest(key, names, "sha256"))
+    order = np.lexsort((*beyond(columns), hashes))
+    last = np.flatnonzero(np.append(np.diff(hashes[order]) != 0, True))
+    held = hashes[order[last]].tobytes() + np.cumsum(rows[order])[last].astype("<i8").tobytes()
+    return order, hmac.digest(key, names + held, "sha256")
+
+
+def beyond(columns: Sequence[pl.Series]) -> list[np.ndarray]:
+    """Columns of numbers by themselves, to tell those apart of which a payload holds the sign alone."""
+    return [c.cast(pl.Float64).fill_nan(None).fill_null(0).to_numpy() for c in columns if c.dtype.is_float()]
+
+
+def row_hashes(columns: Sequence[pl.Series], key: bytes) -> np.ndarray:
+    """uint64[n]: the keyed hash of every row, a slice at a time.  O(n), about a second for a million rows."""
     start, sha = key.hex().encode(), hashlib.sha256
-    raw = b"".join([sha(start + row).digest()[:8] for row in payload.cast(pl.Binary).to_list()])
-    return np.frombuffer(raw, ">u8")
+    raw = []
+    for at in range(0, len(columns[0]), _SLICE):
+        fields = []
+        for series in columns:
+            text = portable(series[at : at + _SLICE])
+            fields.append(pl.select(pl.concat_str(pl.lit("v"), text.str.len_chars(), pl.lit(":"), text)).to_series())
+        payload = pl.select(pl.concat_str(field.fill_null("n") for field in fields)).to_series()
+        raw.append(b"".join([sha(start + row).digest()[:8] for row in payload.cast(pl.Binary).to_list()]))
+    return np.frombuffer(b"".join(raw), ">u8")
 
 
 def portable(series: pl.Series) -> pl.Series:

@@ -13,9 +13,12 @@ from shoal.model.certificate import Certificate
 TWICE: dict[str, dict[str, str]] = {
     "labels": {"k": "k", "groups": "groups", "smallest_group": "smallest_group"},
     "intervals": {n: n for n in ("k", "groups", "smallest_group", "largest_group")},
-    "regions": {"regions": "groups", "upper_bound": "regions_at_most", "largest": "largest_group", "l": "l"},
+    "regions": {
+        "regions": "groups", "upper_bound": "regions_at_most", "largest": "largest_group", "l": "l", "k": "k",
+        "areas": "rows", "left_out": "left_out",
+    },
     "tiles": {"tiles": "groups", "smallest": "smallest_group"},
-}
+}  # fmt: skip
 _SUMS = {"clusters", "left_out", "may_be_left_out", "r"}
 ELSEWHERE = {"gather": _SUMS, "cellular": _SUMS | {"service", "setup", "radius"}}  # compared where costs are added up
 WORDS: dict[str, dict[str, tuple[Any, ...]]] = {
@@ -56,6 +59,10 @@ def agreed(record: Mapping[str, Any], stated: Certificate) -> list[Finding]:
     if twice:
         text = f"its details contradict its facts about {odd[0]!r}" if odd else "its details and its facts agree"
         found.append(Finding("details", not odd, text, CONSISTENT))
+    if kind == "tiles":
+        most, there = stated.details.get("tiles_at_most"), facts["groups"]
+        fits = type(most) is int and type(there) is int and most >= there
+        found.append(Finding("tiles at most", fits, f"{there} tiles, at most {most} certified", CONSISTENT))
     run = stated.details.get("run")
     told_apart = {"run"} if isinstance(run, Mapping) else set()
     rest = sorted(set(stated.details) - set(twice) - ELSEWHERE.get(kind, set()) - told_apart)

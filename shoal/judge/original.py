@@ -89,7 +89,7 @@ def compare(
         told("matching rows one to one", None)
         findings.append(_match(columns, before, after, said, hierarchies))
     told("counting the loss", None)
-    findings += _loss(columns, said, release.height)
+    findings += _loss(columns, said, release.height, hierarchies)
     if said.publish == "ranges":
         findings.append(exposure(columns, said.exposed, policy.range_step))
     by_levels = said.publish in ("stars", "hierarchy") and not any(isinstance(h, str) for h in hierarchies.values())
@@ -156,7 +156,7 @@ def _centers(
     return Finding("centers", good, text if good else "some row is farther from every center than the certified cost")
 
 
-def _loss(columns: list[Column], said: Stated, rows: int) -> list[Finding]:
+def _loss(columns: list[Column], said: Stated, rows: int, hierarchies: Mapping[str, Any]) -> list[Finding]:
     """Stars, changed cells and rows, NCP and the cost, each against what can be counted."""
     if said.publish == "centers":
         text = "stars counted; how much a center hides depends on the clusters, which a release does not tell"
@@ -168,7 +168,7 @@ def _loss(columns: list[Column], said: Stated, rows: int) -> list[Finding]:
     exact = all(low == high for _, (low, high) in cells)
     out = [Finding("cells", right, "starred and changed cells of every column counted", _how(exact))]
     spans = {
-        "stars": _total(columns, said),
+        "stars": _total(columns, said, hierarchies),
         "suppressed_tuples": recount.changed_rows(columns, rows),
         "ncp": recount.ncp(columns, {}, rows),
     }
@@ -183,10 +183,19 @@ def _loss(columns: list[Column], said: Stated, rows: int) -> list[Finding]:
     return [*out, Finding("cost", good, found, _how(_narrow(span)))]
 
 
-def _total(columns: list[Column], said: Stated) -> tuple[float, float]:
-    """Stars of the table; a full set and a class below the root that is called like a star may count as none."""
-    low, high = (sum(x) for x in zip(*(recount.stars(c) for c in columns), strict=True))
-    return (low if said.publish == "stars" else 0.0), high
+def _total(columns: list[Column], said: Stated, hierarchies: Mapping[str, Any]) -> tuple[float, float]:
+    """Stars of the table: of ranges and sets none; a class below the root that is called like a star may be none."""
+    if said.publish == "ranges":
+        return 0.0, 0.0
+    spans = [(recount.stars(c), _called_alike(hierarchies.get(c.name), said.policy.star)) for c in columns]
+    return sum(low for (low, _), alike in spans if not alike), sum(high for (_, high), _ in spans)
+
+
+def _called_alike(hierarchy: Hierarchy | str | None, star: str) -> bool:
+    """Whether a class below the root of a hierarchy may be called like a star."""
+    if not isinstance(hierarchy, Hierarchy) or hierarchy.kind != "rows":
+        return hierarchy is not None
+    return any(star in row[1:] for row in hierarchy.rows)
 
 
 def _how(exact: bool) -> str:

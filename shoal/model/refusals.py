@@ -59,7 +59,8 @@ def refuse_population(asked: Any) -> None:
             "and ranges"
         )
     if known and asked.units:
-        raise PolicyError("a population is counted in rows, and person= counts persons; leave one of them out")
+        unit = "household" if asked.person is None else "person"
+        raise PolicyError(f"a population is counted in rows, and {unit}= counts {unit}s; leave one of them out")
 
 
 def refuse_nameless(asked: Any) -> None:

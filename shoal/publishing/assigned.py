@@ -26,7 +26,7 @@ from shoal.engines.atomic import publish_file
 from shoal.engines.files import column as column_of
 from shoal.engines.files import numbers
 from shoal.engines.matching import restored
-from shoal.engines.order import shuffled
+from shoal.engines.order import Lot, shuffled
 from shoal.engines.store import store, usual_separator
 from shoal.engines.targets import TABLE, certificate_path, check_outputs
 from shoal.errors import InputError, PolicyError, VerificationError
@@ -115,7 +115,7 @@ def assign(
     x: str | None = None,
     y: str | None = None,
     boundary: str | None = None,
-    secret: str | Path | None = None,
+    secret: bytes | str | Path | None = None,
     keep_order: bool = False,
     separator: str | None = None,
     encoding: str | None = None,
@@ -127,7 +127,7 @@ def assign(
     certificate  of a crosswalk's path; beside it when None
     column       of the new records' areas, values or labels; by default the answer's, or "area" or "id"
     x, y, boundary   of new points; by default of the answer's names
-    secret       file of 16 bytes or more that fixes the order of rows in a written table; fresh by default
+    secret       at least 16 bytes, or a file of them, that fix the order of rows in a written table; fresh by default
 
     A number or date between two values of one interval is in it, one between two intervals in none.  Raises
     VerificationError for an answer that is not as certified.  O(n log n) for n records, and for tiles the points that
@@ -156,9 +156,7 @@ def assign(
         met[group] = met.get(group, 0) + 1
     outside = met.pop(None, 0)
     few = [n for n in met.values() if n < k]
-    number = {group: i for i, group in enumerate(met)}
-    labels = np.array([number.get(g, -1) for g in groups], np.int64)
-    order = np.arange(len(groups)) if keep_order else shuffled(labels, secret)
+    order = np.arange(len(groups)) if keep_order else shuffled(table.get_columns(), Lot.given(secret))
     return Assigned(
         table=table, groups=groups, outside=outside, alone=len(few), rows_alone=sum(few), k=k, kind=kind, order=order,
         read=files, zeros=zeros,

@@ -12,7 +12,7 @@ import polars as pl
 from shoal.engines.atomic import publish_file
 from shoal.engines.features import Asked, Features
 from shoal.engines.files import column
-from shoal.engines.order import Lot, permutation
+from shoal.engines.order import Lot, shuffled
 from shoal.engines.targets import GEOJSON, MAP, PICTURE, check_outputs
 from shoal.errors import InputError, PolicyError
 from shoal.model.hierarchy import Hierarchy
@@ -42,7 +42,7 @@ def clusters(
     sensitive: Sequence[str] = (),
     center: str = "record",
     keep_order: bool = False,
-    secret: bytes | None = None,
+    secret: bytes | str | Path | None = None,
 ) -> Crosswalk:
     """A ``Gathering`` of the records in a frame, a row each."""
     names = [sensitive] if isinstance(sensitive, str) else list(sensitive)
@@ -116,7 +116,11 @@ def _parameters(answer: Any, told: Asked, features: Features, sensitive: Sequenc
 
 
 def _rows(
-    labels: np.ndarray, lines: pl.DataFrame, held: Mapping[str, pl.Series], keep_order: bool, secret: bytes | None
+    labels: np.ndarray,
+    lines: pl.DataFrame,
+    held: Mapping[str, pl.Series],
+    keep_order: bool,
+    secret: bytes | str | Path | None,
 ) -> Rows:
     """A row per record that is kept: its cluster's line and its own sensitive values; nothing else of it."""
     kept = np.flatnonzero(labels >= 0)
@@ -124,8 +128,8 @@ def _rows(
     rows = pl.concat([lines[labels[kept]], own], how="horizontal")
     if keep_order:
         return Rows(rows, "as in the table")
-    lot = Lot.of(secret, np.ascontiguousarray(labels, "<i8").tobytes())
-    return Rows(rows[permutation(rows.height, lot.order)], lot.words)
+    lot = Lot.given(secret)
+    return Rows(rows[shuffled(rows.get_columns(), lot)], lot.words)
 
 
 def _told(

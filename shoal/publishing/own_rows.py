@@ -20,6 +20,7 @@ from shoal.publishing.recorded import Record
 from shoal.publishing.unseen import filled_cells, incomplete, lacking, persons, population_of
 
 Outer = Callable[[pl.DataFrame, Audit], Audit]
+ORDERS = ("kept", "fresh secret", "caller's secret")
 
 
 def own_findings(
@@ -201,6 +202,9 @@ def _consistent(record: Record) -> Finding:
         return no("its unit is none of a table's")
     if said.publish != "centers" and not math.isclose(known.get(said.unit, said.cost), said.cost, rel_tol=1e-9):
         return no("its cost and its loss contradict each other")
+    order, kept = record.raw.get("order"), record.raw["policy"].get("keep_order", False)
+    if order not in ORDERS or kept is not (order == "kept") or record.raw.get("shuffled") is kept:
+        return no("what it says of the order of its rows contradicts itself")
     ratio, number = stated.ratio, record.ratio
     if (ratio is None) != (number is None) or not math.isclose(float(ratio or 0), number or 0, rel_tol=1e-9):
         return no("its ratio is not cost over lower bound")

@@ -14,7 +14,8 @@ from shoal.judge.original import Stated
 from shoal.model.certificate import Certificate
 from shoal.model.policy import PUBLISH, Policy
 from shoal.model.record import read_json
-from shoal.model.safe_harbor import RULES, Harbor
+from shoal.model.rule_books import RULE_BOOKS
+from shoal.model.safe_harbor import NAME, RULES, Harbor
 
 PARTS = {"release", "policy", "certificate", "stars", "changed", "loss", "privacy", "groups", "smallest_group"} | {
     "carried",
@@ -69,6 +70,10 @@ def parsed(record: Mapping[str, Any], sheet: bool) -> Record:
         said = _said(record, policy, stated, sheet)
         given, hashes = dict(asked["hierarchies"]), dict(record.get("hierarchies") or {})
         named = {str(n): (str(s), str(hashes[n]["sha256"]) if n in hashes else None) for n, s in given.items()}
+        pair = asked.get("coordinates")
+        if pair is not None and len(_texts(pair)) != 2:
+            raise TypeError
+        _refuse_unasked(record, policy)
         separator = record.get("separator")
         if separator is not None and (not isinstance(separator, str) or len(separator) != 1 or not separator.isascii()):
             raise InputError("the certificate file names a separator that is not one character")
@@ -117,7 +122,31 @@ def _policy(asked: Mapping[str, Any]) -> Policy:
         **({"publish": "ranges", "range_step": asked["range_step"]} if asked.get("range_step") else {}),
         global_recoding=bool(asked.get("global_recoding", False)),
         max_suppressed=asked.get("max_suppressed", 0.0),
+        preset=asked.get("preset"),
     )
+
+
+def _refuse_unasked(record: Mapping[str, Any], policy: Policy) -> None:
+    """InputError for a part that tells of what was not asked for, which nothing would look at."""
+    book = None if policy.preset is None else RULE_BOOKS[policy.preset]
+    asked = {
+        "persons": bool(policy.units),
+        "population": policy.population is not None or bool(policy.weighed),
+        "incomplete": policy.missing == "apart",
+        "filled": policy.missing == "filled",
+        "rule_book": book is not None,
+        "safe_harbor": policy.preset == NAME,
+    }
+    for name, wanted in asked.items():
+        if record.get(name) and not wanted:
+            raise InputError(f"the certificate file tells of {name!r}, which its policy does not ask for")
+    told = record.get("rule_book")
+    if book is not None and (
+        not isinstance(told, dict) or (told.get("name"), told.get("k")) != (policy.preset, book.k)
+    ):
+        raise InputError(f"the certificate file tells of another rule book than {policy.preset!r}, which was asked for")
+    if policy.preset == NAME and record.get("safe_harbor") is None:
+        raise InputError("the certificate file does not say which columns the Safe Harbor let stand, and how")
 
 
 def _said(record: Mapping[str, Any], policy: Policy, stated: Certificate, sheet: bool) -> Stated:

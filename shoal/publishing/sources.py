@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from shoal.engines.recognize import by_name
 from shoal.engines.safe_harbor import recoded
 from shoal.engines.scope import Scope
 from shoal.errors import InputError, PolicyError
@@ -17,9 +18,12 @@ from shoal.model.audit import Audit
 from shoal.model.hierarchy import GENERATED, Hierarchy
 from shoal.model.policy import PLACE
 from shoal.model.record import digest, source_of
+from shoal.model.safe_harbor import OLDEST
 from shoal.publishing.opening import opened, read_census
 from shoal.publishing.own_rows import Outer
 from shoal.publishing.recorded import Record
+
+RULED = ("a zip code", "a birth date or age")  # what the Safe Harbor recodes, as columns are recognized by name
 
 
 def hierarchies_of(
@@ -55,6 +59,19 @@ def hierarchies_of(
         text = "the one certified" if same else "not the one certified"
         findings.append(Finding(f"hierarchy of {name}", same, text, RECOMPUTED))
     return out, findings
+
+
+def left_as_they_were(record: Record, columns: Sequence[str]) -> list[Finding]:
+    """Whether the Safe Harbor is said to have passed over a column that is called a zip, an age or a birth."""
+    if record.harbor is None:
+        return []
+    told = ((name, by_name(name)) for name in columns if name not in record.harbor.columns)
+    bare = [(name, said.what) for name, said in told if said is not None and said.what in RULED]
+    text = f"column {bare[0][0]!r} is called {bare[0][1]}, and it was not recoded" if bare else "none was passed over"
+    year = str(record.raw.get("made_at"))[:4]
+    if not bare and not (year.isdigit() and int(year) - OLDEST - record.harbor.born in (1, 2)):  # made over New Year
+        return [Finding("recoded columns", False, "another year is certified than that of the oldest when it was made")]
+    return [Finding("recoded columns", not bare, text, RECOMPUTED if bare else CONSISTENT)]
 
 
 def original_of(

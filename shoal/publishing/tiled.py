@@ -12,7 +12,7 @@ import polars as pl
 from shoal.engines.carried import refuse_pointing, singled_in_memory
 from shoal.engines.files import column as column_of
 from shoal.engines.files import integers, numbers
-from shoal.engines.order import shuffled
+from shoal.engines.order import Lot, shuffled
 from shoal.engines.store import store
 from shoal.engines.targets import MAP, TABLE, TILES
 from shoal.errors import InputError, PolicyError
@@ -110,18 +110,35 @@ def _carried(
     units: tuple[str | None, ...],
 ) -> Callable[[], pl.DataFrame]:
     """The table without what names people; InputError when it is asked for and a column would point at them."""
+    _refuse_parts(frame, known, identifiers, insensitive)
+
+    def table() -> pl.DataFrame:
+        refuse_carried(frame, known, identifiers, insensitive)
+        return frame.drop(*identifiers, *(c for c in units if c is not None))
+
+    return table
+
+
+def refuse_carried(
+    frame: pl.DataFrame, known: set[str | None], identifiers: Sequence[str], insensitive: Sequence[str]
+) -> None:
+    """InputError for a column of the companion "table" that would point at people, before a point is cut where asked.
+
+    known  the columns that have a part in the tiles; PolicyError where an identifier has another part too
+    """
+    _refuse_parts(frame, known, identifiers, insensitive)
+    others = [c for c in frame.columns if c not in known and c not in identifiers]
+    if others:
+        refuse_pointing(singled_in_memory(frame.select(others)), insensitive, "")
+
+
+def _refuse_parts(
+    frame: pl.DataFrame, known: set[str | None], identifiers: Sequence[str], insensitive: Sequence[str]
+) -> None:
     for name in (*identifiers, *insensitive):
         column_of(frame, name)
     if twice := sorted({*identifiers} & {*known, *insensitive}):
         raise PolicyError(f"column {twice[0]!r} is among the identifiers, which are left out, and has another part too")
-
-    def table() -> pl.DataFrame:
-        others = [c for c in frame.columns if c not in known and c not in identifiers]
-        if others:
-            refuse_pointing(singled_in_memory(frame.select(others)), insensitive, "")
-        return frame.drop(*identifiers, *(c for c in units if c is not None))
-
-    return table
 
 
 def _note(answer: Any, facts: Mapping[str, Any]) -> str:
@@ -207,7 +224,7 @@ def _companions(
         held = np.flatnonzero(answer.labels >= 0)
         bare = tile_frame(answer, names)  # the boundary stands in the table already
         made = replaced(carried()[held], bare, pl.Series("tile", answer.labels[held]), names)
-        store(made if keep else made[shuffled(answer.labels[held], secret)], path)
+        store(made if keep else made[shuffled(made.get_columns(), Lot.given(secret))], path)
 
     return {
         "tiles": Drawing(form=TABLE, fill=rows),

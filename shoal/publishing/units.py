@@ -36,9 +36,10 @@ def models_of(policy: Policy) -> Sequence[Model]:
             columns = policy.sensitive if model.column is None else (model.column,)
             out += [replace(model, column=name) for name in columns]
         else:
+            unit = "household" if policy.person is None else "person"
             raise PolicyError(
-                f"{model.name} counts rows, and beside person={policy.units[0]!r} a person with many rows would count "
-                "often; with several rows per person k and distinct_l are enforced"
+                f"{model.name} counts rows, and beside {unit}={policy.units[0]!r} a {unit} with many rows would count "
+                f"often; with several rows per {unit} k and distinct_l are enforced"
             )
     return out
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -98,13 +99,43 @@ def filled_cells(record: Record, cells: Mapping[str, int] | None = None) -> Find
     return Finding("filled cells", good and dict(cells) == said, text)
 
 
+def carried(record: Record, original: pl.DataFrame) -> Finding:
+    """Rows that the columns carried along single out, counted again."""
+    said = dict(record.raw["carried"])
+    names = [n for n in said["columns"] if n in original.columns]
+    alone = {name: _single([original[name]]) for name in names}
+    found: dict[str, Any] = {"alone": alone, "together": _single([original[name] for name in names])}
+    same = found == {name: said.get(name) for name in found}
+    text = f"the columns carried along single out {found['together']} rows"
+    return Finding("carried", same, text if same else f"{text}; the certificate says otherwise")
+
+
+def _single(columns: Sequence[pl.Series]) -> int:
+    """Rows whose values in some columns no other row holds; without columns none."""
+    held = pl.DataFrame([column.alias(f"c{i}") for i, column in enumerate(columns)])
+    return int((held.group_by(held.columns).len("n")["n"] == 1).sum()) if columns else 0
+
+
+def _alike(stated: Any, found: Any) -> bool:
+    """Whether two figures, or the figures of two mappings or lists, are the same."""
+    if isinstance(found, Mapping):
+        mine = isinstance(stated, Mapping) and set(stated) == set(map(str, found))
+        return mine and all(_alike(stated[str(name)], value) for name, value in found.items())
+    if isinstance(found, (list, tuple)):
+        mine = isinstance(stated, (list, tuple)) and len(stated) == len(found)
+        return mine and all(_alike(a, b) for a, b in zip(stated, found, strict=True))
+    if isinstance(found, float) and type(stated) in (int, float):
+        return math.isclose(stated, found, rel_tol=1e-9, abs_tol=1e-12)
+    return bool(stated == found)
+
+
 def population_of(record: Record, audit: Audit) -> Finding:
     """What the population tells, counted again where it is at hand, and stated where it is not."""
     told = record.raw.get("population")
     said = dict(told) if isinstance(told, dict) else {}
     if audit.population is not None:
         fits = f"every group fits at least {audit.population['k_map']} of {audit.population['rows']} people"
-        same = all(said.get(name) == audit.population[name] for name in ("rows", "k_map", "unique"))
+        same = all(_alike(said.get(name), value) for name, value in audit.population.items() if name != "from")
         return Finding("population", same, fits if same else f"{fits}; the certificate says otherwise")
     least, people = said.get("k_map"), said.get("rows")
     asked = max((m.k for m in record.policy.privacy if isinstance(m, KMap)), default=0)

@@ -23,8 +23,8 @@ from shoal.publishing.own_rows import own_findings
 from shoal.publishing.recheck import recheck
 from shoal.publishing.recorded import Record, parsed, read_record
 from shoal.publishing.signing import signature
-from shoal.publishing.sources import hierarchies_of, original_of, population_beside
-from shoal.publishing.unseen import filled_cells, incomplete
+from shoal.publishing.sources import hierarchies_of, left_as_they_were, original_of, population_beside
+from shoal.publishing.unseen import carried, filled_cells, incomplete
 from shoal.watching import watched
 
 _Progress = Callable[[str, float | None], None]
@@ -137,6 +137,7 @@ def _alone(
         raise InputError(f"the certificate file asks for what cannot be judged: {error!s}") from None
     except OverflowError:
         raise InputError("the certificate file asks for numbers that no table can have") from None
+    findings += left_as_they_were(record, held.columns)
     return findings + (used_by if last else []), audit
 
 
@@ -152,6 +153,7 @@ def _matched(
     if policy.missing == "filled" and complete:
         source, cells = filled(source, policy.quasi_identifiers)
         findings.append(filled_cells(record, cells))
+    findings.append(carried(record, source))
     return findings + compare(source, read_rows(path, record.separator), record.said, used, progress)
 
 

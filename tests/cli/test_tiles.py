@@ -96,6 +96,16 @@ def test_no_column_of_the_table_slips_through(points, tmp_path):
     assert run(*asked, "--identifiers", "name,lat", "--force").returncode == 2
 
 
+def test_the_table_is_looked_at_before_a_point_is_cut(points, tmp_path, monkeypatch):
+    def cut(*_given, **_asked):
+        raise AssertionError("cut first, looked later")
+
+    monkeypatch.setattr("shoal.problems.tiles.split", cut)
+    refused = run(points, "--x", "lng", "--y", "lat", "--k", 20, "--table", tmp_path / "t.csv")
+    assert refused.returncode == 2
+    assert "'name': its name says" in refused.stderr
+
+
 def test_no_level_that_nobody_holds_stands_in_what_is_written(tmp_path):
     kind = pl.Enum(["flu", "gout", "unspoken"])
     frame = pl.DataFrame({"x": [0, 0, 5, 5], "y": [0, 1, 0, 1], "note": pl.Series(["flu", "gout"] * 2, dtype=kind)})

@@ -98,6 +98,12 @@ FORGED: dict[str, Any] = {
         r["policy"].update(sensitive=[], privacy=[{"model": "KAnonymity", "k": 3}]),
         r["privacy"].pop("l"),
     ),
+    "stars of the table": lambda r: r["loss"].update(stars=r["loss"]["stars"] + (1 if r["loss"]["stars"] < 2 else -1)),
+    "rows singled out": lambda r: r["carried"].update(together=r["carried"]["together"] + 1),
+    "rows singled out by a column": lambda r: r["carried"]["alone"].update(note=7),
+    "an order kept": lambda r: r.update(shuffled=False),
+    "no such order": lambda r: r.update(order="by the weather"),
+    "another order": lambda r: r.update(order="kept"),
     "a theorem": lambda r: (
         r["certificate"].update(lower_bound=0, ratio=None, optimal=False),
         r["certificate"]["guarantee"].update(factor=1.0, theorem="an exact method"),
@@ -113,6 +119,34 @@ def test_with_the_original_no_number_can_be_forged(tmp_path: Path, publish: str,
     FORGED[what](facts)
     record.write_text(json.dumps(facts | {"seal": seal(facts)}))
     assert not shoal.verify(out, record, source, hierarchies=trees).holds
+
+
+UNASKED: dict[str, Any] = {
+    "a rule book": lambda r: (
+        r["policy"].update(preset="ema-0.09"),
+        r.update(rule_book={"name": "ema-0.09", "k": 12, "source": "EMA"}),
+    ),
+    "a preset": lambda r: r["policy"].update(preset="cms-11"),
+    "the rule book alone": lambda r: r.update(rule_book={"name": "k5", "k": 5, "source": "in use"}),
+    "the rule": lambda r: r.update(safe_harbor={"columns": {}, "born": 1930}),
+    "the rule by its name": lambda r: r["policy"].update(preset="hipaa-safe-harbor"),
+    "a population": lambda r: r.update(population={"rows": 10**6, "k_map": 1000, "unique": 0}),
+    "rows apart": lambda r: r.update(incomplete={"rows": 0, "smallest": 0, "smallest_of_others": 24, "columns": []}),
+    "cells filled": lambda r: r.update(filled={"age": 0, "zip": 0}),
+    "persons": lambda r: r.update(persons={"note": 9}),
+    "coordinates": lambda r: r["policy"].update(coordinates=1),
+}
+
+
+@pytest.mark.parametrize("alone", [True, False])
+@pytest.mark.parametrize("what", UNASKED)
+def test_nothing_is_said_to_hold_that_was_not_asked_for(tmp_path: Path, what: str, alone: bool) -> None:
+    source, out, record, _ = made(tmp_path)
+    facts = json.loads(record.read_text())
+    UNASKED[what](facts)
+    record.write_text(json.dumps(facts | {"seal": seal(facts)}))
+    with suppress(InputError):
+        assert not shoal.verify(out, record, None if alone else source).holds
 
 
 def test_groups_that_show_somebodys_value_cannot_be_denied(tmp_path: Path) -> None:
@@ -243,6 +277,8 @@ LIES: list[tuple[str, str, Any]] = [
     ("regions", "parameters.levels", []), ("regions", "facts.levels.0.cost", 99), ("regions", "parameters.l", 2),
     ("regions", "facts.levels.0.unions_at_most", 0), ("regions", "facts.regions_at_most", 1),
     ("regions", "facts.variance_inside", 0.5), ("regions", "certificate.details.upper_bound", 9),
+    ("regions", "certificate.details.areas", 99), ("regions", "certificate.details.left_out", 3),
+    ("regions", "certificate.details.k", [9]), ("tiles", "certificate.details.tiles_at_most", 0),
     ("regions", "parameters.k", []), ("regions", "parameters.weight", []), ("regions", "parameters.column", "absent"),
     ("gather", "facts.centers_replaced", 1), ("gather", "parameters.columns", ["x"]),
     ("gather", "parameters.problem", "tiles"),

@@ -76,11 +76,17 @@ def test_what_stands_is_what_the_rule_lets_stand(kind: str, tmp_path) -> None:
     record = json.loads((tmp_path / "out.certificate.json").read_text())
     assert record["rule_book"]["name"] == "hipaa-safe-harbor"
     assert "alone in what is left" in record["rule_book"]["does_not_cover"]
-    record["safe_harbor"]["columns"] = {"state": "date", "admitted": "age"}  # years as ages
-    record["seal"] = seal(record)
-    (tmp_path / "out.certificate.json").write_text(json.dumps(record))
-    verdict = shoal.verify(tmp_path / "out.csv", tmp_path / "out.certificate.json")
-    assert [f.check for f in verdict.findings if not f.holds] == ["safe harbor"]
+    said = record["safe_harbor"]
+    for bent, check in (
+        ({"columns": said["columns"] | {"state": "date", "admitted": "age"}}, "safe harbor"),  # years as ages
+        ({"columns": {}}, "recoded columns"),
+        ({"columns": {n: rule for n, rule in said["columns"].items() if n != "zip"}}, "recoded columns"),
+        ({"born": said["born"] - 40}, "recoded columns"),
+    ):
+        forged = record | {"safe_harbor": said | bent}
+        (tmp_path / "out.certificate.json").write_text(json.dumps(forged | {"seal": seal(forged)}))
+        verdict = shoal.verify(tmp_path / "out.csv", tmp_path / "out.certificate.json")
+        assert [f.check for f in verdict.findings if not f.holds] == [check]
 
 
 @pytest.mark.parametrize("publish", ["stars", "ranges", "hierarchy"])

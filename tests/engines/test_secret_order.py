@@ -1,0 +1,149 @@
+"""Two releases of the same people under one secret: nobody can lay them side by side, row by row."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import shoal
+from shoal.engines.order import Lot, shuffled
+
+SECRET = b"sixteen bytes or more"
+N = 120
+ASKED: dict[str, Any] = {
+    "quasi_identifiers": ["age"], "sensitive": ["s"], "k": 3, "publish": "ranges", "effort": "fast", "seed": 1,
+    "secret": SECRET,
+}  # fmt: skip
+
+
+def people(shift: int, carried: str = "") -> pl.DataFrame:
+    """The same persons every time; ``s`` says which one a row is, spelled so that both tables sort alike."""
+    of = np.random.default_rng(0).permutation(N)
+    frame = pl.DataFrame({"age": [str(100 + i) for i in of], "s": [f"p{shift + i}" for i in of]})
+    return frame.with_columns(pl.Series(carried, [str(i % 5) for i in of])) if carried else frame
+
+
+def duck(frame: pl.DataFrame) -> Any:
+    import duckdb
+
+    connection = duckdb.connect()
+    return connection.from_arrow(frame.to_arrow())
+
+
+MADE: dict[str, Callable[[pl.DataFrame], Any]] = {
+    "polars": lambda f: f, "lazy": lambda f: f.lazy(), "pandas": lambda f: f.to_pandas(),
+    "pyarrow": lambda f: f.to_arrow(), "duckdb": duck,
+}  # fmt: skip
+
+
+def who(column: Any, shift: int) -> list[int]:
+    return [int(str(s)[1:]) - shift for s in column]
+
+
+def sensitive(table: Any) -> list[Any]:
+    if hasattr(table, "collect"):
+        table = table.collect()
+    if hasattr(table, "pl"):
+        table = table.pl()
+    return table["s"].to_pylist() if hasattr(table["s"], "to_pylist") else list(table["s"])
+
+
+def meet(first: list[int], second: list[int]) -> int:
+    """Rows at the same place in both that are one person's: of unrelated orders about one, ten with odds of 10^-7."""
+    assert sorted(first) == sorted(second) == list(range(N))
+    return sum(a == b for a, b in zip(first, second, strict=True))
+
+
+@pytest.mark.parametrize("carried", [("", ""), ("work", "rent"), ("", "rent")])
+@pytest.mark.parametrize("kind", MADE)
+def test_releases_of_frames_are_unrelated(kind: str, carried: tuple[str, str]) -> None:
+    tables = [MADE[kind](people(shift, name)) for shift, name in zip((1000, 5000), carried, strict=True)]
+    orders = [who(sensitive(shoal.anonymize(t, **ASKED).table), s) for t, s in zip(tables, (1000, 5000), strict=True)]
+    assert meet(*orders) < 10
+    again = who(sensitive(shoal.anonymize(tables[0], **ASKED).table), 1000)
+    assert again == orders[0], "a secret and a seed give the same release again"
+
+
+@pytest.mark.parametrize("carried", [("", ""), ("work", "rent")])
+@pytest.mark.parametrize(("engine", "ending"), [("polars", "csv"), ("duckdb", "parquet"), ("duckdb", "csv")])
+def test_releases_of_files_are_unrelated(tmp_path: Path, engine: str, ending: str, carried: tuple[str, str]) -> None:
+    orders, written = [], []
+    for shift, name in zip((1000, 5000), carried, strict=True):
+        source = tmp_path / f"{shift}.csv"
+        people(shift, name).write_csv(source)
+        for turn in range(2):
+            out = tmp_path / f"{shift}_{turn}.{ending}"
+            shoal.anonymize(source, engine=engine, **ASKED).write(out)
+            written.append(out.read_bytes())
+        made = pl.read_csv(out) if ending == "csv" else pl.read_parquet(out)
+        orders.append(who(made["s"], shift))
+    assert meet(*orders) < 10
+    assert written[0] == written[1], "the same bytes"
+    assert written[2] == written[3], "the same bytes"
+
+
+def points(shift: int, carried: str) -> pl.DataFrame:
+    of = np.random.default_rng(0).permutation(N)
+    return pl.DataFrame({"x": of % 12 * 1.0, "y": of // 12 * 1.0, carried: [f"p{shift + i}" for i in of]})
+
+
+def test_the_tables_of_tiles_are_unrelated(tmp_path: Path) -> None:
+    secret, orders = tmp_path / "secret", []
+    secret.write_bytes(SECRET)
+    for shift, name in ((1000, "a"), (5000, "b")):
+        frame = points(shift, name)
+        answer = shoal.tiles.split(frame.select("x", "y").to_numpy(), 10, coordinates="projected", seed=1)
+        made = shoal.release(answer, frame, x="x", y="y", secret=secret, insensitive=[name])
+        out = tmp_path / f"{name}.csv"
+        made.write(tmp_path / f"{name}_tiles.csv", also={"table": out})
+        orders.append(who(pl.read_csv(out)[name], shift))
+    assert meet(*orders) < 10
+
+
+def test_the_rows_of_clusters_are_unrelated() -> None:
+    orders = []
+    for shift, name in ((1000, "a"), (5000, "b")):
+        frame = points(shift, name)
+        answer = shoal.gathering.gather(frame.select("x", "y").to_numpy(), r=6)
+        held = shoal.release(answer, frame, columns=["x", "y"], sensitive=[name], secret=SECRET).assignments
+        orders.append(who(held[name], shift))
+    assert meet(*orders) < 10
+
+
+def test_records_assigned_to_a_former_answer_are_unrelated(tmp_path: Path) -> None:
+    secret, orders = tmp_path / "secret", []
+    secret.write_bytes(SECRET)
+    base = pl.DataFrame({"v": [f"v{i % 6}" for i in range(N)]})
+    counts = base.group_by("v").len().sort("v")
+    answer = shoal.labels.cover(counts["len"].to_list(), 40)
+    held = shoal.release(answer, base, label="v")
+    for shift in (1000, 5000):
+        frame = base.with_columns(s=pl.Series([f"p{shift + i}" for i in range(N)]))
+        shoal.assign(held, frame, column="v", secret=secret).write(tmp_path / f"{shift}.csv")
+        orders.append(who(pl.read_csv(tmp_path / f"{shift}.csv")["s"], shift))
+    assert meet(*orders) < 10
+
+
+def test_the_order_hangs_on_nothing_but_what_is_shown() -> None:
+    """Rows that came in another order leave in the same one; another row, name or secret draws all anew."""
+    frame, lot = people(1000, "work"), Lot.of(SECRET)
+    shown = frame[shuffled(frame.get_columns(), lot)].rows()
+    turned = frame.reverse()
+    assert turned[shuffled(turned.get_columns(), lot)].rows() == shown
+    for other in (frame.rename({"work": "rent"}), frame.with_columns(work=pl.lit("1")), frame[:-1]):
+        moved = other[shuffled(other.get_columns(), lot)]
+        assert sum(a == b for a, b in zip(moved["s"], (r[1] for r in shown), strict=False)) < 10
+    other_secret = frame[shuffled(frame.get_columns(), Lot.of(SECRET * 2))]
+    assert sum(a == b for a, b in zip(other_secret.rows(), shown, strict=True)) < 10
+
+
+def test_equal_rows_are_scattered() -> None:
+    frame = pl.DataFrame({"a": ["x", "y"] * 200})
+    made = frame[shuffled(frame.get_columns(), Lot.of(SECRET))]["a"].to_list()
+    assert 120 < sum(a != b for a, b in itertools.pairwise(made)) < 280
