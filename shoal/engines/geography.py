@@ -89,7 +89,7 @@ class Geography:
     def centers(self) -> np.ndarray | None:
         """float64[n, 2]: columns of longitude and latitude (or x and y) if there are any, else the shapes' centers of
         gravity; None when some area that is not outside has neither."""
-        x, y = self._located()
+        x, y = self.located()
         found = np.full((len(self.ids), 2), np.nan)
         if x is not None and y is not None:
             for at, pair in enumerate(zip(self.columns[x], self.columns[y], strict=True)):
@@ -122,14 +122,14 @@ class Geography:
         """Whether coordinates are degrees: by the file's system, the columns' names, or else their range."""
         if self.degrees is not None:
             return self.degrees
-        x, y = self._located()
+        x, y = self.located()
         if x is not None and y is not None and is_longitude(x) and is_latitude(y):
             return True
         places = self.centers()
         return places is None or in_degrees(places)
 
-    def _located(self) -> tuple[str | None, str | None]:
-        """Columns of longitude and latitude, else x and y."""
+    def located(self) -> tuple[str | None, str | None]:
+        """Columns of longitude and latitude, else x and y; None where there is none."""
         x, y = next(filter(is_longitude, self.columns), None), next(filter(is_latitude, self.columns), None)
         if x is not None and y is not None:
             return x, y
@@ -252,7 +252,7 @@ def _read(
 
 def _told(given: Geography, drawn: Drawn, borders: bool) -> Geography:
     """What the drawing says about coordinates; a table's own columns may say otherwise where it draws only."""
-    x, y = given._located()
+    x, y = given.located()
     plane = not borders and x is not None and y is not None and not (is_longitude(x) and is_latitude(y))
     return replace(given, degrees=None if plane else drawn.drawing.degrees, said=drawn.drawing.said)
 

@@ -185,4 +185,4 @@ def _areas(given: list[Any], asked: Mapping[str, Any]) -> Sources:
         shapes=shapes, unmatched="leave-out", shape_id=how.get("shape_id"),
         tolerance=how.get("tolerance"), coordinates=how.get("coordinates") or "auto",
     )  # fmt: skip
-    return Sources(*tables(found, list(found.columns)), shapes=found.shapes)
+    return Sources(*tables(found, list(found.columns), how.get("centers") or ()), shapes=found.shapes)

@@ -180,6 +180,38 @@ def test_the_screen_reports_islands_and_the_table(folder):
     assert "--islands join" in done.stdout
     assert "areas changed" in done.stdout
     assert "5 regions of at least 6 people" in done.stdout
+    assert "(--islands join makes each a neighbor of the nearest)" in done.stdout
+
+
+def test_the_screen_says_what_joining_islands_needs_and_names_every_threshold(folder, tmp_path):
+    table = pl.read_csv(folder / "nodes.csv", infer_schema=False)
+    table.drop("x", "y").with_columns(pl.lit(2).alias("beds")).write_csv(tmp_path / "nodes.csv")
+    asked = ["--weight", "people", "--k", 6, "--weight", "beds", "--k", 4]
+    done = run(tmp_path / "nodes.csv", folder / "edges.csv", *asked)
+    assert done.returncode == 0, done.stderr
+    assert "of at least 6 people and 4 beds (auto)" in done.stdout
+    assert "of the nearest, once columns of longitude and latitude, or --shapes, say where areas lie)" in done.stdout
+
+
+def test_polygons_alone_are_no_other_centers(folder, tmp_path):
+    """The center of a region's weight is that of its areas' columns x and y, which the polygons do not have."""
+    asked = [folder / "nodes.csv", folder / "edges.csv", "--weight", "people", "--k", 6, "--seed", 1, "--shapes"]
+    asked += [folder / "map.geojson", "-o", tmp_path / "c.csv", "--dissolved", tmp_path / "r.geojson"]
+    assert run(*asked).returncode == 0
+    whole = {f["properties"]["id"]: f for f in json.loads((folder / "map.geojson").read_text())["features"]}
+    for row in csv.DictReader((folder / "nodes.csv").read_text().splitlines()):
+        if row["id"] in whole:
+            whole[row["id"]]["properties"]["people"] = int(row["people"])
+    held = {"type": "FeatureCollection", "features": list(whole.values())}
+    (tmp_path / "people.geojson").write_text(json.dumps(held))
+    proof = tmp_path / "c.certificate.json"
+    alone = shoal.verify(tmp_path / "r.geojson", proof, tmp_path / "people.geojson")
+    beside = shoal.verify(tmp_path / "r.geojson", proof, [folder / "nodes.csv", tmp_path / "people.geojson"])
+    how = [{f.check: f.how for f in found.findings} for found in (alone, beside)]
+    assert alone.holds
+    assert beside.holds
+    assert how[0]["weighted center"] == "stated"
+    assert how[1]["weighted center"] == "recomputed"
 
 
 def test_every_level_has_its_outlines_and_its_map(folder, tmp_path):
