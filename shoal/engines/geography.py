@@ -60,7 +60,7 @@ class Geography:
         return self.columns[name]
 
     def whole(self, name: str) -> np.ndarray:
-        """A column of whole numbers as int64[n]; InputError naming the area and the first value that is none."""
+        """A column of whole numbers of at least 0 as int64[n]; InputError naming the first area where it holds none."""
         found = np.empty(len(self.ids), np.int64)
         for i, value in enumerate(self.column(name)):
             try:
@@ -72,6 +72,8 @@ class Geography:
                 raise InputError(
                     f"column {name!r} of area {self.ids[i]!r} is not a whole number; fill it in or round it"
                 ) from None
+            if found[i] < 0:
+                raise InputError(f"column {name!r} of area {self.ids[i]!r} is below 0; a sum of areas can only grow")
         return found
 
     def number(self, name: str) -> np.ndarray:

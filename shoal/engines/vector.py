@@ -90,7 +90,15 @@ def areas_of(found: Drawing, key: Callable[[Sequence[str]], str], name: str, ask
             f"{more:,} repeat another's; name the one that does with --id"
         )
     if more:
-        words = f"{several(more, 'feature')} of {name} repeat another's id: pieces of that area"
+        words = f"{several(more, 'feature')} of {name} with another's id: pieces of that area"
+        apart = {
+            column
+            for properties in found.properties
+            for column, value in found.properties[first[spelled(properties[id])]].items()
+            if properties.get(column) != value
+        }
+        if apart - {id}:
+            words += f"; of {', '.join(sorted(apart - {id}))}, where pieces differ, the first's value is taken"
         found = found._replace(said=(*found.said, words))
     return Drawn(found, list(own), list(first.values()), list(own.values()), list(seen.values()))
 
