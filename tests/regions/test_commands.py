@@ -533,7 +533,7 @@ def _named(code):
         ([*_FOUR, _POINT], {}, 0, "1 feature of areas.geojson is no polygon"),
         ([_POINT], {}, 2, "areas.geojson holds no polygons; areas need them"),
         ([_square(x, people=5) for x in range(4)], {}, 2, "does not tell them apart: 3 repeat another's; name the one"),
-        ([*_FOUR, _square(4, id="a0", people=5)], {}, 0, "1 feature of areas.geojson with another's id: pieces of that area\n"),
+        ([*_FOUR, _square(4, id="a0", people=5)], {}, 0, "with another's id: pieces of that area\n"),
         ([*_FOUR, _square(4, id="a0", people=7)], {}, 0, "of people, where pieces differ, the first's value is taken"),
         ([*_FOUR, _square(3, id="b", people=5)], {}, 0, "1 pair overlapping"),
         ([*_FOUR, _square(3.5, id="b", people=5)], {}, 0, "1 pair overlapping"),
