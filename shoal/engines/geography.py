@@ -70,7 +70,8 @@ class Geography:
                 found[i] = int(number)
             except (TypeError, ValueError, OverflowError):
                 raise InputError(
-                    f"column {name!r} of area {self.ids[i]!r} is not a whole number; fill it in or round it"
+                    f"column {name!r} of area {self.ids[i]!r} is not a whole number; fill it in, round it, or "
+                    "write it without commas"
                 ) from None
             if found[i] < 0:
                 raise InputError(f"column {name!r} of area {self.ids[i]!r} is below 0; a sum of areas can only grow")
@@ -231,7 +232,7 @@ def _read(
                 "hand over shapes=FILE (.geojson, .gpkg or .shp), or a second file with two columns of ids"
             )
         return _paired(geography(names, [], held), edges, source, target, unmatched)
-    drawn = _drawn(Path(shapes), shape_id or id, plane)
+    drawn = _drawn(Path(shapes), shape_id or id, plane, "shape_id")
     zeros = restored(names, drawn.names)
     names = [zeros.first.get(name, name) for name in names]
     drawn = drawn._replace(names=[zeros.second.get(name, name) for name in drawn.names])
@@ -259,11 +260,12 @@ def _told(given: Geography, drawn: Drawn, borders: bool) -> Geography:
     return replace(given, degrees=None if plane else drawn.drawing.degrees, said=drawn.drawing.said)
 
 
-def _drawn(path: Path, id: str | None, plane: bool) -> Drawn:
+def _drawn(path: Path, id: str | None, plane: bool, option: str = "id") -> Drawn:
     drawing = read_drawing(path)
     if plane and drawing.geographic:
         drawing = drawing._replace(geographic=False, degrees=False)
-    return areas_of(drawing, lambda names: _key(names, id), path.name, id)
+    what = f"property of {path.name} (say which is with {option}=NAME)"
+    return areas_of(drawing, lambda names: _key(names, id, what), path.name, id, option)
 
 
 def _bordered(given: Geography, drawn: Drawn, tolerance: float | None) -> Geography:
@@ -319,10 +321,10 @@ def _paired(given: Geography, edges: str | Path, source: str | None, target: str
     )
 
 
-def _key(columns: Sequence[str], name: str | None) -> str:
+def _key(columns: Sequence[str], name: str | None, what: str = "column") -> str:
     if name is not None:
         if name not in columns:
-            raise PolicyError.unknown("column", name, columns)
+            raise PolicyError.unknown(what, name, columns)
         return name
     return "id" if "id" in columns else columns[0]
 

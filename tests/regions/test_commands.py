@@ -193,6 +193,25 @@ def test_the_screen_says_what_joining_islands_needs_and_names_every_threshold(fo
     assert "of the nearest, once columns of longitude and latitude, or --shapes, say where areas lie)" in done.stdout
 
 
+def test_a_table_whose_ids_have_spaces_finds_its_polygons_and_is_told_which_property_names_them(folder, tmp_path):
+    (tmp_path / "areas.csv").write_text("zip,people\n" + "".join(f"0{x} ,3\n" for x in range(8)))
+    held = json.loads((folder / "map.geojson").read_text())
+    held["features"] = held["features"][:8]
+    for feature in held["features"]:
+        feature["properties"] = {"state": "09", "zcta": feature["properties"]["id"]}
+    (tmp_path / "map.geojson").write_text(json.dumps(held))
+    asked = [tmp_path / "areas.csv", "--shapes", tmp_path / "map.geojson", "--weight", "people", "--k", 6, "--seed", 1]
+    assert "name the one that does with --shape-id zcta" in run(*asked).stderr
+    assert "(say which is with --shape-id NAME)" in run(*asked, "--id", "zip").stderr
+    out = tmp_path / "c.csv"
+    assert run(*asked, "--shape-id", "zcta", "-o", out).returncode == 0
+    assert pl.read_csv(out, infer_schema=False)["area"].to_list() == [f"0{x}" for x in range(8)]
+    table = pl.read_csv(tmp_path / "areas.csv", infer_schema=False)
+    pairs = pl.DataFrame([(f"0{x}", f"0{x + 1}") for x in range(7)], schema=["u", "v"], orient="row")
+    assert shoal.verify(out, tmp_path / "c.certificate.json", [tmp_path / "areas.csv", tmp_path / "map.geojson"]).holds
+    assert shoal.verify(out, tmp_path / "c.certificate.json", [table, pairs]).holds
+
+
 def test_polygons_alone_are_no_other_centers(folder, tmp_path):
     """The center of a region's weight is that of its areas' columns x and y, which the polygons do not have."""
     asked = [folder / "nodes.csv", folder / "edges.csv", "--weight", "people", "--k", 6, "--seed", 1, "--shapes"]
@@ -532,7 +551,18 @@ def _named(code):
     [
         ([*_FOUR, _POINT], {}, 0, "1 feature of areas.geojson is no polygon"),
         ([_POINT], {}, 2, "areas.geojson holds no polygons; areas need them"),
-        ([_square(x, people=5) for x in range(4)], {}, 2, "does not tell them apart: 3 repeat another's; name the one"),
+        (
+            [_square(x, people=5) for x in range(4)],
+            {},
+            2,
+            "does not tell them apart: 3 repeat another's; name the one that does with --id NAME",
+        ),
+        (
+            [_square(x, state="09", zip=f"0{x}", people=5) for x in range(4)],
+            {},
+            2,
+            "3 repeat another's; name the one that does with --id zip",
+        ),
         ([*_FOUR, _square(4, id="a0", people=5)], {}, 0, "with another's id: pieces of that area\n"),
         ([*_FOUR, _square(4, id="a0", people=7)], {}, 0, "of people, where pieces differ, the first's value is taken"),
         ([*_FOUR, _square(3, id="b", people=5)], {}, 0, "1 pair overlapping"),
