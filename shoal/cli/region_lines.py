@@ -12,15 +12,16 @@ if TYPE_CHECKING:
     from shoal.problems.regions import Nested, Regions
 
 
-def told(nest: Nested, light: list[dict[str, Any]], rows: list[dict[str, Any]]) -> list[str]:
+def told(nest: Nested, light: list[dict[str, Any]], rows: list[dict[str, Any]], placed: bool) -> list[str]:
     """What the merging came to, below its title.
 
     light, rows  components apart from all others, and other groups of the areas, as ``comparing`` gives them
+    placed       whether it is known where the areas lie
     """
     found = nest.levels[0]
     most, unit = found.squares, found.k[0] ** 2
     squares = f"Sum of squares {most / unit:,.1f} k², none below {found.squares_bound / unit:,.1f} k²."
-    return [squares, *_above(nest), *_obeyed(found), *_apart(light), *_compared(rows)]
+    return [squares, *_above(nest), *_obeyed(found), *_apart(light, placed), *_compared(rows)]
 
 
 def _above(nest: Nested) -> list[str]:
@@ -68,20 +69,24 @@ def _obeyed(found: Regions) -> list[str]:
     """What exclusions, maxima and soft boundaries came to."""
     facts = found.certificate.details
     said = {
-        "excluded": "{:,} areas excluded",
-        "water": "{:,} areas are water and connect no others",
-        "water_attached": "{:,} of them are in a region beside them",
-        "left_out_by_maxima": "{:,} areas are in no region, for none can take them under the maxima",
-        "above_a_maximum_alone": "{:,} areas are above a maximum by themselves, and left alone",
+        "excluded": "{} excluded",
+        "water": "{} of water, which connects no others",
+        "water_attached": "of the water, {} in a region beside it",
+        "left_out_by_maxima": "{} in no region, for none can take more under the maxima",
+        "above_a_maximum_alone": "{} above a maximum alone, left as found",
         "variance_inside": "{:.1%} of the variance of the columns to be alike in is inside regions",
-        "regions_across_soft_boundaries": "{:,} regions mix areas of different sides of the soft boundary",
+        "regions_across_soft_boundaries": "{} across soft boundaries",
     }
     silent = ("excluded", "left_out_by_maxima", "above_a_maximum_alone")  # where there are none
     known = {name: facts[name] for name in said if facts.get(name) is not None}
-    return [said[name].format(value) for name, value in known.items() if value or name not in silent]
+    counted = {
+        name: value if name == "variance_inside" else several(value, "region" if name.startswith("regions") else "area")
+        for name, value in known.items()
+    }
+    return [said[name].format(value) for name, value in counted.items() if known[name] or name not in silent]
 
 
-def _apart(light: list[dict[str, Any]]) -> list[str]:
+def _apart(light: list[dict[str, Any]], placed: bool) -> list[str]:
     """The light components for people."""
     empty = sum(len(part["areas"]) for part in light if not _weighs(part))
     light = [part for part in light if _weighs(part)]
@@ -98,7 +103,8 @@ def _apart(light: list[dict[str, Any]]) -> list[str]:
     if len(light) > 12:
         lines.append(f"  and {len(light) - 12} more (--json lists all)")
     if any(part["outcome"] == "left out" for part in light):
-        lines.append("  (--islands join makes each a neighbor of the nearest)")
+        where = "" if placed else ", once columns of longitude and latitude, or --shapes, say where areas lie"
+        lines.append(f"  (--islands join makes each a neighbor of the nearest{where})")
     return lines
 
 

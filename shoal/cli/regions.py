@@ -73,7 +73,8 @@ def regions(
     payload = figures(nest, given, degrees, stands) | {"objective": ",".join(wanted), "choices": tried}
     payload |= {"light_components": beside[0], "comparison": beside[1], "seconds": seconds(begun, read, solved)}
     payload |= {**wrote, **reported(made, files.report)}
-    lines = [f"{made.title} ({found.method})", *given.said, *stands.said, made.note, *told(nest, *beside)]
+    lines = [f"{made.title} ({found.method})", *given.said, *stands.said, made.note]
+    lines += told(nest, *beside, given.centers() is not None)
     answer(payload, [*lines, *files.written(len(ks), wrote["certificate_file"])], as_json)
 
 

@@ -85,6 +85,8 @@ def adjacency(shapes: Sequence[Shape], geographic: bool, tolerance: float | None
         tolerance = min(2 * float(np.quantile(depth, _DEEP)), size / 10) if len(depth) else 0.0
     within = max(tolerance, rounding)
     union = shapely.union_all(drawn)
+    if not overlaps:
+        overlaps = _covered(tree, drawn, union)
     known = exact @ np.array([int(owner.max()) + 1, 1])
     near = owner[_near(tree, drawn, owner, known, union, within, 0.5 if within > rounding else 100.0)]
     pairs = np.unique(np.sort(np.concatenate([exact, near]), axis=1), axis=0)
@@ -177,6 +179,19 @@ def _overlaps(tree: Any, drawn: np.ndarray, owner: np.ndarray, rounding: float) 
     a, b = drawn[found[:, 0]], drawn[found[:, 1]]
     share = shapely.area(shapely.intersection(a, b)) / np.minimum(shapely.area(a), shapely.area(b))
     return depth[(share <= 0.5)[inverse.ravel()]], len(found)
+
+
+def _covered(tree: Any, drawn: np.ndarray, union: Any) -> int:
+    """How many pairs overlap whose corners tell nothing: an area drawn twice, rectangles in one row."""
+    import shapely
+
+    area = shapely.area(drawn)
+    if area.sum() - shapely.area(union) <= _ROUNDING * shapely.area(union):
+        return 0
+    a, b = tree.query(drawn, predicate="intersects")
+    a, b = a[a < b], b[a < b]
+    both = shapely.area(shapely.intersection(drawn[a], drawn[b]))
+    return int((both > _ROUNDING * np.minimum(area[a], area[b])).sum())
 
 
 def _near(

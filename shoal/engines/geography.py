@@ -60,7 +60,7 @@ class Geography:
         return self.columns[name]
 
     def whole(self, name: str) -> np.ndarray:
-        """A column of whole numbers as int64[n]; InputError naming the area and the first value that is none."""
+        """A column of whole numbers of at least 0 as int64[n]; InputError naming the first area where it holds none."""
         found = np.empty(len(self.ids), np.int64)
         for i, value in enumerate(self.column(name)):
             try:
@@ -70,8 +70,11 @@ class Geography:
                 found[i] = int(number)
             except (TypeError, ValueError, OverflowError):
                 raise InputError(
-                    f"column {name!r} of area {self.ids[i]!r} is not a whole number; fill it in or round it"
+                    f"column {name!r} of area {self.ids[i]!r} is not a whole number; fill it in, round it, or "
+                    "write it without commas"
                 ) from None
+            if found[i] < 0:
+                raise InputError(f"column {name!r} of area {self.ids[i]!r} is below 0; a sum of areas can only grow")
         return found
 
     def number(self, name: str) -> np.ndarray:
@@ -89,7 +92,7 @@ class Geography:
     def centers(self) -> np.ndarray | None:
         """float64[n, 2]: columns of longitude and latitude (or x and y) if there are any, else the shapes' centers of
         gravity; None when some area that is not outside has neither."""
-        x, y = self._located()
+        x, y = self.located()
         found = np.full((len(self.ids), 2), np.nan)
         if x is not None and y is not None:
             for at, pair in enumerate(zip(self.columns[x], self.columns[y], strict=True)):
@@ -122,14 +125,14 @@ class Geography:
         """Whether coordinates are degrees: by the file's system, the columns' names, or else their range."""
         if self.degrees is not None:
             return self.degrees
-        x, y = self._located()
+        x, y = self.located()
         if x is not None and y is not None and is_longitude(x) and is_latitude(y):
             return True
         places = self.centers()
         return places is None or in_degrees(places)
 
-    def _located(self) -> tuple[str | None, str | None]:
-        """Columns of longitude and latitude, else x and y."""
+    def located(self) -> tuple[str | None, str | None]:
+        """Columns of longitude and latitude, else x and y; None where there is none."""
         x, y = next(filter(is_longitude, self.columns), None), next(filter(is_latitude, self.columns), None)
         if x is not None and y is not None:
             return x, y
@@ -229,7 +232,7 @@ def _read(
                 "hand over shapes=FILE (.geojson, .gpkg or .shp), or a second file with two columns of ids"
             )
         return _paired(geography(names, [], held), edges, source, target, unmatched)
-    drawn = _drawn(Path(shapes), shape_id or id, plane)
+    drawn = _drawn(Path(shapes), shape_id or id, plane, "shape_id")
     zeros = restored(names, drawn.names)
     names = [zeros.first.get(name, name) for name in names]
     drawn = drawn._replace(names=[zeros.second.get(name, name) for name in drawn.names])
@@ -252,16 +255,17 @@ def _read(
 
 def _told(given: Geography, drawn: Drawn, borders: bool) -> Geography:
     """What the drawing says about coordinates; a table's own columns may say otherwise where it draws only."""
-    x, y = given._located()
+    x, y = given.located()
     plane = not borders and x is not None and y is not None and not (is_longitude(x) and is_latitude(y))
     return replace(given, degrees=None if plane else drawn.drawing.degrees, said=drawn.drawing.said)
 
 
-def _drawn(path: Path, id: str | None, plane: bool) -> Drawn:
+def _drawn(path: Path, id: str | None, plane: bool, option: str = "id") -> Drawn:
     drawing = read_drawing(path)
     if plane and drawing.geographic:
         drawing = drawing._replace(geographic=False, degrees=False)
-    return areas_of(drawing, lambda names: _key(names, id), path.name, id)
+    what = f"property of {path.name} (say which is with {option}=NAME)"
+    return areas_of(drawing, lambda names: _key(names, id, what), path.name, id, option)
 
 
 def _bordered(given: Geography, drawn: Drawn, tolerance: float | None) -> Geography:
@@ -317,10 +321,10 @@ def _paired(given: Geography, edges: str | Path, source: str | None, target: str
     )
 
 
-def _key(columns: Sequence[str], name: str | None) -> str:
+def _key(columns: Sequence[str], name: str | None, what: str = "column") -> str:
     if name is not None:
         if name not in columns:
-            raise PolicyError.unknown("column", name, columns)
+            raise PolicyError.unknown(what, name, columns)
         return name
     return "id" if "id" in columns else columns[0]
 

@@ -29,8 +29,9 @@ class Restored(NamedTuple):
 
 
 def spelled(value: Any) -> str:
-    """An id as text: a number without a fraction, as spreadsheets hand ids over, loses its ``.0``."""
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+    """An id as text, without spaces around it: a number without a fraction, as spreadsheets hand ids over, loses its
+    ``.0``."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value).strip()
 
 
 def restored(first: Iterable[str], second: Iterable[str]) -> Restored:

@@ -68,10 +68,12 @@ class Drawn(NamedTuple):
         return dict(zip(self.names, map(mended, self.seen), strict=True))
 
 
-def areas_of(found: Drawing, key: Callable[[Sequence[str]], str], name: str, asked: str | None) -> Drawn:
+def areas_of(
+    found: Drawing, key: Callable[[Sequence[str]], str], name: str, asked: str | None, option: str = "id"
+) -> Drawn:
     """Features put together by the property that names an area, chosen by ``key`` among those there are.
 
-    InputError where it was not ``asked`` for and is no id: what repeats may be anything.
+    InputError where it was not ``asked`` for, by ``option``, and is no id: what repeats may be anything.
     """
     if not found.properties:
         raise InputError(f"{name} holds no features; name a file with an outline for each area")
@@ -85,12 +87,22 @@ def areas_of(found: Drawing, key: Callable[[Sequence[str]], str], name: str, ask
         first.setdefault(spelled(properties[id]), i)
     more = len(found.properties) - len(first)
     if more and id != asked and id != "id":
+        each = len(found.properties)
+        one_each = (c for c in found.properties[0] if len({spelled(p.get(c)) for p in found.properties}) == each)
         raise InputError(
             f"the features of {name} have no property 'id', and {id!r}, their first, does not tell them apart: "
-            f"{more:,} repeat another's; name the one that does with --id"
+            f"{more:,} repeat another's; name the one that does with {option}={next(one_each, 'NAME')!r}"
         )
     if more:
-        words = f"{several(more, 'feature')} of {name} repeat another's id: pieces of that area"
+        words = f"{several(more, 'feature')} of {name} with another's id: pieces of that area"
+        apart = {
+            column
+            for properties in found.properties
+            for column, value in found.properties[first[spelled(properties[id])]].items()
+            if properties.get(column) != value
+        }
+        if apart - {id}:
+            words += f"; of {', '.join(sorted(apart - {id}))}, where pieces differ, the first's value is taken"
         found = found._replace(said=(*found.said, words))
     return Drawn(found, list(own), list(first.values()), list(own.values()), list(seen.values()))
 

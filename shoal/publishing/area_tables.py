@@ -19,14 +19,19 @@ def outlined(path: Path) -> Outlined:
     return Outlined([{"region": held.get("Name"), **held} for held in found.properties], found.drawn)
 
 
-def tables(given: Geography, names: Sequence[str]) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Names, the columns named that there are as text, and the centers where they are known; then pairs."""
+def tables(
+    given: Geography, names: Sequence[str], centers: Sequence[str | None] = ()
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Names, the columns named that there are as text, and the centers where they are known; then pairs.
+
+    centers  columns that the centers were taken from: without them other centers would be compared
+    """
     columns = [pl.Series(NAMED, given.ids, dtype=pl.String)]
     for name in dict.fromkeys(names):
         if name in given.columns:
             held = [None if v is None else str(v) for v in given.columns[name]]
             columns.append(pl.Series(name, held, dtype=pl.String))
-    places = given.centers()
+    places = given.centers() if not {*centers} - {None, *given.columns} else None
     if places is not None:
         columns += [pl.Series(name, places[:, j]) for j, name in enumerate(CENTERS)]
     ids = pl.Series("u", given.ids, dtype=pl.String)

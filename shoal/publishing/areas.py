@@ -106,7 +106,7 @@ def regions(
         "variance_inside": answer.certificate.details.get("variance_inside"),
         **({"levels": facts_of(nested)} if above else {}),
     }  # fmt: skip
-    title, note = _said(levels, len(given.ids), names[0])
+    title, note = _said(levels, len(given.ids), names)
     return Crosswalk(
         kind="regions",
         content=content(given, levels, names, asked, put_together),
@@ -138,16 +138,19 @@ def _read_as(given: Geography, id: str | None) -> dict[str, Any]:
     """How the areas, their neighbors and their polygons were read."""
     how, facts = given.facts.get("read") or {}, given.facts
     drawn = {name: how.get(name) for name in ("shape_id", "coordinates")}
-    drawn |= {name: facts.get(name) for name in ("tolerance", "unit")}
+    drawn |= {name: facts.get(name) for name in ("tolerance", "unit")} | {"centers": list(given.located())}
     return {"column": id or how.get("id"), "source": how.get("source"), "target": how.get("target"), "drawn": drawn}
 
 
-def _said(levels: Sequence[Any], areas: int, unit: str) -> tuple[str, str]:
+def _said(levels: Sequence[Any], areas: int, names: Sequence[str]) -> tuple[str, str]:
     """Title and note of the finest regions, with the numbers of those above."""
     answer = levels[0]
-    others = "".join(f"; {level.regions:,} of at least {level.k[0]:,}" for level in levels[1:])
+    least = " and ".join(f"{k:,} {name}" for k, name in zip(answer.k, names, strict=True))
+    others = "".join(
+        f"; {level.regions:,} of at least {' and '.join(f'{k:,}' for k in level.k)}" for level in levels[1:]
+    )
     return (
-        f"{several(answer.regions, 'region')} of at least {answer.k[0]:,} {unit}{others}",
+        f"{several(answer.regions, 'region')} of at least {least}{others}",
         f"{several(areas, 'area')}; heaviest region {answer.largest:,}, none below {answer.largest_bound:,} "
         f"possible; more than {answer.upper_bound:,} cannot exist.",
     )

@@ -175,7 +175,7 @@ def _areas(given: list[Any], asked: Mapping[str, Any]) -> Sources:
             raise InputError("regions of a frame are checked with two: the areas, and the pairs of their names")
         table, pairs = (opened(x) for x in given)
         name = named or ("id" if "id" in table.columns else table.columns[0])
-        return Sources(table.with_columns(table[name].cast(pl.String).alias(NAMED)), pairs)
+        return Sources(table.with_columns(table[name].cast(pl.String).str.strip_chars().alias(NAMED)), pairs)
     first, second = given[0], given[1] if len(given) > 1 else None
     how = dict(asked.get("drawn") or {})
     drawn = second is not None and Path(second).suffix.lower() in (*JSON, *GDAL)
@@ -185,4 +185,4 @@ def _areas(given: list[Any], asked: Mapping[str, Any]) -> Sources:
         shapes=shapes, unmatched="leave-out", shape_id=how.get("shape_id"),
         tolerance=how.get("tolerance"), coordinates=how.get("coordinates") or "auto",
     )  # fmt: skip
-    return Sources(*tables(found, list(found.columns)), shapes=found.shapes)
+    return Sources(*tables(found, list(found.columns), how.get("centers") or ()), shapes=found.shapes)

@@ -29,6 +29,9 @@ def draw(path: Path, rows: Sequence[Mapping[str, Any]], unit: str) -> None:
     from matplotlib.figure import Figure
 
     shown = [(name, title) for name, title in _SHOWN if rows[0][name] is not None]
+    if len(shown) == len(_SHOWN):  # regions chosen for one end are no witness of how well the other can be met
+        shown[0] = "distance", "of the same regions, distance from their center"
+        shown.reverse()
     figure = Figure(figsize=(5.5 * len(shown), 4.2), dpi=130)
     FigureCanvasAgg(figure)
     axes = figure.subplots(1, len(shown), squeeze=False)[0]

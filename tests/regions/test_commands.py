@@ -180,6 +180,57 @@ def test_the_screen_reports_islands_and_the_table(folder):
     assert "--islands join" in done.stdout
     assert "areas changed" in done.stdout
     assert "5 regions of at least 6 people" in done.stdout
+    assert "(--islands join makes each a neighbor of the nearest)" in done.stdout
+
+
+def test_the_screen_says_what_joining_islands_needs_and_names_every_threshold(folder, tmp_path):
+    table = pl.read_csv(folder / "nodes.csv", infer_schema=False)
+    table.drop("x", "y").with_columns(pl.lit(2).alias("beds")).write_csv(tmp_path / "nodes.csv")
+    asked = ["--weight", "people", "--k", 6, "--weight", "beds", "--k", 4]
+    done = run(tmp_path / "nodes.csv", folder / "edges.csv", *asked)
+    assert done.returncode == 0, done.stderr
+    assert "of at least 6 people and 4 beds (auto)" in done.stdout
+    assert "of the nearest, once columns of longitude and latitude, or --shapes, say where areas lie)" in done.stdout
+
+
+def test_a_table_whose_ids_have_spaces_finds_its_polygons_and_is_told_which_property_names_them(folder, tmp_path):
+    (tmp_path / "areas.csv").write_text("zip,people\n" + "".join(f"0{x} ,3\n" for x in range(8)))
+    held = json.loads((folder / "map.geojson").read_text())
+    held["features"] = held["features"][:8]
+    for feature in held["features"]:
+        feature["properties"] = {"state": "09", "zcta": feature["properties"]["id"]}
+    (tmp_path / "map.geojson").write_text(json.dumps(held))
+    asked = [tmp_path / "areas.csv", "--shapes", tmp_path / "map.geojson", "--weight", "people", "--k", 6, "--seed", 1]
+    assert "name the one that does with --shape-id zcta" in run(*asked).stderr
+    assert "(say which is with --shape-id NAME)" in run(*asked, "--id", "zip").stderr
+    out = tmp_path / "c.csv"
+    assert run(*asked, "--shape-id", "zcta", "-o", out).returncode == 0
+    assert pl.read_csv(out, infer_schema=False)["area"].to_list() == [f"0{x}" for x in range(8)]
+    table = pl.read_csv(tmp_path / "areas.csv", infer_schema=False)
+    pairs = pl.DataFrame([(f"0{x}", f"0{x + 1}") for x in range(7)], schema=["u", "v"], orient="row")
+    assert shoal.verify(out, tmp_path / "c.certificate.json", [tmp_path / "areas.csv", tmp_path / "map.geojson"]).holds
+    assert shoal.verify(out, tmp_path / "c.certificate.json", [table, pairs]).holds
+
+
+def test_polygons_alone_are_no_other_centers(folder, tmp_path):
+    """The center of a region's weight is that of its areas' columns x and y, which the polygons do not have."""
+    asked = [folder / "nodes.csv", folder / "edges.csv", "--weight", "people", "--k", 6, "--seed", 1, "--shapes"]
+    asked += [folder / "map.geojson", "-o", tmp_path / "c.csv", "--dissolved", tmp_path / "r.geojson"]
+    assert run(*asked).returncode == 0
+    whole = {f["properties"]["id"]: f for f in json.loads((folder / "map.geojson").read_text())["features"]}
+    for row in csv.DictReader((folder / "nodes.csv").read_text().splitlines()):
+        if row["id"] in whole:
+            whole[row["id"]]["properties"]["people"] = int(row["people"])
+    held = {"type": "FeatureCollection", "features": list(whole.values())}
+    (tmp_path / "people.geojson").write_text(json.dumps(held))
+    proof = tmp_path / "c.certificate.json"
+    alone = shoal.verify(tmp_path / "r.geojson", proof, tmp_path / "people.geojson")
+    beside = shoal.verify(tmp_path / "r.geojson", proof, [folder / "nodes.csv", tmp_path / "people.geojson"])
+    how = [{f.check: f.how for f in found.findings} for found in (alone, beside)]
+    assert alone.holds
+    assert beside.holds
+    assert how[0]["weighted center"] == "stated"
+    assert how[1]["weighted center"] == "recomputed"
 
 
 def test_every_level_has_its_outlines_and_its_map(folder, tmp_path):
@@ -500,13 +551,28 @@ def _named(code):
     [
         ([*_FOUR, _POINT], {}, 0, "1 feature of areas.geojson is no polygon"),
         ([_POINT], {}, 2, "areas.geojson holds no polygons; areas need them"),
-        ([_square(x, people=5) for x in range(4)], {}, 2, "does not tell them apart: 3 repeat another's; name the one"),
-        ([*_FOUR, _square(4, id="a0", people=5)], {}, 0, "1 feature of areas.geojson repeat"),
+        (
+            [_square(x, people=5) for x in range(4)],
+            {},
+            2,
+            "does not tell them apart: 3 repeat another's; name the one that does with --id NAME",
+        ),
+        (
+            [_square(x, state="09", zip=f"0{x}", people=5) for x in range(4)],
+            {},
+            2,
+            "3 repeat another's; name the one that does with --id zip",
+        ),
+        ([*_FOUR, _square(4, id="a0", people=5)], {}, 0, "with another's id: pieces of that area\n"),
+        ([*_FOUR, _square(4, id="a0", people=7)], {}, 0, "of people, where pieces differ, the first's value is taken"),
+        ([*_FOUR, _square(3, id="b", people=5)], {}, 0, "1 pair overlapping"),
+        ([*_FOUR, _square(3.5, id="b", people=5)], {}, 0, "1 pair overlapping"),
+        (_FOUR, {}, 0, "0 pairs overlapping"),
         ([*_FOUR, _BOW], {}, 0, "1 area had rings that cross themselves, repaired"),
         (_FOUR, _named(999999), 2, "which is not known"),
         (_FOUR, _named(5070), 0, "NAD83 / Conus Albers (EPSG:5070); drawn in longitude and latitude"),
         ([*_FOUR[:3], _square(3, id="a3", people="many")], {}, 2, "column 'people' of area 'a3' is not a whole number"),
-        ([*_FOUR[:3], _square(3, id="a3", people=-4)], {}, 2, "must be at least 0; the first below stands in row"),
+        ([*_FOUR[:3], _square(3, id="a3", people=-4)], {}, 2, "column 'people' of area 'a3' is below 0"),
         ([], {}, 2, "areas.geojson holds no features"),
         ([_FOUR[0], _POINT], {}, 3, "--islands join; 1 feature of areas.geojson is no polygon"),
     ],

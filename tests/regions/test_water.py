@@ -45,8 +45,8 @@ def test_the_command_says_what_stands_apart_and_the_judge_walks_by_land(folder, 
     for line in (
         "1 island, sets of areas apart from the largest, of 2 areas",
         "2 empty areas without a neighbor, left alone: rock, reef",
-        "3 areas are water and connect no others",
-        "2 of them are in a region beside them",
+        "3 areas of water, which connects no others",
+        "of the water, 2 areas in a region beside it",
         "In no region, apart from all others: 1 empty area",
     ):
         assert line in out

@@ -141,7 +141,7 @@ def price_out(
     """Lower the bound by linear programs over the light components, in place.
 
     label   int64[n]  a partition: its regions without an area of H are the sets known
-    nodes, tolls, rounding, integer  as for ``pack``
+    nodes, tolls, rounding, integer  as for ``pack``; what was rounded once, in vain, is not rounded again
     more    connected sets of areas that meet the thresholds, worth a column each where no area of H is among them
     """
     holds = np.zeros(int(label.max()) + 1, np.bool_)
@@ -155,6 +155,7 @@ def price_out(
         member = np.flatnonzero(bound.nodes == c)
         if len(member) > _PRICED or clock.left <= 0:
             continue
+        before = bound.packings.get(int(c))
         mask = np.zeros(task.n, np.bool_)
         mask[member] = True
         part, _ = induced(task.graph, mask)
@@ -169,13 +170,14 @@ def price_out(
             nodes=nodes,
             clock=clock,
             tolls=tolls,
-            rounding=rounding,
+            rounding=rounding and before is None,
             more=[np.searchsorted(member, s) for s in others.get(int(c), ())],
             integer=integer,
         )
         packing.sets = [member[s] for s in packing.sets]
         bound.room[c] = packing.bound
-        bound.packings[int(c)] = packing
+        if before is None or len(packing.sets) > len(before.sets):
+            bound.packings[int(c)] = packing
     if bound.packings:
         bound.lower(
             "program",

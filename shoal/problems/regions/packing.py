@@ -24,7 +24,10 @@ UNIT = 10**9  # prices are whole multiples of 1 / UNIT
 _NEAR = 30  # rounding looks at sets that cost up to 1 + 1 / _NEAR,
 _ROUNDED = 3_000  # unless they are more than this
 TOLLS = 40  # rows of three added at once, if not told otherwise
-_TRIES, _PROGRAMS = 16, 200  # dives, and linear programs in all of them
+_OFF = 0.02  # how far from one a set's worth is drawn when dives begin again
+_PROGRAMS = 60  # linear programs in dives,
+_AGAIN = 300  # programs where the sets that rows of three make cheap are columns too,
+_TOLLED = 320  # and how many rows these are
 _LOOSE = 10**3  # a set is worth a column when it costs this much less than UNIT
 
 
@@ -157,13 +160,21 @@ class _Search(NamedTuple):
         answer.columns, answer.tolls = len(master.sets), len(master.triples)
         return price, toll
 
-    def round(self, price: np.ndarray, toll: np.ndarray) -> None:
-        """Dives, and a short integer program, over the sets that cost little more than the cheapest."""
+    def near(self, price: np.ndarray, toll: np.ndarray) -> None:
+        """Columns for the sets that cost little more than the cheapest, unless they are too many."""
         members, stops, _, looked = self.priced(price, toll, UNIT + UNIT // _NEAR, 1)
         if looked >= 0 and len(stops) <= _ROUNDED:
             self.take(np.split(members, stops)[:-1])
+
+    def round(self, price: np.ndarray, toll: np.ndarray) -> None:
+        """Dives, and a short integer program, over the sets that cost little more than the cheapest."""
+        self.near(price, toll)
         plain = self.master.model()
-        self.better(self.master.dived(self.answer.bound))
+        self.better(self.master.dived(self.answer.bound, _PROGRAMS))
+        if not self.answer.proved:  # a column that rows of three make cheap may be what every packing needs
+            self.near(*self.program(True, _TOLLED))
+        if not self.answer.proved:
+            self.better(self.master.dived(self.answer.bound, _AGAIN))
         if not self.answer.proved:
             self.better(self.master.rounded(plain, self.answer.bound))
         self.answer.columns = len(self.master.sets)
@@ -284,26 +295,34 @@ class _Master:
         """The program as it stands."""
         return self.highs.getModel()
 
-    def dived(self, wanted: int) -> list[np.ndarray] | None:
+    def dived(self, wanted: int, most: int) -> list[np.ndarray] | None:
         """A packing of ``wanted`` sets or more, or None, by taking one set after another that the program likes.
 
+        most  linear programs, about
+
         Rows of three come first; what leaves too little is left out instead, and where that leaves too little too, all
-        begins again with other chances.  The same sets give the same dives on any machine.
+        begins again from another answer: the program's at values drawn a little off one.  The same sets give the same
+        dives on any machine.
         """
         self.solve()
         for _ in range(3):
             if not self.add_tolls(80):
                 break
             self.solve()
-        begin, draws, programs = self.y, np.random.default_rng(0), 0
-        for tried in range(_TRIES):
-            self.y, done = begin, []
-            while self.value > wanted - 1e-6:
+        count, draws, programs, found = len(self.sets), np.random.default_rng(0), 0, None
+        worth = np.ones(count)
+        while found is None and programs <= most:
+            if programs:
+                worth = draws.uniform(1 - _OFF, 1 + _OFF, count)
+                self.highs.changeColsCost(count, np.arange(count, dtype=np.int32), -worth)
+                self.solve()
+            done: list[int] = []
+            while found is None and self.value > wanted - 1e-6:
                 if self.integral():
-                    return self.chosen()
+                    found = self.chosen()
+                    break
                 open_ = np.flatnonzero((self.y > 1e-7) & (self.y < 1 - 1e-7))
-                chance = draws.uniform(0.5, 1.0, len(open_)) if tried else 1.0
-                done.append(int(open_[np.argmax(self.y[open_] * chance)]))
+                done.append(int(open_[np.argmax(self.y[open_] * worth[open_])]))
                 for bound in (1.0, 0.0):
                     self.highs.changeColBounds(done[-1], bound, bound)
                     self.solve()
@@ -312,10 +331,9 @@ class _Master:
                         break
             for j in done:
                 self.highs.changeColBounds(j, 0.0, 1e30)
-            if programs > _PROGRAMS:
-                break
-            self.solve()
-        return None
+            programs += 1
+        self.highs.changeColsCost(count, np.arange(count, dtype=np.int32), -np.ones(count))
+        return found
 
     def rounded(self, plain: Any, wanted: int) -> list[np.ndarray] | None:
         """A packing by an integer program over the columns that stops at its root, or at ``wanted`` sets; or None."""
@@ -326,7 +344,7 @@ class _Master:
             highs.setOptionValue(name, value)
         highs.setOptionValue("objective_target", -float(wanted))
         highs.passModel(plain)
-        for i in range(len(self.sets)):
+        for i in range(plain.lp_.num_col_):
             highs.changeColIntegrality(i, highspy.HighsVarType.kInteger)
         highs.run()
         if highs.getInfo().primal_solution_status != highspy.SolutionStatus.kSolutionStatusFeasible:
