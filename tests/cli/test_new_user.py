@@ -94,6 +94,34 @@ def test_longitude_and_latitude_are_proposed_as_tiles_and_a_name_is_no_secret(tm
     assert ["its name says a person's name" in note for note in release.notes] == [True]
 
 
+@pytest.mark.parametrize(
+    ("column", "values", "way"),
+    [
+        ("age", [str(18 + i % 40) for i in range(200)], "ranges"),
+        ("birth_date", [f"19{60 + i % 30}-0{1 + i % 9}-11" for i in range(200)], "ranges"),
+        ("town", [f"T{i % 12}" for i in range(200)], "stars"),
+        ("race", [str(i % 5) for i in range(200)], "stars"),  # as few numbers as a list of codes has
+        ("school_type_id", [str(i % 30) for i in range(200)], "stars"),  # numbers by which something else is meant
+        ("zip", [f"0{i % 20:04}" for i in range(200)], "stars"),  # a text: its zeros would go
+        ("zip", [f"47{i % 20:03}" for i in range(200)], "ranges"),
+    ],
+)
+def test_what_is_proposed_loses_no_more_than_the_other_way_and_runs(tmp_path, column, values, way):
+    frame = pl.DataFrame({column: values, "sex": ["f", "m"] * 100})
+    frame.write_csv(tmp_path / "p.csv")
+    done = run("init", "p.csv", "--json", cwd=tmp_path)
+    told = json.loads(done.said)
+    assert told["publish"]["way"] == way
+    assert (column in told["publish"]["reason"]) == (way == "ranges")
+    warned = [w for c in told["columns"] for w in c["warnings"] if "if they are codes" in w]
+    assert len(warned) == (column in ("race", "school_type_id"))
+    done = run("anonymize", "p.csv", "--policy", "p.policy.toml", "--effort", "fast", "--json", cwd=tmp_path)
+    assert done.returncode == 0
+    loss = json.loads(done.said)["loss"]["ncp"]
+    other = shoal.anonymize(frame, quasi_identifiers=[column, "sex"], k=5, publish="stars", effort="fast").loss["ncp"]
+    assert (loss < other) if way == "ranges" and other else (loss == pytest.approx(other))
+
+
 def test_calls_that_mistake_one_thing_for_another():
     frame = pl.DataFrame({"age": [1, 1]})
     with pytest.raises(shoal.PolicyError, match=r"read first: shoal\.Policy\.read"):
