@@ -64,7 +64,7 @@ def _with_order(column: Proposal, coded: Coded) -> Proposal:
         return column
     if column.distinct > FEW and not named_words(column.name) & _CODES:
         return replace(column, measured=True)
-    told = f"as ranges its {column.distinct:,} numbers stand in their order; if they are codes, put words in their place"
+    told = f"as ranges its {column.distinct:,} numbers stand in their order; are they codes, put words in their place"
     return replace(column, warnings=(*column.warnings, told))
 
 
