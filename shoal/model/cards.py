@@ -105,6 +105,11 @@ def certificate_card(certificate: Mapping[str, Any]) -> str:
 
 def audit_card(audit: Mapping[str, Any]) -> str:
     """An audit in a notebook: sizes, risks and what was asked."""
+    return grid("Audit", ("", ""), audit_rows(audit))
+
+
+def audit_rows(audit: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """What an audit shows of itself: names and values."""
     rows: list[tuple[str, Any]] = [
         ("rows", audit["rows"]),
         ("groups of rows alike", audit["classes"]),
@@ -113,8 +118,8 @@ def audit_card(audit: Mapping[str, Any]) -> str:
         ("highest risk to be found", audit["risk"]["prosecutor_max"]),
         ("mean risk to be found", audit["risk"]["marketer"]),
     ]
-    rows += [
+    rows += [(f"largest share of a value of {name} in a group", v["alpha"]) for name, v in audit["sensitive"].items()]
+    return rows + [
         (c["model"] + (f" of {c['column']}" if c["column"] else ""), "holds" if c["passes"] else "does not hold")
         for c in audit["checks"]
     ]
-    return grid("Audit", ("", ""), rows)
