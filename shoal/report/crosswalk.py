@@ -8,7 +8,19 @@ from typing import Any
 from markupsafe import Markup
 
 from shoal.model.cards import number
-from shoal.report.answer_words import KINDS, answer, assumptions, counted_in, limits, proof_words, question, stated
+from shoal.report.answer_words import (
+    ASKED,
+    KINDS,
+    RECORDED,
+    answer,
+    assumptions,
+    counted_in,
+    goal,
+    limits,
+    proof_words,
+    question,
+    stated,
+)
 from shoal.report.parts import again, code, drawing, glossary, listed, paragraph, proof, released, table, term, whole
 from shoal.report.pictures import class_sizes, columns
 from shoal.report.rendering import part
@@ -82,7 +94,7 @@ def _said(text: str) -> str:
 
 def _asked(figures: Mapping[str, Any]) -> Markup:
     rows = [
-        ("polygons" if name == "drawn" else name.replace("_", " "), _text(value))
+        (ASKED.get(name, name.replace("_", " ")), goal(figures) if name == "objective" else _text(value))
         for name, value in figures["parameters"].items()
         if name not in _NOT_SAID
         and value not in (None, [], {}, "", False)
@@ -91,7 +103,7 @@ def _asked(figures: Mapping[str, Any]) -> Markup:
     rows.append(("method", figures["method"].replace("_", " ")))
     asked = figures["certificate"]["details"].get("run") or {}
     rows += [
-        (f"{name} asked for" if name == "method" else name.replace("_", " "), str(value))
+        (f"{name} asked for" if name == "method" else ASKED.get(name, name.replace("_", " ")), _text(value))
         for name, value in asked.items()
         if value not in (None, False) and (name != "method" or value != figures["method"])
     ]
@@ -213,10 +225,13 @@ def _shown(figures: Mapping[str, Any]) -> Markup:
 
 
 def _details(figures: Mapping[str, Any]) -> Markup:
-    """What else the certificate has on record, as far as it is a number or a word."""
+    """What else the certificate has on record and a reader would ask for; all of it stands in the figures."""
     rows = [
-        (name.replace("_", " "), value)
+        (RECORDED[name], value)
         for name, value in figures["certificate"]["details"].items()
-        if isinstance(value, (int, float, str)) and value != "" and name not in figures["parameters"]
+        if name in RECORDED
+        and isinstance(value, (int, float, str))
+        and value != ""
+        and name not in figures["parameters"]
     ]
     return table(("", ""), rows, 2, "Also on record") if rows else Markup()
