@@ -191,9 +191,15 @@ def stated(figures: Mapping[str, Any]) -> dict[str, Any]:
         unit += " from a center to the farthest record of its cluster"
     told = {**figures["certificate"], "unit": unit}
     if figures["kind"] == "labels":  # whose bounds speak as the literature does: items in bins
-        for said, plain in ((r"\ban item\b", "a label"), (r"\bitem(s?)\b", r"label\1"), (r"\bbin(s?)\b", r"group\1")):
-            told["bound"] = re.sub(said, plain, told["bound"])
+        told["bound"] = plain(told["bound"])
     return told
+
+
+def plain(bound: str) -> str:
+    """A bound on labels, which speaks as the literature does of items in bins, in the reader's words."""
+    for said, meant in ((r"\ban item\b", "a label"), (r"\bitem(s?)\b", r"label\1"), (r"\bbin(s?)\b", r"group\1")):
+        bound = re.sub(said, meant, bound)
+    return bound
 
 
 def assumptions(figures: Mapping[str, Any]) -> list[str]:

@@ -197,7 +197,14 @@ def _loss(figures: Mapping[str, Any]) -> Markup:
     names = (("least", "least"), ("a quarter have at most", "quarter"), ("half have at most", "half"),
              ("three quarters have at most", "three_quarters"), ("most", "most"), ("mean", "mean"))  # fmt: skip
     lines = [(what, _plain(found[key])) for what, key in names]
-    more = paragraph(f"{found['unbounded']:,} without an end are not among them.") if found["unbounded"] else ""
+    more = Markup()
+    if found["unbounded"]:
+        more = paragraph(f"{found['unbounded']:,} without an end on some side are not among them.")
+    if figures["kind"] in ("gather", "cellular") and figures["parameters"]["center"] != "record":
+        more += paragraph(
+            "Measured from the centers as they are published, rounded up; the certificate counts from the records that "
+            "the clusters were built around."
+        )
     group = KINDS[figures["kind"]][1]
     bars = columns(found["bars"], f"{group}s by {found['what']}, {found['unit']}")
     return table(head, lines, 1, _said(found["what"])[:-1]) + more + part("parts.html", "titled", "", bars)

@@ -79,6 +79,18 @@ def test_what_was_not_asked_is_not_said_to_hold(tmp_path):
     assert "k-anonymity, k = 1: holds" in run("audit", "p.csv", "--quasi", "age", "--k", 1, cwd=tmp_path).said
 
 
+def test_levels_and_bounds_are_told_in_words(tmp_path):
+    frame = pl.DataFrame({"age": [30, 30, 31, 31], "ill": ["a", "b", "a", "a"]})
+    frame.write_csv(tmp_path / "p.csv")
+    words = ("audit", "p.csv", "--quasi", "age", "--sensitive", "ill", "--recursive-cl", "2,2")
+    said = run(*words, cwd=tmp_path).said
+    assert "the table reaches none, however lax" in said  # the ages of 31 have one value
+    assert "largest share of a value 1" in said
+    assert not any(raw in said for raw in ("t_equal", "distinct_l", "entropy_l", "None"))
+    said = run("labels", "p.csv", "--label", "ill", "--k", 1, cwd=tmp_path).said
+    assert "because the largest label, 3, lies in some group" in said
+
+
 def test_longitude_and_latitude_are_proposed_as_tiles_and_a_name_is_no_secret(tmp_path):
     n = 40
     frame = pl.DataFrame({"age": [30, 31] * 20, "lon": [9 + i / 90 for i in range(n)]}).with_columns(
