@@ -31,6 +31,7 @@ from shoal.model.policy import Policy
 from shoal.model.privacy import requirement
 from shoal.model.recoding import Published
 from shoal.model.refusals import refuse_stars
+from shoal.model.repeatable import drawn
 from shoal.model.safe_harbor import NAME
 from shoal.model.settings import Settings
 from shoal.model.task import Effort, Grouping, nothing, refuse_infeasible
@@ -92,8 +93,9 @@ def anonymize(
     table, query  what of a DuckDB or SQLite file; a query over files names them ``data``
     master    of Spark, such as "local[2]"
     secret    at least 16 bytes that nobody else has and that stand in no output: with them, the same data and policy
-              give the same release again, on every engine the same multiset of rows.  None: fresh randomness.
-              ``seed`` fixes the search alone
+              give the same release again, on every engine the same multiset of rows (a search in seconds may end
+              elsewhere, and rows are then placed afresh).  None: fresh randomness.  ``seed`` fixes the search alone;
+              without it one is drawn, with a secret it is 0, and ``release.policy`` and certificate have it
     progress  called with (what is being done, share done or None)
 
     The table is verified before it is returned: VerificationError, and no release, where it breaks its promise.
@@ -142,7 +144,7 @@ def prepare(
     target  where it will be written: what its format cannot hold is refused before the work
     """
     scope, wanted = Scope.among(settings)
-    asked = Policy.of(policy, **wanted)
+    asked = _seeded(Policy.of(policy, **wanted), secret)
     requirement(models_of(asked), (*asked.sensitive, *asked.units))
     Lot.of(secret)  # one that is too short is refused before the work
     clock = Clock(progress)
@@ -293,7 +295,7 @@ def _recode(
     apart = target is not None and kind_of(target) == "csv"
     both = zip(columns, counted.quasi, strict=True)
     replacements = [replacement(column, own, asked.numeric_stars, apart) for column, own in both]
-    lot, blurred = Lot.of(secret, _context(counted, asked)), blurred_columns(columns, replacements)
+    lot, blurred = Lot.of(secret, _context(counted, grouping, asked)), blurred_columns(columns, replacements)
     merged, replacements = classes(grouping.partition, replacements)
     dropped, aside = [c for c in asked.identifiers if c not in asked.beside], [*asked.identifiers, FLAG]
     placed, quicker, tuples = read.table.place(counted, merged, replacements, dropped, aside, lot, asked.keep_order)
@@ -397,7 +399,24 @@ def _method(asked: Policy) -> str:
     return "global_recoding" if asked.global_recoding else "coarsen" if asked.coarsen else "auto"
 
 
-def _context(counted: Counted, asked: Policy) -> bytes:
-    """What a release is of: its policy and how many rows its cells have, alike on every engine."""
+def _seeded(asked: Policy, secret: bytes | None) -> Policy:
+    """The policy with the seed that the search will have, so that it goes on record and can be asked for again.
+
+    Drawn where none was given; with a secret 0, since the same secret promises the same release.  It decides which
+    cells share a group and nothing about rows: these are placed and ordered by the lot alone.
+    """
+    if asked.seed is not None:
+        return asked
+    return replace(asked, seed=drawn() if secret is None else 0)
+
+
+def _context(counted: Counted, grouping: Grouping, asked: Policy) -> bytes:
+    """What a release is of: its policy, how many rows its cells have and its partition, alike on every engine.
+
+    The partition too: two searches in seconds may end apart, and laid side by side in one order their rows would be
+    told by both groups.
+    """
     told = json.dumps(asked.describe(), sort_keys=True, default=str).encode()
-    return told + np.sort(counted.histogram.count).astype("<i8").tobytes()
+    shared = grouping.partition
+    held = (np.sort(counted.histogram.count), shared.cell, shared.group, shared.count)
+    return told + b"".join(np.asarray(a).astype("<i8").tobytes() for a in held)

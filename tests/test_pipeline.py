@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import Counter
+from dataclasses import replace
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,8 @@ import shoal
 from shoal.errors import InfeasibleError, InputError, PolicyError, VerificationError
 from shoal.model.partition import Partition
 from shoal.model.task import Grouping
+from shoal.pipeline import prepare
+from shoal.problems.tables import group
 from tests.oracles import audit as naive
 
 Q = ["a", "b", "c"]
@@ -335,6 +339,50 @@ def test_the_seed_does_not_give_the_row_order_away() -> None:
 def test_without_a_seed_rows_are_placed_afresh() -> None:
     frame = pl.DataFrame({"a": ["x"] * 60}).with_row_index("row")
     assert go(frame, seed=None)["row"].to_list() != go(frame, seed=None)["row"].to_list()
+
+
+def drawn_table() -> pl.DataFrame:
+    """A table on which searches of other seeds end in other partitions."""
+    rng = np.random.default_rng(3)
+    columns = {name: rng.integers(0, most, 300) for name, most in (("a", 9), ("b", 7), ("c", 5))}
+    return pl.DataFrame(columns).with_row_index("row")
+
+
+def test_the_seed_that_was_drawn_is_on_record(tmp_path: Path) -> None:
+    asked = {"quasi_identifiers": Q, "insensitive": ["row"], "k": 5, "publish": "ranges"}
+    first, other = (shoal.anonymize(drawn_table(), **asked) for _ in range(2))
+    assert first.policy.seed is not None
+    assert first.policy.seed != other.policy.seed
+    again = shoal.anonymize(drawn_table(), first.policy)
+    assert again.certificate.cost == first.certificate.cost
+    assert again.table["row"].to_list() != first.table["row"].to_list(), "the seed on record places no row"
+    beside = first.write(tmp_path / "release.csv")
+    found = shoal.prove(tmp_path / "release.csv", beside, drawn_table(), effort="same").findings
+    assert [f.how for f in found if f.check == "repeated"] == ["recomputed"]
+
+
+def test_one_secret_gives_one_release_without_a_seed_too() -> None:
+    asked = {"quasi_identifiers": Q, "insensitive": ["row"], "k": 5, "publish": "ranges", "secret": b"s" * 16}
+    first, again = (shoal.anonymize(drawn_table(), **asked).table for _ in range(2))
+    assert first.equals(again)
+
+
+def test_one_secret_does_not_lay_two_searches_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search in seconds may end elsewhere: its rows must not stand in the order of the first."""
+    frame = pl.DataFrame({"a": [1, 2, 3, 4] * 10}).with_row_index("row")
+    orders = []
+    for pairs in ([0, 0, 1, 1], [0, 1, 1, 0]):
+
+        def ended(histogram: Any, *_: Any, pairs: list[int] = pairs, **more: Any) -> Grouping:
+            found = group(histogram, *_, **more)
+            paired = Partition.of(np.arange(4), np.array(pairs), histogram.count)
+            return replace(found, partition=paired, certificate=replace(found.certificate, lower_bound=0.0))
+
+        monkeypatch.setattr("shoal.problems.tables.group", ended)
+        asked = {"quasi_identifiers": ["a"], "insensitive": ["row"], "k": 5, "publish": "stars", "seed": 1}
+        made = prepare(frame, secret=b"s" * 16, **asked).table
+        orders.append(made["row"].to_list())
+    assert orders[0] != orders[1]
 
 
 def test_the_order_is_kept_only_on_request() -> None:

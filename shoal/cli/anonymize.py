@@ -256,7 +256,7 @@ def _exposed(found: dict[str, Any]) -> list[str]:
 
 def guarantee(certificate: dict[str, Any]) -> str:
     """A certificate in one sentence."""
-    from shoal.model.cards import times
+    from shoal.model.cards import floored, times
 
     unit, cost, bound = certificate["unit"], certificate["cost"], certificate["lower_bound"]
     shown = f"{short(cost)} {unit}"
@@ -265,7 +265,7 @@ def guarantee(certificate: dict[str, Any]) -> str:
     if certificate["ratio"] is None:
         return f"{shown}; no lower bound above 0 is known for this table"
     within = f"this is {'within ' if certificate['ratio'] > 1 + 1e-9 else ''}{times(certificate['ratio'])}"
-    return f"{shown}; every valid release has at least {short(bound)}, so {within}"
+    return f"{shown}; every valid release has at least {floored(bound)}, so {within}"
 
 
 DEMO_QUASI = ["age", "yrs_married", "children", "religious", "educ", "occupation", "occupation_husb"]

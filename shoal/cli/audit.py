@@ -79,7 +79,7 @@ def audit_lines(found: dict[str, Any]) -> list[str]:
             f"{other['prosecutor_max']:.3f}, mean {other['prosecutor_mean']:.3f}"
         )
     for name, levels in found["sensitive"].items():
-        shown = ", ".join(f"{key} {short(value)}" for key, value in levels.items() if value is not None)
+        shown = ", ".join(f"{_LEVELS[key]} {short(value)}" for key, value in levels.items() if value is not None)
         lines.append(f"{name:<20} {shown}")
     small = list(found["sizes"].items())[:12]
     lines.append("sizes of groups      " + ", ".join(f"{size}: {number:,}" for size, number in small) + _more(found))
@@ -88,8 +88,20 @@ def audit_lines(found: dict[str, Any]) -> list[str]:
         where = f" of {check['column']}" if check["column"] else ""
         wanted = ", ".join(f"{name} = {short(value)}" for name, value in dict(check["asked"]).items())
         verdict = "holds" if check["passes"] else "does NOT hold"
-        lines.append(f"{check['model']}{where}, {wanted}: {verdict}; the table reaches {short(check['level'])}")
+        lines.append(f"{check['model']}{where}, {wanted}: {verdict}; the table reaches {_level(check)}")
     return lines
+
+
+_LEVELS = {
+    "l": "l", "distinct_l": "different values", "entropy_l": "entropy l", "recursive_c": "c for l = 2",
+    "alpha": "largest share of a value", "t_equal": "t", "t_ordered": "t of ordered values",
+    "t_hierarchical": "t by the hierarchy", "beta": "beta", "delta": "delta",
+}  # fmt: skip
+
+
+def _level(check: dict[str, Any]) -> str:
+    """The level reached; none where no finite one is enough: a group has one value, or lacks one of the table."""
+    return "none, however lax" if check["level"] is None else short(check["level"])
 
 
 def _journalist(risk: dict[str, Any]) -> str:

@@ -117,13 +117,15 @@ def _numbers(text: str, option: str) -> list[int]:
 
 
 def _lines(facts: dict[str, Any]) -> list[str]:
+    from shoal.model.cards import floored
+
     lines = ["    k    l  published as  loss     proved least  groups     risk   seconds"]
     for p in facts["points"]:
         start = f"{'*' if p['frontier'] else ' '}{p['k']:>4} {p['l']:>4}  {p['publish']:<12}"
         if p["loss"] is None:
             lines.append(f"{start}  {p['reason']}")
             continue
-        bound = "" if p["bound"] is None else f"{p['bound']:.4f}"
+        bound = "" if p["bound"] is None else floored(p["bound"])
         lines.append(
             f"{start}  {p['loss']:<7.4f}  {bound:<12}  {p['groups']:>6,}  {p['risk']:>7.3f}  {p['seconds']:>8.1f}"
             + (f"  the release of {p['taken_from']}" if p["taken_from"] else "")

@@ -25,10 +25,10 @@ def init(
     force: bool = flag(False, "--force", "Replace an existing policy."),
     as_json: bool = JSON_,
 ) -> None:
-    """Look at a table, propose a role for every column with the reason, and write a policy to edit."""
+    """Look at a table, propose a role for every column and how to publish it, with reasons; write a policy to edit."""
     from shoal.engines.atomic import publish_text
     from shoal.engines.dangerous import foremost, words
-    from shoal.engines.propose import looked_at, write_policy
+    from shoal.engines.propose import looked_at, publishing, write_policy
     from shoal.engines.targets import POLICY, check_outputs
 
     for name, least in (("k", k), ("l", l)):
@@ -52,7 +52,8 @@ def init(
         lines.append("warning: a column's name is a number: if the first line is a row, put names above it first")
     lines += [f"warning: {c.name}: {w}" for c in found for w in c.warnings]
     lines += [f"together: {words(d, rows)}" for d in foremost(together)]
-    lines.append(f"policy  {target}")
+    way, why = publishing(found)
+    lines += [f"publish {way}: {why}", f"policy  {target}"]
     lines.append(f"next    read it, correct the roles, then: shoal anonymize {table} --policy {target}")
     facts = {
         "columns": [
@@ -60,6 +61,7 @@ def init(
             for c in found
         ],
         "dangerous": [d.as_dict() for d in together],
+        "publish": {"way": way, "reason": why},
         "output": str(target),
     }
     answer(facts, lines, as_json)

@@ -176,6 +176,7 @@ def _finish(
 
     given  values, the records of each, and what makes the rows of a hierarchy of rising thresholds
     """
+    from shoal.report.answer_words import plain
     from shoal.report.bins_picture import as_text
 
     tree = _tree(made, files, *given)
@@ -207,7 +208,7 @@ def _finish(
     lines = [
         f"{facts['rows']:,} {what}, {sum(loads):,} records, {len(loads):,} groups of {min(loads):,} to {max(loads):,}",
         f"cost {proof.cost:,} {proof.unit}: {proved}",
-        f"because {proof.bound}",
+        f"because {plain(proof.bound)}",
         *as_text(loads, k),
     ]
     lines += [f"warning: {text}" for text in warnings]

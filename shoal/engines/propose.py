@@ -10,18 +10,21 @@ from pathlib import Path
 import polars as pl
 
 from shoal.engines.carried import SHARE, counts_of, sample
-from shoal.engines.codes import encode
+from shoal.engines.codes import Coded, encode
 from shoal.engines.dangerous import Danger, dangerous, words
 from shoal.engines.files import read_table
 from shoal.engines.going_around import period_of
 from shoal.engines.oddities import alike, codes
 from shoal.engines.open import open_table
-from shoal.engines.recognize import DIRECT, by_name, named_words, recognize
+from shoal.engines.recognize import DIRECT, FEW, by_name, named_words, recognize
 
 
 @dataclass(frozen=True)
 class Proposal:
-    """One column: role "identifier", "quasi-identifier", "sensitive" or "insensitive", and why."""
+    """One column: role "identifier", "quasi-identifier", "sensitive" or "insensitive", and why.
+
+    measured  a quasi-identifier of numbers or dates in an order of their own, more than a list of codes would have
+    """
 
     name: str
     role: str
@@ -29,6 +32,7 @@ class Proposal:
     distinct: int
     missing: int
     warnings: tuple[str, ...] = ()
+    measured: bool = False
 
 
 def propose(
@@ -49,7 +53,33 @@ def looked_at(
         frame = read_table(path, separator=separator, encoding=encoding)
     found = _as_tiles([_column(frame[name], frame.height, l) for name in frame.columns], frame)
     stay = [c.name for c in found if c.role != DIRECT and c.distinct > 1]
-    return found, dangerous([encode(frame[name]).codes for name in stay], stay), frame.height
+    coded = {name: encode(frame[name]) for name in stay}
+    found = [_with_order(c, coded[c.name]) if c.name in coded else c for c in found]
+    return found, dangerous([coded[name].codes for name in stay], stay), frame.height
+
+
+def _with_order(column: Proposal, coded: Coded) -> Proposal:
+    """Whether a quasi-identifier's values lie on a line; a few whole numbers may as well be codes, which is said."""
+    if column.role != "quasi-identifier" or column.distinct < 3 or coded.positions() is None:
+        return column
+    if column.distinct > FEW and not named_words(column.name) & _CODES:
+        return replace(column, measured=True)
+    told = f"as ranges its {column.distinct:,} numbers stand in their order; are they codes, put words in their place"
+    return replace(column, warnings=(*column.warnings, told))
+
+
+_CODES = {"id", "ids", "code", "codes", "type", "class", "category"}  # numbers of such columns stand for something else
+
+
+def publishing(found: Sequence[Proposal]) -> tuple[str, str]:
+    """The proposed way to publish and why: what loses least for what the quasi-identifiers are."""
+    measured = [quoted(c.name) for c in found if c.measured]
+    if not measured:
+        why = "no quasi-identifier holds numbers or dates alone: values stay words that can be counted, or are hidden"
+        return "stars", why
+    named = ", ".join(measured[:3]) + (f" and {len(measured) - 3} more" if len(measured) > 3 else "")
+    are = "is a number or a date" if len(measured) == 1 else "are numbers or dates"
+    return "ranges", f"{named} {are}: a range such as [30, 34] keeps what a star would hide; other columns show sets"
 
 
 _X, _Y = {"lon", "lng", "long", "longitude"}, {"lat", "latitude"}
@@ -95,7 +125,7 @@ def _column(series: pl.Series, rows: int, l: int) -> Proposal:
         )
     if role == "quasi-identifier" and rows > 20 and distinct > rows / 2:
         share = 100 * distinct / rows
-        warnings.append(f"{share:.0f} % of its values are different; coarsen it or expect it to be starred")
+        warnings.append(f"{share:.0f} % of its values are different; coarsen it, or expect little of it to be left")
     if role == "sensitive" and rows:
         top = int(series.value_counts(sort=True)["count"][0]) if distinct else 0
         if top * l > rows:
@@ -187,6 +217,11 @@ def write_policy(
         off = "# " if blocked else ""
         why = "; a sensitive column above is too unequal for it" if blocked else ""
         lines.append(f"{off}l = {l}  # at most 1/{l} of a group share a sensitive value{why}")
-    ways = 'or "hierarchy" with [hierarchies], or "ranges" (range_step = {age = 5} rounds their ends)'
-    lines += [f'publish = "stars"  # {ways}', 'effort = "balanced"', ""]
+    way, why = publishing(found)
+    round_ends = "; range_step = {age = 5} rounds the ends of ranges" if way == "ranges" else ""
+    other = "stars" if way == "ranges" else "ranges"
+    lines += [
+        f"# {why}".replace("\n", " "),
+        f'publish = "{way}"  # or "{other}", or "hierarchy" with [hierarchies]{round_ends}', 'effort = "balanced"', "",
+    ]  # fmt: skip
     return "\n".join(lines)

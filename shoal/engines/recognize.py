@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 DIRECT = "identifier"
 _LOOKED = 600  # values of a column whose form is looked at
-_FEW = 10  # a column with no more values than this, on many rows, numbers nobody
+FEW = 10  # a column with no more values than this, on many rows, numbers nobody
 
 
 class Kind(NamedTuple):
@@ -251,7 +251,7 @@ def by_values(texts: Sequence[str]) -> Kind | None:
 
 def numbers_nobody(distinct: int, rows: int) -> bool:
     """Whether so few values on so many rows cannot be names or numbers of single people, whatever the name says."""
-    return distinct <= _FEW and distinct * 3 <= rows
+    return distinct <= FEW and distinct * 3 <= rows
 
 
 def recognize(name: str, texts: Sequence[str], distinct: int, rows: int) -> Kind | None:

@@ -51,7 +51,7 @@ def check_outputs(wanted: Iterable[Wanted], read: Iterable[str | Path | None] = 
     MissingDependencyError for a picture that nothing here can draw.
     """
     sources = [Path(p) for p in read if p is not None]
-    targets: list[Path] = []
+    targets: list[tuple[Path, str]] = []  # and what each is called in a refusal
     for given, form in wanted:
         if given is None:
             continue
@@ -73,12 +73,14 @@ def check_outputs(wanted: Iterable[Wanted], read: Iterable[str | Path | None] = 
                 raise InputError(
                     f"the output {named} is a file that is read; what is read is never changed, name another file"
                 )
-            if any(_one(one, other) for other in targets):
-                raise PolicyError(f"{named} is named for two outputs; name another file")
+            taken = next((said for other, said in targets if _one(one, other)), "")
+            if taken:
+                said = named if "beside" in named or "beside" not in taken else taken
+                raise PolicyError(f"{said} is named for two outputs; name another file")
             sides = map(one.with_suffix, SIDES.get(one.suffix.lower(), ()))
             if not overwrite and any(p.exists() for p in (one, *sides)):
                 raise PolicyError(f"{named} exists already; say overwrite=True to replace it, or name another file")
-            targets.append(one)
+            targets.append((one, named))
     return closed_to(sources)
 
 

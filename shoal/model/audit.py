@@ -96,6 +96,11 @@ class Audit:
         """Every model asked for holds."""
         return all(c.passes for c in self.checks)
 
+    def __repr__(self) -> str:
+        from shoal.model.cards import audit_rows, number
+
+        return "\n".join(["Audit", *(f"{name}: {number(value)}" for name, value in audit_rows(self.as_dict()))])
+
     def _repr_html_(self) -> str:
         from shoal.model.cards import audit_card
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from decimal import ROUND_FLOOR, Context
 from html import escape
 from typing import Any
 
@@ -45,6 +46,13 @@ def number(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
+def floored(value: float) -> str:
+    """A lower bound for people: as ``number``, and never above what is proved."""
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{Context(prec=4, rounding=ROUND_FLOOR).create_decimal_from_float(value):,.4g}"
+
+
 class Shown(ABC):
     """An answer that shows itself as a few lines, in a notebook as a card; never a record, an array or a place."""
 
@@ -68,8 +76,9 @@ def proof_lines(certificate: Any, method: str = "") -> list[str]:
     if certificate.optimal:
         proved = "no answer costs less"
     else:
-        text = number(low if isinstance(low, int) else math.nextafter(low * (1 - 5e-4), 0.0))  # rounded, still below
-        proved = f"no answer below {text}" + ("" if ratio is None else f"; this one is at most {times(float(ratio))}")
+        proved = f"no answer below {floored(low)}" + (
+            "" if ratio is None else f"; this one is at most {times(float(ratio))}"
+        )
     lines = [f"cost: {number(certificate.cost)} {certificate.unit}", f"proved: {proved}"]
     return [*lines, f"method: {method}"] if method else lines
 
@@ -93,9 +102,10 @@ def times(ratio: float) -> str:
 
 def certificate_card(certificate: Mapping[str, Any]) -> str:
     """A certificate in a notebook."""
+    low = certificate["lower_bound"]
     lines = [
         f"cost: {number(certificate['cost'])} {certificate['unit']}",
-        f"proved least: {number(certificate['lower_bound'])} {certificate['unit']}",
+        f"proved least: {number(low) if certificate['optimal'] else floored(low)} {certificate['unit']}",
         f"at most so many times the least: {number(certificate['ratio'])}",
         f"why nobody can do with less: {certificate['bound'] or 'nothing proved'}",
         f"promise of the method: {certificate['guarantee']['theorem']}",
@@ -105,6 +115,11 @@ def certificate_card(certificate: Mapping[str, Any]) -> str:
 
 def audit_card(audit: Mapping[str, Any]) -> str:
     """An audit in a notebook: sizes, risks and what was asked."""
+    return grid("Audit", ("", ""), audit_rows(audit))
+
+
+def audit_rows(audit: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """What an audit shows of itself: names and values."""
     rows: list[tuple[str, Any]] = [
         ("rows", audit["rows"]),
         ("groups of rows alike", audit["classes"]),
@@ -113,8 +128,8 @@ def audit_card(audit: Mapping[str, Any]) -> str:
         ("highest risk to be found", audit["risk"]["prosecutor_max"]),
         ("mean risk to be found", audit["risk"]["marketer"]),
     ]
-    rows += [
+    rows += [(f"largest share of a value of {name} in a group", v["alpha"]) for name, v in audit["sensitive"].items()]
+    return rows + [
         (c["model"] + (f" of {c['column']}" if c["column"] else ""), "holds" if c["passes"] else "does not hold")
         for c in audit["checks"]
     ]
-    return grid("Audit", ("", ""), rows)

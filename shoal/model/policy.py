@@ -69,7 +69,7 @@ class Policy:
     max_average_risk   highest mean over the rows of 1 / (size of its class)
     method, effort     how to search; see the catalogue
     shards             None, or a number: cells are cut into so many shards, at most, each searched by itself
-    seed               None: fresh randomness; an int: reproducible
+    seed               of the search. None: drawn, and on record with the release; an int: that one
     keep_order         keep the input's row order, which is a leak; written on the certificate.  A pandas frame keeps
                        its index too, so that a target column stays aligned; one that is more than a numbering of the
                        rows is refused, and no file ever has it

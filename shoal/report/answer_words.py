@@ -34,6 +34,62 @@ _GOALS = {
 }
 
 
+# what was asked, by its name in the certificate; names that say it themselves are not here
+ASKED = {
+    "drawn": "polygons",
+    "k": "a group holds at least (k)",
+    "r": "a cluster holds at least (r)",
+    "objective": "aim",
+    "weight": "what a group holds is counted by column",
+    "count": "counts stand in column",
+    "x": "coordinate across, in column",
+    "y": "coordinate up, in column",
+    "place": "a place, in columns",
+    "geographic": "coordinates are longitude and latitude",
+    "extent": "tiles cover the plane, or end with the data",
+    "grid": "sides of tiles lie on steps of",
+    "center": "what stands for a group's place",
+    "sparse": "records that fit no tile",
+    "norm": "distances of columns are added up",
+    "unit": "distances are in",
+    "epsilon": "share of the records that may be left out",
+    "setup_cost": "cost of a cluster besides",
+    "max_diameter": "no group is wider than",
+    "max_width": "no side is longer than",
+    "eligible": "a condition of the caller's own",
+    "seconds": "seconds of search at most",
+    "time_limit": "seconds of search at most",
+    "improve": "improved until no step helps",
+    "rule": "rule by which tiles are cut",
+    "order": "order in which labels are taken",
+}
+# what a certificate holds besides, for people; the rest is in the figures alone
+RECORDED = {
+    "groups": "groups",
+    "smallest_group": "smallest group",
+    "upper_bound": "no answer has more regions than",
+    "largest": "heaviest region",
+    "largest_bound": "no answer's heaviest region is below",
+    "excess": "heaviest region, times the least asked for",
+    "squares": "squared weights added up",
+    "squares_bound": "no answer's squared weights add up to less than",
+    "tiles": "tiles",
+    "tiles_at_most": "no answer has more tiles than",
+    "half_perimeter": "width plus height of a tile, on the mean",
+    "unit_of_half_perimeter": "in",
+    "clusters": "clusters",
+    "mean_distance": "mean distance of a record from its center",
+    "radius": "widest cluster, from its center to its farthest record",
+}
+
+
+def goal(figures: Mapping[str, Any]) -> str:
+    """What was to be as small, or as many, as can be."""
+    kind, asked = figures["kind"], figures["parameters"]
+    named = kind if kind in ("gather", "cellular") else str(asked["objective"])
+    return "; ".join(_GOALS.get(name, name) for name in named.split(","))
+
+
 def counted_in(figures: Mapping[str, Any]) -> str:
     """What sizes count: records, people, ..."""
     asked = figures["parameters"]
@@ -53,14 +109,10 @@ def question(figures: Mapping[str, Any]) -> str:
     if kind in ("gather", "cellular"):
         named = ", ".join([*asked["columns"], *(asked["place"] or ())])
         of = f" by their distance in {named}"
-    goal = _GOALS.get(kind if kind in ("gather", "cellular") else str(asked["objective"]))
+    aim = goal(figures)
     held = f"at least {k:,} {counted_in(figures)}"
     also = _also(figures)
-    return (
-        f"Put the {one}s{of} into {group}s of {held} each"
-        + (f", {goal}" if goal else "")
-        + f".{f' {also}' if also else ''}"
-    )
+    return f"Put the {one}s{of} into {group}s of {held} each, {aim}.{f' {also}' if also else ''}"
 
 
 def _also(figures: Mapping[str, Any]) -> str:
@@ -139,9 +191,15 @@ def stated(figures: Mapping[str, Any]) -> dict[str, Any]:
         unit += " from a center to the farthest record of its cluster"
     told = {**figures["certificate"], "unit": unit}
     if figures["kind"] == "labels":  # whose bounds speak as the literature does: items in bins
-        for said, plain in ((r"\ban item\b", "a label"), (r"\bitem(s?)\b", r"label\1"), (r"\bbin(s?)\b", r"group\1")):
-            told["bound"] = re.sub(said, plain, told["bound"])
+        told["bound"] = plain(told["bound"])
     return told
+
+
+def plain(bound: str) -> str:
+    """A bound on labels, which speaks as the literature does of items in bins, in the reader's words."""
+    for said, meant in ((r"\ban item\b", "a label"), (r"\bitem(s?)\b", r"label\1"), (r"\bbin(s?)\b", r"group\1")):
+        bound = re.sub(said, meant, bound)
+    return bound
 
 
 def assumptions(figures: Mapping[str, Any]) -> list[str]:

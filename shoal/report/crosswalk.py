@@ -8,7 +8,19 @@ from typing import Any
 from markupsafe import Markup
 
 from shoal.model.cards import number
-from shoal.report.answer_words import KINDS, answer, assumptions, counted_in, limits, proof_words, question, stated
+from shoal.report.answer_words import (
+    ASKED,
+    KINDS,
+    RECORDED,
+    answer,
+    assumptions,
+    counted_in,
+    goal,
+    limits,
+    proof_words,
+    question,
+    stated,
+)
 from shoal.report.parts import again, code, drawing, glossary, listed, paragraph, proof, released, table, term, whole
 from shoal.report.pictures import class_sizes, columns
 from shoal.report.rendering import part
@@ -82,7 +94,7 @@ def _said(text: str) -> str:
 
 def _asked(figures: Mapping[str, Any]) -> Markup:
     rows = [
-        ("polygons" if name == "drawn" else name.replace("_", " "), _text(value))
+        (ASKED.get(name, name.replace("_", " ")), goal(figures) if name == "objective" else _text(value))
         for name, value in figures["parameters"].items()
         if name not in _NOT_SAID
         and value not in (None, [], {}, "", False)
@@ -91,7 +103,7 @@ def _asked(figures: Mapping[str, Any]) -> Markup:
     rows.append(("method", figures["method"].replace("_", " ")))
     asked = figures["certificate"]["details"].get("run") or {}
     rows += [
-        (f"{name} asked for" if name == "method" else name.replace("_", " "), str(value))
+        (f"{name} asked for" if name == "method" else ASKED.get(name, name.replace("_", " ")), _text(value))
         for name, value in asked.items()
         if value not in (None, False) and (name != "method" or value != figures["method"])
     ]
@@ -185,7 +197,14 @@ def _loss(figures: Mapping[str, Any]) -> Markup:
     names = (("least", "least"), ("a quarter have at most", "quarter"), ("half have at most", "half"),
              ("three quarters have at most", "three_quarters"), ("most", "most"), ("mean", "mean"))  # fmt: skip
     lines = [(what, _plain(found[key])) for what, key in names]
-    more = paragraph(f"{found['unbounded']:,} without an end are not among them.") if found["unbounded"] else ""
+    more = Markup()
+    if found["unbounded"]:
+        more = paragraph(f"{found['unbounded']:,} without an end on some side are not among them.")
+    if figures["kind"] in ("gather", "cellular") and figures["parameters"]["center"] != "record":
+        more += paragraph(
+            "Measured from the centers as they are published, rounded up; the certificate counts from the records that "
+            "the clusters were built around."
+        )
     group = KINDS[figures["kind"]][1]
     bars = columns(found["bars"], f"{group}s by {found['what']}, {found['unit']}")
     return table(head, lines, 1, _said(found["what"])[:-1]) + more + part("parts.html", "titled", "", bars)
@@ -213,10 +232,13 @@ def _shown(figures: Mapping[str, Any]) -> Markup:
 
 
 def _details(figures: Mapping[str, Any]) -> Markup:
-    """What else the certificate has on record, as far as it is a number or a word."""
+    """What else the certificate has on record and a reader would ask for; all of it stands in the figures."""
     rows = [
-        (name.replace("_", " "), value)
+        (RECORDED[name], value)
         for name, value in figures["certificate"]["details"].items()
-        if isinstance(value, (int, float, str)) and value != "" and name not in figures["parameters"]
+        if name in RECORDED
+        and isinstance(value, (int, float, str))
+        and value != ""
+        and name not in figures["parameters"]
     ]
     return table(("", ""), rows, 2, "Also on record") if rows else Markup()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from io import BytesIO
 from typing import Any
 
 from markupsafe import Markup
@@ -29,10 +30,7 @@ def series(points: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, A
 def draw(points: Sequence[Mapping[str, Any]], axes: Any = None) -> Any:
     """Loss against risk on matplotlib axes (made when None), which are returned."""
     if axes is None:
-        MissingDependencyError.unless("matplotlib", "drawing a picture", "plot")
-        from matplotlib.figure import Figure
-
-        axes = Figure(figsize=(7, 4.2), layout="constrained").subplots()
+        axes = _figure().subplots()
     for i, (name, held) in enumerate(series(points).items()):
         color = COLORS[i % len(COLORS)]
         axes.plot([p["risk"] for p in held], [p["loss"] for p in held], "o-", color=color, label=name, markersize=4)
@@ -42,9 +40,24 @@ def draw(points: Sequence[Mapping[str, Any]], axes: Any = None) -> Any:
                 axes.plot(p["risk"], p["loss"], "o", markersize=11, fillstyle="none", color=color)
     axes.set_xlabel("highest risk to be found (one over the smallest group)")
     axes.set_ylabel("loss (NCP)")
+    axes.margins(x=0.12, y=0.12)  # room for the names of points
     axes.set_ylim(bottom=0)
     axes.legend()
     return axes
+
+
+def _figure() -> Any:
+    """A figure that a notebook shows whether or not it has drawn with pyplot before."""
+    MissingDependencyError.unless("matplotlib", "drawing a picture", "plot")
+    from matplotlib.figure import Figure
+
+    class Picture(Figure):
+        def _repr_png_(self) -> bytes:
+            out = BytesIO()
+            self.savefig(out, format="png", dpi=110)
+            return out.getvalue()
+
+    return Picture(figsize=(7, 4.2), layout="constrained")
 
 
 def table(points: Sequence[Mapping[str, Any]]) -> Markup:

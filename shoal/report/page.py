@@ -113,7 +113,11 @@ def _holds(figures: Mapping[str, Any]) -> Markup:
         for name, found in levels.items()
     ]
     head = ("column", "largest share of a value", "fewest values", "entropy l", "distance t")
-    return out + table(head, rows, 1, "What the groups give away at worst")
+    said = (
+        "Entropy l: so many equally frequent values would tell as little as the worst group's do. Distance t: how "
+        "far the worst group's values are distributed otherwise than the whole table's, 0 not at all, 1 entirely."
+    )
+    return out + table(head, rows, 1, "What the groups give away at worst") + paragraph(said, "soft")
 
 
 def _asked_k(figures: Mapping[str, Any]) -> int:
@@ -261,8 +265,12 @@ def _distributions(figures: Mapping[str, Any]) -> Markup:
 
 
 def _bars(column: Mapping[str, Any], rows: int) -> Markup:
+    if column["before"] is not None and not column["changed"]:
+        bars = [{**b, "before": None} for b in column["distribution"]]
+        said = "No value of this column was changed: before and after are the same."
+        return beside(bars, 0, rows, column["name"]) + paragraph(said, "soft")
     pictured = beside(column["distribution"], column["hidden"], rows, column["name"])
-    if column["before_shown"] or not column["changed"] or column["before"] is None:
+    if column["before_shown"] or column["before"] is None:
         return pictured
     return pictured + paragraph(
         f"Only {column['changed']:,} values of this column were changed, too few to set the counts before beside these "
@@ -277,15 +285,18 @@ def _pairs(figures: Mapping[str, Any]) -> Markup:
         f"left out of the counts before (–) where fewer than {4 * figures['step']:,} of its rows were changed, and a "
         f"count below {figures['step']:,}. A coarser value counts evenly for all it may stand for."
     )
-    return paragraph(said, "soft") + Markup().join(_pair(found) for found in figures["pairs"])
+    same = {c["name"] for c in figures["columns"] if c["before"] is not None and not c["changed"]}
+    drawn = [_pair(found, same.issuperset(found["columns"])) for found in figures["pairs"]]
+    return paragraph(said, "soft") + Markup().join(drawn)
 
 
-def _pair(found: Mapping[str, Any]) -> Markup:
+def _pair(found: Mapping[str, Any], same: bool) -> Markup:
+    """same: neither column was changed"""
     first, second = found["columns"]
     said = [n is not None for line in found["before"] for n in line]
-    told = 3 * sum(said) >= len(said) > 0
-    tables = [("before", found["before"])] if told else []
-    tables.append(("after", found["after"]))
+    told = same or 3 * sum(said) >= len(said) > 0
+    tables = [("before", found["before"])] if told and not same else []
+    tables.append(("before and after alike" if same else "after", found["after"]))
     lines, columns = _filled(tables)
     labels = [[found["labels"][0][i] for i in lines], [found["labels"][1][j] for j in columns]]
     peak = max([1.0, *(n or 0 for _, counts in tables for line in counts for n in line)])

@@ -88,7 +88,7 @@ def proof(certificate: Mapping[str, Any], said: str, found: Sequence[tuple[str, 
     bound, theorem, unit = certificate["bound"], certificate["guarantee"]["theorem"], certificate["unit"]
     rows: list[tuple[Any, Any]] = [
         ("cost", shown(certificate["cost"], unit)),
-        (term("lower bound"), shown(certificate["lower_bound"], unit)),
+        (term("lower bound"), shown(certificate["lower_bound"], unit, least=not certificate["optimal"])),
     ]
     bound_at, theorem_at = proof_of(bound, found[0]), proof_of(theorem, found[-1])
     if bound:
@@ -102,8 +102,11 @@ def proof(certificate: Mapping[str, Any], said: str, found: Sequence[tuple[str, 
 
 
 def _linked(text: str, found: tuple[str, str]) -> Markup:
-    """A theorem as it is stated, then in plain words, which lead to its proof."""
-    return Markup("{} {}").format(sentence(text), in_guide(explained(text) or "The proof.", found))
+    """A theorem in plain words, which lead to its proof, then as it is stated."""
+    plain = explained(text)
+    if not plain:
+        return Markup("{} {}").format(sentence(text), in_guide("The proof.", found))
+    return Markup("{} ({})").format(in_guide(plain, found), text.rstrip("."))
 
 
 def sentence(text: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from shoal.model.cards import number
+from shoal.model.cards import floored, number
 
 
 @cache
@@ -24,6 +24,7 @@ def _environment() -> Environment:
         keep_trailing_newline=True,
     )
     made.filters["number"] = lambda value: value if isinstance(value, Markup) else number(value)
+    made.filters["floored"] = floored
     made.policies["json.dumps_kwargs"] = {"separators": (",", ":"), **_JSON}
     return made
 

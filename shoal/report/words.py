@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from shoal.model.cards import times
+from shoal.model.cards import floored, times
 from shoal.model.certificate import ROUNDING
 from shoal.model.missing import missing_words
 from shoal.model.privacy import MODELS
@@ -81,10 +81,10 @@ UNITS = {
 }
 
 
-def shown(value: float, unit: str) -> str:
-    """A cost with its unit, in the reader's words."""
+def shown(value: float, unit: str, least: bool = False) -> str:
+    """A cost with its unit, in the reader's words.  least: it is a lower bound, and rounded down"""
     counted = isinstance(value, int)
-    number = f"{value:,}" if counted else f"{value:.4g}"
+    number = floored(value) if least else f"{value:,}" if counted else f"{value:,.4g}"
     if unit.startswith("points x "):
         return f"{number} {unit.removeprefix('points x ')}, each record with its cluster's radius added up"
     named = UNITS.get(unit, unit)
@@ -117,14 +117,14 @@ def proved(certificate: Mapping[str, Any], others: str, comparable: bool = True,
     comparable  this answer is one of them;  begins: the first words
     """
     c = certificate
-    text = f"{begins} {shown(c['cost'], c['unit'])}"
+    text = f"{begins} {shown(c['cost'], c['unit'])}{_SCALE if c['unit'] == 'ncp' else ''}"
     if c["optimal"]:
         return text + ", and that is the least possible, proved."
     if not c["lower_bound"]:
         return text + "; nothing is proved about how little would do."
     if c["ratio"] <= 1 + ROUNDING:
         return text + ", and that is the least possible up to rounding, proved."
-    text += f"; {others} costs at least {shown(c['lower_bound'], c['unit'])}"
+    text += f"; {others} costs at least {shown(c['lower_bound'], c['unit'], least=True)}"
     if comparable:
         text += f", so this one costs at most {times(c['ratio'])} possible, proved"
     text += "."
@@ -135,6 +135,7 @@ def proved(certificate: Mapping[str, Any], others: str, comparable: bool = True,
     return text
 
 
+_SCALE = " (0: every value as it came, 1: nothing left)"
 _OF_THIS_KIND = "of this kind that keeps these promises"
 
 
@@ -281,7 +282,7 @@ def theorem_words(text: str) -> str:
 
 
 MEASURES = {
-    "stars": ("values starred", "cells at the root of their hierarchy; a full set or range is counted by column alone"),
+    "stars": ("values starred", "published as a star; a set or a range over a whole column is no star"),
     "suppressed_tuples": ("rows changed", "rows in which at least one value is hidden or coarser"),
     "ncp": ("loss (NCP)", "mean loss of a published value: 0 is the value itself, 1 is nothing left"),
     "ncp_with_filled": ("loss, filled cells lost", "at most: the NCP, and a filled cell counts as nothing left"),

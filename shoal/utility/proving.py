@@ -42,7 +42,7 @@ def prove(
     original  what it was made from, as in ``verify``: a table, a path or a frame; of a crosswalk the source or a list
     effort    of the search: "fast", "balanced", "thorough" or seconds; the rest is asked as it was asked then.  "same":
               made again with the method, effort and seed on record, and the finding "repeated" says whether it costs
-              what is certified; of a table, and of efforts in seconds, it need not
+              what is certified; of efforts in seconds it need not
     others    as in ``verify``
 
     The finding "bound" is replaced: false where an answer that costs less than the bound was found, "recomputed" where

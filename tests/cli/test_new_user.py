@@ -79,6 +79,18 @@ def test_what_was_not_asked_is_not_said_to_hold(tmp_path):
     assert "k-anonymity, k = 1: holds" in run("audit", "p.csv", "--quasi", "age", "--k", 1, cwd=tmp_path).said
 
 
+def test_levels_and_bounds_are_told_in_words(tmp_path):
+    frame = pl.DataFrame({"age": [30, 30, 31, 31], "ill": ["a", "b", "a", "a"]})
+    frame.write_csv(tmp_path / "p.csv")
+    words = ("audit", "p.csv", "--quasi", "age", "--sensitive", "ill", "--recursive-cl", "2,2")
+    said = run(*words, cwd=tmp_path).said
+    assert "the table reaches none, however lax" in said  # the ages of 31 have one value
+    assert "largest share of a value 1" in said
+    assert not any(raw in said for raw in ("t_equal", "distinct_l", "entropy_l", "None"))
+    said = run("labels", "p.csv", "--label", "ill", "--k", 1, cwd=tmp_path).said
+    assert "because the largest label, 3, lies in some group" in said
+
+
 def test_longitude_and_latitude_are_proposed_as_tiles_and_a_name_is_no_secret(tmp_path):
     n = 40
     frame = pl.DataFrame({"age": [30, 31] * 20, "lon": [9 + i / 90 for i in range(n)]}).with_columns(
@@ -92,6 +104,34 @@ def test_longitude_and_latitude_are_proposed_as_tiles_and_a_name_is_no_secret(tm
         frame, quasi_identifiers=["age"], sensitive=["surname"], identifiers=["lon", "lat"], k=5, effort="fast"
     )
     assert ["its name says a person's name" in note for note in release.notes] == [True]
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "way"),
+    [
+        ("age", [str(18 + i % 40) for i in range(200)], "ranges"),
+        ("birth_date", [f"19{60 + i % 30}-0{1 + i % 9}-11" for i in range(200)], "ranges"),
+        ("town", [f"T{i % 12}" for i in range(200)], "stars"),
+        ("race", [str(i % 5) for i in range(200)], "stars"),  # as few numbers as a list of codes has
+        ("school_type_id", [str(i % 30) for i in range(200)], "stars"),  # numbers by which something else is meant
+        ("zip", [f"0{i % 20:04}" for i in range(200)], "stars"),  # a text: its zeros would go
+        ("zip", [f"47{i % 20:03}" for i in range(200)], "ranges"),
+    ],
+)
+def test_what_is_proposed_loses_no_more_than_the_other_way_and_runs(tmp_path, column, values, way):
+    frame = pl.DataFrame({column: values, "sex": ["f", "m"] * 100})
+    frame.write_csv(tmp_path / "p.csv")
+    done = run("init", "p.csv", "--json", cwd=tmp_path)
+    told = json.loads(done.said)
+    assert told["publish"]["way"] == way
+    assert (column in told["publish"]["reason"]) == (way == "ranges")
+    warned = [w for c in told["columns"] for w in c["warnings"] if "are they codes" in w]
+    assert len(warned) == (column in ("race", "school_type_id"))
+    done = run("anonymize", "p.csv", "--policy", "p.policy.toml", "--effort", "fast", "--json", cwd=tmp_path)
+    assert done.returncode == 0
+    loss = json.loads(done.said)["loss"]["ncp"]
+    other = shoal.anonymize(frame, quasi_identifiers=[column, "sex"], k=5, publish="stars", effort="fast").loss["ncp"]
+    assert (loss < other) if way == "ranges" and other else (loss == pytest.approx(other))
 
 
 def test_calls_that_mistake_one_thing_for_another():

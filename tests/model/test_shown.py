@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
 import pytest
 
 import shoal
@@ -32,6 +33,17 @@ def test_an_answer_shows_itself(name):
     page = answer._repr_html_()
     assert page.startswith("<table>")
     assert text.splitlines()[0].replace("<", "&lt;") in page
+
+
+def test_an_audit_shows_itself():
+    frame = pl.DataFrame({"age": [30, 30, 30, 41], "ill": ["a", "a", "b", "b"]})
+    found = shoal.audit(frame, quasi_identifiers=["age"], sensitive=["ill"], k=2)
+    assert repr(found).splitlines()[1:6] == [
+        "rows: 4", "groups of rows alike: 2", "smallest group: 1", "people alone: 1", "highest risk to be found: 1",
+    ]  # fmt: skip
+    assert "largest share of a value of ill in a group: 1" in repr(found)
+    assert repr(found).splitlines()[-1] == "k-anonymity: does not hold"
+    assert found._repr_html_().count("<tr>") == len(repr(found).splitlines())
 
 
 def test_a_bound_shown_is_rounded_down():

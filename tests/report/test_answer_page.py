@@ -226,3 +226,22 @@ def test_limits_name_ways_out_that_are_there():
     assert (
         "5 years of age count 1; another value of sex counts 0.5; note counts nothing; 7 days of day count 1." in said
     )
+
+
+@pytest.mark.parametrize("kind", ["labels", "intervals", "regions", "tiles", "gather", "cellular"])
+def test_every_line_of_the_request_is_in_words(tmp_path: Path, kind: str) -> None:
+    """No name of an argument, no word of Python: a board reads it."""
+    made, _ = made_of(kind)
+    made.write(tmp_path / "out.csv")
+    text = made.report(tmp_path / "page.html").read_text(encoding="utf-8")
+    request = re.search(r"(?s)The request</caption>(.*?)</table>", text)[1]
+    named = re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", request)
+    assert len(named) >= 4
+    for raw in ("k", "r", "objective", "x", "y", "sparse", "extent", "norm", "improve", "True", "False", "time limit"):
+        assert raw not in named, raw
+    record = re.search(r"(?s)Also on record</caption>(.*?)</table>", text)
+    for raw in ("tau", "kappa", "blocks", "strategies", "excess<", "squares<", "tree degree", "service"):
+        assert record is None or raw not in record[1], raw
+    stated = re.search(r"(?s)why nobody can do with less(.*?)</tr>", text)[1]
+    plain = r'<td[^>]*>\s*<a href="guide/[^"]*">[A-Z][^<]*\.</a> \('
+    assert re.search(plain, stated) or "The proof." in stated, "plain words first"

@@ -122,3 +122,21 @@ def test_shown_and_hidden_together_do_not_pin_a_count() -> None:
     _, told = released(frame, k=5)
     (bar,) = (b for b in told["columns"][0]["distribution"] if b["label"] == "u")
     assert (bar["after"], bar["before"]) == (27, 30)
+
+
+def test_columns_that_were_not_changed_are_said_to_be_as_they_were(tmp_path: Path) -> None:
+    """Rounded counts before would read as a change where there is none."""
+    rows = [(town, job, age) for town in ("Ulm", "Bonn") for job in ("inn", "mill") for age in range(20, 33)]
+    rows += [("Ulm", "inn", age) for age in range(40, 53)]
+    frame = pl.DataFrame(rows, schema=["town", "job", "age"], orient="row")
+    made = shoal.anonymize(frame, quasi_identifiers=["town", "job", "age"], k=5, effort="fast", seed=1)
+    assert made.changed == {"town": 0, "job": 0, "age": 65}
+    text = made.report(tmp_path / "r.html").read_text(encoding="utf-8").split("<script")[0]
+    town = text.split("<h3>town</h3>")[1].split("<h3>")[0]
+    assert "before and after are the same" in town
+    assert "39" in town
+    assert "about" not in town
+    pair = re.split("<h3>(?:town and job|job and town)</h3>", text)[1]
+    pair = pair.split("<h3>")[0].split("</section>")[0]
+    assert "before and after alike" in pair
+    assert pair.count("<table") == 1

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from shoal.model.cards import floored
 from shoal.model.certificate import Certificate
 from shoal.model.policy import Policy
 from shoal.problems.catalogue import CATALOGUE
@@ -76,3 +78,18 @@ def test_pages_of_the_guide_have_the_sections_that_reports_name():
     for page, section in [BOUNDS_PAGE, *METHOD_PAGES.values(), *PROOFS.values(), *(k[2] for k in KINDS.values())]:
         text = (Path(__file__).parents[2] / page).read_text(encoding="utf-8").replace("`", "")
         assert not section or f"# {section}\n" in text
+
+
+@pytest.mark.parametrize("bound", [0.02777659088920656, 3378.96, 0.1, 1234567.8, 5e-324, 7])
+def test_a_bound_is_never_rounded_up(bound: float) -> None:
+    """A reader who takes the figure for the bound must not be told more than is proved."""
+    certificate = Certificate(cost=2 * bound, lower_bound=bound, unit="ncp").as_dict()
+    text = proved(certificate, "every release")
+    shown = float(re.search(r"costs at least .*?([\d,]*\.?\d+(?:e[-+]?\d+)?)", text)[1].replace(",", ""))
+    assert bound * (1 - 1e-3) <= shown <= bound
+    assert shown == float(floored(bound).replace(",", ""))
+
+
+def test_the_scale_of_a_mean_loss_is_said() -> None:
+    said = proved(Certificate(cost=0.05, lower_bound=0.04, unit="ncp").as_dict(), "every release")
+    assert said.startswith("It costs a mean loss per value of 0.05 (0: every value as it came, 1: nothing left); every")

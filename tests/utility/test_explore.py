@@ -171,6 +171,7 @@ def test_plot_returns_axes(found):
     axes = found.plot()
     assert len(axes.get_lines()) >= 4
     assert "risk" in axes.get_xlabel()
+    assert axes.figure._repr_png_().startswith(b"\x89PNG"), "what a notebook looks for at the end of a cell"
 
 
 @pytest.mark.parametrize("wrong", [{"k": 0}, {"k": []}, {"publish": "pie"}, {"l": [1, "2"]}])
