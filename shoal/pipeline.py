@@ -26,7 +26,6 @@ from shoal.engines.table import Counted, Table, require
 from shoal.errors import InputError
 from shoal.model.loss import View, measures, ncp, stars, suppressed_tuples
 from shoal.model.missing import filled_words, with_filled
-from shoal.model.partition import Partition
 from shoal.model.policy import Policy
 from shoal.model.privacy import requirement
 from shoal.model.recoding import Published
@@ -328,7 +327,9 @@ def _recode(
             *(like_values(columns, cells.texts) if asked.publish == "hierarchy" else ()),
             *coded_place(counted, cells.texts, asked.coordinates),
         ),
-        exposed=_exposed(counted, merged, recoding, asked),
+        exposed=Exposed({}) if asked.publish == "centers" else exposed(
+            counted.histogram, merged, recoding, asked.range_step
+        ),
         stars={c.name: int(partition.sizes[c.starred[c.index]].sum()) for c in columns},
         changed={c.name: int(partition.sizes[c.code[c.index] < 0].sum()) for c in columns},
         published={c.name: frozenset(c.texts) for c in columns},
@@ -354,13 +355,6 @@ def _cost(view: View, filled: Mapping[str, int] | None) -> dict[str, Any]:
     lost = ncp(view)
     cost = {"stars": stars(view), "suppressed_tuples": suppressed_tuples(view), "ncp": lost}
     return cost | with_filled(lost, filled, view.histogram.rows)
-
-
-def _exposed(counted: Counted, merged: Partition, recoding: Any, asked: Policy) -> Exposed:
-    """What ranges show of single rows."""
-    if asked.publish != "ranges":
-        return Exposed({})
-    return exposed(counted.histogram, merged, recoding, asked.range_step)
 
 
 def _path(data: Any) -> str | None:

@@ -12,7 +12,7 @@ from shoal.model.metric import Category, Feature, Metric, Number
 from shoal.model.partition import Partition
 from shoal.model.policy import Policy
 from shoal.model.privacy import Requirement
-from shoal.model.recoding import Ranges, Recoding, Sets
+from shoal.model.recoding import Ranges, Recoding
 from shoal.model.task import Grouping
 from shoal.publishing.text import ColumnText
 
@@ -77,7 +77,7 @@ def by_centers(
     histogram = counted.histogram
     if histogram.rows and not counted.cell.size:
         raise PolicyError("publish='centers' works on rows in memory; hand over a frame, or leave --engine out")
-    loss = Recoding(tuple(Sets.of(c.size) if (at := c.positions()) is None else Ranges.of(at) for c in counted.quasi))
+    loss = Recoding(tuple(Ranges.of_column(c.size, c.positions(), 1.0) for c in counted.quasi))
     metric, columns = metric_of(asked, counted, texts)
     if not histogram.rows:
         from shoal.model.certificate import Certificate

@@ -9,7 +9,7 @@ import numpy as np
 
 from shoal.model.histogram import Histogram
 from shoal.model.partition import Partition
-from shoal.model.recoding import Levels, Ranges, Recoding
+from shoal.model.recoding import Recoding
 
 
 class Exposed(NamedTuple):
@@ -34,18 +34,15 @@ def exposed(histogram: Histogram, partition: Partition, recoding: Recoding, wide
     shares: dict[str, float] = {}
     anywhere = np.zeros(partition.groups, bool)
     for j, column in enumerate(recoding.columns):
-        if isinstance(column, Levels):
-            continue
         size = np.int64(max(column.size, 1))
         pair, at = np.unique(partition.group * size + histogram.quasi[partition.cell, j], return_inverse=True)
         held = np.bincount(at.reshape(-1), weights=partition.count, minlength=pair.size)
         group = pair // size
         border = np.flatnonzero(np.diff(group, prepend=-1, append=partition.groups))
-        if isinstance(column, Ranges):
-            shown = np.zeros(pair.size, bool)
-            shown[border[:-1]] = shown[border[1:] - 1] = histogram.quasi_names[j] not in widened
-        else:
-            shown = np.repeat(np.diff(border) < column.size, np.diff(border))  # the full set is a star
+        shown = column.bared(group, pair % size, border)
+        if shown is None:
+            continue
+        shown &= histogram.quasi_names[j] not in widened
         alone = np.zeros(partition.groups, bool)
         alone[group[shown & (held == 1)]] = True
         anywhere |= alone

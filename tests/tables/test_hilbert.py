@@ -77,13 +77,13 @@ def test_several_sensitive_columns(method, histogram, k, f, u):
 @settings(deadline=None, max_examples=80)
 @given(histogram=tables(d=2, s=0), form=forms, k=st.integers(1, 4))
 def test_k_anonymity_is_the_best_cut_of_the_order(histogram, form, k):
-    from shoal.problems.tables.others.hilbert import _least_cuts
+    from shoal.problems.tables.others.hilbert import best_cut
 
     if histogram.rows < k:
         return
     recoding = columns_of(form, histogram.quasi_sizes)
     order = np.arange(histogram.cells)
-    found = recoding.cost(histogram, _least_cuts(histogram, recoding, k, order))
+    found = recoding.cost(histogram, best_cut(histogram, recoding, k, order))
     rows = np.repeat(order, histogram.count)
     best = None
     for cuts in product([0, 1], repeat=rows.size - 1):

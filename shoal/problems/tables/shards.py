@@ -29,7 +29,8 @@ from shoal.model.recoding import Recoding
 from shoal.model.task import Effort, Grouping, Task, nothing, shortfall
 from shoal.problems.catalogue import algorithm
 from shoal.problems.interrupts import heard
-from shoal.problems.tables import group, refuse_high_levels
+from shoal.problems.tables import group
+from shoal.problems.tables.certify import refuse_ceiling
 from shoal.problems.tables.eligible import good_groups
 from shoal.problems.tables.others.hilbert import _ranks
 from shoal.problems.tables.papers.stars import plain_stars
@@ -91,7 +92,7 @@ def sharded(
     certificate = replace(made.certificate, guarantee=Guarantee(), details=details)
     attempts = ({"method": f"{len(parts)} shards", "cost": certificate.cost},)
     grouping = Grouping(partition, certificate, made.method, attempts)
-    refuse_high_levels(task, grouping)
+    refuse_ceiling(task, partition, made.method)
     return grouping
 
 

@@ -22,7 +22,7 @@ from shoal.model.certificate import Guarantee
 from shoal.model.histogram import Histogram
 from shoal.model.partition import Partition
 from shoal.model.privacy import Requirement
-from shoal.model.recoding import Levels, Ranges, Recoding
+from shoal.model.recoding import Levels, Recoding
 from shoal.model.task import Grouping, Task
 from shoal.problems.tables.certify import certified
 from shoal.problems.tables.eligible import rules_of
@@ -202,7 +202,7 @@ def _cuts(task: Task, order: np.ndarray) -> Iterator[tuple[str, Partition]]:
     columns = need.sensitive_columns
     d, h = len(task.recoding.columns), max((c.levels for c in task.recoding.columns), default=0)
     if not columns and histogram.rows * 2 * need.k * max(d, 1) * max(h, 1) <= MOST_STEPS:
-        yield "least cuts", _least_cuts(histogram, task.recoding, need.k, order)
+        yield "least cuts", best_cut(histogram, task.recoding, need.k, order)
         return
     if (
         len(columns) == 1
@@ -215,27 +215,15 @@ def _cuts(task: Task, order: np.ndarray) -> Iterator[tuple[str, Partition]]:
     yield "runs", _runs(histogram, need, order)
 
 
-def _least_cuts(histogram: Histogram, recoding: Recoding, k: int, order: np.ndarray) -> Partition:
+def best_cut(histogram: Histogram, recoding: Recoding, k: int, order: np.ndarray) -> Partition:
+    """The cheapest groups of k to 2k - 1 rows that lie one after the other in an order of the cells, int[m]."""
     from shoal.kernels.tables.hilbert import least_cuts
+    from shoal.problems.tables.search.row_groups import encode
 
-    d = len(recoding.columns)
-    h = max(2, *(c.levels for c in recoding.columns))
-    widest = max((c.size for c in recoding.columns), default=0)
-    node = np.zeros((d, h, max(widest, 1)), np.int32)
-    loss = np.zeros((d, h, max(widest, 1)))
-    for j, c in enumerate(recoding.columns):
-        if isinstance(c, Levels):
-            node[j, : c.levels, : c.size] = c.node
-            loss[j, : c.levels, : c.size] = c.loss * c.weight
-        elif isinstance(c, Ranges):
-            for side, ends in enumerate((c.low, c.high)):
-                loss[j, side, : c.size] = c.ends[ends] / c.span * c.weight
-        else:
-            loss[j, 0, : c.size] = np.arange(c.size) / max(c.size - 1, 1) * c.weight
-    kind = np.array([("levels", "set", "range").index(c.kind) for c in recoding.columns], np.int64)
+    slots, leaf = encode(recoding, histogram)
     rows = np.repeat(order, histogram.count[order])
     best, back = np.empty(rows.size + 1), np.zeros(rows.size + 1, np.int64)
-    least_cuts(rows, histogram.quasi, kind, node, loss, k, best, back)
+    least_cuts(rows, leaf, slots, k, best, back)
     cuts = np.zeros(rows.size + 1, np.int64)
     at = rows.size
     while at > 0:

@@ -21,7 +21,6 @@ from shoal.model.certificate import Certificate, Guarantee, tight
 from shoal.model.histogram import Histogram
 from shoal.model.partition import Partition
 from shoal.model.privacy import Requirement
-from shoal.model.recoding import Levels
 from shoal.model.task import Grouping, Task
 from shoal.problems.tables.eligible import good_groups
 
@@ -128,19 +127,15 @@ def _suppressed(histogram: Histogram, taken: np.ndarray) -> int:
 
 def _ceilings(task: Task) -> list[str]:
     return [
-        f"{name!r} at level {c.ceiling} of {c.levels - 1}"
+        f"{name!r} at {c.limit}"
         for name, c in zip(task.histogram.quasi_names, task.recoding.columns, strict=True)
-        if isinstance(c, Levels) and c.held
+        if c.held
     ]
 
 
 def ceiling_classes(task: Task) -> np.ndarray:
     """Which cells the ceilings allow in one group, int64[m] numbered from 0: those alike at the highest levels."""
-    limited = [
-        c.node[c.ceiling][task.histogram.quasi[:, j]]
-        for j, c in enumerate(task.recoding.columns)
-        if isinstance(c, Levels) and c.held
-    ]
+    limited = [c.allowed()[task.histogram.quasi[:, j]] for j, c in enumerate(task.recoding.columns) if c.held]
     if not limited or not task.histogram.cells:
         return np.zeros(task.histogram.cells, np.int64)
     return np.unique(np.stack(limited, axis=1), axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
