@@ -18,10 +18,10 @@ from shoal.clock import clock
 from shoal.model.recoding import FORBIDDEN
 from shoal.model.task import Task
 from shoal.problems.interrupts import flag
+from shoal.problems.tables.search.candidates import Candidates
 from shoal.problems.tables.search.cascade import rank
 from shoal.problems.tables.search.certified import Told
 from shoal.problems.tables.search.near_graph import deal
-from shoal.problems.tables.search.pool import Pool
 from shoal.problems.tables.search.row_groups import Rows
 
 BLOCK = 20_000  # rows searched together
@@ -55,7 +55,7 @@ def open_close(
     rows: Rows,
     group: np.ndarray,
     *,
-    pool: Pool | None = None,
+    pool: Candidates | None = None,
     deadline: float | None = None,
     steps: int | None = None,
 ) -> tuple[np.ndarray, Told]:
@@ -72,7 +72,7 @@ def open_close(
     count = max(1, round(group.size / BLOCK))
     began, pace = clock(), 5e3 * min(os.cpu_count() or 1, count)
     state, label = _classes(rows, group)
-    pool = pool or Pool.empty(state.shape[1])
+    pool = pool or Candidates.empty(state.shape[1])
     heat = _mean_loss(rows, state, label)
     part = 0.0
     while part < 1.0:
@@ -112,7 +112,7 @@ def _mean_loss(rows: Rows, state: np.ndarray, label: np.ndarray) -> float:
 
 
 def _round(
-    task: Task, rows: Rows, state: np.ndarray, label: np.ndarray, pool: Pool, each: int, heat: float, turn: int
+    task: Task, rows: Rows, state: np.ndarray, label: np.ndarray, pool: Candidates, each: int, heat: float, turn: int
 ) -> tuple[np.ndarray, int]:
     """One deal of the table, ``each`` steps in every block; the class of each row and the steps done."""
     blocks = deal(rows, label, max(1, round(label.size / BLOCK)), [task.seed, turn, 19])
@@ -139,7 +139,7 @@ def _block(
     block: np.ndarray,
     state: np.ndarray,
     label: np.ndarray,
-    pool: Pool,
+    pool: Candidates,
     steps: int,
     heat: float,
     seed: np.uint64,
