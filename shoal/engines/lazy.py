@@ -21,7 +21,7 @@ import polars as pl
 
 from shoal.engines.carried import singled_elsewhere
 from shoal.engines.codes import cannot_group, encode
-from shoal.engines.frames import _count, mixed_radix_columns, shares
+from shoal.engines.frames import count_keys, mixed_radix_columns, shares
 from shoal.engines.order import Lot, Sql, draws, payload_sql
 from shoal.engines.table import Counted, Keys, Origin, Placed, Replacement, Singled, require
 from shoal.errors import InputError, ShoalError
@@ -109,7 +109,7 @@ class LazyTable:
         cells, counts, key, attempt = self._tuples(names)
         coded = [encode(cells[name]) for name in names]
         sizes = tuple(c.size for c in coded)
-        where, first, _ = _count(mixed_radix_columns([c.codes for c in coded], sizes, cells.height))
+        where, first, _ = count_keys(mixed_radix_columns([c.codes for c in coded], sizes, cells.height))
         held = np.bincount(where, weights=counts, minlength=first.size).astype(np.int64)
         records = self.origin.records
         if records is not None and int(held.sum()) != records:

@@ -93,7 +93,7 @@ def test_rows_stay_covered_and_k_together_and_the_loss_told_is_right(heat: float
     for seed in range(12 if compiled else 4):
         k = 2 + seed % 5
         task, rows = made(seed, 90, k)
-        state, of = open_close._classes(rows, rows.labels(start(task, rows)))
+        state, of = open_close.classes_of(rows, rows.labels(start(task, rows)))
         tuples = np.zeros((90 // k + 2, 4), np.int64)
         tuples[: len(state)] = state
         of = of.astype(np.int64)

@@ -137,8 +137,6 @@ def structure(g: Contiguity) -> Structure | None:
     In a 3-connected plane graph the vertices of a 3-cut lie two by two on a common face, so only such pairs are
     taken out to look for a third.  O(n m) for 3-connectivity, O(m * pairs on a common face) for 4-connectivity.
     """
-    from shoal.kernels.regions.separators import cut_vertex
-
     if g.n > _TESTED or g.n < 2:
         return None
     try:
@@ -154,14 +152,14 @@ def structure(g: Contiguity) -> Structure | None:
 
     def falls_apart(*taken: int) -> bool:
         gone[list(taken)] = True
-        found = cut_vertex(g.indptr, g.indices, gone)
+        found = _cut(g, gone)
         gone[list(taken)] = False
-        return bool(found != -1)
+        return found < 2
 
     least = int(np.diff(g.indptr).min())
-    whole = cut_vertex(g.indptr, g.indices, gone)
-    if whole != -1 or least < 2 or g.n < 3:
-        return Structure(0 if whole == -2 else 1, planar)
+    whole = _cut(g, gone)
+    if whole < 2 or least < 2 or g.n < 3:
+        return Structure(min(whole, 1), planar)
     if least < 3 or g.n < 4 or any(falls_apart(v) for v in range(g.n)):
         return Structure(2, planar)
     if not planar or least < 4 or g.n < 6:
@@ -170,6 +168,19 @@ def structure(g: Contiguity) -> Structure | None:
         (min(u, v), max(u, v)) for face in _faces(embedding) for i, u in enumerate(face) for v in face[:i] if u != v
     }
     return Structure(3 if any(falls_apart(*pair) for pair in sorted(pairs)) else 4, planar)
+
+
+def _cut(g: Contiguity, gone: np.ndarray) -> int:
+    """0: without the vertices ``gone`` (bool[n]) the graph is apart; 1: without one more; 2: neither."""
+    from shoal.kernels.regions.separators import low_points
+
+    order, parent, disc, low = low_points(g.indptr, g.indices, gone)
+    above = parent[order]
+    if (above < 0).sum() > 1:
+        return 0
+    inner = order[(above >= 0) & (above != order[:1])] if order.size else order  # below a vertex that is no root
+    several = order.size - inner.size > 2  # the root has more than one below it
+    return 1 if several or (low[inner] >= disc[parent[inner]]).any() else 2
 
 
 def _faces(embedding: Any) -> list[list[int]]:

@@ -59,7 +59,7 @@ def matching(task: Task) -> Grouping:
     spare = held - equal
     left, right = np.flatnonzero(spare[0]), np.flatnonzero(spare[1])
     whole = whole_losses(recoding, NARROW if left.size * right.size > MOST_PAIRS // 2 else WIDE)
-    from_, to, amount, total, bound = _transport(
+    from_, to, amount, total, bound = transported(
         task, first[left], first[right], spare[0, left], spare[1, right], whole
     )
 
@@ -227,7 +227,7 @@ def pair_losses(recoding: Recoding, a: np.ndarray, b: np.ndarray, whole: Whole |
     return out
 
 
-def _transport(
+def transported(
     task: Task, left: np.ndarray, right: np.ndarray, supply: np.ndarray, demand: np.ndarray, whole: Whole
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, int, int]:
     """Least total loss of shipping supply to demand; left, right are cells that stand for the types.

@@ -71,7 +71,7 @@ def open_close(
         return group, told
     count = max(1, round(group.size / BLOCK))
     began, pace = clock(), 5e3 * min(os.cpu_count() or 1, count)
-    state, label = _classes(rows, group)
+    state, label = classes_of(rows, group)
     pool = pool or Candidates.empty(state.shape[1])
     heat = _mean_loss(rows, state, label)
     part = 0.0
@@ -89,14 +89,14 @@ def open_close(
         task.progress("open and close", part)
         hot = 0.0 if after > 1.0 - COLD / ROUNDS else heat * HEAT[0] * (HEAT[1] / HEAT[0]) ** part
         label, done = _round(task, rows, state, label, pool, -(-now // count), hot, told.rounds)
-        state, label = _classes(rows, label)
+        state, label = classes_of(rows, label)
         told.steps, told.rounds, part = told.steps + done, told.rounds + 1, after
         pace = 0.5 * pace + 0.5 * done / max(clock() - since, 1e-3)
     found = rows.cut(label)
     return min((group, found), key=lambda labels: rank(task, rows.partition(labels))), told
 
 
-def _classes(rows: Rows, group: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def classes_of(rows: Rows, group: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """What the groups publish, each tuple once, int64[v, t], and the tuple of each row."""
     state, of = np.unique(rows.states(group), axis=0, return_inverse=True)
     return state, of.reshape(-1)[group]
