@@ -38,16 +38,15 @@ from shoal.publishing.before import before
 from shoal.publishing.budget import within_budget
 from shoal.publishing.closeness import on_trees
 from shoal.publishing.clustered import by_centers
-from shoal.publishing.exposed import Exposed, exposed
+from shoal.publishing.exposed import exposed
 from shoal.publishing.incomplete import FLAG, flagged, judged_apart, parts_of
 from shoal.publishing.opening import read_census, with_place
 from shoal.publishing.population import refuse_uncovered, study
-from shoal.publishing.recodings import as_they_are, one_level_per_column, recodings, without_effect
+from shoal.publishing.recodings import as_they_are, one_level_per_column, recodings
 from shoal.publishing.release import Release
 from shoal.publishing.replaced import (
     blurred_columns,
-    coded_place,
-    like_values,
+    of_columns,
     ordered_as_equal,
     published_classes,
     replacement,
@@ -323,13 +322,10 @@ def _recode(
         harbor=read.harbor,
         notes=(
             *named_sensitive(asked.sensitive), *blurred, *ordered_as_equal(counted.sensitive, asked.privacy),
-            *filled_words(read.filled), *without_effect(recoding, counted.histogram.quasi_names),
-            *(like_values(columns, cells.texts) if asked.publish == "hierarchy" else ()),
-            *coded_place(counted, cells.texts, asked.coordinates),
+            *filled_words(read.filled), *of_columns(counted, columns, cells.texts, recoding, asked),
         ),
-        exposed=Exposed({}) if asked.publish == "centers" else exposed(
-            counted.histogram, merged, recoding, asked.range_step
-        ),
+        # a center shows one row whole, which is another matter
+        exposed=exposed(counted.histogram, merged, () if shows is None else recoding.columns, asked.range_step),
         stars={c.name: int(partition.sizes[c.starred[c.index]].sum()) for c in columns},
         changed={c.name: int(partition.sizes[c.code[c.index] < 0].sum()) for c in columns},
         published={c.name: frozenset(c.texts) for c in columns},
