@@ -26,7 +26,6 @@ from shoal.engines.table import Counted, Table, require
 from shoal.errors import InputError
 from shoal.model.loss import View, measures, ncp, stars, suppressed_tuples
 from shoal.model.missing import filled_words, with_filled
-from shoal.model.partition import Partition
 from shoal.model.policy import Policy
 from shoal.model.privacy import requirement
 from shoal.model.recoding import Published
@@ -40,16 +39,15 @@ from shoal.publishing.before import before
 from shoal.publishing.budget import within_budget
 from shoal.publishing.closeness import on_trees
 from shoal.publishing.clustered import by_centers
-from shoal.publishing.exposed import Exposed, exposed
+from shoal.publishing.exposed import exposed
 from shoal.publishing.incomplete import FLAG, flagged, judged_apart, parts_of
 from shoal.publishing.opening import read_census, with_place
 from shoal.publishing.population import refuse_uncovered, study
-from shoal.publishing.recodings import as_they_are, one_level_per_column, recodings, without_effect
+from shoal.publishing.recodings import as_they_are, one_level_per_column, recodings
 from shoal.publishing.release import Release
 from shoal.publishing.replaced import (
     blurred_columns,
-    coded_place,
-    like_values,
+    of_columns,
     ordered_as_equal,
     published_classes,
     replacement,
@@ -326,11 +324,10 @@ def _recode(
         harbor=read.harbor,
         notes=(
             *named_sensitive(asked.sensitive), *blurred, *ordered_as_equal(counted.sensitive, asked.privacy),
-            *filled_words(read.filled), *without_effect(recoding, counted.histogram.quasi_names),
-            *(like_values(columns, cells.texts) if asked.publish == "hierarchy" else ()),
-            *coded_place(counted, cells.texts, asked.coordinates),
+            *filled_words(read.filled), *of_columns(counted, columns, cells.texts, recoding, asked),
         ),
-        exposed=_exposed(counted, merged, recoding, asked),
+        # a center shows one row whole, which is another matter
+        exposed=exposed(counted.histogram, merged, () if shows is None else recoding.columns, asked.range_step),
         stars={c.name: int(partition.sizes[c.starred[c.index]].sum()) for c in columns},
         changed={c.name: int(partition.sizes[c.code[c.index] < 0].sum()) for c in columns},
         published={c.name: frozenset(c.texts) for c in columns},
@@ -356,13 +353,6 @@ def _cost(view: View, filled: Mapping[str, int] | None) -> dict[str, Any]:
     lost = ncp(view)
     cost = {"stars": stars(view), "suppressed_tuples": suppressed_tuples(view), "ncp": lost}
     return cost | with_filled(lost, filled, view.histogram.rows)
-
-
-def _exposed(counted: Counted, merged: Partition, recoding: Any, asked: Policy) -> Exposed:
-    """What ranges show of single rows."""
-    if asked.publish != "ranges":
-        return Exposed({})
-    return exposed(counted.histogram, merged, recoding, asked.range_step)
 
 
 def _path(data: Any) -> str | None:

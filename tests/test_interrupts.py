@@ -104,11 +104,11 @@ def test_ctrl_c_is_heard_in_the_middle_of_a_search(which: str, searching: tuple[
 COMMAND = """
 import sys, threading
 from shoal.problems import interrupts
-begin = interrupts._in_a_thread
+begin = interrupts.in_a_thread
 def search(work):
     threading.Timer(0.5, lambda: print("ready", flush=True)).start()
     return begin(work)
-interrupts._in_a_thread = search
+interrupts.in_a_thread = search
 from shoal.cli import main
 main()
 """

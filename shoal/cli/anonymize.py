@@ -10,6 +10,7 @@ from shoal.cli.app import app
 from shoal.cli.common import answer, exploration, listed, pairs, progress, reported, short, source_of, step_of
 from shoal.cli.models import with_options
 from shoal.cli.options import AVERAGE, EXPLORED, FORCE, HIERARCHIES, JSON_, METHODS, TABLES, Roles, Source, flag
+from shoal.model.ways import WAYS
 
 if TYPE_CHECKING:
     from shoal.model.policy import Policy
@@ -23,7 +24,7 @@ class Wanted(NamedTuple):
         None, "--insensitive", "Columns to carry along as they are, though they single people out."
     )
     preset: str | None = flag(None, "--preset", "A rule book: k3, k5, k11, k20, cms-11, ema-0.09, hipaa-safe-harbor.")
-    publish: str | None = flag(None, "--publish", "stars (default), hierarchy, ranges or centers.")
+    publish: str | None = flag(None, "--publish", f"{', '.join(WAYS)}; the first by default.")
     coordinates: str | None = flag(None, "--coordinates", "x,y: two columns published as tiles.")
     hierarchy: list[str] = HIERARCHIES
     weight: list[str] = flag([], "--weight", "column=factor of its loss; may be repeated.")

@@ -12,6 +12,7 @@ from shoal.cli.app import app
 from shoal.cli.common import answer, listed, pairs, present, progress, step_of
 from shoal.cli.models import with_options
 from shoal.cli.options import FORCE, HIERARCHIES, JSON_, METHODS, Roles, flag
+from shoal.model.ways import WAYS
 
 
 class Wanted(NamedTuple):
@@ -37,7 +38,7 @@ class Grid(NamedTuple):
 
     k: str = flag("3,5,11", "--k", "Values of k, separated by commas.")
     l: str = flag("1", "--l", "Values of l (frequency form); 1 asks nothing.")
-    publish: str | None = flag(None, "--publish", "stars, hierarchy, ranges, centers; several by commas.")
+    publish: str | None = flag(None, "--publish", f"{', '.join(WAYS)}; several by commas.")
     method: str | None = flag(None, "--method", f"Separated by commas, of {METHODS}.")
     range_step: list[str] = flag([], "--range-step", "column=step at which ranges end; may be repeated.")
 

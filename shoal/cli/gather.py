@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -126,9 +125,6 @@ class Shown(NamedTuple):
     secret: Path | None = flag(None, "--secret", "File of 16 bytes or more that fixes the row order; fresh by default.")
 
 
-Given = tuple[Any, Any, Any]  # points, metric, sensitive values as codes
-
-
 @app.command()
 @with_options
 def gather(
@@ -143,17 +139,8 @@ def gather(
     as_json: bool = JSON_,
 ) -> None:
     """Cluster records so that each cluster has at least r and the largest radius is small; publish the centers."""
-
-    def solve(given: Given, least: int = size.r, share: float = size.epsilon) -> Any:
-        from shoal.problems.gathering import gather as solve_gather
-
-        points, metric, codes = given
-        return solve_gather(
-            points, least, share, max_clusters, metric, method=search.method, improve=search.improve, sensitive=codes,
-            l=shown.l, distinct_l=shown.distinct_l,
-        )  # fmt: skip
-
-    _run(table, size, distance, shown, files, text, as_json, solve)
+    asked = {"max_clusters": max_clusters, "method": search.method, "improve": search.improve}
+    _run("gather", asked, table, size, distance, shown, files, text, as_json)
 
 
 @app.command()
@@ -169,25 +156,19 @@ def cellular(
     as_json: bool = JSON_,
 ) -> None:
     """Cluster records, at least r each, so that the sum of size times radius is small; publish the centers."""
-
-    def solve(given: Given, least: int = size.r, share: float = size.epsilon) -> Any:
-        from shoal.problems.gathering import cellular as solve_cellular
-
-        points, metric, codes = given
-        return solve_cellular(
-            points, least, cells.setup_cost, share, cells.max_diameter, metric, method=cells.method,
-            effort=cells.effort, seed=cells.seed, sensitive=codes, l=shown.l, distinct_l=shown.distinct_l,
-        )  # fmt: skip
-
-    _run(table, size, distance, shown, files, text, as_json, solve)
+    asked = {
+        "setup_costs": cells.setup_cost, "max_diameter": cells.max_diameter, "method": cells.method,
+        "effort": cells.effort, "seed": cells.seed,
+    }  # fmt: skip
+    _run("cellular", asked, table, size, distance, shown, files, text, as_json)
 
 
 def _run(
-    table: Path, size: Size, asked: Distance, how: Shown, files: Files, text: Text, as_json: bool,
-    solve: Callable[..., Any],
+    problem: str, own: dict[str, Any], table: Path, size: Size, asked: Distance, how: Shown, files: Files, text: Text,
+    as_json: bool,
 ) -> None:  # fmt: skip
-    """Read, cluster, release, write, say."""
-    from shoal import release
+    """Read, cluster by a function of ``shoal.gathering`` with settings of its own, release, write, say."""
+    from shoal import gathering, release
     from shoal.cli.common import answer, listed, put, reported, seconds, working
     from shoal.engines.features import Features, codes_of
     from shoal.engines.files import read_table
@@ -203,10 +184,14 @@ def _run(
     frame = read_table(table, **text._asdict())
     _refuse(frame, told, names, how, size.r)
     features = Features.of(frame, told)
-    given = tuple(features.values), features.metric, codes_of(frame, names) if how.l or how.distinct_l else None
+    codes = codes_of(frame, names) if how.l or how.distinct_l else None
+    solve = partial(
+        getattr(gathering, problem), tuple(features.values), metric=features.metric, sensitive=codes, l=how.l,
+        distinct_l=how.distinct_l, **own,
+    )  # fmt: skip
     read = time.perf_counter()
     with working(f"gathering {frame.height:,} records"):
-        found = solve(given)
+        found = solve(r=size.r, epsilon=size.epsilon)
     solved = time.perf_counter()
     made = release(
         found, frame, read=used, columns=told.columns, place=told.place, hierarchies=told.hierarchies,
@@ -216,7 +201,7 @@ def _run(
     ways = ((files.plot, "picture"), (files.map_to, "map"), (files.geojson, "GeoJSON"))
     wrote = put(made, files.output, files.certificate, also, [(p, partial(made.drawing, what)) for p, what in ways])
     if files.choices is not None:
-        choices(files.choices, lambda least, share: solve(given, least, share), frame.height, *size, read=made.read)
+        choices(files.choices, lambda least, share: solve(r=least, epsilon=share), frame.height, *size, read=made.read)
     _warn(made.warnings)
     payload = {
         **found.as_dict(), "smallest_cluster": made.facts["smallest_group"], "r": size.r, "center": how.center,

@@ -197,7 +197,7 @@ class FrameTable:
         d = len(quasi)
         sizes = tuple(c.size for c in coded)
         key = mixed_radix_columns([c.codes for c in coded], sizes, self.rows)
-        cell, first, count = _count(key)
+        cell, first, count = count_keys(key)
         codes = np.column_stack([c.codes[first] for c in coded]) if coded else np.zeros((0, 0))
         codes = codes.astype(np.int32)
         histogram = Histogram(
@@ -354,7 +354,7 @@ def mixed_radix_columns(columns: Sequence[np.ndarray], sizes: Sequence[int], row
     return key
 
 
-def _count(key: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def count_keys(key: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(cell of every row, a row of every cell, rows of every cell), cells in the order of their keys."""
     if not key.size:
         return key, key, key

@@ -22,7 +22,7 @@ import polars as pl
 from shoal.engines.carried import singled_elsewhere
 from shoal.engines.checked import refuse_other_count
 from shoal.engines.codes import cannot_group, encode
-from shoal.engines.frames import _count, mixed_radix_columns, shares
+from shoal.engines.frames import count_keys, mixed_radix_columns, shares
 from shoal.engines.order import Lot, Sql, payload_sql, row_hashes
 from shoal.engines.table import Counted, Keys, Origin, Placed, Replacement, Singled, require
 from shoal.errors import InputError, ShoalError
@@ -110,7 +110,7 @@ class LazyTable:
         cells, counts, key, attempt = self._tuples(names)
         coded = [encode(cells[name]) for name in names]
         sizes = tuple(c.size for c in coded)
-        where, first, _ = _count(mixed_radix_columns([c.codes for c in coded], sizes, cells.height))
+        where, first, _ = count_keys(mixed_radix_columns([c.codes for c in coded], sizes, cells.height))
         held = np.bincount(where, weights=counts, minlength=first.size).astype(np.int64)
         if self.origin.records is not None:
             refuse_other_count(str(self.origin.source), int(held.sum()), self.origin.records)

@@ -7,16 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from shoal.engines import frames
-from shoal.engines.elsewhere import ENGINES as ELSEWHERE
-from shoal.engines.elsewhere import open_file
+from shoal.engines.elsewhere import ENGINES, open_file
 from shoal.engines.frames import FrameTable
 from shoal.engines.parts import is_several
 from shoal.engines.scope import Scope
 from shoal.engines.source import database_kind, is_remote
 from shoal.engines.table import Origin, Table
 from shoal.errors import InputError, PolicyError
-
-ENGINES = ("polars", *ELSEWHERE)
 
 
 def open_table(
@@ -42,8 +39,8 @@ def open_table(
     Raises InputError when the data are none of these, PolicyError for a column that is not there, with the separator
     that would give it.
     """
-    if engine is not None and engine not in ENGINES:
-        raise PolicyError.unknown("engine", engine, ENGINES)
+    if engine not in (None, "polars", *ENGINES):
+        raise PolicyError.unknown("engine", str(engine), ["polars", *ENGINES])
     scope = scope or Scope()
     if isinstance(data, (str, Path)) or is_several(data):
         engine = engine_of(data, engine, scope)
@@ -53,7 +50,7 @@ def open_table(
         return table
     scope.check(None)
     module = type(data).__module__.split(".")[0]
-    for known in ELSEWHERE.values():
+    for known in ENGINES.values():
         if module in known.frames:
             return known.opened().table_of(data, Origin())
     try:

@@ -70,7 +70,7 @@ class Scope(NamedTuple):
             if given is not None and engine != owner:
                 said = f"engine={engine!r}; say engine='{owner}' beside it" if engine else "a frame"
                 raise PolicyError(f"{name}={str(given)!r} is a setting of engine='{owner}'; it has no effect on {said}")
-        if self.glob and engine not in ("duckdb", "spark"):
+        if self.glob and engine in (None, "polars"):
             raise PolicyError("glob=True reads the parts of a table; say engine='duckdb' or engine='spark'")
         if self.table is not None and self.query is not None:
             raise PolicyError("give table=... or query=..., not both; a query names its tables itself")

@@ -172,15 +172,15 @@ class _Found:
         bad = [int(quotes[0::2][~opens][0])] if not opens.all() else []
         shut = int(np.argmin(closes)) if not closes.all() else None
         if shut is not None and (not bad or closing[shut] < bad[0]):
-            begins = self.lines + marks.body.count(b"\n", 0, int(self._opened(quotes, array, 2 * shut))) + 1
+            begins = self.lines + marks.body.count(b"\n", 0, int(self._opened(quotes, 2 * shut))) + 1
             self.refuse(marks, int(closing[shut]), f"text after a closing quote (the field begins in line {begins})")
         if bad:
             self.refuse(marks, bad[0], "a quote inside a field that does not begin with one")
         if last and quotes.size % 2:
-            self.refuse(marks, int(self._opened(quotes, array, quotes.size - 1)), "a quote is never closed")
+            self.refuse(marks, int(self._opened(quotes, quotes.size - 1)), "a quote is never closed")
 
     @staticmethod
-    def _opened(quotes: np.ndarray, array: np.ndarray, i: int) -> int:
+    def _opened(quotes: np.ndarray, i: int) -> int:
         """Where the quoted field of the opening quote number ``i`` begins: before all its doubled quotes."""
         adjacent = np.diff(quotes[: i + 1])[1::2] == 1  # closing and opening in a row
         breaks = np.flatnonzero(~adjacent)

@@ -79,7 +79,7 @@ def run(output: Path, rows: int = 60_000, subsets: int = 7, seed: int = 0, data:
                 by_n += _labelled(found, table=name, columns=" ".join(columns), d=4, l=6, n=some.size)
     three = (*METHODS, *TODAY)
     for number, rows_, x, y, methods, judge in (
-        (2, by_l, "l", "stars", three, _stars_by_l),
+        (2, by_l, "l", "stars", three, stars_by_l),
         (3, by_d, "d", "stars", three, _stars_by_d),
         (4, by_l, "l", "seconds", three, _seconds_by_l),
         (5, by_d, "d", "seconds", three, _seconds_by_d),
@@ -218,7 +218,7 @@ def _rises(values: Iterable[float]) -> bool:
     return all(b >= a for a, b in pairwise(values))
 
 
-def _stars_by_l(mean: Sequence[Row], x: str) -> str:
+def stars_by_l(mean: Sequence[Row], x: str) -> str:
     best = _each(mean, lambda rows: all(r["TP+"] <= min(r["TP"], r["Hilbert"]) for r in rows))
     order = _each(mean, lambda rows: all(r["TP"] <= r["Hilbert"] for r in rows))
     rise = _each(mean, lambda rows: all(_rises(r[m] for r in rows) for m in METHODS))

@@ -6,19 +6,21 @@ published values, *tokens*, in any order.  A token covers an interval of the val
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
+from typing import Any
 
 import numpy as np
 import polars as pl
 
-from shoal.judge.distinct import Values, as_number, parsed
-from shoal.judge.generated_labels import GENERATED
-from shoal.judge.grid import above, moment
+from shoal.errors import PolicyError
+from shoal.judge import recodings
+from shoal.judge.distinct import Values
 from shoal.judge.values import has_both, shown
 from shoal.model.hierarchy import Hierarchy, Resolved
-from shoal.model.notation import RangeOf, SetOf
+from shoal.model.ways import WAYS
 
 LARGEST_TABLE = 1 << 24
 
@@ -94,7 +96,7 @@ class Column:
 class Reading:
     """How a column was published.
 
-    kind       "stars", "hierarchy", "ranges" or "centers"
+    kind       a word of ``shoal.model.ways``
     star       text of a suppressed value; blank: a missing value may stand for one
     hierarchy  of the column, "labels", "intervals" or "tiles" where it was generated, None where there is none
     sheet      the release is an Excel sheet
@@ -127,17 +129,40 @@ def column(before: pl.Series, after: pl.Series, how: Reading) -> Column:
     present = tokens.is_not_null()
     row = after.replace_strict(tokens.filter(present), place.filter(present), default=None, return_dtype=pl.Int64)
     none = int(np.flatnonzero(~present.to_numpy())[0]) if not present.all() else 0
-    decoder = _Decoder(values, how)
+    decoder = Decoder(values, how)
     for i, (raw, plain) in enumerate(zip(shown(tokens), values.tokens, strict=True)):
         decoder.read(i, raw, plain)
     return decoder.done(before.name, values.codes.fill_null(values.size - 1).to_numpy(), row.fill_null(none).to_numpy())
 
 
-class _Decoder:
-    """Reads tokens one by one."""
+def reader(publish: str) -> Callable[[str, Any], tuple[int, int, np.ndarray, list[float]] | None]:
+    """The judge's own reading of what is published in some way, by the name of its file.
+
+    Raises PolicyError for a way that it does not know.
+    """
+    if not WAYS[publish].file:
+        return lambda raw, column: None
+    name = f"{recodings.__name__}.{WAYS[publish].file}"
+    try:
+        return import_module(name).found  # type: ignore[no-any-return]
+    except ModuleNotFoundError as error:
+        if error.name != name:
+            raise
+        raise PolicyError(
+            f"the judge has no reading of its own of what is published as {publish!r}, and what it cannot judge is not "
+            f"published; put one into {name}"
+        ) from None
+
+
+class Decoder:
+    """Reads tokens one by one.
+
+    values, how  of the column; node, loss as in ``Column``; labels: (level, class) that are called so
+    span         length of the line on which the values lie; certain: whether all that was read says what it loses
+    """
 
     def __init__(self, values: Values, how: Reading) -> None:
-        self.values, self.how = values, how
+        self.values, self.how, self._found = values, how, reader(how.kind)
         self.low: list[int] = []
         self.high: list[int] = []
         self.keys: list[np.ndarray] = []
@@ -173,7 +198,7 @@ class _Decoder:
             losses = [1.0] if everything or known < 0 else [0.0, 1.0]
             known = -1 if everything else known
         elif raw is not None and raw != "":
-            found = self._coarser(raw)
+            found = self._found(raw, self)
             if found is not None:
                 a, b, members, more = found
                 losses, coarse = [*losses, *more], True
@@ -185,69 +210,6 @@ class _Decoder:
         if members.size:
             self.keys.append(token * np.int64(self.values.size) + np.sort(members))
         self.facts.append((known, everything, blank, coarse, min(losses, default=0.0), max(losses, default=0.0)))
-
-    def _coarser(self, raw: str) -> tuple[int, int, np.ndarray, list[float]] | None:
-        """(low, high, members, losses) of a label, a range or a set; None where the text is none."""
-        none = np.zeros(0, np.int64)
-        size = max(self.values.size - 1, 1)
-        if self.node is not None:
-            classes = self.labels.get(raw, [])
-            parts = [np.flatnonzero(self.node[level] == number) for level, number in classes]
-            losses = [float(self.loss[level][p[0]]) for (level, _), p in zip(classes, parts, strict=True)]
-            return (0, -1, np.unique(np.concatenate(parts)), losses) if parts else None
-        if self.how.kind == "hierarchy" and isinstance(self.how.hierarchy, str):
-            self.certain = False
-            inside = GENERATED[self.how.hierarchy](raw, self.values)
-            if inside is None or not inside.size:
-                return None
-            return 0, -1, inside, [0.0, 1.0]
-        if self.how.kind != "ranges":
-            return None
-        found = parsed(raw)
-        if isinstance(found, RangeOf):
-            ends = self._ends(found)
-            if ends is None or self.values.position is None:
-                return None
-            within = (self.values.position >= ends[0]) & (self.values.position <= ends[1])
-            if self.values.missing:
-                within[-1] = found.high is None
-            inside = np.flatnonzero(within)
-            low, high = (int(inside[0]), int(inside[-1])) if inside.size else (0, -1)
-            return low, high, none, [min((ends[1] - ends[0]) / self.span, 1.0)]
-        if not isinstance(found, SetOf):
-            return None
-        inside = np.array(sorted({self._code(text) for text in found.values} - {-1}), np.int64)
-        return (0, -1, inside, [(inside.size - 1) / size]) if inside.size else None
-
-    def _code(self, text: str | None) -> int:
-        known = -1 if text is None else self.values.by_text.get(text, -1)
-        if not text and known < 0:  # an empty text is a missing value
-            return self.values.size - 1 if self.values.missing else -1
-        return known
-
-    def _ends(self, found: RangeOf) -> tuple[float, float] | None:
-        line = self.values.position
-        ends = []
-        for text in (found.low, found.high):
-            at = self._code(text)
-            number = as_number(text) if at < 0 and text is not None else None
-            if at < 0 and number is None and text is not None and self.how.step is not None:
-                number = moment(text, self.values.day)
-            if line is None or (at < 0 and number is None):
-                return None
-            ends.append(float(line[at]) if number is None else number - self.values.zero)
-        if found.high is None:  # beyond every end of another range
-            ends[1] = max(ends[1], self._beyond)
-        return (ends[0], ends[1]) if ends[0] <= ends[1] else None
-
-    @cached_property
-    def _beyond(self) -> float:
-        """The highest end that a range without a missing value can have."""
-        known = self.values.size - self.values.missing
-        highest = self.values.texts[known - 1] if known and self.values.position is not None else None
-        if self.how.step is None or highest is None:
-            return -math.inf
-        return above(highest, self.how.step, self.values.day) - self.values.zero
 
     def done(self, name: str, before: np.ndarray, after: np.ndarray) -> Column:
         """All tokens read."""

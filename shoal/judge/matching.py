@@ -153,11 +153,11 @@ def assignable(
 
 def flows(i: np.ndarray, k: np.ndarray, supply: np.ndarray, demand: np.ndarray) -> bool:
     """Whether all supply int64[n] can go to demand int64[m], as much in all, along edges (i, k).  As ``assignable``."""
-    settled = _settle(i, k, supply.copy(), demand.copy())
-    return settled is not None and _saturates(*settled)
+    settled = leaves_matched(i, k, supply.copy(), demand.copy())
+    return settled is not None and saturates(*settled)
 
 
-def _settle(
+def leaves_matched(
     i: np.ndarray, k: np.ndarray, supply: np.ndarray, demand: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray] | None:
     """Take out tuples with one edge left, round by round; None when one cannot be served."""
@@ -183,7 +183,7 @@ def _settle(
     return i, k, supply, demand
 
 
-def _saturates(i: np.ndarray, k: np.ndarray, supply: np.ndarray, demand: np.ndarray) -> bool:
+def saturates(i: np.ndarray, k: np.ndarray, supply: np.ndarray, demand: np.ndarray) -> bool:
     """Whether the flow along edges (i, k) serves all demand."""
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import maximum_flow

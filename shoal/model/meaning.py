@@ -14,6 +14,7 @@ import numpy as np
 from shoal.errors import InputError
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.notation import NUMBER, RangeOf, SetOf, parse
+from shoal.model.ways import WAYS
 
 _ISO = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?)?\Z")
 _NUMBER = re.compile(NUMBER)
@@ -114,7 +115,7 @@ def meanings(
 ) -> list[Members]:
     """What the distinct texts of a published column stand for.
 
-    publish    "stars", "hierarchy" or "ranges"
+    publish    a word of ``shoal.model.ways``
     hierarchy  what ``Hierarchy.of`` takes, or the name of a generated one
     starred    whether a missing cell may be a star, as in columns of numbers
 
@@ -123,17 +124,18 @@ def meanings(
     """
     missing = Members(everything=True) if starred else Members(named=frozenset([None]))
     shown = [t for t in texts if t is not None and t != star]
-    if publish == "ranges":
-        found = _ranges(shown)
-    elif publish == "hierarchy" and hierarchy is not None:
+    if publish == "hierarchy" and hierarchy is not None:
         found = _classes(shown, hierarchy)
+    elif WAYS[publish].file:
+        found = WAYS[publish].load().meanings(shown)
     else:
         found = {t: Members(named=frozenset([t])) for t in shown}
-    known = found | {star: Members(everything=True)}
-    return [missing if t is None else known[t] for t in texts]
+    known = {**found, star: Members(everything=True)}
+    return [missing if t is None else known.get(t, known[star]) for t in texts]
 
 
-def _ranges(shown: Sequence[str]) -> dict[str, Members]:
+def of_ranges(shown: Sequence[str]) -> dict[str, Members]:
+    """Texts of a column of ranges or sets."""
     parsed: dict[str, Any] = {}
     for text in shown:
         try:

@@ -27,8 +27,8 @@ from shoal.model.refusals import (
 from shoal.model.settings import Settings
 from shoal.model.shorthands import SHORTHANDS
 from shoal.model.task import Effort
+from shoal.model.ways import WAYS
 
-PUBLISH = ("stars", "hierarchy", "ranges", "centers")
 PERIODS = ("month", "year")  # steps of dates beside numbers of days
 PLACE = "place"
 
@@ -47,7 +47,7 @@ class Policy:
     privacy            models every group must meet; k, l and the other shorthands add theirs, and where a policy is
                        made again with another k (``dataclasses.replace(policy, k=3)``) that k takes the former's place
     preset             the rule book among them, by its name
-    publish            "stars", "hierarchy", "ranges" or "centers"
+    publish            "stars", "hierarchy", "ranges" or "centers"; see ``shoal.model.ways``
     coordinates        two columns of numbers (x, y) that become one quasi-identifier, ``place``, published as tiles
     hierarchies        per column: a path, rows, a nested dict or a Hierarchy; or "labels" or "intervals", which are
                        generated from the table's counts.  Of a sensitive column: how far apart its values are, for
@@ -203,7 +203,7 @@ class Policy:
                 raise PolicyError(f"{flag}={getattr(self, flag)!r}: say true or false")
         if self.method == "global_recoding":  # one level per column is published as such, or the certificate would lie
             object.__setattr__(self, "global_recoding", True)
-        known("way to publish", self.publish, PUBLISH)
+        known("way to publish", self.publish, WAYS)
         known("choice for numeric_stars", self.numeric_stars, ("null", "text"))
         if not isinstance(self.star, str) or not self.star:
             raise PolicyError(f"star={self.star!r}: the text of a suppressed value is not empty")

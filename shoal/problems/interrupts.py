@@ -39,12 +39,12 @@ def heard(search: Callable[P, R]) -> Callable[P, R]:
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
         if threading.current_thread() is not threading.main_thread():
             return search(*args, **kwargs)
-        return _in_a_thread(lambda: search(*args, **kwargs))
+        return in_a_thread(lambda: search(*args, **kwargs))
 
     return run
 
 
-def _in_a_thread(search: Callable[[], R]) -> R:
+def in_a_thread(search: Callable[[], R]) -> R:
     answer: list[R] = []
     failure: list[BaseException] = []
     stop, ended, context = threading.Event(), threading.Event(), contextvars.copy_context()

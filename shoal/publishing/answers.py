@@ -20,7 +20,7 @@ from shoal.publishing.crosswalk import Crosswalk
 from shoal.publishing.opening import like, opened
 from shoal.watching import watched
 
-_MAKERS = {
+MAKERS = {
     "Cover": ("grouped", "labels"),
     "Cut": ("grouped", "intervals"),
     "Regions": ("areas", "regions"),
@@ -71,11 +71,11 @@ def release(
         4
     """
     kind = type(answer)
-    if kind.__name__ not in _MAKERS or not kind.__module__.startswith("shoal.problems."):
+    if kind.__name__ not in MAKERS or not kind.__module__.startswith("shoal.problems."):
         raise InputError(
             f"a {kind.__name__} is no answer of a problem; tables of categories are released by shoal.anonymize"
         )
-    module, name = _MAKERS[kind.__name__]
+    module, name = MAKERS[kind.__name__]
     make = getattr(import_module(f"shoal.publishing.{module}"), name)
     from_path = [data] if isinstance(data, (str, Path)) else []
     files = tuple(p for p in (*from_path, *read) if p is not None)

@@ -37,7 +37,7 @@ class Center:
 
 
 @dataclass(frozen=True, eq=False)
-class Published:
+class Centers:
     """All clusters.
 
     records    int64[m]
@@ -65,7 +65,7 @@ def publish(
     columns: Sequence[np.ndarray],
     sensitive: Mapping[str, Sequence[str | None]] | None = None,
     center: str = "record",
-) -> Published:
+) -> Centers:
     """The published form of a clustering.
 
     labels       int64[n]  cluster of each record, -1 where it is left out and absent from all that is said
@@ -109,7 +109,7 @@ def publish(
     far = np.maximum.reduceat(away, start) if start.size else np.zeros(0)
     if center != "record":
         far = np.array([rounded_up(x) for x in far.tolist()])
-    return Published(tuple(centers), sizes, words, far, counts)
+    return Centers(tuple(centers), sizes, words, far, counts)
 
 
 def _shown(

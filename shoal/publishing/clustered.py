@@ -12,7 +12,7 @@ from shoal.model.metric import Category, Feature, Metric, Number
 from shoal.model.partition import Partition
 from shoal.model.policy import Policy
 from shoal.model.privacy import Requirement
-from shoal.model.recoding import Ranges, Recoding, Sets
+from shoal.model.recoding import Ranges, Recoding
 from shoal.model.task import Grouping
 from shoal.publishing.text import ColumnText
 
@@ -78,7 +78,7 @@ def by_centers(
     if asked.method not in ("auto", "local", "disjoint", "threshold"):
         raise PolicyError.unknown("method for publish='centers'", asked.method, ["local", "disjoint", "threshold"])
     histogram = counted.histogram
-    loss = Recoding(tuple(Sets.of(c.size) if (at := c.positions()) is None else Ranges.of(at) for c in counted.quasi))
+    loss = Recoding(tuple(Ranges.of_column(c.size, c.positions(), 1.0) for c in counted.quasi))
     cell = np.repeat(np.arange(histogram.cells), histogram.count)  # rows of a cell are the same point to every engine
     metric, columns = metric_of(asked, counted, texts, cell)
     if not histogram.rows:

@@ -18,7 +18,7 @@ from shoal.errors import InputError, PolicyError
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.metric import Category, Number, Place
 from shoal.model.record import digest
-from shoal.publishing.centers import Center, Published, publish, texts
+from shoal.publishing.centers import Center, Centers, publish, texts
 from shoal.publishing.crosswalk import Crosswalk, Drawing, Rows
 from shoal.publishing.judging import Sources
 from shoal.publishing.opening import opened
@@ -196,7 +196,7 @@ def _plain_texts(frame: pl.DataFrame, name: str) -> pl.Series:
     return held.cast(pl.String)
 
 
-def _in_order(form: Published, labels: np.ndarray, features: Features) -> tuple[Published, np.ndarray]:
+def _in_order(form: Centers, labels: np.ndarray, features: Features) -> tuple[Centers, np.ndarray]:
     """Clusters numbered by their centers, so that no number tells where in the table a cluster began."""
     keys: list[np.ndarray] = [form.distance, -form.records]
     for center, values in zip(reversed(form.centers), reversed(features.texts), strict=True):
@@ -211,7 +211,7 @@ def _in_order(form: Published, labels: np.ndarray, features: Features) -> tuple[
     keys = [np.array(t) for t in reversed(told)] + keys
     order = np.lexsort(keys) if form.records.size else np.zeros(0, np.int64)
     number = np.argsort(order)
-    return Published(
+    return Centers(
         tuple(Center(c.feature, c.value[order], c.spread[order]) for c in form.centers),
         form.records[order],
         [form.radius[i] for i in order.tolist()],
@@ -220,7 +220,7 @@ def _in_order(form: Published, labels: np.ndarray, features: Features) -> tuple[
     ), np.where(labels >= 0, number[labels] if number.size else labels, -1)
 
 
-def _content(form: Published, features: Features, frame: pl.DataFrame) -> pl.DataFrame:
+def _content(form: Centers, features: Features, frame: pl.DataFrame) -> pl.DataFrame:
     """A row per cluster; what was a number or a date in the table is one here."""
     out: dict[str, Any] = {"cluster": np.arange(form.records.size)}
     shown: Sequence[Sequence[Any]]
@@ -262,7 +262,7 @@ def _source(given: Mapping[str, Any] | None, name: str) -> str:
     )  # fmt: skip
 
 
-def _facts(answer: Any, form: Published, center: str) -> dict[str, Any]:
+def _facts(answer: Any, form: Centers, center: str) -> dict[str, Any]:
     points, left_out = len(answer.labels), answer.left_out
     shown = answer.center_rows[answer.center_rows >= 0]
     sizes = form.records.tolist()
@@ -285,7 +285,7 @@ def _note(answer: Any) -> str:
     return f"cost {answer.cost:.4g}, {low}; {wide}"
 
 
-def _picture(form: Published, features: Features, title: str, note: str) -> Drawing:
+def _picture(form: Centers, features: Features, title: str, note: str) -> Drawing:
     def fill(path: Path) -> None:
         from shoal.report.clusters import draw
 
@@ -294,11 +294,11 @@ def _picture(form: Published, features: Features, title: str, note: str) -> Draw
     return Drawing(form=PICTURE, fill=fill)
 
 
-def _place_of(form: Published) -> Center | None:
+def _place_of(form: Centers) -> Center | None:
     return next((c for c in form.centers if isinstance(c.feature, Place)), None)
 
 
-def _map(form: Published, title: str, note: str) -> Drawing | None:
+def _map(form: Centers, title: str, note: str) -> Drawing | None:
     place = _place_of(form)
     if place is None or not form.records.size:
         return None
@@ -313,7 +313,7 @@ def _map(form: Published, title: str, note: str) -> Drawing | None:
     return Drawing(form=MAP, fill=fill)
 
 
-def _outlines(form: Published, content: pl.DataFrame) -> Drawing | None:
+def _outlines(form: Centers, content: pl.DataFrame) -> Drawing | None:
     place = _place_of(form)
     if place is None:
         return None

@@ -189,7 +189,7 @@ class Crosswalk(Shown):
 
         pieces = [piece(p, name, companions[name].fill) for name, p in more.items()]
         if path is None:
-            refuse_unless(self._found(None, self.content, "parquet"))
+            refuse_unless(self.findings_in(None, self.content, "parquet"))
         else:
             pieces.insert(0, piece(Path(path), None, lambda temporary: store(self.content, temporary)))
         pieces += [Piece(p, drawing.fill) for p, drawing in drawn]
@@ -215,14 +215,14 @@ class Crosswalk(Shown):
     def judge(self, path: Path, part: str | None = None) -> list[Finding]:
         """What the judge finds in a file, the crosswalk or a companion; VerificationError unless all of it holds."""
         if self.kind == "regions" and part is not None and part.startswith(OUTLINES):
-            said = self._found(part, outlined(path), "")
+            said = self.findings_in(part, outlined(path), "")
         elif part in (OUTLINES, "hierarchy"):
-            said = self._found(part, path, "")
+            said = self.findings_in(part, path, "")
         else:
-            said = self._found(part, read_release(path, usual_separator(path)), form_of(path))
+            said = self.findings_in(part, read_release(path, usual_separator(path)), form_of(path))
         return refuse_unless(said)
 
-    def _found(self, part: str | None, held: Any, form: str) -> list[Finding]:
+    def findings_in(self, part: str | None, held: Any, form: str) -> list[Finding]:
         record = {"kind": self.kind, "parameters": self.parameters, "facts": self.facts}
         plain = json.loads(json.dumps(record, default=str))
         return findings(plain, self.certificate, held, form, self.sources, part)

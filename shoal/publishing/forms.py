@@ -89,13 +89,9 @@ def _cheapest(told: Study, histogram: Histogram, recoding: Recoding, asked: Poli
         return None
     steps = np.full(histogram.cells, np.inf)
     for j, column in enumerate(recoding.columns):
-        if not isinstance(column, Levels):
-            raised = column.steps()
-        elif column.levels > 1:
-            raised = column.loss[1]
-        else:
-            continue
-        steps = np.minimum(steps, (raised * column.weight)[histogram.quasi[:, j]])
+        raised = column.raised()
+        if raised is not None:
+            steps = np.minimum(steps, (raised * column.weight)[histogram.quasi[:, j]])
     rare = people_of(histogram, told.codes, told.census, asked.grouped) < told.fewest
     return np.where(rare[of_type] & np.isfinite(steps), steps, 0.0)
 

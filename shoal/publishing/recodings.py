@@ -10,12 +10,14 @@ import numpy as np
 from shoal.engines.codes import Coded
 from shoal.engines.table import Counted
 from shoal.errors import InputError, PolicyError
+from shoal.judge.covering import reader
 from shoal.model.hierarchy import GENERATED
 from shoal.model.histogram import Histogram
 from shoal.model.partition import Partition
 from shoal.model.policy import Policy
-from shoal.model.recoding import ColumnRecoding, Levels, Published, Ranges, Recoding, Sets
+from shoal.model.recoding import ColumnRecoding, Levels, Published, Ranges, Recoding
 from shoal.model.task import Grouping
+from shoal.model.ways import WAYS
 from shoal.publishing.grid import grid
 
 Labels = Sequence[Sequence[str | None]] | None
@@ -29,6 +31,7 @@ def recodings(
     texts     per column, the text of every code
     smallest  the least rows a group can have; generated levels hold at least this many rows, then 4, 16, ... times that
     """
+    reader(asked.publish)  # what the judge cannot read is not begun
     columns: list[ColumnRecoding] = []
     labels: list[Labels] = []
     for j, (column, values) in enumerate(zip(counted.quasi, texts, strict=True)):
@@ -50,20 +53,18 @@ def recodings(
             columns.append(Levels.tree(found.node, weight, ceiling, found.leaves))
             labels.append(found.labels[1:])
             continue
-        if asked.publish == "ranges":
-            position, ends = column.positions(), None
-            step = asked.range_step.get(column.name)
-            if step is None:
-                labels.append(None)
-            else:
-                ends, names = grid(column, position, step)
-                labels.append([names])
-            columns.append(Sets.of(column.size, weight) if position is None else Ranges.of(position, weight, ends))
-        else:
-            labels.append(None)
-            _refuse_above(column.name, ceiling, 1)
-            plain = Levels.stars(column.size, weight)
-            columns.append(plain if ceiling is None else replace(plain, ceiling=min(ceiling, 1)))
+        step = asked.range_step.get(column.name)
+        if step is not None:
+            position = column.positions()
+            ends, names = grid(column, position, step)
+            assert position is not None  # or the grid has refused it
+            columns.append(Ranges.of(position, weight, ends))
+            labels.append([names])
+            continue
+        labels.append(None)
+        _refuse_above(column.name, ceiling, 1)
+        plain = WAYS[asked.publish].load().of_column(column.size, column.positions(), weight)
+        columns.append(plain if ceiling is None else replace(plain, ceiling=min(ceiling, 1)))
     stars_only = asked.publish == "stars" and not asked.weights
     return Recoding(tuple(columns), "stars" if stars_only else "ncp"), labels
 

@@ -12,10 +12,11 @@ from shoal.errors import CertificateError, InputError, PolicyError
 from shoal.judge.exposure import Shares
 from shoal.judge.original import Stated
 from shoal.model.certificate import Certificate
-from shoal.model.policy import PUBLISH, Policy
+from shoal.model.policy import Policy
 from shoal.model.record import read_json
 from shoal.model.rule_books import RULE_BOOKS
 from shoal.model.safe_harbor import NAME, RULES, Harbor
+from shoal.model.ways import WAYS
 
 PARTS = {"release", "policy", "certificate", "stars", "changed", "loss", "privacy", "groups", "smallest_group"} | {
     "carried",
@@ -152,8 +153,8 @@ def _refuse_unasked(record: Mapping[str, Any], policy: Policy) -> None:
 def _said(record: Mapping[str, Any], policy: Policy, stated: Certificate, sheet: bool) -> Stated:
     """What the certificate says of the release's cells."""
     publish = record["policy"]["publish"]
-    if publish not in PUBLISH:
-        raise PolicyError.unknown("way to publish", str(publish), PUBLISH)
+    if publish not in WAYS:
+        raise PolicyError.unknown("way to publish", str(publish), WAYS)
     stars, changed = ({str(n): _count(x) for n, x in dict(record[part]).items()} for part in ("stars", "changed"))
     if not set(stars) == set(changed) == set(policy.quasi_identifiers):
         raise InputError("the certificate file counts stars of other columns than its quasi-identifiers")
@@ -169,16 +170,16 @@ def _said(record: Mapping[str, Any], policy: Policy, stated: Certificate, sheet:
         changed=changed,
         blanks=blanks & set(stars),
         loss={n: _number(record["loss"][n]) for n in ("stars", "suppressed_tuples", "ncp")},
-        exposed=_exposed(record["exposed"], publish == "ranges"),
+        exposed=_exposed(record["exposed"], publish not in ("stars", "hierarchy", "centers")),
         sheet=sheet,
     )
 
 
-def _exposed(told: Any, ranges: bool) -> Shares:
+def _exposed(told: Any, shows: bool) -> Shares:
     """Shares of the groups, between 0 and 1; none where no range or set shows a value."""
     columns, groups = {str(n): _number(v) for n, v in dict(told["columns"]).items()}, told["groups"]
     shares = [*columns.values(), *([] if groups is None else [_number(groups)])]
-    if not all(0 <= share <= 1 for share in shares) or (columns and not ranges) or (groups is None) is bool(columns):
+    if not all(0 <= share <= 1 for share in shares) or (columns and not shows) or (groups is None) is bool(columns):
         raise TypeError
     return columns, groups
 

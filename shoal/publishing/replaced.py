@@ -12,7 +12,10 @@ from shoal.engines.codes import Coded
 from shoal.engines.oddities import coded_places
 from shoal.engines.table import Counted, Replacement
 from shoal.model import coordinates
+from shoal.model.policy import Policy
 from shoal.model.privacy import PrivacyModel, TCloseness
+from shoal.model.recoding import Recoding
+from shoal.publishing.recodings import without_effect
 from shoal.publishing.text import ColumnText
 
 
@@ -90,3 +93,16 @@ def published_classes(replacements: list[Replacement]) -> int:
     """Number of classes as they will stand there: a starred number and a missing one are published alike."""
     seen = [r.values.rank("dense").fill_null(0).to_numpy()[r.index] for r in replacements]
     return int(np.unique(np.column_stack(seen), axis=0).shape[0])
+
+
+def of_columns(
+    counted: Counted,
+    columns: Sequence[ColumnText],
+    own: Sequence[Sequence[str | None]],
+    recoding: Recoding,
+    asked: Policy,
+) -> tuple[str, ...]:
+    """What whoever publishes should know of the columns as they are recoded; own as for ``like_values``."""
+    alike = like_values(columns, own) if asked.publish == "hierarchy" else ()
+    idle = without_effect(recoding, counted.histogram.quasi_names)
+    return (*idle, *alike, *coded_place(counted, own, asked.coordinates))

@@ -21,7 +21,7 @@ from shoal.problems.tables.others.sharing import enough, shared
 from shoal.publishing.forms import forms_of
 from shoal.publishing.population import Study, cut, uncovered
 
-Ask = Callable[..., Grouping]
+Solve = Callable[..., Grouping]
 Holds = Callable[[Grouping], bool]
 
 
@@ -37,7 +37,7 @@ class Beside(NamedTuple):
     bound: float = 0.0
 
 
-def solved(told: Study, histogram: Histogram, recoding: Recoding, asked: Policy, ask: Ask, holds: Holds) -> Beside:
+def solved(told: Study, histogram: Histogram, recoding: Recoding, asked: Policy, ask: Solve, holds: Holds) -> Beside:
     """A grouping that keeps what is asked of the population, and what its groups publish.
 
     ask    solves a requirement: ``ask(need)``, and as keywords what is otherwise the sample's and the policy's: held
@@ -86,7 +86,7 @@ def solved(told: Study, histogram: Histogram, recoding: Recoding, asked: Policy,
 
 
 def _tries(
-    told: Study, histogram: Histogram, recoding: Recoding, forms: Forms, asked: Policy, ask: Ask, by_column: Ask
+    told: Study, histogram: Histogram, recoding: Recoding, forms: Forms, asked: Policy, ask: Solve, by_column: Solve
 ) -> list[Callable[[], tuple[Grouping, np.ndarray | None]]]:
     """Questions to put to a search: each gives a grouping and levels of the cells, at or above which it covers enough.
 
@@ -139,7 +139,7 @@ def _proved(told: Study, forms: Forms, histogram: Histogram, asked: Policy, best
     return Beside(grouping, forms.published(someone, found.levels), found.loss, found.bound)
 
 
-def _by_larger(told: Study, ask: Ask, holds: Holds) -> Grouping:
+def _by_larger(told: Study, ask: Solve, holds: Holds) -> Grouping:
     """A grouping by what the search asks; where not even the whole table meets that, by larger and larger groups.
 
     The last try is one group of all rows, which covers most.  O(log rows) searches.

@@ -9,14 +9,9 @@ from markupsafe import Markup
 
 from shoal.model.cards import number
 from shoal.model.missing import missing_words
+from shoal.model.ways import WAYS
 from shoal.report.parts import paragraph, released, table, term
 from shoal.report.words import model_words, share
-
-_KINDS = {
-    "stars": "values hidden as stars",
-    "hierarchy": "classes of a hierarchy",
-    "centers": "one record a cluster",
-}
 
 
 def asked(figures: Mapping[str, Any]) -> Markup:
@@ -28,7 +23,7 @@ def asked(figures: Mapping[str, Any]) -> Markup:
         ("identifiers (left out)", ", ".join(policy["identifiers"]) or "none"),
         ("privacy", "; ".join(_model(c) for c in figures["audit"]["checks"]) or "nothing"),
         *_limits(figures),
-        ("published as", _KINDS.get(policy["publish"], policy["publish"])),
+        ("published as", WAYS[policy["publish"]].words),
         *_forms(policy),
         ("missing values", missing_words(policy["missing"])),
         ("search", f"method {policy['method']}, effort {policy['effort']}"),

@@ -35,7 +35,7 @@ class _Sheet:
     boxes: np.ndarray | None  # float[m, 4] like rects: the tiles' points' own boxes, if given
 
 
-def _sheet(
+def sheet_of(
     bounds: np.ndarray, counts: np.ndarray, coordinates: str, seam: float | None, boxes: np.ndarray | None = None
 ) -> _Sheet:
     b = np.array(bounds, dtype=np.float64)
@@ -73,7 +73,7 @@ def _sheet(
     filled = rects if inner is None else drawn(inner)
     area = np.maximum(filled[:, 2:] / scale, 1e-9).prod(axis=1)
     density = np.asarray(counts, np.float64) / area
-    breaks = _breaks(density)
+    breaks = density_breaks(density)
     return _Sheet(
         rects=rects,
         width=float((high[0] - low[0]) * x_unit * factor),
@@ -116,7 +116,7 @@ def _unwrapped(b: np.ndarray, seam: float) -> np.ndarray:
     return b
 
 
-def _breaks(density: np.ndarray) -> np.ndarray:
+def density_breaks(density: np.ndarray) -> np.ndarray:
     """At most eight round densities, evenly spaced on the scale of powers, between which most tiles lie."""
     low, high = np.quantile(density, [0.02, 0.98])
     for series, every in (((1, 2, 5), 1), ((1, 3), 1), ((1,), 1), ((1,), 2), ((1,), 4), ((1,), 8)):
@@ -148,7 +148,7 @@ def _palette(sheet: _Sheet) -> list[str]:
     return [COLORS[round(i * (len(COLORS) - 1) / max(n - 1, 1))] for i in range(n)]
 
 
-def _bar(width: float) -> float:
+def bar_length(width: float) -> float:
     """The longest round length (1, 2, 5 times a power of ten) up to ``width``."""
     power = 10.0 ** np.floor(np.log10(width))
     return float(max(m * power for m in (1, 2, 5) if m * power <= width))
@@ -178,7 +178,7 @@ def draw(
     path = Path(path)
     if not np.isfinite(bounds).all():
         note = f"{note} Outer tiles go on beyond what is drawn.".strip()
-    sheet = _sheet(bounds, counts, coordinates, seam, boxes)
+    sheet = sheet_of(bounds, counts, coordinates, seam, boxes)
     ending = path.suffix.lower()
     if ending in (".html", ".htm"):
         path.write_text(page(sheet, np.asarray(bounds), np.asarray(counts), title, note), encoding="utf-8")
@@ -218,7 +218,7 @@ def _plot(path: Path, sheet: _Sheet, title: str, note: str) -> None:
     axes.set_ylim(y0 + down, y0)
     axes.set_xticks([])
     axes.set_yticks([])
-    length = _bar(across / sheet.scale / 4)
+    length = bar_length(across / sheet.scale / 4)
     at = (x0 + 0.03 * across, y0 + down - 0.03 * max(across, down))
     box = {"facecolor": "white", "alpha": 0.8, "lw": 0, "pad": 1.5}
     axes.text(at[0], at[1] - 0.012 * max(across, down), f"{_number(length)} {sheet.unit}   N ↑", fontsize=9, bbox=box)

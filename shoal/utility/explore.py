@@ -15,11 +15,12 @@ from shoal.engines.open import open_table
 from shoal.engines.table import Table, require
 from shoal.errors import InfeasibleError, InputError, PolicyError
 from shoal.model.arguments import column_names, mapping, whole_number
-from shoal.model.policy import PUBLISH, Policy
+from shoal.model.policy import Policy
 from shoal.model.privacy import KAnonymity, LDiversity
 from shoal.model.record import read_json
 from shoal.model.settings import OtherSettings
 from shoal.model.task import nothing
+from shoal.model.ways import WAYS
 from shoal.watching import watched
 
 _Asking = tuple[str, str, int, int]  # way to publish, method, l, k
@@ -184,7 +185,7 @@ def explore(
     if not isinstance(policy, Policy):
         policy = {"effort": "fast", "k": ks[0], **mapping("policy", policy)}
     asked = Policy.of(policy, **settings)
-    ways = _some("publish", publish, asked.publish, PUBLISH)
+    ways = _some("publish", publish, asked.publish, list(WAYS))
     if steps and "ranges" not in ways:
         raise PolicyError(f"range_step widens ranges; it cannot go with publish={', '.join(ways)!r}")
     steps = asked.range_step if steps is None else steps

@@ -32,11 +32,11 @@ def test_a_sentence_says_where_a_finding_fails():
         {"table": "b", "l": 2, "Hilbert": 3.0, "TP": 2.0, "TP+": 2.5},
         {"table": "b", "l": 3, "Hilbert": 2.0, "TP": 3.0, "TP+": 1.0},
     ]
-    said = l_diversity._stars_by_l(mean, "l")
+    said = l_diversity.stars_by_l(mean, "l")
     assert "TP+ is best at every l is confirmed on a, refuted on b" in said
     assert "TP beats Hilbert is confirmed on a, refuted on b" in said
     assert "stars rise with l is confirmed on a, refuted on b" in said
-    assert "is refuted" in l_diversity._stars_by_l(mean[2:], "l")
-    assert "cascade stands at 0.50 of TP+" in l_diversity._stars_by_l(
+    assert "is refuted" in l_diversity.stars_by_l(mean[2:], "l")
+    assert "cascade stands at 0.50 of TP+" in l_diversity.stars_by_l(
         [{**r, "cascade": r["TP+"] / 2} for r in mean], "l"
     )

@@ -7,7 +7,7 @@ import random
 
 import numpy as np
 
-from shoal.judge.matching import _saturates, _settle
+from shoal.judge.matching import leaves_matched, saturates
 from tests.amount import thinned
 
 
@@ -23,8 +23,8 @@ def test_a_flow_exists_exactly_when_some_order_of_the_rows_fits() -> None:
         )
         i, k = (np.array([p[s] for p in sorted(fits)], np.int64) for s in (0, 1))
         supply, demand = np.bincount(left, minlength=3), np.bincount(right, minlength=3)
-        assert _saturates(i, k, supply, demand) == possible
-        settled = _settle(i, k, supply.copy(), demand.copy())
-        assert (settled is not None and _saturates(*settled)) == possible
+        assert saturates(i, k, supply, demand) == possible
+        settled = leaves_matched(i, k, supply.copy(), demand.copy())
+        assert (settled is not None and saturates(*settled)) == possible
         seen.add(possible)
     assert seen == {True, False}

@@ -9,7 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal.problems.labels.scheme import _types
+from shoal.problems.labels.scheme import types_of_bins
 from tests.oracles.labels import least_largest
 
 cover = shoal.labels.cover
@@ -69,7 +69,7 @@ def test_bicriteria_may_leave_bins_short_and_says_so():
 
 def test_types_are_met_once_each():
     ways = sorted((way for way in product(range(3), range(3)) if 0 < sum(way) <= 2), reverse=True)
-    found = [tuple(sorted(chosen)) for chosen in _types([3, 4], ways, 5)]
+    found = [tuple(sorted(chosen)) for chosen in types_of_bins([3, 4], ways, 5)]
     expected = {
         tuple(sorted(chosen))
         for bins in range(6)

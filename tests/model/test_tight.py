@@ -54,8 +54,8 @@ def test_bounds_of_tables(monkeypatch, where, method):
 @pytest.mark.parametrize("recoding", [Recoding.stars(TABLE), Recoding((Ranges.of(np.arange(4) ** 1.5),), "ncp")])
 def test_the_dual_of_matching(monkeypatch, recoding):
     module = import_module("shoal.problems.tables.papers.matching")
-    ship = module._transport
-    monkeypatch.setattr(module, "_transport", lambda *a: (*ship(*a)[:4], ship(*a)[4] + 2**40))
+    ship = module.transported
+    monkeypatch.setattr(module, "transported", lambda *a: (*ship(*a)[:4], ship(*a)[4] + 2**40))
     with pytest.raises(CertificateError, match="above the cost"):
         group(TABLE, Requirement(1, (2,), (1,)), "matching", recoding=recoding, seed=0)
 

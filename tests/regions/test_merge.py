@@ -13,7 +13,7 @@ import shoal
 from shoal.problems.catalogue import names
 from shoal.problems.regions.graph import graph
 from shoal.problems.regions.sets import Pool
-from shoal.problems.regions.task import Task
+from shoal.problems.regions.task import Districting
 from tests.oracles import regions as oracle
 
 QUICK = settings(deadline=None, max_examples=25)
@@ -311,7 +311,7 @@ def grid_edges(rows: int, columns: int) -> np.ndarray:
 def test_the_best_halves_of_two_partitions_are_put_together():
     """Each partition is even in one half of a path and not in the other; the pool joins the even halves."""
     weights = [2, 2, 1, 3, 2, 2, 2, 1, 3, 2]
-    task = Task(
+    task = Districting(
         graph=graph(np.column_stack([np.arange(9), np.arange(1, 10)]), 10),
         features=np.array(weights)[:, None],
         need=np.array([3]),

@@ -10,7 +10,7 @@ import pytest
 from shoal.problems.regions import merge
 from shoal.problems.regions.most import OTHERS, most_regions
 from shoal.problems.regions.packing import _Master
-from shoal.problems.regions.task import Found, Task
+from shoal.problems.regions.task import Districting, Found
 
 LABELS = {
     "count": [0, 0, 0, 1, 1, 1],
@@ -24,13 +24,13 @@ def asked(limit: int, seconds: float | None = None) -> tuple[Found, list[tuple[s
     """The answer, and what the method was asked: objective, randomness, seconds."""
     calls = []
 
-    def solve(task: Task, _bound: object) -> Found:
+    def solve(task: Districting, _bound: object) -> Found:
         calls.append((task.objective[0], int(task.state[0]), task.seconds))
         task.state[0] += 1
         return Found(np.array(LABELS[task.objective[0]]), details={"of": task.objective[0]})
 
     none = np.zeros(0, np.int64)
-    task = Task(
+    task = Districting(
         graph=None, features=np.ones((6, 1), np.int64), need=np.array([1]), ways=1, geo=none, objective=("count",),
         start=None, effort=1.0, seconds=seconds, state=np.array([9], np.uint64),
     )  # type: ignore[arg-type]  # fmt: skip

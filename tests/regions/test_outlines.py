@@ -122,10 +122,10 @@ def test_a_changed_outline_is_found_out(made, tmp_path, name, change, alone, bes
 def test_a_changed_measure_of_the_crosswalk_is_found_out(made, name):
     areas = geography.read(made / "map.geojson")
     out = shoal.release(shoal.regions.merge(areas.edges, areas.whole("people"), 4, seed=1), areas, weight="people")
-    checks = {f.check: f.how for f in out._found(None, out.content, "parquet") if f.holds}
+    checks = {f.check: f.how for f in out.findings_in(None, out.content, "parquet") if f.holds}
     assert checks["measures"] == checks["weighted center"] == "recomputed"
     changed = out.content.with_columns(pl.col(name) * 0.999)
-    wrong = [f.check for f in out._found(None, changed, "parquet") if not f.holds]
+    wrong = [f.check for f in out.findings_in(None, changed, "parquet") if not f.holds]
     assert wrong == ["weighted center" if name == "weighted_x" else "measures"]
 
 

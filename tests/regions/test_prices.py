@@ -15,7 +15,7 @@ from shoal.problems.regions.bounds import count_bound
 from shoal.problems.regions.graph import graph
 from shoal.problems.regions.packing import UNIT
 from shoal.problems.regions.prices import price_areas, priced
-from shoal.problems.regions.task import Task
+from shoal.problems.regions.task import Districting
 from tests.oracles import regions as oracle
 
 QUICK = settings(deadline=None, max_examples=60)
@@ -42,7 +42,7 @@ def connected_sets(n, edges):
 def task_of(n, edges, weights, need):
     w = np.array(weights, np.int64).reshape(n, -1)
     g = graph(np.array(edges, np.int64).reshape(-1, 2), n)
-    return Task(g, w, np.array(need), 1, np.zeros((0, 4)), ("count",), None, 1.0, None, np.array([1], np.uint64))
+    return Districting(g, w, np.array(need), 1, np.zeros((0, 4)), ("count",), None, 1.0, None, np.array([1], np.uint64))
 
 
 @given(areas(), st.sampled_from([0, 1, 60]))

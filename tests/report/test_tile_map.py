@@ -52,7 +52,7 @@ def test_tiles_without_an_end_are_no_streaks():
     points = np.random.default_rng(4).normal(size=(900, 2))
     points = np.concatenate([points, np.tile([[40.0, 40.0]], (12, 1))])
     found = split(points, 10)
-    sheet = tile_map._sheet(found.bounds, found.counts, "projected", None)
+    sheet = tile_map.sheet_of(found.bounds, found.counts, "projected", None)
     b = found.bounds
     finite = np.isfinite(b).all(axis=1)
     usual = np.median(sheet.rects[finite][:, 2:], axis=0)
@@ -76,7 +76,7 @@ def test_across_the_date_line(tmp_path):
     lng = 180 + rng.normal(0, 1, 200)
     points = np.stack([np.where(lng > 180, lng - 360, lng), rng.normal(-17, 1, 200)], axis=1)
     tiles = split(points, 10, coordinates="geographic")
-    sheet = tile_map._sheet(tiles.bounds, tiles.counts, "geographic", tiles.seam)
+    sheet = tile_map.sheet_of(tiles.bounds, tiles.counts, "geographic", tiles.seam)
     assert sheet.unit == "km"
     area = sheet.rects[:, 2] * sheet.rects[:, 3]
     assert area.sum() < sheet.width * sheet.height  # and does not go around the earth
@@ -90,7 +90,7 @@ def test_degenerate_sheets(points, tmp_path):
     for ending in ("png", "html"):
         draw(tmp_path / f"m.{ending}", tiles.bounds, tiles.counts)
     assert (tmp_path / "m.png").read_bytes().startswith(b"\x89PNG")
-    sheet = tile_map._sheet(tiles.bounds, tiles.counts, "projected", None)
+    sheet = tile_map.sheet_of(tiles.bounds, tiles.counts, "projected", None)
     assert len(sheet.rects) == tiles.counts.size
     assert np.isfinite(sheet.rects).all()
     assert (sheet.rects[:, 2:] > 0).all()
@@ -98,7 +98,7 @@ def test_degenerate_sheets(points, tmp_path):
 
 def test_densities_are_records_over_area():
     bounds = np.array([[-np.inf, -np.inf, 0, np.inf], [0, -np.inf, 4, np.inf], [4, -np.inf, np.inf, np.inf]])
-    sheet = tile_map._sheet(bounds, np.array([5, 10, 5]), "projected", None)
+    sheet = tile_map.sheet_of(bounds, np.array([5, 10, 5]), "projected", None)
     wide = sheet.rects[:, 2] / sheet.scale
     assert wide[1] == pytest.approx(4)
     assert sheet.density[1] == pytest.approx(10 / (wide[1] * sheet.rects[1, 3] / sheet.scale))
@@ -107,15 +107,15 @@ def test_densities_are_records_over_area():
 def test_steps_name_every_color():
     for low, high in ((1, 2), (0.001, 5000), (7, 7), (1e-9, 1e9)):
         density = np.geomspace(low, high, 200)
-        breaks = tile_map._breaks(density)
+        breaks = tile_map.density_breaks(density)
         assert len(breaks) < len(tile_map.COLORS)
         assert (np.diff(breaks) > 0).all()
 
 
 def test_a_bar_is_round_and_fits():
     for width in (0.037, 1.0, 7.3, 900.0):
-        assert 0 < tile_map._bar(width) <= width
-    assert tile_map._bar(7.3) == 5
+        assert 0 < tile_map.bar_length(width) <= width
+    assert tile_map.bar_length(7.3) == 5
 
 
 def test_refusals(tiles, tmp_path):

@@ -376,7 +376,7 @@ def test_boxes_that_are_not_near_leave_no_less_than_is_said():
         table = Histogram.from_rows(random.integers(0, 3, (8, 3)))
         task = Task(table, Requirement(3), Recoding(tuple(Sets.of(s) for s in table.quasi_sizes), "ncp"))
         p = boxes.Pairs.of(task)
-        near, far, _ = boxes._nearest(p, 2, None)
+        near, far, _ = boxes.nearest_cells(p, 2, None)
         price, found = random.random(table.cells) * 2, np.zeros(table.cells)
         order, base = np.argsort(-price), np.zeros(table.cells)
         far_slack(p.cells, 0, table.cells, price, order, base, near, far, found)
@@ -409,7 +409,7 @@ def test_near_cells_are_those_of_all_pairs(wide):
     assert (p.head.size > table.cells) == wide
     for at, width in zip(cells.at[cells.shape == 0], cells.width[cells.shape == 0], strict=True):
         cells.losses[at : at + width * width : width + 1] = 0.5  # what a value loses by itself is no matter of two rows
-    near, far, out = boxes._nearest(p, 6, None)
+    near, far, out = boxes.nearest_cells(p, 6, None)
     for i in random.choice(table.cells, 40, replace=False):
         apart = np.zeros(table.cells)
         for j, (at, shape, width) in enumerate(zip(cells.at, cells.shape, cells.width, strict=True)):

@@ -197,7 +197,7 @@ def test_tolls_that_rest_are_those_that_the_bound_counts():
     task = Task(histogram, Requirement(1, (6,), (1,)), Recoding.stars(histogram))
     program = build(task, column(task))
     v = program.loss.size
-    course = begun(program.arcs, np.zeros(program.owner.size, np.int64), np.zeros(v), 0.3)
+    course = begun(np.zeros(program.owner.size, np.int64), np.zeros(v), 0.3)
     woken, before = 0, np.zeros(v, np.bool_)
     for _ in range(120):
         walk(program.arcs, course, 1, 1e-3 * UNIT)

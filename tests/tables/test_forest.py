@@ -39,7 +39,7 @@ def test_trees_have_k_rows_and_weigh_no_more_than_the_bound(rows, k):
     histogram = Histogram.from_rows(np.array(rows))
     costs = Costs.of(histogram, Recoding.stars(histogram))
     index, distance = neighbors(costs, k)
-    edges = forest._grow(costs, k, index, distance)
+    edges = forest.grow(costs, k, index, distance)
     label = list(range(costs.types))
     for a, b in edges:
         assert label[a] != label[b], "a forest has no ring"
@@ -48,7 +48,7 @@ def test_trees_have_k_rows_and_weigh_no_more_than_the_bound(rows, k):
     assert (np.bincount(np.unique(label, return_inverse=True)[1], weights=costs.count) >= k).all()
     weight = sum(costs.loss([a, b]) for a, b in edges)
     assert weight <= int(kth(costs, k, index, distance) @ costs.count)
-    groups = forest._cut(costs, k, edges)
+    groups = forest.cut_trees(costs, k, edges)
     placed = np.zeros(costs.types, int)
     for g in groups:
         assert sum(g.values()) >= k

@@ -13,7 +13,7 @@ from shoal.model.histogram import Histogram
 from shoal.model.privacy import DistinctLDiversity, KAnonymity, LDiversity, Requirement
 from shoal.model.recoding import Recoding
 from shoal.problems.tables import group
-from shoal.problems.tables.others.hilbert import _queues, hilbert_order, with_pool
+from shoal.problems.tables.others.hilbert import along_queues, hilbert_order, with_pool
 from shoal.problems.tables.papers.three_phase import residue
 from tests.tables.checks import all_eligible, below_the_optimum, columns_of, forms, least_loss, solved, tables
 
@@ -77,13 +77,13 @@ def test_several_sensitive_columns(method, histogram, k, f, u):
 @settings(deadline=None, max_examples=80)
 @given(histogram=tables(d=2, s=0), form=forms, k=st.integers(1, 4))
 def test_k_anonymity_is_the_best_cut_of_the_order(histogram, form, k):
-    from shoal.problems.tables.others.hilbert import _least_cuts
+    from shoal.problems.tables.others.hilbert import best_cut
 
     if histogram.rows < k:
         return
     recoding = columns_of(form, histogram.quasi_sizes)
     order = np.arange(histogram.cells)
-    found = recoding.cost(histogram, _least_cuts(histogram, recoding, k, order))
+    found = recoding.cost(histogram, best_cut(histogram, recoding, k, order))
     rows = np.repeat(order, histogram.count)
     best = None
     for cuts in product([0, 1], repeat=rows.size - 1):
@@ -126,7 +126,7 @@ def test_groups_stay_near_l_rows_even_when_a_value_is_as_frequent_as_may_be():
 def test_the_last_groups_take_what_the_rest_could_not_do_without():
     # Two rows of each of four values under l = 3: a group of three would leave five rows with two alike.
     histogram = Histogram.from_rows(np.arange(8), np.repeat([0, 1, 2, 3], 2))
-    partition = _queues(histogram, Requirement(1, (3,), (1,)), 0, np.arange(8))
+    partition = along_queues(histogram, Requirement(1, (3,), (1,)), 0, np.arange(8))
     assert sorted(partition.sizes) == [4, 4]
     assert all_eligible(histogram, Requirement(1, (3,), (1,)), partition)
 
@@ -136,7 +136,7 @@ def test_a_scarce_value_is_shared_out_evenly(scarce):
     # Distinct 2-diversity where one of two values is rare: as many groups as rare rows, at most, and no huge one.
     histogram = census(2000, 2, [1 - scarce, scarce])
     need = Requirement(5, (1,), (2,))
-    partition = _queues(histogram, need, 0, np.arange(histogram.cells))
+    partition = along_queues(histogram, need, 0, np.arange(histogram.cells))
     assert all_eligible(histogram, need, partition)
     assert partition.sizes.max() <= 4 * max(5, 1 / scarce)
     assert partition.groups >= 0.8 * min(2000 / 5, 2000 * scarce)

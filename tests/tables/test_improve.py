@@ -88,7 +88,7 @@ def test_no_row_moved_and_no_pair_swapped_loses_less_after_a_descent(kind, need,
         plain(near_groups.put)(near, x, i % 3)
     for g in range(3):
         plain(near_groups.refresh)(rows.slots, near, g)
-    plain(kernel._descend)(rows.slots, near, 3)
+    plain(kernel.to_a_local_optimum)(rows.slots, near, 3)
     label = near.group
     quasi, held = few.quasi[rows.cell], few.sensitive[rows.cell]
 

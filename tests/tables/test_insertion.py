@@ -172,7 +172,7 @@ def test_equal_pieces_are_what_dealing_the_rows_makes():
     rows = Rows.of(task)
     label = rows.cut(rows.spread(cell, group, count))
     expected = sorted(tuple(sorted(rows.cell[label == p].tolist())) for p in range(int(label.max()) + 1))
-    runs = thinning._dealt(task, 0, cell, group, count)
+    runs = thinning.equal_pieces(task, 0, cell, group, count)
     found = cells_of(h, runs.cell, runs.run, runs.rows)
     assert sorted(tuple(found[g]) for g, times in enumerate(runs.times) for _ in range(times)) == expected
     assert runs.times.size < 0.8 * len(expected)

@@ -53,7 +53,7 @@ def test_lending_is_eligible_never_dearer_and_between_the_optimum_and_its_start(
 def test_spare_rows_are_those_whose_group_stays_eligible(task):
     rows = Rows.of(task)
     labels = rows.labels(start(task, rows))
-    _, value = module._rows(rows)
+    _, value = module.leaves_and_values(rows)
     member = np.argsort(labels, kind="stable")
     begin = np.concatenate([[0], np.cumsum(np.bincount(labels))])
     free = np.empty(labels.size, bool)

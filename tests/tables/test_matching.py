@@ -160,7 +160,7 @@ def test_refused_with_the_reason(privacy, values, says):
 def test_a_ceiling_that_would_be_passed_is_refused():
     histogram = Histogram.from_rows(np.array([0, 3]), np.array([0, 1]), quasi_names=["zip"])
     node = np.stack([np.arange(4), np.arange(4) // 2, np.zeros(4, int)])
-    with pytest.raises(PolicyError, match="above level 1 of 'zip'"):
+    with pytest.raises(PolicyError, match="'zip' above level 1"):
         group(histogram, TWO, "matching", recoding=Recoding((Levels.tree(node, ceiling=1),)))
 
 

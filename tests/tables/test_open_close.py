@@ -16,12 +16,12 @@ from shoal.model.recoding import Levels, Recoding, Sets
 from shoal.model.task import Effort, Task
 from shoal.problems.tables import auto, group
 from shoal.problems.tables.search import open_close
+from shoal.problems.tables.search.candidates import Candidates
 from shoal.problems.tables.search.cascade import rank, start
-from shoal.problems.tables.search.pool import Pool
 from shoal.problems.tables.search.row_groups import Rows
 from tests.tables.drawn import assert_eligible, census_like, halved
 
-NONE = Pool.empty(4)
+NONE = Candidates.empty(4)
 LEVELS = np.array([[0, 1, 2, 3], [0, 0, 1, 1], [0, 0, 0, 0]])
 
 
@@ -54,11 +54,11 @@ def loss(rows: Rows, state: np.ndarray) -> float:
     return sum(float(rows.slots.loss[rows.slots.base[t] + a]) for t, a in enumerate(state.tolist()))
 
 
-def offered(rows: Rows, seed: int) -> Pool:
+def offered(rows: Rows, seed: int) -> Candidates:
     """A pool of the tuples of random sets of two or three cells."""
     random = np.random.default_rng(seed)
     member = np.sort(random.integers(0, rows.histogram.cells, (40, 3)), axis=1).reshape(-1)
-    return Pool(rows.covers(member, np.arange(0, 120, 3)), np.arange(0, 121, 3), member)
+    return Candidates(rows.covers(member, np.arange(0, 120, 3)), np.arange(0, 121, 3), member)
 
 
 def test_a_pool_has_the_least_tuples_of_its_classes_and_those_first_that_have_least_left() -> None:
@@ -70,7 +70,7 @@ def test_a_pool_has_the_least_tuples_of_its_classes_and_those_first_that_have_le
         member = np.concatenate([random.choice(task.histogram.cells, s, replace=False) for s in size])
         price = random.random(task.histogram.cells)
         classes = Classes(np.zeros((20, 2), np.int64), start_of, random.random(20) + 1, member)
-        pool = Pool.of(rows, classes, price)
+        pool = Candidates.of(rows, classes, price)
         left = []
         for c in range(20):
             here = member[start_of[c] : start_of[c + 1]]
@@ -93,7 +93,7 @@ def test_rows_stay_covered_and_k_together_and_the_loss_told_is_right(heat: float
     for seed in range(12 if compiled else 4):
         k = 2 + seed % 5
         task, rows = made(seed, 90, k)
-        state, of = open_close._classes(rows, rows.labels(start(task, rows)))
+        state, of = open_close.classes_of(rows, rows.labels(start(task, rows)))
         tuples = np.zeros((90 // k + 2, 4), np.int64)
         tuples[: len(state)] = state
         of = of.astype(np.int64)

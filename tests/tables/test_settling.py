@@ -74,21 +74,21 @@ def test_where_each_row_begins_is_its_own_class_or_the_one_where_it_pays_least()
     for seed, wanted in ((0, 0.0), (1, 9.0), (2, 1e9)):
         task, rows = made(seed, 150, "levels")
         group = rows.labels(start(task, rows))
-        program, at = settling._program(task, rows, np.arange(group.size), group)
+        program, at = settling.program_of(task, rows, np.arange(group.size), group)
         assert program is not None
         cell, state = np.repeat(np.arange(task.histogram.cells), task.histogram.count), rows.states(group)
         names = np.unique(state, axis=0)
         assert (program.cell[at] == cell).all()
         assert (names[program.owner[program.arcs.pair[at]]] == state[group]).all()
-        tolls, now = settling._closed(task, program, at, wanted)
+        tolls, now = settling.without_closed(task, program, at, wanted)
         assert (tolls.program.cell[now] == cell).all()
         kept, stayed = tolls.program, tolls.program.loss.size == program.loss.size
         assert not stayed or (now == at).all()
         moved = kept.loss[kept.owner[kept.arcs.pair[now]]] != program.loss[program.owner[program.arcs.pair[at]]]
-        assert (settling._cheapest(tolls)[1][now[moved]] == 0).all()
+        assert (settling.cheapest_classes(tolls)[1][now[moved]] == 0).all()
         if wanted == 1e9:  # all are closed but the last, which covers everyone
             assert kept.loss.size == 1
-        classes, near = settling._near(task, tolls, now, 3)
+        classes, near = settling.near_classes(task, tolls, now, 3)
         assert (classes.owner[classes.pair[near]] == kept.owner[kept.arcs.pair[now]]).all()
         into = classes.owner[classes.pair]
         for c in range(kept.loss.size):

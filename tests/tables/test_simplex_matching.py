@@ -16,7 +16,7 @@ from shoal.model.privacy import KAnonymity
 from shoal.model.recoding import Recoding
 from shoal.problems.tables import group
 from shoal.problems.tables.costs import Costs
-from shoal.problems.tables.papers.simplex_matching import _descend, _scaled, checked, simplex_matching
+from shoal.problems.tables.papers.simplex_matching import checked, descend, scaled, simplex_matching
 from tests.oracles.exact import perfect_matchings, recodings, rows_of
 
 
@@ -73,13 +73,13 @@ def test_a_table_is_a_simplex_matching(data, rows):
 @given(hypergraphs(), st.integers(0, 6))
 def test_scaling_keeps_both_conditions(instance, bit):
     n, edges = instance
-    checked(n, _scaled(edges, bit))
+    checked(n, scaled(edges, bit))
 
 
 def test_two_triples_leave_when_pairs_are_cheaper():
     edges = dict.fromkeys(combinations(range(6), 2), 0) | {(0, 1, 2): 9, (3, 4, 5): 9}
     triples = [(0, 1, 2), (3, 4, 5)]
-    assert _descend(6, edges, 1000, triples, frozenset(triples)) == (frozenset(), 1)
+    assert descend(6, edges, 1000, triples, frozenset(triples)) == (frozenset(), 1)
 
 
 def test_conditions_are_checked():

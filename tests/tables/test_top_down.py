@@ -14,7 +14,7 @@ from shoal.model.recoding import Levels, Recoding
 from shoal.model.task import Task
 from shoal.problems.tables import group
 from shoal.problems.tables.certify import good_groups
-from shoal.problems.tables.others.top_down import _refinements, as_published, specialize
+from shoal.problems.tables.others.top_down import as_published, refinements, specialize
 from tests.tables.checks import below_the_optimum, columns_of, forms, least_loss, solved, tables
 
 
@@ -42,7 +42,7 @@ def test_single_dimensional_eligible_and_finished(histogram, form, k, l, u):
             level = 0
             while column.kind == "levels" and len(set(column.node[level][codes])) > 1:
                 level += 1
-            for _, part in _refinements(task, j, level, codes):
+            for _, part in refinements(task, j, level, codes):
                 finer = cut.copy()
                 finer[codes] = cut.max() + 1 + part
                 new = np.unique(label * 100 + finer[histogram.quasi[:, j]], return_inverse=True)[1].reshape(-1)

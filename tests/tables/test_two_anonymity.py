@@ -121,7 +121,7 @@ def test_the_scan_reports_every_column_under_its_threshold(data, rows):
         np.array(data.draw(st.lists(st.integers(0, 200), min_size=sets, max_size=sets)), np.int64) * set_partition.FINE
     )
     under = data.draw(st.integers(-100, 300)) * set_partition.FINE
-    found, least = set_partition._priced(costs, price, bonus, member, under, 0)
+    found, least = set_partition.priced_sets(costs, price, bonus, member, under, 0)
     columns = every_column(costs)
     reduced = set_partition.FINE * odd_sets.charge(costs, columns)
     for place in range(3):

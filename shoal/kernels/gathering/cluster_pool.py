@@ -10,7 +10,7 @@ from numba import njit
 from shoal.kernels import LEAN_INNER
 
 
-class Pool(NamedTuple):
+class ClusterPool(NamedTuple):
     """Clusters as slices of one array, rewritten at its end and packed when that is reached.
 
     (1) a number in use has size > 0 and its points are arena[start : start + size]; (2) owner[i] is the number of the
@@ -29,7 +29,7 @@ class Pool(NamedTuple):
     tops: np.ndarray
 
 
-def make_pool(owner: np.ndarray, center: np.ndarray, r: int) -> Pool:
+def make_pool(owner: np.ndarray, center: np.ndarray, r: int) -> ClusterPool:
     """A pool of the clusters in owner; costs are still 0."""
     n = owner.size
     slots = max(n // max(r, 1) + 1, int(owner.max(initial=-1)) + 1) + 1
@@ -40,7 +40,9 @@ def make_pool(owner: np.ndarray, center: np.ndarray, r: int) -> Pool:
     used, spare = np.flatnonzero(size), np.flatnonzero(size == 0)[::-1]
     middle[used], unused[: spare.size] = center[used], spare
     tops = np.array([held.size, spare.size])
-    return Pool(size.cumsum() - size, size, np.zeros(slots), middle, owner, arena, np.empty_like(arena), unused, tops)
+    return ClusterPool(
+        size.cumsum() - size, size, np.zeros(slots), middle, owner, arena, np.empty_like(arena), unused, tops
+    )
 
 
 @njit(**LEAN_INNER)

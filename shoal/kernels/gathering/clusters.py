@@ -265,7 +265,7 @@ def diverse_cores(near, far, codes, cap, distinct, size, core, core_far):
 def one_centers(coded, start, member, center, radius):
     """Move every center to the member with the smallest largest distance, where that is an improvement.
 
-    coded   neighbors.Coded
+    coded   neighbors.Records
     start   int64[m + 1], member int64[*]: the points of cluster c are member[start[c] : start[c + 1]]
     center  int64[m]    in and out
     radius  float64[m]  out

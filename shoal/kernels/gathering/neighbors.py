@@ -14,7 +14,7 @@ PLAIN, MIXED, TABLE = 0, 1, 2
 NUMBER, CATEGORY, TREE, SPHERE, PLANE, SKIP, CYCLE = 0, 1, 2, 3, 4, 5, 6
 
 
-class Coded(NamedTuple):
+class Records(NamedTuple):
     """Records as the kernels see them.
 
     form      PLAIN: Euclidean on all columns; MIXED: by kind; TABLE: values is the matrix of distances
@@ -121,7 +121,7 @@ def _sort(key, size, order, other):
 def settle(s, rows, which, places, reached, start, copies, position, k, index, found):
     """Nearest records from nearest places: true distances, sorted, equal records spelled out.
 
-    s         Coded
+    s         Records
     rows      int64[m]      the records asked for
     which     int64[m]      the line of ``places`` that serves each
     places    int64[l, q]   candidates, nearest first by a distance that never exceeds the true one; -1 ends

@@ -204,7 +204,7 @@ def price_all(coded, pool, rules, largest, d):
 def search(coded, near, rules, largest, looks, owner, center):
     """Re-split pairs of neighboring clusters, merge them, or split one, while the total cost falls.
 
-    coded    neighbors.Coded
+    coded    neighbors.Records
     near     int64[n, w]  nearest points: clusters are neighbors when one holds such a point of the other
     largest  pairs with more points than this are left alone
     looks    a cluster is looked at this many times on average, at most

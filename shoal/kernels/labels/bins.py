@@ -1,12 +1,14 @@
 """Loops over items and bins: greedy covering, pouring into the least loaded bin, rebalancing.
 
-Every kernel also runs uncompiled (``kernel.py_func``) on arrays of Python integers, for sizes beyond 64 bits.
+Every kernel also runs uncompiled (``uncompiled.plain``) on arrays of Python integers, for sizes beyond 64 bits.
 """
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
+
+from shoal.kernels import INNER, STEP
 
 
 @njit(cache=True, nogil=True)
@@ -124,6 +126,71 @@ def fill(sizes, k, high, label):
     return bins, bins
 
 
+@njit(**INNER)
+def _offers(sizes, head, after, b, pairs, item):
+    """What a bin can offer, by rising size: nothing, one item, two items.  Returns sizes, first and second items."""
+    c = 0
+    i = head[b]
+    while i >= 0:
+        item[c] = i
+        c += 1
+        i = after[i]
+    two = c * (c - 1) // 2 if pairs and c <= 300 else 0
+    offer = np.zeros(1 + c + two, sizes.dtype)
+    first = np.full(1 + c + two, -1)
+    second = np.full(1 + c + two, -1)
+    for p in range(c):
+        offer[1 + p] = sizes[item[p]]
+        first[1 + p] = item[p]
+    at = 1 + c
+    if two:
+        for p in range(c):
+            for q in range(p):
+                offer[at] = sizes[item[p]] + sizes[item[q]]
+                first[at] = item[p]
+                second[at] = item[q]
+                at += 1
+    rank = np.argsort(offer)
+    return offer[rank], first[rank], second[rank]
+
+
+@njit(**STEP)
+def _exchange(give, take, d, aim):
+    """(place in give, place in take) of the shift 0 < s < d with 2 s nearest to the aim; -1 where there is none."""
+    best, best_p, best_q = d + d, -1, -1  # |2 s - aim|, least so far
+    q = 0
+    for p in range(len(give)):  # both ascend, so the q that brings 2 s nearest to the aim only moves on
+        while q + 1 < len(take) and 2 * (give[p] - take[q]) > aim:
+            q += 1
+        for near in range(max(q - 1, 0), q + 1):
+            s = give[p] - take[near]
+            if 0 < s < d and abs(2 * s - aim) < best:
+                best, best_p, best_q = abs(2 * s - aim), p, near
+    return best_p, best_q
+
+
+@njit(**STEP)
+def _move(sizes, label, level, head, after, before, i, both):
+    """Item i, where there is one, into the other of two bins, whose numbers sum to ``both``."""
+    if i < 0:
+        return
+    home, away = label[i], both - label[i]
+    if before[i] >= 0:
+        after[before[i]] = after[i]
+    else:
+        head[home] = after[i]
+    if after[i] >= 0:
+        before[after[i]] = before[i]
+    before[i] = -1
+    after[i] = head[away]
+    if head[away] >= 0:
+        before[head[away]] = i
+    head[away] = i
+    label[i] = away
+    level[home] -= sizes[i]
+    level[away] += sizes[i]
+
+
 @njit(cache=True, nogil=True)
 def rebalance(sizes, label, level, k, target, pairs, budget):
     """Move and swap items between bins until every load lies in k..target, or nothing helps, or the budget is spent.
@@ -155,7 +222,7 @@ def rebalance(sizes, label, level, k, target, pairs, budget):
         if head[b] >= 0:
             before[head[b]] = i
         head[b] = i
-    item = np.empty((2, n), dtype=np.int64)  # members of the giver and of the taker
+    item = np.empty(n, dtype=np.int64)
     mean = level.sum() // m
     while True:
         order = np.argsort(level)
@@ -182,72 +249,16 @@ def rebalance(sizes, label, level, k, target, pairs, budget):
                 break
             if d <= 1:
                 continue
-            sizes_of = [sizes[:0], sizes[:0]]
-            firsts = [item[0], item[0]]
-            seconds = [item[0], item[0]]
-            for side in range(2):  # what either bin can offer: nothing, one item, two items
-                c = 0
-                i = head[a if side == 0 else b]
-                while i >= 0:
-                    item[side, c] = i
-                    c += 1
-                    i = after[i]
-                two = c * (c - 1) // 2 if pairs and c <= 300 else 0
-                offer = np.zeros(1 + c + two, sizes.dtype)
-                first = np.full(1 + c + two, -1)
-                second = np.full(1 + c + two, -1)
-                at = 1
-                for p in range(c):
-                    offer[at] = sizes[item[side, p]]
-                    first[at] = item[side, p]
-                    at += 1
-                if two:
-                    for p in range(c):
-                        for q in range(p):
-                            offer[at] = sizes[item[side, p]] + sizes[item[side, q]]
-                            first[at] = item[side, p]
-                            second[at] = item[side, q]
-                            at += 1
-                budget -= at
-                rank = np.argsort(offer)
-                sizes_of[side] = offer[rank]
-                firsts[side] = first[rank]
-                seconds[side] = second[rank]
-            give, take = sizes_of[0], sizes_of[1]
+            give, giver, giver_too = _offers(sizes, head, after, a, pairs, item)
+            take, taker, taker_too = _offers(sizes, head, after, b, pairs, item)
+            budget -= len(give) + len(take)
             over, under = level[a] - mean, mean - level[b]
             aim = 2 * min(over, under) if min(over, under) > 0 else d
-            best, best_p, best_q = d + d, -1, -1  # |2 s - aim|, least so far
-            q = 0
-            for p in range(len(give)):  # both ascend, so the q that brings 2 s nearest to the aim only moves on
-                while q + 1 < len(take) and 2 * (give[p] - take[q]) > aim:
-                    q += 1
-                for near in range(max(q - 1, 0), q + 1):
-                    s = give[p] - take[near]
-                    if 0 < s < d and abs(2 * s - aim) < best:
-                        best, best_p, best_q = abs(2 * s - aim), p, near
-            if best_p < 0:
+            p, q = _exchange(give, take, d, aim)
+            if p < 0:
                 continue
-            for side in range(2):
-                p = best_p if side == 0 else best_q
-                home, away = (a, b) if side == 0 else (b, a)
-                for which in range(2):
-                    i = firsts[side][p] if which == 0 else seconds[side][p]
-                    if i < 0:
-                        continue
-                    if before[i] >= 0:
-                        after[before[i]] = after[i]
-                    else:
-                        head[home] = after[i]
-                    if after[i] >= 0:
-                        before[after[i]] = before[i]
-                    before[i] = -1
-                    after[i] = head[away]
-                    if head[away] >= 0:
-                        before[head[away]] = i
-                    head[away] = i
-                    label[i] = away
-                    level[home] -= sizes[i]
-                    level[away] += sizes[i]
+            for i in (giver[p], giver_too[p], taker[q], taker_too[q]):
+                _move(sizes, label, level, head, after, before, i, a + b)
             moved = True
             if step >= half:
                 break

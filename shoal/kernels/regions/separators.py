@@ -116,6 +116,44 @@ def separator(indptr, indices, weights, need, out, steps, visits, temperature, s
 
 
 @njit(cache=True, nogil=True)
+def low_points(indptr, indices, gone):
+    """A depth-first search of a graph without the vertices ``gone`` (bool[n]), and Tarjan's low points; O(m + n).
+
+    returns  order int64[r] the vertices as they are reached, parent int64[n] (-1 of a root), disc int64[n] when each is
+             reached, low int64[n] the earliest that it or what lies below it has an edge to
+    """
+    n = gone.size
+    disc, low, parent = np.full(n, -1, np.int64), np.zeros(n, np.int64), np.full(n, -1, np.int64)
+    at, stack, order = indptr[:-1].copy(), np.empty(n, np.int64), np.empty(n, np.int64)
+    clock = 0
+    for root in range(n):
+        if disc[root] >= 0 or gone[root]:
+            continue
+        top = 0
+        stack[0], disc[root], low[root], order[clock] = root, clock, clock, root
+        clock += 1
+        while top >= 0:
+            v = stack[top]
+            if at[v] < indptr[v + 1]:
+                u = indices[at[v]]
+                at[v] += 1
+                if gone[u]:
+                    continue
+                if disc[u] < 0:
+                    disc[u], low[u], order[clock], parent[u] = clock, clock, u, v
+                    clock += 1
+                    top += 1
+                    stack[top] = u
+                elif u != parent[v]:
+                    low[v] = min(low[v], disc[u])
+                continue
+            top -= 1
+            if parent[v] >= 0:
+                low[parent[v]] = min(low[parent[v]], low[v])
+    return order[:clock], parent, disc, low
+
+
+@njit(cache=True, nogil=True)
 def hanging(indptr, indices, weights, need):
     """For every vertex v: its weight and that of all components of G - v that miss a threshold.
 
@@ -123,120 +161,35 @@ def hanging(indptr, indices, weights, need):
     below.
 
     weights  int64[n, t], need int64[t]
-    returns  int64[n]  in the first weight
-
-    One depth-first search (Tarjan's low points): O(m + n t) time.
+    returns  int64[n]  in the first weight.  O(m + n t) time.
     """
     n, t = weights.shape
-    disc = np.full(n, -1, np.int64)
-    low = np.zeros(n, np.int64)
-    parent = np.full(n, -1, np.int64)
+    order, parent, disc, low = low_points(indptr, indices, np.zeros(n, np.bool_))
     sub = weights.copy()
     off = np.zeros((n, t), np.int64)  # weight of all components that v cuts off below itself
     held = weights[:, 0].copy()
-    at = indptr[:-1].copy()
-    stack = np.empty(n, np.int64)
-    tree = np.empty(n, np.int64)
-    clock = 0
-    for root in range(n):
-        if disc[root] >= 0:
+    root = np.arange(n)
+    for i in range(n):
+        v = order[i]
+        if parent[v] >= 0:
+            root[v] = root[parent[v]]
+    for i in range(n - 1, -1, -1):
+        v, p = order[i], parent[order[i]]
+        if p < 0:
             continue
-        begin = clock
-        top = 0
-        stack[0] = root
-        disc[root] = clock
-        low[root] = clock
-        tree[clock] = root
-        clock += 1
-        while top >= 0:
-            v = stack[top]
-            if at[v] < indptr[v + 1]:
-                u = indices[at[v]]
-                at[v] += 1
-                if disc[u] < 0:
-                    disc[u] = clock
-                    low[u] = clock
-                    tree[clock] = u
-                    clock += 1
-                    parent[u] = v
-                    top += 1
-                    stack[top] = u
-                elif u != parent[v]:
-                    low[v] = min(low[v], disc[u])
-                continue
-            top -= 1
-            p = parent[v]
-            if p >= 0:
-                low[p] = min(low[p], low[v])
-                light = False
-                for j in range(t):
-                    sub[p, j] += sub[v, j]
-                    light = light or sub[v, j] < need[j]
-                if low[v] >= disc[p]:
-                    for j in range(t):
-                        off[p, j] += sub[v, j]
-                    if light:
-                        held[p] += sub[v, 0]
-        for i in range(begin + 1, clock):  # what lies above v; the root has nothing above
-            v = tree[i]
-            light = False
+        light = False
+        for j in range(t):
+            sub[p, j] += sub[v, j]
+            light = light or sub[v, j] < need[j]
+        if low[v] >= disc[p]:
             for j in range(t):
-                light = light or sub[root, j] - weights[v, j] - off[v, j] < need[j]
+                off[p, j] += sub[v, j]
             if light:
-                held[v] += sub[root, 0] - weights[v, 0] - off[v, 0]
+                held[p] += sub[v, 0]
+    for v in range(n):  # what lies above v; a root has nothing above
+        light = False
+        for j in range(t):
+            light = light or sub[root[v], j] - weights[v, j] - off[v, j] < need[j]
+        if light and parent[v] >= 0:
+            held[v] += sub[root[v], 0] - weights[v, 0] - off[v, 0]
     return held
-
-
-@njit(cache=True)
-def cut_vertex(indptr, indices, gone):
-    """A vertex whose removal disconnects the graph without ``gone`` (bool[n]); -1 none, -2 it is apart already."""
-    n = indptr.shape[0] - 1
-    disc = np.full(n, -1, np.int64)
-    low = np.zeros(n, np.int64)
-    parent = np.full(n, -1, np.int64)
-    at = indptr[:-1].copy()
-    stack = np.empty(n, np.int64)
-    clock = 0
-    left = 0
-    root = -1
-    for v in range(n):
-        if not gone[v]:
-            left += 1
-            if root < 0:
-                root = v
-    if left == 0:
-        return -1
-    found = -1
-    children = 0
-    top = 0
-    stack[0] = root
-    disc[root] = 0
-    clock = 1
-    while top >= 0:
-        v = stack[top]
-        if at[v] < indptr[v + 1]:
-            u = indices[at[v]]
-            at[v] += 1
-            if gone[u]:
-                continue
-            if disc[u] < 0:
-                disc[u] = clock
-                low[u] = clock
-                clock += 1
-                parent[u] = v
-                top += 1
-                stack[top] = u
-            elif u != parent[v]:
-                low[v] = min(low[v], disc[u])
-            continue
-        top -= 1
-        p = parent[v]
-        if p >= 0:
-            low[p] = min(low[p], low[v])
-            if p == root:
-                children += 1
-            elif low[v] >= disc[p]:
-                found = p
-    if clock < left:
-        return -2
-    return root if children > 1 else found

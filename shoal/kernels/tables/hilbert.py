@@ -7,6 +7,7 @@ from numba import njit
 
 from shoal.kernels import LEAN_INNER
 from shoal.kernels.tables.eligible import group_gap
+from shoal.kernels.tables.slots import cost, join
 
 
 @njit(**LEAN_INNER)
@@ -257,62 +258,33 @@ def runs(count, sensitive, k, frequency, distinct, rules, values, out_cell, out_
 
 
 @njit(cache=True, nogil=True)
-def least_cuts(cell, code, kind, node, loss, k, best, back):
+def least_cuts(cell, leaf, slots, k, best, back):
     """The cheapest cut of one order of rows into groups of k to 2k - 1 consecutive rows.
 
     cell   int64[n]        the rows as cells, in order
-    code   int32[m, d]     quasi-identifiers
-    kind   int64[d]        0 levels, 1 set, 2 range
-    node   int32[d, h, c]  class of each code at each level (levels)
-    loss   float64[d, h, c]  levels: loss of a code's class; set: loss[j, 0, s - 1] of s values; range: loss[j, 0, code]
-                           and loss[j, 1, code] the ends published for it, the difference of two being the loss
+    leaf   int64[m, t]     slots of each cell
+    slots  Slots           how they join and what they cost
     best   float64[n + 1]  out: least loss of the first i rows
     back   int64[n + 1]    out: where the last group of the first i rows begins
 
-    Groups of 2k rows can be cut in two at no loss, so this is the optimum for this order.  O(n k d h) time.
+    Groups of 2k rows can be cut in two at no loss, so this is the optimum for this order.  O(n k t) time.
     """
-    n, d = cell.size, code.shape[1]
+    n, width = cell.size, leaf.shape[1]
     best[:] = np.inf
     best[0] = 0.0
-    level = np.zeros(d, np.int64)
-    low = np.zeros(d, np.int64)
-    high = np.zeros(d, np.int64)
+    now = np.empty(width, np.int64)
     for i in range(k, n + 1):
-        tail = code[cell[i - 1]]
         total = 0.0
-        for j in range(d):
-            level[j] = 0
-            low[j] = tail[j]
-            high[j] = tail[j]
-            if kind[j] == 2:
-                total += loss[j, 1, tail[j]] - loss[j, 0, tail[j]]
+        for t in range(width):
+            now[t] = leaf[cell[i - 1], t]
+            total += cost(slots, t, now[t])
         for length in range(1, min(2 * k - 1, i) + 1):
             x = i - length
-            for j in range(d):
-                v = code[cell[x], j]
-                if kind[j] == 0:
-                    h = level[j]
-                    if node[j, h, v] != node[j, h, tail[j]]:
-                        while node[j, h, v] != node[j, h, tail[j]]:
-                            h += 1
-                        total += loss[j, h, tail[j]] - loss[j, level[j], tail[j]]
-                        level[j] = h
-                elif kind[j] == 2:
-                    if v < low[j]:
-                        total += loss[j, 0, low[j]] - loss[j, 0, v]
-                        low[j] = v
-                    elif v > high[j]:
-                        total += loss[j, 1, v] - loss[j, 1, high[j]]
-                        high[j] = v
-                else:
-                    seen = False
-                    for y in range(x + 1, i):
-                        if code[cell[y], j] == v:
-                            seen = True
-                            break
-                    if not seen and length > 1:
-                        total += loss[j, 0, level[j] + 1] - loss[j, 0, level[j]]
-                        level[j] += 1
+            for t in range(width):
+                wider = join(slots, t, now[t], leaf[cell[x], t])
+                if wider != now[t]:
+                    total += cost(slots, t, wider) - cost(slots, t, now[t])
+                    now[t] = wider
             if length >= k and best[x] + length * total < best[i]:
                 best[i] = best[x] + length * total
                 back[i] = x

@@ -151,6 +151,43 @@ class Room(NamedTuple):
     ask: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
+@njit(**LEAN_INNER)
+def _begin(slots, sensitive, frequency, hosts, rows, room):
+    """What the groups lose, and which values they hold."""
+    for g in range(hosts.size.size):
+        room.price[g] = joined(slots, hosts.state[g], hosts.state[g], np.inf)
+        room.each[g] = room.price[g]
+        room.now[g] = room.price[g] * hosts.size[g]
+    for j in range(frequency.size):
+        if frequency[j] > 1:
+            for g in range(hosts.size.size):
+                z = hosts.head[g]
+                while z >= 0:
+                    room.held[j, g] |= np.uint64(1) << np.uint64(sensitive[z, j] & 63)
+                    room.exact[j] &= sensitive[z, j] < 64
+                    z = hosts.following[z]
+            for i in range(rows.size):
+                room.exact[j] &= sensitive[rows[i], j] < 64
+
+
+@njit(**LEAN_INNER)
+def _runs(hosts, room):
+    """Runs of groups that publish alike, each with its end and what all from a place to it hold."""
+    order, state, held = hosts.order, hosts.state, room.held
+    last = order.size
+    for y in range(order.size - 1, -1, -1):
+        g = order[y]
+        room.place[g] = y
+        if y + 1 < order.size:
+            for t in range(state.shape[1]):
+                if state[g, t] != state[order[y + 1], t]:
+                    last = y + 1
+                    break
+        room.end[y] = last
+        for j in range(held.shape[0]):
+            room.shared[j, y] = held[j, g] if y + 1 == last else held[j, g] & room.shared[j, y + 1]
+
+
 def insert(slots, leaf, cell, sensitive, frequency, rules, hosts, rows, start, candidate, steps=np.inf):
     """Put rows, one by one, where they raise the loss least and no group loses its eligibility.
 
@@ -190,33 +227,9 @@ def _insert(slots, leaf, cell, sensitive, frequency, rules, hosts, rows, start, 
     """The same; done bool[r] out."""
     size, state, order = hosts.size, hosts.state, hosts.order
     now, price, each, held, shared, exact, place, end, moved, joiner, skip, stamp, best, ask = room
-    for g in range(size.size):
-        price[g] = joined(slots, state[g], state[g], np.inf)
-        each[g] = price[g]
-        now[g] = price[g] * size[g]
-    for j in range(frequency.size):
-        if frequency[j] > 1:
-            for g in range(size.size):
-                z = hosts.head[g]
-                while z >= 0:
-                    held[j, g] |= np.uint64(1) << np.uint64(sensitive[z, j] & 63)
-                    exact[j] &= sensitive[z, j] < 64
-                    z = hosts.following[z]
-            for i in range(rows.size):
-                exact[j] &= sensitive[rows[i], j] < 64
+    _begin(slots, sensitive, frequency, hosts, rows, room)
+    _runs(hosts, room)
     every = start.size == 0
-    last = size.size
-    for y in range(size.size - 1, -1, -1):  # runs of groups that publish alike, each with its end
-        g = order[y]
-        place[g] = y
-        if y + 1 < size.size:
-            for t in range(leaf.shape[1]):
-                if state[g, t] != state[order[y + 1], t]:
-                    last = y + 1
-                    break
-        end[y] = last
-        for j in range(frequency.size):
-            shared[j, y] = held[j, g] if y + 1 == last else held[j, g] & shared[j, y + 1]
     free = 0
     while free < size.size and price[order[free]] <= 0.0:
         free = end[free]

@@ -115,7 +115,17 @@ def classes(quasi, up, at, size, level, exact, keys, low, cells, slots, key_at, 
 
 
 @njit(**INNER)
-def _by_class(active, of, found, left, spare, smallest, rows, lent, start, order):
+def room_of(cells, active):
+    """(slots, key_at, first_at, of) for ``classes`` of so many of all cells."""
+    width = 16
+    while width < 2 * active + 2:
+        width *= 2
+    room = np.empty((3, cells), np.int64)
+    return np.full(width, -1, np.int64), room[0], room[1], room[2]
+
+
+@njit(**INNER)
+def by_class(active, of, found, left, spare, smallest, rows, lent, start, order):
     """Sort active cells by class, without classes that are too small: their start is -1, else where the class ends.
 
     rows, lent int64[>= found]  out: rows of each class still there, and held back
@@ -288,7 +298,7 @@ def _whole(sensitive, cells, left, k, frequency, distinct, smallest, loans, scra
 
 
 @njit(**INNER)
-def _still(active, left, spare):
+def still(active, left, spare):
     """Move cells with rows left or held back to the front; returns how many, 0 when no row is left.  O(active)."""
     here = 0
     any_left = False
@@ -318,13 +328,9 @@ def publish(raised, levels, sensitive, values, left, k, frequency, distinct, rul
     """
     m, s = left.size, frequency.size
     active = np.arange(m)
-    active = active[: _still(active, left, loans.spare)]
+    active = active[: still(active, left, loans.spare)]
     none = np.zeros(m, np.int64)
-    width = 16
-    while width < 2 * active.size + 2:
-        width *= 2
-    slots = np.full(width, -1, np.int64)
-    key_at, first_at, of = np.empty(m, np.int64), np.empty(m, np.int64), np.empty(m, np.int64)
+    slots, key_at, first_at, of = room_of(m, active.size)
     rows, lent, start, order = (np.zeros(m + 1, np.int64), np.zeros(m + 1, np.int64), np.zeros(m + 2, np.int64),
                                 np.empty(m, np.int64))  # fmt: skip
     widest = 1
@@ -345,7 +351,7 @@ def publish(raised, levels, sensitive, values, left, k, frequency, distinct, rul
         found = classes(raised.quasi, raised.up, raised.at, raised.size, levels[v], raised.exact, none, 0, active,
                         slots, key_at, first_at, of)  # fmt: skip
         v += 1
-        if not _by_class(active, of, found, left, loans.spare, smallest, rows, lent, start, order):
+        if not by_class(active, of, found, left, loans.spare, smallest, rows, lent, start, order):
             continue
         end = 0
         before = written
@@ -363,7 +369,7 @@ def publish(raised, levels, sensitive, values, left, k, frequency, distinct, rul
             group += now > written
             written = now
         if written > before:
-            here = _still(active, left, loans.spare)
+            here = still(active, left, loans.spare)
             active = active[:here]
             of = of[:here]
             while slots.size > 64 and slots.size > 8 * here + 16:

@@ -17,7 +17,7 @@ AT_ONCE = 12  # near groups looked for, one to all of which are taken apart with
 
 
 @njit(**LEAN_INNER)
-def _descend(slots, near, groups):
+def to_a_local_optimum(slots, near, groups):
     """Move or swap rows between groups while that lowers the loss; every group stays eligible.
 
     What a group loses without a row is the least it can lose with another one instead, so most pairs of rows need no
@@ -355,7 +355,7 @@ def _improve(slots, rows, need, steps, room, big):
         for g in range(made):
             refresh(slots, near, g)
             forget(near, near.rules, g)
-        _descend(slots, near, made)
+        to_a_local_optimum(slots, near, made)
         for g in range(made):
             new += near.size[g] * near.price[g]
         if new <= old + 1e-12:

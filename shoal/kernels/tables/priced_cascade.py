@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 
 from shoal.kernels import INNER
-from shoal.kernels.tables.lattice import classes
+from shoal.kernels.tables.lattice import by_class, classes, room_of, still
 
 
 class Led(NamedTuple):
@@ -71,13 +71,10 @@ def publish_priced(raised, levels, led, left, floor, group, out):
     price, group_size, allowance = led.price, led.size, led.allowance
     m, d = left.size, quasi.shape[1]
     active = np.flatnonzero(left > 0)
-    none = np.zeros(m, np.int64)
-    width = 16
-    while width < 2 * active.size + 2:
-        width *= 2
-    slots = np.full(width, -1, np.int64)
-    key_at, first_at, of = np.empty(m, np.int64), np.empty(m, np.int64), np.empty(m, np.int64)
-    rows, start, order = np.zeros(m + 1, np.int64), np.zeros(m + 1, np.int64), np.empty(m, np.int64)
+    none = np.zeros(m, np.int64)  # no row is held back either
+    slots, key_at, first_at, of = room_of(m, active.size)
+    rows, lent, start, order = (np.zeros(m + 1, np.int64), np.zeros(m + 1, np.int64), np.zeros(m + 1, np.int64),
+                                np.empty(m, np.int64))  # fmt: skip
     top, cell, chosen = np.zeros(group_size), np.empty(group_size, np.int64), np.zeros(m, np.int64)
     written, v = 0, 0
     while v < levels.shape[0]:
@@ -87,23 +84,9 @@ def publish_priced(raised, levels, led, left, floor, group, out):
         found = classes(quasi, up, at, size, level, exact, none, 0, active, slots, key_at, first_at, of)
         v += 1
         closest = np.inf
-        for x in range(found):
-            rows[x] = 0
-            start[x] = 0
-        for i in range(active.size):
-            rows[of[i]] += left[active[i]]
-            start[of[i]] += 1
-        total = 0
-        for x in range(found):
-            here = start[x]
-            start[x] = total if rows[x] >= group_size else -1
-            if rows[x] >= group_size:
-                total += here
-        for i in range(active.size):
-            x = of[i]
-            if start[x] >= 0:
-                order[start[x]] = active[i]
-                start[x] += 1
+        floor[v - 1] = closest
+        if not by_class(active, of, found, left, none, group_size, rows, lent, start, order):
+            continue
         end = 0
         changed = False
         for x in range(found):
@@ -135,11 +118,7 @@ def publish_priced(raised, levels, led, left, floor, group, out):
             changed = True
         floor[v - 1] = closest
         if changed:
-            here = 0
-            for i in range(active.size):
-                if left[active[i]] > 0:
-                    active[here] = active[i]
-                    here += 1
+            here = still(active, left, none)
             active = active[:here]
             of = of[:here]
     return v, written, group

@@ -151,6 +151,146 @@ def _noted(tight, inside, b, e, node, cost, count, sensitive, kinds):
     return True
 
 
+class Work(NamedTuple):
+    """Classes on the way down, at depth p a part of that at p - 1, the cells cells[p, first[p] : last[p]].
+
+    cells int64[d + 1, m], first, last, level, parts, turn int64[d + 1], spent float64[d + 1]
+    begin, end int64[d, widest], cost float64[d, widest]  the parts of each, and what they cost
+    code_of int64[m], rows, fill, below, touched int64[widest], mixed bool[widest]  of one class while it is split
+    """
+
+    cells: np.ndarray
+    first: np.ndarray
+    last: np.ndarray
+    level: np.ndarray
+    parts: np.ndarray
+    turn: np.ndarray
+    spent: np.ndarray
+    begin: np.ndarray
+    end: np.ndarray
+    cost: np.ndarray
+    code_of: np.ndarray
+    rows: np.ndarray
+    fill: np.ndarray
+    below: np.ndarray
+    touched: np.ndarray
+    mixed: np.ndarray
+
+
+@njit(**INNER)
+def _split(lattice, count, least, work, p):
+    """The class at depth p split by the level of its column, but for parts too small and classes of a lower level."""
+    cells, code_of, rows, fill, below, mixed = work.cells, work.code_of, work.rows, work.fill, work.below, work.mixed
+    j, level = lattice.columns[p], work.level[p]
+    base = lattice.at[j] + level * lattice.size[j]
+    lower = base - lattice.size[j] if level > 0 else -1
+    many = 0
+    for i in range(work.first[p], work.last[p]):
+        c = cells[p, i]
+        x = np.int64(lattice.up[base + lattice.quasi[c, j]])
+        code_of[i] = x
+        if rows[x] == 0:
+            work.touched[many] = x
+            many += 1
+            mixed[x] = lower < 0
+            if lower >= 0:
+                below[x] = lattice.up[lower + lattice.quasi[c, j]]
+        elif not mixed[x]:
+            mixed[x] = below[x] != lattice.up[lower + lattice.quasi[c, j]]
+        rows[x] += count[c]
+        fill[x] += 1
+    place, n = work.first[p], 0
+    for y in range(many):
+        x = work.touched[y]
+        if rows[x] >= least and mixed[x]:
+            work.begin[p, n], work.end[p, n] = place, place + fill[x]
+            n += 1
+            here = fill[x]
+            fill[x] = place
+            place += here
+        else:
+            fill[x] = -1
+    for i in range(work.first[p], work.last[p]):
+        x = code_of[i]
+        if fill[x] >= 0:
+            cells[p + 1, fill[x]] = cells[p, i]
+            fill[x] += 1
+    for y in range(many):
+        rows[work.touched[y]] = 0
+        fill[work.touched[y]] = 0
+    for y in range(n):
+        work.cost[p, y] = work.spent[p] + lattice.loss[base + lattice.quasi[cells[p + 1, work.begin[p, y]], j]]
+    work.parts[p], work.turn[p] = n, 0
+
+
+@njit(**INNER)
+def _various(inside, b, e, sensitive, kinds, stamp, mark):
+    """Whether some cells hold as many values of every column as are asked; stamp int64[values], mark unused so far."""
+    for w in range(kinds.size):
+        different = 0
+        for i in range(b, e):
+            v = sensitive[inside[i], w]
+            if stamp[v] != mark + w:
+                stamp[v] = mark + w
+                different += 1
+                if different >= kinds[w]:
+                    break
+        if different < kinds[w]:
+            return False
+    return True
+
+
+@njit(**INNER)
+def _of_each_value(inside, b, e, need, price, cost, seen, out):
+    """Lowers ``out`` to K cost - K (the dearest mean with each cell); ``seen`` as ``_tops`` left it."""
+    sensitive, kinds = need.sensitive, need.kinds[0]
+    for y in range(kinds):
+        for i in range(b, e):  # the dearest first, and none after one that is below its cost
+            c, own = inside[i], 0
+            while own < kinds - 1 and sensitive[seen[own], 0] != sensitive[c, 0]:
+                own += 1
+            if own == y:
+                slack = need.group * (cost - _mean(inside, b, e, price, need.count, need.group, kinds, seen, c, y))
+                if slack >= 0.0:
+                    break
+                out[c] = min(out[c], slack)
+
+
+@njit(**INNER)
+def _awake(inside, b, e, active, count, group):
+    """Rows of active cells, K at most."""
+    awake = np.int64(0)
+    for i in range(b, e):
+        if active[inside[i]]:
+            awake += count[inside[i]]
+            if awake >= group:
+                break
+    return np.float64(min(awake, group))
+
+
+@njit(**INNER)
+def _lower(inside, b, e, need, prices, asleep, dearest, held, out):
+    """Lowers ``out`` to the least slack with each cell's row, which if it is not among the K dearest replaces the one
+    of its own value, or else the cheapest; dearest (cost, sum, K-th, share), held (values, prices) of the dearest."""
+    cost, dear, kth, share = dearest
+    seen, high = held
+    for i in range(b, e):
+        c = inside[i]
+        if asleep and not prices.active[c]:
+            continue
+        with_own = dear
+        if need.per_value:
+            instead = kth
+            for y in range(need.group):
+                if seen[y] == need.sensitive[c, 0]:
+                    instead = high[y]
+                    break
+            with_own += prices.price[c] - instead
+        elif prices.price[c] < kth:
+            with_own += prices.price[c] - kth
+        out[c] = min(out[c], (need.group * cost - with_own) / share)
+
+
 @njit(cache=True, nogil=True)
 def sweep(lattice, need, prices, fixed, mode, room, out, at_node, tight):
     """One pass over the lattice nodes that begin with some levels; out float64[m] is lowered in place.
@@ -171,100 +311,51 @@ def sweep(lattice, need, prices, fixed, mode, room, out, at_node, tight):
     level again, or when its cost so far and its K dearest prices show that no class within it lowers any out: cost only
     grows, prices and active rows only fall, on the way down.  O(nodes m d) at worst; O(m d) space.
     """
-    quasi, up, at, size, height, columns, loss = lattice
+    height, columns = lattice.height, lattice.columns
     sensitive, values, count, least, kinds, group, per_value = need
     price, order, active = prices
-    m, s, d = count.size, kinds.size, quasi.shape[1]
+    m, s, d = count.size, kinds.size, columns.size
     widest, kept = 1, 1
     for j in range(d):
-        widest = max(widest, size[j])
+        widest = max(widest, lattice.size[j])
     for j in range(s):
         kept = max(kept, values[j])
     cells = np.empty((d + 1, m), np.int64)
     for i in range(m):  # an assignment of arrays would compile how it fails: three seconds
         cells[0, i] = order[i]
-    code_of = np.empty(m, np.int64)
-    rows, fill = np.zeros(widest, np.int64), np.zeros(widest, np.int64)
-    below, mixed = np.empty(widest, np.int64), np.zeros(widest, np.bool_)
-    touched = np.empty(widest, np.int64)
-    begin, end, cost = (np.empty((d, widest), np.int64), np.empty((d, widest), np.int64), np.empty((d, widest)))
     first, last, spent = np.zeros(d + 1, np.int64), np.zeros(d + 1, np.int64), np.zeros(d + 1)
     level, parts, turn = np.full(d + 1, -1, np.int64), np.zeros(d + 1, np.int64), np.zeros(d + 1, np.int64)
-    stamp, mark = np.zeros(kept, np.int64), 0
+    work = Work(
+        cells, first, last, level, parts, turn, spent, np.empty((d, widest), np.int64), np.empty((d, widest), np.int64),
+        np.empty((d, widest)), np.empty(m, np.int64), np.zeros(widest, np.int64), np.zeros(widest, np.int64),
+        np.empty(widest, np.int64), np.empty(widest, np.int64), np.zeros(widest, np.bool_),
+    )  # fmt: skip
+    stamp, mark = np.zeros(kept, np.int64), 1
     seen, high = np.empty(max(group, 1), np.int64), np.empty(max(group, 1))
-    last[0] = m
-    p = 0
+    last[0], p = m, 0
     while p >= 0:
-        j = columns[p]
         if turn[p] == parts[p]:  # split the class by the next level of its column
-            level[p] += 1
-            if p < fixed.size and level[p] < fixed[p]:
-                level[p] = fixed[p]
-            if level[p] == height[j] or (p < fixed.size and level[p] > fixed[p]):
+            level[p] = max(level[p] + 1, fixed[p] if p < fixed.size else 0)
+            if level[p] == height[columns[p]] or (p < fixed.size and level[p] > fixed[p]):
                 p -= 1
                 continue
-            base = at[j] + level[p] * size[j]
-            lower = base - size[j] if level[p] > 0 else -1
-            many = 0
             room -= last[p] - first[p]
             if room < 0:
                 return room
-            for i in range(first[p], last[p]):
-                c = cells[p, i]
-                x = np.int64(up[base + quasi[c, j]])
-                code_of[i] = x
-                if rows[x] == 0:
-                    touched[many] = x
-                    many += 1
-                    mixed[x] = lower < 0
-                    if lower >= 0:
-                        below[x] = up[lower + quasi[c, j]]
-                elif not mixed[x]:
-                    mixed[x] = below[x] != up[lower + quasi[c, j]]
-                rows[x] += count[c]
-                fill[x] += 1
-            place, n = first[p], 0
-            for y in range(many):
-                x = touched[y]
-                if rows[x] >= least and mixed[x]:
-                    begin[p, n], end[p, n] = place, place + fill[x]
-                    n += 1
-                    here = fill[x]
-                    fill[x] = place
-                    place += here
-                else:
-                    fill[x] = -1
-            for i in range(first[p], last[p]):
-                x = code_of[i]
-                if fill[x] >= 0:
-                    cells[p + 1, fill[x]] = cells[p, i]
-                    fill[x] += 1
-            for y in range(many):
-                rows[touched[y]] = 0
-                fill[touched[y]] = 0
-            for y in range(n):
-                cost[p, y] = spent[p] + loss[base + quasi[cells[p + 1, begin[p, y]], j]]
-            parts[p], turn[p] = n, 0
+            _split(lattice, count, least, work, p)
             continue
-        b, e, here_cost = begin[p, turn[p]], end[p, turn[p]], cost[p, turn[p]]
+        b, e, here_cost = work.begin[p, turn[p]], work.end[p, turn[p]], work.cost[p, turn[p]]
         turn[p] += 1
         inside = cells[p + 1]
         dear, kth, share, bar = 0.0, 0.0, 1.0, here_cost
         if mode:
             if mode == 2:
-                awake = np.int64(0)
-                for i in range(b, e):
-                    if active[inside[i]]:
-                        awake += count[inside[i]]
-                        if awake >= group:
-                            break
-                if awake == 0:
+                share = _awake(inside, b, e, active, count, group)
+                if share == 0.0:
                     continue
-                share = np.float64(min(awake, group))
             dear, kth = _dearest(inside, b, e, price, count, sensitive, group, per_value, seen, high)
             bar = group * here_cost - dear
-            if bar > 0:
-                bar /= share
+            bar = bar / share if bar > 0 else bar
         lowers = False
         for i in range(b, e):
             if out[inside[i]] > bar and (mode != 2 or active[inside[i]]):
@@ -272,20 +363,8 @@ def sweep(lattice, need, prices, fixed, mode, room, out, at_node, tight):
                 break
         if not lowers:
             continue
-        fine = True
-        for w in range(s):
-            mark += 1
-            different = 0
-            for i in range(b, e):
-                v = sensitive[inside[i], w]
-                if stamp[v] != mark:
-                    stamp[v] = mark
-                    different += 1
-                    if different >= kinds[w]:
-                        break
-            if different < kinds[w]:
-                fine = False
-                break
+        fine = _various(inside, b, e, sensitive, kinds, stamp, mark)
+        mark += s
         if not fine:
             continue
         if p + 1 < d:
@@ -301,16 +380,7 @@ def sweep(lattice, need, prices, fixed, mode, room, out, at_node, tight):
             _tops(inside, b, e, sensitive, kinds[0], seen)
             bar = group * (here_cost - _mean(inside, b, e, price, count, group, kinds[0], seen, seen[0], 0))
         if mode == 5 and mixes:
-            for y in range(kinds[0]):
-                for i in range(b, e):  # the dearest first, and none after one that is below its cost
-                    c, own = inside[i], 0
-                    while own < kinds[0] - 1 and sensitive[seen[own], 0] != sensitive[c, 0]:
-                        own += 1
-                    if own == y:
-                        slack = group * (here_cost - _mean(inside, b, e, price, count, group, kinds[0], seen, c, y))
-                        if slack >= 0.0:
-                            break
-                        out[c] = min(out[c], slack)
+            _of_each_value(inside, b, e, need, price, here_cost, seen, out)
             continue
         if mode == 3 or mode == 4:
             node = np.int64(0)
@@ -325,20 +395,5 @@ def sweep(lattice, need, prices, fixed, mode, room, out, at_node, tight):
             if lowers and not _noted(tight, inside, b, e, node, here_cost, count, sensitive, kinds[0] if mixes else 1):
                 return -1
             continue
-        # a row that is not among the K dearest replaces the one of its own value, or else the cheapest
-        for i in range(b, e):
-            c = inside[i]
-            if mode == 2 and not active[c]:
-                continue
-            with_own = dear
-            if per_value:
-                instead = kth
-                for y in range(group):
-                    if seen[y] == sensitive[c, 0]:
-                        instead = high[y]
-                        break
-                with_own += price[c] - instead
-            elif price[c] < kth:
-                with_own += price[c] - kth
-            out[c] = min(out[c], (group * here_cost - with_own) / share)
+        _lower(inside, b, e, need, prices, mode == 2, (here_cost, dear, kth, share), (seen, high), out)
     return room

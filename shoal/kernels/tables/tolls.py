@@ -66,7 +66,7 @@ class Course(NamedTuple):
     moved: np.ndarray
 
 
-def begun(arcs: Arcs, toll: np.ndarray, share: np.ndarray, step: float) -> Course:
+def begun(toll: np.ndarray, share: np.ndarray, step: float) -> Course:
     """A walk from tolls int64[p] and shares float64[v], which stay as they are."""
     p, v = toll.size, share.size
     rooms = np.zeros(p, np.int64), np.zeros(p, np.int64), np.zeros(v, np.int64), np.zeros(v, np.bool_)

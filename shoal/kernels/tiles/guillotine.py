@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from shoal.kernels import INNER
+from shoal.kernels import INNER, STEP
 from shoal.kernels.tiles.selection import KM_PER_DEGREE
 
 TILES, MAX, PERIMETER = 0, 1, 2
@@ -84,6 +84,53 @@ def _size(box, x1, x2, y1, y2, sx, sy):
     return (east - west) * sx + (north - south) * sy
 
 
+@njit(**STEP)
+def _summed(points, lo, hi, bx, by, sums, box):
+    """Weights of the bins up to each pair of them, and tight bounds of the points in each pair."""
+    x, y, w, ox = points.x, points.y, points.weight, points.ox
+    for i in range(box.shape[1]):
+        for j in range(box.shape[2]):
+            box[0, i, j] = box[1, i, j] = np.inf
+            box[2, i, j] = box[3, i, j] = -np.inf
+    for t in range(lo, hi):
+        p = ox[t]
+        i, j = bx[p], by[p]
+        sums[i + 1, j + 1] += w[p]
+        box[0, i, j] = min(box[0, i, j], x[p])
+        box[1, i, j] = min(box[1, i, j], y[p])
+        box[2, i, j] = max(box[2, i, j], x[p])
+        box[3, i, j] = max(box[3, i, j], y[p])
+    for i in range(box.shape[1]):
+        for j in range(box.shape[2]):
+            sums[i + 1, j + 1] += sums[i, j + 1] + sums[i + 1, j] - sums[i, j]
+
+
+@njit(**STEP)
+def _carved(choice, most, rows, sums, box, scale, stack, rects):
+    """The tiles that the choices make of the rectangle on the stack: (how many, the heaviest, weight times size)."""
+    sp, m = 1, 0
+    heaviest, size = np.int64(0), 0.0
+    while sp:
+        sp -= 1
+        x1, x2, y1, y2 = stack[sp, 0], stack[sp, 1], stack[sp, 2], stack[sp, 3]
+        cut = choice[(x2 * (x2 + 1) // 2 + x1) * rows + y2 * (y2 + 1) // 2 + y1]
+        if cut < 0:
+            rects[m, 0], rects[m, 1], rects[m, 2], rects[m, 3] = x1, x2, y1, y2
+            m += 1
+            weight = sums[x2 + 1, y2 + 1] - sums[x1, y2 + 1] - sums[x2 + 1, y1] + sums[x1, y1]
+            heaviest = max(heaviest, weight)
+            size += weight * _size(box, x1, x2, y1, y2, scale[0], scale[1])
+        else:
+            for side in range(2):
+                stack[sp, 0], stack[sp, 1], stack[sp, 2], stack[sp, 3] = x1, x2, y1, y2
+                if cut < most:
+                    stack[sp, 1 - side] = cut + side
+                else:
+                    stack[sp, 3 - side] = cut - most + side
+                sp += 1
+    return m, heaviest, size
+
+
 @njit(cache=True, nogil=True)
 def guillotine(points, lo, hi, k, cap, objective, most, room):
     """Best value over the guillotine partitions of the points in slice [lo, hi), along at most ``most`` lines per axis.
@@ -108,23 +155,8 @@ def guillotine(points, lo, hi, k, cap, objective, most, room):
     if total < k:
         return 0, nx, ny, np.int64(0), 0.0
     inf = np.inf
-    sums = np.zeros((nx + 1, ny + 1), np.int64)
-    box = np.empty((4, nx, ny), np.float64)  # tight bounds of the points in each pair of bins
-    for i in range(nx):
-        for j in range(ny):
-            box[0, i, j] = box[1, i, j] = inf
-            box[2, i, j] = box[3, i, j] = -inf
-    for t in range(lo, hi):
-        p = ox[t]
-        i, j = bx[p], by[p]
-        sums[i + 1, j + 1] += w[p]
-        box[0, i, j] = min(box[0, i, j], x[p])
-        box[1, i, j] = min(box[1, i, j], y[p])
-        box[2, i, j] = max(box[2, i, j], x[p])
-        box[3, i, j] = max(box[3, i, j], y[p])
-    for i in range(nx):
-        for j in range(ny):
-            sums[i + 1, j + 1] += sums[i, j + 1] + sums[i + 1, j] - sums[i, j]
+    sums, box = np.zeros((nx + 1, ny + 1), np.int64), np.empty((4, nx, ny), np.float64)
+    _summed(points, lo, hi, bx, by, sums, box)
     sx = sy = 1.0
     if geographic:
         sy = KM_PER_DEGREE
@@ -202,24 +234,5 @@ def guillotine(points, lo, hi, k, cap, objective, most, room):
                     choice[here + entry] = cut
     stack = np.empty((nx + ny + 2, 4), np.int64)
     stack[0, 0], stack[0, 1], stack[0, 2], stack[0, 3] = 0, nx - 1, 0, ny - 1
-    sp, m = 1, 0
-    heaviest, size = np.int64(0), 0.0
-    while sp:
-        sp -= 1
-        x1, x2, y1, y2 = stack[sp, 0], stack[sp, 1], stack[sp, 2], stack[sp, 3]
-        cut = choice[(x2 * (x2 + 1) // 2 + x1) * rows + y2 * (y2 + 1) // 2 + y1]
-        if cut < 0:
-            rects[m, 0], rects[m, 1], rects[m, 2], rects[m, 3] = x1, x2, y1, y2
-            m += 1
-            weight = sums[x2 + 1, y2 + 1] - sums[x1, y2 + 1] - sums[x2 + 1, y1] + sums[x1, y1]
-            heaviest = max(heaviest, weight)
-            size += weight * _size(box, x1, x2, y1, y2, sx, sy)
-        else:
-            for side in range(2):
-                stack[sp, 0], stack[sp, 1], stack[sp, 2], stack[sp, 3] = x1, x2, y1, y2
-                if cut < most:
-                    stack[sp, 1 - side] = cut + side
-                else:
-                    stack[sp, 3 - side] = cut - most + side
-                sp += 1
+    m, heaviest, size = _carved(choice, most, rows, sums, box, (sx, sy), stack, rects)
     return m, nx, ny, heaviest, size

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
+
+from shoal.model.meaning import Members
 
 Labels = Sequence[Sequence[str | None]]
 
@@ -42,18 +44,51 @@ class Shown:
         return pair // size, pair % size
 
 
+class Slot(NamedTuple):
+    """Part of what a group publishes in a column, as the kernels join and price it (``kernels.tables.slots``).
+
+    kind    "tree": nodes, joined at their lowest common ancestor; "set": bits; "line": from the lowest to the highest
+    leaf    int64[size]  of each code: its node; its bit or none; its two ends, low | high << 32
+    loss    float64[x]   tree: weighted loss of each node; line: where each end lies
+    parent  int32[x]     tree: of each node, numbered level by level
+    unit    set: weighted loss of every bit; line: of one step along it
+    """
+
+    kind: str
+    leaf: np.ndarray
+    loss: np.ndarray = np.zeros(0)
+    parent: np.ndarray | None = None
+    unit: float = 1.0
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ColumnRecoding(ABC):
-    """A column of codes 0 .. size-1; ``Levels``, ``Ranges`` and ``Sets`` are the three there are.
+    """A column of codes 0 .. size-1; ``Levels``, ``Ranges`` and ``Sets`` are three, ``shoal.model.ways`` says when.
 
     weight  factor of this column's loss
 
     Losses are from 0, the value itself, to 1, nothing left, before the weight.
+
+    kind   what it is called where something does not take it
+    shape  how the loss of a group follows from those of pairs, for the exact methods: "tree", the most with any one
+           member; "line", that of the lowest and the highest code; "set", that of a pair for every code but one; None:
+           it does not, and these methods refuse it
     """
 
     kind: ClassVar[str]
+    shape: ClassVar[str | None] = None
     size: int
     weight: float = 1.0
+
+    @classmethod
+    def of_column(cls, size: int, position: np.ndarray | None, weight: float) -> ColumnRecoding:
+        """A column of ``size`` codes; position float64[size] where they lie on a line, rising, None without one."""
+        return cls(size=size, weight=weight)
+
+    @classmethod
+    def meanings(cls, texts: Sequence[str]) -> Mapping[str, Members]:
+        """What the distinct texts of a column stand for, which are no stars; those left out may be anything."""
+        return {}
 
     @property
     def levels(self) -> int:
@@ -62,8 +97,36 @@ class ColumnRecoding(ABC):
 
     @property
     def held(self) -> bool:
-        """Whether some level may not be published."""
+        """Whether something may not be published."""
         return False
+
+    @property
+    def limit(self) -> str:
+        """What may be published at most, in words."""
+        return ""
+
+    def allowed(self) -> np.ndarray:
+        """int[size]: which codes may be published together: those of one number."""
+        return np.zeros(self.size, np.int64)
+
+    def above(self, first: np.ndarray) -> np.ndarray:
+        """bool[g]: published though it may not be."""
+        return np.zeros(first.size, bool)
+
+    def raised(self) -> np.ndarray | None:
+        """float64[size]: the least loss of a code that is not published as it is; None where there is no such."""
+        return self.steps()
+
+    def quanta(self) -> np.ndarray | None:
+        """float64[v]: weighted losses, of whole multiples of which that of every group is a sum; None: unknown."""
+        return None
+
+    def bared(self, group: np.ndarray, code: np.ndarray, border: np.ndarray) -> np.ndarray | None:
+        """bool[p]: whether a group shows that one of its rows has the code; None: it never shows one.
+
+        group, code  int[p], distinct pairs sorted by both; border int[g + 1] where each group begins, p at the end
+        """
+        return None
 
     @property
     def pure(self) -> np.ndarray:
@@ -125,6 +188,10 @@ class ColumnRecoding(ABC):
     @abstractmethod
     def ladder(self) -> tuple[np.ndarray, np.ndarray]:
         """(int[h, size] nested classes, float64[h, size] the most that a row of a class then loses)."""
+
+    @abstractmethod
+    def slots(self) -> list[Slot]:
+        """What the kernels know of it."""
 
     @abstractmethod
     def texts(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import ClassVar
@@ -10,7 +10,8 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.errors import PolicyError
-from shoal.model.recoding.column import ColumnRecoding, Labels, Shown
+from shoal.model.meaning import Members
+from shoal.model.recoding.column import ColumnRecoding, Labels, Shown, Slot
 
 FORBIDDEN = float(2**20)  # loss of a level above its ceiling: more than any row can lose otherwise
 
@@ -27,6 +28,7 @@ class Levels(ColumnRecoding):
     """
 
     kind: ClassVar[str] = "levels"
+    shape: ClassVar[str | None] = "tree"
     node: np.ndarray
     loss: np.ndarray
     ceiling: int
@@ -65,6 +67,16 @@ class Levels(ColumnRecoding):
         top = h - 1 if ceiling is None else min(ceiling, h - 1)
         return cls(size=size, weight=weight, node=node, loss=loss.astype(np.float64), ceiling=top, leaves=total)
 
+    @classmethod
+    def of_column(cls, size: int, position: np.ndarray | None, weight: float) -> Levels:
+        """The value or a star."""
+        return cls.stars(size, weight)
+
+    @classmethod
+    def meanings(cls, texts: Sequence[str]) -> Mapping[str, Members]:
+        """Without a hierarchy, every text is a value."""
+        return {t: Members(named=frozenset([t])) for t in texts}
+
     @property
     def levels(self) -> int:
         """Number of levels, the values themselves included."""
@@ -74,6 +86,27 @@ class Levels(ColumnRecoding):
     def held(self) -> bool:
         """Whether some level may not be published."""
         return self.ceiling < self.levels - 1
+
+    @property
+    def limit(self) -> str:
+        """The ceiling."""
+        return f"level {self.ceiling} of {self.levels - 1}"
+
+    def allowed(self) -> np.ndarray:
+        """Classes at the ceiling."""
+        return np.asarray(self.node[self.ceiling])
+
+    def above(self, first: np.ndarray) -> np.ndarray:
+        """Above the ceiling."""
+        return np.asarray(first > self.ceiling)
+
+    def raised(self) -> np.ndarray | None:
+        """One level up."""
+        return self.loss[1] if self.levels > 1 else None
+
+    def quanta(self) -> np.ndarray | None:
+        """The losses of all classes."""
+        return np.unique(self.loss * self.weight)
 
     @property
     def pure(self) -> np.ndarray:
@@ -187,6 +220,11 @@ class Levels(ColumnRecoding):
             total += 1
         parent = np.concatenate([high[at] for high, at in zip([*of[1:], of[-1]], first, strict=True)])
         return parent.astype(np.int32), np.concatenate(loss), of[0].astype(np.int64)
+
+    def slots(self) -> list[Slot]:
+        """A node of the tree."""
+        parent, loss, of = self.nodes()
+        return [Slot("tree", of, loss, parent)]
 
     def texts(
         self, shown: Shown, values: Sequence[str | None], labels: Labels | None, star: str

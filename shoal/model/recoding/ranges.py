@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from shoal.model.meaning import Members, of_ranges
 from shoal.model.notation import range_text, single
-from shoal.model.recoding.column import ColumnRecoding, Labels, Shown
+from shoal.model.recoding.column import ColumnRecoding, Labels, Shown, Slot
+from shoal.model.recoding.sets import Sets
 
 
 class Grid(NamedTuple):
@@ -34,6 +36,7 @@ class Ranges(ColumnRecoding):
     """
 
     kind: ClassVar[str] = "range"
+    shape: ClassVar[str | None] = "line"
     position: np.ndarray
     ends: np.ndarray
     low: np.ndarray
@@ -46,6 +49,16 @@ class Ranges(ColumnRecoding):
         codes = np.arange(position.size, dtype=np.int32)
         ends, low, high = grid or Grid(position, codes, codes)
         return cls(size=position.size, weight=weight, position=position, ends=ends, low=low, high=high)
+
+    @classmethod
+    def of_column(cls, size: int, position: np.ndarray | None, weight: float) -> ColumnRecoding:
+        """Ranges on a line, sets without one."""
+        return Sets.of(size, weight) if position is None else cls.of(position, weight)
+
+    @classmethod
+    def meanings(cls, texts: Sequence[str]) -> Mapping[str, Members]:
+        """As ``shoal.model.notation`` reads them, sets as well."""
+        return of_ranges(texts)
 
     @property
     def span(self) -> float:
@@ -129,6 +142,22 @@ class Ranges(ColumnRecoding):
             last = np.append(new[1:], size) - 1
             losses.append((self.width(new, last) if self.size else np.zeros(1))[level])
         return np.stack(chain), np.stack(losses)
+
+    def quanta(self) -> np.ndarray | None:
+        """Those of any two ends."""
+        return np.unique(self.together() * self.weight)
+
+    def bared(self, group: np.ndarray, code: np.ndarray, border: np.ndarray) -> np.ndarray | None:
+        """The lowest and the highest."""
+        out = np.zeros(group.size, bool)
+        out[border[:-1]] = out[border[1:] - 1] = True
+        return out
+
+    def slots(self) -> list[Slot]:
+        """The two ends."""
+        leaf = self.low.astype(np.int64) | (self.high.astype(np.int64) << 32)
+        ends = self.ends if self.ends.size else np.zeros(1)
+        return [Slot("line", leaf, ends, unit=self.weight / self.span)]
 
     def texts(
         self, shown: Shown, values: Sequence[str | None], labels: Labels | None, star: str

@@ -9,7 +9,9 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.model.notation import set_text, single
-from shoal.model.recoding.column import ColumnRecoding, Labels, Shown
+from shoal.model.recoding.column import ColumnRecoding, Labels, Shown, Slot
+
+BITS = 60  # of a slot
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -17,6 +19,7 @@ class Sets(ColumnRecoding):
     """Loss (values of the set - 1) / (size - 1)."""
 
     kind: ClassVar[str] = "set"
+    shape: ClassVar[str | None] = "set"
 
     @classmethod
     def of(cls, size: int, weight: float = 1.0) -> Sets:
@@ -88,6 +91,21 @@ class Sets(ColumnRecoding):
         size = max(self.size, 1)
         classes = np.stack([np.arange(size), np.zeros(size, np.int64)])
         return classes, np.stack([np.zeros(size), np.full(size, float(size > 1))])
+
+    def quanta(self) -> np.ndarray | None:
+        """One value more."""
+        return np.unique(self.together() * self.weight)
+
+    def bared(self, group: np.ndarray, code: np.ndarray, border: np.ndarray) -> np.ndarray | None:
+        """Every one, but of the full set, which is a star."""
+        return np.repeat(np.diff(border) < self.size, np.diff(border))
+
+    def slots(self) -> list[Slot]:
+        """A bit for each value; many take several slots."""
+        slot, bit = np.divmod(np.arange(self.size, dtype=np.int64), BITS)
+        unit = self.weight * self.step
+        leaves = [np.where(slot == i, np.int64(1) << bit, 0) for i in range(max(-(-self.size // BITS), 1))]
+        return [Slot("set", leaf, unit=unit) for leaf in leaves]
 
     def texts(
         self, shown: Shown, values: Sequence[str | None], labels: Labels | None, star: str

@@ -34,7 +34,7 @@ SMALL = 1000  # up to this many points "auto" also starts from the method with a
 
 
 @dataclass(frozen=True, eq=False)
-class Ask:
+class CellularAsk:
     """What a method is asked."""
 
     problem: Problem
@@ -46,7 +46,7 @@ class Ask:
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
+class CellularAnswer:
     """Clusters, feasible prices where the method made some, a bound of its own, and what is proved."""
 
     clusters: Clusters
@@ -55,36 +55,36 @@ class Answer:
     bound: float = 0.0
 
 
-def by_search(ask: Ask) -> Answer:
+def by_search(ask: CellularAsk) -> CellularAnswer:
     """Greedy, then the search; with points to leave out, the dearest first."""
     p, space = ask.problem, ask.problem.space
     if not ask.left_out:
-        return Answer(_improved(ask, search.greedy(p, np.zeros(space.n, np.bool_))))
+        return CellularAnswer(_improved(ask, search.greedy(p, np.zeros(space.n, np.bool_))))
     price, _ = prices.raised(p.near, p.far, p.r, p.setup)
     out = np.zeros(space.n, np.bool_)
     out[np.argsort(-price, kind="stable")[: min(ask.left_out, space.n - p.r)]] = True  # r must remain
     best = _improved(ask, search.greedy(p, out))
-    return Answer(_exchange(ask, best))
+    return CellularAnswer(_exchange(ask, best))
 
 
-def by_tight(ask: Ask) -> Answer:
+def by_tight(ask: CellularAsk) -> CellularAnswer:
     """Set-up costs: clusters frozen as they are paid, the largest kept."""
     p = _plain(ask, "tight")
     found = tight(Table(p.space), 1, p.setup)
     start = search.finish(p.space, found.labels, found.center)
     promise = Guarantee(factor=3.0, theorem="docs/gathering.md, Theorem 5: the largest of the paid clusters")
-    return Answer(_improved(ask, start), promise, found.alpha)
+    return CellularAnswer(_improved(ask, start), promise, found.alpha)
 
 
-def by_procedure_one(ask: Ask) -> Answer:
+def by_procedure_one(ask: CellularAsk) -> CellularAnswer:
     """Set-up costs: the paper's Procedure 1."""
     p = _plain(ask, "procedure_one")
     found = procedure_one(Table(p.space), 1, p.setup)
     start = search.finish(p.space, found.labels, found.center)
-    return Answer(_improved(ask, start), Guarantee(factor=4.0, theorem=f"{PAPER}, Theorem 3.3"), found.alpha)
+    return CellularAnswer(_improved(ask, start), Guarantee(factor=4.0, theorem=f"{PAPER}, Theorem 3.3"), found.alpha)
 
 
-def by_three_step(ask: Ask) -> Answer:
+def by_three_step(ask: CellularAsk) -> CellularAnswer:
     """At least r each: priced, shared, made disjoint."""
     p = ask.problem
     if p.setup.any() or p.diversity is not None:
@@ -104,10 +104,10 @@ def by_three_step(ask: Ask) -> Answer:
     elif ask.improve:
         found = _within_promise(ask, found, factor)
     whole = not ask.left_out and p.max_diameter is None
-    return Answer(found, promise, alpha / 2 if whole else None)
+    return CellularAnswer(found, promise, alpha / 2 if whole else None)
 
 
-def _within_promise(ask: Ask, start: Clusters, factor: float) -> Clusters:
+def _within_promise(ask: CellularAsk, start: Clusters, factor: float) -> Clusters:
     """The search trades cost for diameter; its answer is taken only if cost and diameter are still as promised."""
     p = ask.problem
     trial = search.improve(p, start, ask.effort, ask.seed)
@@ -118,7 +118,7 @@ def _within_promise(ask: Ask, start: Clusters, factor: float) -> Clusters:
     return trial if kept else start
 
 
-def by_exact(ask: Ask) -> Answer:
+def by_exact(ask: CellularAsk) -> CellularAnswer:
     """Least cost of few points."""
     p = ask.problem
     if p.diversity is not None:
@@ -127,13 +127,13 @@ def by_exact(ask: Ask) -> Answer:
     if found is None and bound == np.inf:
         raise InfeasibleError(f"no clustering of r = {p.r} meets the largest diameter {p.max_diameter}")
     if found is None:  # the time ran out
-        return Answer(by_search(ask).clusters, bound=bound)
+        return CellularAnswer(by_search(ask).clusters, bound=bound)
     solved = bound >= search.cost(p, found) * (1 - EXACT)  # else the time ran out
     promise = Guarantee(factor=1.0, theorem="one integer program over all centers and radii") if solved else Guarantee()
-    return Answer(found, promise, None, bound)
+    return CellularAnswer(found, promise, None, bound)
 
 
-METHODS: dict[str, Callable[[Ask], Answer]] = {
+METHODS: dict[str, Callable[[CellularAsk], CellularAnswer]] = {
     "search": by_search,
     "tight": by_tight,
     "procedure_one": by_procedure_one,
@@ -142,14 +142,14 @@ METHODS: dict[str, Callable[[Ask], Answer]] = {
 }
 
 
-def _plain(ask: Ask, name: str) -> Problem:
+def _plain(ask: CellularAsk, name: str) -> Problem:
     p = ask.problem
     if p.r > 1 or ask.left_out or p.max_diameter is not None or p.diversity is not None:
         raise PolicyError(f"method {name!r} takes set-up costs alone; use 'search' or 'three_step' with r and the rest")
     return p
 
 
-def _improved(ask: Ask, found: Clusters) -> Clusters:
+def _improved(ask: CellularAsk, found: Clusters) -> Clusters:
     p = ask.problem
     if p.diversity is not None:
         found = repair(p.space, found, p.r, p.diversity)
@@ -158,7 +158,7 @@ def _improved(ask: Ask, found: Clusters) -> Clusters:
     return search.improve(p, found, ask.effort, ask.seed) if ask.improve else found
 
 
-def _exchange(ask: Ask, found: Clusters, rounds: int = 3) -> Clusters:
+def _exchange(ask: CellularAsk, found: Clusters, rounds: int = 3) -> Clusters:
     """Left-out points come back and others go, while that pays."""
     p = ask.problem
     best = found
@@ -225,7 +225,7 @@ def cellular(
     diversity, left_out = Diversity.of(space.n, values), math.floor(epsilon * space.n + 1e-9)
     problem = _problem(space, asked, setup_costs, max_diameter, diversity, left_out, effort)
     drawn = int(np.random.default_rng(seed_of(seed)).integers(1 << 31))
-    ask = Ask(problem, left_out, effort, improve, drawn, seconds_of(seconds))
+    ask = CellularAsk(problem, left_out, effort, improve, drawn, seconds_of(seconds))
     name, answer = _solve(ask, method) if diversity is None else _diverse(ask, method)
     found = _result(ask, answer, name, *_bound(ask, answer))
     details = {
@@ -259,7 +259,7 @@ def _paid(setup: np.ndarray) -> float | str:
     return float(setup[0]) if setup.size else 0.0
 
 
-def _bound(ask: Ask, answer: Answer) -> tuple[float, str, float]:
+def _bound(ask: CellularAsk, answer: CellularAnswer) -> tuple[float, str, float]:
     """The best of the bounds that are proved, why it holds, and the sum of tau that prices were raised from."""
     p, left_out = ask.problem, ask.left_out
     price, start = prices.raised(p.near, p.far, p.r, p.setup, answer.price, left_out, ask.effort)
@@ -271,7 +271,7 @@ def _bound(ask: Ask, answer: Answer) -> tuple[float, str, float]:
     return bound, why, start
 
 
-def _diverse(ask: Ask, method: str) -> tuple[str, Answer]:
+def _diverse(ask: CellularAsk, method: str) -> tuple[str, CellularAnswer]:
     """All points, or all but the fewest that must go for the rest to be diverse at all."""
     p = ask.problem
     assert p.diversity is not None
@@ -286,7 +286,7 @@ def _diverse(ask: Ask, method: str) -> tuple[str, Answer]:
     return name, replace(answer, clusters=answer.clusters.among(kept, space.n))
 
 
-def _solve(ask: Ask, method: str) -> tuple[str, Answer]:
+def _solve(ask: CellularAsk, method: str) -> tuple[str, CellularAnswer]:
     p = ask.problem
     if method != "auto":
         return method, METHODS[method](ask)
@@ -297,7 +297,7 @@ def _solve(ask: Ask, method: str) -> tuple[str, Answer]:
     if simple and p.space.n <= SMALL and not p.setup.any() and p.r > 1:
         other = by_three_step(ask)
         better = search.cost(p, other.clusters) < search.cost(p, answer.clusters)
-        return "search", Answer(other.clusters if better else answer.clusters, other.promise, other.price)
+        return "search", CellularAnswer(other.clusters if better else answer.clusters, other.promise, other.price)
     return "search", answer
 
 
@@ -330,7 +330,7 @@ def _feasible_cap(cap: float, far: np.ndarray, r: int, left_out: int) -> None:
         )
 
 
-def _result(ask: Ask, answer: Answer, name: str, bound: float, why: str, start: float) -> Gathering:
+def _result(ask: CellularAsk, answer: CellularAnswer, name: str, bound: float, why: str, start: float) -> Gathering:
     p, found = ask.problem, answer.clusters
     space = p.space
     kept = np.flatnonzero(found.labels >= 0)

@@ -9,7 +9,7 @@ import numpy as np
 
 from shoal.errors import PolicyError
 from shoal.kernels.gathering import neighbors
-from shoal.kernels.gathering.neighbors import Coded
+from shoal.kernels.gathering.neighbors import Records
 from shoal.model.metric import EARTH_KM, Category, Metric, Number, Place, on_sphere
 
 AXES, FINE, LEAST = 3, 20, 1e-300  # a curve through points looks at so many axes and bits, and at no smaller span
@@ -50,10 +50,10 @@ def along(points: np.ndarray) -> np.ndarray:
     return np.argsort(code, kind="stable")
 
 
-def table_of(distances: np.ndarray) -> Coded:
+def table_of(distances: np.ndarray) -> Records:
     """A full matrix as the kernels read it."""
     none, zero = np.zeros(0, np.int64), np.zeros(0)
-    return Coded(neighbors.TABLE, 2, distances, none, zero, none, none, none, zero, none)
+    return Records(neighbors.TABLE, 2, distances, none, zero, none, none, none, zero, none)
 
 
 class _Part(NamedTuple):
@@ -74,7 +74,7 @@ class _Part(NamedTuple):
     heights: np.ndarray = np.zeros(0)
 
 
-def encode(metric: Metric, columns: Sequence[np.ndarray]) -> tuple[Coded, np.ndarray, bool]:
+def encode(metric: Metric, columns: Sequence[np.ndarray]) -> tuple[Records, np.ndarray, bool]:
     """(records for the kernels, embedding float64[n, e], whether the embedding is exact)."""
     norm, alone = ORDER[metric.norm], len(metric.features) == 1
     parts = [
@@ -90,7 +90,7 @@ def encode(metric: Metric, columns: Sequence[np.ndarray]) -> tuple[Coded, np.nda
     plain = bool((kind == neighbors.NUMBER).all()) and (norm == 2 or len(kind) == 1)
     width = [len(p.kind) for p in parts]
     at = [np.cumsum([0, *map(len, each)])[:-1] for each in zip(*((p.tree, p.heights) for p in parts), strict=True)]
-    coded = Coded(
+    coded = Records(
         neighbors.PLAIN if plain else neighbors.MIXED, norm, values, kind, np.repeat([p.weight for p in parts], width),
         np.concatenate([p.tree for p in parts]), np.repeat(at[0], width), np.repeat([p.depth for p in parts], width),
         np.concatenate([p.heights for p in parts]), np.repeat(at[1], width),

@@ -38,7 +38,7 @@ THEOREMS = {
 
 
 @dataclass(frozen=True, eq=False)
-class Ask:
+class GatherAsk:
     """What a method is asked: the points, r, how many may be left out, at most how many clusters, centers where."""
 
     space: Space
@@ -51,7 +51,7 @@ class Ask:
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
+class GatherAnswer:
     """Clusters, a bound for centers as asked, and for the exact method with free centers their coordinates.
 
     proved  False when a search ended early: the bound holds, the method's factor does not
@@ -66,39 +66,39 @@ class Answer:
     loose: float = 0.0
 
 
-def _bisected(ask: Ask, name: str, found: Clusters, bound: float, why: str, fine: float) -> Answer:
+def _bisected(ask: GatherAsk, name: str, found: Clusters, bound: float, why: str, fine: float) -> GatherAnswer:
     """An answer within its factor of a bound, but for the width of the bisection that found it."""
     at, free, _ = THEOREMS[name]
     over = found.radius > (at if ask.at_points else free) * bound
     near = found.radius <= (at if ask.at_points else free) * bound * (1 + 2 * fine)
-    return Answer(found, bound, why, proved=near, loose=2 * fine if over else 0.0)
+    return GatherAnswer(found, bound, why, proved=near, loose=2 * fine if over else 0.0)
 
 
-def by_local(ask: Ask) -> Answer:
+def by_local(ask: GatherAsk) -> GatherAnswer:
     """Remote points first, then nearest-r balls."""
-    return Answer(local(ask.space, ask.r, ask.left_out, ask.lists, anywhere=not ask.at_points))
+    return GatherAnswer(local(ask.space, ask.r, ask.left_out, ask.lists, anywhere=not ask.at_points))
 
 
-def by_disjoint(ask: Ask) -> Answer:
+def by_disjoint(ask: GatherAsk) -> GatherAnswer:
     """Nearest-r balls that are disjoint."""
-    return Answer(disjoint(ask.space, ask.r, ask.left_out, ask.lists, anywhere=not ask.at_points))
+    return GatherAnswer(disjoint(ask.space, ask.r, ask.left_out, ask.lists, anywhere=not ask.at_points))
 
 
-def by_threshold(ask: Ask) -> Answer:
+def by_threshold(ask: GatherAsk) -> GatherAnswer:
     """The paper's r-gather, or (k, r)-center."""
     found, bound = threshold(ask.space, ask.r, ask.lists.rho, ask.most)
     why = "half the largest threshold whose test failed (Aggarwal et al. 2006, Lemma 2.1)"
     return _bisected(ask, "threshold", found, bound, why, FINE)
 
 
-def by_peeling(ask: Ask) -> Answer:
+def by_peeling(ask: GatherAsk) -> GatherAnswer:
     """The paper's (r, epsilon)-gather."""
     found, bound = peeling(ask.space, ask.r, ask.left_out, ask.lists.rho)
     why = "half the least threshold with a core large enough (Aggarwal et al. 2006, section 2.3)"
     return _bisected(ask, "peeling", found, bound, why, FINE)
 
 
-def by_rounds(ask: Ask) -> Answer:
+def by_rounds(ask: GatherAsk) -> GatherAnswer:
     """(k, r, epsilon)-center in k rounds."""
     low = quantile(ask.lists.tau if ask.at_points else ask.lists.rho / 2, ask.left_out)
     most = ask.most if ask.most is not None else ask.space.n // ask.r
@@ -107,14 +107,14 @@ def by_rounds(ask: Ask) -> Answer:
     return _bisected(ask, "rounds", found, bound, why, COARSE)
 
 
-def by_exact(ask: Ask) -> Answer:
+def by_exact(ask: GatherAsk) -> GatherAnswer:
     """Least radius of few points."""
     if ask.at_points:
         first = by_local(ask) if ask.most is None else by_threshold(ask) if not ask.left_out else by_rounds(ask)
         low = quantile(ask.lists.tau, ask.left_out)
         found, bound = exact.gather_exact(ask.space, ask.r, ask.left_out, ask.most, first.clusters, low, ask.seconds)
         done = bound >= found.radius * (1 - 1e-9)
-        return Answer(found, bound, "integer programs for every smaller radius have no answer", proved=done)
+        return GatherAnswer(found, bound, "integer programs for every smaller radius have no answer", proved=done)
     x = ask.space.coordinates
     assert x is not None
     labels, center, bound, done = exact.gather_exact_anywhere(x, ask.r, ask.left_out, ask.most, ask.seconds)
@@ -127,10 +127,10 @@ def by_exact(ask: Ask) -> Answer:
     away = np.zeros(ask.space.n)
     away[kept] = np.sqrt(((x[kept] - center[labels[kept]]) ** 2).sum(axis=1))
     why = "integer programs over all smallest balls of few points"
-    return Answer(Clusters(labels, rows, away), bound, why, center, done)
+    return GatherAnswer(Clusters(labels, rows, away), bound, why, center, done)
 
 
-METHODS: dict[str, Callable[[Ask], Answer]] = {
+METHODS: dict[str, Callable[[GatherAsk], GatherAnswer]] = {
     "local": by_local,
     "disjoint": by_disjoint,
     "threshold": by_threshold,
@@ -221,7 +221,7 @@ def _gathered(
         )
     left_out = math.floor(epsilon * space.n + 1e-9)
     lists = Lists.of(space, r)
-    ask = Ask(space, r, left_out, max_clusters, at_points, lists, seconds)
+    ask = GatherAsk(space, r, left_out, max_clusters, at_points, lists, seconds)
     name = _choose(ask, method)
     if diversity is not None:
         return _diverse(ask, name, diversity, asked)
@@ -243,7 +243,7 @@ def _gathered(
     return _result(ask, found, name, bound, why, middle, proved=answer.proved, loose=answer.loose)
 
 
-def _choose(ask: Ask, method: str) -> str:
+def _choose(ask: GatherAsk, method: str) -> str:
     if method == "auto":
         return "local"
     if method == "threshold" and ask.left_out:
@@ -253,7 +253,7 @@ def _choose(ask: Ask, method: str) -> str:
     return method
 
 
-def _bound(ask: Ask, answer: Answer) -> tuple[float, str]:
+def _bound(ask: GatherAsk, answer: GatherAnswer) -> tuple[float, str]:
     """The best of the bounds that hold for centers as asked."""
     if ask.at_points:
         bound, why = quantile(ask.lists.tau, ask.left_out), "largest tau (docs/gathering.md, Lemma 1)"
@@ -262,7 +262,7 @@ def _bound(ask: Ask, answer: Answer) -> tuple[float, str]:
     return (answer.bound, answer.why) if answer.bound > bound else (bound, why)
 
 
-def _free(ask: Ask, found: Clusters, name: str) -> tuple[Clusters, np.ndarray, float]:
+def _free(ask: GatherAsk, found: Clusters, name: str) -> tuple[Clusters, np.ndarray, float]:
     """Free centers: the widest balls made smaller, from this answer and from one that starts at the best discs."""
     bound, discs = anywhere.bound_anywhere(ask.space, ask.r, ask.left_out, ask.lists)
     goal = bound * (1 + 1e-9)
@@ -316,7 +316,7 @@ def better(space: Space, found: Clusters, r: int, passes: int = 20) -> Clusters:
     return best
 
 
-def _diverse(ask: Ask, name: str, diversity: Diversity, asked: int) -> Gathering:
+def _diverse(ask: GatherAsk, name: str, diversity: Diversity, asked: int) -> Gathering:
     """Diverse clusters of all points, or of all but the fewest that must go for the rest to be diverse at all."""
     space = ask.space
     if name not in ("local", "disjoint"):
@@ -345,7 +345,7 @@ def _diverse(ask: Ask, name: str, diversity: Diversity, asked: int) -> Gathering
     return _result(ask, best, name, bound, why, middle, proved=proved, extra={"r": asked, "repaired": missing})
 
 
-def _from_cores(ask: Ask, name: str, diversity: Diversity) -> tuple[Clusters, Lists, float]:
+def _from_cores(ask: GatherAsk, name: str, diversity: Diversity) -> tuple[Clusters, Lists, float]:
     """Diverse cores first; what joining breaks is repaired.  (clusters, lists of the cores, points without a core)"""
     space, r = ask.space, ask.r
     lists, core, missing = cores(space, r, diversity)
@@ -359,7 +359,7 @@ def _from_cores(ask: Ask, name: str, diversity: Diversity) -> tuple[Clusters, Li
 
 
 def _result(
-    ask: Ask, found: Clusters, name: str, bound: float, why: str, middle: np.ndarray | None = None,
+    ask: GatherAsk, found: Clusters, name: str, bound: float, why: str, middle: np.ndarray | None = None,
     *, proved: bool = True, loose: float = 0.0, extra: dict[str, Any] | None = None,
 ) -> Gathering:  # fmt: skip
     space = ask.space

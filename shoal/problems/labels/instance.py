@@ -46,7 +46,9 @@ class Instance:
 
     def run(self, kernel: Any, *arguments: Any) -> Any:
         """The compiled kernel, or its Python text where 64 bits do not hold the sizes."""
-        return (getattr(kernel, "py_func", kernel) if self.wide else kernel)(*arguments)
+        from shoal.kernels.uncompiled import plain
+
+        return (plain(kernel) if self.wide and hasattr(kernel, "py_func") else kernel)(*arguments)
 
     def levels(self, m: int) -> np.ndarray:
         """m loads of zero, of the sizes' type."""

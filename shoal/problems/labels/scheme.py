@@ -133,7 +133,7 @@ def _packings(given: Instance, eps: Fraction, least: int, merge: bool) -> Iterat
     bins = oversize if alone else most_bins(*distinct(given.sizes), least)
     _refuse_when_endless(counts, weight, 3 * scale, ways, bins, max(1, min(TYPES, PLACED // len(sizes))))
     small = [i for i, x in enumerate(scaled) if x < marks[0]]
-    for chosen in _types(counts, ways or [], bins):
+    for chosen in types_of_bins(counts, ways or [], bins):
         for empty in [0] if alone else range(bins - len(chosen) + 1):
             if not chosen and not empty:
                 continue
@@ -198,7 +198,7 @@ def _refuse_when_endless(
         )
 
 
-def _types(counts: list[int], ways: list[tuple[int, ...]], bins: int) -> Iterator[list[tuple[int, ...]]]:
+def types_of_bins(counts: list[int], ways: list[tuple[int, ...]], bins: int) -> Iterator[list[tuple[int, ...]]]:
     """Multisets of at most ``bins`` configurations that use up the counts, each once: in descending order."""
 
     def extend(left: tuple[int, ...], start: int, chosen: list[tuple[int, ...]]) -> Iterator[list[tuple[int, ...]]]:

@@ -11,8 +11,8 @@ Promise   least maximum: factor 3 on 4-connected and 4 on 3-connected planar gra
 Hardness  strongly NP-hard on 3-regular planar graphs with unit weights and k = 3; no factor below 4/3 unless P = NP
           (the same).
 
-Every algorithm has the signature ``(Task, CountBound) -> Found``; ``merge`` is the front door, ``nested`` repeats it at
-rising thresholds, ``choices`` at falling numbers of regions.
+Every algorithm has the signature ``(Districting, CountBound) -> Found``; ``merge`` is the front door,
+``nested`` repeats it at rising thresholds, ``choices`` at falling numbers of regions.
 """
 
 from __future__ import annotations

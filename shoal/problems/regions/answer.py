@@ -16,14 +16,14 @@ from shoal.problems.regions.most import most_regions
 from shoal.problems.regions.number import level, so_many
 from shoal.problems.regions.result import Regions
 from shoal.problems.regions.search import POOLED
-from shoal.problems.regions.task import Found, Task, relabelled
+from shoal.problems.regions.task import Districting, Found, relabelled
 from shoal.problems.regions.value import one
 
 TOLERANCE = 2e-6  # of the cost: by as much a bound proved by an integer program may be lowered
 
 
 def answer(
-    task: Task, method: str, keep: np.ndarray, joined: np.ndarray, unit: str, limits: Limits | None = None
+    task: Districting, method: str, keep: np.ndarray, joined: np.ndarray, unit: str, limits: Limits | None = None
 ) -> Regions:
     """Run the method, bound it, and put the answer back on all areas."""
     bound = count_bound(task, steps=int(20_000 * min(1.0, task.effort)))
@@ -83,7 +83,7 @@ def answer(
     )
 
 
-def _found(task: Task, bound: CountBound, method: str, limits: Limits | None) -> Found:
+def _found(task: Districting, bound: CountBound, method: str, limits: Limits | None) -> Found:
     """The method's partition; under maxima one to begin with, for they are kept afterwards."""
     solve = algorithm("regions", method if limits is None else "tree")
     if task.regions is not None:
@@ -103,7 +103,7 @@ class _Low(NamedTuple):
     squares: int
 
 
-def _low(task: Task, bound: CountBound, found: Found, left_out: bool) -> _Low:
+def _low(task: Districting, bound: CountBound, found: Found, left_out: bool) -> _Low:
     if left_out:  # what may be left out bounds nothing
         return _Low(task.k, "a region weighs at least k", task.k**2)
     largest, why = largest_bound(task, bound)
@@ -119,7 +119,7 @@ def _low(task: Task, bound: CountBound, found: Found, left_out: bool) -> _Low:
 
 
 def _certificate(
-    task: Task, cost: float, low: _Low, most: int, unit: str, found: Found, details: dict[str, Any]
+    task: Districting, cost: float, low: _Low, most: int, unit: str, found: Found, details: dict[str, Any]
 ) -> Certificate:
     """Cost and bound of the objective that comes first."""
     first, guarantee = task.objective[0], found.guarantee

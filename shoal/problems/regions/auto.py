@@ -9,14 +9,14 @@ from shoal.problems.regions.exact import settle
 from shoal.problems.regions.prices import price_areas
 from shoal.problems.regions.search import POOLED, improve, search
 from shoal.problems.regions.sets import Pool
-from shoal.problems.regions.task import Clock, Found, Task
+from shoal.problems.regions.task import Clock, Districting, Found
 from shoal.problems.regions.value import value
 
 _SMALL = 10  # components of so many areas are settled exactly,
 _MANY = 40  # when there are at most so many of them
 
 
-def auto(task: Task, bound: CountBound) -> Found:
+def auto(task: Districting, bound: CountBound) -> Found:
     """The search, with everything proved that can be proved in about the same time again.
 
     Prices of areas lead it on large graphs alone: small ones are proved, and found, by the program.

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from shoal.problems.regions.graph import Graph, components, induced
+from shoal.problems.regions.graph import Contiguity, components, induced
 from shoal.problems.regions.packing import Packing, pack
-from shoal.problems.regions.task import Clock, Task, sums
+from shoal.problems.regions.task import Clock, Districting, sums
 
 _PRICED = 400  # light components of so many areas at most are given to the linear program
 _VISITS = 10_000_000  # areas looked at by the annealing over separators
@@ -69,7 +69,7 @@ def how_many(weights: np.ndarray, need: np.ndarray) -> np.ndarray:
     return (weights // need).min(axis=-1)
 
 
-def count_bound(task: Task, *, steps: int = 20_000) -> CountBound:
+def count_bound(task: Districting, *, steps: int = 20_000) -> CountBound:
     """Counting and separators: quick at any size.
 
     steps  of the annealing over separators, which also ends by the areas it has looked at; 0 leaves it out
@@ -127,7 +127,7 @@ def count_bound(task: Task, *, steps: int = 20_000) -> CountBound:
 
 
 def price_out(
-    task: Task,
+    task: Districting,
     bound: CountBound,
     label: np.ndarray,
     *,
@@ -186,7 +186,7 @@ def price_out(
         )
 
 
-def largest_bound(task: Task, bound: CountBound) -> tuple[int, str]:
+def largest_bound(task: Districting, bound: CountBound) -> tuple[int, str]:
     """The heaviest region weighs at least this much, and why."""
     from shoal.kernels.regions.separators import hanging
     from shoal.kernels.uncompiled import quick
@@ -207,7 +207,7 @@ def largest_bound(task: Task, bound: CountBound) -> tuple[int, str]:
     return max(found, key=lambda pair: pair[0])
 
 
-def squares_bound(task: Task, bound: CountBound) -> int:
+def squares_bound(task: Districting, bound: CountBound) -> int:
     """The sum of squared region weights is at least this.
 
     In a component with at most P regions without an area of H, split every region with several such areas between them:
@@ -232,7 +232,7 @@ def squares_bound(task: Task, bound: CountBound) -> int:
     return least
 
 
-def best_packing(task: Task, bound: CountBound, label: np.ndarray) -> np.ndarray | None:
+def best_packing(task: Districting, bound: CountBound, label: np.ndarray) -> np.ndarray | None:
     """The partition that the packings give where they hold more sets than ``label`` does; None otherwise.
 
     Every area of H alone, every set found, everything else joined, layer by layer, to the lightest neighboring region.
@@ -260,7 +260,7 @@ def best_packing(task: Task, bound: CountBound, label: np.ndarray) -> np.ndarray
     return joined(task.graph, task.weights[:, 0], new, count)
 
 
-def joined(g: Graph, weight: np.ndarray, label: np.ndarray, count: int) -> np.ndarray:
+def joined(g: Contiguity, weight: np.ndarray, label: np.ndarray, count: int) -> np.ndarray:
     """Areas of label -1 joined, the ones next to a region first, to its lightest neighboring region."""
     label = label.copy()
     load = np.bincount(label[label >= 0], weights=weight[label >= 0], minlength=count)

@@ -17,13 +17,13 @@ from shoal.model.certificate import Guarantee
 from shoal.problems.regions.bounds import CountBound, best_packing, price_out, squares_bound
 from shoal.problems.regions.search import improve, search
 from shoal.problems.regions.sets import Sets
-from shoal.problems.regions.task import Clock, Found, Task, relabelled
+from shoal.problems.regions.task import Clock, Districting, Found, relabelled
 from shoal.problems.regions.value import one
 
 LISTED = Guarantee(factor=1, additive=0, theorem="every connected set listed, then integer programs")
 
 
-def exact(task: Task, bound: CountBound) -> Found:
+def exact(task: Districting, bound: CountBound) -> Found:
     """Optimal where every component is small enough; else the search's answer with what could be proved.
 
     Exponential time; components to about 25 areas, and the number of regions alone to a few hundred.
@@ -44,7 +44,9 @@ def exact(task: Task, bound: CountBound) -> Found:
     return Found(label, found.guarantee, details=details)
 
 
-def settle(task: Task, bound: CountBound, label: np.ndarray, size: int, clock: Clock) -> tuple[np.ndarray, np.ndarray]:
+def settle(
+    task: Districting, bound: CountBound, label: np.ndarray, size: int, clock: Clock
+) -> tuple[np.ndarray, np.ndarray]:
     """The partition with every component of at most ``size`` areas made optimal; and which areas are settled, bool[n].
 
     A component is optimal when no partition of it is better in the objectives' order, given how the others stand.
@@ -78,7 +80,7 @@ def settle(task: Task, bound: CountBound, label: np.ndarray, size: int, clock: C
     return relabelled(label), settled
 
 
-def _others(task: Task, label: np.ndarray, mask: np.ndarray, name: str) -> Any:
+def _others(task: Districting, label: np.ndarray, mask: np.ndarray, name: str) -> Any:
     """Largest weight or excess among the regions of the areas in ``mask``; 0 when there are none."""
     if not mask.any():
         return 0
@@ -96,7 +98,7 @@ def _after_count(objective: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(name for name in objective if name != "count") if objective[0] == "count" else objective
 
 
-def _proved(task: Task, bound: CountBound, label: np.ndarray, details: dict[str, Any]) -> Found:
+def _proved(task: Districting, bound: CountBound, label: np.ndarray, details: dict[str, Any]) -> Found:
     """Bounds for the objective that comes first, which is optimal; those after it are so given the ones before."""
     first = task.objective[0]
     regions = int(label.max()) + 1

@@ -16,7 +16,7 @@ _TESTED = 3000  # so many vertices at most, 3- and 4-connectivity are decided
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Graph:
+class Contiguity:
     """An undirected graph without loops or double edges.
 
     indptr   int64[n + 1]
@@ -38,7 +38,7 @@ class Graph:
         return np.column_stack([tail[once], self.indices[once]])
 
 
-def graph(edges: Any, n: int) -> Graph:
+def graph(edges: Any, n: int) -> Contiguity:
     """Pairs of vertex numbers as a graph on 0..n-1; loops and repetitions are dropped.
 
     edges  integer pairs, any array-like of shape [m, 2]; InputError when a number is outside 0..n-1
@@ -64,10 +64,10 @@ def graph(edges: Any, n: int) -> Graph:
     tail, head = np.divmod(key, max(n, 1))
     indptr = np.zeros(n + 1, np.int64)
     np.cumsum(np.bincount(tail, minlength=n), out=indptr[1:])
-    return Graph(indptr, head)
+    return Contiguity(indptr, head)
 
 
-def components(g: Graph) -> tuple[int, np.ndarray]:
+def components(g: Contiguity) -> tuple[int, np.ndarray]:
     """Number of components and the component of every vertex, numbered by first vertex."""
     from scipy.sparse import csr_matrix
     from scipy.sparse.csgraph import connected_components
@@ -79,7 +79,7 @@ def components(g: Graph) -> tuple[int, np.ndarray]:
     return int(count), label.astype(np.int64)
 
 
-def induced(g: Graph, keep: np.ndarray) -> tuple[Graph, np.ndarray]:
+def induced(g: Contiguity, keep: np.ndarray) -> tuple[Contiguity, np.ndarray]:
     """The graph on the vertices where ``keep`` (bool[n]) holds, and their old numbers."""
     nodes = np.flatnonzero(keep)
     if len(nodes) == g.n:
@@ -90,16 +90,16 @@ def induced(g: Graph, keep: np.ndarray) -> tuple[Graph, np.ndarray]:
     both = keep[tail] & keep[g.indices]
     indptr = np.zeros(len(nodes) + 1, np.int64)
     np.cumsum(np.bincount(new[tail[both]], minlength=len(nodes)), out=indptr[1:])
-    return Graph(indptr, new[g.indices[both]]), nodes
+    return Contiguity(indptr, new[g.indices[both]]), nodes
 
 
-def without_crossings(g: Graph, boundaries: np.ndarray) -> Graph:
+def without_crossings(g: Contiguity, boundaries: np.ndarray) -> Contiguity:
     """The graph without the edges whose ends differ in ``boundaries`` (int64[n])."""
     tail = np.repeat(np.arange(g.n), np.diff(g.indptr))
     inside = boundaries[tail] == boundaries[g.indices]
     indptr = np.zeros(g.n + 1, np.int64)
     np.cumsum(np.bincount(tail[inside], minlength=g.n), out=indptr[1:])
-    return Graph(indptr, g.indices[inside])
+    return Contiguity(indptr, g.indices[inside])
 
 
 def coded(values: Any, n: int, what: str) -> np.ndarray:
@@ -111,7 +111,7 @@ def coded(values: Any, n: int, what: str) -> np.ndarray:
     return np.fromiter((seen.setdefault(v, len(seen)) for v in listed), np.int64, n)
 
 
-def connected_parts(g: Graph, label: np.ndarray) -> bool:
+def connected_parts(g: Contiguity, label: np.ndarray) -> bool:
     """Whether every part (vertices of equal label; negative ones are no part) is connected in g."""
     _, piece = components(without_crossings(g, label))
     held = label >= 0
@@ -130,15 +130,13 @@ class Structure:
     planar: bool
 
 
-def structure(g: Graph) -> Structure | None:
+def structure(g: Contiguity) -> Structure | None:
     """Planarity, and connectivity as far as 4 for planar graphs (3 for others); None when g is too large to ask, or
     networkx is not installed.
 
     In a 3-connected plane graph the vertices of a 3-cut lie two by two on a common face, so only such pairs are
     taken out to look for a third.  O(n m) for 3-connectivity, O(m * pairs on a common face) for 4-connectivity.
     """
-    from shoal.kernels.regions.separators import cut_vertex
-
     if g.n > _TESTED or g.n < 2:
         return None
     try:
@@ -154,14 +152,14 @@ def structure(g: Graph) -> Structure | None:
 
     def falls_apart(*taken: int) -> bool:
         gone[list(taken)] = True
-        found = cut_vertex(g.indptr, g.indices, gone)
+        found = _cut(g, gone)
         gone[list(taken)] = False
-        return bool(found != -1)
+        return found < 2
 
     least = int(np.diff(g.indptr).min())
-    whole = cut_vertex(g.indptr, g.indices, gone)
-    if whole != -1 or least < 2 or g.n < 3:
-        return Structure(0 if whole == -2 else 1, planar)
+    whole = _cut(g, gone)
+    if whole < 2 or least < 2 or g.n < 3:
+        return Structure(min(whole, 1), planar)
     if least < 3 or g.n < 4 or any(falls_apart(v) for v in range(g.n)):
         return Structure(2, planar)
     if not planar or least < 4 or g.n < 6:
@@ -170,6 +168,19 @@ def structure(g: Graph) -> Structure | None:
         (min(u, v), max(u, v)) for face in _faces(embedding) for i, u in enumerate(face) for v in face[:i] if u != v
     }
     return Structure(3 if any(falls_apart(*pair) for pair in sorted(pairs)) else 4, planar)
+
+
+def _cut(g: Contiguity, gone: np.ndarray) -> int:
+    """0: without the vertices ``gone`` (bool[n]) the graph is apart; 1: without one more; 2: neither."""
+    from shoal.kernels.regions.separators import low_points
+
+    order, parent, disc, low = low_points(g.indptr, g.indices, gone)
+    above = parent[order]
+    if (above < 0).sum() > 1:
+        return 0
+    inner = order[(above >= 0) & (above != order[:1])] if order.size else order  # below a vertex that is no root
+    several = order.size - inner.size > 2  # the root has more than one below it
+    return 1 if several or (low[inner] >= disc[parent[inner]]).any() else 2
 
 
 def _faces(embedding: Any) -> list[list[int]]:

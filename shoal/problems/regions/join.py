@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from shoal.problems.regions.graph import Graph, components, graph
+from shoal.problems.regions.graph import Contiguity, components, graph
 
 
 def join_light(
-    g: Graph,
+    g: Contiguity,
     features: np.ndarray,
     need: np.ndarray,
     ways: int,
     places: np.ndarray,
     boundaries: np.ndarray | None,
     geographic: bool,
-) -> tuple[Graph, np.ndarray]:
+) -> tuple[Contiguity, np.ndarray]:
     """Make every light component a neighbor of the nearest other one, until none is light that could be helped.
 
     In each round each light component gains one edge, between the pair of areas, one inside and one outside, that lie

@@ -19,10 +19,10 @@ import numpy as np
 from shoal.errors import InputError, PolicyError
 from shoal.model.arguments import coordinates, whole_number
 from shoal.problems.regions.bounds import CountBound, count_bound
-from shoal.problems.regions.graph import Graph, coded, induced
+from shoal.problems.regions.graph import Contiguity, coded, induced
 from shoal.problems.regions.search import improve
 from shoal.problems.regions.sets import Pool, Sets
-from shoal.problems.regions.task import Clock, Task, eligible_rows, relabelled
+from shoal.problems.regions.task import Clock, Districting, eligible_rows, relabelled
 
 _LISTED = 10  # components of so many areas are listed by "auto"
 _CHUNK = 100  # areas of larger ones that are looked at together
@@ -105,7 +105,7 @@ def maxima(
 
 
 def limited(
-    task: Task, bound: CountBound, label: np.ndarray, limits: Limits, whole: bool
+    task: Districting, bound: CountBound, label: np.ndarray, limits: Limits, whole: bool
 ) -> tuple[np.ndarray, dict[str, Any]]:
     """Regions that keep the maxima, -1 for areas that none of them takes; and what is known about them.
 
@@ -142,7 +142,7 @@ def limited(
 
 
 def choose(
-    task: Task, nodes: np.ndarray, sets: Sequence[np.ndarray], objective: tuple[str, ...], branches: int | None
+    task: Districting, nodes: np.ndarray, sets: Sequence[np.ndarray], objective: tuple[str, ...], branches: int | None
 ) -> list[np.ndarray]:
     """Disjoint sets (places in ``nodes``) that leave out least weight, then fewest areas, then are best; as areas.
 
@@ -181,7 +181,7 @@ def choose(
     return [nodes[listed.sets[s]] for s in answer if s < real]
 
 
-def _chunks(g: Graph, label: np.ndarray, nodes: np.ndarray) -> list[np.ndarray]:
+def _chunks(g: Contiguity, label: np.ndarray, nodes: np.ndarray) -> list[np.ndarray]:
     """The areas of a component in unions of whole parts, neighbors together, of about ``_CHUNK`` areas each."""
     if len(nodes) <= _CHUNK:
         return [nodes]
@@ -205,7 +205,7 @@ def _chunks(g: Graph, label: np.ndarray, nodes: np.ndarray) -> list[np.ndarray]:
     return chunks
 
 
-def _from_search(task: Task, nodes: np.ndarray, label: np.ndarray, limits: Limits) -> list[np.ndarray]:
+def _from_search(task: Districting, nodes: np.ndarray, label: np.ndarray, limits: Limits) -> list[np.ndarray]:
     """Regions of some areas, chosen from those that the search meets there."""
     mask = np.zeros(task.n, np.bool_)
     mask[nodes] = True
@@ -230,7 +230,7 @@ def _from_search(task: Task, nodes: np.ndarray, label: np.ndarray, limits: Limit
     return choose(task, nodes, list(met.values()), task.objective, _BRANCHES)
 
 
-def _cut_back(task: Task, members: np.ndarray, limits: Limits) -> list[np.ndarray]:
+def _cut_back(task: Districting, members: np.ndarray, limits: Limits) -> list[np.ndarray]:
     """An eligible connected rest of a region that is above a maximum, or nothing.
 
     Areas go one by one, the first whose loss leaves the rest connected and eligible, the heaviest of the broken sum
@@ -252,7 +252,7 @@ def _cut_back(task: Task, members: np.ndarray, limits: Limits) -> list[np.ndarra
     return [inside]
 
 
-def _hangs_together(g: Graph, nodes: np.ndarray) -> bool:
+def _hangs_together(g: Contiguity, nodes: np.ndarray) -> bool:
     inside, reached = set(nodes.tolist()), [int(nodes[0])]
     inside.discard(reached[0])
     for v in reached:
@@ -263,7 +263,7 @@ def _hangs_together(g: Graph, nodes: np.ndarray) -> bool:
     return not inside
 
 
-def _absorb(task: Task, label: np.ndarray, limits: Limits) -> None:
+def _absorb(task: Districting, label: np.ndarray, limits: Limits) -> None:
     """Areas left out join a region beside them that has room, as long as one has; in place.
 
     A region of one area that is above a maximum has room for nothing, nor has one that an area would make less diverse
@@ -293,7 +293,7 @@ def _absorb(task: Task, label: np.ndarray, limits: Limits) -> None:
                     break
 
 
-def placed(task: Task, label: np.ndarray) -> tuple[Task, np.ndarray]:
+def placed(task: Districting, label: np.ndarray) -> tuple[Districting, np.ndarray]:
     """The task on the areas that are in a region, and their regions."""
     held = label >= 0
     g, nodes = induced(task.graph, held)

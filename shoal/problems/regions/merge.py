@@ -16,7 +16,7 @@ from shoal.problems.regions.answer import answer
 from shoal.problems.regions.bounds import count_bound
 from shoal.problems.regions.conditions import Conditions, Terms, terms_of
 from shoal.problems.regions.contract import contract, expanded, refuse_torn, soften
-from shoal.problems.regions.graph import Graph, coded, components, graph, induced, without_crossings
+from shoal.problems.regions.graph import Contiguity, coded, components, graph, induced, without_crossings
 from shoal.problems.regions.join import join_light
 from shoal.problems.regions.limits import Limits
 from shoal.problems.regions.request import (
@@ -33,7 +33,7 @@ from shoal.problems.regions.request import (
     whole,
 )
 from shoal.problems.regions.result import Regions
-from shoal.problems.regions.task import Task, eligible_rows
+from shoal.problems.regions.task import Districting, eligible_rows
 from shoal.problems.regions.water import attached
 from shoal.watching import watched
 
@@ -121,7 +121,7 @@ def _held(request: Request, method: str, terms: Terms) -> Regions:
 class _Posed(NamedTuple):
     """A task, bool[n] the areas that it is about, pairs made neighbors, and its maxima."""
 
-    task: Task
+    task: Districting
     keep: np.ndarray
     joined: np.ndarray
     limits: Limits | None
@@ -153,7 +153,7 @@ def _posed(request: Request) -> _Posed:
     geo = np.zeros((0, 4))
     if places is not None and "compact" in request.chain:
         geo = moments(places, features[:, 0], request.geographic)[nodes]
-    task = Task(
+    task = Districting(
         graph=sub,
         features=np.ascontiguousarray(features[nodes]),
         need=need,
@@ -197,7 +197,7 @@ def most(edges: Any, found: Regions, weights: Any, options: Mapping[str, Any]) -
     return count_bound(_posed(request).task, steps=2_000).value
 
 
-def _eligible_components(g: Graph, features: np.ndarray, need: np.ndarray, ways: int) -> np.ndarray:
+def _eligible_components(g: Contiguity, features: np.ndarray, need: np.ndarray, ways: int) -> np.ndarray:
     """bool[n]: the areas whose component is eligible as a whole."""
     count, component = components(g)
     total = np.zeros((count, features.shape[1]), np.int64)
@@ -212,7 +212,7 @@ def _sets_eligible(features: np.ndarray, piece: np.ndarray, need: np.ndarray, wa
     return eligible_rows(total, need, ways)
 
 
-def _why_not(g: Graph, features: np.ndarray, need: np.ndarray, ways: int, bounded: bool) -> str:
+def _why_not(g: Contiguity, features: np.ndarray, need: np.ndarray, ways: int, bounded: bool) -> str:
     count, component = components(g)
     within = "inside the boundaries " if bounded else ""
     if not len(features):

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 from shoal.problems.regions.bounds import CountBound
 from shoal.problems.regions.search import improve
-from shoal.problems.regions.task import CHAINS, Found, Task
+from shoal.problems.regions.task import CHAINS, Districting, Found
 from shoal.problems.regions.value import value
 
 OTHERS = ("sumsq", "excess", "max")
 
 
-def most_regions(solve: Callable[[Task, CountBound], Found], task: Task, bound: CountBound) -> Found:
+def most_regions(solve: Callable[[Districting, CountBound], Found], task: Districting, bound: CountBound) -> Found:
     """The method's answer for the task's objectives, "count" first, or that for another objective with more regions.
 
     Not asked by ``auto`` on large graphs, whose search is led by prices.  Every objective is asked with the same

@@ -11,16 +11,18 @@ import numpy as np
 from shoal.errors import InfeasibleError
 from shoal.problems.regions.bounds import CountBound
 from shoal.problems.regions.exact import LISTED, safe
-from shoal.problems.regions.graph import Graph
+from shoal.problems.regions.graph import Contiguity
 from shoal.problems.regions.search import improve
 from shoal.problems.regions.sets import Sets
-from shoal.problems.regions.task import CHAINS, Clock, Found, Task, relabelled
+from shoal.problems.regions.task import CHAINS, Clock, Districting, Found, relabelled
 from shoal.problems.regions.value import one
 
 _NO_CAP = 2**62
 
 
-def so_many(solve: Callable[[Task, CountBound], Found], task: Task, bound: CountBound, method: str) -> Found:
+def so_many(
+    solve: Callable[[Districting, CountBound], Found], task: Districting, bound: CountBound, method: str
+) -> Found:
     """Exactly ``task.regions`` regions: the method's answer with most regions, merged down, then searched.
 
     Method "tree" ends there; "exact" lists all connected sets and is optimal where they can be listed.
@@ -55,7 +57,7 @@ def so_many(solve: Callable[[Task, CountBound], Found], task: Task, bound: Count
     return Found(label, details=details)
 
 
-def _listed(task: Task, listed: Sets) -> Found:
+def _listed(task: Districting, listed: Sets) -> Found:
     """The optimum over all partitions into so many of the sets."""
     listed.number(task.regions or 0)
     if listed.solve(np.zeros(len(listed.sets)), np.arange(len(listed.sets))) is None:
@@ -79,7 +81,7 @@ def _listed(task: Task, listed: Sets) -> Found:
     )
 
 
-def merged(g: Graph, weight: np.ndarray, label: np.ndarray, number: int) -> np.ndarray:
+def merged(g: Contiguity, weight: np.ndarray, label: np.ndarray, number: int) -> np.ndarray:
     """Neighboring regions joined, the lightest pair first, until so many are left.  O(edges log edges)."""
     label = relabelled(label)
     many = int(label.max()) + 1

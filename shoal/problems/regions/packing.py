@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from shoal.problems.regions.graph import Graph, graph
+from shoal.problems.regions.graph import Contiguity, graph
 from shoal.problems.regions.task import Clock
 
 UNIT = 10**9  # prices are whole multiples of 1 / UNIT
@@ -49,7 +49,7 @@ class Packing:
 
 
 def pack(
-    g: Graph,
+    g: Contiguity,
     weights: np.ndarray,
     need: np.ndarray,
     *,
@@ -91,7 +91,7 @@ def pack(
 class _Search(NamedTuple):
     """A packing on its way: vertices by falling weight (``order``, and ``rank`` back), the program, what is found."""
 
-    graph: Graph
+    graph: Contiguity
     features: np.ndarray
     need: np.ndarray
     order: np.ndarray
@@ -102,7 +102,9 @@ class _Search(NamedTuple):
     answer: Packing
 
     @classmethod
-    def of(cls, g: Graph, weights: np.ndarray, need: np.ndarray, nodes: int, clock: Clock, answer: Packing) -> _Search:
+    def of(
+        cls, g: Contiguity, weights: np.ndarray, need: np.ndarray, nodes: int, clock: Clock, answer: Packing
+    ) -> _Search:
         order = np.argsort(-weights[:, 0], kind="stable")
         rank = np.empty(g.n, np.int64)
         rank[order] = np.arange(g.n)

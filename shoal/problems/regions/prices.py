@@ -23,9 +23,9 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.problems.regions.bounds import CountBound
-from shoal.problems.regions.graph import Graph, graph, induced
+from shoal.problems.regions.graph import Contiguity, graph, induced
 from shoal.problems.regions.packing import UNIT
-from shoal.problems.regions.task import Task
+from shoal.problems.regions.task import Districting
 
 _LARGEST = 5_000  # a component of more areas is left as it is
 _FEW = 2_500_000  # so many sets are listed for all areas of a component together,
@@ -37,7 +37,7 @@ _ROUNDS = 60
 _SLACK = 1e-6
 
 
-def price_areas(task: Task, bound: CountBound) -> None:
+def price_areas(task: Districting, bound: CountBound) -> None:
     """Lower the bound, in place, by prices of the areas in light components with room for two regions or more.
 
     ``bound.price`` is then int64[n], in ``UNIT``: areas of H cost one.
@@ -87,7 +87,7 @@ class _Listed(NamedTuple):
         return self.members[self.starts[s] : self.starts[s] + self.sizes[s]]
 
 
-def priced(g: Graph, weights: np.ndarray, need: np.ndarray, few: int) -> np.ndarray:
+def priced(g: Contiguity, weights: np.ndarray, need: np.ndarray, few: int) -> np.ndarray:
     """Prices in ``UNIT`` at which every connected set that meets the thresholds costs one or more; int64[n].
 
     g, weights, need  a graph, int64[n, t], int64[t]; no vertex meets all thresholds alone
@@ -108,7 +108,9 @@ def priced(g: Graph, weights: np.ndarray, need: np.ndarray, few: int) -> np.ndar
     return price[rank] if sum(price.tolist()) < sum(own.tolist()) else own[rank]
 
 
-def _listed(g: Graph, weights: np.ndarray, need: np.ndarray, few: int, own: np.ndarray) -> tuple[_Listed, np.ndarray]:
+def _listed(
+    g: Contiguity, weights: np.ndarray, need: np.ndarray, few: int, own: np.ndarray
+) -> tuple[_Listed, np.ndarray]:
     """The sets that say something, and the areas that keep their share."""
     from shoal.kernels.regions.light_sets import light_sets
 

@@ -13,7 +13,7 @@ from shoal.model import arguments
 from shoal.model.arguments import array_of, known, number, seed_of, whole_number
 from shoal.model.metric import KM_PER_DEGREE
 from shoal.problems.regions.contract import Fixed
-from shoal.problems.regions.graph import Graph, connected_parts
+from shoal.problems.regions.graph import Contiguity, connected_parts
 from shoal.problems.regions.limits import NO_DIAMETER, Limits
 from shoal.problems.regions.task import CHAINS, OBJECTIVES, eligible_rows, relabelled
 
@@ -238,7 +238,7 @@ def randomness(seed: int | None) -> np.ndarray:
 
 
 def begin_of(
-    start: Any, keep: np.ndarray, g: Graph, features: np.ndarray, need: np.ndarray, ways: int
+    start: Any, keep: np.ndarray, g: Contiguity, features: np.ndarray, need: np.ndarray, ways: int
 ) -> np.ndarray | None:
     """The given start on the areas kept, checked."""
     if start is None:

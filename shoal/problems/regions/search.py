@@ -16,7 +16,7 @@ from shoal.model.certificate import Guarantee
 from shoal.problems.regions.bounds import CountBound, largest_bound
 from shoal.problems.regions.packing import UNIT
 from shoal.problems.regions.sets import Pool
-from shoal.problems.regions.task import Clock, Found, Task
+from shoal.problems.regions.task import Clock, Districting, Found
 from shoal.problems.regions.tree import ceiling, promise, tree
 from shoal.problems.regions.value import one, value
 
@@ -36,7 +36,7 @@ _HEAT = {
 _PRICED_HEAT = (0.1, 0.02)
 
 
-def search(task: Task, bound: CountBound, pool: Pool | None = None) -> Found:
+def search(task: Districting, bound: CountBound, pool: Pool | None = None) -> Found:
     """Lower the objectives one after the other, each kept while the next is lowered.
 
     pool  gathers regions met, on small graphs
@@ -56,7 +56,7 @@ def search(task: Task, bound: CountBound, pool: Pool | None = None) -> Found:
 
 
 def improve(
-    task: Task,
+    task: Districting,
     bound: CountBound,
     label: np.ndarray,
     clock: Clock | None = None,
@@ -83,7 +83,7 @@ def improve(
 
 
 def _improved(
-    task: Task,
+    task: Districting,
     bound: CountBound,
     label: np.ndarray,
     clock: Clock,
@@ -112,7 +112,7 @@ def _improved(
 
 
 def _lower_max(
-    task: Task, bound: CountBound, label: np.ndarray, seconds: float | None, part: float, pool: Pool | None
+    task: Districting, bound: CountBound, label: np.ndarray, seconds: float | None, part: float, pool: Pool | None
 ) -> tuple[np.ndarray, int]:
     """Halve the way between the proved bound and the heaviest region, as long as the search gets there."""
     low, _ = largest_bound(task, bound)
@@ -140,14 +140,16 @@ class _Annealing(NamedTuple):
     weight: what no region can use costs nothing.
     """
 
-    task: Task
+    task: Districting
     name: str
     areas: Areas
     aim: Aim
     heat: tuple[float, float]
 
     @classmethod
-    def of(cls, task: Task, bound: CountBound, label: np.ndarray, name: str, cap: int, target: float) -> _Annealing:
+    def of(
+        cls, task: Districting, bound: CountBound, label: np.ndarray, name: str, cap: int, target: float
+    ) -> _Annealing:
         from shoal.kernels.regions import recombine as kernel
         from shoal.kernels.regions.areas import Areas
 
@@ -196,7 +198,7 @@ class _Annealing(NamedTuple):
 
 
 def _run(
-    task: Task,
+    task: Districting,
     bound: CountBound,
     label: np.ndarray,
     name: str,
@@ -232,7 +234,7 @@ def _run(
     return annealing.polished(label, 4 * min(chunk, 1_000_000), pool)
 
 
-def steps_for(task: Task, bound: CountBound, name: str) -> int:
+def steps_for(task: Districting, bound: CountBound, name: str) -> int:
     """The usual number of steps of one annealing: fewer where regions are large, for a step takes longer there."""
     size = task.n / max(bound.value, 1)
     few, usual = 20 * task.n, min(4_000 * task.n, int(3_700_000 / max(size, 1.0) ** 0.5))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from shoal.problems.regions.graph import induced
-from shoal.problems.regions.task import Clock, Task
+from shoal.problems.regions.task import Clock, Districting
 from shoal.problems.regions.value import one
 
 SETS = 60_000  # so many sets of one component are chosen from at most
@@ -25,13 +25,13 @@ class Sets:
     sets   sets of places in ``nodes``, each rising
     """
 
-    def __init__(self, task: Task, nodes: np.ndarray, sets: list[np.ndarray]) -> None:
+    def __init__(self, task: Districting, nodes: np.ndarray, sets: list[np.ndarray]) -> None:
         self.task, self.nodes, self.sets = task, nodes, sets
         self.rows: list[tuple[np.ndarray, float]] = []  # coefficients over the sets, and the most their sum may be
         self.answer: list[int] = []
 
     @classmethod
-    def of(cls, task: Task, nodes: np.ndarray, clock: Clock, cap: int) -> Sets | None:
+    def of(cls, task: Districting, nodes: np.ndarray, clock: Clock, cap: int) -> Sets | None:
         """List those of weight at most ``cap``; None when there are too many."""
         from shoal.kernels.regions.connected import connected_sets
 
@@ -187,7 +187,7 @@ class Pool:
             if len(self.sets) < _POOLED:
                 self.sets.setdefault(members.tobytes(), members)
 
-    def partition(self, task: Task, label: np.ndarray, objective: tuple[str, ...]) -> np.ndarray:
+    def partition(self, task: Districting, label: np.ndarray, objective: tuple[str, ...]) -> np.ndarray:
         """A partition into regions of the pool, no heavier than those of ``label`` where that counts; else ``label``.
 
         The number of regions is kept where it is asked for, the first other sum lowered.  The caller compares.

@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from shoal.problems.regions.graph import Graph
+from shoal.problems.regions.graph import Contiguity
 
 _TRIES = 60
 _WORK = 300_000_000  # vertices touched in the search for a path
 
 
-def slender_tree(g: Graph, wanted: int, state: np.ndarray) -> np.ndarray | None:
+def slender_tree(g: Contiguity, wanted: int, state: np.ndarray) -> np.ndarray | None:
     """A spanning tree of degree at most ``wanted`` (2 or 3) of a planar graph, as parents; None if none was found."""
     if wanted == 2:
         return hamiltonian_path(g, state)
@@ -27,7 +27,7 @@ def slender_tree(g: Graph, wanted: int, state: np.ndarray) -> np.ndarray | None:
     return matched(g) if found is None else found
 
 
-def hamiltonian_path(g: Graph, state: np.ndarray) -> np.ndarray | None:
+def hamiltonian_path(g: Contiguity, state: np.ndarray) -> np.ndarray | None:
     """A Hamiltonian path as parents, the first vertex's -1; None if none was found."""
     from shoal.kernels.regions.paths import long_path
 
@@ -41,7 +41,7 @@ def hamiltonian_path(g: Graph, state: np.ndarray) -> np.ndarray | None:
     return None
 
 
-def exchanged(g: Graph, wanted: int, state: np.ndarray) -> np.ndarray | None:
+def exchanged(g: Contiguity, wanted: int, state: np.ndarray) -> np.ndarray | None:
     """Exchanges of edges from several depth-first trees, until one has no degree above ``wanted``."""
     from shoal.kernels.regions.spanning import deep_tree, degrees, reduce_degree
 
@@ -54,7 +54,7 @@ def exchanged(g: Graph, wanted: int, state: np.ndarray) -> np.ndarray | None:
     return None
 
 
-def matched(g: Graph) -> np.ndarray | None:
+def matched(g: Contiguity) -> np.ndarray | None:
     """A spanning tree of degree at most 3 of a planar graph, parents matched along a canonical order; None if there
     is none.
 

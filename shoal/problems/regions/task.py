@@ -10,7 +10,7 @@ import numpy as np
 
 from shoal.clock import clock
 from shoal.model.certificate import Guarantee
-from shoal.problems.regions.graph import Graph
+from shoal.problems.regions.graph import Contiguity
 
 OBJECTIVES = ("max", "count", "sumsq", "excess", "compact", "similar")
 CHAINS = {
@@ -24,7 +24,7 @@ CHAINS = {
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Task:
+class Districting:
     """A graph each of whose components is eligible as a whole.
 
     graph      the areas to be placed
@@ -41,7 +41,7 @@ class Task:
     regions    so many regions and no other number; None for as many as the objectives make
     """
 
-    graph: Graph
+    graph: Contiguity
     features: np.ndarray
     need: np.ndarray
     ways: int
@@ -59,7 +59,7 @@ class Task:
         """Number of areas."""
         return len(self.features)
 
-    def on(self, g: Graph, nodes: np.ndarray) -> Task:
+    def on(self, g: Contiguity, nodes: np.ndarray) -> Districting:
         """The same on some of the areas, without a partition to begin with."""
         geo, alike = (np.ascontiguousarray(m[nodes]) if len(m) else m for m in (self.geo, self.alike))
         features = np.ascontiguousarray(self.features[nodes])
@@ -127,14 +127,14 @@ class Clock:
         return float("inf") if self.end is None else self.end - clock()
 
 
-def sums(task: Task, label: np.ndarray) -> np.ndarray:
+def sums(task: Districting, label: np.ndarray) -> np.ndarray:
     """Features summed over every region; int64[q, t + s]."""
     found = np.zeros((int(label.max()) + 1 if len(label) else 0, task.features.shape[1]), np.int64)
     np.add.at(found, label, task.features)
     return found
 
 
-def heaviest(task: Task, label: np.ndarray) -> np.ndarray:
+def heaviest(task: Districting, label: np.ndarray) -> np.ndarray:
     """Heaviest area of every region, by the first weight; int64[q]."""
     found = np.zeros(int(label.max()) + 1 if len(label) else 0, np.int64)
     np.maximum.at(found, label, task.features[:, 0])

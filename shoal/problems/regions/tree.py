@@ -22,13 +22,13 @@ import numpy as np
 from shoal.model.certificate import Guarantee
 from shoal.problems.regions.bounds import CountBound
 from shoal.problems.regions.graph import Structure, structure
-from shoal.problems.regions.task import Found, Task
+from shoal.problems.regions.task import Districting, Found
 from shoal.problems.regions.value import value
 
 _STARTS = 20
 
 
-def tree(task: Task, bound: CountBound) -> Found:
+def tree(task: Districting, bound: CountBound) -> Found:
     """The paper's algorithm from several spanning trees; the first of the best partitions.
 
     O((m log n) * exchanges) time a tree, usually linear; several trees where the graph is small.
@@ -78,7 +78,7 @@ def tree(task: Task, bound: CountBound) -> Found:
     return Found(label, promise(task, least), details=details)
 
 
-def promise(task: Task, degree: int) -> Guarantee:
+def promise(task: Districting, degree: int) -> Guarantee:
     """What Lemmas 1 and 2 promise for a spanning tree of this degree; nothing beyond one threshold."""
     if not task.plain:
         return Guarantee()
@@ -89,12 +89,12 @@ def promise(task: Task, degree: int) -> Guarantee:
     return Guarantee(factor=1 + degree, additive=0, theorem=theorem)
 
 
-def ceiling(task: Task, degree: int) -> int:
+def ceiling(task: Districting, degree: int) -> int:
     """kappa + d (k - 1)."""
     return max(task.k, int(task.features[:, 0].max(initial=0))) + degree * (task.k - 1)
 
 
-def _worth_asking(task: Task, bound: CountBound) -> bool:
+def _worth_asking(task: Districting, bound: CountBound) -> bool:
     """A connected graph all of whose areas have three neighbors may be 3-connected; others are not."""
     return task.n > 3 and int(bound.component.max()) == 0 and int(np.diff(task.graph.indptr).min()) >= 3
 

@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from shoal.problems.regions.task import Task, heaviest, sums
+from shoal.problems.regions.task import Districting, heaviest, sums
 
 
-def value(task: Task, label: np.ndarray, objective: tuple[str, ...]) -> tuple[Any, ...]:
+def value(task: Districting, label: np.ndarray, objective: tuple[str, ...]) -> tuple[Any, ...]:
     """The values of the objectives in order, each the smaller the better; exact integers where units are counted."""
     return tuple(one(task, label, name) for name in objective)
 
 
-def one(task: Task, label: np.ndarray, name: str) -> Any:
+def one(task: Districting, label: np.ndarray, name: str) -> Any:
     """One objective: "max" heaviest region, "count" areas minus regions, "sumsq" sum of squared weights,
 
     "excess" largest weight over max(k, heaviest area), "compact" moment of inertia or, without places, border edges,
@@ -42,7 +42,7 @@ def inertia(areas: np.ndarray, label: np.ndarray) -> float:
     return float(np.maximum(spread, 0.0).sum())
 
 
-def border(task: Task, label: np.ndarray) -> int:
+def border(task: Districting, label: np.ndarray) -> int:
     """Edges between different regions."""
     ends = task.graph.edges()
     return int((label[ends[:, 0]] != label[ends[:, 1]]).sum())

@@ -30,6 +30,7 @@ from shoal.model.task import Effort, Grouping, Task, nothing, refuse_infeasible,
 from shoal.problems.catalogue import algorithm
 from shoal.problems.interrupts import heard
 from shoal.problems.tables.apart import by_parts
+from shoal.problems.tables.certify import refuse_ceiling
 from shoal.problems.tables.costs import settled
 from shoal.problems.tables.eligible import good_groups
 from shoal.watching import watched
@@ -143,19 +144,5 @@ def _one(task: Task, method: str) -> Grouping:
             f"{grouping.method} made a group that does not meet the models; nothing comes of it. This is a defect of "
             "shoal: please report it"
         )
-    refuse_high_levels(task, grouping)
+    refuse_ceiling(task, grouping.partition, grouping.method, grouping.starred)
     return replace(grouping, certificate=settled(task, grouping.certificate))
-
-
-def refuse_high_levels(task: Task, grouping: Grouping) -> None:
-    """PolicyError where a method that knows no ceilings has passed one."""
-    columns = task.recoding.columns
-    if not any(c.held for c in columns):
-        return
-    first = task.recoding.publish(task.histogram, grouping.partition).first
-    for j, column in enumerate(columns):
-        if isinstance(column, Levels) and (first[: -1 if grouping.starred else None, j] > column.ceiling).any():
-            raise PolicyError(
-                f"method {grouping.method!r} needs {task.histogram.quasi_names[j]!r} above level {column.ceiling}; "
-                "raise its max_level, or use the method 'cascade'"
-            )

@@ -18,6 +18,7 @@ from shoal.problems.tables.exact.small import CELLS, SEARCHED, decidable, decide
 from shoal.problems.tables.others.pattern_cover import pattern_cover
 from shoal.problems.tables.papers.three_phase import residues, three_phase
 from shoal.problems.tables.search.bounds import Bounds, lower_bounds
+from shoal.problems.tables.search.candidates import Candidates
 from shoal.problems.tables.search.cascade import rank, scarcity, start, within_ceilings
 from shoal.problems.tables.search.certified import certify
 from shoal.problems.tables.search.class_flow import flow_start
@@ -25,7 +26,6 @@ from shoal.problems.tables.search.class_program import column, idle
 from shoal.problems.tables.search.near_graph import neighbor_graph
 from shoal.problems.tables.search.neighborhood import STEPS, looks, search, steps_of
 from shoal.problems.tables.search.open_close import applies, open_close
-from shoal.problems.tables.search.pool import Pool
 from shoal.problems.tables.search.priced_cascade import guided
 from shoal.problems.tables.search.row_groups import Rows
 from shoal.problems.tables.search.scarce_values import alternate, scarce_start
@@ -262,7 +262,7 @@ class _Race:
         """Published tuples opened and closed; the larger k, the less is left to the search that takes groups apart."""
         began, pool = clock(), None
         if bounds.classes is not None and bounds.prices is not None and self.thin is None:
-            pool = Pool.of(self.rows, bounds.classes, bounds.prices)
+            pool = Candidates.of(self.rows, bounds.classes, bounds.prices)
         share = 1.0 - REST / self.small.requirement.smallest
         until = None if self.deadline is None else began + share * (self.deadline - began)
         found, self.report = open_close(self.small, self.rows, self.group, pool=pool, deadline=until)

@@ -12,7 +12,7 @@ from shoal.model.certificate import Certificate, Guarantee, tight
 from shoal.model.histogram import Histogram
 from shoal.model.partition import Partition
 from shoal.model.privacy import Requirement
-from shoal.model.recoding import Levels, Recoding
+from shoal.model.recoding import Recoding
 from shoal.model.task import Grouping, Task
 from shoal.problems.tables.eligible import good_groups as of_rows
 from shoal.problems.tables.papers.three_phase import residue
@@ -68,17 +68,16 @@ def refuse_ceiling(task: Task, partition: Partition, method: str, starred: bool 
 
     starred  the last group is a block of rows starred whole, which no level holds back
     """
+    if not any(c.held for c in task.recoding.columns):
+        return
     published = task.recoding.publish(task.histogram, partition)
     for j, column in enumerate(task.recoding.columns):
-        if not isinstance(column, Levels):
-            continue
-        above = published.first[: -1 if starred else None, j] > column.ceiling
-        above = np.append(above, False) if starred else above
+        above = column.above(published.first[:, j])
+        above[above.size - starred :] = False
         if above.any():
             raise PolicyError(
-                f"{method} would publish {int(partition.sizes[above].sum())} rows above level {column.ceiling} of "
-                f"{task.histogram.quasi_names[j]!r}; allow higher levels, or use a method that heeds the limit, "
-                "for example 'global_recoding'"
+                f"{method} would publish {int(partition.sizes[above].sum())} rows of {task.histogram.quasi_names[j]!r} "
+                f"above {column.limit}; raise its max_level, or use a method that heeds it, for example 'cascade'"
             )
 
 

@@ -25,13 +25,13 @@ from shoal.errors import PolicyError
 from shoal.model.certificate import Certificate, Guarantee, tight
 from shoal.model.histogram import Histogram
 from shoal.model.partition import Partition
-from shoal.model.recoding import ColumnRecoding, Levels, Recoding
+from shoal.model.recoding import ColumnRecoding, Recoding
 from shoal.model.task import Grouping, Task
 
 if TYPE_CHECKING:
     from shoal.kernels.tables.pricing import Types
 
-KINDS = {"levels": 0, "range": 1, "set": 2}
+SHAPES = {"tree": 0, "line": 1, "set": 2}
 DENOMINATOR = 10**5  # losses are read as fractions with at most this denominator
 LARGEST = 10**7  # and brought to a common denominator of at most this
 NARROW = 512  # codes of a column whose losses are looked at once more when a bound is nearly the cost
@@ -46,7 +46,7 @@ class Costs:
     count   int64[t]      rows of each
     pair    int64[...]    loss of publishing two codes of a column as one: pair[start[j] + a * size[j] + b]
     start   int64[d], size int64[d]
-    kind    int64[d]      0 levels, 1 range, 2 set
+    kind    int64[d]      0 tree, 1 line, 2 set: ``ColumnRecoding.shape``
     scale   a row's loss in the recoding's unit is its whole-number loss / scale
     exact   whether the whole numbers are the losses, or those rounded down
     unit    the recoding's unit; "ncp" is a mean over rows and columns
@@ -90,6 +90,11 @@ class Costs:
                 raise PolicyError(
                     f"exact methods publish {name!r} up to its root; lift its ceiling or choose another method"
                 )
+            if column.shape is None:
+                raise PolicyError(
+                    f"{name!r} is published as a {column.kind}, whose loss exact methods cannot tell from pairs of "
+                    "values; choose another method, for example 'auto'"
+                )
             if column.size > WIDEST:
                 raise PolicyError(
                     f"column {name!r} has {column.size} values; exact methods take at most {WIDEST}, so band it first"
@@ -112,7 +117,7 @@ class Costs:
             pair=np.concatenate([*pieces, np.zeros(1, np.int64)]),
             start=np.array(start[:-1], np.int64),
             size=np.array([c.size for c in recoding.columns], np.int64),
-            kind=np.array([KINDS[c.kind] for c in recoding.columns], np.int64),
+            kind=np.array([SHAPES[c.shape or ""] for c in recoding.columns], np.int64),
             scale=scale,
             exact=fractions is not None,
             unit=recoding.unit,
@@ -190,9 +195,9 @@ def settled(task: Task, certificate: Certificate) -> Certificate:
         return certificate
     if any(c.size > NARROW for c in recoding.columns):
         return certificate
-    values = [np.unique(c.loss * c.weight) if isinstance(c, Levels) else _pairs(c)[0] for c in recoding.columns]
+    values = [v for c in recoding.columns if (v := c.quanta()) is not None]
     scale, fractions = _fractions(values)
-    if fractions is None:
+    if fractions is None or len(values) < len(recoding.columns):
         return certificate
     step = math.gcd(*(int(f * scale) for read in fractions for f in read)) / scale
     return replace(certificate, lower_bound=certificate.cost) if gap + rounding < step / 2 else certificate

@@ -29,9 +29,10 @@ from shoal.model.recoding import Recoding
 from shoal.model.task import Effort, Grouping, Task, nothing, shortfall
 from shoal.problems.catalogue import algorithm
 from shoal.problems.interrupts import heard
-from shoal.problems.tables import group, refuse_high_levels
+from shoal.problems.tables import group
+from shoal.problems.tables.certify import refuse_ceiling
 from shoal.problems.tables.eligible import good_groups
-from shoal.problems.tables.others.hilbert import _ranks
+from shoal.problems.tables.others.hilbert import ranks
 from shoal.problems.tables.papers.stars import plain_stars
 from shoal.problems.tables.papers.three_phase import ceiling_classes, residue
 from shoal.problems.tables.search.bounds import Bounds, total
@@ -91,7 +92,7 @@ def sharded(
     certificate = replace(made.certificate, guarantee=Guarantee(), details=details)
     attempts = ({"method": f"{len(parts)} shards", "cost": certificate.cost},)
     grouping = Grouping(partition, certificate, made.method, attempts)
-    refuse_high_levels(task, grouping)
+    refuse_ceiling(task, partition, made.method)
     return grouping
 
 
@@ -111,7 +112,7 @@ def _of(histogram: Histogram, cells: np.ndarray) -> Histogram:
 def cut(task: Task, shards: int) -> list[np.ndarray]:
     """int64 cells of each shard, rising: at most ``shards``, each eligible by itself."""
     whole = np.arange(task.histogram.cells)
-    rank, _ = _ranks(task.histogram, task.recoding)
+    rank, _ = ranks(task.histogram, task.recoding)
     rng = np.random.default_rng(task.seed)
     open_, done = [(-whole.size, 0, whole)], list[np.ndarray]()
     made = 1

@@ -123,7 +123,7 @@ class _Search:
                 break
             rounds += 1
             self.progress(f"bounding, round {rounds}: {len(master.columns):,} columns", None)
-            columns, least = _priced(self.costs, master.price, master.bonus, master.member, 0, PER_TYPE)
+            columns, least = priced_sets(self.costs, master.price, master.bonus, master.member, 0, PER_TYPE)
             shift = max(0, -(int(least[0]) // 2), -(int(least[1]) // 3))
             proved = int(master.price @ self.costs.count) + int(master.bonus.sum()) - shift * self.costs.rows
             if proved > self.lower:
@@ -142,7 +142,7 @@ class _Search:
     def within(self, window: int) -> np.ndarray | None:
         """All columns of reduced cost at most window; None when there are too many."""
         member = self.master.member[: self.bonus.size]
-        columns, _ = _priced(self.costs, self.price, self.bonus, member, window + 1, 0)
+        columns, _ = priced_sets(self.costs, self.price, self.bonus, member, window + 1, 0)
         self.facts["columns_within_the_gap"] = -1 if columns is None else len(columns)
         return columns
 
@@ -273,7 +273,7 @@ def _near_order(columns: np.ndarray, types: int) -> np.ndarray:
     return reverse_cuthill_mckee((graph + graph.T).tocsr(), symmetric_mode=True).astype(np.int64)
 
 
-def _priced(
+def priced_sets(
     costs: Costs, price: np.ndarray, bonus: np.ndarray, member: np.ndarray, under: int, least: int
 ) -> tuple[Any, np.ndarray]:
     """Columns whose reduced cost is under `under`, and the least reduced costs; None for too many columns."""

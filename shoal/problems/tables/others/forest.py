@@ -45,8 +45,8 @@ def forest(task: Task) -> Grouping:
     refuse_infeasible(histogram, task.requirement)
     costs = Costs.of(histogram, task.recoding)
     index, distance = neighbors(costs, k)
-    edges = _grow(costs, k, index, distance)
-    groups = _cut(costs, k, edges)
+    edges = grow(costs, k, index, distance)
+    groups = cut_trees(costs, k, edges)
     partition = _placed(task, groups)
     lower = int(kth(costs, k, index, distance) @ costs.count)
     theorem = "Aggarwal et al. 2005, forest algorithm: 3k - 3"
@@ -55,7 +55,7 @@ def forest(task: Task) -> Grouping:
     return costs.grouping(task, partition, "forest", ends, promise, NEAREST, {"edges": len(edges)})
 
 
-def _grow(costs: Costs, k: int, index: np.ndarray, distance: np.ndarray) -> list[tuple[int, int]]:
+def grow(costs: Costs, k: int, index: np.ndarray, distance: np.ndarray) -> list[tuple[int, int]]:
     """Edges of a forest whose trees have k rows or more; each type chooses at most one.
 
     A tree of fewer than k rows has m types and m - 1 edges, so exactly one of its types has not chosen: ``free``.
@@ -89,7 +89,7 @@ def _grow(costs: Costs, k: int, index: np.ndarray, distance: np.ndarray) -> list
     return edges
 
 
-def _cut(costs: Costs, k: int, edges: list[tuple[int, int]]) -> list[Group]:
+def cut_trees(costs: Costs, k: int, edges: list[tuple[int, int]]) -> list[Group]:
     """Groups of at least k rows from the trees of the forest."""
     t = costs.types
     beside: list[list[int]] = [[] for _ in range(t)]

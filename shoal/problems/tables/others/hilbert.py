@@ -22,12 +22,12 @@ from shoal.model.certificate import Guarantee
 from shoal.model.histogram import Histogram
 from shoal.model.partition import Partition
 from shoal.model.privacy import Requirement
-from shoal.model.recoding import Levels, Ranges, Recoding
+from shoal.model.recoding import Levels, Recoding
 from shoal.model.task import Grouping, Task
 from shoal.problems.tables.certify import certified
 from shoal.problems.tables.eligible import rules_of
 from shoal.problems.tables.papers.stars import in_stars, plain_stars
-from shoal.problems.tables.papers.three_phase import _eligible, residue, split
+from shoal.problems.tables.papers.three_phase import eligible_with, residue, split
 
 MOST_STEPS = 4_000_000_000
 MORE = {"fast": 0, "balanced": 0, "thorough": 60, "seconds": 1000}
@@ -105,7 +105,7 @@ def along_curves(task: Task) -> tuple[Partition, dict[str, str]]:
         if number >= 2 and (task.effort.name == "fast" or late()):
             break
         better(name, order)
-    code, sizes = _ranks(histogram, recoding)
+    code, sizes = ranks(histogram, recoding)
     columns = np.argsort(sizes, kind="stable")
     rng = np.random.default_rng(task.seed)
     for _ in range(MORE[task.effort.name] if sizes.size > 2 else 0):  # snakes over other orders of the columns
@@ -120,7 +120,7 @@ def along_curves(task: Task) -> tuple[Partition, dict[str, str]]:
     return best[1], {"space_filling_curve": best[2]}
 
 
-def _ranks(histogram: Histogram, recoding: Recoding) -> tuple[np.ndarray, np.ndarray]:
+def ranks(histogram: Histogram, recoding: Recoding) -> tuple[np.ndarray, np.ndarray]:
     """(int64[m, d] codes renumbered so that those of one class lie together, number of codes of each column)."""
     code = np.zeros((histogram.cells, len(recoding.columns)), np.int64)
     for j, column in enumerate(recoding.columns):
@@ -132,7 +132,7 @@ def _ranks(histogram: Histogram, recoding: Recoding) -> tuple[np.ndarray, np.nda
 def _curves(histogram: Histogram, recoding: Recoding) -> Iterator[tuple[str, np.ndarray]]:
     """Orders of the cells: Hilbert curves over codes as they are and stretched, then lexicographic orders."""
     d = len(recoding.columns)
-    code, sizes = _ranks(histogram, recoding)
+    code, sizes = ranks(histogram, recoding)
     bits = max(int(max(sizes.max(initial=1) - 1, 0)).bit_length(), 1)
     stretched = (code << bits) // np.maximum(sizes, 1)
     narrow_first = np.argsort(sizes, kind="stable")
@@ -202,40 +202,28 @@ def _cuts(task: Task, order: np.ndarray) -> Iterator[tuple[str, Partition]]:
     columns = need.sensitive_columns
     d, h = len(task.recoding.columns), max((c.levels for c in task.recoding.columns), default=0)
     if not columns and histogram.rows * 2 * need.k * max(d, 1) * max(h, 1) <= MOST_STEPS:
-        yield "least cuts", _least_cuts(histogram, task.recoding, need.k, order)
+        yield "least cuts", best_cut(histogram, task.recoding, need.k, order)
         return
     if (
         len(columns) == 1
         and not need.rules
         and histogram.rows * np.unique(histogram.sensitive[:, columns[0]]).size <= MOST_STEPS
     ):
-        yield "queues", _queues(histogram, need, columns[0], order)
+        yield "queues", along_queues(histogram, need, columns[0], order)
         if task.effort.name == "fast":
             return
     yield "runs", _runs(histogram, need, order)
 
 
-def _least_cuts(histogram: Histogram, recoding: Recoding, k: int, order: np.ndarray) -> Partition:
+def best_cut(histogram: Histogram, recoding: Recoding, k: int, order: np.ndarray) -> Partition:
+    """The cheapest groups of k to 2k - 1 rows that lie one after the other in an order of the cells, int[m]."""
     from shoal.kernels.tables.hilbert import least_cuts
+    from shoal.problems.tables.search.row_groups import encode
 
-    d = len(recoding.columns)
-    h = max(2, *(c.levels for c in recoding.columns))
-    widest = max((c.size for c in recoding.columns), default=0)
-    node = np.zeros((d, h, max(widest, 1)), np.int32)
-    loss = np.zeros((d, h, max(widest, 1)))
-    for j, c in enumerate(recoding.columns):
-        if isinstance(c, Levels):
-            node[j, : c.levels, : c.size] = c.node
-            loss[j, : c.levels, : c.size] = c.loss * c.weight
-        elif isinstance(c, Ranges):
-            for side, ends in enumerate((c.low, c.high)):
-                loss[j, side, : c.size] = c.ends[ends] / c.span * c.weight
-        else:
-            loss[j, 0, : c.size] = np.arange(c.size) / max(c.size - 1, 1) * c.weight
-    kind = np.array([("levels", "set", "range").index(c.kind) for c in recoding.columns], np.int64)
+    slots, leaf = encode(recoding, histogram)
     rows = np.repeat(order, histogram.count[order])
     best, back = np.empty(rows.size + 1), np.zeros(rows.size + 1, np.int64)
-    least_cuts(rows, histogram.quasi, kind, node, loss, k, best, back)
+    least_cuts(rows, leaf, slots, k, best, back)
     cuts = np.zeros(rows.size + 1, np.int64)
     at = rows.size
     while at > 0:
@@ -264,7 +252,7 @@ def _runs(histogram: Histogram, need: Requirement, order: np.ndarray) -> Partiti
     return Partition.of(order[cell[:used]], group[:used], count[:used])
 
 
-def _queues(histogram: Histogram, need: Requirement, column: int, order: np.ndarray) -> Partition:
+def along_queues(histogram: Histogram, need: Requirement, column: int, order: np.ndarray) -> Partition:
     from shoal.kernels.tables.hilbert import append, queues
 
     l, distinct = need.frequency[column], need.distinct[column]
@@ -324,7 +312,7 @@ def with_pool(histogram: Histogram, need: Requirement, partition: Partition, poo
         held = pool + np.bincount(
             partition.cell[joined], weights=partition.count[joined], minlength=histogram.cells
         ).astype(np.int64)
-        if _eligible(histogram, need, np.zeros(histogram.cells, np.int64), 1, held)[0]:
+        if eligible_with(histogram, need, np.zeros(histogram.cells, np.int64), 1, held)[0]:
             high = middle
         else:
             low = middle + 1

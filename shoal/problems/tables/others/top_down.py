@@ -76,7 +76,7 @@ def specialize(task: Task) -> tuple[np.ndarray, list[np.ndarray]]:
             continue
         inside = np.isin(histogram.quasi[:, j], codes)
         cells = np.flatnonzero(inside)
-        for below, part in _refinements(task, j, level, codes):
+        for below, part in refinements(task, j, level, codes):
             child = part[np.searchsorted(codes, histogram.quasi[cells, j])]
             _, new = np.unique(label[cells] * np.int64(codes.size + 1) + child, return_inverse=True)
             new = new.reshape(-1)
@@ -100,7 +100,7 @@ def _held(task: Task, j: int) -> np.ndarray:
     return np.bincount(task.histogram.quasi[:, j], weights=task.histogram.count, minlength=max(column.size, 1))
 
 
-def _refinements(task: Task, j: int, level: int, codes: np.ndarray) -> list[tuple[int, np.ndarray]]:
+def refinements(task: Task, j: int, level: int, codes: np.ndarray) -> list[tuple[int, np.ndarray]]:
     """The ways to refine a class: (level below, part of each of its codes), the preferred one first."""
     column = task.recoding.columns[j]
     if codes.size < 2:
@@ -124,7 +124,7 @@ def _refinements(task: Task, j: int, level: int, codes: np.ndarray) -> list[tupl
 def _worth(task: Task, j: int, codes: np.ndarray, level: int) -> float:
     """Loss saved by the preferred refinement, per bit by which it tells rows apart; 0 when there is none."""
     column = task.recoding.columns[j]
-    ways = _refinements(task, j, level, codes)
+    ways = refinements(task, j, level, codes)
     if not ways:
         return 0.0
     below, part = ways[0]

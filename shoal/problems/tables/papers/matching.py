@@ -21,7 +21,7 @@ from shoal.clock import clock
 from shoal.errors import PolicyError
 from shoal.model.certificate import Certificate, Guarantee, tight
 from shoal.model.partition import Partition
-from shoal.model.recoding import ColumnRecoding, Levels, Ranges, Recoding
+from shoal.model.recoding import ColumnRecoding, Levels, Ranges, Recoding, Sets
 from shoal.model.task import Grouping, Task
 from shoal.problems.tables.certify import refuse_ceiling
 
@@ -59,7 +59,7 @@ def matching(task: Task) -> Grouping:
     spare = held - equal
     left, right = np.flatnonzero(spare[0]), np.flatnonzero(spare[1])
     whole = whole_losses(recoding, NARROW if left.size * right.size > MOST_PAIRS // 2 else WIDE)
-    from_, to, amount, total, bound = _transport(
+    from_, to, amount, total, bound = transported(
         task, first[left], first[right], spare[0, left], spare[1, right], whole
     )
 
@@ -193,7 +193,7 @@ def _fractions(column: ColumnRecoding) -> list[Fraction] | None:
         read = [_read(float(v)) * weight for v in values]
         out = [read[i] for i in inverse.reshape(-1)]
     else:
-        return [weight / max(column.size - 1, 1)]
+        return [weight / max(column.size - 1, 1)] if isinstance(column, Sets) else None
     near = np.abs(np.array([float(f) for f in out]) - _floats(column).reshape(-1))
     return out if near.max(initial=0.0) <= 1e-12 * max(float(weight), 1.0) else None
 
@@ -219,13 +219,15 @@ def pair_losses(recoding: Recoding, a: np.ndarray, b: np.ndarray, whole: Whole |
                 part = np.where(apart, table[level + 1][x][:, None], part)
         elif isinstance(column, Ranges):
             part = np.minimum(table[1][np.maximum(x[:, None], y)] - table[0][np.minimum(x[:, None], y)], table[2, 0])
-        else:
+        elif isinstance(column, Sets):
             part = (x[:, None] != y) * table[0]
+        else:
+            part = column.pair(x[:, None], y) * column.weight
         out += part if whole is None or whole.exact else np.rint(part * whole.scale).astype(np.int64)
     return out
 
 
-def _transport(
+def transported(
     task: Task, left: np.ndarray, right: np.ndarray, supply: np.ndarray, demand: np.ndarray, whole: Whole
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, int, int]:
     """Least total loss of shipping supply to demand; left, right are cells that stand for the types.

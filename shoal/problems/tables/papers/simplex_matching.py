@@ -90,7 +90,7 @@ def simplex_matching(vertices: int, edges: Mapping[Edge, int]) -> Matching:
         start = frozenset([triples[0]])
     chosen, steps = start, 0
     for bit in range(max((missing).bit_length() - 1, 0), -1, -1):
-        chosen, changed = _descend(vertices, _scaled(known, bit), missing >> bit, triples, chosen)
+        chosen, changed = descend(vertices, scaled(known, bit), missing >> bit, triples, chosen)
         steps += changed
     pairs = _pairs(frozenset(range(vertices)) - {v for t in chosen for v in t}, known, missing)
     found = tuple(sorted([*chosen, *pairs]))
@@ -110,7 +110,7 @@ def simplex_matching(vertices: int, edges: Mapping[Edge, int]) -> Matching:
     return Matching(found, certificate, steps)
 
 
-def _scaled(edges: Mapping[Edge, int], bit: int) -> dict[Edge, int]:
+def scaled(edges: Mapping[Edge, int], bit: int) -> dict[Edge, int]:
     """Costs by 2^bit, down for pairs and up for triples: both conditions survive."""
     return {e: (c >> bit) if len(e) == 2 else -((-c) >> bit) for e, c in edges.items()}
 
@@ -126,7 +126,7 @@ def _pairs(free: frozenset[int], cost: Mapping[Edge, int], missing: int) -> list
     return [(min(pair), max(pair)) for pair in found]
 
 
-def _descend(
+def descend(
     vertices: int, cost: Mapping[Edge, int], missing: int, triples: list[Edge], chosen: frozenset[Edge]
 ) -> tuple[frozenset[Edge], int]:
     """Change one or two triples while that lowers f: (set of triples, steps)."""

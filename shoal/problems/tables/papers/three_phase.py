@@ -21,7 +21,6 @@ from shoal.model.certificate import Certificate, Guarantee, tight
 from shoal.model.histogram import Histogram
 from shoal.model.partition import Partition
 from shoal.model.privacy import Requirement
-from shoal.model.recoding import Levels
 from shoal.model.task import Grouping, Task
 from shoal.problems.tables.eligible import good_groups
 
@@ -77,7 +76,7 @@ def residues(task: Task) -> tuple[Partition, dict[str, Any]]:
     if classes == 1:
         taken, facts = residue(histogram, need)
         return split(histogram, taken), {**facts, "suppressed": _suppressed(histogram, taken)}
-    good = _eligible(histogram, need, kind, classes, histogram.count)
+    good = eligible_with(histogram, need, kind, classes, histogram.count)
     if not good.all():
         rows = int(histogram.count[~good[kind]].sum())
         raise InfeasibleError(
@@ -128,19 +127,15 @@ def _suppressed(histogram: Histogram, taken: np.ndarray) -> int:
 
 def _ceilings(task: Task) -> list[str]:
     return [
-        f"{name!r} at level {c.ceiling} of {c.levels - 1}"
+        f"{name!r} at {c.limit}"
         for name, c in zip(task.histogram.quasi_names, task.recoding.columns, strict=True)
-        if isinstance(c, Levels) and c.held
+        if c.held
     ]
 
 
 def ceiling_classes(task: Task) -> np.ndarray:
     """Which cells the ceilings allow in one group, int64[m] numbered from 0: those alike at the highest levels."""
-    limited = [
-        c.node[c.ceiling][task.histogram.quasi[:, j]]
-        for j, c in enumerate(task.recoding.columns)
-        if isinstance(c, Levels) and c.held
-    ]
+    limited = [c.allowed()[task.histogram.quasi[:, j]] for j, c in enumerate(task.recoding.columns) if c.held]
     if not limited or not task.histogram.cells:
         return np.zeros(task.histogram.cells, np.int64)
     return np.unique(np.stack(limited, axis=1), axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
@@ -283,7 +278,7 @@ def _by_types(histogram: Histogram, need: Requirement) -> tuple[np.ndarray, dict
     The bound is the largest over the columns taken one at a time, each of which asks less, and over sizes alone.
     """
     of_type, first = histogram.types
-    ineligible = ~_eligible(histogram, need, of_type, first.size, histogram.count)
+    ineligible = ~eligible_with(histogram, need, of_type, first.size, histogram.count)
     taken = np.where(ineligible[of_type], histogram.count, 0).astype(np.int64)
     bound = _by_size(histogram, need.k)[1]["bound"]
     for j in need.sensitive_columns:
@@ -298,7 +293,7 @@ def _by_types(histogram: Histogram, need: Requirement) -> tuple[np.ndarray, dict
         "argument": f"the largest over single sensitive columns of max(|R1|, l h(R1)) ({SOURCE}, Corollary 5.10)",
         "guarantee": Guarantee(),
     }
-    if taken.any() and not _eligible(histogram, need, np.zeros_like(of_type), 1, taken)[0]:
+    if taken.any() and not eligible_with(histogram, need, np.zeros_like(of_type), 1, taken)[0]:
         facts["phase"] = 4
         taken = _dissolve(histogram, need, taken)
     return taken, facts
@@ -328,13 +323,15 @@ def _dissolve(histogram: Histogram, need: Requirement, taken: np.ndarray) -> np.
     low, high = 0, order.size
     while low < high:
         middle = (low + high) // 2
-        if _eligible(histogram, need, nowhere, 1, np.where(place < middle, histogram.count, taken))[0]:
+        if eligible_with(histogram, need, nowhere, 1, np.where(place < middle, histogram.count, taken))[0]:
             high = middle
         else:
             low = middle + 1
     return np.where(place < low, histogram.count, taken)
 
 
-def _eligible(histogram: Histogram, need: Requirement, group: np.ndarray, groups: int, count: np.ndarray) -> np.ndarray:
+def eligible_with(
+    histogram: Histogram, need: Requirement, group: np.ndarray, groups: int, count: np.ndarray
+) -> np.ndarray:
     """bool[groups]: which groups of cells meet the requirement; group int64[m], count int64[m].  O(m log m)."""
     return good_groups(histogram, need, np.arange(histogram.cells), group, count, groups)

@@ -194,12 +194,12 @@ def neighbors(task: Task, until: float | None) -> np.ndarray | None:
     Cells not reached keep the bound 0.
     """
     p = Pairs.of(task)
-    found = _nearest(p, task.requirement.smallest - 1, until)
+    found = nearest_cells(p, task.requirement.smallest - 1, until)
     task.progress("bound", None)
     return None if found is None else p.back(found[2])
 
 
-def _nearest(p: Pairs, most: int, until: float | None) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+def nearest_cells(p: Pairs, most: int, until: float | None) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
     """So many cells near each, how far the others are, and what the nearest prove; None when time ran out."""
     from shoal.kernels.tables.near_cells import all_cells, near_cells
 
@@ -224,7 +224,7 @@ def box_prices(task: Task, boxed: tuple[int, int], rounds: int, until: float | N
     from shoal.kernels.tables.near_cells import far_slack
 
     p, m, group = Pairs.of(task), task.histogram.cells, task.requirement.smallest
-    looked = _nearest(p, max(boxed[0], group - 1), until)
+    looked = nearest_cells(p, max(boxed[0], group - 1), until)
     if looked is None:
         return []
     near, far, base = looked

@@ -17,7 +17,6 @@ import numpy as np
 from shoal.clock import clock
 from shoal.errors import InfeasibleError
 from shoal.model.partition import Partition
-from shoal.model.recoding import Levels
 from shoal.model.task import Grouping, Task, shortfall
 from shoal.problems.tables.eligible import rules_of
 from shoal.problems.tables.papers.three_phase import residues
@@ -125,11 +124,11 @@ def scarcity(task: Task) -> np.ndarray:
 def forbidden(task: Task, partition: Partition) -> np.ndarray:
     """Rows published above the ceiling of each column, int64[d]."""
     out = np.zeros(len(task.recoding.columns), np.int64)
-    held = [(j, c) for j, c in enumerate(task.recoding.columns) if isinstance(c, Levels) and c.held]
+    held = [(j, c) for j, c in enumerate(task.recoding.columns) if c.held]
     if held:
         published = task.recoding.publish(task.histogram, partition)
         for j, column in held:
-            out[j] = partition.sizes[published.first[:, j] > column.ceiling].sum()
+            out[j] = partition.sizes[column.above(published.first[:, j])].sum()
     return out
 
 
@@ -149,8 +148,7 @@ def within_ceilings(task: Task, chosen: Partition) -> Partition:
     over = forbidden(task, chosen)
     if over.any():
         j = int(over.argmax())
-        column, name = task.recoding.columns[j], task.histogram.quasi_names[j]
-        level = f"level {column.ceiling} of {column.levels - 1}" if isinstance(column, Levels) else "its level"
+        level, name = task.recoding.columns[j].limit, task.histogram.quasi_names[j]
         raise InfeasibleError(
             f"{int(over[j])} rows cannot be placed with {name!r} at {level} or below; "
             "raise its ceiling or leave the column out"

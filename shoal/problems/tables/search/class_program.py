@@ -332,7 +332,7 @@ def raised(task: Task, tolls: Tolls, passes: int, until: float | None, step: flo
     from shoal.kernels.tables.tolls import begun, walk
 
     program = tolls.program
-    course = begun(program.arcs, tolls.toll, tolls.share, step)
+    course = begun(tolls.toll, tolls.share, step)
     gap = 1e-3 * float(program.loss.max()) * task.histogram.rows * UNIT
     done = 0
     while done < passes and course.state[1] > LAST_STEP:

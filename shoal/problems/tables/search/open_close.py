@@ -18,10 +18,10 @@ from shoal.clock import clock
 from shoal.model.recoding import FORBIDDEN
 from shoal.model.task import Task
 from shoal.problems.interrupts import flag
+from shoal.problems.tables.search.candidates import Candidates
 from shoal.problems.tables.search.cascade import rank
 from shoal.problems.tables.search.certified import Told
 from shoal.problems.tables.search.near_graph import deal
-from shoal.problems.tables.search.pool import Pool
 from shoal.problems.tables.search.row_groups import Rows
 
 BLOCK = 20_000  # rows searched together
@@ -55,7 +55,7 @@ def open_close(
     rows: Rows,
     group: np.ndarray,
     *,
-    pool: Pool | None = None,
+    pool: Candidates | None = None,
     deadline: float | None = None,
     steps: int | None = None,
 ) -> tuple[np.ndarray, Told]:
@@ -71,8 +71,8 @@ def open_close(
         return group, told
     count = max(1, round(group.size / BLOCK))
     began, pace = clock(), 5e3 * min(os.cpu_count() or 1, count)
-    state, label = _classes(rows, group)
-    pool = pool or Pool.empty(state.shape[1])
+    state, label = classes_of(rows, group)
+    pool = pool or Candidates.empty(state.shape[1])
     heat = _mean_loss(rows, state, label)
     part = 0.0
     while part < 1.0:
@@ -89,14 +89,14 @@ def open_close(
         task.progress("open and close", part)
         hot = 0.0 if after > 1.0 - COLD / ROUNDS else heat * HEAT[0] * (HEAT[1] / HEAT[0]) ** part
         label, done = _round(task, rows, state, label, pool, -(-now // count), hot, told.rounds)
-        state, label = _classes(rows, label)
+        state, label = classes_of(rows, label)
         told.steps, told.rounds, part = told.steps + done, told.rounds + 1, after
         pace = 0.5 * pace + 0.5 * done / max(clock() - since, 1e-3)
     found = rows.cut(label)
     return min((group, found), key=lambda labels: rank(task, rows.partition(labels))), told
 
 
-def _classes(rows: Rows, group: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def classes_of(rows: Rows, group: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """What the groups publish, each tuple once, int64[v, t], and the tuple of each row."""
     state, of = np.unique(rows.states(group), axis=0, return_inverse=True)
     return state, of.reshape(-1)[group]
@@ -112,7 +112,7 @@ def _mean_loss(rows: Rows, state: np.ndarray, label: np.ndarray) -> float:
 
 
 def _round(
-    task: Task, rows: Rows, state: np.ndarray, label: np.ndarray, pool: Pool, each: int, heat: float, turn: int
+    task: Task, rows: Rows, state: np.ndarray, label: np.ndarray, pool: Candidates, each: int, heat: float, turn: int
 ) -> tuple[np.ndarray, int]:
     """One deal of the table, ``each`` steps in every block; the class of each row and the steps done."""
     blocks = deal(rows, label, max(1, round(label.size / BLOCK)), [task.seed, turn, 19])
@@ -139,7 +139,7 @@ def _block(
     block: np.ndarray,
     state: np.ndarray,
     label: np.ndarray,
-    pool: Pool,
+    pool: Candidates,
     steps: int,
     heat: float,
     seed: np.uint64,

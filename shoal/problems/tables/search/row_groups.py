@@ -14,10 +14,12 @@ from shoal.kernels.uncompiled import quick
 from shoal.model.histogram import Histogram, mixed_radix
 from shoal.model.partition import Partition
 from shoal.model.privacy import Requirement
-from shoal.model.recoding import Levels, Ranges, Recoding
+from shoal.model.recoding import Recoding
 from shoal.model.task import Task
 from shoal.problems.tables.eligible import good_groups, rules_of
 
+KINDS = {"tree": 0, "set": 2, "line": 3}  # of slots, in the kernels; 1 is a tree too large for a table of pairs
+SMALL_TREE = 400  # nodes
 LOOKS = 120_000_000  # cells times groups up to which every group is looked at for every row
 
 
@@ -323,59 +325,36 @@ def pieces_of(
 
 def encode(recoding: Recoding, histogram: Histogram) -> tuple[Slots, np.ndarray]:
     """The recoding as slots, and the slots of every cell int64[m, t]."""
-    kind: list[int] = []
-    base: list[int] = []
-    table: list[int] = []
-    width: list[int] = []
-    unit: list[float] = []
+    lines: list[tuple[int, int, int, int, float]] = []  # kind, base, table, width, unit
     parents, losses, tables, pairs, leaves = [], [], [], [], []
     at = tables_at = 0
     for j, column in enumerate(recoding.columns):
-        code = histogram.quasi[:, j].astype(np.int64)
-        size = max(column.size, 1)
-        if not isinstance(column, Ranges | Levels):
-            for first in range(0, size, 60):
-                here = (code >= first) & (code < first + 60)
-                leaves.append(np.where(here, np.int64(1) << np.where(here, code - first, 0), 0))
-                kind, base, table, width = [*kind, 2], [*base, 0], [*table, 0], [*width, 0]
-                unit.append(column.weight / max(size - 1, 1))
-            continue
-        base.append(at)
-        if isinstance(column, Ranges):
-            leaves.append(column.low[code].astype(np.int64) | (column.high[code].astype(np.int64) << 32))
-            kind, table, width = [*kind, 3], [*table, 0], [*width, 0]
-            unit.append(column.weight / column.span)
-            ends = column.ends if column.ends.size else np.zeros(1)
-            parents.append(np.zeros(ends.size, np.int32))
-            losses.append(ends)
-            at += ends.size
-            continue
-        parent, loss, of = column.nodes()
-        leaves.append(of[code])
-        unit.append(1.0)
-        nodes = parent.size
-        width.append(nodes)
-        small = nodes <= 400
-        kind.append(0 if small else 1)
-        table.append(tables_at if small else 0)
-        if small:
-            tables.append(ancestors(parent).reshape(-1))
-            pairs.append(loss[tables[-1]])
-            tables_at += nodes * nodes
-        parents.append(parent)
-        losses.append(loss)
-        at += nodes
+        for slot in column.slots():
+            leaves.append(slot.leaf[histogram.quasi[:, j]])
+            nodes = 0 if slot.parent is None else slot.parent.size
+            small = 0 < nodes <= SMALL_TREE
+            kind = KINDS[slot.kind] + (slot.kind == "tree" and not small)
+            lines.append((kind, at, tables_at if small else 0, nodes, slot.unit))
+            losses.append(slot.loss)
+            parents.append(np.zeros(slot.loss.size, np.int32) if slot.parent is None else slot.parent)
+            at += slot.loss.size
+            if small:
+                tables.append(ancestors(parents[-1]).reshape(-1))
+                pairs.append(slot.loss[tables[-1]])
+                tables_at += nodes * nodes
     none = np.zeros(0)
+    *whole, unit = zip(*lines, strict=True) if lines else ((),) * 5
+    kinds, base, table, width = (np.array(x, np.int64) for x in whole)
     slots = Slots(
-        kind=np.array(kind, np.int64),
-        base=np.array(base, np.int64),
+        kind=kinds,
+        base=base,
         parent=np.concatenate([none, *parents]).astype(np.int32),
         loss=np.concatenate([none, *losses]),
-        table=np.array(table, np.int64),
-        width=np.array(width, np.int64),
+        table=table,
+        width=width,
         ancestor=np.concatenate([none, *tables]).astype(np.int16),
         pair=np.concatenate([none, *pairs]),
-        unit=np.array(unit),
+        unit=np.array(unit, np.float64),
     )
     leaf = np.stack(leaves, axis=1) if leaves else np.zeros((histogram.cells, 0), np.int64)
     return slots, np.ascontiguousarray(leaf, dtype=np.int64)

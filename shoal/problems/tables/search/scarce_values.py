@@ -144,7 +144,7 @@ def lend(
     n = group.size
     if not n or not seeds.size:
         return group, 0
-    leaf, value = _rows(rows)
+    leaf, value = leaves_and_values(rows)
     group = np.unique(group, return_inverse=True)[1].reshape(-1)
     member = np.argsort(group, kind="stable")
     size = np.bincount(group)
@@ -198,7 +198,7 @@ def settle(rows: Rows, group: np.ndarray) -> np.ndarray:
         return rows.place(group)
     group = np.full(group.size, -1, np.int64)
     group[inside] = label.reshape(-1)
-    leaf, value = _rows(rows)
+    leaf, value = leaves_and_values(rows)
     state = rows.states(group)
     size = np.bincount(group[inside])
     price = prices(rows.slots, state)
@@ -223,7 +223,7 @@ def settle(rows: Rows, group: np.ndarray) -> np.ndarray:
     return group
 
 
-def _rows(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+def leaves_and_values(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
     """Slots int64[n, t] and sensitive values int64[n, s], numbered from 0, of every row."""
     value = [np.unique(column, return_inverse=True)[1].reshape(-1) for column in rows.sensitive.T]
     codes = np.stack(value, axis=1) if value else np.zeros((rows.sensitive.shape[0], 0), np.int64)

@@ -98,16 +98,16 @@ def _block(
 
     pace  sweeps and how hot, as in ``settled``
     """
-    program, at = _program(task, rows, block, group)
+    program, at = program_of(task, rows, block, group)
     if program is None:
         return None
-    tolls, at = _closed(task, program, at, pace[1] * WANTED * rows.k)
-    classes, at = _near(task, tolls, at, rows.k)
+    tolls, at = without_closed(task, program, at, pace[1] * WANTED * rows.k)
+    classes, at = near_classes(task, tolls, at, rows.k)
     cell = np.repeat(np.arange(program.arcs.count.size), program.arcs.count)
     return _cooled(classes, cell, at, pace, seed)
 
 
-def _program(task: Task, rows: Rows, block: np.ndarray, group: np.ndarray) -> tuple[Program | None, np.ndarray]:
+def program_of(task: Task, rows: Rows, block: np.ndarray, group: np.ndarray) -> tuple[Program | None, np.ndarray]:
     """Classes of what the groups of a block publish, the last of which covers all, and the arc each row is on."""
     from shoal.kernels.tables.settling import covering
     from shoal.kernels.tables.slots import prices
@@ -143,7 +143,7 @@ def _program(task: Task, rows: Rows, block: np.ndarray, group: np.ndarray) -> tu
     return Program(made, loss, False), np.searchsorted(place, cell * v + of.reshape(-1)[label.reshape(-1)])
 
 
-def _closed(task: Task, program: Program, at: np.ndarray, wanted: float) -> tuple[Tolls, np.ndarray]:
+def without_closed(task: Task, program: Program, at: np.ndarray, wanted: float) -> tuple[Tolls, np.ndarray]:
     """Tolls after classes that want fewer rows were closed, and the arc of every row in their program.
 
     Rows of a closed class go where they pay least.  Classes are closed step by step, each followed by some passes for
@@ -164,10 +164,10 @@ def _closed(task: Task, program: Program, at: np.ndarray, wanted: float) -> tupl
     place = small.cell * np.int64(v) + open_now[small.owner[small.arcs.pair]]
     mine = cell[at] * np.int64(v) + program.owner[program.arcs.pair[at]]
     found = np.minimum(np.searchsorted(place, mine), place.size - 1)
-    return tolls, np.where(place[found] == mine, found, _cheapest(tolls)[0][cell[at]])
+    return tolls, np.where(place[found] == mine, found, cheapest_classes(tolls)[0][cell[at]])
 
 
-def _cheapest(tolls: Tolls) -> tuple[np.ndarray, np.ndarray]:
+def cheapest_classes(tolls: Tolls) -> tuple[np.ndarray, np.ndarray]:
     """The arc on which the rows of each cell pay least, int64[m], and by how much each arc is above it, int64[a]."""
     program = tolls.program
     paid = program.reduced(tolls.toll)[program.arcs.pair]
@@ -176,7 +176,7 @@ def _cheapest(tolls: Tolls) -> tuple[np.ndarray, np.ndarray]:
     return least[np.searchsorted(least, program.arcs.start[:-1])], above
 
 
-def _near(task: Task, tolls: Tolls, at: np.ndarray, k: int) -> tuple[Classes, np.ndarray]:
+def near_classes(task: Task, tolls: Tolls, at: np.ndarray, k: int) -> tuple[Classes, np.ndarray]:
     """What the kernel is told, without arcs far from a cell's cheapest; and the arc of every row among these."""
     from shoal.kernels.tables.settling import Classes
 
@@ -184,7 +184,7 @@ def _near(task: Task, tolls: Tolls, at: np.ndarray, k: int) -> tuple[Classes, np
     assert rule is not None
     program, arcs = tolls.program, tolls.program.arcs
     dearest = float(program.loss[program.loss < FORBIDDEN].max(initial=0.0)) or 1.0
-    keep = _cheapest(tolls)[1] <= NEAR * dearest * UNIT
+    keep = cheapest_classes(tolls)[1] <= NEAR * dearest * UNIT
     keep[at] = True
     pair, cell, v = arcs.pair[keep], program.cell[keep], program.loss.size
     into = program.owner[pair]

@@ -114,7 +114,7 @@ def thinned(task: Task, cell: np.ndarray, group: np.ndarray, count: np.ndarray, 
     cell, group, count = cell[kept], group[kept], count[kept]
     if not cell.size:
         return None
-    runs = _dealt(task, asked[0], cell, group, count) if asked else _alike(need.k, cell, count)
+    runs = equal_pieces(task, asked[0], cell, group, count) if asked else _alike(need.k, cell, count)
     if runs is None:
         return None
     waiting = _waiting(task, cell, count) // each
@@ -159,7 +159,7 @@ def _alike(k: int, cell: np.ndarray, count: np.ndarray) -> Runs | None:
     return Runs(cell, np.arange(cell.size), np.full(cell.size, k), count // k)
 
 
-def _dealt(task: Task, j: int, cell: np.ndarray, group: np.ndarray, count: np.ndarray) -> Runs | None:
+def equal_pieces(task: Task, j: int, cell: np.ndarray, group: np.ndarray, count: np.ndarray) -> Runs | None:
     """Groups dealt in turn into pieces as ``Rows.cut`` does, equal pieces together; None if they are hardly equal.
 
     A triple has consecutive ranks in its group, so its rows come to pieces that follow each other, from where the one

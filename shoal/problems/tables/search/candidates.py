@@ -16,7 +16,7 @@ from shoal.problems.tables.search.row_groups import Rows
 MOST = 10_000  # tuples in a pool
 
 
-class Pool(NamedTuple):
+class Candidates(NamedTuple):
     """Tuples worth opening, the most likely first: state int64[p, t]; some cells that each covers, rising,
     member[start[c] : start[c + 1]]."""
 
@@ -25,12 +25,12 @@ class Pool(NamedTuple):
     member: np.ndarray
 
     @classmethod
-    def empty(cls, width: int) -> Pool:
+    def empty(cls, width: int) -> Candidates:
         """No tuples."""
         return cls(np.zeros((0, width), np.int64), np.zeros(1, np.int64), np.zeros(0, np.int64))
 
     @classmethod
-    def of(cls, rows: Rows, classes: Classes, price: np.ndarray) -> Pool:
+    def of(cls, rows: Rows, classes: Classes, price: np.ndarray) -> Candidates:
         """Of each class the least tuple that covers its members; those first whose k dearest rows have least left.
 
         price  float64[m] of the cells of the whole table, which ``rows`` are of.  O(members log members).
