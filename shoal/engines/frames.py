@@ -250,8 +250,9 @@ class FrameTable:
         codes = counted.histogram.sensitive[partition.cell]
         new = _recoded(replacements, partition.group)
         new |= {c.name: _Shown(c.values, codes[:, j]) for j, c in enumerate(counted.sensitive)}
-        shown = [pl.Series.gather(*new[n].pair()).alias(n) for n in names]
-        line, key = laid_out(shown, partition.count, lot.order)
+        line, key = np.arange(partition.count.size), lot.order
+        if not lot.fresh:
+            line, key = laid_out([pl.Series.gather(*new[n].pair()).alias(n) for n in names], partition.count, key)
         row = np.repeat(line.astype(np.uint32), partition.count[line])
         dealer(key).shuffle(row)
         tuples = self._assemble(self.frame.select([]), new, names)
