@@ -62,8 +62,7 @@ def regions(
         raise InfeasibleError("; ".join((str(error), *given.said))) from None
     found, solved = nest.levels[0], time.perf_counter()
     made = release(
-        nest, given, read=sources, weight=weight, id=reading.id, geographic=degrees,
-        objective=found.certificate.details["objective"][0], **asked._asdict(),
+        nest, given, read=sources, weight=weight, id=reading.id, geographic=degrees, **asked._asdict()
     )  # fmt: skip
     beside = _beside(given, weights, nest, options, search)
     stands = given.apart((weights == 0).all(axis=1))

@@ -48,7 +48,7 @@ def release(
     how     labels: label=column, count=column of records (each row is one without it), naming="ends", "largest" or
             "numbers", or names=[...] of your own; intervals: value=column, count=, names=;
             regions: weight=column or columns, edges=pairs of row numbers (a Geography has its own), id=column,
-            objective=, and the columns that were asked for: boundary=, fixed=, apart=, sensitive=, l=, ...;
+            and the columns that were asked for: boundary=, fixed=, apart=, sensitive=, l=, ...;
             tiles: x=column, y=column, weight=column;
             clusters: columns=[...] in the order of the features, place=(latitude, longitude),
             coordinates={column: file}, hierarchies={column: file}, sensitive=[...], center="record", "mean" or

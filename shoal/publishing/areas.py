@@ -71,7 +71,7 @@ def regions(
     weight: str | Sequence[str],
     edges: Any = None,
     id: str | None = None,
-    objective: str = "max",
+    objective: str | Sequence[str] | None = None,
     geographic: bool | None = None,
     **more: Any,
 ) -> Crosswalk:
@@ -88,8 +88,8 @@ def regions(
     above = asked_of(levels, asked.at_most, asked.regions, given.ids)
     k, degrees = list(answer.k), given.geographic() if geographic is None else geographic
     parameters = {
-        **_read_as(given, id), "weight": names, "k": k, "objective": objective, "boundary": asked.boundary,
-        "soft_boundary": asked.soft_boundary, "fixed": asked.fixed, "apart": asked.apart,
+        **_read_as(given, id), "weight": names, "k": k, "objective": _objective(answer, objective, number),
+        "boundary": asked.boundary, "soft_boundary": asked.soft_boundary, "fixed": asked.fixed, "apart": asked.apart,
         "at_most": at_most, "sensitive": list(asked.sensitive), "l": asked.l,
         "similar": list(asked.similar), "regions": number, "max_diameter": asked.max_diameter,
         "geographic": degrees,
@@ -122,6 +122,18 @@ def regions(
         note=note,
         drawn_map=_map(given, answer, own[:, 0], names[0], degrees, (title, note)) if given.shapes else None,
     )
+
+
+def _objective(answer: Any, said: str | Sequence[str] | None, regions: Any) -> str:
+    """What the answer lowers first; PolicyError where the caller says something else.
+
+    regions  so many were asked for, and "count" then says nothing
+    """
+    own = str(answer.certificate.details["objective"][0])
+    first = said.split(",")[0] if isinstance(said, str) else own if said is None else str(next(iter(said), ""))
+    if first != own and not (first == "count" and regions is not None):
+        raise PolicyError(f"the answer's objective is {own!r}, not {first!r}; leave objective= out")
+    return own
 
 
 def _refuse_others(answer: Any, own: np.ndarray) -> None:

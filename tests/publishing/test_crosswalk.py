@@ -458,3 +458,20 @@ def test_no_crosswalk_of_tiles_tells_the_order_of_the_table(tmp_path: Path) -> N
         made.write(tmp_path / "out.csv")
         written.add((tmp_path / "out.csv").read_text())
     assert len(written) == 1
+
+
+@pytest.mark.parametrize("objective", [None, "count", "sumsq", "excess", ["count", "max"]])
+@pytest.mark.parametrize("number", [None, 2])
+def test_a_release_of_regions_knows_the_answers_objective(objective: Any, number: int | None, tmp_path: Path) -> None:
+    """Without being told, and where a number of regions is asked for, of which "count" says nothing."""
+    areas, edges = pl.DataFrame({"id": list("abcd"), "pop": [3, 2, 4, 3]}), [(0, 1), (1, 2), (2, 3)]
+    pairs = pl.DataFrame([("a", "b"), ("b", "c"), ("c", "d")], orient="row", schema=["from", "to"])
+    answer = shoal.regions.merge(edges, areas["pop"].to_list(), 3, objective=objective, regions=number, seed=1)
+    for told in ({}, {} if objective is None else {"objective": objective}):
+        made = shoal.release(answer, areas, weight="pop", edges=edges, id="id", regions=number, **told)
+        record = made.write(tmp_path / "o.csv")
+        verdict = shoal.verify(tmp_path / "o.csv", record, original=[areas, pairs])
+        assert verdict.holds, [f for f in verdict.findings if not f.holds]
+        assert made.parameters["objective"] == answer.certificate.details["objective"][0]
+    with pytest.raises(PolicyError, match="leave objective= out"):
+        shoal.release(answer, areas, weight="pop", edges=edges, id="id", regions=number, objective="compact")
