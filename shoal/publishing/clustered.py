@@ -77,7 +77,7 @@ def by_centers(
     histogram = counted.histogram
     if histogram.rows and not counted.cell.size:
         raise PolicyError("publish='centers' works on rows in memory; hand over a frame, or leave --engine out")
-    loss = Recoding(tuple(Ranges.of_column(c.size, c.positions(), 1.0) for c in counted.quasi))
+    loss = Recoding(tuple(Ranges.of_column(c.size, c.positions, 1.0) for c in counted.quasi))
     metric, columns = metric_of(asked, counted, texts)
     if not histogram.rows:
         from shoal.model.certificate import Certificate
