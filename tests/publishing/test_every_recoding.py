@@ -179,7 +179,7 @@ def test_a_row_below_its_class_is_seen(folder: Path) -> None:
     reading(folder)
     release = shoal.anonymize(folder / "people.csv", **ASKED)
     release.write(folder / "out.csv")
-    older = pl.read_csv(folder / "people.csv").with_columns(pl.lit(31).alias("age"), pl.col("town", "ill"))
+    older = pl.read_csv(folder / "people.csv").with_columns(pl.lit(31).alias("age"))
     older.write_csv(folder / "older.csv")
     assert not shoal.verify(folder / "out.csv", original=folder / "older.csv").holds
 
