@@ -250,8 +250,10 @@ class Policy:
         object.__setattr__(self, "range_step", Fixed(plain))
         if self.range_step and self.publish != "ranges":
             raise PolicyError(f"range_step widens ranges; it cannot go with publish={self.publish!r}")
-        if self.publish == "ranges" and self.max_level:
-            raise PolicyError("max_level counts levels of a hierarchy, and ranges have none; range_step widens ranges")
+        if self.max_level and WAYS[self.publish].recoding not in ("Levels", ""):
+            ranges = self.publish == "ranges"
+            none = "ranges have none; range_step widens ranges" if ranges else f"publish={self.publish!r} has none"
+            raise PolicyError(f"max_level counts levels of a hierarchy, and {none}")
 
     @property
     def grouped(self) -> tuple[str, ...]:

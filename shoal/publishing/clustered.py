@@ -78,7 +78,7 @@ def by_centers(
     if asked.method not in ("auto", "local", "disjoint", "threshold"):
         raise PolicyError.unknown("method for publish='centers'", asked.method, ["local", "disjoint", "threshold"])
     histogram = counted.histogram
-    loss = Recoding(tuple(Ranges.of_column(c.size, c.positions(), 1.0) for c in counted.quasi))
+    loss = Recoding(tuple(Ranges.of_column(c.size, c.positions, 1.0) for c in counted.quasi))
     cell = np.repeat(np.arange(histogram.cells), histogram.count)  # rows of a cell are the same point to every engine
     metric, columns = metric_of(asked, counted, texts, cell)
     if not histogram.rows:

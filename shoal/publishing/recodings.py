@@ -63,7 +63,7 @@ def recodings(
             continue
         labels.append(None)
         _refuse_above(column.name, ceiling, 1)
-        plain = WAYS[asked.publish].load().of_column(column.size, column.positions(), weight)
+        plain = WAYS[asked.publish].load().of_column(column.size, column.positions, weight)
         columns.append(plain if ceiling is None else replace(plain, ceiling=min(ceiling, 1)))
     stars_only = asked.publish == "stars" and not asked.weights
     return Recoding(tuple(columns), "stars" if stars_only else "ncp"), labels

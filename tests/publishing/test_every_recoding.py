@@ -37,8 +37,8 @@ class AtMost(ColumnRecoding):
     shape: ClassVar[str | None] = SHAPE
 
     @classmethod
-    def of_column(cls, size, position, weight):
-        return Levels.stars(size, weight) if position is None else cls(size=size, weight=weight)
+    def of_column(cls, size, line, weight):
+        return Levels.stars(size, weight) if line() is None else cls(size=size, weight=weight)
 
     def share(self, code):
         return np.asarray(code) / max(self.size - 1, 1)
@@ -179,7 +179,7 @@ def test_a_row_below_its_class_is_seen(folder: Path) -> None:
     reading(folder)
     release = shoal.anonymize(folder / "people.csv", **ASKED)
     release.write(folder / "out.csv")
-    older = pl.read_csv(folder / "people.csv").with_columns(pl.lit(31).alias("age"), pl.col("town", "ill"))
+    older = pl.read_csv(folder / "people.csv").with_columns(pl.lit(31).alias("age"))
     older.write_csv(folder / "older.csv")
     assert not shoal.verify(folder / "out.csv", original=folder / "older.csv").holds
 
@@ -229,3 +229,5 @@ def test_flag_file_exploration_and_decoding(folder: Path) -> None:
     assert shoal.decode(folder / "out.csv").numeric(["age"])["age_high"].to_list() == high.to_list()
     with pytest.raises(shoal.PolicyError, match="at_most"):
         shoal.Policy(quasi_identifiers=["age"], k=2, publish="at_least")
+    with pytest.raises(shoal.PolicyError, match="'at_most' has none"):
+        shoal.Policy(quasi_identifiers=["age"], k=2, publish="at_most", max_level={"age": 1})

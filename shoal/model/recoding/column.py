@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, NamedTuple
@@ -13,6 +13,7 @@ import numpy as np
 from shoal.model.meaning import Members
 
 Labels = Sequence[Sequence[str | None]]
+Line = Callable[[], np.ndarray | None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,8 +82,8 @@ class ColumnRecoding(ABC):
     weight: float = 1.0
 
     @classmethod
-    def of_column(cls, size: int, position: np.ndarray | None, weight: float) -> ColumnRecoding:
-        """A column of ``size`` codes; position float64[size] where they lie on a line, rising, None without one."""
+    def of_column(cls, size: int, line: Line, weight: float) -> ColumnRecoding:
+        """A column of ``size`` codes; ``line()`` is where they lie on one, float64[size], rising, or None."""
         return cls(size=size, weight=weight)
 
     @classmethod

@@ -11,7 +11,7 @@ import numpy as np
 
 from shoal.errors import PolicyError
 from shoal.model.meaning import Members
-from shoal.model.recoding.column import ColumnRecoding, Labels, Shown, Slot
+from shoal.model.recoding.column import ColumnRecoding, Labels, Line, Shown, Slot
 
 FORBIDDEN = float(2**20)  # loss of a level above its ceiling: more than any row can lose otherwise
 
@@ -68,7 +68,7 @@ class Levels(ColumnRecoding):
         return cls(size=size, weight=weight, node=node, loss=loss.astype(np.float64), ceiling=top, leaves=total)
 
     @classmethod
-    def of_column(cls, size: int, position: np.ndarray | None, weight: float) -> Levels:
+    def of_column(cls, size: int, line: Line, weight: float) -> Levels:
         """The value or a star."""
         return cls.stars(size, weight)
 

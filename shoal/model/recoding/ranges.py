@@ -10,7 +10,7 @@ import numpy as np
 
 from shoal.model.meaning import Members, of_ranges
 from shoal.model.notation import range_text, single
-from shoal.model.recoding.column import ColumnRecoding, Labels, Shown, Slot
+from shoal.model.recoding.column import ColumnRecoding, Labels, Line, Shown, Slot
 from shoal.model.recoding.sets import Sets
 
 
@@ -51,8 +51,9 @@ class Ranges(ColumnRecoding):
         return cls(size=position.size, weight=weight, position=position, ends=ends, low=low, high=high)
 
     @classmethod
-    def of_column(cls, size: int, position: np.ndarray | None, weight: float) -> ColumnRecoding:
+    def of_column(cls, size: int, line: Line, weight: float) -> ColumnRecoding:
         """Ranges on a line, sets without one."""
+        position = line()
         return Sets.of(size, weight) if position is None else cls.of(position, weight)
 
     @classmethod
