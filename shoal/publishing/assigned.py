@@ -80,13 +80,14 @@ class Assigned(Shown):
     def sentences(self) -> list[str]:
         """What came of it, and what is promised."""
         what = {"tiles": "tile", "regions": "region", "labels": "label", "intervals": "interval"}[self.kind]
+        own = "by the weights of their areas" if self.kind == "regions" else "with its own records"
         given = f"leading zeros of {several(self.zeros, 'name')} read as the answer has them"
         return [
             *([given] if self.zeros else []),
             f"{len(self.groups) - self.outside:,} of {len(self.groups):,} records are in a {what} of the answer, "
             f"{self.outside:,} in none.",
             f"{several(self.alone, what)} with fewer than {self.k:,} of the new records, {self.rows_alone:,} in all: "
-            "the answer's groups are at least that large with its own records, not with the new ones alone.",
+            f"the answer's groups are at least that large {own}, not with the new ones alone.",
         ]
 
     def write(self, path: str | Path, *, overwrite: bool = True) -> None:

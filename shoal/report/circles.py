@@ -145,6 +145,12 @@ def draw(
         raise PolicyError.unknown("kind of map", path.suffix or path.name, (".png", ".svg", ".pdf", ".html"))
 
 
+def _thin(sheet: Sequence[Rings], size: tuple[float, float]) -> float:
+    """How opaque a circle is filled: the less, the more of them lie over each other, so that these stay apart."""
+    area = sum(abs(_turned(ring)) / 2 for rings in sheet for ring in rings)
+    return round(float(np.clip(0.5 * size[0] * size[1] / max(area, 1e-12), 0.02, 0.18)), 3)
+
+
 def _page(
     sheet: Sequence[Rings], said: Sequence[str], size: tuple[float, float], unit: tuple[float, str], title: str,
     note: str,
@@ -163,7 +169,15 @@ def _page(
     }  # fmt: skip
     circles = list(zip(map(outline, held), said, strict=True))
     return rendered(
-        "circle_map.html", title=title, note=note, width=wide, height=tall, ink=INK, circles=circles, data=data
+        "circle_map.html",
+        title=title,
+        note=note,
+        width=wide,
+        height=tall,
+        ink=INK,
+        thin=_thin(sheet, size),
+        circles=circles,
+        data=data,
     )
 
 
@@ -177,7 +191,10 @@ def _plot(path: Path, sheet: Sequence[Rings], size: tuple[float, float], title: 
     FigureCanvasAgg(figure)
     axes = figure.subplots()
     rings = [ring for shape in sheet for ring in shape]
-    axes.add_collection(PolyCollection(rings, facecolors=f"{INK}30", edgecolors=INK, linewidths=0.5))
+    axes.add_collection(PolyCollection(rings, facecolors=INK, alpha=_thin(sheet, size), linewidths=0))
+    axes.add_collection(
+        PolyCollection(rings, facecolors="none", edgecolors=INK, alpha=min(1.0, 5 * _thin(sheet, size)), linewidths=0.5)
+    )
     pad = 0.03 * max(size)
     axes.set_xlim(-pad, size[0] + pad)
     axes.set_ylim(size[1] + pad, -pad)

@@ -295,3 +295,17 @@ def test_circles_are_a_page_for_keys_and_readers(tmp_path):
     held = json.loads(re.search(r'id="data">(.*?)</script>', text, re.DOTALL)[1])
     assert held["length"] == "km"
     assert len(held["places"]) == 2
+
+
+def test_circles_over_each_other_are_filled_the_thinner(tmp_path):
+    """Where two hundred lie over one place a reader still sees that they are many; lone ones are as before."""
+
+    def opaque(centers):
+        circles.draw(tmp_path / "c.html", centers, np.full(len(centers), 1.0), [""] * len(centers), geographic=False)
+        return float(
+            re.search(r"#circles path \{ fill: #\w+; fill-opacity: ([\d.]+)", (tmp_path / "c.html").read_text())[1]
+        )
+
+    apart = np.column_stack([np.arange(9) % 3, np.arange(9) // 3]) * 3.0
+    assert opaque(apart) == 0.18
+    assert opaque(np.repeat(apart, 20, axis=0)) < 0.06

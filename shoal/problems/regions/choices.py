@@ -50,7 +50,10 @@ def choices(
     if any(options.get(name) is not None for name in ("at_most", "apart", "max_diameter", "regions", "objective")):
         raise PolicyError("choices asks for every number of regions by itself; leave maxima, regions and objective out")
     if options.get("similar") is None and options.get("coordinates") is None:
-        raise PolicyError("choices needs similar= or coordinates=: something to set against the number of regions")
+        raise PolicyError(
+            "choices needs something to set against the number of regions: columns to be alike in (similar=), or "
+            "where areas lie: coordinates, or a file of polygons"
+        )
     objective = "similar" if options.get("similar") is not None else "compact"
     first = merge(edges, weights, k, method, **options, objective="count")
     top = first.regions

@@ -6,7 +6,7 @@ const D = JSON.parse(document.getElementById("data").textContent);
 const svg = document.getElementById("map"), told = document.getElementById("told"), bar = document.getElementById("bar");
 const home = svg.viewBox.baseVal, full = { x: 0, y: 0, w: home.width, h: home.height };
 const start = { x: D.focus[0], y: D.focus[1], w: D.focus[2], h: D.focus[3] };
-let view = { ...start }, drag = null, chosen = -1, known = null;
+let view = { ...start }, drag = null, chosen = -1, known = null, paper = false;
 const some = v => v.toLocaleString("en"), perPixel = () => Math.max(view.w / svg.clientWidth, view.h / svg.clientHeight);
 const node = (name, text) => Object.assign(document.createElement(name), { textContent: text });
 function show() {
@@ -14,11 +14,12 @@ function show() {
   home.x = view.x; home.y = view.y; home.width = view.w; home.height = view.h;
   const u = perPixel();
   lines(u);
-  /* the scale is part of the drawing, so that it stays right on paper */
+  /* the scale is part of the drawing, so that it stays right on paper; on a screen it makes use of the room beside that */
+  const [aside, below] = paper ? [0, 0] : [svg.clientWidth * u - view.w, svg.clientHeight * u - view.h].map(v => Math.max(v, 0) / 2);
   const want = 140 * u / D.scale, power = 10 ** Math.floor(Math.log10(want));
   const length = [5, 2, 1].map(m => m * power).find(v => v <= want), wide = length * D.scale, room = Math.max(wide, 92 * u);
-  const left = D.corner === "right" ? view.x + view.w - 16 * u - room : view.x + 16 * u;
-  const low = view.y + view.h - 18 * u, [back, line, text] = bar.children;
+  const left = D.corner === "right" ? view.x + view.w + aside - 16 * u - room : view.x - aside + 16 * u;
+  const low = view.y + view.h + below - 18 * u, [back, line, text] = bar.children;
   const set = (to, values) => Object.entries(values).forEach(([name, value]) => to.setAttribute(name, value));
   text.textContent = (D.length === "km" && length < 1 ? Math.round(length * 1000) + " m" : some(length) + " " + D.length) + "   N ↑";
   set(text, { x: left, y: low - 6 * u, "font-size": 13 * u });
@@ -97,4 +98,5 @@ document.getElementById("list").addEventListener("toggle", e => {
   place.append(table);
 });
 new ResizeObserver(show).observe(svg);
-addEventListener("beforeprint", () => tell(-1));
+addEventListener("beforeprint", () => { tell(-1); paper = true; show(); });
+addEventListener("afterprint", () => { paper = false; show(); });
