@@ -15,7 +15,7 @@ from shoal.report.words import model_words, share
 _KINDS = {
     "stars": "values hidden as stars",
     "hierarchy": "classes of a hierarchy",
-    "centers": "one record a cluster",
+    "centers": "one real record of each group, for all of its rows",
 }
 
 
