@@ -50,7 +50,7 @@ def floored(value: float) -> str:
     """A lower bound for people: as ``number``, and never above what is proved."""
     if isinstance(value, int):
         return f"{value:,}"
-    return f"{Context(prec=4, rounding=ROUND_FLOOR).create_decimal_from_float(value):,.4g}"
+    return f"{float(Context(prec=4, rounding=ROUND_FLOOR).create_decimal_from_float(value)):,.4g}"
 
 
 class Shown(ABC):
@@ -102,15 +102,19 @@ def times(ratio: float) -> str:
 
 def certificate_card(certificate: Mapping[str, Any]) -> str:
     """A certificate in a notebook."""
+    return card("Certificate", certificate_lines(certificate))
+
+
+def certificate_lines(certificate: Mapping[str, Any]) -> list[str]:
+    """What a certificate shows of itself: "name: rest"."""
     low = certificate["lower_bound"]
-    lines = [
+    return [
         f"cost: {number(certificate['cost'])} {certificate['unit']}",
         f"proved least: {number(low) if certificate['optimal'] else floored(low)} {certificate['unit']}",
-        f"at most so many times the least: {number(certificate['ratio'])}",
+        f"that is at most: {'not known' if certificate['ratio'] is None else times(certificate['ratio'])}",
         f"why nobody can do with less: {certificate['bound'] or 'nothing proved'}",
         f"promise of the method: {certificate['guarantee']['theorem']}",
     ]
-    return card("Certificate", lines)
 
 
 def audit_card(audit: Mapping[str, Any]) -> str:

@@ -109,6 +109,11 @@ class Certificate:
         """Proved optimal: the bound equals the cost."""
         return self.cost == self.lower_bound
 
+    def __repr__(self) -> str:
+        from shoal.model.cards import certificate_lines
+
+        return "\n".join(["Certificate", *certificate_lines(self.as_dict())])
+
     def _repr_html_(self) -> str:
         from shoal.model.cards import certificate_card
 

@@ -29,5 +29,5 @@ WAYS: dict[str, Way] = {
     "stars": Way("levels", "Levels", "values hidden as stars"),
     "hierarchy": Way("levels", "Levels", "classes of a hierarchy"),
     "ranges": Way("ranges", "Ranges", "ranges"),
-    "centers": Way("", "", "one record a cluster"),
+    "centers": Way("", "", "one real record of each group, for all of its rows"),
 }

@@ -76,7 +76,6 @@ RECORDED = {
     "tiles": "tiles",
     "tiles_at_most": "no answer has more tiles than",
     "half_perimeter": "width plus height of a tile, on the mean",
-    "unit_of_half_perimeter": "in",
     "clusters": "clusters",
     "mean_distance": "mean distance of a record from its center",
     "radius": "widest cluster, from its center to its farthest record",

@@ -103,11 +103,16 @@ def _asked(figures: Mapping[str, Any]) -> Markup:
     rows.append(("method", figures["method"].replace("_", " ")))
     asked = figures["certificate"]["details"].get("run") or {}
     rows += [
-        (f"{name} asked for" if name == "method" else ASKED.get(name, name.replace("_", " ")), _text(value))
+        (f"{name} asked for" if name == "method" else ASKED.get(name, name.replace("_", " ")), _told(name, value))
         for name, value in asked.items()
         if value not in (None, False) and (name != "method" or value != figures["method"])
     ]
     return table(("", ""), rows, 2, "The request")
+
+
+def _told(name: str, value: Any) -> str:
+    """How it was made, a seed as it is typed."""
+    return str(value) if name == "seed" else _text(value)
 
 
 def _text(value: Any) -> str:
@@ -233,12 +238,11 @@ def _shown(figures: Mapping[str, Any]) -> Markup:
 
 def _details(figures: Mapping[str, Any]) -> Markup:
     """What else the certificate has on record and a reader would ask for; all of it stands in the figures."""
+    held = figures["certificate"]["details"]
+    unit = f" ({held['unit_of_half_perimeter']})" if "unit_of_half_perimeter" in held else ""
     rows = [
-        (RECORDED[name], value)
-        for name, value in figures["certificate"]["details"].items()
-        if name in RECORDED
-        and isinstance(value, (int, float, str))
-        and value != ""
-        and name not in figures["parameters"]
+        (RECORDED[name] + (unit if name == "half_perimeter" else ""), value)
+        for name, value in held.items()
+        if name in RECORDED and isinstance(value, (int, float)) and name not in figures["parameters"]
     ]
     return table(("", ""), rows, 2, "Also on record") if rows else Markup()

@@ -101,7 +101,8 @@ def certificate_words(release: Mapping[str, Any]) -> str:
     """The certificate in words: what was paid, what nobody can avoid, what follows."""
     what, told = _other(release), release["certificate"]
     if told["unit"] not in UNITS:  # a length, of centers
-        told = {**told, "unit": f"{told['unit']} from a center to the farthest row of its group"}
+        far = "from a center to the farthest row of its group (1 is the whole span of a column)"
+        told = {**told, "unit": f"{told['unit']} {far}"}
     said = proved(told, f"every release {what}", what == _OF_THIS_KIND)
     return (
         said.replace(f"a {UNITS['ncp']}", "a weighted loss per value")
@@ -312,8 +313,15 @@ def assumptions(policy: Mapping[str, Any]) -> list[str]:
         "Which of several equal rows went into which group was chosen at random.",
         "The rows stand in the order of the input." if policy["keep_order"] else "The rows were shuffled.",
         _who(policy),
+        *([_SPAN] if policy["publish"] == "centers" else []),
         *_outside(policy),
     ]
+
+
+_SPAN = (
+    "Distance: from the least to the greatest number or date of a column counts 1, another value of any other column 1 "
+    "as well, or as far as its hierarchy says; each times the column's weight."
+)
 
 
 def _outside(policy: Mapping[str, Any]) -> list[str]:
@@ -365,6 +373,11 @@ def attacks(policy: Mapping[str, Any], exposed: float | None = None) -> list[str
         "says how far a group's distribution lies from the whole table's.",
         "For statistics rather than rows, publication with noise (differential privacy) promises more.",
     ]
+    if policy["publish"] == "centers":
+        out.insert(
+            2, "Centers: what a group's rows show is the record of one of its people, as it came; whoever knows that "
+            "somebody of just these values is in the table has found the group in which that person is."
+        )  # fmt: skip
     if policy["publish"] == "hierarchy":
         out.insert(
             2, "Downcoding: minimal recodings along a hierarchy can be partly undone from statistics (Cohen 2022)."

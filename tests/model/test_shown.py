@@ -35,6 +35,17 @@ def test_an_answer_shows_itself(name):
     assert text.splitlines()[0].replace("<", "&lt;") in page
 
 
+def test_a_certificate_shows_itself_and_rounds_to_the_side_of_the_truth():
+    found = Certificate(
+        cost=0.24014, lower_bound=0.1, unit="ncp", guarantee=Guarantee(theorem="none"), bound="argument"
+    )
+    lines = repr(found).splitlines()
+    assert lines[0] == "Certificate"
+    assert "proved least: 0.1 ncp" in lines
+    assert "that is at most: 2.402 times the least" in lines  # 2.4014 or more
+    assert found._repr_html_().count("<tr>") == len(lines) - 1
+
+
 def test_an_audit_shows_itself():
     frame = pl.DataFrame({"age": [30, 30, 30, 41], "ill": ["a", "a", "b", "b"]})
     found = shoal.audit(frame, quasi_identifiers=["age"], sensitive=["ill"], k=2)

@@ -239,6 +239,8 @@ def test_every_line_of_the_request_is_in_words(tmp_path: Path, kind: str) -> Non
     assert len(named) >= 4
     for raw in ("k", "r", "objective", "x", "y", "sparse", "extent", "norm", "improve", "True", "False", "time limit"):
         assert raw not in named, raw
+    seed = figures_of(text)["certificate"]["details"].get("run", {}).get("seed")
+    assert seed is None or str(seed) in named, "as it is typed"
     record = re.search(r"(?s)Also on record</caption>(.*?)</table>", text)
     for raw in ("tau", "kappa", "blocks", "strategies", "excess<", "squares<", "tree degree", "service"):
         assert record is None or raw not in record[1], raw

@@ -13,7 +13,16 @@ from shoal.model.certificate import Certificate
 from shoal.model.policy import Policy
 from shoal.problems.catalogue import CATALOGUE
 from shoal.report.answer_words import KINDS
-from shoal.report.words import BOUNDS_PAGE, METHOD_PAGES, PROOFS, attacks, certificate_words, promise, proved
+from shoal.report.words import (
+    BOUNDS_PAGE,
+    METHOD_PAGES,
+    PROOFS,
+    assumptions,
+    attacks,
+    certificate_words,
+    promise,
+    proved,
+)
 
 
 def warned(**asked: Any) -> bool:
@@ -35,6 +44,14 @@ def warned(**asked: Any) -> bool:
 )
 def test_a_sensitive_column_without_a_model_does_not_silence_the_warning(asked: dict[str, Any], expected: bool) -> None:
     assert warned(**asked) == expected
+
+
+def test_centers_are_said_to_be_somebodys_record() -> None:
+    asked = {"quasi_identifiers": ["age"], "k": 2}
+    for publish, said in (("centers", True), ("stars", False)):
+        policy = Policy.of(publish=publish, **asked).describe()
+        assert any("the record of one of its people" in text for text in attacks(policy)) == said
+        assert any(text.startswith("Distance: ") for text in assumptions(policy)) == said
 
 
 def test_a_group_that_agrees_is_said_to() -> None:
