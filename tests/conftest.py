@@ -6,6 +6,7 @@ A busy machine draws slowly; that is no failure of what is tested, so Hypothesis
 from __future__ import annotations
 
 import os
+import signal
 from itertools import count
 from types import SimpleNamespace
 from typing import Any
@@ -17,6 +18,11 @@ from tests.amount import thin
 
 settings.register_profile("shoal", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("shoal")
+
+if (
+    signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+):  # as in what a shell runs behind itself, with all that starts there
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Hashes and draws of pseudo-random numbers wrap around on purpose; without compilation NumPy says so of scalars.
 WRAPPING = ("tables.lattice", "tables.regrow", "gathering.dissolve", "regions.areas", "tiles.selection")
