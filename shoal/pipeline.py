@@ -142,7 +142,7 @@ def prepare(
     target  where it will be written: what its format cannot hold is refused before the work
     """
     scope, wanted = Scope.among(settings)
-    asked = _seeded(Policy.of(policy, **wanted), secret)
+    asked = Policy.of(policy, **wanted).seeded(drawn() if secret is None else 0)  # one secret promises one release
     requirement(models_of(asked), (*asked.sensitive, *asked.units))
     Lot.of(secret)  # one that is too short is refused before the work
     clock = Clock(progress)
@@ -387,17 +387,6 @@ def _method(asked: Policy) -> str:
     if asked.method != "auto":
         return asked.method
     return "global_recoding" if asked.global_recoding else "coarsen" if asked.coarsen else "auto"
-
-
-def _seeded(asked: Policy, secret: bytes | None) -> Policy:
-    """The policy with the seed that the search will have, so that it goes on record and can be asked for again.
-
-    Drawn where none was given; with a secret 0, since the same secret promises the same release.  It decides which
-    cells share a group and nothing about rows: these are placed and ordered by the lot alone.
-    """
-    if asked.seed is not None:
-        return asked
-    return replace(asked, seed=drawn() if secret is None else 0)
 
 
 def _context(counted: Counted, grouping: Grouping, asked: Policy) -> bytes:

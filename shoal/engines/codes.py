@@ -6,6 +6,7 @@ and stands last among the codes.  All other codes follow the order of the values
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from shoal.errors import InputError
+from shoal.model.histogram import mixed_radix
 from shoal.model.notation import NUMBER
 
 _DENSE = 1 << 22
@@ -224,3 +226,32 @@ def _sorted(series: pl.Series) -> Coded:
     missing = series.null_count() > 0
     codes = rank.fill_null(len(values)).to_numpy().astype(np.int64) - 1 if missing else rank.to_numpy() - 1
     return Coded(series.name, codes.astype(np.int32), values)
+
+
+def mixed_radix_columns(columns: Sequence[np.ndarray], sizes: Sequence[int], rows: int) -> np.ndarray:
+    """``mixed_radix`` without stacking the columns first."""
+    room = 1
+    for size in sizes:
+        room *= max(size, 1)
+    if room >= 2**62:
+        return mixed_radix(np.column_stack(columns), sizes)
+    key = np.zeros(rows, np.int64)
+    for codes, size in zip(columns, sizes, strict=True):
+        key *= max(size, 1)
+        key += codes
+    return key
+
+
+def count_keys(key: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(cell of every row, a row of every cell, rows of every cell), cells in the order of their keys."""
+    if not key.size:
+        return key, key, key
+    span = int(key.max()) + 1
+    if span <= max(1 << 24, 2 * key.size):
+        row = rows_of(key, span)
+        used = np.flatnonzero(row >= 0)
+        place = np.zeros(span, np.int32)
+        place[used] = np.arange(used.size, dtype=np.int32)
+        return looked_up(place, key), row[used], np.bincount(key, minlength=span)[used]
+    _, first, cell, count = np.unique(key, return_index=True, return_inverse=True, return_counts=True)
+    return cell.reshape(-1), first, count.astype(np.int64)

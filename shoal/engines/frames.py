@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 
 from shoal.engines.carried import singled_in_memory
-from shoal.engines.codes import Coded, cannot_group, encode, looked_up, rows_of
+from shoal.engines.codes import Coded, cannot_group, count_keys, encode, looked_up, mixed_radix_columns
 from shoal.engines.columns import (
     arrow_column,
     arrow_without_levels,
@@ -339,35 +339,6 @@ def table_of(native: Any) -> FrameTable:
     if isinstance(native, pl.LazyFrame):
         return FrameTable(native.collect(), lazy=True)
     return FrameTable(native)
-
-
-def mixed_radix_columns(columns: Sequence[np.ndarray], sizes: Sequence[int], rows: int) -> np.ndarray:
-    """``mixed_radix`` without stacking the columns first."""
-    room = 1
-    for size in sizes:
-        room *= max(size, 1)
-    if room >= 2**62:
-        return mixed_radix(np.column_stack(columns), sizes)
-    key = np.zeros(rows, np.int64)
-    for codes, size in zip(columns, sizes, strict=True):
-        key *= max(size, 1)
-        key += codes
-    return key
-
-
-def count_keys(key: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(cell of every row, a row of every cell, rows of every cell), cells in the order of their keys."""
-    if not key.size:
-        return key, key, key
-    span = int(key.max()) + 1
-    if span <= max(1 << 24, 2 * key.size):
-        row = rows_of(key, span)
-        used = np.flatnonzero(row >= 0)
-        place = np.zeros(span, np.int32)
-        place[used] = np.arange(used.size, dtype=np.int32)
-        return looked_up(place, key), row[used], np.bincount(key, minlength=span)[used]
-    _, first, cell, count = np.unique(key, return_index=True, return_inverse=True, return_counts=True)
-    return cell.reshape(-1), first, count.astype(np.int64)
 
 
 def shares(partition: Partition) -> np.ndarray:

@@ -21,8 +21,8 @@ import polars as pl
 
 from shoal.engines.carried import singled_elsewhere
 from shoal.engines.checked import refuse_other_count
-from shoal.engines.codes import cannot_group, encode
-from shoal.engines.frames import count_keys, mixed_radix_columns, shares
+from shoal.engines.codes import cannot_group, count_keys, encode, mixed_radix_columns
+from shoal.engines.frames import shares
 from shoal.engines.order import Lot, Sql, payload_sql, row_hashes
 from shoal.engines.table import Counted, Keys, Origin, Placed, Replacement, Singled, require
 from shoal.errors import InputError, ShoalError

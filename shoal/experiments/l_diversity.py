@@ -219,6 +219,7 @@ def _rises(values: Iterable[float]) -> bool:
 
 
 def stars_by_l(mean: Sequence[Row], x: str) -> str:
+    """Figure 2 of Xiao, Yi, Tao 2010 held against ours: a sentence on stars by l.  mean: a row for each x."""
     best = _each(mean, lambda rows: all(r["TP+"] <= min(r["TP"], r["Hilbert"]) for r in rows))
     order = _each(mean, lambda rows: all(r["TP"] <= r["Hilbert"] for r in rows))
     rise = _each(mean, lambda rows: all(_rises(r[m] for r in rows) for m in METHODS))

@@ -9,15 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from shoal.errors import PolicyError
 from shoal.judge import recodings
 from shoal.judge.distinct import Values
+from shoal.judge.readings import reading
 from shoal.judge.values import has_both, shown
 from shoal.model.hierarchy import Hierarchy, Resolved
 from shoal.model.ways import WAYS
@@ -142,16 +141,8 @@ def reader(publish: str) -> Callable[[str, Any], tuple[int, int, np.ndarray, lis
     """
     if not WAYS[publish].file:
         return lambda raw, column: None
-    name = f"{recodings.__name__}.{WAYS[publish].file}"
-    try:
-        return import_module(name).found  # type: ignore[no-any-return]
-    except ModuleNotFoundError as error:
-        if error.name != name:
-            raise
-        raise PolicyError(
-            f"the judge has no reading of its own of what is published as {publish!r}, and what it cannot judge is not "
-            f"published; put one into {name}"
-        ) from None
+    found = reading(f"{recodings.__name__}.{WAYS[publish].file}", f"what is published as {publish!r}")
+    return found  # type: ignore[no-any-return]
 
 
 class Decoder:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -27,6 +26,7 @@ from shoal.judge.models import (
     share,
     t_closeness,
 )
+from shoal.judge.readings import reading
 from shoal.judge.tuples import codes, number
 from shoal.judge.units import fewest
 from shoal.model.audit import Audit, Check, SensitiveLevels
@@ -145,13 +145,5 @@ def _checks(
 
 def _reading(model: Model) -> Callable[[Any, Any], tuple[float, bool]]:
     """The judge's own reading of a model, by the name of its file; PolicyError for a model that it does not know."""
-    name = f"{models.__name__}.{type(model).__module__.rpartition('.')[2]}"
-    try:
-        return import_module(name).found  # type: ignore[no-any-return]
-    except ModuleNotFoundError as error:
-        if error.name != name:
-            raise
-        raise PolicyError(
-            f"the judge has no reading of its own of {model.name}, and what it cannot judge is not published; put one "
-            f"into {name}"
-        ) from None
+    found = reading(f"{models.__name__}.{type(model).__module__.rpartition('.')[2]}", model.name)
+    return found  # type: ignore[no-any-return]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields, replace
 from numbers import Real
 from pathlib import Path
 from typing import Any, Unpack
@@ -335,6 +335,13 @@ class Policy:
         if isinstance(values.get("population"), str):
             values["population"] = str(path.parent / values["population"])
         return cls.of(values, **more, source=path)
+
+    def seeded(self, seed: int) -> Policy:
+        """The same with that seed, where none was given, so that it goes on record and can be asked for again.
+
+        A seed decides which cells share a group and nothing about rows: these are placed and ordered by the lot alone.
+        """
+        return self if self.seed is not None else replace(self, seed=seed)
 
     def describe(self) -> dict[str, Any]:
         """What was asked, as plain values for the certificate; hierarchies by the name of their file."""

@@ -45,6 +45,7 @@ def heard(search: Callable[P, R]) -> Callable[P, R]:
 
 
 def in_a_thread(search: Callable[[], R]) -> R:
+    """What a search returns or raises, run in a thread of its own, so that Ctrl-C is heard while a kernel runs."""
     answer: list[R] = []
     failure: list[BaseException] = []
     stop, ended, context = threading.Event(), threading.Event(), contextvars.copy_context()

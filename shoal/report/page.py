@@ -7,6 +7,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from shoal.report.assumptions import assumptions, attacks
 from shoal.report.exploring import picture
 from shoal.report.exploring import table as choices
 from shoal.report.parts import again, code, drawing, glossary, in_guide, listed, paragraph, proof, table, term, whole
@@ -18,8 +19,6 @@ from shoal.report.words import (
     MEASURES,
     METHOD_PAGES,
     UNITS,
-    assumptions,
-    attacks,
     certificate_words,
     model_words,
     promise,

@@ -38,6 +38,10 @@ class _Sheet:
 def sheet_of(
     bounds: np.ndarray, counts: np.ndarray, coordinates: str, seam: float | None, boxes: np.ndarray | None = None
 ) -> _Sheet:
+    """What a picture of tiles is drawn from; InputError for bounds that are not float[m, 4], or counts not int[m].
+
+    coordinates  "geographic" (degrees) or "plane";  seam  longitude at which the sheet is cut;  boxes  float[m, 4]
+    """
     b = np.array(bounds, dtype=np.float64)
     if b.ndim != 2 or b.shape[1] != 4 or not len(b) or len(counts) != len(b):
         raise InputError(f"a map needs bounds float[m, 4] and m counts; these have shape {b.shape} and {len(counts)}")

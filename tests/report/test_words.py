@@ -13,12 +13,11 @@ from shoal.model.certificate import Certificate
 from shoal.model.policy import Policy
 from shoal.problems.catalogue import CATALOGUE
 from shoal.report.answer_words import KINDS
+from shoal.report.assumptions import assumptions, attacks
 from shoal.report.words import (
     BOUNDS_PAGE,
     METHOD_PAGES,
     PROOFS,
-    assumptions,
-    attacks,
     certificate_words,
     promise,
     proved,

@@ -42,6 +42,7 @@ def ordered(column: Column) -> float:
 
 
 def by_tree(column: Column) -> float:
+    """The largest distance by the hierarchy of a class from the table, 0 to 1; PolicyError without one."""
     if column.node is None:
         raise PolicyError("t-closeness by the hierarchical distance needs the hierarchy of its column; hand it over")
     return hierarchical(column.group, column.value, column.count, column.sizes, column.table, column.node)

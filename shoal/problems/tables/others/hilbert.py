@@ -253,6 +253,10 @@ def _runs(histogram: Histogram, need: Requirement, order: np.ndarray) -> Partiti
 
 
 def along_queues(histogram: Histogram, need: Requirement, column: int, order: np.ndarray) -> Partition:
+    """Groups of max(k, l) rows, rounded up to a multiple of l, off the queues of a sensitive column's values.
+
+    column  the sensitive column;  order  int64[m] the cells along the curve.  O(m log m + rows)
+    """
     from shoal.kernels.tables.hilbert import append, queues
 
     l, distinct = need.frequency[column], need.distinct[column]
