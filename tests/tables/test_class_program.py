@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from itertools import product
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -13,16 +15,17 @@ from hypothesis import strategies as st
 
 from shoal.clock import clock
 from shoal.kernels.tables.flow import Net, ship
-from shoal.kernels.tables.tolls import REST, begun, walk
+from shoal.kernels.tables.tolls import REST, begun
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import Requirement
 from shoal.model.recoding import Levels, Recoding, Sets
 from shoal.model.task import Effort, Task, shortfall
+from shoal.problems.cores import in_turn
 from shoal.problems.tables.auto import auto
 from shoal.problems.tables.eligible import good_groups
 from shoal.problems.tables.search.bounds import lower_bounds
 from shoal.problems.tables.search.class_flow import Filled, fill, flow_start, trimmed
-from shoal.problems.tables.search.class_program import UNIT, Tolls, build, column, price
+from shoal.problems.tables.search.class_program import UNIT, Tolls, build, column, price, walk
 from shoal.problems.tables.search.lattice import Lattice
 from shoal.problems.tables.search.row_groups import Rows
 from tests.amount import thinned
@@ -207,6 +210,29 @@ def test_tolls_that_rest_are_those_that_the_bound_counts():
         assert course.state[0] == program.bound(course.best)
     assert before.any()
     assert woken > 5
+
+
+def test_a_pass_in_parts_is_the_same_on_any_number_of_cores_and_that_of_one_part():
+    histogram = census_like(1500, 4, columns=5)
+    task = Task(histogram, Requirement(1, (6,), (1,)), Recoding.stars(histogram))
+    program = build(task, column(task))
+    p, v = program.owner.size, program.loss.size
+
+    def after(parts: int, each: Any) -> Any:
+        course = begun(np.zeros(p, np.int64), np.zeros(v), 0.3, parts)
+        for _ in range(6):
+            walk(program.arcs, course, 5, 1e-3 * UNIT, each)
+        return course
+
+    whole, apart = after(1, in_turn), after(3, in_turn)
+    with ThreadPoolExecutor(3) as pool:
+        beside = after(3, lambda work, items: list(pool.map(work, items)))
+    for a, b in zip(apart, beside, strict=True):
+        assert np.array_equal(a, b)
+    # Only the length of a step is summed otherwise, to the last digit of a float.
+    assert apart.state[0] == pytest.approx(whole.state[0], rel=1e-6)
+    assert np.abs(apart.best - whole.best).max() <= 1e-6 * whole.best.max()
+    assert whole.state[0] > 0
 
 
 def test_the_same_seed_gives_the_same_start_and_bound():

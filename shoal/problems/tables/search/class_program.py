@@ -10,15 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from shoal.clock import clock
-from shoal.kernels.tables.tolls import Arcs
-from shoal.model.histogram import Histogram
+from shoal.kernels.tables.tolls import Arcs, Course
+from shoal.model.histogram import Histogram, dense
 from shoal.model.privacy.base import CLOSE
 from shoal.model.task import Task
+from shoal.problems.cores import Each, in_turn, threads
 from shoal.problems.tables.search.lattice import Lattice
 
 UNIT = 2**24  # whole units of loss
@@ -27,6 +29,9 @@ ARCS = {"fast": 3e8, "balanced": 1.2e9, "thorough": 6e9}  # arcs looked at in al
 BUILD = 1.2e-7  # seconds that building the program takes for a pair, about
 PASSES = 3000
 SLICE = 20  # passes between two looks at the clock
+PARTS, APART = 2, 400_000  # parts of a pass that cores may share, and the arcs from which on it has them
+PATIENCE = 20.0  # passes in vain before steps are cut
+GAP = 0.1  # steps aim at a bound so much above the best one
 FIRST_STEP, LAST_STEP = 0.3, 1e-4
 SIZED = 2  # groups of so many times l rows: then no flow was seen to beat the cascade
 TEMPER = -0.3  # tolls of a class of r rows move in proportion to r to this power
@@ -259,7 +264,7 @@ def _nodes(lattice: Lattice, code: np.ndarray) -> Iterator[tuple[tuple[int, ...]
         del prefix[kept + 1 :]
         for c in range(kept, len(levels)):
             up, level = lattice.up[c], levels[c]
-            key = np.unique(prefix[c][0] * up.shape[1] + up[level][code[:, c]], return_inverse=True)[1].reshape(-1)
+            key = dense(prefix[c][0] * up.shape[1] + up[level][code[:, c]])
             prefix.append((key, prefix[c][1] + lattice.loss[c][level][code[:, c]]))
         before = levels
         yield levels, *prefix[-1]
@@ -271,8 +276,9 @@ def _classes(
 ) -> _Classes:  # fmt: skip
     """The classes of a node whose values reach far enough; cells with the number of their class and their value."""
     values = weight.size
-    pair, at = np.unique(key * values + value, return_inverse=True)
-    at = at.reshape(-1)
+    at = dense(key * values + value)
+    pair = np.empty(int(at.max(initial=-1)) + 1, np.int64)
+    pair[at] = key * values + value
     name, held = np.unique(pair // values, return_counts=True)
     reach = np.bincount(np.repeat(np.arange(name.size), held), weights=weight[pair % values], minlength=name.size)
     good = reach + asked.top >= asked.l
@@ -329,17 +335,58 @@ def price(task: Task, *, until: float | None = None) -> Tolls | None:
 
 def raised(task: Task, tolls: Tolls, passes: int, until: float | None, step: float) -> Tolls:
     """Tolls after some passes from those given, and what they prove."""
-    from shoal.kernels.tables.tolls import begun, walk
+    from shoal.kernels.tables.tolls import begun
 
     program = tolls.program
-    course = begun(tolls.toll, tolls.share, step)
+    parts = 1 if program.arcs.pair.size < APART else PARTS
+    course = begun(tolls.toll, tolls.share, step, parts)
     gap = 1e-3 * float(program.loss.max()) * task.histogram.rows * UNIT
     done = 0
-    while done < passes and course.state[1] > LAST_STEP:
-        if until is not None and clock() > until:
-            break
-        now = min(SLICE, passes - done)
-        walk(program.arcs, course, now, gap)
-        task.progress("bound", None)
-        done += now
+    with threads(parts) as each:
+        while done < passes and course.state[1] > LAST_STEP:
+            if until is not None and clock() > until:
+                break
+            now = min(SLICE, passes - done)
+            walk(program.arcs, course, now, gap, each)
+            task.progress("bound", None)
+            done += now
     return replace(tolls, toll=course.best, proved=program.bound(course.best), share=course.share)
+
+
+def walk(arcs: Arcs, course: Course, passes: int, least_gap: float, each: Each = in_turn) -> None:
+    """Some passes of a subgradient method for the tolls that prove most.
+
+    least_gap  the least that steps aim above the best bound
+    each       does some work on every part, in this thread or on other cores
+
+    Bound: the sum over cells of count * least over their pairs of (cost + l toll - the refund of the class), in whole
+    numbers; a refund is the sum of weight * toll, and top times the largest toll.  A step of Polyak's rule along the
+    smoothed subgradient, cut after some passes in vain.  The parts hang on the table alone, so any number of cores
+    finds the same.  O(passes * (a + p)) time, of the pairs those of classes that do not rest.
+    """
+    from shoal.kernels.patience import risen
+    from shoal.kernels.tables.tolls import choose, follow, move
+
+    parts = range(len(course.held))
+    classes, cells = _even(arcs.first, len(parts)), _even(arcs.start, len(parts))
+
+    def moved(step: float) -> None:
+        each(lambda h: move(arcs, course, step, *classes[h]), parts)
+
+    def followed(best: bool) -> float:
+        return sum(each(lambda h: follow(arcs, course, best, *classes[h]), parts))
+
+    moved(0.0)  # which tells what rows pay
+    for _ in range(passes):
+        bound = sum(each(lambda h: choose(arcs, course, h, *cells[h]), parts))
+        length = followed(risen(course.state, bound, PATIENCE))
+        if length == 0.0:
+            break
+        moved(course.state[1] * max(GAP * course.state[0], least_gap) / length)
+
+
+def _even(first: np.ndarray, parts: int) -> list[tuple[int, int]]:
+    """Consecutive parts of items, with about as many members each; those of item i are first[i] .. first[i + 1] - 1."""
+    ends = np.searchsorted(first, np.linspace(0, int(first[-1]), parts + 1)[1:-1])
+    cuts = [0, *map(int, ends), first.size - 1]
+    return list(pairwise(cuts))

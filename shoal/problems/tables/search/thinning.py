@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from shoal.model.histogram import rising
 from shoal.model.partition import Partition
 from shoal.model.task import Task, shortfall
 from shoal.problems.tables.papers.three_phase import ceiling_classes
@@ -168,7 +169,7 @@ def equal_pieces(task: Task, j: int, cell: np.ndarray, group: np.ndarray, count:
     need = task.requirement
     group = _mixes(cell, group, count)
     value = task.histogram.sensitive[cell, j]
-    order = np.lexsort((cell, value, group))
+    order = rising(group, value, cell)
     cell, group, value = cell[order], group[order], value[order]
     begin = np.flatnonzero((np.diff(cell, prepend=-1) != 0) | (np.diff(group, prepend=-1) != 0))
     own = np.add.reduceat(count[order], begin)
