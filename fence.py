@@ -18,6 +18,7 @@ MODEL = {"numpy", "shoal.clock", "shoal.errors", "shoal.model"}
 SOLVER = MODEL | {
     "scipy",
     "shoal.kernels",
+    "shoal.problems.beside",
     "shoal.problems.cores",
     "shoal.problems.interrupts",
     "shoal.problems.programs",
@@ -37,6 +38,7 @@ ROOMS: dict[str, set[str]] = {
     "kernels/tables": {"numpy", "numba", "shoal.kernels", "shoal.kernels.tables"},
     "kernels/tiles": {"numpy", "numba", "shoal.kernels", "shoal.kernels.tiles"},
     "problems/catalogue.py": {"shoal.errors"},
+    "problems/beside.py": {"shoal.problems.interrupts"},
     "problems/cores.py": set(),
     "problems/interrupts.py": set(),
     "problems/programs.py": {"numpy", "scipy", "highspy"},

@@ -13,7 +13,8 @@ from __future__ import annotations
 import contextvars
 import ctypes
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
@@ -44,6 +45,16 @@ def heard(search: Callable[P, R]) -> Callable[P, R]:
     return run
 
 
+@contextmanager
+def deep() -> Iterator[None]:
+    """Threads begun meanwhile have room for HiGHS."""
+    before = threading.stack_size(STACK)
+    try:
+        yield
+    finally:
+        threading.stack_size(before)
+
+
 def in_a_thread(search: Callable[[], R]) -> R:
     """What a search returns or raises, run in a thread of its own, so that Ctrl-C is heard while a kernel runs."""
     answer: list[R] = []
@@ -60,12 +71,9 @@ def in_a_thread(search: Callable[[], R]) -> R:
             ended.set()
 
     thread = threading.Thread(target=work, name="shoal search", daemon=True)
-    before = threading.stack_size(STACK)
     try:
-        try:
+        with deep():
             thread.start()
-        finally:
-            threading.stack_size(before)
         while not ended.wait(LOOK):
             pass
     except BaseException:

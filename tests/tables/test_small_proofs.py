@@ -33,7 +33,6 @@ from shoal.problems.tables.exact.pattern_model import (
 from shoal.problems.tables.exact.pattern_program import (
     Limits,
     counted,
-    decide,
     paid,
     pattern_program,
     published,
@@ -41,6 +40,7 @@ from shoal.problems.tables.exact.pattern_program import (
     shared,
 )
 from shoal.problems.tables.exact.rule_lines import planes
+from shoal.problems.tables.exact.whole_program import decide
 from shoal.problems.tables.others.pattern_cover import patterns, whole_cost
 from tests.amount import thinned
 from tests.oracles.models import prices

@@ -12,7 +12,8 @@ can still be part of a cheaper partition, and the last program decides over thos
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from threading import Event
 from typing import NamedTuple
 
 import highspy
@@ -23,6 +24,7 @@ from shoal.clock import clock
 from shoal.model.partition import Partition
 from shoal.model.privacy import Requirement
 from shoal.model.task import Task
+from shoal.problems.beside import Beside
 from shoal.problems.tables.costs import Costs
 from shoal.problems.tables.exact.class_prices import Shared, priced
 from shoal.problems.tables.exact.crowded_sets import crowded
@@ -36,6 +38,7 @@ from shoal.problems.tables.exact.pattern_model import (
     places_of,
 )
 from shoal.problems.tables.exact.rule_lines import rows_of, ruled
+from shoal.problems.tables.exact.whole_program import decide, program_of, quiet
 from shoal.problems.tables.others.pattern_cover import Patterns, patterns, whole_cost
 from shoal.problems.tables.papers.kernelize import deal
 
@@ -91,6 +94,19 @@ def pattern_program(
     return search.partition, search.lower, stopped
 
 
+class Found(NamedTuple):
+    """What a program came to.
+
+    rows   of every place, int64[n] each, of the partitions found
+    bound  what no partition over its columns costs less than, in whole numbers; infinite when they hold none cheaper
+    model  with the lines that solutions on the way violated
+    """
+
+    rows: list[np.ndarray]
+    bound: float
+    model: Model
+
+
 class _Search:
     """Bound and best partition in whole numbers; ``step`` divides every cost."""
 
@@ -128,7 +144,7 @@ class _Search:
         if self.upper <= self.lower:
             return None
         used = np.bincount(self.places.pattern, weights=rows + self._rows(), minlength=self.places.patterns) > USED
-        self._decide(used[self.model.pattern], SUPPORT)
+        self._take(self._program(used[self.model.pattern], SUPPORT)(Event()))
         if self.places.kind.size > FEW and self.upper > hopeless * self.lower:
             return "gap"
 
@@ -142,13 +158,40 @@ class _Search:
                 beyond = min(beyond, (value + room) * self.costs.scale)
             return kept, beyond
 
-        near, beyond = within(NEAR)
-        if self.upper > self.lower and near.sum() < 0.5 * within(1.0)[0].sum():
-            bound = self._decide(near, 0.5)
-            self._raise(min(bound, self.upper, beyond))
         if self.upper > self.lower:
-            self._raise(min(self._decide(within(1.0)[0], 1.0), self.upper))
+            self._prove(*within(NEAR), within)
         return None if self.upper <= self.lower else "seconds"
+
+    def _prove(self, near: np.ndarray, beyond: float, within: Callable[[float], tuple[np.ndarray, float]]) -> None:
+        """Looks nearby for what is cheaper, and proves beside it, where there is a core for it, that nothing is.
+
+        The proof counts where it finds nothing cheaper than what is known.  What is found nearby is published where it
+        can be, so a seed gives the same however fast either is, and on one core, where they follow each other.
+        """
+        everything = within(1.0)[0]
+        if near.sum() >= 0.5 * everything.sum():
+            near, beyond = everything, math.inf
+        with Beside() as run:
+            proof = run.start(self._program(everything, 1.0, improves=False)) if run.cores > 1 else None
+            search = run.start(self._program(near, 1.0 if math.isinf(beyond) else 0.5))
+            if run.first(search, proof) is proof and self._settled(run.result(proof)):
+                return
+            known = self.upper
+            if self._settled(self._take(run.result(search)), beyond):
+                return
+            if proof is None or self.upper < known:
+                last = run.start(self._program(within(1.0)[0], 1.0, improves=False))
+                if run.first(last, proof) is proof and self._settled(run.result(proof)):
+                    return
+                if self._settled(self._take(run.result(last))):
+                    return
+            if proof is not None:
+                self._settled(self._take(run.result(proof)))
+
+    def _settled(self, found: Found, beyond: float = math.inf) -> bool:
+        """The bound raised to what a program proved, others costing ``beyond`` at least; whether it meets the cost."""
+        self._raise(min(found.bound, self.upper, beyond))
+        return self.upper <= self.lower
 
     def _broken(self, model: Model, y: np.ndarray) -> tuple[csr_array, np.ndarray]:
         lines, low = crowded(self.kinds, self.places, model, self.need.smallest, y)
@@ -172,28 +215,39 @@ class _Search:
             careful = CAREFUL * self.costs.scale + 1e-9 * abs(bound)
             self.lower = max(self.lower, math.ceil((bound - min(careful, 0.4 * self.step)) / self.step) * self.step)
 
-    def _decide(self, kept: np.ndarray, share: float) -> float:
-        """The integer program over some columns, bool[c]: a cheaper partition is kept; its bound, infinite when the
-        columns hold none that is cheaper."""
-        cols, known = np.flatnonzero(kept), -math.inf
-        begin = None
-        if self.x is not None and not self._rows()[~kept[: self.model.n]].any():
+    def _program(self, kept: np.ndarray, share: float, improves: bool = True) -> Callable[[Event], Found]:
+        """The integer program over some columns, bool[c], and what is known now, to be solved in any thread."""
+        cols, model, begin = np.flatnonzero(kept), self.model, None
+        if self.x is not None and not self._rows()[~kept[: model.n]].any():
             begin = completed(self.kinds, self.places, self.need, self.x)[cols]
         gap = 0.98 * self.step / self.costs.scale
-        while (seconds := share * (self.deadline - clock())) > 0:
-            y, bound = decide(self.model, cols, seconds, begin, gap)
-            known = max(known, bound * self.costs.scale)
-            if y is None:
-                break
-            x = np.zeros(self.model.n)
-            inside = cols[cols < x.size]
-            x[inside] = np.rint(y[: inside.size])
-            self._keep(x.astype(np.int64))
-            lines, low = ruled(self.kinds, self.places, self.model, self.need, x)
-            if not low.size:
-                break
-            self.model = self.model.with_lines(lines, low)
-        return known
+
+        def solved(stop: Event) -> Found:
+            found, bound, lined = [], -math.inf, model
+            while (seconds := share * (self.deadline - clock())) > 0:
+                y, proved = decide(lined, cols, seconds, begin, gap, improves=improves, stop=stop)
+                bound = max(bound, proved * self.costs.scale)
+                if y is None:
+                    break
+                x = np.zeros(lined.n)
+                inside = cols[cols < x.size]
+                x[inside] = np.rint(y[: inside.size])
+                found.append(x.astype(np.int64))
+                lines, low = ruled(self.kinds, self.places, lined, self.need, x)
+                if not low.size:
+                    break
+                lined = lined.with_lines(lines, low)
+            return Found(found, bound, lined)
+
+        return solved
+
+    def _take(self, found: Found) -> Found:
+        """Its partitions are kept where they are cheaper, and its lines."""
+        for x in found.rows:
+            self._keep(x)
+        if found.model.low.size > self.model.low.size:
+            self.model = found.model
+        return found
 
 
 def relaxation(
@@ -249,22 +303,6 @@ def shared(model: Model, price: np.ndarray) -> Shared:
     return Shared(float(price @ model.low[several]), added[model.uses.column].reshape(-1, model.patterns))
 
 
-def program_of(
-    model: Model, cols: np.ndarray, lines: csr_array, rows: np.ndarray, whole: Sequence[bool] | np.ndarray
-) -> highspy.HighsLp:
-    """Some columns and lines for HiGHS; ``lines`` is the matrix of just these."""
-    program = highspy.HighsLp()
-    program.num_col_, program.num_row_ = cols.size, rows.size
-    program.col_cost_, program.col_lower_, program.col_upper_ = model.cost[cols], np.zeros(cols.size), model.most[cols]
-    program.row_lower_, program.row_upper_ = model.low[rows], model.high[rows]
-    program.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-    program.a_matrix_.start_, program.a_matrix_.index_ = lines.indptr, lines.indices
-    program.a_matrix_.value_ = lines.data
-    kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
-    program.integrality_ = [kinds[int(w)] for w in whole]
-    return program
-
-
 def paid(places: Places, count: np.ndarray, k: int | np.ndarray, spare: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """What the use of each pattern float64[q] and of each place float64[n] adds to a bound; infinite without k rows.
 
@@ -289,63 +327,6 @@ def paid(places: Places, count: np.ndarray, k: int | np.ndarray, spare: np.ndarr
     enough = np.diff(before[start]) >= fewest
     pattern = np.where(enough, least(fewest), np.inf)
     return pattern, np.where(enough, least(fewest - 1), np.inf)[places.pattern] + spare[:n]
-
-
-def decide(
-    model: Model, cols: np.ndarray, seconds: float, begin: np.ndarray | None, gap: float
-) -> tuple[np.ndarray | None, float]:
-    """(solution over these columns or None, bound on all of them) of the integer program within some seconds."""
-    part = csr_array(model.lines[:, cols])
-    rows = np.flatnonzero((np.diff(part.indptr) > 0) & ((model.owner >= 0) | (model.low > 0)))
-    if np.setdiff1d(np.flatnonzero((model.owner < 0) & (model.low > 0)), rows).size:
-        return None, math.inf  # some rows could not be published at all
-    part = csr_array(part[rows])
-    program = program_of(model, cols, part, rows, model.whole[cols])
-    solver = quiet(highspy.Highs())
-    solver.setOptionValue("mip_abs_gap", gap)
-    solver.setOptionValue("mip_allow_restart", False)  # most proofs end at the root
-    solver.setOptionValue("time_limit", seconds)
-    solver.passModel(program)
-    if begin is not None:
-        solution = highspy.HighsSolution()
-        solution.col_value = begin.tolist()
-        solver.setSolution(solution)
-    solver.run()
-    status = solver.getModelStatus()
-    if status == highspy.HighsModelStatus.kInfeasible:
-        return None, math.inf
-    info = solver.getInfo()
-    bound = float(info.mip_dual_bound) if np.isfinite(info.mip_dual_bound) else -math.inf
-    if info.primal_solution_status != 2:
-        return None, bound
-    y = np.array(solver.getSolution().col_value)
-    if status == highspy.HighsModelStatus.kOptimal:
-        bound = max(bound, float(info.objective_function_value) - gap)
-    return flowed(model, program, cols, y), bound
-
-
-def flowed(model: Model, program: highspy.HighsLp, cols: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """A solution whose rows are whole: with the integers fixed a corner of what is left, which is a flow."""
-    if np.abs(y - np.rint(y)).max(initial=0.0) < 1e-6:
-        return y
-    fixed = model.whole[cols]
-    low, high = np.zeros(cols.size), model.most[cols].copy()
-    low[fixed] = high[fixed] = np.rint(y[fixed])
-    program.col_lower_, program.col_upper_ = low, high
-    program.integrality_ = []
-    solver = quiet(highspy.Highs())
-    solver.setOptionValue("solver", "simplex")
-    solver.passModel(program)
-    solver.run()
-    return np.array(solver.getSolution().col_value)
-
-
-def quiet(solver: highspy.Highs) -> highspy.Highs:
-    """No output, no relative gap, one thread: the same again on any machine."""
-    solver.setOptionValue("output_flag", False)
-    solver.setOptionValue("mip_rel_gap", 0.0)
-    solver.setOptionValue("threads", 1)
-    return solver
 
 
 def published(
