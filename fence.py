@@ -39,7 +39,7 @@ ROOMS: dict[str, set[str]] = {
     "kernels/tiles": {"numpy", "numba", "shoal.kernels", "shoal.kernels.tiles"},
     "problems/catalogue.py": {"shoal.errors"},
     "problems/beside.py": {"shoal.problems.interrupts"},
-    "problems/cores.py": set(),
+    "problems/cores.py": {"numpy", "shoal.problems.interrupts"},
     "problems/interrupts.py": set(),
     "problems/programs.py": {"numpy", "scipy", "highspy"},
     "problems/tables": SOLVER | {"highspy", "networkx", "shoal.problems.tables", "shoal.problems.catalogue"},

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import shoal
 from shoal.problems.interrupts import flag, heard
 from tests.commands import started
 
@@ -171,3 +172,39 @@ def test_errors_and_answers_come_through_and_inner_searches_stay_in_their_thread
 
     with pytest.raises(ValueError, match="as told"):
         wrong()
+
+
+POOLS = """
+import threading, time
+from shoal.problems.interrupts import Workers, _raise_in
+def work():
+    while True:
+        with Workers(1) as pool:
+            pool.submit(int).result()
+for _ in range(60):
+    search = threading.Thread(target=work, daemon=True)
+    search.start()
+    time.sleep(0.002)
+    _raise_in(search)
+    search.join()
+with Workers(1) as pool:
+    print(pool.submit(int).result(), "left hanging")
+"""
+
+
+def test_what_interrupts_a_search_does_not_hit_a_thread_that_it_is_beginning():
+    """It would wait for that thread for ever, holding a lock that every pool of the process needs."""
+    child = started("-c", POOLS)
+    try:
+        told, _ = child.communicate(timeout=120)
+    finally:
+        child.kill()
+    assert told.endswith("0 left hanging\n")
+
+
+def test_searches_begin_threads_in_no_other_way():
+    rooms = Path(shoal.__file__).parent / "problems"
+    others = [
+        p.name for p in rooms.rglob("*.py") if "ThreadPoolExecutor(" in p.read_text() or "Thread(" in p.read_text()
+    ]
+    assert others == ["interrupts.py"]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from threading import Event
 from types import TracebackType
 from typing import Any, TypeVar
 
-from shoal.problems.interrupts import deep
+from shoal.problems.interrupts import Workers, deep
 
 R = TypeVar("R")
 LOOK = 0.1  # seconds between two moments at which an interrupt is heard
@@ -23,7 +23,7 @@ class Beside:
 
     def __init__(self) -> None:
         self.cores = os.cpu_count() or 1
-        self._pool = ThreadPoolExecutor()
+        self._pool = Workers()
         self._stop = Event()
 
     def __enter__(self) -> Beside:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from itertools import pairwise
 from typing import Any, TypeVar
+
+import numpy as np
+
+from shoal.problems.interrupts import Workers
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -37,5 +41,12 @@ def threads(most: int) -> Iterator[Each]:
     if workers == 1:
         yield in_turn
         return
-    with ThreadPoolExecutor(workers) as pool:
+    with Workers(workers) as pool:
         yield lambda work, items: list(pool.map(work, items))
+
+
+def even(first: np.ndarray, parts: int) -> list[tuple[int, int]]:
+    """Consecutive parts of items, with about as many members each; those of item i are first[i] .. first[i + 1] - 1."""
+    ends = np.searchsorted(first, np.linspace(0, int(first[-1]), parts + 1)[1:-1])
+    cuts = [0, *map(int, ends), first.size - 1]
+    return list(pairwise(cuts))

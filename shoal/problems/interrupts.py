@@ -14,6 +14,7 @@ import contextvars
 import ctypes
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
@@ -25,6 +26,7 @@ LOOK = 0.1  # seconds between two looks for signals that the system has handed t
 STACK = 1 << 26  # bytes: threads of some systems have half a megabyte, too little for HiGHS
 
 _current = threading.local()
+_begins = threading.Lock()  # held while a search begins a thread
 
 
 def flag() -> threading.Event:
@@ -43,6 +45,20 @@ def heard(search: Callable[P, R]) -> Callable[P, R]:
         return in_a_thread(lambda: search(*args, **kwargs))
 
     return run
+
+
+class Workers(ThreadPoolExecutor):
+    """Threads of a search: what interrupts it does not hit one that is just beginning.
+
+    Until it runs, a thread goes by the identity of the one that begins it, so an exception meant for that one would end
+    it before it had said that it is there, and whoever began it would wait for ever, with the lock that all pools of
+    the process share.
+    """
+
+    def submit(self, fn: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
+        """As every executor's."""
+        with _begins:
+            return super().submit(fn, *args, **kwargs)
 
 
 @contextmanager
@@ -93,4 +109,5 @@ def _raise_in(thread: threading.Thread) -> None:
     """KeyboardInterrupt at the thread's next instruction."""
     if thread.ident is not None:
         raised: Any = ctypes.pythonapi.PyThreadState_SetAsyncExc
-        raised(ctypes.c_ulong(thread.ident), ctypes.py_object(KeyboardInterrupt))
+        with _begins:
+            raised(ctypes.c_ulong(thread.ident), ctypes.py_object(KeyboardInterrupt))

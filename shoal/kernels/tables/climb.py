@@ -1,4 +1,4 @@
-"""Row prices moved along subgradients, against classes that are nearly tight."""
+"""How far row prices are above what classes that are nearly tight allow."""
 
 from __future__ import annotations
 
@@ -6,9 +6,6 @@ import numpy as np
 from numba import njit
 
 from shoal.kernels import INNER
-from shoal.kernels.patience import rises
-
-FADE, PATIENCE = 0.7, 10.0
 
 
 @njit(**INNER)
@@ -51,11 +48,18 @@ def _take(classes, t, count, value, kinds, group, price, seen, taken):
     return over if held >= group and values >= kinds else 0.0
 
 
-@njit(**INNER)
-def _taken(classes, count, value, kinds, group, price, seen, none, taken):
-    """The most by which K rows or more of each class are above their cost, summed; those rows in ``taken``."""
+@njit(cache=True, nogil=True)
+def taken(classes, count, value, kinds, group, price, first, last, rows):
+    """The most by which K rows or more of each of the classes first .. last - 1 are above their cost, summed.
+
+    classes  as in ``kernels.tables.tight``; their members are put in order here; count int64[m] rows of each cell
+    value int64[m], kinds  sensitive values, of which so many are needed;  group  K;  price float64[m]
+    rows int64[m]  out: those rows
+    """
+    none, seen = np.empty(0, np.int64), np.empty(kinds, np.int64)
+    rows[:] = 0
     total = 0.0
-    for t in range(classes.cost.size):
+    for t in range(first, last):
         highest = classes.cost[t]
         for x in range(classes.start[t], classes.start[t + 1]):
             highest = max(highest, price[classes.member[x]])
@@ -64,40 +68,5 @@ def _taken(classes, count, value, kinds, group, price, seen, none, taken):
         _sort(classes.member, classes.start[t], classes.start[t + 1], price)
         over = _take(classes, t, count, value, kinds, group, price, seen, none)
         if over > 0.0:
-            total += _take(classes, t, count, value, kinds, group, price, seen, taken)
+            total += _take(classes, t, count, value, kinds, group, price, seen, rows)
     return total
-
-
-@njit(cache=True, nogil=True)
-def climb(classes, count, value, kinds, group, most, price, best, trend, passes, aim, gap, state):
-    """Some passes of a subgradient method for the prices that prove most.
-
-    classes  as in ``kernels.tables.tight``; their members are put in order here; count int64[m] rows of each cell
-    value int64[m], kinds  sensitive values, of which so many are needed;  group  K
-    price float64[m]  in and out, at most ``most``; best float64[m] out: those of the largest value so far
-    trend float64[m]  smoothed direction, in and out
-    state float64[3]  in and out: largest value so far, length of steps, passes since it rose
-
-    Value: the sum of all prices less, for each class, the most by which K rows or more, with the values, are above
-    their cost.  A step of Polyak's rule along the smoothed subgradient aims ``gap`` above the value there is, and above
-    ``aim``; steps are cut after some passes in vain.  O(passes * members) where the order of a class changes little.
-    """
-    taken, none, seen = np.empty(price.size, np.int64), np.empty(0, np.int64), np.empty(kinds, np.int64)
-    for _ in range(passes):
-        proved = 0.0
-        for i in range(price.size):
-            taken[i] = 0
-            proved += count[i] * price[i]
-        proved -= _taken(classes, count, value, kinds, group, price, seen, none, taken)
-        if rises(state, proved, PATIENCE):
-            for i in range(price.size):
-                best[i] = price[i]
-        length = 0.0
-        for i in range(price.size):
-            trend[i] = (1 - FADE) * (count[i] - taken[i]) + FADE * trend[i]
-            length += trend[i] * trend[i] / count[i]
-        if length == 0.0:
-            break
-        step = state[1] * (max(state[0], aim) + gap - proved) / length
-        for i in range(price.size):
-            price[i] = min(price[i] + step * trend[i] / count[i], most[i])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,6 +12,7 @@ from shoal.clock import clock
 from shoal.errors import PolicyError
 from shoal.model.partition import Partition
 from shoal.model.task import Effort, Grouping, Task
+from shoal.problems.interrupts import Workers
 from shoal.problems.tables.costs import WIDEST
 from shoal.problems.tables.exact.small import CELLS, SEARCHED, decidable, decide
 from shoal.problems.tables.others.pattern_cover import pattern_cover
@@ -160,7 +160,7 @@ class _Race:
         beside = self.task.effort.seconds is None and self.task.histogram.rows >= LARGE_ROWS
         if not beside or self.first == (0, 0):
             return timed()
-        with ThreadPoolExecutor(1) as pool:
+        with Workers(1) as pool:
             found = pool.submit(timed)
             self.bounds = self.bound()
             return found.result()

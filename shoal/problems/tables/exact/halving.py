@@ -13,7 +13,6 @@ Every recoding, not stars alone: the proof needs only that large groups can be s
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from shoal.errors import PolicyError
 from shoal.model.certificate import Guarantee
 from shoal.model.partition import Partition
 from shoal.model.task import Grouping, Task, refuse_infeasible
+from shoal.problems.interrupts import Workers
 from shoal.problems.tables.costs import Costs
 from shoal.problems.tables.others.forest import forest
 from shoal.problems.tables.others.nearest import NEAREST, kth, neighbors
@@ -80,7 +80,7 @@ def halving(task: Task) -> Grouping:
 
 def _within(seconds: float | None, stop: np.ndarray, run: Callable[[], _Split]) -> _Split | None:
     """What a search finds in time; None, and the search is told to stop, where time ends first."""
-    with ThreadPoolExecutor(1) as pool:
+    with Workers(1) as pool:
         job = pool.submit(run)
         try:
             return job.result(seconds)

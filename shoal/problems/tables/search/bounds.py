@@ -15,12 +15,13 @@ import numpy as np
 from shoal.clock import clock
 from shoal.kernels.tables.tight import Classes, Tight
 from shoal.model.task import Task
-from shoal.problems.cores import cores, each
+from shoal.problems.cores import cores, each, threads
 from shoal.problems.interrupts import flag
 from shoal.problems.tables.papers.stars import plain_stars
 from shoal.problems.tables.papers.three_phase import WIDENED, residue
 from shoal.problems.tables.search.boxes import without_lattice
 from shoal.problems.tables.search.class_program import SLICE, Tolls, price, sees_closeness
+from shoal.problems.tables.search.climbing import Asked, Way, climb
 from shoal.problems.tables.search.lattice import Lattice
 
 QUICK = 3.0  # seconds that "fast" has for its bounds, at most
@@ -305,15 +306,14 @@ class Sweeper:
 
         None where the condition is of rows of different values, or time ran out.
         """
-        from shoal.kernels.tables.climb import climb
-
         if self.per_value:
             return None, None
         count = self.task.histogram.count
         value = self.sensitive[:, 0].astype(np.int64) if self.mixed else np.zeros(count.size, np.int64)
         kinds = int(self.kinds[0]) if self.mixed else 1
         sum_of = float(price @ count)
-        best, trend, known = price.copy(), np.zeros(price.size), None
+        asked, known = Asked(count, value, kinds, self.group), None
+        best, trend = price.copy(), np.zeros(price.size)
         began, last = clock(), np.inf
         top, step = sum(float(loss.max()) for loss in self.lattice.loss), 1.0
         for share in MIXED if self.mixed else CLIMBS:
@@ -325,15 +325,16 @@ class Sweeper:
             if known is None and until is not None:  # the sweep that proves takes up to three times as long
                 last = until - 3 * (clock() - began)
             known = new if known is None else new.joined(known)
-            price, state, most = best.copy(), np.array([-np.inf, step, 0.0]), np.full(price.size, top)
+            most = np.full(price.size, top)
             if self.mixed:  # no K rows of a class that is not looked at can then be above its cost
                 most = np.minimum(most, best + share * sum_of / float(count.sum()))
+            way = Way(best.copy(), best, trend, np.array([-np.inf, step, 0.0]))
             done, passes = 0, int(min(PASSES, MEMBERS[self.mixed] / known.member.size))
-            while done < passes and clock() < last:
-                climb(known, count, value, kinds, self.group, most, price, best, trend, SLICE, sum_of, GAP * sum_of,
-                      state)  # fmt: skip
-                done += SLICE
-            step = max(state[1], 0.3 * step)
+            with threads(cores(known.member.size)) as some:
+                while done < passes and clock() < last:
+                    climb(known, asked, most, way, SLICE, sum_of, GAP * sum_of, some)
+                    done += SLICE
+            step = max(way.state[1], 0.3 * step)
         return self.feasible(best, until), known
 
     def feasible(self, price: np.ndarray, until: float | None) -> np.ndarray | None:

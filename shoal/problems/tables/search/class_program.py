@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +19,7 @@ from shoal.kernels.tables.tolls import Arcs, Course
 from shoal.model.histogram import Histogram, dense
 from shoal.model.privacy.base import CLOSE
 from shoal.model.task import Task
-from shoal.problems.cores import Each, in_turn, threads
+from shoal.problems.cores import Each, even, in_turn, threads
 from shoal.problems.tables.search.lattice import Lattice
 
 UNIT = 2**24  # whole units of loss
@@ -368,7 +367,7 @@ def walk(arcs: Arcs, course: Course, passes: int, least_gap: float, each: Each =
     from shoal.kernels.tables.tolls import choose, follow, move
 
     parts = range(len(course.held))
-    classes, cells = _even(arcs.first, len(parts)), _even(arcs.start, len(parts))
+    classes, cells = even(arcs.first, len(parts)), even(arcs.start, len(parts))
 
     def moved(step: float) -> None:
         each(lambda h: move(arcs, course, step, *classes[h]), parts)
@@ -383,10 +382,3 @@ def walk(arcs: Arcs, course: Course, passes: int, least_gap: float, each: Each =
         if length == 0.0:
             break
         moved(course.state[1] * max(GAP * course.state[0], least_gap) / length)
-
-
-def _even(first: np.ndarray, parts: int) -> list[tuple[int, int]]:
-    """Consecutive parts of items, with about as many members each; those of item i are first[i] .. first[i + 1] - 1."""
-    ends = np.searchsorted(first, np.linspace(0, int(first[-1]), parts + 1)[1:-1])
-    cuts = [0, *map(int, ends), first.size - 1]
-    return list(pairwise(cuts))

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
 import numpy as np
 
-from shoal.problems.interrupts import flag
+from shoal.problems.interrupts import Workers, flag
 from shoal.problems.tables.search.row_groups import Rows
 
 WIDTH = 24  # neighbors kept of every cell
@@ -53,7 +52,7 @@ def neighbor_graph(rows: Rows, seed: int, looks: float) -> np.ndarray:
         if not stop.is_set():
             descend(rows.slots, leaf, old, part[0], part[1], near, far, np.full(m, -1, np.int32))
 
-    with ThreadPoolExecutor(workers) as pool:
+    with Workers(workers) as pool:
         list(pool.map(start, parts))
         for _ in range(passes):
             old = near.copy()

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import os
 import threading
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from typing import NamedTuple
 
 import numpy as np
 
 from shoal.clock import clock
 from shoal.model.task import Grouping, Task
-from shoal.problems.interrupts import flag
+from shoal.problems.interrupts import Workers, flag
 from shoal.problems.tables.search.bounds import lower_bounds
 from shoal.problems.tables.search.cascade import best, start
 from shoal.problems.tables.search.certified import Told, certify
@@ -139,7 +139,7 @@ def search(
     if near is None:
         near = neighbor_graph(rows, task.seed, looks(rows, deadline, steps))
     searcher = Searcher(rows, _values(rows), near, most, flag())
-    with ThreadPoolExecutor(workers) as pool:
+    with Workers(workers) as pool:
         while True:
             each, until = max(1, int(SLICE * slow)), None
             if deadline is None:

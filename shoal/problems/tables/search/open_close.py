@@ -10,14 +10,13 @@ probability of Metropolis et al. (1953), less and less of them.  In the end ever
 from __future__ import annotations
 
 import os
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
 from shoal.clock import clock
 from shoal.model.recoding import FORBIDDEN
 from shoal.model.task import Task
-from shoal.problems.interrupts import flag
+from shoal.problems.interrupts import Workers, flag
 from shoal.problems.tables.search.candidates import Candidates
 from shoal.problems.tables.search.cascade import rank
 from shoal.problems.tables.search.certified import Told
@@ -125,7 +124,7 @@ def _round(
             return label[block], 0
         return _block(rows, block, state, label[block], pool, each, heat, numbers[i])
 
-    with ThreadPoolExecutor(min(os.cpu_count() or 1, len(blocks))) as threads:
+    with Workers(min(os.cpu_count() or 1, len(blocks))) as threads:
         found = list(threads.map(one, range(len(blocks))))
     out, shift = np.empty_like(label), 0
     for block, (here, _) in zip(blocks, found, strict=True):

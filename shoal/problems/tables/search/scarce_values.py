@@ -10,14 +10,13 @@ neighborhood that has no scarce row to spare.
 from __future__ import annotations
 
 import os
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
 
 from shoal.clock import clock
 from shoal.model.task import Task
-from shoal.problems.interrupts import flag
+from shoal.problems.interrupts import Workers, flag
 from shoal.problems.tables.search.bounds import Sweeper
 from shoal.problems.tables.search.certified import Told
 from shoal.problems.tables.search.lattice import ENUMERATED, Lattice
@@ -165,7 +164,7 @@ def lend(
         if not stop.is_set() and (until is None or clock() < until):
             kernels.propose(table, groups, seeds[part], look, kernels.Proposals(*(out[part] for out in made)))
 
-    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+    with Workers(os.cpu_count() or 1) as pool:
         list(pool.map(one, range(0, seeds.size, PART)))
     order = np.lexsort((np.arange(seeds.size), -made.gain))
     order = order[made.many[order] > 0]
@@ -207,7 +206,7 @@ def settle(rows: Rows, group: np.ndarray) -> np.ndarray:
         waiting = waiting[np.argsort(-np.bincount(held)[held], kind="stable")]
     workers = os.cpu_count() or 1
     step, stop = -(-BATCH // 8), flag()
-    with ThreadPoolExecutor(workers) as pool:
+    with Workers(workers) as pool:
         for first in range(0, waiting.size, BATCH):
             part = waiting[first : first + BATCH]
             order = np.lexsort((size, *state.T, price))  # of groups that publish alike the smallest rises least

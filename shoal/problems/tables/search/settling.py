@@ -11,7 +11,6 @@ cut into groups, which search then makes narrower, and what these publish are th
 from __future__ import annotations
 
 import os
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -21,7 +20,7 @@ from shoal.clock import clock
 from shoal.kernels.tables.tolls import Arcs
 from shoal.model.recoding import FORBIDDEN
 from shoal.model.task import Task, nothing
-from shoal.problems.interrupts import flag
+from shoal.problems.interrupts import Workers, flag
 from shoal.problems.tables.search.cascade import rank
 from shoal.problems.tables.search.certified import Told
 from shoal.problems.tables.search.class_program import FIRST_STEP, TEMPER, UNIT, Program, Tolls, raised
@@ -79,7 +78,7 @@ def settled(task: Task, rows: Rows, group: np.ndarray, turn: int, sweeps: float,
     def one(i: int) -> np.ndarray | None:
         return None if stop.is_set() else _block(quiet, rows, blocks[i], group[blocks[i]], (sweeps, hot), numbers[i])
 
-    with ThreadPoolExecutor(min(os.cpu_count() or 1, len(blocks))) as pool:
+    with Workers(min(os.cpu_count() or 1, len(blocks))) as pool:
         found = list(pool.map(one, range(len(blocks))))
     out, shift = group.copy(), int(group.max(initial=-1)) + 1
     for block, label in zip(blocks, found, strict=True):
