@@ -56,7 +56,7 @@ def climb(
         return float(taken(classes, *asked, price, *parts[h], rows[h]))
 
     for _ in range(passes):
-        proved = float(asked.many @ price) - sum(each(over, range(PARTS)))
+        proved = float((asked.many * price).sum()) - sum(each(over, range(PARTS)))
         if risen(state, proved, PATIENCE):
             best[:] = price
         trend *= FADE
