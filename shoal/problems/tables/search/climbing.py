@@ -10,6 +10,7 @@ from shoal.kernels.tables.tight import Classes
 from shoal.problems.cores import Each, even, in_turn
 
 FADE, PATIENCE = 0.7, 10.0
+NOWHERE = 1e-200  # squared length of a direction that leads nowhere
 PARTS = 2  # of the classes, which cores may share
 
 
@@ -62,7 +63,7 @@ def climb(
         trend *= FADE
         trend += (1 - FADE) * (asked.many - rows.sum(axis=0))
         length = float((trend**2 / asked.many).sum())
-        if length == 0.0:
+        if length < NOWHERE:
             break
         step = state[1] * (max(state[0], aim) + gap - proved) / length
         np.minimum(price + step * trend / asked.many, most, out=price)
