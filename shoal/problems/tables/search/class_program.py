@@ -30,6 +30,7 @@ PASSES = 3000
 SLICE = 20  # passes between two looks at the clock
 PARTS, APART = 2, 400_000  # parts of a pass that cores may share, and the arcs from which on it has them
 PATIENCE = 20.0  # passes in vain before steps are cut
+NOWHERE = 1e-200  # squared length of a direction that leads nowhere
 GAP = 0.1  # steps aim at a bound so much above the best one
 FIRST_STEP, LAST_STEP = 0.3, 1e-4
 SIZED = 2  # groups of so many times l rows: then no flow was seen to beat the cascade
@@ -379,6 +380,6 @@ def walk(arcs: Arcs, course: Course, passes: int, least_gap: float, each: Each =
     for _ in range(passes):
         bound = sum(each(lambda h: choose(arcs, course, h, *cells[h]), parts))
         length = followed(risen(course.state, bound, PATIENCE))
-        if length == 0.0:
+        if length < NOWHERE:
             break
         moved(course.state[1] * max(GAP * course.state[0], least_gap) / length)
