@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from shoal.errors import InputError, MissingDependencyError, PolicyError
+from shoal.errors import InputError, PolicyError
 from shoal.model.metric import EARTH_KM, KM_PER_DEGREE, rounded_up
+from shoal.report.canvas import figure, write_map
 from shoal.report.outlines import outline
 from shoal.report.rendering import rendered
 
@@ -135,14 +136,12 @@ def draw(
     factor = SIDE / max((high[0] - low[0]) * wide, high[1] - low[1], 1e-12)
     sheet = [[np.column_stack([(r[:, 0] - low[0]) * wide, high[1] - r[:, 1]]) * factor for r in s] for s in shapes]
     size = ((high[0] - low[0]) * wide * factor, (high[1] - low[1]) * factor)
-    path = Path(path)
-    if path.suffix.lower() in (".html", ".htm"):
-        unit = (factor / KM_PER_DEGREE, "km") if geographic else (factor, "units")
-        path.write_text(_page(sheet, said, size, unit, title, note), encoding="utf-8")
-    elif path.suffix.lower() in (".png", ".svg", ".pdf"):
-        _plot(path, sheet, size, title, note)
-    else:
-        raise PolicyError.unknown("kind of map", path.suffix or path.name, (".png", ".svg", ".pdf", ".html"))
+    unit = (factor / KM_PER_DEGREE, "km") if geographic else (factor, "units")
+    write_map(
+        path,
+        lambda: _page(sheet, said, size, unit, title, note),
+        lambda to: _plot(to, sheet, size, title, note),
+    )
 
 
 def _thin(sheet: Sequence[Rings], size: tuple[float, float]) -> float:
@@ -182,14 +181,10 @@ def _page(
 
 
 def _plot(path: Path, sheet: Sequence[Rings], size: tuple[float, float], title: str, note: str) -> None:
-    MissingDependencyError.unless("matplotlib", "drawing a picture", "plot")
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    made = figure(path, (8, 8), dpi=140)
     from matplotlib.collections import PolyCollection
-    from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(8, 8), dpi=140)
-    FigureCanvasAgg(figure)
-    axes = figure.subplots()
+    axes = made.subplots()
     rings = [ring for shape in sheet for ring in shape]
     axes.add_collection(PolyCollection(rings, facecolors=INK, alpha=_thin(sheet, size), linewidths=0))
     axes.add_collection(
@@ -201,5 +196,5 @@ def _plot(path: Path, sheet: Sequence[Rings], size: tuple[float, float], title: 
     axes.set_aspect("equal")
     axes.set_axis_off()
     axes.set_title(title, fontsize=12, loc="left")
-    figure.text(0.02, 0.01, note, fontsize=8, color="#404040")
-    figure.savefig(path)
+    made.text(0.02, 0.01, note, fontsize=8, color="#404040")
+    made.savefig(path)
