@@ -291,8 +291,7 @@ def _recode(
     """Every row placed into a group of its cell, its values recoded; with what the judge will look for."""
     counted, (grouping, recoding, shows, columns) = cells.counted, solved
     apart = target is not None and kind_of(target) == "csv"
-    both = zip(columns, counted.quasi, strict=True)
-    replacements = [replacement(column, own, asked.numeric_stars, apart) for column, own in both]
+    replacements = [replacement(c, q, asked.numeric_stars, apart) for c, q in zip(columns, counted.quasi, strict=True)]
     lot, blurred = Lot.of(secret, _context(counted, grouping, asked)), blurred_columns(columns, replacements)
     merged, replacements = classes(grouping.partition, replacements)
     dropped, aside = [c for c in asked.identifiers if c not in asked.beside], [*asked.identifiers, FLAG]

@@ -36,15 +36,9 @@ def write_map(path: str | Path, page: Callable[[], str], plot: Callable[[Path], 
 
 
 def framed(
-    path: Path,
-    focus: tuple[float, ...],
-    longer: float,
-    said: tuple[str, str],
-    *,
-    least: float = 0.0,
-    beside: float = 0.0,
+    path: Path, focus: tuple[float, ...], longer: float, said: tuple[str, str], *, least: float = 0, beside: float = 0
 ) -> tuple[Any, Any]:
-    """A figure and its axes: ``focus`` (left, top, width, height) with the title above and the note below that are said.
+    """A figure and its axes: ``focus`` (left, top, width, height); said: a title above it and a note below.
 
     longer, least, beside  inches: the longer side, the least width, and room on the right
     """
