@@ -174,9 +174,9 @@ def explore(
     each      called with every point as it is found
 
     Nothing is published: a point is a release made, judged and thrown away.  A combination that no release can meet is
-    a point with its reason.  A stricter point's release stands for a looser one's where it loses less.  Raises
-    PolicyError and InputError as ``anonymize`` does; an interruption (``KeyboardInterrupt``) carries the Exploration of
-    what was found before it as ``found``.  Time: one run of ``anonymize`` a point, "fast" where no effort is given.
+    a point with its reason.  A stricter point's release stands for a looser one's where it loses less.  Raises as
+    ``anonymize`` does; an interruption carries the Exploration of what was found before it as ``found``.  Time: one run
+    of ``anonymize`` a point, "fast" where no effort is given.
     """
     ks, ls = _whole("k", k), _whole("l", l)
     steps = settings.pop("range_step", None)
@@ -190,8 +190,7 @@ def explore(
         raise PolicyError("l above 1 speaks of a sensitive column and none is given; set sensitive=[...]")
     frame = _looked_at(open_table(data, engine, separator=separator, encoding=encoding), asked)
     grid = list(itertools.product(ways, methods, ls, ks))
-    found: dict[_Asking, Point] = {}
-    rows = 0
+    found, rows = dict[_Asking, Point](), 0
     # the strictest first: a release that keeps more promises is one for whoever asks for fewer
     sources = tuple(p for p in (data, asked.population) if isinstance(p, (str, Path)))
     try:
