@@ -335,7 +335,7 @@ def _recode(
         from_path=read.source,
         separator=read.separator,
         parts=read.table.origin.parts,
-        dealt=lot.order if _nothing_carried(read.table, asked) else None,
+        row_key=lot.order if _nothing_carried(read.table, asked) else None,
         slices=quicker,
         tuples=tuples,
         placed=out,
