@@ -272,7 +272,6 @@ def _classes(
     """The classes of a node whose values reach far enough; cells with the number of their class and their value."""
     values = weight.size
     pair, at = np.unique(key * values + value, return_inverse=True)
-    at = at.reshape(-1)
     name, held = np.unique(pair // values, return_counts=True)
     reach = np.bincount(np.repeat(np.arange(name.size), held), weights=weight[pair % values], minlength=name.size)
     good = reach + asked.top >= asked.l
