@@ -16,6 +16,7 @@ import numpy as np
 from shoal.errors import InputError, PolicyError
 from shoal.model.metric import EARTH_KM, KM_PER_DEGREE, rounded_up
 from shoal.report.canvas import figure, write_map
+from shoal.report.dissolve import turned
 from shoal.report.outlines import outline
 from shoal.report.rendering import rendered
 
@@ -47,7 +48,7 @@ def circle(lat: float, lng: float, radius: float) -> Rings:
         ends = float(np.interp(180.0, [edge[-1, 0], edge[0, 0] + 360], [edge[-1, 1], edge[0, 1]]))
         pole = 90.0 if north else -90.0
         ring = np.concatenate([[[-180, pole], [-180, ends]], edge, [[180, ends], [180, pole]]])
-        return [ring[::-1] if _turned(ring) < 0 else ring]
+        return [ring[::-1] if turned(ring) < 0 else ring]
     ring = np.column_stack([np.degrees(x) + middle, np.degrees(y)])[::-1]
     parts = []
     for shift in (-360.0, 0.0, 360.0):
@@ -55,11 +56,6 @@ def circle(lat: float, lng: float, radius: float) -> Rings:
         if len(part) > 2:
             parts.append(part)
     return parts
-
-
-def _turned(ring: np.ndarray) -> float:
-    p, q = ring, np.roll(ring, -1, axis=0)
-    return float((p[:, 0] * q[:, 1] - q[:, 0] * p[:, 1]).sum())
 
 
 def _box(west: float, south: float, east: float, north: float) -> np.ndarray:
@@ -81,7 +77,7 @@ def _clipped(ring: np.ndarray) -> np.ndarray:
         ring = np.array(out, np.float64).reshape(-1, 2)
         if len(ring) < 3:
             return ring
-    return ring if abs(_turned(ring)) > 0 else ring[:0]
+    return ring if abs(turned(ring)) > 0 else ring[:0]
 
 
 def geojson(
@@ -146,7 +142,7 @@ def draw(
 
 def _thin(sheet: Sequence[Rings], size: tuple[float, float]) -> float:
     """How opaque a circle is filled: the less, the more of them lie over each other, so that these stay apart."""
-    area = sum(abs(_turned(ring)) / 2 for rings in sheet for ring in rings)
+    area = sum(abs(turned(ring)) / 2 for rings in sheet for ring in rings)
     return round(float(np.clip(0.5 * size[0] * size[1] / max(area, 1e-12), 0.02, 0.18)), 3)
 
 
