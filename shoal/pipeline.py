@@ -291,8 +291,7 @@ def _recode(
     """Every row placed into a group of its cell, its values recoded; with what the judge will look for."""
     counted, (grouping, recoding, shows, columns) = cells.counted, solved
     apart = target is not None and kind_of(target) == "csv"
-    both = zip(columns, counted.quasi, strict=True)
-    replacements = [replacement(column, own, asked.numeric_stars, apart) for column, own in both]
+    replacements = [replacement(c, q, asked.numeric_stars, apart) for c, q in zip(columns, counted.quasi, strict=True)]
     lot, blurred = Lot.of(secret, _context(counted, grouping, asked)), blurred_columns(columns, replacements)
     merged, replacements = classes(grouping.partition, replacements)
     dropped, aside = [c for c in asked.identifiers if c not in asked.beside], [*asked.identifiers, FLAG]
@@ -336,7 +335,7 @@ def _recode(
         from_path=read.source,
         separator=read.separator,
         parts=read.table.origin.parts,
-        dealt=lot.order if _nothing_carried(read.table, asked) else None,
+        row_key=lot.order if _nothing_carried(read.table, asked) else None,
         slices=quicker,
         tuples=tuples,
         placed=out,

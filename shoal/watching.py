@@ -60,16 +60,16 @@ def compiling(say: Callable[[], None]) -> Iterator[None]:
     log = logging.getLogger("shoal.compiling")
     level, seen = log.level, log.isEnabledFor(logging.INFO)
 
-    def told(record: logging.LogRecord) -> bool:
+    def heard(record: logging.LogRecord) -> bool:
         say()
         return seen
 
-    log.addFilter(told)
+    log.addFilter(heard)
     log.setLevel(logging.INFO)
     try:
         yield
     finally:
-        log.removeFilter(told)
+        log.removeFilter(heard)
         log.setLevel(level)
 
 

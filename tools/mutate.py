@@ -52,7 +52,11 @@ class Room(NamedTuple):
 ROOMS = {
     "judge": Room(
         ("shoal/judge",),
-        tuple(f"tests/judge/test_{name}.py" for name in ("original", "privacy", "matching", "nested", "wildcards")),
+        (
+            *(f"tests/judge/test_{n}.py" for n in ("original", "privacy", "matching", "nested", "wildcards", "file")),
+            *(f"tests/publishing/test_{n}.py" for n in ("clusters", "crosswalk", "range_step")),
+            *(f"tests/regions/test_{n}.py" for n in ("commands", "levels", "outlines")),
+        ),
     ),
     "model": Room(("shoal/model",), ("tests/model",)),
     "recoding": Room(

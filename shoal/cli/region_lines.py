@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from shoal.problems.regions import Nested, Regions
 
 
-def told(nest: Nested, light: list[dict[str, Any]], rows: list[dict[str, Any]], placed: bool) -> list[str]:
+def screen(nest: Nested, light: list[dict[str, Any]], rows: list[dict[str, Any]], placed: bool) -> list[str]:
     """What the merging came to, below its title.
 
     light, rows  components apart from all others, and other groups of the areas, as ``comparing`` gives them

@@ -12,7 +12,7 @@ import typer
 from shoal.cli.app import app
 from shoal.cli.models import with_options
 from shoal.cli.options import FORCE, JSON_
-from shoal.cli.region_lines import figures, told
+from shoal.cli.region_lines import figures, screen
 from shoal.cli.region_options import Files, Kept, Least, Reading, Search, check_words, thresholds
 from shoal.errors import InfeasibleError
 
@@ -73,7 +73,7 @@ def regions(
     payload |= {"light_components": beside[0], "comparison": beside[1], "seconds": seconds(begun, read, solved)}
     payload |= {**wrote, **reported(made, files.report)}
     lines = [f"{made.title} ({found.method})", *given.said, *stands.said, made.note]
-    lines += told(nest, *beside, given.centers() is not None)
+    lines += screen(nest, *beside, given.centers() is not None)
     answer(payload, [*lines, *files.written(len(ks), wrote["certificate_file"])], as_json)
 
 

@@ -50,9 +50,9 @@ def reproduce(
     read = [] if data is None else [p for p in data.glob("*") if p.is_file()]
     wanted = [(output / file, PICTURE if file.endswith(".png") else TABLE) for file in module.FILES]
     closed = check_outputs(wanted, read, overwrite=force)
-    with TemporaryDirectory() as desk, working(f"reproducing {name}"):
-        found = getattr(module, function)(Path(desk), data)
-        made = sorted(p for p in Path(desk).iterdir() if p.name in module.FILES)
+    with TemporaryDirectory() as folder, working(f"reproducing {name}"):
+        found = getattr(module, function)(Path(folder), data)
+        made = sorted(p for p in Path(folder).iterdir() if p.name in module.FILES)
         pieces = [Piece(output / p.name, lambda to, own=p: shutil.copyfile(own, to)) for p in made]  # type: ignore[misc]
         publish_together(pieces, closed=closed)
     found["files"] = [str(piece.path) for piece in pieces]

@@ -189,12 +189,10 @@ def _write(path: Path, rows: Sequence[Row]) -> None:
 
 def _draw(path: Path, mean: Sequence[Row], x: str, y: str, methods: Sequence[str], title: str) -> None:
     MissingDependencyError.unless("matplotlib", "drawing a picture", "plot")
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     names = list(dict.fromkeys(r["table"] for r in mean))
     figure = Figure(figsize=(5 * len(names), 3.6), layout="constrained")
-    FigureCanvasAgg(figure)
     for axes, name in zip(figure.subplots(1, len(names), squeeze=False)[0], names, strict=True):
         here = [r for r in mean if r["table"] == name]
         for m in methods:

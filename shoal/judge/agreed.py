@@ -55,6 +55,8 @@ def agreed(record: Mapping[str, Any], stated: Certificate) -> list[Finding]:
     twice = TWICE.get(kind, {})
     told = {detail: facts[name] if name in facts else asked[name] for detail, name in twice.items()}
     odd = [detail for detail, value in told.items() if stated.details.get(detail) != value]
+    if kind == "regions":
+        odd += unmet(asked, stated.details)
     found = []
     if twice:
         text = f"its details contradict its facts about {odd[0]!r}" if odd else "its details and its facts agree"
@@ -72,6 +74,21 @@ def agreed(record: Mapping[str, Any], stated: Certificate) -> list[Finding]:
         how = ", ".join(f"{name} {held}" for name, held in run.items())
         found.append(Finding("how it was made", True, f"{how}: rests on the certificate", STATED))
     return [*found, *promised(stated)]
+
+
+def unmet(asked: Mapping[str, Any], details: Mapping[str, Any]) -> list[str]:
+    """Conditions on regions that the details of their certificate do not speak of, or speak of though nobody asked."""
+    odd = []
+    if (asked.get("soft_boundary") is not None) != ("regions_across_soft_boundaries" in details):
+        odd.append("soft_boundary")
+    sums, diameter = dict(asked.get("at_most") or {}), asked.get("max_diameter")
+    capped, known = bool(sums) or diameter is not None, "left_out_by_maxima" in details
+    if (capped and not known) or (known and not capped and asked.get("apart") is None):
+        odd.append("at_most, max_diameter or apart")
+    own = {"sums": sorted(sums.values()), "diameter": diameter}
+    if details.get("maxima", own) != own:  # certificates of old say nothing of them
+        odd.append("at_most or max_diameter")
+    return odd
 
 
 def promised(stated: Certificate) -> list[Finding]:

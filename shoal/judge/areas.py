@@ -247,6 +247,8 @@ def _walked(
     for what, mixed in (("boundary", True), ("fixed", False), ("apart", None)):
         if asked.get(what) is not None:
             found.append(kept(what, mixed, label, part(source, asked[what]).cast(pl.String).to_list()))
+    if asked.get("soft_boundary") is not None:
+        found.append(_across(label, part(source, asked["soft_boundary"]).cast(pl.String).to_list(), stated))
     if asked.get("sensitive") and asked["l"] > 1:
         counts = np.stack([summed(label, np.array(whole(source, n), np.int64), m) for n in asked["sensitive"]], axis=1)
         over = int((counts.max(axis=1) * asked["l"] > counts.sum(axis=1)).sum())
@@ -265,6 +267,14 @@ def _walked(
         columns_ = [_numbers(source, name) for name in asked["similar"]]
         found.append(_alike(label, own, np.stack(columns_, axis=1), stated.facts.get("variance_inside")))
     return [*found, _bound(stated, heaviest)]
+
+
+def _across(label: np.ndarray, values: Sequence[Any], stated: Stated) -> Finding:
+    """As many regions over a soft boundary as are certified."""
+    sides = {(r, value) for r, value in zip(label.tolist(), values, strict=True) if r >= 0}
+    over = int((np.bincount([r for r, _ in sides], minlength=1) > 1).sum())
+    told = stated.details.get("regions_across_soft_boundaries")
+    return Finding("soft_boundary", over == told, f"{over} regions over a soft boundary, {told} certified")
 
 
 def _totals(

@@ -49,7 +49,6 @@ def hierarchical(
         above = np.bincount(node[level], weights=share)
         extra = held - whole[at]
         pairs, of = np.unique(owner * above.size + parent[at], return_inverse=True)
-        of = of.reshape(-1)
         held = np.bincount(of, weights=held)
         owner, at, whole = pairs // above.size, pairs % above.size, above
         much = np.bincount(of, weights=np.maximum(extra, 0.0))

@@ -33,9 +33,16 @@ class Limits:
 
 
 def solve(
-    cost: np.ndarray, rows: Limits, lower: np.ndarray, upper: np.ndarray, *, whole: bool, seconds: float | None = None
+    cost: np.ndarray,
+    rows: Limits,
+    lower: np.ndarray,
+    upper: np.ndarray,
+    *,
+    whole: bool,
+    seconds: float | None = None,
+    nodes: int | None = None,
 ) -> Solved:
-    """Least cost x with lower <= x <= upper, float64[n] each; whole numbers if asked for."""
+    """Least cost x with lower <= x <= upper, float64[n] each; whole numbers if asked for, by at most so many nodes."""
     program = highspy.HighsLp()
     r, n = rows.matrix.shape
     program.num_col_, program.num_row_ = n, r
@@ -53,6 +60,8 @@ def solve(
     solver.setOptionValue("mip_rel_gap", 0.0)
     if seconds is not None:
         solver.setOptionValue("time_limit", max(seconds, 0.01))
+    if nodes is not None:
+        solver.setOptionValue("mip_max_nodes", nodes)
     solver.passModel(program)
     solver.run()
     status = solver.getModelStatus()
@@ -60,6 +69,7 @@ def solve(
         highspy.HighsModelStatus.kOptimal,
         highspy.HighsModelStatus.kInfeasible,
         highspy.HighsModelStatus.kTimeLimit,
+        highspy.HighsModelStatus.kSolutionLimit,
     )
     if status not in known:  # HiGHS 1.15 loses some small programs on the way back from presolve
         solver.setOptionValue("presolve", "off")

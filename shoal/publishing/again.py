@@ -168,6 +168,7 @@ def _features(asked: Mapping[str, Any], sources: Sources) -> Features:
 def _regions(path: Path, record: Mapping[str, Any], sources: Sources, stated: Certificate, how: How) -> Pairs:
     """Every level by itself, of the areas that the crosswalk keeps; those above merge the regions below."""
     from shoal.problems.regions import merge
+    from shoal.problems.regions.levels import above, with_water
 
     asked, given = record["parameters"], _given(sources)
     part = path.suffix.lower() in (".geojson", ".json", ".gpkg", ".shp", ".kml")
@@ -180,21 +181,24 @@ def _regions(path: Path, record: Mapping[str, Any], sources: Sources, stated: Ce
     edges, found = given.edges, {}
     own = _asked_of_areas(asked, given, sources) | (how.how if isinstance(how, Run) else {"effort": _plain(how)})
     levels = [asked, *asked.get("levels", ())]
-    if len(levels) > 1 and asked.get("water"):
-        levels = levels[:1]  # what lies in the water counts for no maximum above: not told apart here
+    wet, below = own["water"], np.zeros(0, np.int64)
     place = {name: i for i, name in enumerate(given.ids)}
     weights = np.column_stack([given.whole(name) for name in asked["weight"]])
     facts = [None, *record["facts"].get("levels", ())]
-    for i, (level, told) in enumerate(zip(levels, facts, strict=False)):
+    for i, (level, told) in enumerate(zip(levels, facts, strict=True)):
         paid = stated if told is None else Certificate(
             cost=told["cost"], lower_bound=told["cost_at_least"], unit=told["unit"]
         )  # fmt: skip
         edges = np.concatenate([edges, np.array([[place[a], place[b]] for a, b in level["joined"]]).reshape(-1, 2)])
         out = np.array([name == NOWHERE for name in held[i]])
-        own |= {"exclude": out if out.any() else None, "regions": level["regions"], "at_most": _most(level, given)}
-        if i:
-            own |= {"fixed": ["" if name == NOWHERE else name for name in held[i - 1]], "water": None}
-        again = merge(edges.astype(np.int64), weights, level["k"], unit=paid.unit.removeprefix("squared "), **own)
+        now = own | {"regions": level["regions"], "at_most": _most(level, given)}
+        now = above(now, below, wet) if i else now
+        if out.any():
+            now["exclude"] = out if now.get("exclude") is None else out | now["exclude"]
+        again = merge(edges.astype(np.int64), weights, level["k"], unit=paid.unit.removeprefix("squared "), **now)
+        if i and wet is not None:
+            again = with_water(again, below, wet)
+        below = np.where(out, -1, np.unique([str(name) for name in held[i]], return_inverse=True)[1])
         found["bound" if told is None else f"level {i + 1} bound"] = (paid, again.certificate)
     return found
 

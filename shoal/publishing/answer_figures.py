@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
-import platform
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,8 +14,8 @@ from shoal.judge.clusters import values_told
 from shoal.publishing.bins import BINS, round_step
 from shoal.publishing.centers import multiset
 from shoal.publishing.figures import ROWS
+from shoal.publishing.origin import made_now
 from shoal.publishing.tallied import tally
-from shoal.version import __version__
 
 THRESHOLD = 0.2  # of the risk above which a record counts as at risk, as in audits
 KM = 111.1950802335329  # of a degree along a meridian
@@ -29,11 +27,10 @@ def figures(made: Any) -> dict[str, Any]:
 
     made  a ``Crosswalk``
     """
-    sizes = [int(n) for n in made.groups]
+    sizes, least = [int(n) for n in made.groups], least_of(made.kind, made.parameters)
     before = before_of(made.kind, made.sources.table, made.parameters)
     return {
-        "made_by": {"shoal": __version__, "python": platform.python_version(), "polars": pl.__version__},
-        "made_at": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        **made_now(),
         "source": ", ".join(dict.fromkeys(Path(p).name for p in made.read)) or None,
         "written": made.__dict__.get("written"),
         "kind": made.kind,
@@ -44,10 +41,10 @@ def figures(made: Any) -> dict[str, Any]:
         "hierarchies": made.parameters.get("hierarchies") or {},
         "warnings": list(made.warnings),
         "certificate": made.certificate.as_dict(),
-        "k": least_of(made.kind, made.parameters),
+        "k": least,
         "columns": list(made.content.columns),
-        "before": None if before is None else {**told(before, least_of(made.kind, made.parameters)), **risk(before)},
-        "after": {**told(sizes, least_of(made.kind, made.parameters)), **risk(sizes)},
+        "before": None if before is None else {**size_figures(before, least), **risk(before)},
+        "after": {**size_figures(sizes, least), **risk(sizes)},
         "sizes": {str(s): n for s, n in sorted(counted(sizes).items())},
         "loss": losses(made.kind, made.content, made.parameters),
         "shown": shown(made.kind, made.content, made.parameters),
@@ -96,7 +93,7 @@ def _places(frame: pl.DataFrame, parameters: Mapping[str, Any]) -> list[int]:
     return [int(n) for n in frame.group_by(at).agg(count.alias("__shoal_n"))["__shoal_n"].to_list()]
 
 
-def told(sizes: list[int], k: int) -> dict[str, Any]:
+def size_figures(sizes: list[int], k: int) -> dict[str, Any]:
     """Sizes of groups in figures."""
     return {
         "groups": len(sizes),

@@ -15,6 +15,7 @@ import polars as pl
 from shoal.engines.geography import Geography, geography
 from shoal.engines.targets import MAP, OUTLINES
 from shoal.errors import InputError, PolicyError
+from shoal.judge.agreed import unmet
 from shoal.judge.areas import MEASURES
 from shoal.judge.region_outlines import weighed
 from shoal.model.cards import several
@@ -98,6 +99,8 @@ def regions(
         **({"sum": list(asked.sums)} if asked.sums else {}), **({"mean": list(asked.means)} if asked.means else {}),
         **({"levels": above} if above else {}),
     }  # fmt: skip
+    if odd := unmet(parameters, answer.certificate.details):
+        raise PolicyError(f"the areas were merged by another {odd[0]} than the release names; name here what was asked")
     put_together = [_Outlined(given, level, names[0], degrees) for level in (levels if given.shapes else ())]
     first = answer.weights.reshape(answer.regions, -1)[:, 0].tolist()
     facts = {

@@ -32,7 +32,7 @@ def distribution(
     surely, maybe = (rows @ known for known in possible(column, bins))
     counted = np.bincount(places_in(own[0], bins, column), weights=own[1], minlength=len(bins) + 1).astype(np.int64)
     out = [
-        {"label": label, "before": told(int(n), int(low), int(high), step), "after": round(float(a), 3)}
+        {"label": label, "before": disclosed(int(n), int(low), int(high), step), "after": round(float(a), 3)}
         for (label, *_), n, a, low, high in zip(
             [*bins, ("all other values",)], counted, after, surely, maybe, strict=True
         )
@@ -128,7 +128,7 @@ def _named_in(column: Column, bins: Sequence[Bin]) -> tuple[list[int], list[int]
     return [i for i, _ in found], [j for _, j in found]
 
 
-def told(n: int, surely: int, maybe: int, step: int) -> int | None:
+def disclosed(n: int, surely: int, maybe: int, step: int) -> int | None:
     """A count of the original as it may be told beside the release; None where it is not.
 
     surely, maybe  the least and the most that it can be, by the release

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
 import json
-import platform
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,7 +23,7 @@ from shoal.model.certificate import Certificate
 from shoal.publishing import signing
 from shoal.publishing.area_tables import outlined
 from shoal.publishing.judging import OUTLINES, Sources, findings, form_of
-from shoal.version import __version__
+from shoal.publishing.origin import made_now
 from shoal.watching import watched
 
 
@@ -234,8 +232,7 @@ class Crosswalk(Shown):
         return {
             "format": 1,
             "kind": self.kind,
-            "made_by": {"shoal": __version__, "python": platform.python_version(), "polars": pl.__version__},
-            "made_at": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+            **made_now(),
             "release": about,
             **({"also": list(also)} if also else {}),
             "parameters": dict(self.parameters),

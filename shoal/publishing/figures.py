@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
-import platform
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,11 +10,11 @@ import numpy as np
 import polars as pl
 
 from shoal.publishing.bins import distribution
+from shoal.publishing.origin import made_now
 from shoal.publishing.pairs import pairs
 from shoal.publishing.patterns import at_risk, by_loss, together
-from shoal.publishing.told import hierarchies
+from shoal.publishing.statement import hierarchies
 from shoal.utility.decode import Decoded
-from shoal.version import __version__
 
 ROWS = 10
 
@@ -33,8 +31,7 @@ def figures(release: Any) -> dict[str, Any]:
     for j, column in enumerate(columns):
         column["loss"] = float(lost[:, j] @ sizes) / max(release.rows, 1)
     return {
-        "made_by": {"shoal": __version__, "python": platform.python_version(), "polars": pl.__version__},
-        "made_at": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        **made_now(),
         "source": None if release.from_path is None else Path(release.from_path).name,
         "written": release.__dict__.get("written"),
         "release": {**release.as_dict(), "loss": dict(release.loss)},

@@ -15,7 +15,7 @@ from shoal.engines.targets import PAGE, certificate_of, check_outputs
 from shoal.errors import InputError, VerificationError
 from shoal.judge.parts import read_rows
 from shoal.model.task import nothing
-from shoal.publishing import told
+from shoal.publishing import statement
 from shoal.publishing.bins import distribution
 from shoal.publishing.figures import least_rows, shown_rows
 from shoal.publishing.patterns import at_risk
@@ -53,7 +53,7 @@ class Written:
         """One self-contained HTML page, as ``Release.report``; overwrite=False refuses to replace a file."""
         path = Path(path)
         closed = check_outputs([(path, PAGE)], (self.path, self.certificate), overwrite=overwrite)
-        figures = {**self.figures(), **told.choices(explored, self.record.raw["release"]["rows"])}
+        figures = {**self.figures(), **statement.choices(explored, self.record.raw["release"]["rows"])}
         publish_page(path, page(figures), as_json(figures), closed=closed)
         return path
 
@@ -106,7 +106,7 @@ def _figures(found: Written) -> dict[str, Any]:
     release = SimpleNamespace(policy=reading, audit=audit, stars=record.said.stars)
     decoded = Decoded.shown(read_rows(path, record.separator), reading, record.said.stars)
     least = least_rows(release)
-    facts = [name for name in (*told.RECORDED, "certificate") if name in raw]
+    facts = [name for name in (*statement.RECORDED, "certificate") if name in raw]
     written = {**raw["release"], "file": path.name, "certificate": certificate.name, "signed": "signature" in raw}
     return {
         "made_by": raw["made_by"],

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from shoal.publishing.bins import bins_of, places_in, possible, shares_of
-from shoal.publishing.bins import told as told_of
+from shoal.publishing.bins import bins_of, disclosed, places_in, possible, shares_of
 from shoal.utility.decode import Column, Decoded
 
 BINS = 7  # of each column, beside one for all other values
@@ -102,7 +101,7 @@ def _before(
     least, most = ((x.T * rows @ y).astype(np.int64) for x, y in ((a.surely, b.surely), (a.maybe, b.maybe)))
     return [
         [
-            told_of(int(counts[i, j]), int(least[i, j]), int(most[i, j]), step) if told[i, j] else None
+            disclosed(int(counts[i, j]), int(least[i, j]), int(most[i, j]), step) if told[i, j] else None
             for j in range(wide)
         ]
         for i, wide in enumerate([told.shape[1]] * told.shape[0])

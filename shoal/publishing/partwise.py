@@ -26,7 +26,7 @@ from shoal.engines.store import refuse_both
 from shoal.engines.targets import JSON, TABLE, certificate_path, check_folder, check_outputs, check_place
 from shoal.errors import InputError, PolicyError
 from shoal.judge.parts import Asked, count_release, hash_of, judge_held, read_rows
-from shoal.publishing import signing, told
+from shoal.publishing import signing, statement
 from shoal.publishing.closeness import trees_of
 from shoal.version import __version__
 
@@ -96,11 +96,11 @@ def write_partwise(
     if text:
         refuse_both({**release.own, **{c.name: c.texts() for c in release.expected.sensitive}})
     shown = shown_stars(release, text)
-    facts: dict[str, Any] = {**told.shown_facts(release, shown), **({"folder": True} if folder else {})}
+    facts: dict[str, Any] = {**statement.shown_facts(release, shown), **({"folder": True} if folder else {})}
     work = _Writing(release, ending, text, separator, shown, facts, tell)
-    certify = partial(told.certify, release, path, facts, sign)
+    certify = partial(statement.certify, release, path, facts, sign)
     publish_together([Piece(path, work.fill, work.judge, folder), Piece(beside, certify)], closed=closed)
-    release.__dict__["written"] = told.left(path, beside, sign, facts)
+    release.__dict__["written"] = statement.files(path, beside, sign, facts)
     return beside
 
 
@@ -121,17 +121,17 @@ class _Writing:
     def frames(self, room: Path) -> Iterator[pl.DataFrame]:
         """The rows in slices, as the file shows them."""
 
-        def told(done: int) -> None:
+        def count(done: int) -> None:
             self.tell("writing", min(done / max(self.release.rows, 1), 1.0))
 
-        for frame in ahead(rows_of(self.release, room, told)):
+        for frame in ahead(rows_of(self.release, room, count)):
             yield as_text_table(self.release, frame) if self.text else frame
 
     def fill(self, temporary: Path) -> None:
         """Write what was decided."""
         self.tell("writing", 0.0)
         if self.ending:
-            dealt = self.release.dealt is not None and self.release.as_placed
+            dealt = self.release.row_key is not None and self.release.as_placed
             self.rows.update({} if self.text or dealt else open_table(self.release.table).parts(temporary))
             if not self.rows:
                 self.rows.update(write_folder(self.frames(temporary), temporary, self.ending, self.separator))
@@ -158,21 +158,21 @@ class _Writing:
         self.release.seconds[step], self.clock = now - self.clock, now
 
 
-def rows_of(release: Any, room: Path, told: Callable[[int], None]) -> Iterator[pl.DataFrame]:
+def rows_of(release: Any, room: Path, tell: Callable[[int], None]) -> Iterator[pl.DataFrame]:
     """The rows of a release in slices: read from the engine, or dealt out where nothing is carried along.
 
     room  a folder in which an engine may leave its parts for as long as it takes
     """
     table = open_table(release.table)
-    if release.dealt is None or not release.as_placed:
+    if release.row_key is None or not release.as_placed:
         quicker = release.slices if release.as_placed else None
-        yield from table.slices(room, told) if quicker is None else quicker(table.columns, room, told)
+        yield from table.slices(room, tell) if quicker is None else quicker(table.columns, room, tell)
         return
     done = 0
-    for frame in release.expected.deal(table.columns, release.dealt, PART_ROWS):
+    for frame in release.expected.deal(table.columns, release.row_key, PART_ROWS):
         yield frame
         done += frame.height
-        told(done)
+        tell(done)
 
 
 def shown_stars(release: Any, text: bool) -> dict[str, int]:
@@ -187,8 +187,8 @@ def shown_stars(release: Any, text: bool) -> dict[str, int]:
 
 def as_text_table(release: Any, frame: pl.DataFrame) -> pl.DataFrame:
     """A slice as CSV shows it: judged columns as text, starred numbers as stars."""
-    told, _ = starred_text(frame, release.stars, release.published, release.policy.star, release.policy.sensitive)
-    return told
+    text, _ = starred_text(frame, release.stars, release.published, release.policy.star, release.policy.sensitive)
+    return text
 
 
 def judge_written(release: Any, path: Path, separator: str, shown: Mapping[str, int], text: Collection[str]) -> None:

@@ -193,7 +193,6 @@ def people_of(histogram: Histogram, codes: np.ndarray, census: Census, names: Se
     both = np.concatenate([mine, codes])
     key = mixed_radix(both, (both.max(axis=0) + 1).tolist() if both.size else [1] * both.shape[1])
     distinct, number = np.unique(key, return_inverse=True)
-    number = number.reshape(-1)
     held = np.bincount(number[first.size :], weights=census.rows, minlength=distinct.size)
     people = held[number[: first.size]].astype(np.int64)
     rows = np.bincount(of_type, weights=histogram.count, minlength=first.size)

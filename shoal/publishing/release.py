@@ -29,7 +29,7 @@ from shoal.model.meaning import Members
 from shoal.model.policy import Policy
 from shoal.model.safe_harbor import Harbor
 from shoal.model.task import nothing
-from shoal.publishing import told
+from shoal.publishing import statement
 from shoal.publishing.closeness import trees_of
 from shoal.publishing.exposed import Exposed
 from shoal.utility.decode import Decoded
@@ -60,10 +60,10 @@ class Release:
                  pickled release holds them and is as private as the original: only what ``write`` makes may leave
     expected     what must stand in the table, from the partition alone; order: where the row order comes from
     parts        the files it was read from, where DuckDB or Spark read them
-    dealt        where an engine's table carries nothing along: the key by which ``expected`` deals its rows out
+    row_key      where an engine's table carries nothing along: the key by which ``expected`` deals its rows out
     slices       the rows of an engine's table as it gives them quickest, see ``Placed``
     tuples       what a table in memory is dealt out of, where it is, once it is asked for; a CSV is written without
-    placed       the table that dealt, slices and tuples speak of: of one put in its stead they say nothing
+    placed       the table that row_key, slices and tuples speak of: of one put in its stead they say nothing
     """
 
     table: Any
@@ -95,7 +95,7 @@ class Release:
     notes: tuple[str, ...] = ()
     own: Mapping[str, Sequence[str | None]] = field(default_factory=dict)
     parts: Parts | None = None
-    dealt: bytes | None = field(default=None, repr=False)
+    row_key: bytes | None = field(default=None, repr=False)
     slices: Any = field(default=None, repr=False)
     tuples: Tuples | None = field(default=None, repr=False)
     placed: Any = field(default=None, repr=False)
@@ -241,7 +241,7 @@ class Release:
             signing.private_key(sign)  # refused before any work
         clock = time.perf_counter()
         content, rows, shown, text = self._content(path)
-        facts = told.shown_facts(self, shown)
+        facts = statement.shown_facts(self, shown)
 
         def fill(temporary: Path) -> None:
             nonlocal clock
@@ -254,9 +254,9 @@ class Release:
             facts["sha256"], facts["bytes"] = hash_of(temporary), temporary.stat().st_size
             self.seconds["verify"] = time.perf_counter() - clock
 
-        certify = partial(told.certify, self, path, facts, sign)
+        certify = partial(statement.certify, self, path, facts, sign)
         publish_together([Piece(path, fill, judge_bytes), Piece(beside, certify)], closed=closed)
-        self.__dict__["written"] = told.left(path, beside, sign, facts)
+        self.__dict__["written"] = statement.files(path, beside, sign, facts)
         return beside
 
     def _read(self) -> list[str | Path]:
@@ -325,7 +325,7 @@ class Release:
 
         path = Path(path)
         closed = check_outputs([(path, PAGE)], self._read(), overwrite=overwrite)
-        figures = {**self.figures(), **told.choices(explored, self.rows)}
+        figures = {**self.figures(), **statement.choices(explored, self.rows)}
         publish_page(path, page(figures), as_json(figures), closed=closed)
         return path
 
@@ -357,17 +357,17 @@ class Release:
         return self.decoded.sample(seed)
 
     def __repr__(self) -> str:
-        return "\n".join(told.summary(self))
+        return "\n".join(statement.summary(self))
 
     def _repr_html_(self) -> str:
         from shoal.model.cards import card
 
-        return card("Release", told.summary(self)[1:])
+        return card("Release", statement.summary(self)[1:])
 
     def privacy(self) -> dict[str, Any]:
         """Level reached by each model asked for; several sensitive columns: the weakest."""
-        return told.privacy(self)
+        return statement.privacy(self)
 
     def as_dict(self) -> dict[str, Any]:
         """The facts of ``--json``: plain values only."""
-        return told.facts(self)
+        return statement.facts(self)

@@ -54,27 +54,20 @@ def tiles(
     own = tile_frame(answer, (x, y), boundary)
     labels = pl.Series("tile", answer.labels)
     places = frame.select(kept).with_columns(labels).filter(pl.col("tile") >= 0).unique().sort("tile", *kept)
-    asked = answer.asked
-    parameters = {
-        "x": x, "y": y, "weight": weight, "k": answer.k, "objective": answer.objective,
-        "coordinates": answer.coordinates, "seam": answer.seam, **columns, "l": asked.l, "distinct_l": asked.distinct_l,
-        "max_width": asked.max_width, "grid": answer.grid, "extent": asked.extent, "center": asked.center,
-        "sparse": "leave-out" if asked.leave_out else "refuse",
-        **({"identifiers": list(identifiers)} if identifiers else {}),
-        **({"insensitive": list(insensitive)} if insensitive else {}),
-    }  # fmt: skip
+    carried = _carried(frame, {x, y, weight, *columns.values()}, identifiers, insensitive, (person, household))
+    left = {name: list(given) for name, given in (("identifiers", identifiers), ("insensitive", insensitive)) if given}
     facts = {
         "rows": places.height, "points": len(points), "records": int(sums.sum()), "groups": len(answer),
         "smallest_group": int(sums.min()), "largest_group": int(sums.max()), "codes_left_out": codes_left_out,
         "rows_left_out": int((~held).sum()), "center_decimals": _decimals(answer),
     }  # fmt: skip
-    title = f"{len(answer):,} tiles of at least {answer.k:,} {' and '.join(asked.units) or 'records'}"
+    title = f"{len(answer):,} tiles of at least {answer.k:,} {' and '.join(answer.asked.units) or 'records'}"
     return Crosswalk(
         kind="tiles",
         content=places.join(own.drop(boundary or []), on="tile", how="left", maintain_order="left"),
         certificate=answer.certificate,
         method=answer.method,
-        parameters=parameters,
+        parameters={"x": x, "y": y, "weight": weight, **_settings(answer, columns), **left},
         facts=facts,
         sources=Sources(frame.select(list(dict.fromkeys(n for n in (*kept, weight, *columns.values()) if n)))),
         read=read,
@@ -82,14 +75,18 @@ def tiles(
         note=_note(answer, facts),
         groups=sums.tolist(),
         drawn_map=_drawing(answer, title, _note(answer, facts)),
-        companions=_companions(
-            answer,
-            _carried(frame, {x, y, weight, *columns.values()}, identifiers, insensitive, (person, household)),
-            own,
-            (x, y),
-            (secret, keep_order),
-        ),
+        companions=_companions(answer, carried, own, (x, y), (secret, keep_order)),
     )
+
+
+def _settings(answer: Any, columns: Mapping[str, str | None]) -> dict[str, Any]:
+    """What the tiles were asked for besides their coordinates."""
+    asked = answer.asked
+    return {
+        "k": answer.k, "objective": answer.objective, "coordinates": answer.coordinates, "seam": answer.seam, **columns,
+        "l": asked.l, "distinct_l": asked.distinct_l, "max_width": asked.max_width, "grid": answer.grid,
+        "extent": asked.extent, "center": asked.center, "sparse": "leave-out" if asked.leave_out else "refuse",
+    }  # fmt: skip
 
 
 def _records(answer: Any, counts: Sequence[int]) -> np.ndarray:

@@ -61,7 +61,6 @@ def without_units(counted: Counted, partition: Partition, policy: Policy) -> tup
     codes = np.concatenate([old.quasi, old.sensitive[:, :s]], axis=1)
     key = mixed_radix(codes, [*old.quasi_sizes, *old.sensitive_sizes[:s]])
     _, first, cell = np.unique(key, return_index=True, return_inverse=True)
-    cell = cell.reshape(-1)
     histogram = Histogram(
         quasi=old.quasi[first],
         sensitive=old.sensitive[first][:, :s],

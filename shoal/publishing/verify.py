@@ -80,10 +80,9 @@ def verify(
     original     the table it was made from, a path or a frame; with it, every row is matched, and loss, cost and a
                  bound are recomputed, in memory.  Of a crosswalk the source or, in a list, the sources: of clusters
                  the table, then the coordinates of its codes
-    separator, encoding  of an original that is a CSV; found out when None
+    separator, encoding, table, query  of an original, as in ``anonymize``
     hierarchies  per column its hierarchy, where the file is not beside the certificate
     signer       file of a public key: the certificate must be signed with the private key that belongs to it
-    table, query  of an original that is a database, or a query over files, as in ``anonymize``
     progress     called with (what is being done, share done or None)
 
     Shares no code with the solvers.  Returns a Verdict; raises InputError for files that are not what they should be.
@@ -99,18 +98,18 @@ def verify(
     """
     path, beside_it = Path(release), certificate_of(release, certificate)
     given = (hierarchies or {}, beside_it.parent)
-    if original is None and (table is not None or query is not None):
+    named = table is not None or query is not None
+    if original is None and named:
         raise PolicyError("table=... and query=... say which table the original is; say original=... beside them")
     progress("reading", None)
     raw = read_record(beside_it)
     audit = None
     if raw.get("kind", "table") != "table":
-        if table is not None or query is not None:
+        if named:
             raise PolicyError("table=... and query=... speak of the original of a release of a table; leave them out")
         findings, stated = recheck(path, raw, original, separator, encoding, given)
     else:
-        record = parsed(raw, path.name.lower().endswith((".xlsx", ".xls", ".xlsb")))
-        stated = record.stated
+        stated = (record := parsed(raw, path.name.lower().endswith((".xlsx", ".xls", ".xlsb")))).stated
         progress("judging the release", None)
         findings, audit = _alone(path, record, population, given, original is None)
         if original is not None:

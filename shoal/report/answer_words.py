@@ -124,7 +124,7 @@ def _also(figures: Mapping[str, Any]) -> str:
         if asked.get(name):
             said.append(_CONDITIONS[name].format(group=group, column=asked[name]))
     said += [f"No {group} has more than {most:,} {name}." for name, most in (asked.get("at_most") or {}).items()]
-    said += [f"The sensitive values are those of {', '.join(_names(asked.get('sensitive')))}."] * bool(
+    said += [f"The sensitive values are those of {', '.join(names(asked.get('sensitive')))}."] * bool(
         asked.get("sensitive")
     )
     shares = asked.get("l") if isinstance(asked.get("l"), list) else [asked.get("l")]
@@ -146,7 +146,8 @@ _CONDITIONS = {
 }
 
 
-def _names(given: Any) -> list[str]:
+def names(given: Any) -> list[str]:
+    """Columns, of which one may stand without a list."""
     return [given] if isinstance(given, str) else list(given or ())
 
 

@@ -108,16 +108,7 @@ def attacks(policy: Mapping[str, Any], exposed: float | None = None) -> list[str
 
 def _unguarded(policy: Mapping[str, Any]) -> list[str]:
     """Sensitive columns that no model speaks of, or only one that every group meets."""
-    weak: list[dict[str, Any]] = [
-        {"model": "KAnonymity"},
-        {"model": "KMap"},
-        {"model": "DeltaPresence"},
-        {"l": 1},
-        {"l": 1.0},
-        {"alpha": 1},
-        {"alpha": 1.0},
-        {"t": 1},
-        {"t": 1.0},
-    ]
+    weak: list[dict[str, Any]] = [{"model": name} for name in ("KAnonymity", "KMap", "DeltaPresence")]
+    weak += [{name: 1} for name in ("l", "alpha", "t")]
     strong = [m for m in policy["privacy"] if not any(w.items() <= m.items() for w in weak)]
     return [c for c in policy["sensitive"] if not any(m.get("column") in (None, c) for m in strong)]

@@ -13,8 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from shoal.errors import InputError, MissingDependencyError, PolicyError
+from shoal.errors import InputError, PolicyError
 from shoal.model.metric import EARTH_KM, KM_PER_DEGREE, rounded_up
+from shoal.report.canvas import figure, write_map
+from shoal.report.dissolve import turned
 from shoal.report.outlines import outline
 from shoal.report.rendering import rendered
 
@@ -46,7 +48,7 @@ def circle(lat: float, lng: float, radius: float) -> Rings:
         ends = float(np.interp(180.0, [edge[-1, 0], edge[0, 0] + 360], [edge[-1, 1], edge[0, 1]]))
         pole = 90.0 if north else -90.0
         ring = np.concatenate([[[-180, pole], [-180, ends]], edge, [[180, ends], [180, pole]]])
-        return [ring[::-1] if _turned(ring) < 0 else ring]
+        return [ring[::-1] if turned(ring) < 0 else ring]
     ring = np.column_stack([np.degrees(x) + middle, np.degrees(y)])[::-1]
     parts = []
     for shift in (-360.0, 0.0, 360.0):
@@ -54,11 +56,6 @@ def circle(lat: float, lng: float, radius: float) -> Rings:
         if len(part) > 2:
             parts.append(part)
     return parts
-
-
-def _turned(ring: np.ndarray) -> float:
-    p, q = ring, np.roll(ring, -1, axis=0)
-    return float((p[:, 0] * q[:, 1] - q[:, 0] * p[:, 1]).sum())
 
 
 def _box(west: float, south: float, east: float, north: float) -> np.ndarray:
@@ -80,7 +77,7 @@ def _clipped(ring: np.ndarray) -> np.ndarray:
         ring = np.array(out, np.float64).reshape(-1, 2)
         if len(ring) < 3:
             return ring
-    return ring if abs(_turned(ring)) > 0 else ring[:0]
+    return ring if abs(turned(ring)) > 0 else ring[:0]
 
 
 def geojson(
@@ -135,19 +132,17 @@ def draw(
     factor = SIDE / max((high[0] - low[0]) * wide, high[1] - low[1], 1e-12)
     sheet = [[np.column_stack([(r[:, 0] - low[0]) * wide, high[1] - r[:, 1]]) * factor for r in s] for s in shapes]
     size = ((high[0] - low[0]) * wide * factor, (high[1] - low[1]) * factor)
-    path = Path(path)
-    if path.suffix.lower() in (".html", ".htm"):
-        unit = (factor / KM_PER_DEGREE, "km") if geographic else (factor, "units")
-        path.write_text(_page(sheet, said, size, unit, title, note), encoding="utf-8")
-    elif path.suffix.lower() in (".png", ".svg", ".pdf"):
-        _plot(path, sheet, size, title, note)
-    else:
-        raise PolicyError.unknown("kind of map", path.suffix or path.name, (".png", ".svg", ".pdf", ".html"))
+    unit = (factor / KM_PER_DEGREE, "km") if geographic else (factor, "units")
+    write_map(
+        path,
+        lambda: _page(sheet, said, size, unit, title, note),
+        lambda to: _plot(to, sheet, size, title, note),
+    )
 
 
 def _thin(sheet: Sequence[Rings], size: tuple[float, float]) -> float:
     """How opaque a circle is filled: the less, the more of them lie over each other, so that these stay apart."""
-    area = sum(abs(_turned(ring)) / 2 for rings in sheet for ring in rings)
+    area = sum(abs(turned(ring)) / 2 for rings in sheet for ring in rings)
     return round(float(np.clip(0.5 * size[0] * size[1] / max(area, 1e-12), 0.02, 0.18)), 3)
 
 
@@ -182,14 +177,10 @@ def _page(
 
 
 def _plot(path: Path, sheet: Sequence[Rings], size: tuple[float, float], title: str, note: str) -> None:
-    MissingDependencyError.unless("matplotlib", "drawing a picture", "plot")
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    made = figure(path, (8, 8), dpi=140)
     from matplotlib.collections import PolyCollection
-    from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(8, 8), dpi=140)
-    FigureCanvasAgg(figure)
-    axes = figure.subplots()
+    axes = made.subplots()
     rings = [ring for shape in sheet for ring in shape]
     axes.add_collection(PolyCollection(rings, facecolors=INK, alpha=_thin(sheet, size), linewidths=0))
     axes.add_collection(
@@ -201,5 +192,5 @@ def _plot(path: Path, sheet: Sequence[Rings], size: tuple[float, float], title: 
     axes.set_aspect("equal")
     axes.set_axis_off()
     axes.set_title(title, fontsize=12, loc="left")
-    figure.text(0.02, 0.01, note, fontsize=8, color="#404040")
-    figure.savefig(path)
+    made.text(0.02, 0.01, note, fontsize=8, color="#404040")
+    made.savefig(path)

@@ -12,8 +12,9 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from shoal.errors import MissingDependencyError, PolicyError
+from shoal.errors import PolicyError
 from shoal.model.metric import EARTH_KM, Category, Number, Place, rounded_up
+from shoal.report import canvas
 
 INK = "#14688a"
 BAD = "#b3261e"
@@ -115,17 +116,10 @@ def draw_choices(
 
 
 def _figure(path: Path, panels: int) -> tuple[Any, Any]:
-    if path.suffix.lower() not in (".png", ".svg", ".pdf"):
-        raise PolicyError.unknown("kind of picture", path.suffix or path.name, (".png", ".svg", ".pdf"))
-    MissingDependencyError.unless("matplotlib", "drawing a picture", "plot")
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     across = min(panels, 3)
     down = -(-panels // across)
-    figure = Figure(figsize=(6.0 * across, 5.0 * down), dpi=130)
-    FigureCanvasAgg(figure)
-    return figure, np.asarray(figure.subplots(down, across)).reshape(-1)
+    made = canvas.figure(path, (6.0 * across, 5.0 * down))
+    return made, np.asarray(made.subplots(down, across)).reshape(-1)
 
 
 def _axes(centers: Sequence[Shown], texts: Sequence[Sequence[str | None]]) -> list[Axis]:

@@ -17,6 +17,7 @@ from shoal.report.answer_words import (
     counted_in,
     goal,
     limits,
+    names,
     proof_words,
     question,
     stated,
@@ -144,17 +145,13 @@ def _role(name: str, figures: Mapping[str, Any]) -> str:
                 )
         if name in (asked["x"], asked["y"]):
             return "coordinate, as it stands in the table"
-    if name in _names(asked.get("sensitive")):
+    if name in names(asked.get("sensitive")):
         return "sensitive: the values of the cluster's records, with their counts"
     if name in (asked.get("columns") or ()) or name in (asked.get("place") or ()):
         return "of the cluster's center"
     if name.startswith(("sum_", "mean_")):
         return f"{name.partition('_')[0]} over the region"
     return ROLES.get(name, "of its group")
-
-
-def _names(given: Any) -> list[str]:
-    return [given] if isinstance(given, str) else list(given or ())
 
 
 def _before_after(figures: Mapping[str, Any]) -> Markup:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.errors import MissingDependencyError, PolicyError
+from shoal.report.canvas import bar_length, framed, scale_bar, write_map
 from shoal.report.dissolve import Shape
 from shoal.report.outlines import outline
 from shoal.report.rendering import rendered
@@ -53,18 +53,10 @@ def draw(
     What lies far from most areas (Alaska, Hawaii, Puerto Rico) is drawn in boxes of its own, not at the map's scale.
     Where that would be many boxes, pictures show the part with most of the areas; the HTML file zooms out to all of it.
     """
-    path = Path(path)
     labels, weights = np.asarray(labels), np.asarray(weights)
     sheet = sheet_of(shapes, labels, weights, max(k, 1), geographic)
-    ending = path.suffix.lower()
-    if ending in (".html", ".htm"):
-        long = ids if areas is None else areas
-        shown = _Shown(labels, ids, long, weights, regions, k, unit)
-        path.write_text(page(sheet, shown, title, note), encoding="utf-8")
-    elif ending in (".png", ".svg", ".pdf"):
-        _plot(path, sheet, labels, title, note)
-    else:
-        raise PolicyError.unknown("kind of map", ending or path.name, (".png", ".svg", ".pdf", ".html"))
+    shown = _Shown(labels, ids, ids if areas is None else areas, weights, regions, k, unit)
+    write_map(path, lambda: page(sheet, shown, title, note), lambda to: _plot(to, sheet, labels, title, note))
 
 
 def _path(shape: Shape) -> str:
@@ -176,10 +168,11 @@ def _framed(box: tuple[float, float, float, float]) -> str:
 
 
 def _plot(path: Path, sheet: Sheet, labels: np.ndarray, title: str, note: str) -> None:
-    MissingDependencyError.unless("matplotlib", "drawing a picture", "plot")
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    note = _noted(sheet, note)
+    if sheet.outside:
+        note = f"{note} {sheet.outside:,} areas lie outside the picture.".strip()
+    figure, axes = framed(path, sheet.focus, 10.0, (title, note), least=5.0)
     from matplotlib.collections import PatchCollection
-    from matplotlib.figure import Figure
     from matplotlib.patches import PathPatch, Rectangle
     from matplotlib.path import Path as Outline
 
@@ -191,12 +184,6 @@ def _plot(path: Path, sheet: Sheet, labels: np.ndarray, title: str, note: str) -
         ).astype(np.uint8)
         return PathPatch(Outline(points, codes))
 
-    x0, y0, across, down = sheet.focus
-    wide, tall = 10.0 * across / max(across, down), 10.0 * down / max(across, down)
-    wide, full = max(wide, 5.0), (max(wide, 5.0) + 0.4, tall + 1.0)  # inches: title above, note below
-    figure = Figure(figsize=full, dpi=160)
-    FigureCanvasAgg(figure)
-    axes = figure.add_axes((0.2 / full[0], 0.45 / full[1], wide / full[0], tall / full[1]))
     held = [i for i, shape in enumerate(sheet.areas) if shape]
     fills = [OUT if labels[i] < 0 else COLORS[sheet.color[labels[i]]] for i in held]
     thin = float(np.clip(5 / np.sqrt(len(held)), 0.08, 0.5))
@@ -209,22 +196,7 @@ def _plot(path: Path, sheet: Sheet, labels: np.ndarray, title: str, note: str) -
     for x, y, across_, down_ in sheet.boxes:
         axes.add_patch(Rectangle((x, y), across_, down_, facecolor="none", edgecolor="#9aa5ab", linewidth=0.6))
     axes.set_aspect("equal")
-    axes.set_xlim(x0, x0 + across)
-    axes.set_ylim(y0 + down, y0)
     axes.set_axis_off()
-    most = across / sheet.scale / 4
-    power = 10.0 ** np.floor(np.log10(most))
-    length = max(m * power for m in (1, 2, 5) if m * power <= most)
-    size = 0.012 * max(across, down)
-    begin = 0.02 * across if _corner(sheet) == "left" else 0.98 * across - length * sheet.scale
-    at = (x0 + begin, y0 + down - 0.02 * max(across, down))
-    box = {"facecolor": "white", "alpha": 0.8, "lw": 0, "pad": 1.5}
-    axes.text(at[0], at[1] - size, f"{length:,g} {sheet.unit}   N ↑", fontsize=9, bbox=box)
-    axes.plot([at[0], at[0] + length * sheet.scale], [at[1]] * 2, color="black", lw=2.5, solid_capstyle="butt")
-    axes.set_title(title, fontsize=12, loc="left")
-    note = _noted(sheet, note)
-    if sheet.outside:
-        note = f"{note} {sheet.outside:,} areas lie outside the picture.".strip()
-    if note:
-        figure.text(0.2 / full[0], 0.15 / full[1], note, fontsize=8, color="#404040")
+    length = bar_length(sheet.focus[2] / sheet.scale / 4)
+    scale_bar(axes, sheet.focus, length * sheet.scale, f"{length:,g} {sheet.unit}", _corner(sheet) == "right")
     figure.savefig(path)

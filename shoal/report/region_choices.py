@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from shoal.errors import MissingDependencyError, PolicyError
+from shoal.errors import PolicyError
+from shoal.report.canvas import figure
 
 _SHOWN = (
     ("distance", "distance from the center of the region, root mean square"),
@@ -22,19 +23,12 @@ def draw(path: Path, rows: Sequence[Mapping[str, Any]], unit: str) -> None:
     """
     if not rows:
         raise PolicyError("no number of regions could be drawn; give others, or lower k")
-    if Path(path).suffix.lower() not in (".png", ".svg", ".pdf"):
-        raise PolicyError.unknown("kind of picture", Path(path).suffix or str(path), (".png", ".svg", ".pdf"))
-    MissingDependencyError.unless("matplotlib", "drawing a picture", "plot")
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     shown = [(name, title) for name, title in _SHOWN if rows[0][name] is not None]
     if len(shown) == len(_SHOWN):  # regions chosen for one end are no witness of how well the other can be met
         shown[0] = "distance", "of the same regions, distance from their center"
         shown.reverse()
-    figure = Figure(figsize=(5.5 * len(shown), 4.2), dpi=130)
-    FigureCanvasAgg(figure)
-    axes = figure.subplots(1, len(shown), squeeze=False)[0]
+    made = figure(Path(path), (5.5 * len(shown), 4.2))
+    axes = made.subplots(1, len(shown), squeeze=False)[0]
     for panel, (name, title) in zip(axes, shown, strict=True):
         points = sorted((row["regions"], row[name]) for row in rows)
         panel.plot(*zip(*points, strict=True), "o-", color=INK)
@@ -45,5 +39,5 @@ def draw(path: Path, rows: Sequence[Mapping[str, Any]], unit: str) -> None:
         panel.set_ylabel(unit if name == "distance" else "share")
         panel.set_ylim(bottom=0)
         panel.legend(frameon=False, fontsize=9)
-    figure.tight_layout()
-    figure.savefig(path)
+    made.tight_layout()
+    made.savefig(path)

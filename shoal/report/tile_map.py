@@ -11,8 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
-from shoal.errors import InputError, MissingDependencyError, PolicyError
+from shoal.errors import InputError
 from shoal.model.metric import KM_PER_DEGREE
+from shoal.report.canvas import bar_length, framed, scale_bar, write_map
 from shoal.report.rendering import rendered
 
 COLORS = ("#ffffd9", "#e4f4cb", "#c0e6c0", "#8fd3bd", "#54b9c3", "#2d97bf", "#2567a8", "#223a8a", "#0e1f57")
@@ -152,12 +153,6 @@ def _palette(sheet: _Sheet) -> list[str]:
     return [COLORS[round(i * (len(COLORS) - 1) / max(n - 1, 1))] for i in range(n)]
 
 
-def bar_length(width: float) -> float:
-    """The longest round length (1, 2, 5 times a power of ten) up to ``width``."""
-    power = 10.0 ** np.floor(np.log10(width))
-    return float(max(m * power for m in (1, 2, 5) if m * power <= width))
-
-
 def draw(
     path: str | Path,
     bounds: np.ndarray,
@@ -179,33 +174,22 @@ def draw(
     Pictures show the part with most of the tiles; the HTML file opens there and zooms out to all of it.  Tiles without
     an end are drawn about as long as others, and a line below the map says so.
     """
-    path = Path(path)
     if not np.isfinite(bounds).all():
         note = f"{note} Outer tiles go on beyond what is drawn.".strip()
     sheet = sheet_of(bounds, counts, coordinates, seam, boxes)
-    ending = path.suffix.lower()
-    if ending in (".html", ".htm"):
-        path.write_text(page(sheet, np.asarray(bounds), np.asarray(counts), title, note), encoding="utf-8")
-    elif ending in (".png", ".svg", ".pdf"):
-        _plot(path, sheet, title, note)
-    else:
-        raise PolicyError.unknown("kind of map", ending or path.name, (".png", ".svg", ".pdf", ".html"))
+    write_map(
+        path,
+        lambda: page(sheet, np.asarray(bounds), np.asarray(counts), title, note),
+        lambda to: _plot(to, sheet, title, note),
+    )
 
 
 def _plot(path: Path, sheet: _Sheet, title: str, note: str) -> None:
-    MissingDependencyError.unless("matplotlib", "drawing a picture", "plot")
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    figure, axes = framed(path, sheet.focus, 8.0, (title, note), beside=1.9)
     from matplotlib.collections import PolyCollection
-    from matplotlib.figure import Figure
     from matplotlib.patches import Patch
 
     colors = _palette(sheet)
-    x0, y0, across, down = sheet.focus
-    wide, tall = 8.0 * across / max(across, down), 8.0 * down / max(across, down)
-    full = (wide + 2.3, tall + 1.0)  # inches: a legend on the right, title and note above and below
-    figure = Figure(figsize=full, dpi=160)
-    FigureCanvasAgg(figure)
-    axes = figure.add_axes((0.2 / full[0], 0.45 / full[1], wide / full[0], tall / full[1]))
     line = float(np.clip(8 / np.sqrt(len(sheet.rects)), 0.05, 0.6))
     filled = [colors[i] for i in sheet.level]
     if sheet.boxes is None:
@@ -218,16 +202,10 @@ def _plot(path: Path, sheet: _Sheet, title: str, note: str) -> None:
         axes.add_collection(
             PolyCollection(list(np.stack([x, y], axis=2)), facecolors=face, edgecolors=edge, linewidths=width)
         )
-    axes.set_xlim(x0, x0 + across)
-    axes.set_ylim(y0 + down, y0)
     axes.set_xticks([])
     axes.set_yticks([])
-    length = bar_length(across / sheet.scale / 4)
-    at = (x0 + 0.03 * across, y0 + down - 0.03 * max(across, down))
-    box = {"facecolor": "white", "alpha": 0.8, "lw": 0, "pad": 1.5}
-    axes.text(at[0], at[1] - 0.012 * max(across, down), f"{_number(length)} {sheet.unit}   N ↑", fontsize=9, bbox=box)
-    axes.plot([at[0], at[0] + length * sheet.scale], [at[1]] * 2, color="black", lw=2.5, solid_capstyle="butt")
-    axes.set_title(title, fontsize=11, loc="left")
+    length = bar_length(sheet.focus[2] / sheet.scale / 4)
+    scale_bar(axes, sheet.focus, length * sheet.scale, f"{_number(length)} {sheet.unit}")
     steps = zip(colors, _steps(sheet), strict=True)
     axes.legend(
         handles=[Patch(facecolor=c, edgecolor="#808890", lw=0.5, label=s) for c, s in steps][::-1],
@@ -239,8 +217,6 @@ def _plot(path: Path, sheet: _Sheet, title: str, note: str) -> None:
         title_fontsize=9,
         alignment="left",
     )
-    if note:
-        figure.text(0.2 / full[0], 0.15 / full[1], note, fontsize=8, color="#404040")
     figure.savefig(path)
 
 

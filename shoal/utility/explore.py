@@ -174,38 +174,31 @@ def explore(
     each      called with every point as it is found
 
     Nothing is published: a point is a release made, judged and thrown away.  A combination that no release can meet is
-    a point with its reason.  A stricter point's release stands for a looser one's where it loses less.  Raises
-    PolicyError and InputError as ``anonymize`` does.  Time: one run of ``anonymize`` a point, at the policy's effort
-    ("fast" when none is given).
-
-    An interruption (``KeyboardInterrupt``) carries what was found before it as ``found``, an Exploration.
+    a point with its reason.  A stricter point's release stands for a looser one's where it loses less.  Raises as
+    ``anonymize`` does; an interruption carries the Exploration of what was found before it as ``found``.  Time: one run
+    of ``anonymize`` a point, "fast" where no effort is given.
     """
     ks, ls = _whole("k", k), _whole("l", l)
     steps = settings.pop("range_step", None)
     if not isinstance(policy, Policy):
         policy = {"effort": "fast", "k": ks[0], **mapping("policy", policy)}
     asked = Policy.of(policy, **settings)
-    ways = _some("publish", publish, asked.publish, list(WAYS))
+    ways, methods = _some("publish", publish, asked.publish, list(WAYS)), _some("method", method, asked.method, None)
     if steps and "ranges" not in ways:
         raise PolicyError(f"range_step widens ranges; it cannot go with publish={', '.join(ways)!r}")
-    steps = asked.range_step if steps is None else steps
-    methods = _some("method", method, asked.method, None)
     if max(ls) > 1 and not asked.sensitive:
         raise PolicyError("l above 1 speaks of a sensitive column and none is given; set sensitive=[...]")
-    others = tuple(m for m in asked.privacy if not isinstance(m, (KAnonymity, LDiversity)))
-    table = open_table(data, engine, separator=separator, encoding=encoding)
-    frame = _looked_at(table, asked)
+    frame = _looked_at(open_table(data, engine, separator=separator, encoding=encoding), asked)
     grid = list(itertools.product(ways, methods, ls, ks))
-    found: dict[_Asking, Point] = {}
-    rows = 0
+    found, rows = dict[_Asking, Point](), 0
     # the strictest first: a release that keeps more promises is one for whoever asks for fewer
     sources = tuple(p for p in (data, asked.population) if isinstance(p, (str, Path)))
     try:
         for i, asking in enumerate(sorted(grid, key=lambda g: (ways.index(g[0]), methods.index(g[1]), -g[2], -g[3]))):
             way, how, want_l, want_k = asking
             progress(f"k = {want_k}, l = {want_l}, {way}", i / len(grid))
-            models = (KAnonymity(want_k), *((LDiversity(want_l),) if want_l > 1 else ()), *others)
-            own, rows = _point(frame, _request(asked, models, way, how, steps), (want_k, want_l), rows)
+            request = _request(asked, asking, asked.range_step if steps is None else steps)
+            own, rows = _point(frame, request, (want_k, want_l), rows)
             same = [p for (*at, _, _), p in found.items() if at == [way, how]]
             found[asking] = _least(own, [p for p in same if p.k >= want_k and p.l >= want_l])
             if each is not None:
@@ -308,12 +301,14 @@ def with_frontier(points: Sequence[Point]) -> tuple[Point, ...]:
     return tuple(replace(p, frontier=p.loss is not None and not any(beats(q, p) for q in real)) for p in points)
 
 
-def _request(asked: Policy, models: tuple[Any, ...], way: str, method: str, steps: Mapping[str, float | str]) -> Policy:
+def _request(asked: Policy, asking: _Asking, steps: Mapping[str, float | str]) -> Policy:
     """The policy of one point: hierarchies, ceilings and steps only where they are published."""
+    way, method, l, k = asking
     levels = way == "hierarchy"
+    others = (m for m in asked.privacy if not isinstance(m, (KAnonymity, LDiversity)))
     return replace(
         asked,
-        privacy=models,
+        privacy=(KAnonymity(k), *((LDiversity(l),) if l > 1 else ()), *others),
         preset=None,  # its k, too, is what is tried
         publish=way,
         method=method,

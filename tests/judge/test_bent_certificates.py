@@ -16,7 +16,7 @@ import pytest
 import shoal
 from shoal.engines.features import codes_of
 from shoal.engines.targets import check_folder
-from shoal.errors import CertificateError, InputError, VerificationError
+from shoal.errors import CertificateError, InputError, PolicyError, VerificationError
 from shoal.judge.file import seal
 from shoal.judge.finding import Finding
 from shoal.judge.parts import read_manifest
@@ -279,7 +279,9 @@ LIES: list[tuple[str, str, Any]] = [
     ("regions", "facts.variance_inside", 0.5), ("regions", "certificate.details.upper_bound", 9),
     ("regions", "certificate.details.areas", 99), ("regions", "certificate.details.left_out", 3),
     ("regions", "certificate.details.k", [9]), ("tiles", "certificate.details.tiles_at_most", 0),
-    ("regions", "parameters.k", []), ("regions", "parameters.weight", []), ("regions", "parameters.column", "absent"),
+    ("regions", "parameters.soft_boundary", "s"), ("regions", "parameters.max_diameter", 99.0),
+    ("regions", "parameters.at_most", {"pop": 99}), ("regions", "parameters.k", []),
+    ("regions", "parameters.weight", []), ("regions", "parameters.column", "absent"),
     ("gather", "facts.centers_replaced", 1), ("gather", "parameters.columns", ["x"]),
     ("gather", "parameters.problem", "tiles"),
     ("cellular", "facts.centers_replaced", 1), ("cellular", "parameters.max_diameter", 0.1),
@@ -304,6 +306,38 @@ def test_no_figure_of_a_crosswalk_can_be_forged(tmp_path: Path, kind: str) -> No
     record.write_text(json.dumps(facts | {"seal": seal(facts)}))
     said = {f.check: f.how for f in shoal.verify(out, record, source).findings}
     assert said["other details"] == said["what was asked"] == said.get("why left out", "stated") == "stated"
+
+
+@pytest.mark.parametrize(
+    ("asked", "bent"),
+    [
+        ("soft_boundary", {"soft_boundary": [None, "half"]}),
+        ("max_diameter", {"max_diameter": [None, 3.0], "at_most": [{"pop": 99}]}),
+        ("at_most", {"at_most": [{}, {"pop": 8}], "max_diameter": [3.0]}),
+    ],
+)
+def test_what_regions_were_asked_for_cannot_be_bent(tmp_path: Path, asked: str, bent: dict[str, list[Any]]) -> None:
+    areas = AREAS.with_columns(s=pl.Series(list("uuvvuuvv")), half=pl.Series(list("ttttoooo")))
+    places = PLACES.select("x", "y").to_numpy()
+    given = {
+        "soft_boundary": ({"soft_boundaries": list("uuvvuuvv")}, {"soft_boundary": "s"}),
+        "max_diameter": ({"max_diameter": 1.5, "coordinates": places, "geographic": False}, {"max_diameter": 1.5}),
+        "at_most": ({"at_most": {"pop": (areas["pop"].to_numpy(), 7)}}, {"at_most": {"pop": 7}}),
+    }[asked]
+    found = shoal.regions.merge(GRID, areas["pop"].to_numpy(), 4, seed=1, **given[0])
+    out = tmp_path / "out.csv"
+    record = shoal.release(found, areas, weight="pop", edges=GRID, id="id", geographic=False, **given[1]).write(out)
+    source = [areas, pl.DataFrame([(f"a{i}", f"a{j}") for i, j in GRID], orient="row")]
+    with pytest.raises(PolicyError, match=f"by another .*{asked}.* than the release names"):
+        shoal.release(found, areas, weight="pop", edges=GRID, id="id", geographic=False)
+    genuine = record.read_text()
+    assert shoal.verify(out, record, source).holds
+    for name, values in bent.items():
+        for value in values:
+            facts = json.loads(genuine)
+            facts["parameters"][name] = value
+            record.write_text(json.dumps(facts | {"seal": seal(facts)}))
+            assert not shoal.verify(out, record, source).holds, (name, value)
 
 
 def test_a_seed_that_nobody_gave_stands_on_record_and_gives_the_same_again(tmp_path: Path) -> None:

@@ -1,13 +1,19 @@
-"""The flow that decides an assignment, against all orders of the rows."""
+"""What covers what, and the flow that decides an assignment, against all pairs and all orders of the rows."""
 
 from __future__ import annotations
 
 import itertools
 import random
+from dataclasses import replace
 
 import numpy as np
+import polars as pl
+import pytest
 
+from shoal.judge import covering, matching
+from shoal.judge.covering import Column, Reading, column
 from shoal.judge.matching import leaves_matched, saturates
+from shoal.model.notation import range_text
 from tests.amount import thinned
 
 
@@ -28,3 +34,51 @@ def test_a_flow_exists_exactly_when_some_order_of_the_rows_fits() -> None:
         assert (settled is not None and saturates(*settled)) == possible
         seen.add(possible)
     assert seen == {True, False}
+
+
+def drawn(rng: random.Random, name: str) -> Column:
+    """A column of numbers published as ranges, sets of what lies between, stars and values as they are."""
+    before = [rng.randrange(1, 7) for _ in range(14)]
+    after = []
+    for _ in range(14):
+        low, high = sorted(rng.choices(sorted(set(before)), k=2))
+        after.append(rng.choice([str(low), range_text(str(low), str(high)), "*"]) if low < high else str(low))
+    return column(pl.Series(name, before), pl.Series(name, after), Reading("ranges", "*", False))
+
+
+def test_pairs_are_those_that_cover_whichever_way_they_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    for seed in range(thinned(120)):
+        rng = random.Random(seed)
+        columns = [drawn(rng, "a"), drawn(rng, "b")]
+        block = np.array([rng.randrange(2) for _ in range(14)])
+        left, right = (
+            matching.side(block, [c.before for c in columns]),
+            matching.side(block, [c.after for c in columns]),
+        )
+        wanted = {
+            (i, k)
+            for i, k in itertools.product(range(len(left.count)), range(len(right.count)))
+            if left.block[i] == right.block[k]
+            and all(c.covered(int(right.code[k, j]))[left.code[i, j]] for j, c in enumerate(columns))
+        }
+        for name, value in (("AT_ONCE", matching.AT_ONCE), ("SMALL", 0), ("AT_ONCE", 3)):
+            monkeypatch.setattr(matching, name, value)
+            found = [
+                set(zip(*map(np.ndarray.tolist, part), strict=True)) for part in matching.pairs(left, right, columns)
+            ]
+            assert set().union(*found) == wanted
+            assert sum(map(len, found)) == len(wanted)
+        monkeypatch.undo()
+        bare = [replace(c) for c in columns]
+        monkeypatch.setattr(covering, "LARGEST_TABLE", 0)
+        for with_table, without in zip(columns, bare, strict=True):
+            token, value = np.divmod(np.arange(len(with_table.low) * with_table.values), with_table.values)
+            assert without.table is None
+            assert (without.covers(token, value) == with_table.covers(token, value)).all()
+        monkeypatch.undo()
+
+
+def test_a_value_that_looks_like_a_set_is_itself_too() -> None:
+    before = ["{~a, ~b}", "~a", "~b"]  # in their order: the set's text is the first value
+    found = column(pl.Series("x", before), pl.Series("x", [*before[:2], "{~a, ~b}"]), Reading("ranges", "*", False))
+    assert [found.covered(int(t)).tolist() for t in found.after] == [[True] * 3, [False, True, False], [True] * 3]

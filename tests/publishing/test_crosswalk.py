@@ -475,3 +475,11 @@ def test_a_release_of_regions_knows_the_answers_objective(objective: Any, number
         assert made.parameters["objective"] == answer.certificate.details["objective"][0]
     with pytest.raises(PolicyError, match="leave objective= out"):
         shoal.release(answer, areas, weight="pop", edges=edges, id="id", regions=number, objective="compact")
+
+
+def test_the_bound_of_intervals_of_texts_is_found_again(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"name": ["a", "b", "c"], "people": [3, 3, 3]})
+    out = shoal.release(shoal.intervals.cut(["a", "b", "c"], [3] * 3, 4), frame, value="name", count="people")
+    out.write(tmp_path / "c.csv")  # one interval of 9: counting alone says 5
+    found = {f.check: f for f in shoal.verify(tmp_path / "c.csv", original=frame).findings}
+    assert (out.certificate.lower_bound, found["bound"].how) == (9, "recomputed")

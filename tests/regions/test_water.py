@@ -11,6 +11,7 @@ import pytest
 import shoal
 from shoal.engines.apart import apart
 from shoal.errors import InputError, PolicyError
+from shoal.judge.file import seal
 from shoal.publishing.judging import findings
 from tests.commands import run
 
@@ -105,3 +106,29 @@ def test_sets_of_empty_areas_are_no_islands():
     assert found.facts["islands"] == 1
     assert found.facts["isolated_empty"]["first"] == ["h"]
     assert apart([*"abcdefgh"], edges).facts == {"islands": 2, "isolated": {"count": 1, "first": ["h"]}}
+
+
+LAKES = pl.DataFrame({
+    "id": [f"a{i}" for i in range(8)], "pop": [3, 2, 0, 2, 3, 4, 0, 5], "lake": [i in (2, 6) for i in range(8)],
+})  # fmt: skip
+
+
+@pytest.mark.parametrize("objective", ["count", "max"])
+@pytest.mark.parametrize("most", [None, 4])
+def test_the_bounds_of_levels_beside_water_are_proved_again(tmp_path, objective, most):
+    edges = [(i, i + 1) for i in range(7)] + [(1, 3), (5, 7)]
+    people, wet = LAKES["pop"].to_numpy(), LAKES["lake"].to_numpy()
+    caps = {} if most is None else {"at_most": {"areas": (np.ones(8, np.int64), most)}}
+    found = shoal.regions.nested(edges, people, [5, 9], water=wet, objective=objective, seed=1, **caps)
+    named = {} if most is None else {"at_most": {"areas": most}}
+    out = shoal.release(found, LAKES, weight="pop", edges=edges, id="id", water="lake", **named)
+    record = out.write(tmp_path / "c.csv")
+    sources = [LAKES, pl.DataFrame([(f"a{i}", f"a{j}") for i, j in edges], orient="row")]
+    again = {f.check: f for f in shoal.prove(tmp_path / "c.csv", record, sources, effort="fast").findings}
+    assert [again[name].how for name in ("bound", "level 2 bound")] == ["recomputed"] * 2
+    facts = json.loads(record.read_text())
+    facts["facts"]["levels"][0].update(cost=99, cost_at_least=99)
+    record.write_text(json.dumps(facts | {"seal": seal(facts)}))
+    assert not {f.check: f for f in shoal.prove(tmp_path / "c.csv", record, sources, effort="fast").findings}[
+        "level 2 bound"
+    ].holds

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import shoal
-from shoal.publishing.bins import told as told_of
+from shoal.publishing.bins import disclosed
 
 
 def released(frame: pl.DataFrame, **asked: Any) -> tuple[shoal.Release, dict[str, Any]]:
@@ -108,7 +108,7 @@ def test_no_count_says_that_all_or_none_of_the_hidden_values_are_one(step: int) 
         for maybe in range(surely + 1, surely + 6 * step):
             said: dict[int | None, list[int]] = {}
             for n in range(surely, maybe + 1):
-                said.setdefault(told_of(n, surely, maybe, step), []).append(n)
+                said.setdefault(disclosed(n, surely, maybe, step), []).append(n)
             assert all(n is None or (n >= step and n % step == 0) for n in said)
             assert min(map(len, said.values())) >= min(2, maybe - surely + 1), (surely, maybe, said)
             for end in (surely, maybe):

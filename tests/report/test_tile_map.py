@@ -10,7 +10,7 @@ import pytest
 
 from shoal.errors import InputError, PolicyError
 from shoal.problems.tiles import split
-from shoal.report import tile_map
+from shoal.report import canvas, tile_map
 from shoal.report.tile_geojson import geojson
 from shoal.report.tile_map import draw
 
@@ -114,8 +114,8 @@ def test_steps_name_every_color():
 
 def test_a_bar_is_round_and_fits():
     for width in (0.037, 1.0, 7.3, 900.0):
-        assert 0 < tile_map.bar_length(width) <= width
-    assert tile_map.bar_length(7.3) == 5
+        assert 0 < canvas.bar_length(width) <= width
+    assert canvas.bar_length(7.3) == 5
 
 
 def test_refusals(tiles, tmp_path):

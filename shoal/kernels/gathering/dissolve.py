@@ -9,7 +9,7 @@ from numba import njit
 
 from shoal.kernels import LEAN, LEAN_INNER, STEP
 from shoal.kernels.gathering.cluster_pool import fill, fresh, make_pool, store
-from shoal.kernels.gathering.pairs import NEVER, bench, order_by, prefixes, price_all, resplit, tabulate
+from shoal.kernels.gathering.pairs import NEVER, best_split, order_by, prefixes, price_all, tabulate, workspace
 
 
 @njit(**LEAN_INNER)
@@ -20,7 +20,7 @@ def _subtable(table, group, k, sub):
             sub[e, f] = table[group[e], group[f]]
 
 
-def shake(coded, near, rules, largest, most, steps, seed, owner, center):
+def recut(coded, near, rules, largest, most, steps, seed, owner, center):
     """Dissolve a few neighboring clusters, cut them anew from a random side, keep what is cheaper; ``steps`` times.
 
     Arguments as in ``search``; most clusters (at most 8) and largest points at a time.  Returns (total, times kept).
@@ -32,8 +32,8 @@ def shake(coded, near, rules, largest, most, steps, seed, owner, center):
         *(np.empty(largest, np.int64) for _ in range(3)), np.empty((largest, largest)), np.empty(8, np.int64),
         np.empty((groups, largest), np.int64), np.zeros(groups, np.int64), np.zeros(groups), np.zeros(groups, np.int64),
     )  # fmt: skip
-    pool, d = make_pool(owner, center, rules.r), bench(largest, rules.codes.shape[1])
-    return _shake(coded, near, rules, largest, most, steps, seed, owner, center, pool, d, room)
+    pool, d = make_pool(owner, center, rules.r), workspace(largest, rules.codes.shape[1])
+    return _recut(coded, near, rules, largest, most, steps, seed, owner, center, pool, d, room)
 
 
 class Carved(NamedTuple):
@@ -117,7 +117,7 @@ def _split_again(m, rules, d, room):
             _subtable(d.table, group, la + lb, room.sub)
             for e in range(la + lb):
                 room.subrows[e] = d.rows[group[e]]
-            least, cut, first, second, cost_a, cost_b = resplit(
+            least, cut, first, second, cost_a, cost_b = best_split(
                 room.sub, la + lb, 0, la if lb else -1, room.subrows, rules, d
             )
             if cut < 0 or not least < cost[a] + cost[b]:
@@ -132,7 +132,7 @@ def _split_again(m, rules, d, room):
 
 
 @njit(**LEAN)
-def _shake(coded, near, rules, largest, most, steps, seed, owner, center, pool, d, room):
+def _recut(coded, near, rules, largest, most, steps, seed, owner, center, pool, d, room):
     """The same, in this room."""
     n, w = near.shape
     picked, member, length, cost, middle, rows, line = (

@@ -38,7 +38,7 @@ class Rules(NamedTuple):
     excess: float
 
 
-class Bench(NamedTuple):
+class Workspace(NamedTuple):
     """What clusters of at most m points are cut on, s sensitive columns.
 
     rows, line, order, chosen int64[m]  points, 0 .. m - 1, places by a key, places by the best order
@@ -62,9 +62,9 @@ class Bench(NamedTuple):
     kinds: np.ndarray
 
 
-def bench(m: int, s: int) -> Bench:
+def workspace(m: int, s: int) -> Workspace:
     """Room for clusters of at most m points, s sensitive columns."""
-    return Bench(
+    return Workspace(
         *(np.empty(m, np.int64) for _ in range(4)), np.empty((m, m)), np.empty(m), np.empty(m), np.empty(m + 1),
         np.empty(m + 1), np.empty(m + 1, np.int64), np.empty(m + 1, np.int64), np.zeros(s), np.zeros(s, np.int64),
     )._replace(line=np.arange(m))  # fmt: skip
@@ -137,7 +137,7 @@ def prefixes(table, order, m, reverse, rows, rules, d, cost, best):
 
 
 @njit(**LEAN_INNER)
-def resplit(table, k, at_a, at_b, rows, rules, d):
+def best_split(table, k, at_a, at_b, rows, rules, d):
     """The best cut of k points over a few orders: (cost, cut, centers of both parts, their costs); d.chosen: its order.
 
     at_a, at_b  anchors (at_b may be -1); the two points farthest apart and the difference of the distances from
@@ -214,7 +214,7 @@ def search(coded, near, rules, largest, looks, owner, center):
 
     All costs of an order's prefixes take O(m^2) together, so a pair of m points takes O(m^2) time.
     """
-    pool, d = make_pool(owner, center, rules.r), bench(largest, rules.codes.shape[1])
+    pool, d = make_pool(owner, center, rules.r), workspace(largest, rules.codes.shape[1])
     slots = pool.size.size
     turns = (np.empty(slots, np.int64), np.zeros(slots, np.bool_), np.zeros(slots, np.int64), np.empty(16, np.int64))
     return _search(coded, near, rules, largest, looks, center, pool, d, turns)
@@ -270,7 +270,7 @@ def _search(coded, near, rules, largest, looks, center, pool, d, turns):
                 elif b >= 0 and rows[e] == pool.center[b]:
                     at_b = e
             tabulate(coded, rows, k, table)
-            least, cut, first, second, cost_a, cost_b = resplit(table, k, at_a, at_b, rows, rules, d)
+            least, cut, first, second, cost_a, cost_b = best_split(table, k, at_a, at_b, rows, rules, d)
             if cut < 0 or not least < old * (1 - 1e-12):
                 continue
             improved += 1

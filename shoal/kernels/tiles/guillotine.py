@@ -105,6 +105,17 @@ def _summed(points, lo, hi, bx, by, sums, box):
             sums[i + 1, j + 1] += sums[i, j + 1] + sums[i + 1, j] - sums[i, j]
 
 
+@njit(**INNER)
+def halved(stack, sp, cut, lines):
+    """Both sides of a cut in place of the rectangle at ``sp``, behind column cut or row cut - lines; the new height."""
+    stack[sp + 1, :] = stack[sp, :]
+    if cut < lines:
+        stack[sp, 1], stack[sp + 1, 0] = cut, cut + 1
+    else:
+        stack[sp, 3], stack[sp + 1, 2] = cut - lines, cut - lines + 1
+    return sp + 2
+
+
 @njit(**STEP)
 def _carved(choice, most, rows, sums, box, scale, stack, rects):
     """The tiles that the choices make of the rectangle on the stack: (how many, the heaviest, weight times size)."""
@@ -121,13 +132,7 @@ def _carved(choice, most, rows, sums, box, scale, stack, rects):
             heaviest = max(heaviest, weight)
             size += weight * _size(box, x1, x2, y1, y2, scale[0], scale[1])
         else:
-            for side in range(2):
-                stack[sp, 0], stack[sp, 1], stack[sp, 2], stack[sp, 3] = x1, x2, y1, y2
-                if cut < most:
-                    stack[sp, 1 - side] = cut + side
-                else:
-                    stack[sp, 3 - side] = cut - most + side
-                sp += 1
+            sp = halved(stack, sp, cut, most)
     return m, heaviest, size
 
 

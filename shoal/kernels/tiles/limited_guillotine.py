@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from shoal.kernels.tiles.guillotine import MAX, PERIMETER, TILES
+from shoal.kernels.tiles.guillotine import MAX, PERIMETER, TILES, halved
 from shoal.kernels.tiles.limited import long_side
 from shoal.kernels.tiles.selection import KM_PER_DEGREE
 
@@ -102,14 +102,8 @@ def limited_guillotine(xs, ys, sums, there, tallies, columns, k, cap, widest, gr
                 weight = sums[x2 + 1, y2 + 1] - sums[x1, y2 + 1] - sums[x2 + 1, y1] + sums[x1, y1]
                 heaviest = max(heaviest, weight)
             m += 1
-            continue
-        for side in range(2):
-            stack[sp, 0], stack[sp, 1], stack[sp, 2], stack[sp, 3] = x1, x2, y1, y2
-            if cut < nx:
-                stack[sp, 1 - side] = cut + side
-            else:
-                stack[sp, 3 - side] = cut - nx + side
-            sp += 1
+        else:
+            sp = halved(stack, sp, cut, nx)
     return lost[0, nx - 1, 0, ny - 1], heaviest, rects[:m].copy()
 
 

@@ -55,7 +55,7 @@ def gather_exact(
     best = upper
     while b - a > 1:
         middle = (a + b) // 2
-        found, finished = _within(distances, float(values[middle]), r, left_out, most, seconds)
+        found, finished = _cover(distances <= values[middle], distances, r, left_out, most, seconds)
         if found is not None:
             best, b = found, middle
         elif finished:
@@ -65,22 +65,15 @@ def gather_exact(
     return best, float(values[b]) if b >= 0 else best.radius
 
 
-def _within(
-    distances: np.ndarray, reach: float, r: int, left_out: int, most: int | None, seconds: float
-) -> tuple[Clusters | None, bool]:
-    n = len(distances)
-    return _cover(distances <= reach, distances, r, left_out, most, seconds, n)
-
-
 def _cover(
-    reaches: np.ndarray, distances: np.ndarray, r: int, left_out: int, most: int | None, seconds: float, n: int
+    reaches: np.ndarray, distances: np.ndarray, r: int, left_out: int, most: int | None, seconds: float
 ) -> tuple[Clusters | None, bool]:
     """Assign all but left_out of n points to centers that reach them, r at least each; reaches bool[centers, n].
 
     A center that reaches no more points than another is not needed: its members go to the other, and clusters of one
     center are joined.
     """
-    heavy = _widest(reaches, r)
+    n, heavy = reaches.shape[1], _widest(reaches, r)
     if heavy.size == 0 and left_out < n:
         return None, True
     c, p = np.nonzero(reaches[heavy])
@@ -102,11 +95,13 @@ def _cover(
     labels[p[chosen]] = c[chosen]
     used, where = np.unique(labels[labels >= 0], return_inverse=True)
     labels[labels >= 0] = where
-    center = heavy[used]
-    away = np.zeros(n)
-    kept = labels >= 0
-    away[kept] = distances[center[labels[kept]], np.flatnonzero(kept)]
-    return Clusters(labels, center, away), True
+    return _clusters(labels, heavy[used], distances), True
+
+
+def _clusters(labels: np.ndarray, center: np.ndarray, distances: np.ndarray) -> Clusters:
+    """Clusters with every point's distance from its center, of distances float64[centers, n]."""
+    away = distances[center[labels], np.arange(labels.size)]
+    return Clusters(labels, center, np.where(labels >= 0, away, 0.0))
 
 
 def _widest(reaches: np.ndarray, r: int) -> np.ndarray:
@@ -147,9 +142,8 @@ def gather_exact_anywhere(
     while b - a > 1:
         half = (a + b) // 2
         reach = values[half] + SLACK
-        found, finished = _cover(
-            (distances <= reach) & (own <= reach)[:, None], distances, r, left_out, most, seconds, n
-        )
+        inside = (distances <= reach) & (own <= reach)[:, None]
+        found, finished = _cover(inside, distances, r, left_out, most, seconds)
         if found is not None:
             labels, middle, radius, b = found.labels, center[found.center], found.radius, half
         elif finished:
@@ -208,11 +202,7 @@ def cellular_exact(
     found, bound, finished = Program(np.array(offers.cost), rows).solve(seconds)
     if found is None:
         return None, np.inf if finished else max(bound, 0.0)
-    labels, center = offers.clusters(found, n)
-    away = np.zeros(n)
-    kept = labels >= 0
-    away[kept] = distances[center[labels[kept]], np.flatnonzero(kept)]
-    return Clusters(labels, center, away), max(bound, 0.0)
+    return _clusters(*offers.clusters(found, n), distances), max(bound, 0.0)
 
 
 class _Offers(NamedTuple):

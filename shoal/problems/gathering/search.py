@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from shoal.kernels.gathering import cellular as kernels
-from shoal.kernels.gathering import pairs as resplit
-from shoal.kernels.gathering.dissolve import shake
+from shoal.kernels.gathering import pairs
+from shoal.kernels.gathering.dissolve import recut
 from shoal.kernels.uncompiled import quick
 from shoal.problems.gathering.diverse import Diversity
 from shoal.problems.gathering.local import Clusters
@@ -40,7 +40,7 @@ class Problem:
     diversity: Diversity | None = None
 
     @property
-    def rules(self) -> resplit.Rules:
+    def rules(self) -> pairs.Rules:
         """The constraints as the kernels take them."""
         d = self.diversity
         n = self.space.n
@@ -48,7 +48,7 @@ class Problem:
         share = np.zeros(0) if d is None else np.array([1 / l for l in d.frequency])
         distinct = np.zeros(0, np.int64) if d is None else np.array(d.distinct, np.int64)
         limit = np.inf if self.max_diameter is None else self.max_diameter
-        return resplit.Rules(self.r, self.setup, codes, share, distinct, limit, 0.0 if limit == np.inf else EXCESS)
+        return pairs.Rules(self.r, self.setup, codes, share, distinct, limit, 0.0 if limit == np.inf else EXCESS)
 
     def largest(self, found: Clusters) -> int:
         """How many points two clusters that are searched together may have."""
@@ -134,11 +134,11 @@ def improve(problem: Problem, found: Clusters, effort: str, seed: int, steps: in
     center = np.full(space.n, -1)
     center[: found.center.size] = found.center
     near = np.ascontiguousarray(problem.near[:, : max(2 * problem.r, 16)])  # one layout, compiled once
-    resplit.search(space.coded, near, problem.rules, largest, LOOKS[effort], owner, center)
+    pairs.search(space.coded, near, problem.rules, largest, LOOKS[effort], owner, center)
     per = STEPS[effort] if steps is None else steps
     if per:
         clusters = max(1, np.unique(owner[owner >= 0]).size)
-        shake(
+        recut(
             space.coded, problem.near, problem.rules, min(2 * largest, max(LARGEST, 4 * problem.r)), 5,
             per * clusters, seed, owner, center,
         )  # fmt: skip

@@ -19,7 +19,7 @@ from shoal.model.certificate import Guarantee
 from shoal.problems.interrupts import heard
 from shoal.problems.labels.bounds import Bound, distinct, lower_bound, most_bins, up
 from shoal.problems.labels.five_halves import FACTOR_5_2, five_halves_labels
-from shoal.problems.labels.greedy import spread_labels
+from shoal.problems.labels.greedy import poured, spread_labels
 from shoal.problems.labels.instance import Cover, Instance, finish, instance
 from shoal.problems.labels.packing import SHORT, Limits, search
 from shoal.watching import watched
@@ -53,16 +53,13 @@ def filled(given: Instance, high: int, target: int, budget: int) -> tuple[np.nda
 
     returns  (bin of each item, budget left); every bin holds k, since some bin always does
     """
-    from shoal.kernels.labels.bins import fill, pour, rebalance
+    from shoal.kernels.labels.bins import fill, rebalance
 
     label = np.empty(len(given.sizes), np.int64)
     closed, begun = given.run(fill, given.sizes, given.k, high, label)
     level = given.loads(label, begun)[:closed]
     if begun > closed:
-        left = np.flatnonzero(label == closed)
-        place = np.empty(len(left), np.int64)
-        given.run(pour, given.sizes[left], level, place, -1)
-        label[left] = place
+        poured(given, label, level)
     for pairs in (False, True):
         if budget > 0 and max(level.tolist()) > target:
             budget = given.run(rebalance, given.sizes, label, level, given.k, target, pairs, budget)

@@ -17,7 +17,7 @@ import numpy as np
 
 from shoal.model.certificate import Guarantee
 from shoal.problems.labels.bounds import lower_bound
-from shoal.problems.labels.greedy import cover_greedily, fold_labels
+from shoal.problems.labels.greedy import cover_greedily, fold_labels, poured
 from shoal.problems.labels.instance import Cover, Instance, finish
 
 FACTOR_5_2 = "Du, Eppstein, Goodrich, Lueker 2009, Theorem 9"
@@ -50,8 +50,6 @@ def five_halves_labels(given: Instance, leftover: str = "least loaded") -> np.nd
     leftover  "least loaded": one by one;  "thirds": by Lemma 8 to the first three bins, as in the paper
               (needs three closed bins, else one by one)
     """
-    from shoal.kernels.labels.bins import pour
-
     label, closed, begun = cover_greedily(given)
     if begun == closed:
         return label  # every bin is full and below 2k, or a single item
@@ -64,9 +62,7 @@ def five_halves_labels(given: Instance, leftover: str = "least loaded") -> np.nd
         if leftover == "thirds" and closed >= 3:
             label[left] = three_parts(sizes[left].tolist(), given.k)
         else:
-            place = np.empty(len(left), np.int64)
-            given.run(pour, sizes[left], level, place, -1)
-            label[left] = place
+            poured(given, label, level)
     else:  # case 2: one large item is left, with every small one
         large = np.flatnonzero(sizes < given.k)
         x_1 = large[0]

@@ -33,6 +33,20 @@ def cover_greedily(given: Instance) -> tuple[np.ndarray, int, int]:
     return label, closed, begun
 
 
+def poured(given: Instance, label: np.ndarray, level: np.ndarray, most: int = -1) -> None:
+    """The items of the bin left open go one by one to the least loaded of those closed, whose loads are ``level``.
+
+    most  once the least load would pass it, the rest go to the bins in turn; -1: never.  Writes label, and level
+    """
+    from shoal.kernels.labels.bins import pour
+
+    left = np.flatnonzero(label == len(level))
+    place = np.empty(len(left), np.int64)
+    placed = given.run(pour, given.sizes[left], level, place, most)
+    place[placed:] = np.arange(len(left) - placed) % len(level)
+    label[left] = place
+
+
 def fold_labels(given: Instance) -> np.ndarray:
     """Greedy covering; the leftover joins the least loaded bin as a whole."""
     label, closed, begun = cover_greedily(given)
@@ -44,16 +58,10 @@ def fold_labels(given: Instance) -> np.ndarray:
 def spread_labels(given: Instance) -> np.ndarray:
     """Greedy covering; the leftover items go one by one into the least loaded bin while the largest load
     does not grow, and after that to the bins in turn."""
-    from shoal.kernels.labels.bins import pour
-
     label, closed, begun = cover_greedily(given)
     if begun > closed:
-        left = np.flatnonzero(label == closed)
         level = given.loads(label, begun)[:closed]
-        place = np.empty(len(left), np.int64)
-        placed = given.run(pour, given.sizes[left], level, place, max(level.tolist()))
-        place[placed:] = np.arange(len(left) - placed) % closed
-        label[left] = place
+        poured(given, label, level, max(level.tolist()))
     return label
 
 

@@ -106,40 +106,20 @@ def choose_fillings(
 def _integer_program(
     start: np.ndarray, kind: np.ndarray, times: np.ndarray, counts: np.ndarray, nodes: int | None, seconds: float | None
 ) -> np.ndarray | bool | None:
-    """How often each filling is used, False when nothing fits, None when undecided; by HiGHS on one thread."""
-    import highspy
+    """How often each filling is used, False when nothing fits, None when undecided."""
+    from scipy.sparse import csc_array, csr_array
 
-    program = highspy.HighsLp()
-    program.num_col_, program.num_row_ = len(start) - 1, len(counts)
-    program.col_cost_ = np.zeros(len(start) - 1)
-    program.col_lower_ = np.zeros(len(start) - 1)
-    program.col_upper_ = np.minimum.reduceat(counts[kind] // times, start[:-1]).astype(float)
-    program.row_lower_ = program.row_upper_ = counts.astype(float)
-    program.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-    program.a_matrix_.start_ = start.astype(np.int32)
-    program.a_matrix_.index_ = kind.astype(np.int32)
-    program.a_matrix_.value_ = times.astype(float)
-    program.integrality_ = [highspy.HighsVarType.kInteger] * (len(start) - 1)
-    solver = highspy.Highs()
-    solver.setOptionValue("output_flag", False)
-    solver.setOptionValue("threads", 1)
-    if nodes is not None:
-        solver.setOptionValue("mip_max_nodes", nodes)
-    if seconds is not None:
-        solver.setOptionValue("time_limit", seconds)
-    solver.passModel(program)
-    solver.run()
-    if solver.getModelStatus() == highspy.HighsModelStatus.kSolveError:
-        # HiGHS 1.15 loses some small feasible programs on the way back from presolve
-        solver.setOptionValue("presolve", "off")
-        solver.clearSolver()
-        solver.run()
-    status = solver.getModelStatus()
-    if status == highspy.HighsModelStatus.kInfeasible:
-        return False
-    if status != highspy.HighsModelStatus.kOptimal:
+    from shoal.problems.programs import Limits as Rows
+    from shoal.problems.programs import solve
+
+    n = len(start) - 1
+    matrix = csr_array(csc_array((times.astype(float), kind, start), shape=(len(counts), n)))
+    most = np.minimum.reduceat(counts[kind] // times, start[:-1])
+    nothing, rows = np.zeros(n), Rows(matrix, counts, counts)
+    found = solve(nothing, rows, nothing, most, whole=True, seconds=seconds, nodes=nodes)
+    if not found.finished:
         return None
-    return np.rint(np.asarray(solver.getSolution().col_value)).astype(np.int64)
+    return False if found.x is None else np.rint(found.x).astype(np.int64)
 
 
 def search(given: Instance, label: np.ndarray, bound: Bound, limits: Limits) -> tuple[np.ndarray, Bound, str | None]:

@@ -11,7 +11,7 @@ import numpy as np
 from shoal.errors import PolicyError
 from shoal.model.repeatable import drawn
 from shoal.problems.regions.merge import merge, most
-from shoal.problems.regions.result import Nested
+from shoal.problems.regions.result import Nested, Regions
 from shoal.problems.regions.water import with_labels
 from shoal.watching import watched
 
@@ -43,39 +43,54 @@ def nested(edges: Any, weights: Any, ks: Sequence[Any], method: str = "auto", **
     wet = None if options.get("water") is None else np.asarray(options["water"]).astype(np.bool_)
     for i, k in enumerate(steps):
         own = held | of_level(options, i, len(steps))
-        if i and wet is not None and own.get("at_most"):
-            own["at_most"] = {n: (_ashore(v, labels[0], wet), most) for n, (v, most) in own["at_most"].items()}
+        if i:
+            own = above(own, labels[-1], wet)
         found = merge(ends, weights, list(k), method, **own)
         if i and wet is not None:
-            found = with_labels(found, _followed(found.labels, labels[-1]), wet & (labels[-1] >= 0))
+            found = with_water(found, labels[-1], wet)
         bounds.append(found.upper_bound if not i else most(ends, found, weights, options))
         levels.append(found)
         labels.append(found.labels)
         ends = np.concatenate([ends, found.joined])
-        land = found.labels if wet is None else np.where(wet, -1, found.labels)
-        held |= {"water": None, "fixed": ["" if r < 0 else str(r) for r in land.tolist()]}
-        held["exclude"] = land < 0 if (land < 0).any() else None
     n = len(np.asarray(weights))
     return Nested(
         tuple(levels), np.column_stack(labels) if labels else np.empty((n, 0), np.int64), tuple(bounds),
     )  # fmt: skip
 
 
-def _followed(above: np.ndarray, below: np.ndarray) -> np.ndarray:
+def above(options: Mapping[str, Any], below: np.ndarray, wet: np.ndarray | None) -> dict[str, Any]:
+    """The options of ``merge`` for a level that merges the regions ``below`` int64[n], -1 for none.
+
+    wet  bool[n]  areas of water: not merged, but what they hold counts in the region below that has them
+    """
+    land = below if wet is None else np.where(wet, -1, below)
+    own = {**options, "water": None, "fixed": ["" if r < 0 else str(r) for r in land.tolist()]}
+    own["exclude"] = land < 0 if (land < 0).any() else None
+    if wet is not None and own.get("at_most"):
+        own["at_most"] = {n: (_ashore(v, below, wet), most) for n, (v, most) in own["at_most"].items()}
+    return own
+
+
+def with_water(found: Regions, below: np.ndarray, wet: np.ndarray) -> Regions:
+    """Regions of a level with the water that the regions ``below`` have."""
+    return with_labels(found, _followed(found.labels, below), wet & (below >= 0))
+
+
+def _followed(labels: np.ndarray, below: np.ndarray) -> np.ndarray:
     """Labels of a level for all areas of a region below, where those that connect have them."""
     of_region = np.full(int(below.max(initial=-1)) + 1, -1, np.int64)
-    placed = above >= 0
-    of_region[below[placed]] = above[placed]
+    placed = labels >= 0
+    of_region[below[placed]] = labels[placed]
     return np.where(below >= 0, of_region[below], -1)
 
 
-def _ashore(values: Any, finest: np.ndarray, wet: np.ndarray) -> np.ndarray:
+def _ashore(values: Any, below: np.ndarray, wet: np.ndarray) -> np.ndarray:
     """Numbers of areas, those of water counted at an area of land in its region."""
     found = np.array(values)
-    land = np.flatnonzero(~wet & (finest >= 0))
-    shore = dict(zip(finest[land].tolist(), land.tolist(), strict=True))
-    for v in np.flatnonzero(wet & (finest >= 0)).tolist():
-        found[shore[int(finest[v])]] += found[v]
+    land = np.flatnonzero(~wet & (below >= 0))
+    shore = dict(zip(below[land].tolist(), land.tolist(), strict=True))
+    for v in np.flatnonzero(wet & (below >= 0)).tolist():
+        found[shore[int(below[v])]] += found[v]
         found[v] = 0
     return found
 

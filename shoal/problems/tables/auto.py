@@ -118,7 +118,7 @@ class _Race:
         partition = self.rows.partition(group)
         return partition if self.thin is None else self.thin.back(partition)
 
-    def told(self, method: str, partition: Partition, began: float) -> tuple[int, float]:
+    def attempt(self, method: str, partition: Partition, began: float) -> tuple[int, float]:
         """Put an attempt on record; its rank."""
         order = rank(self.task, partition)
         self.attempts.append({"method": method, "cost": order[1], "seconds": round(clock() - began, 3)})
@@ -126,7 +126,7 @@ class _Race:
 
     def choice(self, method: str, partition: Partition, began: float) -> tuple[int, float]:
         """Put on record what the end may choose; its rank."""
-        order = self.told(method, partition, began)
+        order = self.attempt(method, partition, began)
         self.found.append((order, partition))
         return order
 
@@ -142,7 +142,7 @@ class _Race:
         """Three-phase and the cascade, which are quick; and the time that is left after them."""
         began = clock()
         self.three = residues(self.task)[0]
-        self.first = self.told("three_phase", self.three, began)
+        self.first = self.attempt("three_phase", self.three, began)
         self.best, seconds = self.placed()
         self.plain, began = self.best, clock() - seconds
         self.order, self.method = self.choice("cascade", self.best, began), "cascade"
@@ -236,11 +236,11 @@ class _Race:
             return
         if not self.long:
             # No steps to spare for a trial: what the prices led is the better start unless it is clearly dearer.
-            if self.told("guided cascade", self.whole(led), began)[1] < CLEARLY * self.order[1]:
+            if self.attempt("guided cascade", self.whole(led), began)[1] < CLEARLY * self.order[1]:
                 self.group = led
             return
         self.near = neighbor_graph(self.rows, self.task.seed, looks(self.rows, self.deadline, steps_of(self.small)))
-        self.told("guided cascade", self.whole(led), began)
+        self.attempt("guided cascade", self.whole(led), began)
         began = clock()
         tried = []
         for labels in (self.group, led):
@@ -313,7 +313,7 @@ class _Race:
             if proof.partition is not chosen and (proof.stopped is None or self.long):
                 # Where the clock ended it, a partition of a named effort stays what the seed says.
                 chosen, method = proof.partition, "optimal"
-                self.told("optimal", chosen, began)
+                self.attempt("optimal", chosen, began)
             bounds.values["integer program"] = proof.bound
             told_of = {"stopped": proof.stopped, "seconds": round(clock() - began, 3)}
         made = certify(task, chosen, method, bounds, self.report, told_of)

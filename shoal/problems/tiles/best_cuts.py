@@ -52,24 +52,5 @@ def _program(places: Places, k: int, objective: int, cap: int) -> tuple[Parts, i
         places.x, places.y, places.weight, np.arange(n), np.argsort(places.y, kind="stable"), places.geographic
     )
     m, nx, ny, heaviest, _ = guillotine(points, 0, n, k, cap, objective, max(nx, ny), room)
-    ends, rects = room.ends, room.rects[:m]
-    tile = np.empty((nx, ny), np.int64)
-    for i, (x1, x2, y1, y2) in enumerate(rects):
-        tile[x1 : x2 + 1, y1 : y2 + 1] = i
-    # cut i < nx - 1 is right of column i, the others above the rows
-    cuts = np.concatenate(
-        [
-            np.stack([np.zeros(nx - 1), ends[1, : nx - 1], ends[0, 1:nx]], axis=1),
-            np.stack([np.ones(ny - 1), ends[3, : ny - 1], ends[2, 1:ny]], axis=1),
-        ]
-    )
-    edges = np.stack(
-        [
-            rects[:, 0] - 1,
-            np.where(rects[:, 2] > 0, nx - 2 + rects[:, 2], -1),
-            np.where(rects[:, 1] < nx - 1, rects[:, 1], -1),
-            np.where(rects[:, 3] < ny - 1, nx - 1 + rects[:, 3], -1),
-        ],
-        axis=1,
-    )
-    return Parts.of(places, tile[room.bx, room.by], edges, cuts), int(heaviest)
+    ends = [room.ends[0, :nx], room.ends[1, :nx], room.ends[2, :ny], room.ends[3, :ny]]
+    return Parts.of_bins(places, room.rects[:m], (room.bx, room.by), ends), int(heaviest)

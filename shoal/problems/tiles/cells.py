@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -132,6 +133,27 @@ class Parts:
         held = labels >= 0
         np.add.at(weight, labels[held], places.weight[held])
         return cls(labels, weight, boxes_around(labels, places.x, places.y, edges.shape[0]), edges, cuts)
+
+    @classmethod
+    def of_bins(
+        cls, places: Places, rects: np.ndarray, bins: tuple[np.ndarray, np.ndarray], ends: Sequence[np.ndarray]
+    ) -> Parts:
+        """Parts from rectangles int64[m, 4] of bins: x low, x high, y low, y high, both ends inside.
+
+        bins  int64[p] twice: bin of each place by x, by y;  ends  first and last coordinate of every bin by x, then y
+        """
+        nx, ny = ends[0].size, ends[2].size
+        tile = np.full((nx, ny), -1)
+        for i, (x1, x2, y1, y2) in enumerate(rects.tolist()):
+            tile[x1 : x2 + 1, y1 : y2 + 1] = i
+        # cut i < nx - 1 is right of column i, the others above the rows
+        axis = np.repeat([0.0, 1.0], [nx - 1, ny - 1])
+        below, above = np.concatenate([ends[1][:-1], ends[3][:-1]]), np.concatenate([ends[0][1:], ends[2][1:]])
+        x1, x2, y1, y2 = rects.T
+        west, south = x1 - 1, np.where(y1 > 0, nx - 2 + y1, -1)
+        east, north = np.where(x2 < nx - 1, x2, -1), np.where(y2 < ny - 1, nx - 1 + y2, -1)
+        edges = np.stack([west, south, east, north], axis=1)
+        return cls.of(places, tile[bins], edges, np.stack([axis, below, above], axis=1))
 
     def bounds(self, grid: Fraction | None = None) -> np.ndarray:
         """float64[m, 4]: x low, y low, x high, y high, infinite where unbounded; low closed, high open.

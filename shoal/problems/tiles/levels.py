@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from shoal.errors import InputError, PolicyError
+from shoal.errors import PolicyError
 from shoal.problems.tiles.cells import Cells
-from shoal.problems.tiles.places import Places, as_places, require
+from shoal.problems.tiles.places import Places, as_places, index_of, require
 from shoal.problems.tiles.result import Tiles, names_of
 from shoal.problems.tiles.search import least_waste
 from shoal.problems.tiles.split import EFFORTS, finish
@@ -120,7 +120,7 @@ def grid(
                 "choose sizes such as 0.01, 0.05, 0.5"
             )
     own = _original(places)
-    index = np.stack([_index(own[:, i], exact[0], origin[i]) for i in (0, 1)], axis=1)
+    index = np.stack([index_of(own[:, i], exact[0], origin[i]) for i in (0, 1)], axis=1)
     codes, names = [], []
     for size in exact:
         at, code = np.unique(index // int(size / exact[0]), axis=0, return_inverse=True)
@@ -133,21 +133,6 @@ def _original(places: Places) -> np.ndarray:
     """The distinct places in the user's own range of longitudes."""
     x = np.where(places.x >= places.west + 360, places.x - 360, places.x) if places.geographic else places.x
     return np.stack([x, places.y], axis=1)
-
-
-def _index(values: np.ndarray, size: Fraction, origin: float) -> np.ndarray:
-    """Which square each value falls into: by floats, and by fractions where those are too near a line to trust."""
-    start = Fraction(repr(float(origin)))
-    ratio = (values - origin) / float(size)
-    if values.size and np.abs(ratio).max() > 2**52:
-        raise InputError(
-            f"the grid of {float(size):g} is too fine for coordinates as large as these; use a larger size"
-        )
-    found = np.floor(ratio).astype(np.int64)
-    near = np.abs(ratio - np.round(ratio)) < 1e-6
-    for i in np.flatnonzero(near):
-        found[i] = (Fraction(repr(float(values[i]))) - start) // size
-    return found
 
 
 def _square(i: int, j: int, size: Fraction, origin: tuple[float, float]) -> str:

@@ -8,7 +8,7 @@ from shoal.errors import InfeasibleError, PolicyError
 from shoal.model.metric import KM_PER_DEGREE
 from shoal.problems.tiles.asked import Asked
 from shoal.problems.tiles.best_cuts import rectangles
-from shoal.problems.tiles.cells import EDGES, HIGH, LOW, Cells, Parts
+from shoal.problems.tiles.cells import EDGES, Cells, Parts
 from shoal.problems.tiles.places import Held, Places
 
 WORK = 300_000_000  # rectangles times values that the program over all of them may look at
@@ -130,17 +130,8 @@ def _run(places: Places, k: int, number: int, lam: float, asked: Asked) -> Parts
         places.geographic, asked.leave_out,
     )  # fmt: skip
     kept = cells[:, 7] == 1
-    labels = np.full(places.x.size, -1)
     number_of = np.where(kept, np.cumsum(kept) - 1, -1)
-    labels[by_x] = _spread(number_of, cells[:, LOW], cells[:, HIGH], by_x.size)
-    return Parts.of(places, labels, cells[kept][:, EDGES], gaps)
-
-
-def _spread(values: np.ndarray, low: np.ndarray, high: np.ndarray, n: int) -> np.ndarray:
-    out = np.full(n, -1)
-    size = high - low
-    out[np.repeat(low - np.cumsum(size) + size, size) + np.arange(size.sum())] = np.repeat(values, size)
-    return out
+    return Parts.of(places, number_of[Cells(by_x, by_y, cells, gaps).labels], cells[kept][:, EDGES], gaps)
 
 
 def _held(places: Places) -> Held:
@@ -183,32 +174,4 @@ def _every_rectangle(places: Places, k: int, objective: str, asked: Asked) -> Pa
             f"no guillotine partition into such tiles exists for {places.total:,} records; raise max_width, lower k, "
             "or leave records out with sparse='leave-out'"
         )
-    return _laid(places, rects, (xs, ys), (bx, by))
-
-
-def _laid(
-    places: Places, rects: np.ndarray, lines: tuple[np.ndarray, np.ndarray], bins: tuple[np.ndarray, np.ndarray]
-) -> Parts:
-    """Parts from rectangles of bins x low, x high, y low, y high, both ends inside, and whether each is a tile."""
-    (xs, ys), (bx, by) = lines, bins
-    nx, ny = xs.size, ys.size
-    tile = np.full((nx, ny), -1)
-    kept = rects[rects[:, 4] == 1]
-    for i, (x1, x2, y1, y2, _) in enumerate(kept):
-        tile[x1 : x2 + 1, y1 : y2 + 1] = i
-    cuts = np.concatenate(
-        [
-            np.stack([np.zeros(nx - 1), xs[:-1], xs[1:]], axis=1),
-            np.stack([np.ones(ny - 1), ys[:-1], ys[1:]], axis=1),
-        ]
-    )
-    edges = np.stack(
-        [
-            kept[:, 0] - 1,
-            np.where(kept[:, 2] > 0, nx - 2 + kept[:, 2], -1),
-            np.where(kept[:, 1] < nx - 1, kept[:, 1], -1),
-            np.where(kept[:, 3] < ny - 1, nx - 1 + kept[:, 3], -1),
-        ],
-        axis=1,
-    )
-    return Parts.of(places, tile[bx, by], edges, cuts)
+    return Parts.of_bins(places, rects[rects[:, 4] == 1][:, :4], (bx, by), (xs, xs, ys, ys))

@@ -196,15 +196,16 @@ def lines_of(index: np.ndarray, step: Fraction) -> np.ndarray:
     return np.array([float(int(i) * step) for i in known.tolist()], np.float64)[back.reshape(index.shape)]
 
 
-def index_of(values: np.ndarray, step: Fraction) -> np.ndarray:
+def index_of(values: np.ndarray, step: Fraction, origin: float = 0.0) -> np.ndarray:
     """Which square each coordinate falls into, read as the decimal number it is written as."""
+    start = Fraction(repr(float(origin)))
     with np.errstate(over="ignore"):
-        ratio = values / float(step)
+        ratio = (values - origin) / float(step)
     if values.size and np.abs(ratio).max() > 2**52:
         raise InputError(f"a grid of {float(step):g} is too fine for coordinates as large as these; use a larger one")
     found = np.floor(ratio).astype(np.int64)
     for i in np.flatnonzero(np.abs(ratio - np.round(ratio)) < 1e-6):  # too near a line to trust floats
-        found[i] = Fraction(repr(float(values[i]))) // step
+        found[i] = (Fraction(repr(float(values[i]))) - start) // step
     return found
 
 

@@ -76,7 +76,6 @@ class Forms:
             return np.zeros(len(codes), np.int64), np.zeros(self.people.size, np.int64), 1
         key = mixed_radix(np.column_stack(at).astype(np.int64), [int(c.max(initial=0)) + 1 for c in classes])
         distinct, number = np.unique(key, return_inverse=True)
-        number = number.reshape(-1)
         return number[: len(codes)], number[len(codes) :], int(distinct.size)
 
     def covered(self, codes: np.ndarray, levels: np.ndarray, people: np.ndarray | None = None) -> np.ndarray:

@@ -262,7 +262,6 @@ def along_queues(histogram: Histogram, need: Requirement, column: int, order: np
     l, distinct = need.frequency[column], need.distinct[column]
     size = -(-max(need.smallest, 1) // l) * l
     _, value = np.unique(histogram.sensitive[order, column], return_inverse=True)
-    value = value.reshape(-1)
     by_value = np.argsort(value, kind="stable")
     cells, value = order[by_value], value[by_value]
     held = np.bincount(value, weights=histogram.count[cells]).astype(np.int64)

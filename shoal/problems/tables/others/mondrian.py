@@ -38,7 +38,6 @@ def cut(task: Task) -> tuple[Partition, int]:
     while active.size and d:
         passes += 1
         names, group = np.unique(label[active], return_inverse=True)
-        group = group.reshape(-1)
         tried = tried[names]
         width, level = _widths(task, active, group, names.size)
         width[tried] = 0
@@ -125,7 +124,6 @@ def _settle(
     histogram, need = task.histogram, task.requirement
     wide = np.int64(part.max(initial=0) + 2)
     pair, number = np.unique(group * wide + part, return_inverse=True)
-    number = number.reshape(-1)
     owner = pair // wide
     rest = ~good_groups(histogram, need, cells, number)
     new, bad = _merged(task, cells, group, pair, owner, number, rest, groups)

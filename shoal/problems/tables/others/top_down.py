@@ -58,7 +58,6 @@ def specialize(task: Task) -> tuple[np.ndarray, list[np.ndarray]]:
             highest, top = column.ceiling, column.node[column.ceiling].astype(np.int64)
         cuts.append(top)
         _, label = np.unique(label * (int(top.max(initial=0)) + 1) + top[histogram.quasi[:, j]], return_inverse=True)
-        label = label.reshape(-1)
         for name in np.unique(top):
             codes = np.flatnonzero(top == name)
             heap.append((-_worth(task, j, codes, highest), order, j, highest, codes))
@@ -79,7 +78,6 @@ def specialize(task: Task) -> tuple[np.ndarray, list[np.ndarray]]:
         for below, part in refinements(task, j, level, codes):
             child = part[np.searchsorted(codes, histogram.quasi[cells, j])]
             _, new = np.unique(label[cells] * np.int64(codes.size + 1) + child, return_inverse=True)
-            new = new.reshape(-1)
             if not good_groups(histogram, task.requirement, cells, new).all():
                 continue
             label[cells] = int(label.max()) + 1 + new

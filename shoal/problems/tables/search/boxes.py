@@ -89,7 +89,6 @@ class Pairs:
         place, alone = 0, np.zeros(h.cells)
         for j, column in enumerate(task.recoding.columns):
             values, small = np.unique(h.quasi[:, j], return_inverse=True)
-            small = small.reshape(-1)
             n = values.size
             at.append(place)
             kind.append(0)

@@ -66,7 +66,7 @@ def coarsen(task: Task) -> Grouping:
         "levels": dict(zip(task.histogram.quasi_names, chosen.levels, strict=True)),
         "uniform_cost": chosen.loss,
         "levels_bound": bound,
-        "curve": [p.told(task.histogram) for p in curve(walk.seen.values(), chosen)],
+        "curve": [p.as_dict(task.histogram) for p in curve(walk.seen.values(), chosen)],
         "levels_looked_at": len(walk.seen),
     }
     return certified(task, partition, "coarsen", details=facts)
@@ -149,7 +149,7 @@ class Point:
     def order(self) -> tuple[int, float]:
         return self.over, self.loss
 
-    def told(self, histogram: Histogram) -> dict[str, Any]:
+    def as_dict(self, histogram: Histogram) -> dict[str, Any]:
         """For a certificate."""
         levels = dict(zip(histogram.quasi_names, self.levels, strict=True))
         return {"levels": levels, "stars": self.stars, "width": round(self.width, 12), "loss": self.loss}

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import datetime
 import json
-import platform
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-
-import polars as pl
 
 from shoal.errors import PolicyError
 from shoal.judge.file import seal
@@ -20,8 +16,8 @@ from shoal.model.missing import missing_words
 from shoal.model.record import digest
 from shoal.model.rule_books import RULE_BOOKS
 from shoal.publishing import signing
+from shoal.publishing.origin import made_now
 from shoal.report.words import certificate_words
-from shoal.version import __version__
 
 RECORDED = (
     "groups",
@@ -108,12 +104,7 @@ def record(release: Any, path: Path, written: Mapping[str, Any]) -> dict[str, An
     return {
         "format": 1,
         "kind": "table",
-        "made_by": {
-            "shoal": __version__,
-            "python": platform.python_version(),
-            "polars": pl.__version__,
-        },
-        "made_at": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        **made_now(),
         "release": {"file": path.name, "rows": release.rows, **written},
         "policy": release.policy.describe(),
         "hierarchies": hierarchies(release),
@@ -137,7 +128,7 @@ def certify(release: Any, path: Path, written: Mapping[str, Any], sign: str | Pa
     temporary.write_text(text + "\n", encoding="utf-8")
 
 
-def left(path: Path, beside: Path, sign: Any, facts: Mapping[str, Any]) -> dict[str, Any]:
+def files(path: Path, beside: Path, sign: Any, facts: Mapping[str, Any]) -> dict[str, Any]:
     """What a report says of the files that left."""
     return {"file": path.name, "certificate": beside.name, "signed": sign is not None, **facts}
 
