@@ -13,7 +13,7 @@ from shoal.model.repeatable import drawn
 from shoal.problems.regions.merge import merge, most
 from shoal.problems.regions.result import Nested
 from shoal.problems.regions.water import with_labels
-from shoal.watching import watched
+from shoal.watching import watched, within
 
 
 @watched
@@ -45,7 +45,8 @@ def nested(edges: Any, weights: Any, ks: Sequence[Any], method: str = "auto", **
         own = held | of_level(options, i, len(steps))
         if i and wet is not None and own.get("at_most"):
             own["at_most"] = {n: (_ashore(v, labels[0], wet), most) for n, (v, most) in own["at_most"].items()}
-        found = merge(ends, weights, list(k), method, **own)
+        with within(i / len(steps), (i + 1) / len(steps)):
+            found = merge(ends, weights, list(k), method, **own)
         if i and wet is not None:
             found = with_labels(found, _followed(found.labels, labels[-1]), wet & (labels[-1] >= 0))
         bounds.append(found.upper_bound if not i else most(ends, found, weights, options))
