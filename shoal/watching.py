@@ -24,6 +24,7 @@ PATIENCE = 1.0  # seconds before a bar appears
 BEAT = 0.5  # seconds between two looks of a bar
 
 _inside: ContextVar[bool] = ContextVar("shoal_inside", default=False)
+_listens: ContextVar[Callable[[float], None] | None] = ContextVar("shoal_listens", default=None)
 
 
 def watched(call: Callable[P, R]) -> Callable[P, R]:
@@ -52,6 +53,34 @@ def watched(call: Callable[P, R]) -> Callable[P, R]:
         return answer
 
     return run
+
+
+def done(share: float) -> None:
+    """A search says what share of its work is done, 0..1, to whoever listens."""
+    listener = _listens.get()
+    if listener is not None:
+        listener(share)
+
+
+@contextmanager
+def listening(listener: Callable[[float], None]) -> Iterator[None]:
+    """The listener is told the shares that searches called inside say are done, in whatever thread they work."""
+    token = _listens.set(listener)
+    try:
+        yield
+    finally:
+        _listens.reset(token)
+
+
+@contextmanager
+def within(low: float, high: float) -> Iterator[None]:
+    """What is said to be done inside is so much of what is done outside."""
+    outer = _listens.get()
+    if outer is None:
+        yield
+        return
+    with listening(lambda share: outer(low + (high - low) * share)):
+        yield
 
 
 @contextmanager
@@ -118,7 +147,7 @@ def _bar(what: str) -> Iterator[Callable[[str, float | None], None]]:
     thread = threading.Thread(target=show, name="shoal bar", daemon=True)
     thread.start()
     try:
-        with compiling(lambda: told("compiling, once per machine", None)):
+        with compiling(lambda: told("compiling, once per machine", None)), listening(lambda share: told(what, share)):
             yield told
     finally:
         ended.set()

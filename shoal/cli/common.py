@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.model.shorthands import SHORTHANDS
-from shoal.watching import compiling
+from shoal.watching import compiling, listening
 
 if TYPE_CHECKING:
     from shoal import Crosswalk
@@ -106,7 +106,8 @@ def _plain(value: Any) -> Any:
 
 @contextmanager
 def working(what: str) -> Iterator[None]:
-    """A line with a running clock on standard error while a terminal is attached; silent otherwise."""
+    """A line with a running clock, and the share done where the search says it, on standard error while a terminal is
+    attached; silent otherwise."""
     if not sys.stderr.isatty():
         yield
         return
@@ -116,7 +117,14 @@ def working(what: str) -> Iterator[None]:
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(what, total=None)
-        with compiling(lambda: progress.update(task, description=f"{what}; compiling, once per machine")):
+
+        def said(more: str) -> None:
+            progress.update(task, description=what + more)
+
+        with (
+            compiling(lambda: said("; compiling, once per machine")),
+            listening(lambda share: said(f"; {share:.0%} of the search done")),
+        ):
             yield
 
 

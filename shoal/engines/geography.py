@@ -93,6 +93,8 @@ class Geography:
         """float64[n, 2]: columns of longitude and latitude (or x and y) if there are any, else the shapes' centers of
         gravity; None when some area that is not outside has neither."""
         x, y = self.located()
+        if (x is None or y is None) and not self.shapes and len(self.outside) < len(self.ids):
+            return None
         found = np.full((len(self.ids), 2), np.nan)
         if x is not None and y is not None:
             for at, pair in enumerate(zip(self.columns[x], self.columns[y], strict=True)):
@@ -154,20 +156,18 @@ def geography(
         raise InputError(f"area {twice!r} occurs more than once; give one row for each area")
     if not named:
         raise InputError("there are no areas")
-    found: set[tuple[int, int]] = set()
+    ends = []
     for pair in pairs:
-        ends = []
         for end in pair:
-            if spelled(end) not in place:
-                raise InputError(
-                    f"a pair of neighbors names {spelled(end)!r}, which is no area; drop the pair or add the area"
-                )
-            ends.append(place[spelled(end)])
-        if ends[0] != ends[1]:
-            found.add((min(ends), max(ends)))
+            name = end if isinstance(end, str) and end in place else spelled(end)
+            if name not in place:
+                raise InputError(f"a pair of neighbors names {name!r}, which is no area; drop the pair or add the area")
+            ends.append(place[name])
+    both = np.sort(np.array(ends, np.int64).reshape(-1, 2), axis=1)
+    once = np.unique(both[both[:, 0] < both[:, 1]] @ np.array([len(named), 1]))
     return Geography(
         named,
-        np.array(sorted(found), np.int64).reshape(-1, 2),
+        np.column_stack(np.divmod(once, len(named))),
         {} if columns is None else {name: list(values) for name, values in columns.items()},
         {} if shapes is None else dict(shapes),
     )
@@ -346,7 +346,7 @@ def _pairs(path: str | Path, source: str | None, target: str | None) -> list[tup
     first, second = usual or (frame.columns[0], frame.columns[1])
     first, second = _key(frame.columns, source or first), _key(frame.columns, target or second)
     u, v = (_known(frame[c].to_list(), c) for c in (first, second))
-    return [(spelled(a), spelled(b)) for a, b in zip(u, v, strict=True)]
+    return list(zip(map(spelled, u), map(spelled, v), strict=True))
 
 
 def from_frame(frame: Any, id: str | None = None, tolerance: float | None = None) -> Geography:

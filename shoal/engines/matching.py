@@ -31,6 +31,8 @@ class Restored(NamedTuple):
 def spelled(value: Any) -> str:
     """An id as text, without spaces around it: a number without a fraction, as spreadsheets hand ids over, loses its
     ``.0``."""
+    if isinstance(value, str):
+        return value.strip()
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value).strip()
 
 

@@ -29,6 +29,7 @@ UNITS = {
     "range": "range times records, summed over groups",
 }
 OWN = "the given cost"  # unit of a cost that the caller's function tells
+_SHORT = r"^ *[+-]?[0-9]{1,18} *$"  # a whole number that fits 64 bits
 SMALL = 300  # so many different values at most, the best cut is found again by trying every one
 
 
@@ -62,8 +63,12 @@ def spelled(column: pl.Series, form: str) -> list[str | None]:
 
 def whole(frame: pl.DataFrame, name: str) -> list[int]:
     """A column of whole numbers of any length; VerificationError where one is none."""
-    found = []
-    for value in part(frame, name).to_list():
+    column, found = part(frame, name), []
+    if column.dtype == pl.String and column.str.contains(_SHORT).all(ignore_nulls=False):
+        column = column.str.strip_chars(" ").cast(pl.Int64)
+    if column.dtype.is_integer() and not column.null_count():
+        return column.to_list()
+    for value in column.to_list():
         try:
             exact = Fraction(value.strip() if isinstance(value, str) else value)
             if exact.denominator != 1:

@@ -21,10 +21,11 @@ from numba import njit
 
 from shoal.kernels import LEAN, LEAN_INNER, STEP
 from shoal.kernels.regions.areas import Areas, eligible, uniform
-from shoal.kernels.regions.tree_workspace import gather, most, random_tree, workspace
+from shoal.kernels.regions.tree_workspace import gather, long_tree, most, random_tree, workspace
 
 COUNT, SQUARES, OVER, EXCESS, INERTIA, BORDER = range(6)
 _FEW = 64  # so many cuts at most are tried in pairs
+_NEAR = 8_192  # vertices: steps so near each other, by the numbers of the vertices, find what they need in the cache
 
 
 class Aim(NamedTuple):
@@ -221,7 +222,8 @@ def recombine(areas: Areas, aim: Aim, cooling: Cooling, label: np.ndarray, state
     state      uint64[1]   randomness, advanced
     returns    int64       number of parts, never less than before
 
-    A step takes time linear in the parts merged, and at most 64^2 more where three are cut by value.  Python makes the
+    A step takes time linear in the parts merged, and at most 64^2 more where three are cut by value.  Where there are
+    many vertices the steps go round them once, in the order of their numbers.  Python makes the
     room: a kernel that makes none compiles in three quarters of the time.
     """
     n, width = areas.features.shape
@@ -332,14 +334,21 @@ def _recombine(areas, aim, cooling, label, state, d):
             break
         if step & 255 == 0:
             temperature = hot * (cold / hot) ** (step / steps)
-        v = int(uniform(state) * n)
+        if n > _NEAR:
+            v = (step * (n // 256) // steps * 256 + int(uniform(state) * _NEAR)) % n
+        else:
+            v = int(uniform(state) * n)
         if indptr[v] == indptr[v + 1]:
             continue
         u = indices[indptr[v] + int(uniform(state) * (indptr[v + 1] - indptr[v]))]
         if label[u] == label[v]:
             continue
         q, s = _merged(areas, aim, label, state, v, u, d)
-        m = random_tree(indptr, indices, features, d, s, state)
+        m = 0
+        if form in (INERTIA, BORDER):  # regions that are to be round
+            m = random_tree(indptr, indices, features, d, s, state)
+        else:
+            long_tree(indptr, indices, features, d, s, state)
         old = _value_before(aim, label, d, q, s, m)
         limit = aim.cap
         for j in range(q):

@@ -77,6 +77,15 @@ def gather(indptr, indices, label, d, i, s, p, q):
 
 
 @njit(**LEAN_INNER)
+def _summed(d, s):
+    """Sizes and sums of the subtrees, from those of the vertices alone, which stand in preorder."""
+    for i in range(s - 1, 0, -1):
+        d.size[d.up[i]] += d.size[i]
+        for f in range(d.sub.shape[1]):
+            d.sub[d.up[i], f] += d.sub[i, f]
+
+
+@njit(**LEAN_INNER)
 def random_tree(indptr, indices, features, d, s, state):
     """A spanning tree of what is gathered, its edges taken in random order, in preorder from a random root.
 
@@ -154,11 +163,55 @@ def random_tree(indptr, indices, features, d, s, state):
                 d.stack[depth] = y
                 depth += 1
         done += 1
-    for i in range(s - 1, 0, -1):
-        d.size[d.up[i]] += d.size[i]
-        for f in range(width):
-            d.sub[d.up[i], f] += d.sub[i, f]
+    _summed(d, s)
     return m
+
+
+@njit(**LEAN_INNER)
+def long_tree(indptr, indices, features, d, s, state):
+    """A spanning tree of what is gathered, depth first from a random root, neighbors from a random one round.
+
+    Fills what ``random_tree`` does, in half its time.  Long paths are cut into more parts than branches are, and into
+    parts less round.  O(edges of what is gathered).
+    """
+    for i in range(s):
+        d.rank[i] = -1
+    x = int(uniform(state) * s)
+    above = -1
+    depth = 0
+    done = 0
+    while True:
+        v = d.node[x]
+        d.at[done] = x
+        d.up[done] = above
+        d.rank[x] = done
+        d.size[done] = 1
+        for f in range(features.shape[1]):
+            d.sub[done, f] = features[v, f]
+            d.rest[done, f] = features[v, f]
+        d.first[x] = int(uniform(state) * (indptr[v + 1] - indptr[v]))
+        d.union[x] = 0  # neighbors looked at
+        d.stack[depth] = x
+        depth += 1
+        done += 1
+        if done == s:
+            break
+        y = -1
+        while y < 0:
+            x = d.stack[depth - 1]
+            v = d.node[x]
+            degree = indptr[v + 1] - indptr[v]
+            while y < 0 and d.union[x] < degree:
+                e = d.first[x] + d.union[x]
+                d.union[x] += 1
+                j = d.place[indices[indptr[v] + (e if e < degree else e - degree)]]
+                if j >= 0 and d.rank[j] < 0:
+                    y = j
+            if y < 0:
+                depth -= 1
+        above = d.rank[x]
+        x = y
+    _summed(d, s)
 
 
 @njit(**LEAN_INNER)

@@ -19,6 +19,7 @@ from shoal.problems.regions.sets import Pool
 from shoal.problems.regions.task import Clock, Districting, Found
 from shoal.problems.regions.tree import ceiling, promise, tree
 from shoal.problems.regions.value import one, value
+from shoal.watching import done, within
 
 if TYPE_CHECKING:
     from shoal.kernels.regions.areas import Areas
@@ -27,13 +28,15 @@ if TYPE_CHECKING:
 _NO_CAP = 2**62
 POOLED = 1_000  # areas: above it there is one run and no pool
 _RUNS = 2
+_ROUNDS = 8  # times that the steps of a search go round the areas of a large graph
 _SNAPSHOTS = 30
 _SHARE = {"max": 0.2, "count": 0.5, "sumsq": 0.3, "excess": 0.3, "compact": 0.3, "similar": 0.3}
 _HEAT = {
     "max": (0.3, 1e-3), "count": (10.0, 0.1), "sumsq": (0.6, 0.006), "excess": (1.0, 0.01), "compact": (1.0, 0.01),
     "similar": (1.0, 0.01),
 }  # fmt: skip
-_PRICED_HEAT = (0.1, 0.02)
+_PRICED_HEAT = (0.02, 0.005)
+_LARGE = 100_000  # areas: above it the steps an area are fewer
 
 
 def search(task: Districting, bound: CountBound, pool: Pool | None = None) -> Found:
@@ -41,8 +44,8 @@ def search(task: Districting, bound: CountBound, pool: Pool | None = None) -> Fo
 
     pool  gathers regions met, on small graphs
 
-    A number of steps in proportion to the areas (at least 20, at most 4,000 an area), each linear in the regions
-    merged.
+    A number of steps in proportion to the areas (at least 20, at most 4,000 an area; above 100,000 areas 4 for each
+    more), each linear in the regions merged.
     """
     first = tree(task, bound)
     label = first.label if task.start is None else task.start.copy()
@@ -92,18 +95,25 @@ def _improved(
     pool: Pool | None,
 ) -> np.ndarray:
     """One run, with ``part`` of the usual steps; the regions met go to the pool."""
-    cap = _NO_CAP
+    cap, start = _NO_CAP, label
     shares = sum(_SHARE[name] for name in chain)
-    # many regions first: they lower squares and excess further than the search alone finds
-    warm = chain[0] in ("sumsq", "excess") and task.regions is None
-    for i, name in enumerate(("count", *chain) if warm else chain):
+    # many regions first: they lower squares and excess further than the search alone finds, and on large graphs the
+    # heaviest region too, where prices find more of them than a search under a cap does
+    led = task.regions is None and task.n > POOLED and chain[0] == "max"
+    warm = led or (task.regions is None and chain[0] in ("sumsq", "excess"))
+    stages = ("count", *chain) if warm else chain
+    for i, name in enumerate(stages):
         before = label.copy()
         seconds = None if clock.end is None else max(0.0, clock.left) * _SHARE[name] / max(shares, _SHARE[name])
         shares -= 0 if warm and i == 0 else _SHARE[name]
-        if name == "max":
-            label, cap = _lower_max(task, bound, label, seconds, part, pool)
-        elif name != "count" or int(label.max()) + 1 < bound.value:
-            label = _run(task, bound, label, name, cap, 0.0, seconds, part, pool)
+        with within(i / len(stages), (i + 1) / len(stages)):
+            if name == "max":
+                label, cap = _lower_max(task, bound, label, seconds, part, pool)
+                if led and cap > one(task, start, "max"):  # whose promise is kept
+                    label, cap = _lower_max(task, bound, start, seconds, part, pool)
+                    led = False
+            elif name != "count" or ((i == 0 or not led) and int(label.max()) + 1 < bound.value):
+                label = _run(task, bound, label, name, cap, 0.0, seconds, part, pool)
         if not (warm and i == 0):
             held = chain[: i + 1 - warm]
             if value(task, label, held) > value(task, before, held):
@@ -119,7 +129,8 @@ def _lower_max(
     high = one(task, label, "max")
     target, misses = low, 0
     while high > low and misses < 4:
-        found = _run(task, bound, label, "max", _NO_CAP, float(target), seconds and seconds / 4, part, pool)
+        with within(misses / 4, (misses + 1) / 4):
+            found = _run(task, bound, label, "max", _NO_CAP, float(target), seconds and seconds / 4, part, pool)
         reached = one(task, found, "max")
         if reached < high:
             label, high = found, reached
@@ -213,7 +224,11 @@ def _run(
     label = label.copy()
     if seconds is None:
         steps = max(1, int(steps_for(task, bound, name) * part))
-        if pool is None or name == "count":
+        if task.n > POOLED:
+            for i in range(_ROUNDS):
+                done(i / _ROUNDS)
+                annealing.lower(label, max(1, steps // _ROUNDS), i / _ROUNDS, (i + 1) / _ROUNDS)
+        elif pool is None or name == "count":
             annealing.lower(label, steps, 0.0, 1.0)
         else:
             annealing.lower(label, steps // 2, 0.0, 0.5)
@@ -225,6 +240,7 @@ def _run(
     clock = Clock.of(seconds)
     chunk, spent = 2_000, 0.0
     while spent < 1.0:
+        done(spent)
         annealing.lower(label, chunk, spent, min(1.0, spent + 0.05))
         now = 1.0 if seconds <= 0 else 1.0 - max(0.0, clock.left) / seconds
         chunk = int(np.clip(chunk * 0.05 / max(now - spent, 1e-3), 200, 10_000_000))
@@ -237,7 +253,10 @@ def _run(
 def steps_for(task: Districting, bound: CountBound, name: str) -> int:
     """The usual number of steps of one annealing: fewer where regions are large, for a step takes longer there."""
     size = task.n / max(bound.value, 1)
-    few, usual = 20 * task.n, min(4_000 * task.n, int(3_700_000 / max(size, 1.0) ** 0.5))
+    few, usual = (
+        20 * min(task.n, _LARGE) + 4 * max(0, task.n - _LARGE),
+        min(4_000 * task.n, int(3_700_000 / max(size, 1.0) ** 0.5)),
+    )
     if task.n <= POOLED:
         share = 0.25 if name == "max" else 0.28
     elif name == "count":  # led by prices: the number still rises where other objectives have long settled
