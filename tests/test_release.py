@@ -194,6 +194,7 @@ EDITS: dict[str, Callable[[dict], Any]] = {
     "level": lambda r: r["privacy"].update(k=7),
     "stars": lambda r: r["stars"].update(zip=0),
     "loss": lambda r: r["loss"].update(stars=0),
+    "weighted": lambda r: r["loss"].update(weighted_ncp=0.0),
     "seed": lambda r: r["policy"].update(seed=None),
     "hash": lambda r: r["release"].update(sha256="0" * 64),
     "rows": lambda r: r["release"].update(rows=5),
@@ -211,7 +212,7 @@ def test_an_edited_certificate_is_caught(tmp_path: Path, edit: str) -> None:
     assert not shoal.verify(path, record).holds
 
 
-@pytest.mark.parametrize("edit", ["level", "ratio", "stars", "loss", "hash", "rows", "groups"])
+@pytest.mark.parametrize("edit", ["level", "ratio", "stars", "loss", "weighted", "hash", "rows", "groups"])
 def test_sealing_a_contradiction_again_does_not_help(tmp_path: Path, edit: str) -> None:
     _, path, record = written(tmp_path)
     facts = json.loads(record.read_text())

@@ -173,7 +173,7 @@ def release_lines(facts: dict[str, Any]) -> list[str]:
     """A release's facts for people."""
     from shoal.model.cards import several
 
-    certificate = facts["certificate"]
+    certificate, weighted = facts["certificate"], "weighted_ncp" in facts["loss"]
     lines = [
         f"{several(facts['rows'], 'row')} in {several(facts['groups'], 'group')}, the smallest of "
         f"{facts['smallest_group']:,}.",
@@ -183,9 +183,8 @@ def release_lines(facts: dict[str, Any]) -> list[str]:
         *_people(facts["population"]),
         *_rule_book(facts["rule_book"]),
         f"loss: {sum(facts['stars'].values()):,} stars, {facts['loss']['suppressed_tuples']:,} rows changed, "
-        f"NCP {facts['loss']['ncp']:.4f}"
-        + (f", {facts['loss']['weighted_ncp']:.4f} weighted" if "weighted_ncp" in facts["loss"] else ""),
-        f"method {facts['method']}: {guarantee(certificate)}",
+        f"NCP {facts['loss']['ncp']:.4f}" + (f", {facts['loss']['weighted_ncp']:.4f} weighted" if weighted else ""),
+        f"method {facts['method']}: {guarantee(certificate | ({'unit': 'weighted ncp'} if weighted else {}))}",
         *_full_domain(certificate["details"]),
         *_coarsened(certificate["details"]),
         *_exposed(facts["exposed"]),

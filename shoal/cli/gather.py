@@ -202,10 +202,11 @@ def _run(
     wrote = put(made, files.output, files.certificate, also, [(p, partial(made.drawing, what)) for p, what in ways])
     if files.choices is not None:
         choices(files.choices, lambda least, share: solve(r=least, epsilon=share), frame.height, *size, read=made.read)
-    _warn(made.warnings)
+    warnings = [text.replace("center='mean'", "--center mean") for text in made.warnings]
+    _warn(warnings)
     payload = {
         **found.as_dict(), "smallest_cluster": made.facts["smallest_group"], "r": size.r, "center": how.center,
-        "warnings": list(made.warnings), "seconds": seconds(begun, read, solved), **wrote,
+        "warnings": warnings, "seconds": seconds(begun, read, solved), **wrote,
         **reported(made, files.report),
     }  # fmt: skip
     ratio = found.certificate.ratio
@@ -251,6 +252,6 @@ def _refuse(frame: pl.DataFrame, told: Asked, names: list[str], how: Shown, r: i
         raise PolicyError("the mean of places is no code; publish --center record or medoid")
 
 
-def _warn(warnings: tuple[str, ...]) -> None:
+def _warn(warnings: list[str]) -> None:
     for text in warnings:
         typer.echo(f"note: {text}", err=True)

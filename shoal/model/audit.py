@@ -92,9 +92,9 @@ class Audit:
     exposed_classes: float | None = None
 
     @property
-    def passes(self) -> bool:
-        """Every model asked for holds."""
-        return all(c.passes for c in self.checks)
+    def passes(self) -> bool | None:
+        """Every model asked for holds; None where none was asked for."""
+        return all(c.passes for c in self.checks) if self.checks else None
 
     def __repr__(self) -> str:
         from shoal.model.cards import audit_rows, number

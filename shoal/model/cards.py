@@ -111,10 +111,16 @@ def certificate_lines(certificate: Mapping[str, Any]) -> list[str]:
     return [
         f"cost: {number(certificate['cost'])} {certificate['unit']}",
         f"proved least: {number(low) if certificate['optimal'] else floored(low)} {certificate['unit']}",
-        f"that is at most: {'not known' if certificate['ratio'] is None else times(certificate['ratio'])}",
+        f"that is {_apart(certificate)}",
         f"why nobody can do with less: {certificate['bound'] or 'nothing proved'}",
         f"promise of the method: {certificate['guarantee']['theorem']}",
     ]
+
+
+def _apart(certificate: Mapping[str, Any]) -> str:
+    if certificate["optimal"]:
+        return "the least: no valid answer costs less"
+    return f"at most: {'not known' if certificate['ratio'] is None else times(certificate['ratio'])}"
 
 
 def audit_card(audit: Mapping[str, Any]) -> str:
@@ -133,7 +139,9 @@ def audit_rows(audit: Mapping[str, Any]) -> list[tuple[str, Any]]:
         ("mean risk to be found", audit["risk"]["marketer"]),
     ]
     rows += [(f"largest share of a value of {name} in a group", v["alpha"]) for name, v in audit["sensitive"].items()]
-    return rows + [
-        (c["model"] + (f" of {c['column']}" if c["column"] else ""), "holds" if c["passes"] else "does not hold")
-        for c in audit["checks"]
-    ]
+    for c in audit["checks"]:
+        asked = ", ".join(f"{name} = {number(value)}" for name, value in dict(c["asked"]).items())
+        level = "" if c["level"] is None else f"; the table reaches {number(c['level'])}"
+        what = c["model"] + (f" of {c['column']}" if c["column"] else "") + (f", {asked}" if asked else "")
+        rows.append((what, ("holds" if c["passes"] else "does not hold") + level))
+    return rows

@@ -84,7 +84,7 @@ class Assigned(Shown):
         given = f"leading zeros of {several(self.zeros, 'name')} read as the answer has them"
         return [
             *([given] if self.zeros else []),
-            f"{len(self.groups) - self.outside:,} of {len(self.groups):,} records are in a {what} of the answer, "
+            f"{len(self.groups) - self.outside:,} of {len(self.groups):,} records are in {what}s of the answer, "
             f"{self.outside:,} in none.",
             f"{several(self.alone, what)} with fewer than {self.k:,} of the new records, {self.rows_alone:,} in all: "
             f"the answer's groups are at least that large {own}, not with the new ones alone.",

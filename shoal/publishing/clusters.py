@@ -25,8 +25,7 @@ from shoal.publishing.opening import opened
 
 ADDED = ("cluster", "records", "radius", "distance")
 REAL = (
-    "each center is the row of a real person or thing, published as it stands; center='mean' (--center mean) "
-    "publishes averages instead"
+    "each center is the row of a real person or thing, published as it stands; center='mean' publishes averages instead"
 )
 
 

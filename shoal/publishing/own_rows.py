@@ -202,6 +202,9 @@ def _consistent(record: Record) -> Finding:
         return no("its unit is none of a table's")
     if said.publish != "centers" and not math.isclose(known.get(said.unit, said.cost), said.cost, rel_tol=1e-9):
         return no("its cost and its loss contradict each other")
+    weighted = record.raw["loss"].get("weighted_ncp", said.cost)
+    if weighted != said.cost or ("weighted_ncp" in record.raw["loss"] and (not said.weights or said.unit != "ncp")):
+        return no("its loss by weights is not what it says it cost")
     order, kept = record.raw.get("order"), record.raw["policy"].get("keep_order", False)
     if order not in ORDERS or kept is not (order == "kept") or record.raw.get("shuffled") is kept:
         return no("what it says of the order of its rows contradicts itself")

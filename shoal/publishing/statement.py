@@ -59,7 +59,7 @@ def facts(release: Any) -> dict[str, Any]:
         "groups": release.audit.classes,
         "smallest_group": release.audit.smallest_class,
         "privacy": privacy(release),
-        "loss": dict(release.cost),
+        "loss": {**release.cost, **_weighted(release)},
         "stars": dict(release.stars),
         "changed": dict(release.changed),
         "carried": release.carried.as_dict(),
@@ -75,6 +75,12 @@ def facts(release: Any) -> dict[str, Any]:
         "attempts": [dict(a) for a in release.attempts],
         "seconds": {k: round(v, 4) for k, v in release.seconds.items()},
     }
+
+
+def _weighted(release: Any) -> dict[str, float]:
+    """The loss that was searched down where columns count by weights: what the certificate counts, told by its name."""
+    weighted = release.certificate.unit == "ncp" and any(w != 1 for w in release.policy.weights.values())
+    return {"weighted_ncp": float(release.certificate.cost)} if weighted else {}
 
 
 def _rule_book(release: Any) -> dict[str, Any] | None:

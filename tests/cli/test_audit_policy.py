@@ -85,3 +85,24 @@ def test_coordinates_are_looked_at_as_they_stand():
     tiled = frame.with_columns(pl.Series("place", ["a", "a", "a", "a"])).drop("x", "y")
     assert shoal.audit(tiled, asked).classes == 2
     assert shoal.audit(tiled, {**asked, "quasi_identifiers": []}).classes == 1
+
+
+def test_passes_is_said_only_of_what_was_asked(folder):
+    assert shoal.audit("people.csv", quasi_identifiers=["age"]).passes is None
+    assert shoal.audit("people.csv", quasi_identifiers=["age"], k=1).passes is True
+    done = run("audit", "people.csv", "--quasi", "age", "--json")
+    assert (done.returncode, done.facts["passes"], done.facts["checks"]) == (0, None, [])
+    assert shoal.audit("people.csv", quasi_identifiers=["age"], k=41).passes is False
+
+
+def test_an_audit_shows_of_each_model_what_was_asked_and_what_is_reached(folder):
+    shown = repr(shoal.audit("people.csv", quasi_identifiers=["age"], sensitive=["disease"], k=11, distinct_l=2))
+    assert "k-anonymity, k = 11: does not hold; the table reaches 10" in shown
+    assert "distinct l-diversity of disease, l = 2: holds; the table reaches 3" in shown
+
+
+def test_a_certificate_proved_optimal_says_so_without_a_doubt(folder):
+    release = shoal.anonymize("people.csv", quasi_identifiers=["age", "town"], identifiers=["name"], k=2, seed=1)
+    assert release.certificate.optimal
+    assert "that is the least: " in repr(release.certificate)
+    assert "rounding" not in repr(release.certificate)

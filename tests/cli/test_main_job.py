@@ -253,3 +253,17 @@ def test_a_proposed_policy_is_read_back_and_works(tmp_path: Path, name: str) -> 
         )
         assert status == 0, err
         assert json.loads(out)["smallest_group"] >= 5
+
+
+def test_a_loss_by_weights_is_told_apart_from_the_loss(folder: Path) -> None:
+    """One word for two figures: NCP 0.5 on one line and 1.0 ncp on the next."""
+    words = ["anonymize", "people.csv", *BASE, "--k", "4", "--weight", "zip=3", "--force"]
+    facts = run(*words, "--json", cwd=folder).facts
+    assert facts["loss"]["ncp"] == pytest.approx(1.0)
+    assert facts["loss"]["weighted_ncp"] == facts["certificate"]["cost"] == pytest.approx(2.0)
+    said = run(*words, cwd=folder).stdout
+    assert "NCP 1.0000, 2.0000 weighted" in said
+    assert "2 weighted ncp, proved optimal" in said
+    assert run("verify", "people.release.csv", "--original", "people.csv", cwd=folder).returncode == 0
+    plain = run(*words[:-3], "--force", "--json", cwd=folder).facts
+    assert "weighted_ncp" not in plain["loss"]

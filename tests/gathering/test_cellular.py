@@ -55,7 +55,7 @@ def test_at_least_r_each(method, points, r, share, improve):
     best = cellular_optimum(distances(points), r, left_out=out)
     assert g.certificate.lower_bound <= best + 1e-9 <= g.cost + 2e-9
     if method == "three_step" or (method == "auto" and not out and r > 1):
-        assert g.certificate.guarantee.factor == (63 if out else 36)
+        assert g.certificate.guarantee.factor == (1 if g.method == "exact" else 63 if out else 36)
         assert g.cost <= g.certificate.guarantee.factor * best + 1e-9
 
 
@@ -87,6 +87,23 @@ def test_both_set_up_costs_and_r(points, r, seed, share):
     check(g, points, r, out, setup)
     best = cellular_optimum(distances(points), r, setup=setup, left_out=out)
     assert g.certificate.lower_bound <= best + 1e-9 <= g.cost + 2e-9
+
+
+@given(
+    points=grid, r=rs, share=st.sampled_from([0.0, 0.25]), setup=st.sampled_from([None, 3.0]),
+    cap=st.sampled_from([None, 3.0, 4.0]),
+)  # fmt: skip
+@few
+def test_few_points_are_solved_without_a_word(points, r, share, setup, cap):
+    out = math.floor(share * len(points))
+    costs = None if setup is None else np.full(len(points), setup)
+    best = cellular_optimum(distances(points), r, setup=costs, left_out=out, max_diameter=cap)
+    if best == math.inf:
+        return
+    g = shoal.gathering.cellular(points, r, setup, share, cap, seed=0)
+    check(g, points, r, out, setup)
+    assert g.cost == pytest.approx(best, abs=1e-6)
+    assert cap is None or g.certificate.details["cap_met"]
 
 
 @given(

@@ -89,6 +89,27 @@ def test_at_most_k_clusters(points, r, share, most):
         assert g.cost <= g.certificate.guarantee.factor * best * (1 + 1e-9) + 1e-9
 
 
+@pytest.mark.parametrize("centers", ["points", "anywhere"])
+@given(points=grid, r=rs, share=shares, most=st.sampled_from([None, 1, 2, 3]))
+@few
+def test_few_points_are_solved_without_a_word(centers, points, r, share, most):
+    n = len(points)
+    assume(n >= r)
+    out = math.floor(share * n + 1e-9)
+    g = shoal.gathering.gather(points, r, share, most, centers=centers)
+    best = gather_optimum(points, r, left_out=out, most=most, anywhere=centers == "anywhere")
+    assert g.cost == pytest.approx(best, abs=1e-6)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1])
+def test_one_cluster_of_many_points_lies_around_the_best_center(share):
+    x = np.random.default_rng(3).normal(size=(150, 2))
+    out = int(share * len(x))
+    best = np.sort(distances(x), axis=1)[:, len(x) - 1 - out].min()
+    found = shoal.gathering.gather(x, 5, share, 1).cost
+    assert best * (1 - 1e-9) <= found <= best * (1.05 if out else 1 + 1e-9)
+
+
 @given(points=grid, r=rs, share=shares, most=st.sampled_from([None, 1, 2]))
 @settings(max_examples=20, deadline=None)
 def test_exact_is_the_optimum(points, r, share, most):

@@ -150,9 +150,9 @@ def test_functions_of_records_one_by_one_and_in_blocks():
     def blocks(a, b):
         return np.abs(a[:, None] - b[None]).sum(axis=-1)
 
-    whole = shoal.gathering.gather(points, 4, metric="manhattan")
+    whole = shoal.gathering.gather(points, 4, metric="manhattan", method="local")
     for metric in (apart, Metric.pairwise(apart), Metric.pairwise(blocks, blocks=True)):
-        g = shoal.gathering.gather(points, 4, metric=metric)
+        g = shoal.gathering.gather(points, 4, metric=metric, method="local")
         assert np.array_equal(g.labels, whole.labels)
         assert "function" in g.metric.describe()[0] or "matrix" in g.metric.describe()[0]
     with pytest.raises(InputError, match=f"{LARGEST_MATRIX:,}|{LARGEST_MATRIX}"):

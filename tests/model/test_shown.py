@@ -53,7 +53,7 @@ def test_an_audit_shows_itself():
         "rows: 4", "groups of rows alike: 2", "smallest group: 1", "people alone: 1", "highest risk to be found: 1",
     ]  # fmt: skip
     assert "largest share of a value of ill in a group: 1" in repr(found)
-    assert repr(found).splitlines()[-1] == "k-anonymity: does not hold"
+    assert repr(found).splitlines()[-1] == "k-anonymity, k = 2: does not hold; the table reaches 1"
     assert found._repr_html_().count("<tr>") == len(repr(found).splitlines())
 
 

@@ -319,7 +319,7 @@ def test_a_table_with_a_record_more_is_another(tmp_path: Path) -> None:
 
 def test_a_bound_beyond_what_is_found_again_is_stated_only(tmp_path: Path) -> None:
     """Lemma 1 by hand: every point of a line lies in a ball of three."""
-    found = shoal.gathering.gather(np.array(X)[:, None], r=3, max_clusters=1)
+    found = shoal.gathering.gather(np.array(X)[:, None], r=3, max_clusters=1, method="threshold")
     rho = [sorted(abs(x - y) for y in X)[2] for x in X]
     bound = max(min(max(abs(x - y), rho[j]) for j, y in enumerate(X)) for x in X)
     assert found.cost > bound * 1.01
@@ -566,6 +566,7 @@ def test_on_the_command_line(tmp_path: Path) -> None:
         said = json.loads(text)
         assert (status, said["certificate_file"]) == (0, str(tmp_path / "c.certificate.json"))
         assert "--center mean" in err
+        assert "center=" not in err + " ".join(said["warnings"])
         for path in (out, rows):
             check = ("verify", path, said["certificate_file"], "--json")
             assert run(*check)[0] == run(*check, "--original", table)[0] == 0

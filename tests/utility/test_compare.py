@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from datetime import date
 
 import numpy as np
 import polars as pl
@@ -131,6 +132,17 @@ def test_rows_that_a_release_lacks_are_said(people):
         "some: 10 of 600 rows of the original are not in it; they count as lost"
     ]
     assert found.as_dict()["releases"]["some"]["loss"]["ncp"] == pytest.approx(10 / 600)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [list(range(40)), [i / 7 for i in range(40)], [date(1950 + i, 1, 1) for i in range(40)], list("abcdefgh") * 5],
+)
+def test_a_table_beside_itself_has_no_error_with_one_column_either(values):
+    frame = pl.DataFrame({"x": values * 10})
+    found = shoal.compare(frame, {"it": frame}, quasi_identifiers=["x"]).releases["it"]["utility"]["query_error"]
+    assert (found["median"], found["p90"]) == (0, 0)
+    assert found["queries"] > 300
 
 
 def test_one_query_error_by_hand():

@@ -30,6 +30,7 @@ PAPER = "Aggarwal et al. 2006"
 ALIKE = 1 - 1e-12  # sums that differ by rounding only
 SAFE = 1 - 1e-9
 EXACT = 1e-6  # a bound this near means that the integer program was solved
+FEW = 20  # points up to which "auto" asks the exact method, beyond "fast": a second at most
 SMALL = 1000  # up to this many points "auto" also starts from the method with a proved factor
 
 
@@ -287,9 +288,23 @@ def _diverse(ask: CellularAsk, method: str) -> tuple[str, CellularAnswer]:
 
 
 def _solve(ask: CellularAsk, method: str) -> tuple[str, CellularAnswer]:
-    p = ask.problem
+    """A method's answer; of "auto" for few points the least there is."""
     if method != "auto":
         return method, METHODS[method](ask)
+    p = ask.problem
+    name, answer = _searched(ask)
+    if p.space.n > FEW or p.diversity is not None or not ask.improve or ask.effort == "fast":
+        return name, answer
+    try:
+        proved = by_exact(ask)
+    except InfeasibleError:  # nothing meets the largest diameter: the answer at hand says so
+        return name, answer
+    dearer = search.cost(p, proved.clusters) > search.cost(p, answer.clusters)
+    return (name, answer) if dearer and _cap_met(p, answer.clusters) else ("exact", proved)
+
+
+def _searched(ask: CellularAsk) -> tuple[str, CellularAnswer]:
+    p = ask.problem
     simple = not ask.left_out and p.max_diameter is None and p.diversity is None
     if simple and p.r == 1 and p.space.n <= prices.DENSE:
         return "tight", by_tight(ask)

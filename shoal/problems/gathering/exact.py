@@ -16,6 +16,7 @@ from shoal.problems.programs import Limits, solve
 
 MOST = 200  # points, centers at points
 MOST_ANYWHERE = 30
+DIMENSIONS = 3  # with centers anywhere
 MOST_CELLULAR = 40
 SLACK = 1e-9  # of the span of the points
 
@@ -124,7 +125,7 @@ def gather_exact_anywhere(
     radius unless the time ran out.  For at most 30 points in at most 3 dimensions.
     """
     n, d = points.shape
-    if n > MOST_ANYWHERE or d > 3:
+    if n > MOST_ANYWHERE or d > DIMENSIONS:
         raise PolicyError(
             f"the exact method with centers anywhere takes at most {MOST_ANYWHERE} points in 3 dimensions; "
             f"there are {n} in {d}"

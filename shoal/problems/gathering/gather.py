@@ -10,14 +10,14 @@ from typing import Any, Unpack
 import numpy as np
 
 from shoal.errors import InfeasibleError, PolicyError
-from shoal.kernels.gathering import clusters as kernels
 from shoal.model.certificate import Certificate, Guarantee, tight
 from shoal.model.metric import Metric
 from shoal.model.repeatable import recorded
 from shoal.problems.gathering import anywhere, exact
-from shoal.problems.gathering.diverse import Asked, Diversity, conditions, cores, repair, settle
+from shoal.problems.gathering.diverse import Asked, Diversity, conditions, cores, repair
 from shoal.problems.gathering.local import Clusters, Lists, disjoint, quantile
 from shoal.problems.gathering.outliers import COARSE, FINE, peeling, rounds
+from shoal.problems.gathering.polish import better, nearer, rejoin, trimmed
 from shoal.problems.gathering.remote import local
 from shoal.problems.gathering.request import check, seconds_of
 from shoal.problems.gathering.result import Gathering
@@ -27,6 +27,7 @@ from shoal.problems.interrupts import heard
 from shoal.watching import watched
 
 PAPER = "Aggarwal et al. 2006"
+FEW = 30  # points up to which "auto" asks the exact method where nothing else is proved best: a tenth of a second
 THEOREMS = {
     "disjoint": (3.0, 4.0, "docs/gathering.md, Theorem 1: disjoint nearest-r balls"),
     "local": (3.0, 4.0, "docs/gathering.md, Theorem 1: never wider than disjoint nearest-r balls"),
@@ -114,6 +115,7 @@ def by_exact(ask: GatherAsk) -> GatherAnswer:
         low = quantile(ask.lists.tau, ask.left_out)
         found, bound = exact.gather_exact(ask.space, ask.r, ask.left_out, ask.most, first.clusters, low, ask.seconds)
         done = bound >= found.radius * (1 - 1e-9)
+        found = nearer(ask.space, found, ask.r, np.flatnonzero(found.labels >= 0))
         return GatherAnswer(found, bound, "integer programs for every smaller radius have no answer", proved=done)
     x = ask.space.coordinates
     assert x is not None
@@ -225,15 +227,27 @@ def _gathered(
     name = _choose(ask, method)
     if diversity is not None:
         return _diverse(ask, name, diversity, asked)
+    if method != "auto":
+        return _answered(ask, name, improve)
+    found = _answered(ask, name, improve)
+    if max_clusters is not None and found.clusters > max_clusters:
+        found = _answered(ask, "rounds" if left_out else "threshold", True)
+    flat = space.coordinates is not None and space.coordinates.shape[1] <= exact.DIMENSIONS
+    if space.n <= FEW and not found.certificate.optimal and (at_points or flat):
+        proved = _answered(ask, "exact", False)
+        found = proved if proved.cost <= found.cost else found
+    return found
+
+
+def _answered(ask: GatherAsk, name: str, improve: bool) -> Gathering:
+    """What a method finds, its radius searched down where that is asked."""
+    space, at_points = ask.space, ask.at_points
     answer = METHODS[name](ask)
-    if method == "auto" and max_clusters is not None and name == "local" and answer.clusters.center.size > max_clusters:
-        name = "rounds" if left_out else "threshold"
-        answer = METHODS[name](ask)
     bound, why = _bound(ask, answer)
-    found = rejoin(space, answer.clusters) if left_out and answer.center is None else answer.clusters
+    found = rejoin(space, answer.clusters) if ask.left_out and answer.center is None else answer.clusters
     if at_points:
         if improve and name != "exact":
-            found = better(space, found, r)
+            found = trimmed(space, better(space, found, ask.r), ask.r, ask.left_out)
         return _result(ask, found, name, bound, why, proved=answer.proved, loose=answer.loose)
     if answer.center is not None:
         return _result(ask, found, name, bound, why, answer.center, proved=answer.proved)
@@ -274,46 +288,6 @@ def _free(ask: GatherAsk, found: Clusters, name: str) -> tuple[Clusters, np.ndar
         if allowed and other.radius < best.radius:
             best, middle = other, other_middle
     return best, middle, bound
-
-
-def rejoin(space: Space, found: Clusters) -> Clusters:
-    """Left-out points come back where that widens no cluster beyond the largest radius."""
-    out = np.flatnonzero(found.labels < 0)
-    if not out.size:
-        return found
-    nearest, far = (x[:, 0] for x in space.nearest(1, rows=out, among=np.unique(found.center)))
-    back = np.full(space.n, -1)
-    back[found.center] = np.arange(found.center.size)
-    near = far <= found.radius
-    labels, away = found.labels.copy(), found.away.copy()
-    labels[out[near]], away[out[near]] = back[nearest[near]], far[near]
-    return Clusters(labels, found.center, away, found.note)
-
-
-def better(space: Space, found: Clusters, r: int, passes: int = 20) -> Clusters:
-    """Centers at their best members, points out of the widest clusters, again while the radius falls."""
-    best = settle(space, found.labels, found.center)
-    for _ in range(passes):
-        if best.center.size < 2 or best.radius == 0:
-            break
-        kept = np.flatnonzero(best.labels >= 0)
-        edge = kept[best.away[kept] >= 0.9 * best.radius]
-        nearest, far = (x[:, 0] for x in space.nearest(1, rows=edge, among=np.unique(best.center)))
-        back = np.full(space.n, -1)
-        back[best.center] = np.arange(best.center.size)
-        gain = np.zeros(space.n)
-        gain[edge] = best.away[edge] - far
-        to = best.labels.copy()
-        to[edge] = back[nearest]
-        movers = edge[gain[edge] > 0]
-        movers = movers[np.argsort(-best.away[movers], kind="stable")]
-        labels = best.labels.copy()
-        kernels.prefer_nearest(movers, to, labels, np.bincount(labels[kept], minlength=best.center.size), r)
-        trial = settle(space, labels, best.center)
-        if trial.radius >= best.radius:
-            break
-        best = trial
-    return best
 
 
 def _diverse(ask: GatherAsk, name: str, diversity: Diversity, asked: int) -> Gathering:
