@@ -43,16 +43,10 @@ def nested(edges: Any, weights: Any, ks: Sequence[Any], method: str = "auto", **
     wet = None if options.get("water") is None else np.asarray(options["water"]).astype(np.bool_)
     for i, k in enumerate(steps):
         own = held | of_level(options, i, len(steps))
-<<<<<<< HEAD
         if i:
             own = above(own, labels[-1], wet)
-        found = merge(ends, weights, list(k), method, **own)
-=======
-        if i and wet is not None and own.get("at_most"):
-            own["at_most"] = {n: (_ashore(v, labels[0], wet), most) for n, (v, most) in own["at_most"].items()}
         with within(i / len(steps), (i + 1) / len(steps)):
             found = merge(ends, weights, list(k), method, **own)
->>>>>>> places
         if i and wet is not None:
             found = with_water(found, labels[-1], wet)
         bounds.append(found.upper_bound if not i else most(ends, found, weights, options))
