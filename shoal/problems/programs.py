@@ -9,6 +9,30 @@ import numpy as np
 from scipy.sparse import csr_array
 
 
+class Solver(highspy.Highs):  # type: ignore[misc]
+    """HiGHS without output, without a relative gap, on one thread: the same again on any machine.
+
+    All searches begin it here.  HiGHS counts its threads once for a whole process, and refuses a program that asks for
+    another number.
+    """
+
+    def __init__(self, **options: bool | int | float | str) -> None:
+        super().__init__()
+        for name, value in {"output_flag": False, "threads": 1, "mip_rel_gap": 0.0, **options}.items():
+            if self.setOptionValue(name, value) != highspy.HighsStatus.kOk:
+                raise ValueError(f"HiGHS takes no {name} = {value}")
+
+    def run(self) -> highspy.HighsStatus:
+        """Solve; what other code of this process has made of the threads is taken as it is."""
+        status = super().run()
+        if status == highspy.HighsStatus.kError and self.getModelStatus() == highspy.HighsModelStatus.kNotset:
+            self.setOptionValue("threads", 0)  # whatever there is
+            status = super().run()
+            if status == highspy.HighsStatus.kError and self.getModelStatus() == highspy.HighsModelStatus.kNotset:
+                raise RuntimeError(f"HiGHS {self.version()} refuses to solve a program of {self.getNumCol()} columns")
+        return status
+
+
 @dataclass(frozen=True, eq=False)
 class Solved:
     """What came out.
@@ -55,9 +79,7 @@ def solve(
     program.a_matrix_.value_ = rows.matrix.data
     if whole:
         program.integrality_ = [highspy.HighsVarType.kInteger] * n
-    solver = highspy.Highs()
-    solver.setOptionValue("output_flag", False)
-    solver.setOptionValue("mip_rel_gap", 0.0)
+    solver = Solver()
     if seconds is not None:
         solver.setOptionValue("time_limit", max(seconds, 0.01))
     if nodes is not None:

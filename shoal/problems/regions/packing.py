@@ -205,9 +205,9 @@ class _Master:
     def __init__(self, n: int) -> None:
         import highspy
 
-        self.highs = highspy.Highs()
-        self.highs.setOptionValue("output_flag", False)
-        self.highs.setOptionValue("threads", 1)
+        from shoal.problems.programs import Solver
+
+        self.highs = Solver()
         self.n = n
         self.sets: list[np.ndarray] = []
         self.seen: set[bytes] = set()
@@ -341,10 +341,9 @@ class _Master:
         """A packing by an integer program over the columns that stops at its root, or at ``wanted`` sets; or None."""
         import highspy
 
-        highs = highspy.Highs()
-        for name, value in (("output_flag", False), ("threads", 1), ("mip_max_nodes", 1), ("mip_abs_gap", 0.99)):
-            highs.setOptionValue(name, value)
-        highs.setOptionValue("objective_target", -float(wanted))
+        from shoal.problems.programs import Solver
+
+        highs = Solver(mip_max_nodes=1, mip_abs_gap=0.99, objective_target=-float(wanted))
         highs.passModel(plain)
         for i in range(plain.lp_.num_col_):
             highs.changeColIntegrality(i, highspy.HighsVarType.kInteger)
@@ -361,7 +360,6 @@ class _Master:
         for i in range(len(self.sets)):
             self.highs.changeColIntegrality(i, highspy.HighsVarType.kInteger)
         self.highs.setOptionValue("time_limit", seconds)
-        self.highs.setOptionValue("mip_rel_gap", 0.0)
         self.highs.setOptionValue("mip_abs_gap", 0.99)
         self.highs.run()
         status = self.highs.getModelStatus()

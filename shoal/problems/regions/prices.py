@@ -138,9 +138,9 @@ def _cheapest(sets: _Listed, own: np.ndarray, free: np.ndarray) -> np.ndarray:
     """
     import highspy
 
-    highs = highspy.Highs()
-    highs.setOptionValue("output_flag", False)
-    highs.setOptionValue("threads", 1)
+    from shoal.problems.programs import Solver
+
+    highs = Solver()
     column = np.cumsum(free) - 1
     count = int(free.sum())
     nothing = np.zeros(count, np.int32)

@@ -93,9 +93,9 @@ class Sets:
         """The cheapest fractional partition into the given sets that keeps the rows."""
         import highspy
 
-        highs = highspy.Highs()
-        highs.setOptionValue("output_flag", False)
-        highs.setOptionValue("threads", 1)
+        from shoal.problems.programs import Solver
+
+        highs = Solver()
         nothing = np.empty(0, np.int32)
         for _ in self.nodes:
             highs.addRow(1.0, 1.0, 0, nothing, np.empty(0))
@@ -117,7 +117,6 @@ class Sets:
         import highspy
 
         highs = self._program(cost, sets)
-        highs.setOptionValue("mip_rel_gap", 0.0)
         highs.setOptionValue("mip_abs_gap", 1e-9)
         if branches is not None:
             highs.setOptionValue("mip_max_nodes", branches)

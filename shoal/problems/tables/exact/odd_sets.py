@@ -17,6 +17,7 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
 from shoal.clock import clock
+from shoal.problems.programs import Solver
 from shoal.problems.tables.costs import Costs
 
 UNLIMITED = float("inf")
@@ -65,10 +66,9 @@ def entries(columns: np.ndarray, types: int, member: np.ndarray) -> tuple[np.nda
     return matrix.indptr[:-1].astype(np.int32), matrix.indices.astype(np.int32), matrix.data
 
 
-def program(costs: Costs, columns: np.ndarray, member: np.ndarray) -> highspy.Highs:
+def program(costs: Costs, columns: np.ndarray, member: np.ndarray) -> Solver:
     """The program over these columns and odd sets, costs in the recoding's unit; variables are at least 0."""
-    model = highspy.Highs()
-    model.setOptionValue("output_flag", False)
+    model = Solver()
     t, s = costs.types, len(member)
     low = np.concatenate([costs.count, np.ones(s)]).astype(float)
     high = np.concatenate([costs.count, np.full(s, highspy.kHighsInf)])
@@ -77,7 +77,7 @@ def program(costs: Costs, columns: np.ndarray, member: np.ndarray) -> highspy.Hi
     return model
 
 
-def add_columns(model: highspy.Highs, costs: Costs, columns: np.ndarray, member: np.ndarray) -> None:
+def add_columns(model: Solver, costs: Costs, columns: np.ndarray, member: np.ndarray) -> None:
     """Variables for these columns, at least 0."""
     n = len(columns)
     start, row, value = entries(columns, costs.types, member)

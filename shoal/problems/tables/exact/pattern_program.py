@@ -25,6 +25,7 @@ from shoal.model.partition import Partition
 from shoal.model.privacy import Requirement
 from shoal.model.task import Task
 from shoal.problems.beside import Beside
+from shoal.problems.programs import Solver
 from shoal.problems.tables.costs import Costs
 from shoal.problems.tables.exact.class_prices import Shared, priced
 from shoal.problems.tables.exact.crowded_sets import crowded
@@ -38,7 +39,7 @@ from shoal.problems.tables.exact.pattern_model import (
     places_of,
 )
 from shoal.problems.tables.exact.rule_lines import rows_of, ruled
-from shoal.problems.tables.exact.whole_program import decide, program_of, quiet
+from shoal.problems.tables.exact.whole_program import decide, program_of
 from shoal.problems.tables.others.pattern_cover import Patterns, patterns, whole_cost
 from shoal.problems.tables.papers.kernelize import deal
 
@@ -258,7 +259,7 @@ def relaxation(
 
     violated  lines that a solution violates; the model comes back with those added, turn by turn
     """
-    solver = quiet(highspy.Highs())
+    solver = Solver()
     solver.passModel(program_of(model, np.arange(model.cost.size), model.lines, np.arange(model.owner.size), ()))
     found, began = None, clock()
     for _ in range(TURNS):

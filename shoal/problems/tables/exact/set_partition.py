@@ -304,7 +304,6 @@ def integer(
     n = len(columns)
     kind = np.full(n, int(highspy.HighsVarType.kInteger), np.uint8)
     model.changeColsIntegrality(n, np.arange(n, dtype=np.int32), kind)
-    model.setOptionValue("mip_rel_gap", 0.0)
     model.setOptionValue("mip_abs_gap", 0.5 * step / costs.scale)
     if deadline - clock() < UNLIMITED:
         model.setOptionValue("time_limit", max(0.1, deadline - clock()))

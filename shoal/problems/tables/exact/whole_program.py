@@ -10,6 +10,7 @@ import highspy
 import numpy as np
 from scipy.sparse import csr_array
 
+from shoal.problems.programs import Solver
 from shoal.problems.tables.exact.pattern_model import Model
 
 NEARBY = ("rins", "rens", "root_reduced_cost")  # programs of their own around the solutions known
@@ -52,7 +53,7 @@ def decide(
         return None, math.inf  # some rows could not be published at all
     part = csr_array(part[rows])
     program = program_of(model, cols, part, rows, model.whole[cols])
-    solver = quiet(highspy.Highs())
+    solver = Solver()
     solver.setOptionValue("mip_abs_gap", gap)
     solver.setOptionValue("mip_allow_restart", False)  # most proofs end at the root
     solver.setOptionValue("time_limit", seconds)
@@ -88,16 +89,8 @@ def flowed(model: Model, program: highspy.HighsLp, cols: np.ndarray, y: np.ndarr
     low[fixed] = high[fixed] = np.rint(y[fixed])
     program.col_lower_, program.col_upper_ = low, high
     program.integrality_ = []
-    solver = quiet(highspy.Highs())
+    solver = Solver()
     solver.setOptionValue("solver", "simplex")
     solver.passModel(program)
     solver.run()
     return np.array(solver.getSolution().col_value)
-
-
-def quiet(solver: highspy.Highs) -> highspy.Highs:
-    """No output, no relative gap, one thread: the same again on any machine."""
-    solver.setOptionValue("output_flag", False)
-    solver.setOptionValue("mip_rel_gap", 0.0)
-    solver.setOptionValue("threads", 1)
-    return solver
