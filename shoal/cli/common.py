@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import json
 import re
 import shlex
@@ -81,6 +82,9 @@ def present(*paths: Path, folders: bool = False) -> None:
             hint = "column names are separated by commas without blanks (--quasi age,zip)"
             raise InputError(f"there is no file {str(path)!r} to read; {hint}")
         there = [p.name for p in path.parent.glob("*") if p.is_file()] if path.parent.is_dir() else []
+        if matching := fnmatch.filter(there, path.name):
+            many = f"as a pattern its name matches {len(matching)} file{'s' * (len(matching) > 1)} there"
+            raise InputError(f"there is no file {str(path)!r} to read; {many}: --glob reads patterns")
         near = get_close_matches(path.name, there, n=1, cutoff=0.75)
         hint = f"did you mean {str(path.with_name(near[0]))!r}?" if near else "give its whole path, or change folder"
         raise InputError(f"there is no file {str(path)!r} to read; {hint}")
