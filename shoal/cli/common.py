@@ -84,7 +84,9 @@ def present(*paths: Path, folders: bool = False) -> None:
         there = [p.name for p in path.parent.glob("*") if p.is_file()] if path.parent.is_dir() else []
         if matching := fnmatch.filter(there, path.name):
             many = f"as a pattern its name matches {len(matching)} file{'s' * (len(matching) > 1)} there"
-            raise InputError(f"there is no file {str(path)!r} to read; {many}: --glob reads patterns")
+            raise InputError(
+                f"there is no file {str(path)!r} to read; {many}; anonymize and audit read patterns with --glob"
+            )
         near = get_close_matches(path.name, there, n=1, cutoff=0.75)
         hint = f"did you mean {str(path.with_name(near[0]))!r}?" if near else "give its whole path, or change folder"
         raise InputError(f"there is no file {str(path)!r} to read; {hint}")
