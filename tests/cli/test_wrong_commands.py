@@ -83,7 +83,7 @@ WRONG = [  # what is typed, exit status, what the sentence says: what is wrong, 
     ("reproduce", 2, "no experiment is named; there is names and l-diversity: shoal reproduce names"),
     # files
     (f"anonymize peopel.csv {ROLES} --k 2", 2, "no file 'peopel.csv' to read; did you mean 'people.csv'?"),
-    (f"anonymize peop*.csv {ROLES} --k 2", 2, "as a pattern its name matches 1 file there; anonymize and audit read patterns with --glob"),
+    (f"anonymize peop*.csv {ROLES} --k 2", 2, "matches 1 file there; anonymize and audit read patterns with --glob"),
     (f"anonymize elsewhere/people.csv {ROLES} --k 2", 2, "no file 'elsewhere/people.csv'"),
     (f"anonymize empty.csv {ROLES} --k 2", 2, "'empty.csv' is empty"),
     (f"anonymize notes.txt {ROLES} --k 2", 2, "'notes.txt' has a header and no rows"),
