@@ -259,6 +259,8 @@ def test_an_empty_table(empty: Any) -> None:
 
 def test_small_and_extreme_tables() -> None:
     assert go(pl.DataFrame({"a": [1]}), k=1).rows() == [(1,)]
+    with pytest.raises(InfeasibleError, match="the table has 1 row, so no group of k = 2 exists"):
+        go(pl.DataFrame({"a": [1]}), k=2)
     assert go(pl.DataFrame({"a": ["x"] * 5})).rows() == [("x",)] * 5
     assert go(pl.DataFrame({"a": list("vwxyz")})).rows() == [("*",)] * 5
     assert go(pl.DataFrame({"a": ["x", "x"], "s": ["p", "p"]}), sensitive=["s"], l=1).height == 2
