@@ -348,6 +348,14 @@ def test_words_are_read_back(away: list[float], level: int) -> None:
         assert true <= told <= 1.1 * true + 1e-12 * true
 
 
+@pytest.mark.parametrize("bent", [{"levels": 0}, {"levels": True}, {"scale": 0}, {"weight": -1}, {"period": -1.0}])
+def test_a_feature_that_cannot_be_is_refused(bent: dict) -> None:
+    one = {"columns": ["x"], "name": "x", "kind": "category", "levels": 1}
+    assert features_of({"features": [one]})
+    with pytest.raises(VerificationError, match="a feature that cannot be"):
+        features_of({"features": [one | bent]})
+
+
 def test_words_of_another_form_are_refused() -> None:
     one = features_of({"features": [{"columns": ["x"], "name": "x", "kind": "number"}]})
     for words in ("", "within 3", "within 3 in y", "within  3 in x", "within 3 in x; sex may differ", "near"):
