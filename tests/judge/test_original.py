@@ -260,3 +260,11 @@ def test_the_fewest_suppressed_tuples_are_found_again_with_one_sensitive_column(
     made.write(tmp_path / "r.csv")
     bound = next(f for f in shoal.verify(tmp_path / "r.csv", original=table).findings if f.check == "bound")
     assert (bound.holds, bound.how) == (True, how)
+
+
+@pytest.mark.parametrize("of_a_database", [{"table": "t"}, {"query": "SELECT * FROM data"}])
+def test_a_table_of_a_database_is_not_looked_for_in_a_frame(tmp_path: Path, of_a_database: dict[str, str]) -> None:
+    table = pl.DataFrame({"age": [1, 1, 2, 2]})
+    shoal.anonymize(table, quasi_identifiers=["age"], k=2).write(tmp_path / "r.csv")
+    with pytest.raises(shoal.PolicyError, match="it has no effect on a frame"):
+        shoal.verify(tmp_path / "r.csv", original=table, **of_a_database)
