@@ -120,8 +120,9 @@ def _population(found: dict[str, Any] | None) -> list[str]:
     if found is None:
         return []
     told = found["uniques"]
-    shown = ", ".join(f"{n} {told[n]:,.0f}" for n in ("zayatz", "snb", "pitman") if told[n] is not None)
-    alone = f"population uniques   about {told['dankar']:,.0f} of {found['rows']:,} people ({told['rule']}; {shown})"
+    others = [n for n in ("zayatz", "snb", "pitman") if told["rule"] not in (n, "counted") and told[n] is not None]
+    how = "; ".join([told["rule"], *([", ".join(f"{n} {told[n]:,.0f}" for n in others)] if others else [])])
+    alone = f"population uniques   about {told['dankar']:,.0f} of {found['rows']:,} people ({how})"
     if "k_map" not in found:
         return [alone]
     least, most = found["presence"]

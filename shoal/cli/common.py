@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 _LIKE_THEIR_FLAGS = (
     "sensitive identifiers insensitive person household max_suppressed max_average_risk missing shards preset "
-    "population population_weights publish coordinates boundary max_width grid extent center sparse max_level "
-    "range_step global_recoding coarsen method effort seed keep_order star separator encoding engine memory threads "
-    "temporary glob table query master parts threshold shapes explored certificate unmatched max_clusters "
+    "population population_weights population_size publish coordinates boundary max_width grid extent center sparse "
+    "max_level range_step global_recoding coarsen method effort seed keep_order star separator encoding engine memory "
+    "threads temporary glob table query master parts threshold shapes explored certificate unmatched max_clusters "
     "max_diameter time_limit epsilon r original id shape_id "
     "similar at_most"
 )
@@ -52,7 +52,7 @@ def in_flags(message: str) -> str:
 
     def flag(found: re.Match[str]) -> str:
         name, value = _FLAGS[found[1]], found[2]
-        if value in ("True", "[...]", "{column: ...}", ""):
+        if value in ("True", "[...]", "...", "{column: ...}", ""):
             return name
         if value[0] == value[-1] == "'":
             return f"{name} {shlex.quote(value[1:-1])}"

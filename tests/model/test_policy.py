@@ -77,6 +77,9 @@ def test_arguments_override_a_policy() -> None:
     base = Policy.of(quasi_identifiers=["a"], k=3)
     assert Policy.of(base, k=7).privacy == (shoal.KAnonymity(7),)
     assert Policy.of(base, seed=None) == base
+    assert Policy.of(Policy.of(base, seed=7), seed=None).seed == 7  # none given is none to put in its place
+    for k in (1, 2):  # whatever a rule book or its absence asks of every group, another k takes the former's place
+        assert Policy.of(Policy.of(base, k=k), k=7).privacy == (shoal.KAnonymity(7),)
 
 
 K, L, T = shoal.KAnonymity, shoal.LDiversity, shoal.TCloseness
