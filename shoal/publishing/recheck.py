@@ -19,8 +19,9 @@ from shoal.judge.parts import hash_of
 from shoal.model.certificate import Certificate
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.record import digest, source_of
+from shoal.problems.catalogue import kinds
 from shoal.publishing.area_tables import outlined, tables
-from shoal.publishing.judging import KINDS, OUTLINES, Sources, findings, form_of
+from shoal.publishing.judging import OUTLINES, Sources, findings, form_of
 from shoal.publishing.opening import opened
 
 
@@ -41,9 +42,9 @@ def recheck(
     Raises InputError for a certificate file that is none.
     """
     kind = record.get("kind")
-    if not isinstance(kind, str) or kind not in KINDS:
+    if not isinstance(kind, str) or kind not in kinds():
         raise InputError(
-            f"the certificate file is of a kind that this version cannot check; it knows {', '.join(KINDS)}"
+            f"the certificate file is of a kind that this version cannot check; it knows {', '.join(kinds())}"
         )
     own = hash_of(path) if path.is_file() else ""
     about, stated = _parts(record, path.name, own)
