@@ -82,13 +82,13 @@ ROOMS: dict[str, set[str]] = {
     "publishing/text.py": MODEL,
     "publishing/centers.py": MODEL,
     "publishing/verify.py": {"polars", "shoal.errors", "shoal.model", "shoal.judge", "shoal.publishing.signing"}
-    | {"shoal.publishing.recheck", "shoal.publishing.recorded", "shoal.publishing.unseen", "shoal.publishing.sources"}
+    | {"shoal.publishing.recheck", "shoal.publishing.recorded", "shoal.publishing.stated", "shoal.publishing.sources"}
     | {"shoal.publishing.own_rows", "shoal.engines.targets", "shoal.watching"},
     "publishing/sources.py": {"polars", "shoal.errors", "shoal.model", "shoal.judge", "shoal.engines"}
     | {"shoal.publishing.opening", "shoal.publishing.own_rows", "shoal.publishing.recorded"},
     "publishing/own_rows.py": {"polars", "shoal.errors", "shoal.model", "shoal.judge", "shoal.publishing.recorded"}
-    | {"shoal.publishing.unseen"},
-    "publishing/unseen.py": {"polars", "shoal.errors", "shoal.model", "shoal.judge", "shoal.publishing.recorded"},
+    | {"shoal.publishing.stated"},
+    "publishing/stated.py": {"polars", "shoal.errors", "shoal.model", "shoal.judge", "shoal.publishing.recorded"},
     "publishing/recorded.py": {"polars", "shoal.errors", "shoal.model", "shoal.judge"},
     "publishing/recheck.py": {"polars", "shoal.errors", "shoal.model", "shoal.judge", "shoal.engines"}
     | {"shoal.publishing.release", "shoal.publishing.judging", "shoal.publishing.opening"}

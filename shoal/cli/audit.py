@@ -119,9 +119,10 @@ def _journalist(risk: dict[str, Any]) -> str:
 def _population(found: dict[str, Any] | None) -> list[str]:
     if found is None:
         return []
-    told = found["uniques"]
-    shown = ", ".join(f"{n} {told[n]:,.0f}" for n in ("zayatz", "snb", "pitman") if told[n] is not None)
-    alone = f"population uniques   about {told['dankar']:,.0f} of {found['rows']:,} people ({told['rule']}; {shown})"
+    uniques = found["uniques"]
+    shown = ", ".join(f"{n} {uniques[n]:,.0f}" for n in ("zayatz", "snb", "pitman") if uniques[n] is not None)
+    alone = f"population uniques   about {uniques['dankar']:,.0f} of {found['rows']:,} people"
+    alone += f" ({uniques['rule']}; {shown})"
     if "k_map" not in found:
         return [alone]
     least, most = found["presence"]

@@ -90,7 +90,7 @@ def _noted(made: Crosswalk) -> Crosswalk:
     if table is None:
         return made
     named = [given] if isinstance(given, str) else list(given)
-    said = [*(told.removeprefix("warning: ") for told in named_sensitive(named)), *sensitive_notes(table, named)]
+    said = [*(note.removeprefix("warning: ") for note in named_sensitive(named)), *sensitive_notes(table, named)]
     for feature in made.parameters.get("features", ()):
         if feature["kind"] == "place" and feature["geometry"] == "great-circle":
             latitude, longitude = (numbers(table, name) for name in feature["columns"])

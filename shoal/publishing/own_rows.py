@@ -17,7 +17,7 @@ from shoal.judge.safe_harbor import breach
 from shoal.model.audit import Audit
 from shoal.model.hierarchy import Hierarchy
 from shoal.publishing.recorded import Record
-from shoal.publishing.unseen import filled_cells, incomplete, lacking, persons, population_of
+from shoal.publishing.stated import filled_cells, incomplete, lacking, persons, population_of
 
 Outer = Callable[[pl.DataFrame, Audit], Audit]
 ORDERS = ("kept", "fresh secret", "caller's secret")

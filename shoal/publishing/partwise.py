@@ -169,7 +169,7 @@ def rows_of(release: Any, room: Path, tell: Callable[[int], None]) -> Iterator[p
         yield from table.slices(room, tell) if quicker is None else quicker(table.columns, room, tell)
         return
     done = 0
-    for frame in release.expected.deal(table.columns, release.row_key, PART_ROWS):
+    for frame in release.expected.slices(table.columns, release.row_key, PART_ROWS):
         yield frame
         done += frame.height
         tell(done)

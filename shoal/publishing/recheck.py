@@ -150,13 +150,13 @@ def _points(
         raise InputError("clusters are made of one table, and the coordinates of its codes; name no more")
     held, folder = hierarchies
     trees = {}
-    for name, told in dict(asked.get("hierarchies") or {}).items():
-        source = held.get(name, told["source"])
+    for name, entry in dict(asked.get("hierarchies") or {}).items():
+        source = held.get(name, entry["source"])
         if name not in held and source == "given":
             continue
         with suppress(InputError):
             tree = Hierarchy.of(source if name in held else source_of(name, str(source), folder))
-            if digest(tree) != told["sha256"]:
+            if digest(tree) != entry["sha256"]:
                 raise VerificationError(f"the hierarchy of {name!r} is not the one certified")
             trees[name] = tree
     places = {name: opened(x) for name, x in zip(coded, given[1:], strict=False)}

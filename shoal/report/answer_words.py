@@ -181,10 +181,10 @@ def stated(figures: Mapping[str, Any]) -> dict[str, Any]:
         unit += " in the heaviest region"
     if figures["kind"] == "gather":
         unit += " from a center to the farthest record of its cluster"
-    told = {**figures["certificate"], "unit": unit}
+    proof = {**figures["certificate"], "unit": unit}
     if figures["kind"] == "labels":  # whose bounds speak as the literature does: items in bins
-        told["bound"] = plain(told["bound"])
-    return told
+        proof["bound"] = plain(proof["bound"])
+    return proof
 
 
 def plain(bound: str) -> str:

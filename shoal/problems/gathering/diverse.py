@@ -295,7 +295,7 @@ def repair(space: Space, found: Clusters, r: int, diversity: Diversity) -> Clust
         bad.discard(int(best))
         if not diversity.holds(union):
             bad.add(int(best))
-    return settle(space, labels, center)
+    return recentered(space, labels, center)
 
 
 def _members(labels: np.ndarray, m: int) -> list[np.ndarray]:
@@ -345,7 +345,7 @@ def _call_in(space, c, labels, center, members, r, diversity) -> bool:  # type: 
     return False
 
 
-def settle(space: Space, labels: np.ndarray, center: np.ndarray) -> Clusters:
+def recentered(space: Space, labels: np.ndarray, center: np.ndarray) -> Clusters:
     """Clusters numbered anew without empty ones, every center at its best member."""
     used, fresh = np.unique(labels[labels >= 0], return_inverse=True)
     labels = labels.copy()

@@ -161,7 +161,9 @@ def _covers(code: np.ndarray, t: int, recoding: Recoding) -> int:
     return len(closed)
 
 
-def deal(held: np.ndarray, kind_of: np.ndarray, kind: np.ndarray, group: np.ndarray, count: np.ndarray) -> Partition:
+def distribute(
+    held: np.ndarray, kind_of: np.ndarray, kind: np.ndarray, group: np.ndarray, count: np.ndarray
+) -> Partition:
     """A partition from groups of kinds of rows: which cells' rows go where is dealt out in the order of the cells.
 
     held   int64[m], kind_of int64[m]         rows of each cell, and its kind (for example its type)
