@@ -54,14 +54,8 @@ class Asked(NamedTuple):
     def columns(self) -> list[str]:
         """The columns that the judge looks at."""
         named = (self.boundary, self.soft_boundary, self.fixed, self.apart, self.water)
-        return [
-            *(n for n in named if n is not None),
-            *self.at_most,
-            *self.sensitive,
-            *self.similar,
-            *self.sums,
-            *self.means,
-        ]
+        more = (self.at_most, self.sensitive, self.similar, self.sums, self.means)
+        return [*(n for n in named if n is not None), *(name for own in more for name in own)]
 
 
 def regions(
@@ -91,9 +85,8 @@ def regions(
     parameters = {
         **_read_as(given, id), "weight": names, "k": k, "objective": _objective(answer, objective, number),
         "boundary": asked.boundary, "soft_boundary": asked.soft_boundary, "fixed": asked.fixed, "apart": asked.apart,
-        "at_most": at_most, "sensitive": list(asked.sensitive), "l": asked.l,
-        "similar": list(asked.similar), "regions": number, "max_diameter": asked.max_diameter,
-        "geographic": degrees,
+        "at_most": at_most, "sensitive": list(asked.sensitive), "l": asked.l, "similar": list(asked.similar),
+        "regions": number, "max_diameter": asked.max_diameter, "geographic": degrees,
         "joined": [[given.ids[a], given.ids[b]] for a, b in answer.joined.tolist()],
         **({"water": asked.water} if asked.water else {}),
         **({"sum": list(asked.sums)} if asked.sums else {}), **({"mean": list(asked.means)} if asked.means else {}),

@@ -73,7 +73,7 @@ def test_the_cheapest_node_of_all(histogram, form, k, l, u):
 @pytest.mark.parametrize("seed", range(12))
 def test_the_cheapest_node_of_a_larger_lattice(seed, pairs, monkeypatch):
     if not pairs:  # the chains alone decide
-        monkeypatch.setattr(global_recoding._Looks, "pair", lambda *_: True)
+        monkeypatch.setattr(global_recoding._Tried, "pair", lambda *_: True)
     rng = np.random.default_rng(seed)
     quasi = np.stack([rng.integers(0, 8, 60) * rng.integers(0, 2, 60) for _ in range(4)], axis=1)
     histogram = Histogram.from_rows(quasi, rng.integers(0, 4, 60))

@@ -19,7 +19,7 @@ from shoal.clock import clock
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.model.histogram import mixed_radix
 from shoal.model.partition import Partition
-from shoal.model.recoding import Levels, Recoding
+from shoal.model.recoding import Recoding
 from shoal.model.task import Grouping, Task
 from shoal.problems.tables.certify import certified, good_groups
 
@@ -48,7 +48,7 @@ def search(task: Task) -> tuple[np.ndarray, np.ndarray, dict[str, object]]:
     """(level of every column, cells starred whole bool[m], facts for the certificate)."""
     histogram, recoding = task.histogram, task.recoding
     for name, column in zip(histogram.quasi_names, recoding.columns, strict=True):
-        if not isinstance(column, Levels):
+        if not column.levels:
             raise PolicyError(
                 f"global recoding puts every column at one level of a hierarchy, and {name!r} is published as a "
                 f"{column.kind}; give it a hierarchy, or use 'mondrian'"
