@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from shoal.errors import InfeasibleError, PolicyError
@@ -119,19 +121,31 @@ def _cut(places: Places, k: int, objective: str, method: str, rule: str, asked: 
 
 
 def _run(places: Places, k: int, number: int, lam: float, asked: Asked) -> Parts:
+    from shoal.kernels.tiles.limited import Values
     from shoal.kernels.tiles.limited import limited as kernel
+    from shoal.kernels.tiles.orders import Points
 
     held = _held(places)
     whole = Cells.whole(places)
     by_x, by_y = whole.by_x.copy(), whole.by_y.copy()
-    cells, gaps = kernel(
-        places.x, places.y, places.weight, by_x, by_y, k, (held.start, held.code, held.amount),
-        (held.column, held.need, held.share, held.unit), number, lam, asked.max_width or 0.0, places.step,
-        places.geographic, asked.leave_out,
-    )  # fmt: skip
+    points = Points(places.x, places.y, places.weight, by_x, by_y, places.geographic)
+    values = Values(held.start, held.code, held.amount)
+    cells, gaps = kernel(points, k, values, _columns(held), number, lam, _sides(places, asked))
     kept = cells[:, 7] == 1
     number_of = np.where(kept, np.cumsum(kept) - 1, -1)
     return Parts.of(places, number_of[Cells(by_x, by_y, cells, gaps).labels], cells[kept][:, EDGES], gaps)
+
+
+def _columns(held: Held) -> Any:
+    from shoal.kernels.tiles.limited import Columns
+
+    return Columns(held.column, held.need, held.share, held.unit)
+
+
+def _sides(places: Places, asked: Asked) -> Any:
+    from shoal.kernels.tiles.limited import Sides
+
+    return Sides(asked.max_width or 0.0, places.step, places.geographic, asked.leave_out)
 
 
 def _held(places: Places) -> Held:
@@ -141,7 +155,7 @@ def _held(places: Places) -> Held:
 
 
 def _every_rectangle(places: Places, k: int, objective: str, asked: Asked) -> Parts:
-    from shoal.kernels.tiles.limited_guillotine import MAX, NEVER, PERIMETER, TILES, limited_guillotine
+    from shoal.kernels.tiles.limited_guillotine import MAX, NEVER, PERIMETER, TILES, Grid, limited_guillotine
 
     held = _held(places)
     xs, bx = np.unique(places.x, return_inverse=True)
@@ -155,13 +169,10 @@ def _every_rectangle(places: Places, k: int, objective: str, asked: Asked) -> Pa
     at = np.repeat(np.arange(places.x.size), np.diff(held.start))
     np.add.at(tallies, (held.code, bx[at] + 1, by[at] + 1), held.amount)
     sums, there = (a.cumsum(axis=0).cumsum(axis=1) for a in (sums, there))
-    tallies = tallies.cumsum(axis=1).cumsum(axis=2)
+    lattice = Grid(xs, ys, sums, there, tallies.cumsum(axis=1).cumsum(axis=2))
 
     def program(goal: int, cap: int) -> tuple[int, int, np.ndarray]:
-        return limited_guillotine(  # type: ignore[no-any-return]
-            xs, ys, sums, there, tallies, (held.column, held.need, held.share, held.unit), k, cap,
-            asked.max_width or 0.0, places.step, places.geographic, asked.leave_out, goal,
-        )  # fmt: skip
+        return limited_guillotine(lattice, _columns(held), k, cap, _sides(places, asked), goal)  # type: ignore[no-any-return]
 
     if objective == "max":
         lost, heaviest, rects = program(MAX, places.total)
