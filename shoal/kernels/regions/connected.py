@@ -12,7 +12,7 @@ from shoal.kernels.regions.areas import eligible
 from shoal.kernels.regions.frontier import Frontier, fits, given_back, grown, opened
 
 
-class Prices(NamedTuple):
+class SetPrices(NamedTuple):
     """What a set costs: its vertices' prices, and a toll once it holds two of the three vertices of a triple.
 
     price    int64[n]      at least 0
@@ -79,7 +79,7 @@ def _minimal(indptr, indices, features, need, ways, chosen, size, total):
 def connected_sets(areas, prices, listing):
     """Connected sets that are eligible, each once; or, for every first vertex, the cheapest.
 
-    areas    ``Areas``;  prices ``Prices``;  listing ``Listing``
+    areas    ``Areas``;  prices ``SetPrices``;  listing ``Listing``
     returns  members int64[], ends int64[], costs int64[], looked int64 (-1 when stopped before the end)
 
     Vertices are ranked by number: a set is found from its lowest vertex.  Exponential time; O(n * depth) space.

@@ -19,7 +19,7 @@ from shoal.kernels.tiles.selection import KM_PER_DEGREE
 WASTE, WIDEST, MEDIAN, MONDRIAN = 0, 1, 2, 3
 
 
-class Values(NamedTuple):
+class PlaceValues(NamedTuple):
     """The values of each place and their weights: start int64[n + 1], code int64[i], amount int64[i]."""
 
     start: np.ndarray
@@ -27,7 +27,7 @@ class Values(NamedTuple):
     amount: np.ndarray
 
 
-class Columns(NamedTuple):
+class ValueColumns(NamedTuple):
     """column int64[v] of each value; need int64[c], share float64[c], unit bool[c] of each column."""
 
     column: np.ndarray
@@ -163,7 +163,7 @@ def limited(points, k, rules, columns, rule, lam, sides):
     """Cut the plane into eligible tiles no side of which is too long, as long as there is such a cut.
 
     points      ``Points``, whose orders are permuted in place
-    rules       ``Values``;  columns ``Columns``;  sides ``Sides``
+    rules       ``PlaceValues``;  columns ``ValueColumns``;  sides ``Sides``
     rule        WASTE: fewest possible tiles lost; WIDEST, MEDIAN, MONDRIAN as in ``selection``
     returns     cells int64[m, 8]: slice low, high, weight, four cuts (-1: none), 1 for a tile and 0 for what is none;
                 gaps float64[c, 3]: axis of each cut and the coordinates next to it

@@ -14,7 +14,7 @@ from shoal.kernels.tiles.selection import KM_PER_DEGREE
 NEVER = 1 << 60
 
 
-class Grid(NamedTuple):
+class Corners(NamedTuple):
     """The distinct coordinates, and what lies below and left of each corner between them.
 
     xs, ys   float64[nx], float64[ny]
@@ -34,7 +34,7 @@ class Grid(NamedTuple):
 def limited_guillotine(lattice, columns, k, cap, sides, objective):
     """The partition that leaves the least weight in no tile, and of those the best.
 
-    lattice     ``Grid``;  columns ``Columns``, sides ``Sides`` of ``limited``
+    lattice     ``Corners``;  columns ``ValueColumns``, sides ``Sides`` of ``limited``
     k, cap      least and largest weight of a tile
     objective   TILES: most tiles, then smallest; MAX: lightest heaviest tile; PERIMETER: smallest
     returns     lost int64 weight in no tile (NEVER: there is no such partition), heaviest tile,
@@ -137,4 +137,4 @@ def _tight(sums, x1, x2, y1, y2):
     return x1, x2, y1, y2
 
 
-__all__ = ["MAX", "NEVER", "PERIMETER", "TILES", "Grid", "limited_guillotine"]
+__all__ = ["MAX", "NEVER", "PERIMETER", "TILES", "Corners", "limited_guillotine"]
