@@ -2,7 +2,8 @@
 
 Run it; it prints breaches and circles and exits 1 when there are any, else the floors of the house.
 
-The table is the architecture: a room may import the standard library, itself and what its line lists.
+The table is the architecture: a room may import the standard library, itself and what its line lists;
+a name with a dot at its end is that module's own door, without the modules behind it.
 The judge is no party: it may import neither problems nor kernels nor recoding.
 """
 
@@ -19,35 +20,43 @@ SOLVER = MODEL | {
     "scipy",
     "shoal.kernels",
     "shoal.problems.beside",
+    "shoal.problems.catalogue",
     "shoal.problems.cores",
     "shoal.problems.interrupts",
     "shoal.problems.programs",
     "shoal.watching",
 }
+BESIDES = {
+    "tables": {"highspy", "networkx"},
+    "regions": {"highspy", "networkx"},
+    "gathering": {"highspy"},
+    "labels": {"highspy"},
+}
+KERNEL = {"numpy", "numba", "shoal.kernels.", "shoal.kernels.patience", "shoal.kernels.uncompiled"}
+
+
+def folders(room: str) -> list[str]:
+    """The rooms inside a room: the problems, and the kernels of each."""
+    return sorted(p.name for p in (Path(__file__).parent / "shoal" / room).iterdir() if (p / "__init__.py").exists())
+
+
 ROOMS: dict[str, set[str]] = {
     "clock.py": set(),
     "errors.py": set(),
     "version.py": set(),
     "watching.py": {"IPython"},
     "model": MODEL,
-    "kernels": {"numpy", "numba", "llvmlite", "shoal.clock", "shoal.kernels"},
-    "kernels/gathering": {"numpy", "numba", "shoal.kernels", "shoal.kernels.gathering"},
-    "kernels/intervals": {"numpy", "numba", "shoal.kernels", "shoal.kernels.intervals"},
-    "kernels/labels": {"numpy", "numba", "shoal.kernels", "shoal.kernels.labels"},
-    "kernels/regions": {"numpy", "numba", "shoal.kernels", "shoal.kernels.regions"},
-    "kernels/tables": {"numpy", "numba", "shoal.kernels", "shoal.kernels.tables"},
-    "kernels/tiles": {"numpy", "numba", "shoal.kernels", "shoal.kernels.tiles"},
+    "kernels": KERNEL | {"llvmlite", "shoal.clock", "shoal.kernels"},
+    **{f"kernels/{name}": KERNEL | {f"shoal.kernels.{name}"} for name in folders("kernels")},
     "problems/catalogue.py": {"shoal.errors"},
     "problems/beside.py": {"shoal.problems.interrupts"},
     "problems/cores.py": {"numpy", "shoal.problems.interrupts"},
     "problems/interrupts.py": set(),
     "problems/programs.py": {"numpy", "scipy", "highspy"},
-    "problems/tables": SOLVER | {"highspy", "networkx", "shoal.problems.tables", "shoal.problems.catalogue"},
-    "problems/gathering": SOLVER | {"highspy", "shoal.problems.gathering", "shoal.problems.catalogue"},
-    "problems/regions": SOLVER | {"highspy", "networkx", "shoal.problems.regions", "shoal.problems.catalogue"},
-    "problems/tiles": SOLVER | {"shoal.problems.tiles", "shoal.problems.catalogue"},
-    "problems/labels": SOLVER | {"highspy", "shoal.problems.labels", "shoal.problems.catalogue"},
-    "problems/intervals": SOLVER | {"shoal.problems.intervals", "shoal.problems.catalogue"},
+    **{
+        f"problems/{name}": SOLVER | BESIDES.get(name, set()) | {f"shoal.problems.{name}"}
+        for name in folders("problems")
+    },
     "hardness": MODEL | {"networkx", "shoal.hardness"},
     "judge": MODEL | {"polars", "scipy", "shoal.judge"},
     "engines": MODEL
@@ -65,7 +74,7 @@ ROOMS: dict[str, set[str]] = {
         "pyogrio",
         "shoal.engines",
     },
-    "report": MODEL | {"matplotlib", "jinja2", "markupsafe", "shoal.report"},
+    "report": MODEL | {"matplotlib", "jinja2", "markupsafe", "shoal.report", "shoal.problems.catalogue"},
     "experiments": {"numpy", "matplotlib", "shoal"},
     "pipeline.py": {"numpy", "narwhals", "polars", "shoal"},
     "publishing": {"numpy", "polars", "cryptography", "shoal.errors", "shoal.model", "shoal.engines", "shoal.judge"}
@@ -73,19 +82,19 @@ ROOMS: dict[str, set[str]] = {
     "publishing/text.py": MODEL,
     "publishing/centers.py": MODEL,
     "publishing/verify.py": {"polars", "shoal.errors", "shoal.model", "shoal.judge", "shoal.publishing.signing"}
-    | {"shoal.publishing.recheck", "shoal.publishing.recorded", "shoal.publishing.unseen", "shoal.publishing.sources"}
+    | {"shoal.publishing.recheck", "shoal.publishing.recorded", "shoal.publishing.stated", "shoal.publishing.sources"}
     | {"shoal.publishing.own_rows", "shoal.engines.targets", "shoal.watching"},
     "publishing/sources.py": {"polars", "shoal.errors", "shoal.model", "shoal.judge", "shoal.engines"}
     | {"shoal.publishing.opening", "shoal.publishing.own_rows", "shoal.publishing.recorded"},
     "publishing/own_rows.py": {"polars", "shoal.errors", "shoal.model", "shoal.judge", "shoal.publishing.recorded"}
-    | {"shoal.publishing.unseen"},
-    "publishing/unseen.py": {"polars", "shoal.errors", "shoal.model", "shoal.judge", "shoal.publishing.recorded"},
+    | {"shoal.publishing.stated"},
+    "publishing/stated.py": {"polars", "shoal.errors", "shoal.model", "shoal.judge", "shoal.publishing.recorded"},
     "publishing/recorded.py": {"polars", "shoal.errors", "shoal.model", "shoal.judge"},
     "publishing/recheck.py": {"polars", "shoal.errors", "shoal.model", "shoal.judge", "shoal.engines"}
     | {"shoal.publishing.release", "shoal.publishing.judging", "shoal.publishing.opening"}
-    | {"shoal.publishing.area_tables"},
+    | {"shoal.publishing.area_tables", "shoal.problems.catalogue"},
     "publishing/area_tables.py": {"polars", "shoal.engines", "shoal.judge"},
-    "publishing/judging.py": {"polars", "numpy", "shoal.errors", "shoal.model", "shoal.judge"},
+    "publishing/judging.py": MODEL | {"polars", "shoal.judge", "shoal.problems.catalogue"},
     "utility": {"numpy", "polars", "sklearn", "shoal"},
     "utility/decode.py": {"numpy", "polars", "shoal.errors", "shoal.model", "shoal.engines"},
     "cli": {"numpy", "typer", "rich", "polars", "shoal"},
@@ -123,8 +132,12 @@ def breaches(root: Path) -> Iterator[str]:
                 continue
             for line, module in imports(path):
                 standard = module.split(".")[0] in sys.stdlib_module_names
-                if not standard and not any(f"{module}.".startswith(f"{a}.") for a in allowed):
+                if not standard and not any(_covers(a, module) for a in allowed):
                     yield f"{path}:{line}: {room} may not import {module}"
+
+
+def _covers(allowed: str, module: str) -> bool:
+    return f"{module}." == allowed if allowed.endswith(".") else f"{module}.".startswith(f"{allowed}.")
 
 
 def graph(root: Path) -> dict[str, set[str]]:

@@ -16,7 +16,7 @@ import numpy as np
 from record import record
 
 from shoal import Hierarchy, KAnonymity, LDiversity, PolicyError
-from shoal.problems.catalogue import CATALOGUE
+from shoal.problems.catalogue import names
 from shoal.problems.tables import Histogram, Levels, Recoding, group
 
 DATA = Path(__file__).parents[1].parent / "shared" / "data"
@@ -139,7 +139,7 @@ def gaps(n: int = 1000) -> None:
     if not (DATA / "adult").exists():
         print("gaps: skipped, ../shared/data is not there")
         return
-    methods = [m for m in CATALOGUE["tables"] if m not in EXACT]
+    methods = [m for m in names("tables") if m not in EXACT]
     instances = [("Adult", "adult/adult.csv", ADULT, seed) for seed in range(5)]
     instances += [("Census", "census_income/census_income.csv.gz", CENSUS, seed) for seed in range(5)]
     rows, refused = [], {}

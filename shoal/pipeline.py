@@ -155,7 +155,7 @@ def prepare(
     with clock.step("recoding", "recode"):
         release = _recode(read, cells, solved, asked, secret, target)
     release.seconds.update(clock.seconds)
-    if not cells.told.strict:
+    if not cells.study.strict:
         refuse_uncovered(release.audit)
     return release
 
@@ -178,7 +178,7 @@ class _Cells(NamedTuple):
     counted: Counted
     texts: list[list[str | None]]
     need: Any
-    told: Any
+    study: Any
     apart: np.ndarray | None
 
 
@@ -231,20 +231,20 @@ def _count(read: _Read, asked: Policy, data: Any) -> _Cells:
     need = requirement(models, (*asked.sensitive, *asked.units), counted.histogram)
     refuse_infeasible(counted.histogram, need, lambda j, code: counted.sensitive[j].texts()[code] or "missing")
     apart = parts_of(counted, asked, need)
-    told = study(asked, counted, need, read.census, apart)
+    studied = study(asked, counted, need, read.census, apart)
     if read.census is None:
-        refuse_infeasible(told.histogram, told.need)
-    return _Cells(counted, texts, need, told, apart)
+        refuse_infeasible(studied.histogram, studied.need)
+    return _Cells(counted, texts, need, studied, apart)
 
 
 def _solve(cells: _Cells, asked: Policy, progress: Callable[[str, float | None], None]) -> _Solved:
     """The partition that loses least, and how its groups are published."""
     from shoal.problems.tables import group
     from shoal.problems.tables.shards import sharded
+    from shoal.publishing.beside_population import solved
     from shoal.publishing.forms import certified
-    from shoal.publishing.wider import solved
 
-    counted, texts, need, told, apart = cells
+    counted, texts, need, studied, apart = cells
     if asked.publish == "centers":
         grouping, recoding, columns = by_centers(asked, counted, texts, need)
         return _Solved(within_budget(grouping, columns, asked), recoding, None, columns)
@@ -264,7 +264,7 @@ def _solve(cells: _Cells, asked: Policy, progress: Callable[[str, float | None],
         return within(asked.max_average_risk, counted.histogram.rows, wants, partial(grouped, **how))
 
     def grouped(
-        wants: Any, *, held: Any = told.histogram, shown: Any = recoding, apart: Any = apart, admits: Any = None,
+        wants: Any, *, held: Any = studied.histogram, shown: Any = recoding, apart: Any = apart, admits: Any = None,
         method: str | None = None, effort: Any = asked.effort, share: float = 1.0,
     ) -> Grouping:  # fmt: skip
         tried = Effort.of(effort)
@@ -277,10 +277,10 @@ def _solve(cells: _Cells, asked: Policy, progress: Callable[[str, float | None],
         return group(held, wants, method or _method(asked), max_suppressed=spare, apart=apart, admits=admits, **how)
 
     found = solved(
-        told, counted.histogram, recoding, asked, asks,
-        lambda found: told.holds(asked, told_as(found)[2], found.partition.sizes),
+        studied, counted.histogram, recoding, asked, asks,
+        lambda found: studied.holds(asked, told_as(found)[2], found.partition.sizes),
     )  # fmt: skip
-    made = certified(found.grouping, told, counted.histogram, recoding, asked, found.shows, found.bound)
+    made = certified(found.grouping, studied, counted.histogram, recoding, asked, found.shows, found.bound)
     grouping, published, columns = told_as(made, found.shows)
     return _Solved(within_budget(grouping, columns, asked), recoding, published, columns)
 
@@ -394,7 +394,7 @@ def _context(counted: Counted, grouping: Grouping, asked: Policy) -> bytes:
     The partition too: two searches in seconds may end apart, and laid side by side in one order their rows would be
     told by both groups.
     """
-    told = json.dumps(asked.describe(), sort_keys=True, default=str).encode()
+    described = json.dumps(asked.describe(), sort_keys=True, default=str).encode()
     shared = grouping.partition
     held = (np.sort(counted.histogram.count), shared.cell, shared.group, shared.count)
-    return told + b"".join(np.asarray(a).astype("<i8").tobytes() for a in held)
+    return described + b"".join(np.asarray(a).astype("<i8").tobytes() for a in held)

@@ -43,9 +43,9 @@ def watched(call: Callable[P, R]) -> Callable[P, R]:
             if "progress" in kwargs or not _in_notebook():
                 answer = call(*args, **kwargs)
             else:
-                with _bar(call.__qualname__) as told:
+                with _bar(call.__qualname__) as bar:
                     if tells:
-                        kwargs["progress"] = told
+                        kwargs["progress"] = bar
                     answer = call(*args, **kwargs)
         finally:
             _inside.reset(token)
@@ -134,21 +134,21 @@ def _bar(what: str) -> Iterator[Callable[[str, float | None], None]]:
     """A callback that moves a bar below the cell; the bar comes after a second and leaves with the call."""
     from IPython.display import display
 
-    told, ended = _Told(what), threading.Event()
+    state, ended = _Told(what), threading.Event()
 
     def show() -> None:
         if ended.wait(PATIENCE):
             return
-        bar = display(told.shown(), raw=True, display_id=True)
+        bar = display(state.shown(), raw=True, display_id=True)
         while not ended.wait(BEAT):
-            bar.update(told.shown(), raw=True)
+            bar.update(state.shown(), raw=True)
         bar.update({"text/html": "", "text/plain": ""}, raw=True)
 
     thread = threading.Thread(target=show, name="shoal bar", daemon=True)
     thread.start()
     try:
-        with compiling(lambda: told("compiling, once per machine", None)), listening(lambda share: told(what, share)):
-            yield told
+        with compiling(lambda: state("compiling, once per machine", None)), listening(lambda share: state(what, share)):
+            yield state
     finally:
         ended.set()
         thread.join()

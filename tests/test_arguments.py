@@ -13,7 +13,7 @@ import pytest
 import shoal
 from shoal.engines.scope import ScopeSettings
 from shoal.errors import ShoalError
-from shoal.problems.gathering.diverse import Asked
+from shoal.problems.gathering.diverse import Conditions
 from shoal.publishing.audited import Roles
 from tests.amount import ALL
 
@@ -42,8 +42,8 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
 FURTHER = {
     "regions": shoal.regions.Conditions.__annotations__,
     "tiles": shoal.tiles.Conditions.__annotations__,
-    "gather": Asked.__annotations__,
-    "cellular": Asked.__annotations__,
+    "gather": Conditions.__annotations__,
+    "cellular": Conditions.__annotations__,
     "anonymize": ScopeSettings.__annotations__,
     "audit": {**Roles.__annotations__, **ScopeSettings.__annotations__},
 }  # typed mappings

@@ -25,6 +25,8 @@ def test_no_room_imports_what_it_may_not():
         ("model", "import polars"),
         ("problems/labels", "from shoal import tiles"),
         ("kernels", "from ..model import policy"),
+        ("kernels/tiles", "from shoal.kernels.tables import counts"),
+        ("problems/tiles", "from shoal.problems import tables"),
         ("report", "import numbaX"),
     ],
 )

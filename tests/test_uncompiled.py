@@ -83,7 +83,7 @@ def test_points_are_clustered_alike(monkeypatch: pytest.MonkeyPatch, problem, ro
 
     python, machine, used = both(monkeypatch, work)
     assert python == machine
-    assert "settle" in used
+    assert "nearest_records" in used
 
 
 def test_python_gives_way_after_some_seconds(monkeypatch: pytest.MonkeyPatch) -> None:

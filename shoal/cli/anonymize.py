@@ -123,13 +123,13 @@ def anonymize(
     read = [*here, policy, files.sign, files.secret, files.explored, *asked.files]
     tried = exploration(files.explored, files.report)
     check_target(target, beside, [(files.report, PAGE)], read, overwrite=force, folder=folder)
-    with progress() as told:
+    with progress() as listener:
         release = prepare(
-            data, asked, **source._asdict(), target=aim, progress=told,
+            data, asked, **source._asdict(), target=aim, progress=listener,
             secret=None if files.secret is None else read_secret(files.secret),
         )  # fmt: skip
-        told("writing and reading back", None)
-        release.write(target, beside, sign=files.sign, parts=parts, progress=told)
+        listener("writing and reading back", None)
+        release.write(target, beside, sign=files.sign, parts=parts, progress=listener)
         page = reported(release, files.report, explored=tried)
     facts = {**release.as_dict(), "output": str(target), "certificate_file": str(beside), **page}
     warnings = [w for w in (release.carried.warning, *release.notes) if w]
@@ -293,7 +293,7 @@ def demo(
     outputs = [(source, TABLE), (target, TABLE), (beside, JSON), (page, PAGE)]
     check_outputs(outputs, overwrite=force or ours)
     write_table(people, source)
-    with progress() as told:
+    with progress() as listener:
         release = prepare(
             source,
             quasi_identifiers=DEMO_QUASI,
@@ -302,7 +302,7 @@ def demo(
             distinct_l=2,
             seed=1974,
             effort="fast",
-            progress=told,
+            progress=listener,
         )
         release.write(target, beside)
         release.report(page)

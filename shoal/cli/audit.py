@@ -119,10 +119,10 @@ def _journalist(risk: dict[str, Any]) -> str:
 def _population(found: dict[str, Any] | None) -> list[str]:
     if found is None:
         return []
-    told = found["uniques"]
-    others = [n for n in ("zayatz", "snb", "pitman") if told["rule"] not in (n, "counted") and told[n] is not None]
-    how = "; ".join([told["rule"], *([", ".join(f"{n} {told[n]:,.0f}" for n in others)] if others else [])])
-    alone = f"population uniques   about {told['dankar']:,.0f} of {found['rows']:,} people ({how})"
+    uniques = found["uniques"]
+    others = [n for n in ("zayatz", "snb", "pitman") if uniques["rule"] not in (n, "counted") and uniques[n] is not None]
+    how = "; ".join([uniques["rule"], *([", ".join(f"{n} {uniques[n]:,.0f}" for n in others)] if others else [])])
+    alone = f"population uniques   about {uniques['dankar']:,.0f} of {found['rows']:,} people ({how})"
     if "k_map" not in found:
         return [alone]
     least, most = found["presence"]

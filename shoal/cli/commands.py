@@ -33,11 +33,11 @@ def program() -> Any:
 
     built: Any = typer.main.get_command(app)
     for given in app.registered_commands:
-        told = get_params_from_function(given.callback)  # type: ignore[arg-type]
+        declared = get_params_from_function(given.callback)  # type: ignore[arg-type]
         name = given.name or given.callback.__name__  # type: ignore[union-attr]
         for parameter in built.commands[name].params:
             if parameter.param_type_name == "argument":  # some versions of the parser lose the help of arguments
-                parameter.help = told[parameter.name].default.help
+                parameter.help = declared[parameter.name].default.help
     return built
 
 

@@ -271,11 +271,11 @@ def progress() -> Iterator[Callable[[str, float | None], None]]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("starting", total=None)
 
-        def told(what: str, share: float | None) -> None:
+        def say(what: str, share: float | None) -> None:
             bar.update(task, description=what, total=None if share is None else 1.0, completed=share or 0.0)
 
-        with compiling(lambda: told("compiling, once per machine", None)):
-            yield told
+        with compiling(lambda: say("compiling, once per machine", None)):
+            yield say
 
 
 def source_of(tables: list[str], glob: bool) -> Any:

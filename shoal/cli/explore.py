@@ -89,8 +89,8 @@ def explore(
         asked = Policy.read(policy, **settings)
     halted: BaseException | None = None
     try:
-        with progress() as told:
-            found = look(table, asked, **tried, **source._asdict(), progress=told)
+        with progress() as listener:
+            found = look(table, asked, **tried, **source._asdict(), progress=listener)
     except BaseException as stop:
         if not hasattr(stop, "found"):
             raise

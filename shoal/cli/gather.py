@@ -176,14 +176,14 @@ def _run(
     from shoal.publishing.clusters import choices
 
     begun = time.perf_counter()
-    told, names = asked.read(), listed(how.sensitive) or []
-    read_too = [h for h in told.hierarchies.values() if Path(h).exists()]
-    used = [table, how.secret, *read_too, *told.coordinates.values()]
+    request, names = asked.read(), listed(how.sensitive) or []
+    read_too = [h for h in request.hierarchies.values() if Path(h).exists()]
+    used = [table, how.secret, *read_too, *request.coordinates.values()]
     files.check(used)
     secret = None if how.secret is None else read_secret(how.secret)
     frame = read_table(table, **text._asdict())
-    _refuse(frame, told, names, how, size.r)
-    features = Features.of(frame, told)
+    _refuse(frame, request, names, how, size.r)
+    features = Features.of(frame, request)
     codes = codes_of(frame, names) if how.l or how.distinct_l else None
     solve = partial(
         getattr(gathering, problem), tuple(features.values), metric=features.metric, sensitive=codes, l=how.l,
@@ -194,8 +194,8 @@ def _run(
         found = solve(r=size.r, epsilon=size.epsilon)
     solved = time.perf_counter()
     made = release(
-        found, frame, read=used, columns=told.columns, place=told.place, hierarchies=told.hierarchies,
-        coordinates=told.coordinates, sensitive=names, center=how.center, keep_order=how.keep_order, secret=secret,
+        found, frame, read=used, columns=request.columns, place=request.place, hierarchies=request.hierarchies,
+        coordinates=request.coordinates, sensitive=names, center=how.center, keep_order=how.keep_order, secret=secret,
     )  # fmt: skip
     also = {} if files.assignments is None else {"assignments": files.assignments}
     ways = ((files.plot, "picture"), (files.map_to, "map"), (files.geojson, "GeoJSON"))
@@ -232,7 +232,7 @@ def _proved(ratio: Any) -> str:
     return "; the least possible" if least else f"; at most {times(float(ratio))} possible"
 
 
-def _refuse(frame: pl.DataFrame, told: Asked, names: list[str], how: Shown, r: int) -> None:
+def _refuse(frame: pl.DataFrame, request: Asked, names: list[str], how: Shown, r: int) -> None:
     """What no clustering can be made of, before any work."""
     from shoal.engines.files import column
     from shoal.errors import InfeasibleError, PolicyError
@@ -240,15 +240,15 @@ def _refuse(frame: pl.DataFrame, told: Asked, names: list[str], how: Shown, r: i
 
     if (how.l or how.distinct_l) and not names:
         raise PolicyError("--l and --distinct-l speak of sensitive values; name their columns with --sensitive")
-    distinct_names([*told.columns, *(told.place or ()), *names])
-    for name in (*told.columns, *(told.place or ()), *names):
+    distinct_names([*request.columns, *(request.place or ()), *names])
+    for name in (*request.columns, *(request.place or ()), *names):
         column(frame, name)
     if frame.height < max(r, 1):
         raise InfeasibleError(
             f"the table has {frame.height} records, so no cluster of r = {r} exists; the largest r possible is "
             f"{frame.height}"
         )
-    if told.coordinates and how.center == "mean":
+    if request.coordinates and how.center == "mean":
         raise PolicyError("the mean of places is no code; publish --center record or medoid")
 
 

@@ -27,7 +27,7 @@ class Files(NamedTuple):
     certificate: Path | None = flag(None, "--certificate", "Its certificate; beside the crosswalk by default.")
     hierarchy: Path | None = flag(None, "--hierarchy", "Write the groups of k and --levels as an ARX-style hierarchy.")
     levels: str | None = flag(None, "--levels", "Further k for a hierarchy, ascending: 50,500.")
-    picture: Path | None = flag(None, "--picture", "Draw the groups against k, as SVG.")
+    picture: Path | None = flag(None, "--plot", "--picture", "Draw the groups against k, as SVG.")
     report: Path | None = REPORT
     force: bool = FORCE
 

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
-from shoal.problems.catalogue import CATALOGUE
+from shoal.problems.catalogue import names
 
 if TYPE_CHECKING:
     from shoal.engines.scope import Scope
 
 Column = str | None
 File = Path | None
-METHODS = ", ".join(CATALOGUE["tables"])
+METHODS = ", ".join(names("tables"))
 TABLES = typer.Argument(help="CSV (also .gz), Parquet or Excel file; folder, several parts, DuckDB or SQLite file.")
 
 

@@ -14,7 +14,7 @@ from shoal.errors import PolicyError
 
 if TYPE_CHECKING:
     from shoal.engines.geography import Geography
-    from shoal.publishing.areas import Asked
+    from shoal.publishing.areas import AreaConditions
     from shoal.publishing.crosswalk import Crosswalk, Drawing
 
 
@@ -106,17 +106,17 @@ class Kept(NamedTuple):
         "leave", "--islands", "Components too light alone: leave them out, or join each to the nearest."
     )
 
-    def asked(self) -> Asked:
+    def asked(self) -> AreaConditions:
         """The same as values."""
-        from shoal.publishing.areas import Asked
+        from shoal.publishing.areas import AreaConditions
 
-        return Asked(
+        return AreaConditions(
             self.boundary, self.soft_boundary, self.fixed, self.apart, pairs(self.at_most, "--at-most", _numbers),
             listed(self.sensitive) or (), self.l, listed(self.similar) or (), _number(self.number), self.max_diameter,
             self.water, listed(self.sums) or (), listed(self.means) or (),
         )  # fmt: skip
 
-    def settings(self, given: Geography, asked: Asked, objective: list[str], degrees: bool) -> dict[str, Any]:
+    def settings(self, given: Geography, asked: AreaConditions, objective: list[str], degrees: bool) -> dict[str, Any]:
         """The same as merge takes it."""
         import numpy as np
 

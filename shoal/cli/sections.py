@@ -52,8 +52,8 @@ def _named(parameter: Any, shown: str) -> str:
     kind = _KIND.search(shown)
     if kind is None:
         return shown
-    told = (kind[1] or kind[2]).lower().removeprefix("list[").removesuffix("]")
-    return f"{shown[: kind.start()]} {_KINDS.get(told, told.upper())}"
+    word = (kind[1] or kind[2]).lower().removeprefix("list[").removesuffix("]")
+    return f"{shown[: kind.start()]} {_KINDS.get(word, word.upper())}"
 
 
 class Command(TyperCommand):

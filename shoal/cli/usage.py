@@ -92,9 +92,9 @@ def _bad(error: Any, said: str, context: Any, params: Sequence[Any], typed: Sequ
     unread = re.search(r"Input should be a valid ([a-z]+)", said)  # as newer versions of the parser say it
     if unread is not None and parameter is not None:
         value = _typed(parameter, typed)
-        told = ":" if value is None else f" is {value!r}, and"
+        value_said = ":" if value is None else f" is {value!r}, and"
         kind = {"number": "float"}.get(unread[1], unread[1])
-        return f"{_named(parameter)}{told} it has to be {_KINDS.get(kind, kind)}"
+        return f"{_named(parameter)}{value_said} it has to be {_KINDS.get(kind, kind)}"
     extra = re.match(r"Got unexpected extra argument(?:s|\(s\))? \((.*)\)", said)
     if extra is not None:
         own = context.command.params if context is not None else params

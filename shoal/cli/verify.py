@@ -40,7 +40,7 @@ def verify(
     import shoal
 
     how: dict[str, Any] = {} if prove is None else {"effort": effort_of(prove)}
-    with progress() as told:
+    with progress() as listener:
         verdict = (shoal.verify if prove is None else shoal.prove)(
             release,
             certificate,
@@ -52,7 +52,7 @@ def verify(
             signer=signer,
             table=table,
             query=query,
-            progress=told,
+            progress=listener,
         )
     short = {"recomputed": "", "checked for consistency": " (consistent)", "stated": " (stated, not checked)"}
     lines = [f"{'ok  ' if f.holds else 'FAIL'}  {f.check:<18} {f.found}{short[f.how]}" for f in verdict.findings]
@@ -78,8 +78,8 @@ def report(
     target = output or release.with_name(f"{release.name.split('.')[0]}.report.html")
     check_outputs([(target, PAGE)], [release, certificate, signer, explored], overwrite=force)
     tried = exploration(explored, target)
-    with progress() as told:
-        page = reported(written(release, certificate, signer=signer, progress=told), target, explored=tried)
+    with progress() as listener:
+        page = reported(written(release, certificate, signer=signer, progress=listener), target, explored=tried)
     answer(page, [f"report  {target}, its figures in {page['figures_file']}"], as_json)
 
 

@@ -92,11 +92,11 @@ def refuse_pointing(found: Singled, known: Sequence[str], protect: str = _PROTEC
 
 def named_sensitive(names: Sequence[str]) -> list[str]:
     """A sentence for each sensitive column that names people by its own name: it is published as it is."""
-    told = ((name, by_name(name)) for name in names)
+    recognized = ((name, by_name(name)) for name in names)
     return [
         f"warning: the sensitive column {name!r} is published as it is, and {said.reason}; name it among the "
         "identifiers to leave it out"
-        for name, said in told
+        for name, said in recognized
         if said is not None and said.role == DIRECT
     ]
 

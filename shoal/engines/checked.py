@@ -92,9 +92,9 @@ def _once(parts: Parts, repeated: Sequence[str]) -> Parts:
             "in the one or the other"
         )
     for source in parts.sources:
-        told = dict(name.split("=", 1) for name in source.path.absolute().parts[:-1] if "=" in name)
+        by_key = dict(name.split("=", 1) for name in source.path.absolute().parts[:-1] if "=" in name)
         wanted = [
-            pl.col(key).cast(pl.String).fill_null("__HIVE_DEFAULT_PARTITION__").eq(unquote(told[key])).all()
+            pl.col(key).cast(pl.String).fill_null("__HIVE_DEFAULT_PARTITION__").eq(unquote(by_key[key])).all()
             for key in parts.keys
         ]
         held = pl.scan_parquet(source.path, glob=False, hive_partitioning=False)

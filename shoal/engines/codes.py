@@ -183,7 +183,8 @@ def looked_up(rank: np.ndarray, raw: np.ndarray) -> np.ndarray:
     """int32[n]: ``rank`` at every row's number."""
     found = np.empty(raw.size, np.int32)
     for start in range(0, raw.size, _STEP):
-        np.take(rank, raw[start : start + _STEP], out=found[start : start + _STEP], mode="clip")  # none is outside
+        part = raw[start : start + _STEP].astype(np.intp, copy=False)  # older numpy takes no unsigned ones
+        np.take(rank, part, out=found[start : start + _STEP], mode="clip")  # none is outside
     return found
 
 

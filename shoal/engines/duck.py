@@ -51,8 +51,8 @@ class _DuckDB:
         long = [name for name, kind in kinds.items() if kind in _LONG]
         if long:  # other tables hold 38 digits
             asked = ", ".join(f"bool_or(abs({quoted(name)}::double) >= 1e38)" for name in long)
-            (told,) = native.aggregate(asked).fetchall()
-            long = [name for name, beyond in zip(long, told, strict=True) if beyond]
+            (too_long,) = native.aggregate(asked).fetchall()
+            long = [name for name, beyond in zip(long, too_long, strict=True) if beyond]
         return {name: kind for name, kind in kinds.items() if kind in _OPAQUE or name in long}
 
     def bring(self, native: Any, frame: pl.DataFrame) -> Any:

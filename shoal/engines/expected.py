@@ -62,7 +62,7 @@ class Expected:
             made.append(values.gather(self.histogram.sensitive[cell, j]).alias(coded.name))
         return pl.DataFrame(made), self.partition.count
 
-    def deal(self, columns: Sequence[str], key: bytes, rows: int) -> Iterator[pl.DataFrame]:
+    def slices(self, columns: Sequence[str], key: bytes, rows: int) -> Iterator[pl.DataFrame]:
         """The published rows in an order of chance, in slices of about ``rows``; at least one slice.
 
         columns  those of the table, each a quasi-identifier or sensitive: with nothing else beside them, rows of a

@@ -46,16 +46,16 @@ class Asked:
         for name in (*self.weights, *self.units):
             if name not in known:
                 raise PolicyError.unknown("column of the distance", name, known)
-        told: set[str] = set()
+        seen: set[str] = set()
         for name in (*self.categories, *self.hierarchies, *self.coordinates, *self.cyclic):
             if name not in self.columns:
                 raise PolicyError.unknown("column of --columns", name, self.columns)
-            if name in told:
+            if name in seen:
                 raise PolicyError(
                     f"column {name!r} is told two kinds; name it in one of --categories, --hierarchy, --coordinates, "
                     "--cyclic"
                 )
-            told.add(name)
+            seen.add(name)
 
 
 @dataclass(frozen=True, eq=False)

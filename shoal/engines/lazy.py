@@ -236,8 +236,8 @@ class LazyTable:
         made = {group: np.arange(replacements[0].index.size, dtype=np.int32)} if replacements else {}
         new = {f"{self.own}new_{i}": r.values.gather(r.index) for i, r in enumerate(replacements)}
         values = self.bring(pl.DataFrame(made | new))
-        told = [nw.col(n).alias(r.name) for n, r in zip(new, replacements, strict=True)]
-        frame = rows.join(nw.from_native(values), on=group, how="left").with_columns(*told)
+        renamed = [nw.col(n).alias(r.name) for n, r in zip(new, replacements, strict=True)]
+        frame = rows.join(nw.from_native(values), on=group, how="left").with_columns(*renamed)
         published = {r.name: n for n, r in zip(new, replacements, strict=True)}
         ordered, whole = (nw.from_native(self.dialect.ordered(f.to_native(), at)) for f in (rows, frame))
         numbered = Numbered(self.dialect, ordered.select(*left, group).to_native(), values, group, published)

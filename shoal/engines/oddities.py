@@ -75,8 +75,8 @@ def coded_places(points: np.ndarray, rows: np.ndarray | None = None) -> list[str
 
 def _missing(name: str, rows: int) -> list[str]:
     """A sentence when values of a sensitive column are missing."""
-    told = "missing values count as a sensitive value of their own; l counts them as one more"
-    return [f"column {name!r}: {rows:,} {told}"] if rows else []
+    note = "missing values count as a sensitive value of their own; l counts them as one more"
+    return [f"column {name!r}: {rows:,} {note}"] if rows else []
 
 
 def alike(name: str, values: Sequence[str | None], rows: Sequence[float], sensitive: bool) -> list[str]:

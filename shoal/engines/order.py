@@ -55,8 +55,8 @@ class Lot:
         if secret is not None and (not isinstance(secret, bytes) or len(secret) < LEAST):
             raise PolicyError(f"secret: give at least {LEAST} bytes, or None for fresh randomness")
         master = secrets.token_bytes(32) if secret is None else secret
-        told = hashlib.sha256(context).digest()
-        place, order = (hmac.digest(master, word + told, "sha256") for word in (b"place", b"order"))
+        digest = hashlib.sha256(context).digest()
+        place, order = (hmac.digest(master, word + digest, "sha256") for word in (b"place", b"order"))
         return cls(place, order, secret is None)
 
     @classmethod

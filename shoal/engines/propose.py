@@ -68,8 +68,8 @@ def _with_order(column: Proposal, coded: Coded) -> Proposal:
         return column
     if column.distinct > FEW and not named_words(column.name) & _CODES:
         return replace(column, measured=True)
-    told = f"as ranges its {column.distinct:,} numbers stand in their order; are they codes, put words in their place"
-    return replace(column, warnings=(*column.warnings, told))
+    note = f"as ranges its {column.distinct:,} numbers stand in their order; are they codes, put words in their place"
+    return replace(column, warnings=(*column.warnings, note))
 
 
 _CODES = {"id", "ids", "code", "codes", "type", "class", "category"}  # numbers of such columns stand for something else
@@ -145,8 +145,8 @@ def _column(series: pl.Series, rows: int, l: int) -> Proposal:
         )
     warnings += codes(series)
     if role in ("quasi-identifier", "sensitive") and series.dtype == pl.String and distinct < rows:
-        told = series.value_counts()
-        found_alike = alike(series.name, told[series.name].to_list(), told["count"].to_list(), role == "sensitive")
+        counts = series.value_counts()
+        found_alike = alike(series.name, counts[series.name].to_list(), counts["count"].to_list(), role == "sensitive")
         warnings += [sentence.split(": ", 1)[1] for sentence in found_alike]
     if missing and role == "sensitive":
         warnings.append(f"{missing:,} missing values; they count as a sensitive value of their own")

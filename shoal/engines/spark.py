@@ -89,9 +89,9 @@ class _Spark:
         kinds = nw.from_native(native).collect_schema()
         zoned = {n for n, kind in kinds.items() if isinstance(kind, nw.Datetime) and kind.time_zone}
         own = {name: self.sql.name(name) for name in native.columns}
-        told = [f"{self.sql.moment.format(q)} as {q}" if n in zoned else q for n, q in own.items()]
+        columns = [f"{self.sql.moment.format(q)} as {q}" if n in zoned else q for n, q in own.items()]
         try:
-            for part in write_parts(native.selectExpr(*told), staging):
+            for part in write_parts(native.selectExpr(*columns), staging):
                 frame = _read_part(part, native.columns)
                 frame = frame.with_columns(pl.col(n).cast(pl.Datetime("us", "UTC")) for n in sorted(zoned))
                 yield frame

@@ -29,9 +29,9 @@ def usual_separator(path: str | Path) -> str:
     return "\t" if Path(path).name.lower().removesuffix(".gz").endswith(".tsv") else ","
 
 
-def write_table(frame: pl.DataFrame, path: str | Path, *, separator: str | None = None, closed: int = 0) -> None:
-    """Write a table that needs no judgement (a crosswalk, say), whole or not at all."""
-    publish_file(path, lambda temporary: store(frame, temporary, separator), closed=closed)
+def write_table(frame: pl.DataFrame, path: str | Path) -> None:
+    """Write a table that needs no judgement (that of the demo), whole or not at all."""
+    publish_file(path, lambda temporary: store(frame, temporary))
 
 
 def store(frame: pl.DataFrame, path: Path, separator: str | None = None, rows: np.ndarray | None = None) -> None:

@@ -53,8 +53,8 @@ def agreed(record: Mapping[str, Any], stated: Certificate) -> list[Finding]:
     if kind == "regions" and asked["l"] > 1 and not asked["sensitive"]:
         raise VerificationError("the certificate file asks for diverse regions, and names no sensitive column")
     twice = TWICE.get(kind, {})
-    told = {detail: facts[name] if name in facts else asked[name] for detail, name in twice.items()}
-    odd = [detail for detail, value in told.items() if stated.details.get(detail) != value]
+    expected = {detail: facts[name] if name in facts else asked[name] for detail, name in twice.items()}
+    odd = [detail for detail, value in expected.items() if stated.details.get(detail) != value]
     if kind == "regions":
         odd += unmet(asked, stated.details)
     found = []

@@ -54,10 +54,10 @@ def judge_regions(
         raise VerificationError("the certificate file states no threshold for each weight")
     if not code or any(r is None for r in region):
         return [*found, Finding("regions", False, "the file has no region, or an area without a word of its own")]
-    told = {name: one_each(label, whole(held, name)) for name in ("region_areas", *columns)}
-    if any(values is None for values in told.values()):
+    values_of = {name: one_each(label, whole(held, name)) for name in ("region_areas", *columns)}
+    if any(values is None for values in values_of.values()):
         return [*found, Finding("regions", False, "a region has two weights or two numbers of areas")]
-    weights: dict[str, list[int]] = {name: values for name, values in told.items() if values is not None}
+    weights: dict[str, list[int]] = {name: values for name, values in values_of.items() if values is not None}
     found += _stated_sizes(np.bincount(label).tolist(), weights)
     found += _thresholds([weights[name] for name in columns], names, least)
     if len(names) > 1:
@@ -77,9 +77,9 @@ def judge_regions(
     ]
 
 
-def _stated_sizes(sizes: list[int], told: Mapping[str, list[int]]) -> list[Finding]:
+def _stated_sizes(sizes: list[int], weights: Mapping[str, list[int]]) -> list[Finding]:
     """As many areas in each region as it states."""
-    good = sizes == told["region_areas"]
+    good = sizes == weights["region_areas"]
     said = "as many as stated at each region" if good else "a region has more or fewer areas than stated"
     return [Finding("areas", good, said)]
 
@@ -134,7 +134,7 @@ def _measures(
 ) -> list[Finding]:
     """How wide and compact a region is and where it lies, where the file says so: one figure each, such as can be."""
     odd, m = [], int(label.max()) + 1
-    told: list[dict[str, float]] = [{} for _ in range(m)]
+    measures: list[dict[str, float]] = [{} for _ in range(m)]
     for name in (known := [name for name in MEASURES if name in held.columns]):
         said = _numbers(held, name, missing=True)
         each = one_each(label, [repr(v) for v in said.tolist()])
@@ -142,17 +142,17 @@ def _measures(
         if each is None or (most is not None and ((said < 0) | (said > most)).any()):
             odd.append(name)
         for r, value in enumerate(each or ()):
-            told[r][name] = float(value)
+            measures[r][name] = float(value)
     if odd or not known:
         return [Finding("measures", False, f"{odd[0]!r} of a region cannot be, or it has two")] if odd else []
     members: list[list[str]] = [[] for _ in range(m)]
     for name, r in zip(areas, label.tolist(), strict=True):
         members[r].append(name)
     if shapes:
-        found = judge_measures(told, [[shapes.get(name, []) for name in own] for own in members], asked, False)
+        found = judge_measures(measures, [[shapes.get(name, []) for name in own] for own in members], asked, False)
     else:
         found = [Finding("measures", True, "one each; they rest on the polygons", CONSISTENT)]
-    return [*found, *judge_weighted(told, members, asked, source)]
+    return [*found, *judge_weighted(measures, members, asked, source)]
 
 
 def judge_weighted(
@@ -214,7 +214,7 @@ def _bound(stated: Stated, heaviest: int) -> Finding:
 
 
 def _walked(
-    areas: list[str], region: Sequence[Any], code: Mapping[Any, int], told: Mapping[str, list[int]],
+    areas: list[str], region: Sequence[Any], code: Mapping[Any, int], weights: Mapping[str, list[int]],
     columns: Sequence[str], stated: Stated, source: pl.DataFrame, pairs: pl.DataFrame,
 ) -> list[Finding]:  # fmt: skip
     """What only the areas and their neighbors tell: cover, sums, connection, and whatever else was asked for."""
@@ -233,7 +233,7 @@ def _walked(
     for column, name in zip(columns, asked["weight"], strict=True):
         own = np.array(whole(source, name), np.int64)
         sums = summed(label, own, m)
-        wrong = sum(a != b for a, b in zip(sums.tolist(), told[column], strict=True))
+        wrong = sum(a != b for a, b in zip(sums.tolist(), weights[column], strict=True))
         text = (
             f"{wrong} regions weigh another sum than stated" if wrong else "every region's areas add up to its weight"
         )
@@ -273,8 +273,8 @@ def _across(label: np.ndarray, values: Sequence[Any], stated: Stated) -> Finding
     """As many regions over a soft boundary as are certified."""
     sides = {(r, value) for r, value in zip(label.tolist(), values, strict=True) if r >= 0}
     over = int((np.bincount([r for r, _ in sides], minlength=1) > 1).sum())
-    told = stated.details.get("regions_across_soft_boundaries")
-    return Finding("soft_boundary", over == told, f"{over} regions over a soft boundary, {told} certified")
+    certified = stated.details.get("regions_across_soft_boundaries")
+    return Finding("soft_boundary", over == certified, f"{over} regions over a soft boundary, {certified} certified")
 
 
 def _totals(
@@ -352,6 +352,6 @@ def _alike(label: np.ndarray, weight: np.ndarray, columns: np.ndarray, stated: A
 
     whole_, parts = about(held), sum(about(np.flatnonzero(label == r)) for r in range(int(label.max()) + 1))
     share = parts / whole_ if whole_ > 0 else 0.0
-    told = isinstance(stated, (int, float)) and abs(share - stated) <= 1e-9 + 1e-6 * share
-    said = "as certified" if told else "another share is certified"
-    return Finding("variance inside", told, f"{share:.4f} of the variance is inside regions, {said}")
+    agrees = isinstance(stated, (int, float)) and abs(share - stated) <= 1e-9 + 1e-6 * share
+    said = "as certified" if agrees else "another share is certified"
+    return Finding("variance inside", agrees, f"{share:.4f} of the variance is inside regions, {said}")

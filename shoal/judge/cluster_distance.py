@@ -33,18 +33,18 @@ class Feature(NamedTuple):
 def features_of(asked: Mapping[str, Any]) -> list[Feature]:
     """The features of a certificate file; VerificationError where one cannot be."""
     found = []
-    for told in asked["features"]:
-        kind, columns = told["kind"], tuple(map(str, told["columns"]))
-        scale, weight = (float(told.get(n, 1.0)) for n in ("scale", "weight"))
+    for entry in asked["features"]:
+        kind, columns = entry["kind"], tuple(map(str, entry["columns"]))
+        scale, weight = (float(entry.get(n, 1.0)) for n in ("scale", "weight"))
         fine = kind in KINDS and len(columns) == 1 + (kind == "place") and scale > 0 and weight >= 0
-        fine = fine and ("place" not in kind or told.get("geometry") in ("plane", "great-circle"))
-        levels, period = told.get("levels", 1), float(told.get("period", 0.0))
+        fine = fine and ("place" not in kind or entry.get("geometry") in ("plane", "great-circle"))
+        levels, period = entry.get("levels", 1), float(entry.get("period", 0.0))
         fine = fine and math.isfinite(period) and period >= 0 and (not period or kind == "number")
         if not fine or isinstance(levels, bool) or not isinstance(levels, int) or levels < 1:
             raise VerificationError("the certificate file states a feature that cannot be")
-        unit = str(told.get("unit") or ("days" if kind == "date" else ""))
-        found.append(Feature(kind, columns, str(told["name"]), scale, weight, unit, levels,
-                             told.get("geometry") == "great-circle", period))  # fmt: skip
+        unit = str(entry.get("unit") or ("days" if kind == "date" else ""))
+        found.append(Feature(kind, columns, str(entry["name"]), scale, weight, unit, levels,
+                             entry.get("geometry") == "great-circle", period))  # fmt: skip
     if not found:
         raise VerificationError("the certificate file states no feature")
     return found

@@ -161,10 +161,10 @@ def spreads(words: Sequence[str], features: Sequence[Feature]) -> np.ndarray:
     for i, text in enumerate(words):
         if text == "exactly":
             continue
-        told = grammar.fullmatch(text)
-        if not text or told is None:
+        match = grammar.fullmatch(text)
+        if not text or match is None:
             raise VerificationError("a radius of the file is not told in the words of its columns")
-        groups = list(told.groups())
+        groups = list(match.groups())
         ahead, behind = groups[: len(measured_ones)], groups[len(measured_ones) :]
         for j, f in enumerate(features):
             if f.kind == "category":

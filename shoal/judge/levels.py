@@ -36,7 +36,7 @@ def judge_levels(
     below = spelled(part(frame, "region"), form)
     lighter = ["region_weight", *(f"region_{name}" for name in names[1:])]
     found: list[Finding] = []
-    for i, (wanted, told) in enumerate(zip(asked, facts, strict=True), 2):
+    for i, (wanted, fact) in enumerate(zip(asked, facts, strict=True), 2):
         own = spelled(part(frame, f"region{i}"), form)
         columns = [f"region{i}_weight", *(f"region{i}_{name}" for name in names[1:])]
         label = coded(own)
@@ -48,7 +48,7 @@ def judge_levels(
         known = [values for values in counted if values is not None]
         if len(known) < len(counted):
             return [*found, Finding(f"level {i}", False, "a region has two weights or two numbers of areas")]
-        found += [_nested(i, below, own), *_sizes(i, label, known, wanted, told), *_priced(i, known, told, stated)]
+        found += [_nested(i, below, own), *_sizes(i, label, known, wanted, fact), *_priced(i, known, fact, stated)]
         finer = coded(below)
         first = np.unique(finer, return_index=True)[1]
         first = first[(finer[first] >= 0) & inside[first]]  # an area of every finer region
@@ -82,11 +82,11 @@ def judge_region_hierarchy(
     if not right:
         return found
     found.append(Finding("top", all(row[-1] == NOWHERE for row in rows), "one group of all at the top"))
-    for i, (wanted, told) in enumerate(zip(ks, [stated.facts, *facts], strict=True), 1):
+    for i, (wanted, fact) in enumerate(zip(ks, [stated.facts, *facts], strict=True), 1):
         own = [row[i] for row in rows]
         label = coded(own)
         groups = (int(label.max(initial=-1)) + 1, int((label < 0).sum()))
-        same = groups == (number_of(told, "groups"), number_of(told, "left_out"))
+        same = groups == (number_of(fact, "groups"), number_of(fact, "left_out"))
         found.append(Finding(f"level {i}", same, f"{groups[0]} regions, {groups[1]} areas in none"))
         if i > 1:
             found.append(_nested(i, [row[i - 1] for row in rows], own))
@@ -120,12 +120,12 @@ def _nested(i: int, below: Sequence[str | None], own: Sequence[str | None]) -> F
 
 
 def _sizes(
-    i: int, label: np.ndarray, known: Sequence[list[int]], wanted: Mapping[str, Any], told: Mapping[str, Any]
+    i: int, label: np.ndarray, known: Sequence[list[int]], wanted: Mapping[str, Any], fact: Mapping[str, Any]
 ) -> list[Finding]:
     """Thresholds, numbers of areas, and the figures that are certified."""
     sizes, weights = known[0], known[1]
     under = sum(w < k for values, k in zip(known[1:], wanted["k"], strict=True) for w in values)
-    stated = tuple(number_of(told, n) for n in ("groups", "smallest_group", "largest_group", "left_out"))
+    stated = tuple(number_of(fact, n) for n in ("groups", "smallest_group", "largest_group", "left_out"))
     found = (len(weights), min(weights), max(weights), int((label < 0).sum()))
     counted = np.bincount(label[label >= 0], minlength=len(sizes)).tolist()
     out = [
@@ -140,11 +140,11 @@ def _sizes(
     return out
 
 
-def _priced(i: int, known: Sequence[list[int]], told: Mapping[str, Any], stated: Stated) -> list[Finding]:
+def _priced(i: int, known: Sequence[list[int]], fact: Mapping[str, Any], stated: Stated) -> list[Finding]:
     """Cost and bound of a level: as for the finest, by the file alone."""
-    most, unions = number_of(told, "regions_at_most"), number_of(told, "unions_at_most")
+    most, unions = number_of(fact, "regions_at_most"), number_of(fact, "unions_at_most")
     here = stated._replace(
-        cost=told["cost"], lower_bound=told["cost_at_least"], unit=told["unit"],
+        cost=fact["cost"], lower_bound=fact["cost_at_least"], unit=fact["unit"],
         parameters={**stated.parameters, "fixed": True})  # fmt: skip
     paid = cost(here, known[1], 0)
     fits = len(known[1]) <= min(unions, most) and 0 <= here.lower_bound <= here.cost

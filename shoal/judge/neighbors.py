@@ -37,10 +37,10 @@ def why_left_out(
     for name, k in zip(asked["weight"], asked["k"], strict=True):
         light |= summed(piece, np.array(whole(source, name), np.int64), m) < k
     light[piece[ends[out[ends].any(axis=1) & ~out[ends].all(axis=1)].ravel()]] = False  # beside a region it could join
-    told = int((out & ~light[piece]).sum())
-    if not told:
+    heavy = int((out & ~light[piece]).sum())
+    if not heavy:
         return Finding("why left out", True, "every area left out lies in a piece too light for a region", RECOMPUTED)
-    text = f"{told} areas left out could be in a region; that this was asked for rests on the certificate"
+    text = f"{heavy} areas left out could be in a region; that this was asked for rests on the certificate"
     return Finding("why left out", True, text, STATED)
 
 

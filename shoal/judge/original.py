@@ -53,12 +53,12 @@ def compare(
     release: pl.DataFrame,
     said: Stated,
     hierarchies: Mapping[str, Hierarchy | str],
-    told: Callable[[str, float | None], None],
+    progress: Callable[[str, float | None], None],
 ) -> list[Finding]:
     """Decide whether the release is a coarser form of the original, and recount what it lost.
 
     hierarchies  of the columns published by one; "labels", "intervals" or "tiles" where it was generated
-    told         called with (what is being done, None)
+    progress     called with (what is being done, None)
     """
     policy = said.policy
     findings = list(_columns(original, release, policy))
@@ -68,14 +68,14 @@ def compare(
     )
     if not all(f.holds for f in findings):
         return findings
-    told("comparing the other columns", None)
+    progress("comparing the other columns", None)
     exact = [c for c in original.columns if c in release.columns and c not in policy.quasi_identifiers]
     coded = [pair_codes(original[c], release[c], said.sheet) for c in exact]
     block = dense([np.concatenate(both) for both in coded]) if coded else np.zeros(2 * original.height, np.int64)
     before, after = np.split(np.unique(block, return_inverse=True)[1].reshape(-1), 2)
     equal = np.array_equal(np.bincount(before), np.bincount(after)) if before.size else True
     findings.append(Finding("other columns", equal, "unchanged, row by row" if equal else "changed"))
-    told("reading what was published", None)
+    progress("reading what was published", None)
     try:
         columns = [_column(original[n], release[n], said, hierarchies.get(n)) for n in policy.quasi_identifiers]
     except PolicyError:
@@ -86,9 +86,9 @@ def compare(
         text = f"column {unread[0]!r} has a value that is no original one and no coarser form of any"
         findings.append(Finding("published values", False, text))
     elif equal:
-        told("matching rows one to one", None)
+        progress("matching rows one to one", None)
         findings.append(_match(columns, before, after, said, hierarchies))
-    told("counting the loss", None)
+    progress("counting the loss", None)
     findings += _loss(columns, said, release.height, hierarchies)
     if said.publish == "ranges":
         findings.append(exposure(columns, said.exposed, policy.range_step))

@@ -206,7 +206,7 @@ def hash_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-class Asked(NamedTuple):
+class Required(NamedTuple):
     """What a release must be.
 
     star      text of a star; None where every text is a value, as in a release of centers
@@ -226,7 +226,7 @@ class Asked(NamedTuple):
     trees: Mapping[str, Hierarchy] = {}
 
 
-def judge_held(held: Held, asked: Asked, form: str) -> Audit:
+def judge_held(held: Held, asked: Required, form: str) -> Audit:
     """Audit of what stands in a release; form: "csv", "parquet" or "excel".
 
     Raises VerificationError for another number of stars, or where a tuple stands there more or less often than it

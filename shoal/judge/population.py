@@ -279,7 +279,7 @@ def beside(audit: Audit, found: Covered, models: Sequence[Model]) -> Audit:
         each = individual(found.rows, found.people)
         risk["individual_max"] = float(each.max())
         risk["individual_mean"] = float((each * found.rows).sum() / n)
-    told: dict[str, Any] = {
+    population: dict[str, Any] = {
         "from": "weights" if found.estimated else "table",
         "rows": int(found.size + 1e-6),
         "k_map": int(found.people.min()),
@@ -287,7 +287,7 @@ def beside(audit: Audit, found: Covered, models: Sequence[Model]) -> Audit:
         "unique": int((found.people <= 1).sum()),
         "uniques": uniques(audit.sizes, int(found.size + 1e-6))._asdict(),
     }
-    return replace(audit, checks=audit.checks + checks, risk=risk, population=told)
+    return replace(audit, checks=audit.checks + checks, risk=risk, population=population)
 
 
 def sized(audit: Audit, people: int) -> Audit:
@@ -297,8 +297,8 @@ def sized(audit: Audit, people: int) -> Audit:
     """
     if isinstance(people, bool) or not isinstance(people, int) or people < max(audit.rows, 1):
         raise PolicyError(f"population_size={people!r}: a whole number, at least the {audit.rows} rows of the table")
-    told = {"from": "size", "rows": people, "uniques": uniques(audit.sizes, people)._asdict()}
-    return replace(audit, population=told)
+    population = {"from": "size", "rows": people, "uniques": uniques(audit.sizes, people)._asdict()}
+    return replace(audit, population=population)
 
 
 def check_of(model: Model, found: Covered) -> Check:

@@ -50,8 +50,8 @@ def judge_region_outlines(
     weight = str(asked["weight"][0])
     called = weighed(weight)
     if all(row.get(called) is not None for row in held.properties):
-        told = whole(pl.DataFrame({called: [row[called] for row in held.properties]}, strict=False), called)
-        found += group_sizes(dict(enumerate(told)), facts, k[0])
+        sizes = whole(pl.DataFrame({called: [row[called] for row in held.properties]}, strict=False), called)
+        found += group_sizes(dict(enumerate(sizes)), facts, k[0])
     else:
         found.append(Finding("k", True, "the format keeps no column of this name", STATED))
     said = [_told(row) for row in held.properties]
@@ -75,7 +75,7 @@ def judge_region_outlines(
         sums = summed(label, np.array(whole(source, name), np.int64), len(known)).tolist()
         wrong = sum(s < least for s in sums)
         if name == weight and all(row.get(called) is not None for row in held.properties):
-            wrong += sum(s != t for s, t in zip(sums, told, strict=True))
+            wrong += sum(s != t for s, t in zip(sums, sizes, strict=True))
         text = f"{wrong} regions weigh less than {least}, or not what they state"
         found.append(Finding(f"weight {name}", not wrong, text))
     found += [connected(label, place, pairs, joined), *judge_weighted(said, known, asked, source)]

@@ -29,6 +29,6 @@ def with_filled(ncp: float, cells: Mapping[str, int] | None, rows: int) -> dict[
 
 def filled_words(cells: Mapping[str, int] | None) -> list[str]:
     """A sentence on the cells that were filled, if any were."""
-    told = ", ".join(f"{count:,} of {name!r}" for name, count in (cells or {}).items() if count)
-    words = f"missing values filled with the most frequent one of their column: {told}; each counts as lost"
-    return [words] if told else []
+    filled = ", ".join(f"{count:,} of {name!r}" for name, count in (cells or {}).items() if count)
+    words = f"missing values filled with the most frequent one of their column: {filled}; each counts as lost"
+    return [words] if filled else []

@@ -1,87 +1,169 @@
-"""Every algorithm by problem and name: what the command line, the report and the tests list.
+"""Every problem, an entry each: its algorithms by name, how its answers leave, who judges them, what they are called.
 
-An entry is "module:function", resolved by ``algorithm`` when it is first asked for, so that listing
-costs nothing.  All algorithms of one problem have one signature, stated in that problem's docstring.
-Being listed here is what makes an algorithm selectable and tested.
+What is written "module:function" is looked up when it is first asked for, so that listing costs nothing.  All
+algorithms of one problem have one signature, stated in that problem's docstring.  Being listed here is what makes
+an algorithm selectable and tested.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 from shoal.errors import PolicyError
 
-__all__ = ["CATALOGUE", "algorithm"]
+__all__ = ["CATALOGUE", "Problem", "algorithm", "kinds", "names", "resolved"]
 
-CATALOGUE: dict[str, dict[str, str]] = {
-    "tables": {
-        "auto": "shoal.problems.tables.auto:auto",
-        "improve": "shoal.problems.tables.search.neighborhood:improve",
-        "cascade": "shoal.problems.tables.search.cascade:cascade",
-        "three_phase": "shoal.problems.tables.papers.three_phase:three_phase",
-        "hilbert": "shoal.problems.tables.others.hilbert:hilbert",
-        "three_phase_hilbert": "shoal.problems.tables.others.hilbert:three_phase_hilbert",
-        "two_anonymity": "shoal.problems.tables.papers.two_anonymity:two_anonymity",
-        "matching": "shoal.problems.tables.papers.matching:matching",
-        "top_down": "shoal.problems.tables.others.top_down:top_down",
-        "mondrian": "shoal.problems.tables.others.mondrian:mondrian",
-        "global_recoding": "shoal.problems.tables.others.global_recoding:global_recoding",
-        "coarsen": "shoal.problems.tables.search.coarsen:coarsen",
-        "optimal": "shoal.problems.tables.exact.optimal:optimal",
-        "halving": "shoal.problems.tables.exact.halving:halving",
-        "forest": "shoal.problems.tables.others.forest:forest",
-        "pattern_cover": "shoal.problems.tables.others.pattern_cover:pattern_cover",
-    },
-    "labels": {
-        "fold": "shoal.problems.labels.greedy:fold",
-        "spread": "shoal.problems.labels.greedy:spread",
-        "five_halves": "shoal.problems.labels.five_halves:five_halves",
-        "scheme": "shoal.problems.labels.scheme:scheme",
-        "bicriteria": "shoal.problems.labels.scheme:bicriteria",
-        "exact": "shoal.problems.labels.exact:exact",
-    },
-    "regions": {
-        "auto": "shoal.problems.regions.auto:auto",
-        "tree": "shoal.problems.regions.tree:tree",
-        "search": "shoal.problems.regions.search:search",
-        "exact": "shoal.problems.regions.exact:exact",
-    },
-    "tiles": {
-        "kd_tree": "shoal.problems.tiles.kd_tree:kd_tree",
-        "least_waste": "shoal.problems.tiles.search:least_waste",
-        "proportional": "shoal.problems.tiles.search:proportional",
-        "best_cuts": "shoal.problems.tiles.best_cuts:best_cuts",
-        "mondrian": "shoal.problems.tiles.kd_tree:mondrian",
-    },
-    "gather": {
-        "local": "shoal.problems.gathering.gather:by_local",
-        "disjoint": "shoal.problems.gathering.gather:by_disjoint",
-        "threshold": "shoal.problems.gathering.gather:by_threshold",
-        "peeling": "shoal.problems.gathering.gather:by_peeling",
-        "rounds": "shoal.problems.gathering.gather:by_rounds",
-        "exact": "shoal.problems.gathering.gather:by_exact",
-    },
-    "cellular": {
-        "search": "shoal.problems.gathering.cellular:by_search",
-        "tight": "shoal.problems.gathering.cellular:by_tight",
-        "procedure_one": "shoal.problems.gathering.cellular:by_procedure_one",
-        "three_step": "shoal.problems.gathering.cellular:by_three_step",
-        "exact": "shoal.problems.gathering.cellular:by_exact",
-    },
+
+class Problem(NamedTuple):
+    """One problem; tables, whose answers leave by the pipeline, has methods alone.
+
+    methods     name -> "module:function"
+    answers     names of the classes of its answers
+    release     makes a ``shoal.publishing.crosswalk.Crosswalk`` of an answer: "module:function"
+    judge       gives findings of a ``shoal.publishing.judging.Held``, what was written: "module:function"
+    one, group  what is put into groups, and what a group of them is called
+    proofs      page of the guide, and its section, where the bounds are proved
+    """
+
+    methods: Mapping[str, str] = {}
+    answers: tuple[str, ...] = ()
+    release: str = ""
+    judge: str = ""
+    one: str = ""
+    group: str = ""
+    proofs: tuple[str, str] = ("", "")
+
+
+CATALOGUE: dict[str, Problem] = {
+    "tables": Problem(
+        methods={
+            "auto": "shoal.problems.tables.auto:auto",
+            "improve": "shoal.problems.tables.search.neighborhood:improve",
+            "cascade": "shoal.problems.tables.search.cascade:cascade",
+            "three_phase": "shoal.problems.tables.papers.three_phase:three_phase",
+            "hilbert": "shoal.problems.tables.others.hilbert:hilbert",
+            "three_phase_hilbert": "shoal.problems.tables.others.hilbert:three_phase_hilbert",
+            "two_anonymity": "shoal.problems.tables.papers.two_anonymity:two_anonymity",
+            "matching": "shoal.problems.tables.papers.matching:matching",
+            "top_down": "shoal.problems.tables.others.top_down:top_down",
+            "mondrian": "shoal.problems.tables.others.mondrian:mondrian",
+            "global_recoding": "shoal.problems.tables.others.global_recoding:global_recoding",
+            "coarsen": "shoal.problems.tables.search.coarsen:coarsen",
+            "optimal": "shoal.problems.tables.exact.optimal:optimal",
+            "halving": "shoal.problems.tables.exact.halving:halving",
+            "forest": "shoal.problems.tables.others.forest:forest",
+            "pattern_cover": "shoal.problems.tables.others.pattern_cover:pattern_cover",
+        },
+    ),
+    "labels": Problem(
+        methods={
+            "fold": "shoal.problems.labels.greedy:fold",
+            "spread": "shoal.problems.labels.greedy:spread",
+            "five_halves": "shoal.problems.labels.five_halves:five_halves",
+            "scheme": "shoal.problems.labels.scheme:scheme",
+            "bicriteria": "shoal.problems.labels.scheme:bicriteria",
+            "exact": "shoal.problems.labels.exact:exact",
+        },
+        answers=("Cover",),
+        release="shoal.publishing.grouped:labels",
+        judge="shoal.publishing.judging:groups",
+        one="label",
+        group="group",
+        proofs=("docs/labels.md", "How far from the least possible: the bounds"),
+    ),
+    "intervals": Problem(
+        answers=("Cut",),
+        release="shoal.publishing.grouped:intervals",
+        judge="shoal.publishing.judging:groups",
+        one="value",
+        group="interval",
+        proofs=("docs/intervals.md", "How"),
+    ),
+    "regions": Problem(
+        methods={
+            "auto": "shoal.problems.regions.auto:auto",
+            "tree": "shoal.problems.regions.tree:tree",
+            "search": "shoal.problems.regions.search:search",
+            "exact": "shoal.problems.regions.exact:exact",
+        },
+        answers=("Regions", "Nested"),
+        release="shoal.publishing.areas:regions",
+        judge="shoal.publishing.judging:regions",
+        one="area",
+        group="region",
+        proofs=("docs/regions.md", "The bounds"),
+    ),
+    "tiles": Problem(
+        methods={
+            "kd_tree": "shoal.problems.tiles.kd_tree:kd_tree",
+            "least_waste": "shoal.problems.tiles.search:least_waste",
+            "proportional": "shoal.problems.tiles.search:proportional",
+            "best_cuts": "shoal.problems.tiles.best_cuts:best_cuts",
+            "mondrian": "shoal.problems.tiles.kd_tree:mondrian",
+        },
+        answers=("Tiles",),
+        release="shoal.publishing.tiled:tiles",
+        judge="shoal.publishing.judging:tiles",
+        one="place",
+        group="tile",
+        proofs=("docs/tiles.md", "Bounds"),
+    ),
+    "gather": Problem(
+        methods={
+            "local": "shoal.problems.gathering.gather:by_local",
+            "disjoint": "shoal.problems.gathering.gather:by_disjoint",
+            "threshold": "shoal.problems.gathering.gather:by_threshold",
+            "peeling": "shoal.problems.gathering.gather:by_peeling",
+            "rounds": "shoal.problems.gathering.gather:by_rounds",
+            "exact": "shoal.problems.gathering.gather:by_exact",
+        },
+        answers=("Gathering",),
+        release="shoal.publishing.clusters:clusters",
+        judge="shoal.publishing.judging:clusters",
+        one="record",
+        group="cluster",
+        proofs=("docs/gathering.md", "The methods and what is proved of them"),
+    ),
+    "cellular": Problem(
+        methods={
+            "search": "shoal.problems.gathering.cellular:by_search",
+            "tight": "shoal.problems.gathering.cellular:by_tight",
+            "procedure_one": "shoal.problems.gathering.cellular:by_procedure_one",
+            "three_step": "shoal.problems.gathering.cellular:by_three_step",
+            "exact": "shoal.problems.gathering.cellular:by_exact",
+        },
+        answers=("Gathering",),
+        release="shoal.publishing.clusters:clusters",
+        judge="shoal.publishing.judging:clusters",
+        one="record",
+        group="cluster",
+        proofs=("docs/gathering.md", "The methods and what is proved of them"),
+    ),
 }
 
 
 def names(problem: str) -> list[str]:
     """The methods of one problem, in the order listed."""
-    return list(CATALOGUE[problem])
+    return list(CATALOGUE[problem].methods)
+
+
+def kinds() -> list[str]:
+    """The problems whose answers are written as crosswalks: the kinds of their certificates."""
+    return [name for name, problem in CATALOGUE.items() if problem.judge]
+
+
+def resolved(where: str) -> Any:
+    """What stands at "module:name"."""
+    module, _, name = where.partition(":")
+    return getattr(import_module(module), name)
 
 
 def algorithm(problem: str, name: str) -> Callable[..., Any]:
     """The function behind a name; PolicyError with the nearest name when there is none."""
-    found = CATALOGUE[problem].get(name) if isinstance(name, str) else None
+    found = CATALOGUE[problem].methods.get(name) if isinstance(name, str) else None
     if found is None:
         raise PolicyError.unknown(f"method for {problem}", str(name), ["auto", *names(problem)])
-    module, _, function = found.partition(":")
-    return getattr(import_module(module), function)
+    function: Callable[..., Any] = resolved(found)
+    return function

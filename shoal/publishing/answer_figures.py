@@ -210,9 +210,9 @@ def shown(kind: str, content: pl.DataFrame, parameters: Mapping[str, Any]) -> di
     return {"columns": rows.columns, "rows": [[_plain(v) for v in row] for row in rows.iter_rows()]}
 
 
-def _common(told: pl.Series, least: int) -> pl.Series:
+def _common(column: pl.Series, least: int) -> pl.Series:
     """Values with their counts as clusters tell them; those that fewer than ``least`` records hold are one."""
-    held = [values_told(text, told.name) for text in told.to_list()]
+    held = [values_told(text, column.name) for text in column.to_list()]
     total: Counter[str | None] = Counter()
     for counts in held:
         total.update(counts)
@@ -222,7 +222,7 @@ def _common(told: pl.Series, least: int) -> pl.Series:
         for value, n in counts.items():
             line[value if total[value] >= least else "held by few"] += n
         lines.append(multiset(line))
-    return pl.Series(told.name, lines, dtype=pl.String)
+    return pl.Series(column.name, lines, dtype=pl.String)
 
 
 def _plain(value: Any) -> Any:

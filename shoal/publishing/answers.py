@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from importlib import import_module
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -16,18 +15,10 @@ from shoal.engines.carried import named_sensitive
 from shoal.engines.files import numbers
 from shoal.engines.oddities import coded_places, sensitive_notes
 from shoal.errors import InputError, PolicyError
+from shoal.problems.catalogue import CATALOGUE, resolved
 from shoal.publishing.crosswalk import Crosswalk
 from shoal.publishing.opening import like, opened
 from shoal.watching import watched
-
-MAKERS = {
-    "Cover": ("grouped", "labels"),
-    "Cut": ("grouped", "intervals"),
-    "Regions": ("areas", "regions"),
-    "Nested": ("areas", "regions"),
-    "Tiles": ("tiled", "tiles"),
-    "Gathering": ("clusters", "clusters"),
-}
 
 
 @watched
@@ -71,12 +62,13 @@ def release(
         4
     """
     kind = type(answer)
-    if kind.__name__ not in MAKERS or not kind.__module__.startswith("shoal.problems."):
+    makers = [p.release for p in CATALOGUE.values() if kind.__name__ in p.answers]
+    if not makers or not kind.__module__.startswith("shoal.problems."):
         raise InputError(
             f"a {kind.__name__} is no answer of a problem; tables of categories are released by shoal.anonymize"
         )
-    module, name = MAKERS[kind.__name__]
-    make = getattr(import_module(f"shoal.publishing.{module}"), name)
+    make = resolved(makers[0])
+    name = make.__name__
     from_path = [data] if isinstance(data, (str, Path)) else []
     files = tuple(p for p in (*from_path, *read) if p is not None)
     if name == "regions":
@@ -98,7 +90,7 @@ def _noted(made: Crosswalk) -> Crosswalk:
     if table is None:
         return made
     named = [given] if isinstance(given, str) else list(given)
-    said = [*(told.removeprefix("warning: ") for told in named_sensitive(named)), *sensitive_notes(table, named)]
+    said = [*(note.removeprefix("warning: ") for note in named_sensitive(named)), *sensitive_notes(table, named)]
     for feature in made.parameters.get("features", ()):
         if feature["kind"] == "place" and feature["geometry"] == "great-circle":
             latitude, longitude = (numbers(table, name) for name in feature["columns"])

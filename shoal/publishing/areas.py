@@ -26,7 +26,7 @@ from shoal.publishing.judging import Sources
 from shoal.publishing.opening import opened
 
 
-class Asked(NamedTuple):
+class AreaConditions(NamedTuple):
     """What a partition of areas had to keep besides its thresholds: names of columns of the areas.
 
     at_most  column (or "areas") -> largest sum over a region; where there are levels one for each, or one for all
@@ -54,14 +54,8 @@ class Asked(NamedTuple):
     def columns(self) -> list[str]:
         """The columns that the judge looks at."""
         named = (self.boundary, self.soft_boundary, self.fixed, self.apart, self.water)
-        return [
-            *(n for n in named if n is not None),
-            *self.at_most,
-            *self.sensitive,
-            *self.similar,
-            *self.sums,
-            *self.means,
-        ]
+        more = (self.at_most, self.sensitive, self.similar, self.sums, self.means)
+        return [*(n for n in named if n is not None), *(name for own in more for name in own)]
 
 
 def regions(
@@ -79,9 +73,9 @@ def regions(
     """``Regions`` (or ``Nested``) of the areas in a Geography, or of a frame with a row per area and row numbers."""
     nested, levels = answer, levels_of(answer)
     answer = levels[0]
-    if unknown := [n for n in more if n not in Asked._fields]:
-        raise PolicyError.unknown("argument of a release of regions", unknown[0], Asked._fields)
-    asked, given = Asked(**more), areas_of(data, edges, id)
+    if unknown := [n for n in more if n not in AreaConditions._fields]:
+        raise PolicyError.unknown("argument of a release of regions", unknown[0], AreaConditions._fields)
+    asked, given = AreaConditions(**more), areas_of(data, edges, id)
     names = [weight] if isinstance(weight, str) else list(weight)
     own = np.column_stack([given.whole(name) for name in names])
     _refuse_others(answer, own)
@@ -91,9 +85,8 @@ def regions(
     parameters = {
         **_read_as(given, id), "weight": names, "k": k, "objective": _objective(answer, objective, number),
         "boundary": asked.boundary, "soft_boundary": asked.soft_boundary, "fixed": asked.fixed, "apart": asked.apart,
-        "at_most": at_most, "sensitive": list(asked.sensitive), "l": asked.l,
-        "similar": list(asked.similar), "regions": number, "max_diameter": asked.max_diameter,
-        "geographic": degrees,
+        "at_most": at_most, "sensitive": list(asked.sensitive), "l": asked.l, "similar": list(asked.similar),
+        "regions": number, "max_diameter": asked.max_diameter, "geographic": degrees,
         "joined": [[given.ids[a], given.ids[b]] for a, b in answer.joined.tolist()],
         **({"water": asked.water} if asked.water else {}),
         **({"sum": list(asked.sums)} if asked.sums else {}), **({"mean": list(asked.means)} if asked.means else {}),
@@ -188,13 +181,17 @@ def areas_of(data: Any, edges: Any, id: str | None) -> Geography:
     return geography(ids, [(ids[a], ids[b]) for a, b in pairs.tolist()], {c: frame[c].to_list() for c in frame.columns})
 
 
-def _extra(given: Geography, names: Sequence[str], asked: Asked) -> tuple[Any, Any, Any]:
+def _extra(given: Geography, names: Sequence[str], asked: AreaConditions) -> tuple[Any, Any, Any]:
     sums = {name: given.number(name) for name in asked.sums}
     return sums, {name: given.number(name) for name in asked.means}, given.whole(names[0])
 
 
 def content(
-    given: Geography, levels: Sequence[Any], names: Sequence[str], asked: Asked, drawn: Sequence[_Outlined] = ()
+    given: Geography,
+    levels: Sequence[Any],
+    names: Sequence[str],
+    asked: AreaConditions,
+    drawn: Sequence[_Outlined] = (),
 ) -> pl.DataFrame:
     """The crosswalk: the finest regions, with their measures where there are polygons, then those above."""
     from shoal.problems.regions import crosswalk
@@ -298,7 +295,9 @@ class _Outlined:
         ]
 
 
-def _outlines(given: Geography, levels: Sequence[_Outlined], names: Sequence[str], asked: Asked) -> dict[str, Drawing]:
+def _outlines(
+    given: Geography, levels: Sequence[_Outlined], names: Sequence[str], asked: AreaConditions
+) -> dict[str, Drawing]:
     """For each level a MultiPolygon per region with its measures, by the file's ending."""
 
     def fill(drawn: _Outlined, path: Path) -> None:

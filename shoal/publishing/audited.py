@@ -110,10 +110,10 @@ def _asked(
     policy: Policy | Mapping[str, Any] | None, given: Mapping[str, Any]
 ) -> tuple[Policy, dict[str, Any], tuple[PrivacyModel, ...]]:
     """The roles, the hierarchies by column, and the models that become checks."""
-    told = policy.hierarchies if isinstance(policy, Policy) else mapping("the policy", policy).get("hierarchies", {})
+    asks = policy.hierarchies if isinstance(policy, Policy) else mapping("the policy", policy).get("hierarchies", {})
     own = mapping("hierarchies", given.get("hierarchies"))
     read = {n: h if isinstance(h, str) and h in GENERATED else Hierarchy.of(h) for n, h in own.items()}
-    trees = {**told, **read}
+    trees = {**asks, **read}
     asked = Policy.of(policy, **{**({"k": 1} if policy is None else {}), **given, "hierarchies": trees})
     if policy is not None:
         return asked, trees, asked.privacy

@@ -47,9 +47,9 @@ def clusters(
     names = [sensitive] if isinstance(sensitive, str) else list(sensitive)
     trees = {name: Hierarchy.of(tree) for name, tree in (hierarchies or {}).items()}
     tables = {name: opened(table) for name, table in (coordinates or {}).items()}
-    told = _told(answer, frame, columns, place, names, Asked(hierarchies=trees, coordinates=tables))
-    _check(answer, frame, told, names)
-    features = _belongs(answer, frame, told)
+    request = _told(answer, frame, columns, place, names, Asked(hierarchies=trees, coordinates=tables))
+    _check(answer, frame, request, names)
+    features = _belongs(answer, frame, request)
     if tables and center == "mean":
         raise PolicyError("the mean of places is no code; publish center='record' or 'medoid'")
     held = {name: _plain_texts(frame, name) for name in names}
@@ -57,12 +57,12 @@ def clusters(
     form = publish(answer.labels, answer.center_rows, features.metric, features.values, texts_of, center)
     form, labels = _in_order(form, answer.labels, features)
     content = _content(form, features, frame)
-    parameters = _parameters(answer, told, features, names) | {
+    parameters = _parameters(answer, request, features, names) | {
         "hierarchies": {n: {"source": _source(hierarchies, n), "sha256": digest(tree)} for n, tree in trees.items()},
         "center": center,
     }
     title, note = f"{answer.clusters:,} clusters of at least {answer.details['r']:,} records", _note(answer)
-    needed = list(dict.fromkeys([*told.columns, *(told.place or ()), *names]))
+    needed = list(dict.fromkeys([*request.columns, *(request.place or ()), *names]))
     return Crosswalk(
         kind=answer.details["problem"],
         content=content,
@@ -83,9 +83,9 @@ def clusters(
     )
 
 
-def _check(answer: Any, frame: pl.DataFrame, told: Asked, sensitive: Sequence[str]) -> None:
+def _check(answer: Any, frame: pl.DataFrame, request: Asked, sensitive: Sequence[str]) -> None:
     """Every column is there, once, and as many sensitive ones as the answer's conditions speak of."""
-    names = [*told.columns, *(told.place or ()), *sensitive]
+    names = [*request.columns, *(request.place or ()), *sensitive]
     distinct_names(names)
     for name in names:
         column(frame, name)
@@ -96,15 +96,15 @@ def _check(answer: Any, frame: pl.DataFrame, told: Asked, sensitive: Sequence[st
         )
 
 
-def _parameters(answer: Any, told: Asked, features: Features, sensitive: Sequence[str]) -> dict[str, Any]:
+def _parameters(answer: Any, request: Asked, features: Features, sensitive: Sequence[str]) -> dict[str, Any]:
     """What was asked for, and how the judge measures it again."""
     asked = dict(answer.details)
     described = zip(features.metric.features, features.names, features.codes, strict=True)
     rest = [1] * (len(sensitive) - len(asked["l"]))
     return {
         **asked,
-        "columns": list(told.columns),
-        "place": None if told.place is None else list(told.place),
+        "columns": list(request.columns),
+        "place": None if request.place is None else list(request.place),
         "features": [_described(feature, names, bool(codes)) for feature, names, codes in described],
         "norm": features.metric.norm,
         "unit": features.metric.unit,
@@ -157,14 +157,14 @@ def _told(
     return Asked(names, place=pair, hierarchies=more.hierarchies, coordinates=more.coordinates)
 
 
-def _belongs(answer: Any, frame: pl.DataFrame, told: Asked) -> Features:
+def _belongs(answer: Any, frame: pl.DataFrame, request: Asked) -> Features:
     """The features of the frame; InputError unless the answer's radii are those of its records."""
     if len(answer.labels) != frame.height:
         raise InputError(
             f"the answer clusters {len(answer.labels):,} records, the data have {frame.height:,}; hand over what was "
             "clustered, row by row"
         )
-    features = Features.again(frame, answer.metric, told)
+    features = Features.again(frame, answer.metric, request)
     member = np.flatnonzero(answer.labels >= 0)
     own = answer.center_rows[answer.labels[member]]
     if answer.clusters and (own >= 0).all():
@@ -206,8 +206,8 @@ def _in_order(form: Centers, labels: np.ndarray, features: Features) -> tuple[Ce
             keys.append(rank[center.value])
         else:
             keys.append(center.value)
-    told = [form.multisets(name) for name in form.sensitive]
-    keys = [np.array(t) for t in reversed(told)] + keys
+    multisets = [form.multisets(name) for name in form.sensitive]
+    keys = [np.array(t) for t in reversed(multisets)] + keys
     order = np.lexsort(keys) if form.records.size else np.zeros(0, np.int64)
     number = np.argsort(order)
     return Centers(
@@ -243,14 +243,14 @@ def _typed(shown: pl.Series, kind: pl.DataType, feature: Any, coded: bool) -> pl
 
 def _described(feature: Any, names: tuple[str, ...], coded: bool) -> dict[str, Any]:
     """A feature as the judge reads it again."""
-    told = {"columns": list(names), "name": feature.name, "weight": feature.weight}
+    record = {"columns": list(names), "name": feature.name, "weight": feature.weight}
     if isinstance(feature, Category):
-        return {**told, "kind": "category", "levels": feature.depth - 1}
-    told |= {"scale": feature.scale, "unit": feature.unit}
+        return {**record, "kind": "category", "levels": feature.depth - 1}
+    record |= {"scale": feature.scale, "unit": feature.unit}
     if isinstance(feature, Place):
-        return {**told, "kind": "coded place" if coded else "place", "geometry": feature.geometry}
-    told |= {"period": feature.period} if feature.period else {}
-    return {**told, "kind": "date" if feature.date else "number"}
+        return {**record, "kind": "coded place" if coded else "place", "geometry": feature.geometry}
+    record |= {"period": feature.period} if feature.period else {}
+    return {**record, "kind": "date" if feature.date else "number"}
 
 
 def _source(given: Mapping[str, Any] | None, name: str) -> str:

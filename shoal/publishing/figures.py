@@ -69,10 +69,10 @@ def _column(release: Any, decoded: Decoded, name: str, least: int) -> dict[str, 
     column = decoded.columns[name]
     rows = np.bincount(column.where, minlength=len(column.cells))
     hidden = int(rows[[c.everything for c in column.cells]].sum())
-    told = next(i for i, c in enumerate(release.expected.columns) if c.name == name)
+    at = next(i for i, c in enumerate(release.expected.columns) if c.name == name)
     histogram = release.expected.histogram
-    coded = histogram.quasi[:, told]
-    before = np.bincount(coded, weights=histogram.count, minlength=histogram.quasi_sizes[told]).astype(np.int64)
+    coded = histogram.quasi[:, at]
+    before = np.bincount(coded, weights=histogram.count, minlength=histogram.quasi_sizes[at]).astype(np.int64)
     step = step_of(release.rows, least)
     safe = not release.changed[name] or release.changed[name] >= 4 * step
     return {

@@ -26,7 +26,7 @@ PROGRAM = "integer program: the release of least loss, or what its relaxation le
 
 def certified(
     found: Grouping,
-    told: Study,
+    study: Study,
     histogram: Histogram,
     recoding: Recoding,
     asked: Policy,
@@ -40,13 +40,13 @@ def certified(
     The bound is the larger of the one without the population, which holds for groups published wider than their rows
     ask as well, and of the cheapest coarser forms that cover enough.
     """
-    if not told.asked or not histogram.rows:
+    if not study.asked or not histogram.rows:
         return found
-    task = Task(histogram, cut(told.free, len(histogram.sensitive_names)), recoding, Effort.of(asked.effort))
+    task = Task(histogram, cut(study.free, len(histogram.sensitive_names)), recoding, Effort.of(asked.effort))
     free = without(task, found.partition, found.method, starred=found.starred).certificate
     lower, argument = free.lower_bound, f"without the population: {free.bound}"
     details: dict[str, Any] = {"bounds": dict(free.details.get("bounds", {}))}
-    prices = _cheapest(told, histogram, recoding, asked)
+    prices = _cheapest(study, histogram, recoding, asked)
     bounds = {} if prices is None else {ARGUMENT: total(task, prices)}
     if proved:
         bounds[PROGRAM] = total(task, np.full(histogram.cells, proved / histogram.rows))
@@ -70,20 +70,20 @@ def certified(
     return replace(found, certificate=certificate)
 
 
-def _cheapest(told: Study, histogram: Histogram, recoding: Recoding, asked: Policy) -> np.ndarray | None:
+def _cheapest(study: Study, histogram: Histogram, recoding: Recoding, asked: Policy) -> np.ndarray | None:
     """float64[m]: per cell the least loss of a coarser form that covers enough people; None where none is known.
 
     Where too many forms would have to be looked at, only that rare tuples must be published one level higher.
     """
-    assert told.census is not None
-    assert told.codes is not None
-    forms = forms_of(told, recoding, asked)
+    assert study.census is not None
+    assert study.codes is not None
+    forms = forms_of(study, recoding, asked)
     of_type, first = histogram.types
     codes = histogram.quasi[first].astype(np.int64)
     if forms is not None and forms.exact and forms.few(first.size):
         if asked.max_suppressed:  # what is starred whole is above the highest levels allowed
             forms = replace(forms, tops=np.array([c.levels - 1 for c in forms.columns], np.int64))
-        best = forms.cheapest(codes, np.zeros_like(codes), np.full(first.size, told.fewest))[0]
+        best = forms.cheapest(codes, np.zeros_like(codes), np.full(first.size, study.fewest))[0]
         return np.where(np.isfinite(best), best, 0.0)[of_type]
     if asked.range_step:
         return None
@@ -92,11 +92,11 @@ def _cheapest(told: Study, histogram: Histogram, recoding: Recoding, asked: Poli
         raised = column.raised()
         if raised is not None:
             steps = np.minimum(steps, (raised * column.weight)[histogram.quasi[:, j]])
-    rare = people_of(histogram, told.codes, told.census, asked.grouped) < told.fewest
+    rare = people_of(histogram, study.codes, study.census, asked.grouped) < study.fewest
     return np.where(rare[of_type] & np.isfinite(steps), steps, 0.0)
 
 
-def forms_of(told: Study, recoding: Recoding, asked: Policy) -> Forms | None:
+def forms_of(study: Study, recoding: Recoding, asked: Policy) -> Forms | None:
     """The forms of a sample's tuples; None where a column has no levels.
 
     Of a hierarchy generated from the sample nobody can say where values lie that only the population has: they are in
@@ -105,11 +105,11 @@ def forms_of(told: Study, recoding: Recoding, asked: Policy) -> Forms | None:
     columns = recoding.hierarchies
     if columns is None:
         return None
-    assert told.census is not None
-    assert told.codes is not None
+    assert study.census is not None
+    assert study.codes is not None
     nodes, exact = [], True
     for j, (name, column) in enumerate(zip(asked.grouped, columns, strict=True)):
-        values = told.values[j]
+        values = study.values[j]
         source = asked.hierarchies.get(name) if asked.publish == "hierarchy" else None
         found = None
         if source is None:
@@ -123,7 +123,7 @@ def forms_of(told: Study, recoding: Recoding, asked: Policy) -> Forms | None:
             found, exact = _apart(column, len(values)), False
         nodes.append(found)
     tops = np.array([c.ceiling for c in columns], np.int64)
-    return Forms(columns, tuple(nodes), told.codes, told.census.rows.astype(np.int64), tops, exact)
+    return Forms(columns, tuple(nodes), study.codes, study.census.rows.astype(np.int64), tops, exact)
 
 
 def _apart(column: Levels, values: int) -> np.ndarray:

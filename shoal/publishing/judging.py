@@ -19,6 +19,7 @@ from shoal.judge.levels import judge_levels, judge_region_hierarchy
 from shoal.judge.region_outlines import judge_region_outlines
 from shoal.judge.tiles import judge_outlines, judge_tile_rows, judge_tile_table, judge_tiles
 from shoal.model.certificate import Certificate
+from shoal.problems.catalogue import CATALOGUE, resolved
 
 OUTLINES = "outlines"  # of the second level "outlines2"
 
@@ -64,7 +65,8 @@ def findings(
         record["parameters"], record["facts"], certificate.cost, certificate.lower_bound, certificate.unit,
         certificate.details, record["kind"],
     )  # fmt: skip
-    return KINDS[record["kind"]](Held(held, stated, form, sources, part))
+    judge: Callable[[Held], list[Finding]] = resolved(CATALOGUE[record["kind"]].judge)
+    return judge(Held(held, stated, form, sources, part))
 
 
 class Held(NamedTuple):
@@ -77,12 +79,12 @@ class Held(NamedTuple):
     part: str | None
 
 
-def _groups(held: Held) -> list[Finding]:
+def groups(held: Held) -> list[Finding]:
     _refuse_part(held.part)
     return judge_groups(held.stated.kind, held.content, held.stated, held.form, held.sources.table)
 
 
-def _regions(held: Held) -> list[Finding]:
+def regions(held: Held) -> list[Finding]:
     content, stated, form, sources, part = held
     own = (sources.table, sources.pairs)
     if part == "hierarchy":
@@ -95,7 +97,7 @@ def _regions(held: Held) -> list[Finding]:
     return [*found, *judge_levels(content, stated, form, *own)] if stated.parameters.get("levels") else found
 
 
-def _tiles(held: Held) -> list[Finding]:
+def tiles(held: Held) -> list[Finding]:
     content, stated, form, sources, part = held
     if part == "outlines":
         return judge_outlines(content, stated)
@@ -105,7 +107,7 @@ def _tiles(held: Held) -> list[Finding]:
     return judge_tiles(content, stated, form, sources.table)
 
 
-def _clusters(held: Held) -> list[Finding]:
+def clusters(held: Held) -> list[Finding]:
     if held.part != "assignments":
         _refuse_part(held.part)
     sources = held.sources
@@ -116,13 +118,3 @@ def _clusters(held: Held) -> list[Finding]:
 def _refuse_part(part: str | None) -> None:
     if part is not None:
         raise InputError(f"the certificate file names a part {part!r} that this version cannot check")
-
-
-KINDS: dict[str, Callable[[Held], list[Finding]]] = {
-    "labels": _groups,
-    "intervals": _groups,
-    "regions": _regions,
-    "tiles": _tiles,
-    "gather": _clusters,
-    "cellular": _clusters,
-}

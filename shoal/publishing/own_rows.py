@@ -12,12 +12,12 @@ from shoal.errors import VerificationError
 from shoal.judge.file import seal, stale
 from shoal.judge.finding import CONSISTENT, RECOMPUTED, STATED, Finding
 from shoal.judge.grid import range_steps
-from shoal.judge.parts import Asked, Held, digest_of, judge_held, read_rows
+from shoal.judge.parts import Held, Required, digest_of, judge_held, read_rows
 from shoal.judge.safe_harbor import breach
 from shoal.model.audit import Audit
 from shoal.model.hierarchy import Hierarchy
 from shoal.publishing.recorded import Record
-from shoal.publishing.unseen import filled_cells, incomplete, lacking, persons, population_of
+from shoal.publishing.stated import filled_cells, incomplete, lacking, persons, population_of
 
 Outer = Callable[[pl.DataFrame, Audit], Audit]
 ORDERS = ("kept", "fresh secret", "caller's secret")
@@ -76,7 +76,7 @@ def own_findings(
 def _judged(held: Held, record: Record, trees: Mapping[str, Hierarchy]) -> tuple[Audit, Finding]:
     """The audit of what stands there, and whether its stars are those certified."""
     policy, said = record.policy, record.said
-    wanted = Asked(
+    wanted = Required(
         quasi=policy.quasi_identifiers,
         sensitive=policy.sensitive,
         models=policy.privacy,

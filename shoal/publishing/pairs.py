@@ -34,18 +34,18 @@ class _Axis(NamedTuple):
 
 
 def pairs(
-    release: Any, decoded: Decoded, told: Sequence[Mapping[str, Any]], least: int, step: int
+    release: Any, decoded: Decoded, columns: Sequence[Mapping[str, Any]], least: int, step: int
 ) -> list[dict[str, Any]]:
     """At most PAIRS pairs of quasi-identifiers, those that say most of each other in the release.
 
-    told   what stands in the report of each column: "name", "before_shown"
+    columns  what stands in the report of each column: "name", "before_shown"
     least  values that the release shows on fewer rows are among the others;  step: see ``distribution``
 
     Which pairs, and into which bins they are cut, follows from the release alone.  Counts of the original are rounded
     and left out below a step, as a column's own are; and a line of the table is left out wherever so few of its rows
     were changed that a difference would tell (``_line``).  O(classes bins^2) for each pair.
     """
-    shown = {c["name"]: c["before_shown"] for c in told}
+    shown = {c["name"]: c["before_shown"] for c in columns}
     names = [n for n in release.policy.grouped if n in decoded.columns][:COLUMNS]
     where = pl.DataFrame({str(i): decoded.columns[n].where for i, n in enumerate(names)})
     if len(names) < 2 or not where.height:
@@ -97,14 +97,14 @@ def _before(
     untouched = not release.changed[a.name] and not release.changed[b.name]
     lines = _line(changed.sum(axis=1), step) | untouched
     across = _line(changed.sum(axis=0), step) | untouched
-    told = lines[:, None] & across[None, :] & shown
+    disclosable = lines[:, None] & across[None, :] & shown
     least, most = ((x.T * rows @ y).astype(np.int64) for x, y in ((a.surely, b.surely), (a.maybe, b.maybe)))
     return [
         [
-            disclosed(int(counts[i, j]), int(least[i, j]), int(most[i, j]), step) if told[i, j] else None
+            disclosed(int(counts[i, j]), int(least[i, j]), int(most[i, j]), step) if disclosable[i, j] else None
             for j in range(wide)
         ]
-        for i, wide in enumerate([told.shape[1]] * told.shape[0])
+        for i, wide in enumerate([disclosable.shape[1]] * disclosable.shape[0])
     ]
 
 

@@ -25,7 +25,7 @@ from shoal.engines.partwise import PART_ROWS, ahead, write_folder, write_single
 from shoal.engines.store import refuse_both
 from shoal.engines.targets import JSON, TABLE, certificate_path, check_folder, check_outputs, check_place
 from shoal.errors import InputError, PolicyError
-from shoal.judge.parts import Asked, count_release, hash_of, judge_held, read_rows
+from shoal.judge.parts import Required, count_release, hash_of, judge_held, read_rows
 from shoal.publishing import signing, statement
 from shoal.publishing.closeness import trees_of
 from shoal.version import __version__
@@ -169,7 +169,7 @@ def rows_of(release: Any, room: Path, tell: Callable[[int], None]) -> Iterator[p
         yield from table.slices(room, tell) if quicker is None else quicker(table.columns, room, tell)
         return
     done = 0
-    for frame in release.expected.deal(table.columns, release.row_key, PART_ROWS):
+    for frame in release.expected.slices(table.columns, release.row_key, PART_ROWS):
         yield frame
         done += frame.height
         tell(done)
@@ -200,7 +200,7 @@ def judge_written(release: Any, path: Path, separator: str, shown: Mapping[str, 
     held = count_release(path, [*policy.grouped, *policy.sensitive], separator)
     blank = [name for name, count in release.stars.items() if count != shown[name]]
     form = ("csv" if text else "parquet") if path.is_dir() else kind_of(path)
-    asked = Asked(
+    asked = Required(
         quasi=policy.grouped,
         sensitive=policy.sensitive,
         models=policy.privacy,

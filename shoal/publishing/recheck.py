@@ -19,8 +19,9 @@ from shoal.judge.parts import hash_of
 from shoal.model.certificate import Certificate
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.record import digest, source_of
+from shoal.problems.catalogue import kinds
 from shoal.publishing.area_tables import outlined, tables
-from shoal.publishing.judging import KINDS, OUTLINES, Sources, findings, form_of
+from shoal.publishing.judging import OUTLINES, Sources, findings, form_of
 from shoal.publishing.opening import opened
 
 
@@ -41,9 +42,9 @@ def recheck(
     Raises InputError for a certificate file that is none.
     """
     kind = record.get("kind")
-    if not isinstance(kind, str) or kind not in KINDS:
+    if not isinstance(kind, str) or kind not in kinds():
         raise InputError(
-            f"the certificate file is of a kind that this version cannot check; it knows {', '.join(KINDS)}"
+            f"the certificate file is of a kind that this version cannot check; it knows {', '.join(kinds())}"
         )
     own = hash_of(path) if path.is_file() else ""
     about, stated = _parts(record, path.name, own)
@@ -149,13 +150,13 @@ def _points(
         raise InputError("clusters are made of one table, and the coordinates of its codes; name no more")
     held, folder = hierarchies
     trees = {}
-    for name, told in dict(asked.get("hierarchies") or {}).items():
-        source = held.get(name, told["source"])
+    for name, entry in dict(asked.get("hierarchies") or {}).items():
+        source = held.get(name, entry["source"])
         if name not in held and source == "given":
             continue
         with suppress(InputError):
             tree = Hierarchy.of(source if name in held else source_of(name, str(source), folder))
-            if digest(tree) != told["sha256"]:
+            if digest(tree) != entry["sha256"]:
                 raise VerificationError(f"the hierarchy of {name!r} is not the one certified")
             trees[name] = tree
     places = {name: opened(x) for name, x in zip(coded, given[1:], strict=False)}

@@ -74,8 +74,8 @@ def without_effect(recoding: Recoding, names: Sequence[str]) -> tuple[str, ...]:
     return tuple(
         f"the hierarchy of {name!r} joins no two values below the star, so the column is published as without it"
         for name, column in zip(names, recoding.columns, strict=True)
-        if isinstance(column, Levels) and column.levels > 2 and column.size > 1
-        and np.unique(column.node[-2]).size == column.size
+        if column.levels > 2 and column.size > 1
+        and np.unique(column.classes(column.levels - 2, np.arange(column.size))).size == column.size
     )  # fmt: skip
 
 
@@ -171,12 +171,13 @@ def as_they_are(
     """A class of one value that is called like the value publishes the value: nobody can tell a level by the text."""
     first, second = shows.first.copy(), shows.second.copy()
     for j, (column, own, named) in enumerate(zip(recoding.columns, texts, labels, strict=True)):
-        if named is None or not isinstance(column, Levels):
+        if named is None or not column.levels:
             continue
         for level in range(1, column.levels):
-            node, called = column.node[level], named[level - 1]
+            codes, called = np.arange(column.size), named[level - 1]
+            node, loss = column.classes(level, codes), column.lifted(level, codes)
             alone = np.bincount(node, minlength=len(called)) == 1
-            for code in np.flatnonzero(alone[node] & (column.loss[level] == 0)).tolist():
+            for code in np.flatnonzero(alone[node] & (loss == 0)).tolist():
                 if called[node[code]] == (own[code] or ""):  # a missing value's class is called by the empty text
                     here = (shows.first[:, j] == level) & (shows.second[:, j] == node[code])
                     first[here, j], second[here, j] = 0, code

@@ -141,9 +141,9 @@ def _refuse_unasked(record: Mapping[str, Any], policy: Policy) -> None:
     for name, wanted in asked.items():
         if record.get(name) and not wanted:
             raise InputError(f"the certificate file tells of {name!r}, which its policy does not ask for")
-    told = record.get("rule_book")
+    entry = record.get("rule_book")
     if book is not None and (
-        not isinstance(told, dict) or (told.get("name"), told.get("k")) != (policy.preset, book.k)
+        not isinstance(entry, dict) or (entry.get("name"), entry.get("k")) != (policy.preset, book.k)
     ):
         raise InputError(f"the certificate file tells of another rule book than {policy.preset!r}, which was asked for")
     if policy.preset == NAME and record.get("safe_harbor") is None:
@@ -175,22 +175,22 @@ def _said(record: Mapping[str, Any], policy: Policy, stated: Certificate, sheet:
     )
 
 
-def _exposed(told: Any, shows: bool) -> Shares:
+def _exposed(entry: Any, shows: bool) -> Shares:
     """Shares of the groups, between 0 and 1; none where no range or set shows a value."""
-    columns, groups = {str(n): _number(v) for n, v in dict(told["columns"]).items()}, told["groups"]
+    columns, groups = {str(n): _number(v) for n, v in dict(entry["columns"]).items()}, entry["groups"]
     shares = [*columns.values(), *([] if groups is None else [_number(groups)])]
     if not all(0 <= share <= 1 for share in shares) or (columns and not shows) or (groups is None) is bool(columns):
         raise TypeError
     return columns, groups
 
 
-def _harbor(told: Any) -> Harbor | None:
-    if told is None:
+def _harbor(entry: Any) -> Harbor | None:
+    if entry is None:
         return None
-    columns = {str(name): str(rule) for name, rule in dict(told["columns"]).items()}
+    columns = {str(name): str(rule) for name, rule in dict(entry["columns"]).items()}
     if not set(columns.values()) <= set(RULES):
         raise TypeError
-    return Harbor(columns, _count(told["born"]))
+    return Harbor(columns, _count(entry["born"]))
 
 
 def _texts(value: Any) -> list[str]:

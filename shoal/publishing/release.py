@@ -283,8 +283,8 @@ class Release:
         if kind != "parquet":
             refuse_both({**self.own, **{c.name: c.texts() for c in self.expected.sensitive}})
         if kind == "csv":
-            told, shown = starred_text(content, self.stars, self.published, self.policy.star, self.policy.sensitive)
-            return told, None if few is None else few.rows, shown, content.columns
+            rows, shown = starred_text(content, self.stars, self.published, self.policy.star, self.policy.sensitive)
+            return rows, None if few is None else few.rows, shown, content.columns
         if kind == "parquet":
             return content, None, dict(self.stars), ()
         bare = content.height and content.select(pl.all_horizontal(pl.all().is_null())).to_series().any()

@@ -65,8 +65,8 @@ def left_as_they_were(record: Record, columns: Sequence[str]) -> list[Finding]:
     """Whether the Safe Harbor is said to have passed over a column that is called a zip, an age or a birth."""
     if record.harbor is None:
         return []
-    told = ((name, by_name(name)) for name in columns if name not in record.harbor.columns)
-    bare = [(name, said.what) for name, said in told if said is not None and said.what in RULED]
+    recognized = ((name, by_name(name)) for name in columns if name not in record.harbor.columns)
+    bare = [(name, said.what) for name, said in recognized if said is not None and said.what in RULED]
     text = f"column {bare[0][0]!r} is called {bare[0][1]}, and it was not recoded" if bare else "none was passed over"
     year = str(record.raw.get("made_at"))[:4]
     if not bare and not (year.isdigit() and int(year) - OLDEST - record.harbor.born in (1, 2)):  # made over New Year

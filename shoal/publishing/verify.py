@@ -24,7 +24,7 @@ from shoal.publishing.recheck import recheck
 from shoal.publishing.recorded import Record, parsed, read_record
 from shoal.publishing.signing import signature
 from shoal.publishing.sources import hierarchies_of, left_as_they_were, original_of, population_beside
-from shoal.publishing.unseen import carried, filled_cells, incomplete
+from shoal.publishing.stated import carried, filled_cells, incomplete
 from shoal.watching import watched
 
 _Progress = Callable[[str, float | None], None]

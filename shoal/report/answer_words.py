@@ -7,17 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from shoal.model.cards import several
+from shoal.problems.catalogue import CATALOGUE
 from shoal.report.words import proved
 
-# of each kind: what is grouped, what a group is called, and where the guide has the proofs
-KINDS = {
-    "labels": ("label", "group", ("docs/labels.md", "How far from the least possible: the bounds")),
-    "intervals": ("value", "interval", ("docs/intervals.md", "How")),
-    "regions": ("area", "region", ("docs/regions.md", "The bounds")),
-    "tiles": ("place", "tile", ("docs/tiles.md", "Bounds")),
-    "gather": ("record", "cluster", ("docs/gathering.md", "The methods and what is proved of them")),
-    "cellular": ("record", "cluster", ("docs/gathering.md", "The methods and what is proved of them")),
-}
 _GOALS = {
     "max": "the largest as small as can be",
     "count": "as many as can be",
@@ -103,7 +95,7 @@ def counted_in(figures: Mapping[str, Any]) -> str:
 def question(figures: Mapping[str, Any]) -> str:
     """What was asked, in a sentence."""
     kind, asked, k = figures["kind"], figures["parameters"], figures["k"]
-    one, group, _ = KINDS[kind]
+    one, group = CATALOGUE[kind].one, CATALOGUE[kind].group
     of = f" of column {asked['column']}" if asked.get("column") and kind in ("labels", "intervals") else ""
     if kind in ("gather", "cellular"):
         named = ", ".join([*asked["columns"], *(asked["place"] or ())])
@@ -116,7 +108,7 @@ def question(figures: Mapping[str, Any]) -> str:
 
 def _also(figures: Mapping[str, Any]) -> str:
     """The further conditions, in sentences."""
-    asked, group = figures["parameters"], KINDS[figures["kind"]][1]
+    asked, group = figures["parameters"], CATALOGUE[figures["kind"]].group
     said = []
     weights = list(zip(asked.get("weight") or (), asked["k"], strict=True))[1:] if figures["kind"] == "regions" else ()
     said += [f"Each {group} holds at least {k:,} {name}." for name, k in weights]
@@ -154,7 +146,7 @@ def names(given: Any) -> list[str]:
 def answer(figures: Mapping[str, Any]) -> str:
     """The answer in one paragraph: among how many each hides, what was left out, the cost and what is proved."""
     after, facts = figures["after"], figures["facts"]
-    one, group, _ = KINDS[figures["kind"]]
+    one, group = CATALOGUE[figures["kind"]].one, CATALOGUE[figures["kind"]].group
     unit = counted_in(figures)
     if not after["groups"]:
         return f"There is no {group}: everything was left out."
@@ -189,10 +181,10 @@ def stated(figures: Mapping[str, Any]) -> dict[str, Any]:
         unit += " in the heaviest region"
     if figures["kind"] == "gather":
         unit += " from a center to the farthest record of its cluster"
-    told = {**figures["certificate"], "unit": unit}
+    proof = {**figures["certificate"], "unit": unit}
     if figures["kind"] == "labels":  # whose bounds speak as the literature does: items in bins
-        told["bound"] = plain(told["bound"])
-    return told
+        proof["bound"] = plain(proof["bound"])
+    return proof
 
 
 def plain(bound: str) -> str:
@@ -205,7 +197,7 @@ def plain(bound: str) -> str:
 def assumptions(figures: Mapping[str, Any]) -> list[str]:
     """What the promise rests on."""
     kind, asked = figures["kind"], figures["parameters"]
-    group = KINDS[kind][1]
+    group = CATALOGUE[kind].group
     said = [
         f"The attacker knows in which {group} somebody is and nothing else that is published with it. Other columns "
         "published beside it single people out again; they need a release of their own (shoal anonymize).",
@@ -255,7 +247,7 @@ def _scales(features: Sequence[Mapping[str, Any]]) -> str:
 def limits(figures: Mapping[str, Any]) -> list[str]:
     """What such an answer cannot promise."""
     kind, asked = figures["kind"], figures["parameters"]
-    _, group, _ = KINDS[kind]
+    group = CATALOGUE[kind].group
     shares = asked.get("l") if isinstance(asked.get("l"), list) else [asked.get("l")]
     guarded = any((l or 0) > 1 for l in shares or ()) or bool(asked.get("distinct_l") not in (None, [], [1]))
     out = []

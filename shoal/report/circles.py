@@ -97,8 +97,8 @@ def geojson(
         )
     features = []
     for (lat, lng), radius, own in zip(centers.tolist(), radii.tolist(), properties, strict=True):
-        told = rounded_up(radius)
-        rings = [[*ring.tolist(), ring[0].tolist()] for ring in circle(lat, lng, told)] if told else []
+        shown = rounded_up(radius)
+        rings = [[*ring.tolist(), ring[0].tolist()] for ring in circle(lat, lng, shown)] if shown else []
         shape: dict[str, Any] = {"type": "Point", "coordinates": [(lng + 180) % 360 - 180, lat]}
         if len(rings) == 1:
             shape = {"type": "Polygon", "coordinates": rings}
@@ -119,13 +119,13 @@ def draw(
     """
     if not len(centers):
         raise InputError("there is no cluster to draw")
-    told = [rounded_up(r) for r in radii.tolist()]
+    shown = [rounded_up(r) for r in radii.tolist()]
     if geographic:
-        shapes = [circle(lat, lng, max(r, 1e-3)) for (lat, lng), r in zip(centers.tolist(), told, strict=True)]
+        shapes = [circle(lat, lng, max(r, 1e-3)) for (lat, lng), r in zip(centers.tolist(), shown, strict=True)]
     else:
         turn = np.linspace(0, 2 * math.pi, CORNERS, endpoint=False)
         ring = np.column_stack([np.cos(turn), np.sin(turn)])
-        shapes = [[np.array(c) + r * ring] for c, r in zip(centers.tolist(), told, strict=True)]
+        shapes = [[np.array(c) + r * ring] for c, r in zip(centers.tolist(), shown, strict=True)]
     points = np.concatenate([ring for shape in shapes for ring in shape])
     low, high = points.min(axis=0), points.max(axis=0)
     wide = math.cos(math.radians(float(np.clip((low[1] + high[1]) / 2, -80, 80)))) if geographic else 1.0

@@ -8,9 +8,9 @@ from typing import Any
 from markupsafe import Markup
 
 from shoal.model.cards import number
+from shoal.problems.catalogue import CATALOGUE
 from shoal.report.answer_words import (
     ASKED,
-    KINDS,
     RECORDED,
     answer,
     assumptions,
@@ -73,7 +73,7 @@ def page(figures: Mapping[str, Any], pictures: Sequence[tuple[str, str]] = ()) -
         *([("Published rows", _shown(figures))] if figures["shown"]["rows"] else []),
         (
             "The certificate",
-            proof(stated(figures), proof_words(figures), [KINDS[figures["kind"]][2]]) + _details(figures),
+            proof(stated(figures), proof_words(figures), [CATALOGUE[figures["kind"]].proofs]) + _details(figures),
         ),
         ("What was assumed", listed(assumptions(figures))),
         ("What this does not promise", listed(limits(figures))),
@@ -156,7 +156,7 @@ def _role(name: str, figures: Mapping[str, Any]) -> str:
 
 def _before_after(figures: Mapping[str, Any]) -> Markup:
     before, after, unit = figures["before"], figures["after"], counted_in(figures)
-    one, group, _ = KINDS[figures["kind"]]
+    one, group = CATALOGUE[figures["kind"]].one, CATALOGUE[figures["kind"]].group
     names = (
         (f"{one}s before, {group}s after", "groups"),
         (f"smallest, {unit}", "smallest"),
@@ -207,7 +207,7 @@ def _loss(figures: Mapping[str, Any]) -> Markup:
             "Measured from the centers as they are published, rounded up; the certificate counts from the records that "
             "the clusters were built around."
         )
-    group = KINDS[figures["kind"]][1]
+    group = CATALOGUE[figures["kind"]].group
     bars = columns(found["bars"], f"{group}s by {found['what']}, {found['unit']}")
     return table(head, lines, 1, _said(found["what"])[:-1]) + more + part("parts.html", "titled", "", bars)
 
@@ -227,7 +227,7 @@ def _figure(what: str, drawn: str) -> Markup:
 
 def _shown(figures: Mapping[str, Any]) -> Markup:
     found = figures["shown"]
-    said = f"Each stands for a {KINDS[figures['kind']][1]} of at least {figures['k']:,}."
+    said = f"Each stands for a {CATALOGUE[figures['kind']].group} of at least {figures['k']:,}."
     return paragraph(said, "soft") + table(
         found["columns"], found["rows"], len(found["columns"]), "Ten of them, spread over the file"
     )

@@ -163,7 +163,7 @@ def _before_after(figures: Mapping[str, Any]) -> Markup:
 def _thresholds(after: Sequence[Mapping[str, float]], before: Sequence[Mapping[str, float]] | None) -> Markup:
     """Rows at risk by threshold, before and after; before where it is known."""
     shares = [[share(r["rows"], 1) for r in found] for found in (before, after) if found is not None]
-    lines = [(f"{r['above']:.3g}", round(1 / r["above"]), *told) for r, *told in zip(after, *shares, strict=True)]
+    lines = [(f"{r['above']:.3g}", round(1 / r["above"]), *figures) for r, *figures in zip(after, *shares, strict=True)]
     head = ("risk above", "that is, a group of fewer rows than", *("rows before", "rows after")[-len(shares) :])
     return table(head, lines, 1, "Rows at risk by threshold")
 
@@ -293,8 +293,8 @@ def _pair(found: Mapping[str, Any], same: bool) -> Markup:
     """same: neither column was changed"""
     first, second = found["columns"]
     said = [n is not None for line in found["before"] for n in line]
-    told = same or 3 * sum(said) >= len(said) > 0
-    tables = [("before", found["before"])] if told and not same else []
+    enough = same or 3 * sum(said) >= len(said) > 0
+    tables = [("before", found["before"])] if enough and not same else []
     tables.append(("before and after alike" if same else "after", found["after"]))
     lines, columns = _filled(tables)
     labels = [[found["labels"][0][i] for i in lines], [found["labels"][1][j] for j in columns]]
@@ -306,7 +306,7 @@ def _pair(found: Mapping[str, Any], same: bool) -> Markup:
         for when, counts in tables
     ]
     few = "Too few counts" if any(said) else "No count"
-    notes = [] if told else [f"{few} before can be set beside these without telling too much."]
+    notes = [] if enough else [f"{few} before can be set beside these without telling too much."]
     if found["unplaced"] >= 1:
         notes.append(f"{found['unplaced']:,.0f} rows in which either value is hidden are not among them.")
     return part("parts.html", "pair", f"{first} and {second}", drawn, notes)

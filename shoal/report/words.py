@@ -99,11 +99,11 @@ def share(part_of: float, whole_of: float) -> str:
 
 def certificate_words(release: Mapping[str, Any]) -> str:
     """The certificate in words: what was paid, what nobody can avoid, what follows."""
-    what, told = _other(release), release["certificate"]
-    if told["unit"] not in UNITS:  # a length, of centers
+    what, proof = _other(release), release["certificate"]
+    if proof["unit"] not in UNITS:  # a length, of centers
         far = "from a center to the farthest row of its group (1 is the whole span of a column)"
-        told = {**told, "unit": f"{told['unit']} {far}"}
-    said = proved(told, f"every release {what}", what == _OF_THIS_KIND)
+        proof = {**proof, "unit": f"{proof['unit']} {far}"}
+    said = proved(proof, f"every release {what}", what == _OF_THIS_KIND)
     return (
         said.replace(f"a {UNITS['ncp']}", "a weighted loss per value")
         if "weighted_ncp" in release.get("loss", ())

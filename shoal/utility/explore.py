@@ -88,9 +88,9 @@ class Exploration:
         Raises InputError for anything else.
         """
         what = "file of figures that shoal explore wrote beside its page"
-        told = read_json(path, what)
+        record = read_json(path, what)
         try:
-            made = cls(tuple(Point(**p) for p in told["points"]), int(told["rows"]), int(told["asked"]))
+            made = cls(tuple(Point(**p) for p in record["points"]), int(record["rows"]), int(record["asked"]))
             if made.points.height:  # a frame of them has checked their kinds
                 return made
         except (ValueError, TypeError, KeyError, OverflowError, pl.exceptions.PolarsError):

@@ -14,8 +14,8 @@ from shoal.model.certificate import ROUNDING, Certificate
 from shoal.model.policy import Policy
 from shoal.model.task import nothing
 from shoal.pipeline import prepare
-from shoal.publishing.again import SAME, asked_again
 from shoal.publishing.recheck import sources_of
+from shoal.publishing.recomputed import SAME, asked_again
 from shoal.publishing.recorded import read_record
 from shoal.publishing.verify import Verdict, verify
 from shoal.watching import watched

@@ -14,14 +14,14 @@ import pytest
 
 import shoal
 from shoal.model.histogram import Histogram
-from shoal.problems.catalogue import CATALOGUE
+from shoal.problems.catalogue import CATALOGUE, names
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "assets" / "pictures"
 PAGES = ROOT / "docs" / "algorithms"
 
 
-METHODS = {f"{problem}/{name}" for problem, methods in CATALOGUE.items() for name in methods}
+METHODS = {f"{problem}/{name}" for problem in CATALOGUE for name in names(problem)}
 
 
 def test_every_picture_stands_in_a_page_with_words_for_who_does_not_see_it() -> None:

@@ -476,7 +476,7 @@ def test_rows_are_dealt_in_an_order_of_chance(small: None) -> None:
     release = shoal.anonymize(relation, quasi_identifiers=["a"], sensitive=["s"], k=3, effort="fast")
     seen: Counter = Counter()
     for key in range(600):
-        made = list(release.expected.deal(["a", "s"], key.to_bytes(32, "big"), 2))
+        made = list(release.expected.slices(["a", "s"], key.to_bytes(32, "big"), 2))
         seen[tuple(pl.concat(made)["s"].to_list())] += 1
     assert len(seen) == 6
     assert all(55 < n < 145 for n in seen.values()), seen

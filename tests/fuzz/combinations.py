@@ -17,7 +17,7 @@ import polars as pl
 import shoal
 from shoal.errors import ShoalError, VerificationError
 from shoal.model.shorthands import SHORTHANDS
-from shoal.problems.catalogue import CATALOGUE
+from shoal.problems.catalogue import names
 from tests import commands
 from tests.fuzz.releases import ENDINGS, ENGINES, MODELS, POOLS, PUBLISH, SHEET, handed, series
 
@@ -142,7 +142,7 @@ class Drawn:
         if self.chance(0.3):
             settings["seed"] = rng.randint(0, 9)
         if self.chance(0.15):
-            settings["method"] = rng.choice(list(CATALOGUE["tables"]))
+            settings["method"] = rng.choice(list(names("tables")))
         if self.chance(0.2):
             settings["numeric_stars"] = "text"
 

@@ -26,7 +26,7 @@ def test_labels_writes_all_it_is_asked_for(table, tmp_path):
     cross, proof, picture, tree = (tmp_path / n for n in ("c.csv", "c.json", "p.svg", "h.csv"))
     status, out, _ = run(
         "labels", table, "--label", "name", "--count", "count", "--k", 5, "-o", cross, "--certificate", proof,
-        "--picture", picture, "--hierarchy", tree, "--levels", "10", "--json",
+        "--plot", picture, "--hierarchy", tree, "--levels", "10", "--json",
     )  # fmt: skip
     answer = json.loads(out)
     assert status == 0

@@ -1,4 +1,4 @@
-"""A problem is a folder and lines: a toy one goes from its answer to a file that is verified, and to a report."""
+"""A problem is a folder and an entry: a toy one goes from its answer to a file that is verified, and to a report."""
 
 from __future__ import annotations
 
@@ -12,9 +12,7 @@ import pytest
 
 import shoal
 from shoal import judge, problems, publishing
-from shoal.problems.catalogue import CATALOGUE, algorithm
-from shoal.publishing import answers, judging
-from shoal.report import answer_words
+from shoal.problems.catalogue import CATALOGUE, Problem, algorithm
 
 PROBLEM = '''
 """Rows in piles of at least k, in the order in which they come; cost: the largest pile."""
@@ -93,12 +91,16 @@ def piles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         monkeypatch.setattr(room, "__path__", [*room.__path__, str(folder)])
         monkeypatch.setitem(sys.modules, f"{room.__name__}.{name}", None)  # taken out again at the end
         monkeypatch.delitem(sys.modules, f"{room.__name__}.{name}")
-    monkeypatch.setitem(CATALOGUE, "piles", {"greedy": "shoal.problems.pile_methods:greedy"})
-    monkeypatch.setitem(answers.MAKERS, "Piles", ("piled", "piles"))
-    from shoal.judge.piles import judge_piles  # type: ignore[import-not-found]
-
-    monkeypatch.setitem(judging.KINDS, "piles", judge_piles)
-    monkeypatch.setitem(answer_words.KINDS, "piles", ("record", "pile", ("docs/house.md", "Adding something")))
+    entry = Problem(
+        methods={"greedy": "shoal.problems.pile_methods:greedy"},
+        answers=("Piles",),
+        release="shoal.publishing.piled:piles",
+        judge="shoal.judge.piles:judge_piles",
+        one="record",
+        group="pile",
+        proofs=("docs/house.md", "Adding something"),
+    )
+    monkeypatch.setitem(CATALOGUE, "piles", entry)
     from shoal.problems import piles  # type: ignore[attr-defined]
 
     return piles

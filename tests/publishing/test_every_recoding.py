@@ -15,7 +15,7 @@ import shoal
 from shoal.judge import recodings as judge_recodings
 from shoal.model import recoding
 from shoal.model.ways import WAYS, Way
-from shoal.problems.catalogue import CATALOGUE
+from shoal.problems.catalogue import names
 from tests.commands import run
 
 TOY = '''
@@ -194,7 +194,7 @@ def test_the_least_loss_is_found_and_the_bound_is_not_above_it(folder: Path, age
     assert release.certificate.lower_bound <= best + 1e-9
 
 
-@pytest.mark.parametrize("method", CATALOGUE["tables"])
+@pytest.mark.parametrize("method", names("tables"))
 def test_a_method_deals_with_it_or_says_that_it_does_not(folder: Path, method: str) -> None:
     reading(folder)
     people = pl.read_csv(folder / "people.csv").head(12)

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal.kernels.regions.connected import connected_sets
+from shoal.kernels.regions.areas import Areas
+from shoal.kernels.regions.connected import Listing, SetPrices, connected_sets
 from shoal.kernels.regions.separators import separator
 from shoal.problems.regions.graph import graph
 from shoal.problems.regions.packing import pack
@@ -43,10 +44,9 @@ def listed(n, edges, weights, k, every, price=None, limit=1, cap=2**62, toll=NON
     g = graph(np.array(edges).reshape(-1, 2), n)
     price = np.zeros(n, np.int64) if price is None else np.array(price)
     at = np.zeros(n + 1, np.int64) if at is None else at
-    members, ends, costs, looked = connected_sets(
-        g.indptr, g.indices, np.array(weights)[:, None], np.array([k]), 1, price, toll, at, of, limit, cap, every,
-        10**6, 10**6,
-    )  # fmt: skip
+    areas = Areas(g.indptr, g.indices, np.array(weights)[:, None], np.array([k]), 1)
+    listing = Listing(limit, cap, every, 10**6, 10**6)
+    members, ends, costs, looked = connected_sets(areas, SetPrices(price, toll, at, of), listing)
     assert looked >= 0
     return [set(s.tolist()) for s in np.split(members, ends)[:-1]], costs.tolist()
 

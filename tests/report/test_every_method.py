@@ -9,7 +9,7 @@ import pytest
 
 import shoal
 from shoal.cli.anonymize import release_lines
-from shoal.problems.catalogue import CATALOGUE
+from shoal.problems.catalogue import names
 from shoal.report.page import page
 
 DRAWN = random.Random(1)
@@ -27,7 +27,7 @@ MORE = {
 }
 
 
-@pytest.mark.parametrize("method", CATALOGUE["tables"])
+@pytest.mark.parametrize("method", names("tables"))
 def test_it_can_be_told(method):
     asked = {"k": 2, "effort": 0.2, "method": method, "seed": 1, **MORE.get(method, {})}
     if method == "coarsen":

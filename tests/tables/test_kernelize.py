@@ -12,7 +12,7 @@ from shoal.model.histogram import Histogram
 from shoal.model.privacy import KAnonymity
 from shoal.model.recoding import Levels, Ranges, Recoding
 from shoal.problems.tables import group
-from shoal.problems.tables.papers.kernelize import deal, kernelize
+from shoal.problems.tables.papers.kernelize import distribute, kernelize
 from tests.oracles.exact import recodings
 
 
@@ -111,7 +111,7 @@ def test_dealing_places_every_row_once(held, data):
         kind += [x, x]
         group_of += [x, 3]
         count += [cut, n - cut]
-    found = deal(np.array(held), kind_of, np.array(kind), np.array(group_of), np.array(count))
+    found = distribute(np.array(held), kind_of, np.array(kind), np.array(group_of), np.array(count))
     assert np.bincount(found.cell, weights=found.count, minlength=len(held)).tolist() == held
     per_group = sorted(v for v in np.bincount(group_of, weights=count).astype(int).tolist() if v)
     assert sorted(found.sizes.tolist()) == per_group

@@ -10,7 +10,7 @@ from shoal.errors import PolicyError
 from shoal.model.privacy import Requirement
 from shoal.model.recoding import Recoding
 from shoal.model.task import Effort, Task
-from shoal.problems.catalogue import CATALOGUE
+from shoal.problems.catalogue import names
 from shoal.problems.tables import auto, group
 from shoal.problems.tables.search import bounds, certified, coarsen, neighborhood
 from shoal.problems.tables.search.cascade import rank, start
@@ -54,7 +54,7 @@ def test_the_default_is_never_dearer_than_a_method_of_the_catalogue(effort, monk
         monkeypatch.setattr(module, "lower_bounds", lambda *_, **__: bounds.Bounds())
     assert task.histogram.cells > auto.CELLS
     tried = 0
-    for method in CATALOGUE["tables"]:
+    for method in names("tables"):
         if method in ("auto", "optimal"):
             continue
         try:

@@ -117,18 +117,38 @@ def _sort(key, size, order, other):
         width *= 2
 
 
+class Candidates(NamedTuple):
+    """Places near each line of them.
+
+    which    int64[m]      the line that serves each record asked for
+    places   int64[l, q]   nearest first by a distance that never exceeds the true one; -1 ends
+    reached  float64[l]    no other place is nearer than this (inf when there is no other)
+    """
+
+    which: np.ndarray
+    places: np.ndarray
+    reached: np.ndarray
+
+
+class Copies(NamedTuple):
+    """The equal records of every place.
+
+    start     int64[p + 1]  those of place i are record[start[i] : start[i + 1]]
+    record    int64[*]
+    position  int64[n]      where a record stands among them, -1 when it does not
+    """
+
+    start: np.ndarray
+    record: np.ndarray
+    position: np.ndarray
+
+
 @njit(cache=True, nogil=True)
-def settle(s, rows, which, places, reached, start, copies, position, k, index, found):
+def nearest_records(s, rows, candidates, copies, k, index, found):
     """Nearest records from nearest places: true distances, sorted, equal records spelled out.
 
-    s         Records
+    s         ``Records``;  candidates ``Candidates``;  copies ``Copies``
     rows      int64[m]      the records asked for
-    which     int64[m]      the line of ``places`` that serves each
-    places    int64[l, q]   candidates, nearest first by a distance that never exceeds the true one; -1 ends
-    reached   float64[l]    no other place is nearer than this (inf when there is no other)
-    start     int64[p + 1]  the records of place i are copies[start[i] : start[i + 1]]
-    copies    int64[*]
-    position  int64[n]      where a record stands in copies, -1 when it does not
     k         how many are asked for
     index     int64[m, k]   out: records, nearest first, the record itself and its equals before others; -1: none
     found     float64[m, k] out: their distances, inf where none is left
@@ -136,6 +156,8 @@ def settle(s, rows, which, places, reached, start, copies, position, k, index, f
 
     O(m (q log q + k)) time, O(q) space.
     """
+    which, places, reached = candidates
+    start, record, position = copies
     m, q = rows.size, places.shape[1]
     sure = np.empty(m, np.bool_)
     near, order, other = np.empty(q), np.empty(q, np.int64), np.empty(q, np.int64)
@@ -143,7 +165,7 @@ def settle(s, rows, which, places, reached, start, copies, position, k, index, f
         me, line = rows[i], which[i]
         size, rising = 0, True
         while size < q and places[line, size] >= 0:
-            near[size] = distance(s, me, copies[start[places[line, size]]])
+            near[size] = distance(s, me, record[start[places[line, size]]])
             rising = rising and (size == 0 or near[size - 1] <= near[size])
             size += 1
         for e in range(size):
@@ -163,7 +185,7 @@ def settle(s, rows, which, places, reached, start, copies, position, k, index, f
                 c = at + step
                 if c >= last:
                     c -= last - first
-                index[i, filled] = copies[c]
+                index[i, filled] = record[c]
                 found[i, filled] = near[o]
                 filled += 1
         for e in range(filled, k):

@@ -2,12 +2,45 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
 from shoal.kernels import INNER
 from shoal.kernels.regions.areas import eligible
 from shoal.kernels.regions.frontier import Frontier, fits, given_back, grown, opened
+
+
+class SetPrices(NamedTuple):
+    """What a set costs: its vertices' prices, and a toll once it holds two of the three vertices of a triple.
+
+    price    int64[n]      at least 0
+    toll     int64[c]      of each triple
+    toll_at  int64[n + 1], tolls_of int64[3c]   the triples of v: tolls_of[toll_at[v]:toll_at[v + 1]]
+    """
+
+    price: np.ndarray
+    toll: np.ndarray
+    toll_at: np.ndarray
+    tolls_of: np.ndarray
+
+
+class Listing(NamedTuple):
+    """Which sets are listed, int64 each.
+
+    limit  only sets that cost less
+    cap    only sets of weight (first feature) at most this
+    every  2: all such sets.  1: only those no smaller one of which (a vertex less) is eligible and connected.
+           0: per first vertex some of falling cost, the last of which is the cheapest
+    nodes  stop after so many sets looked at;  room  stop after so many members written
+    """
+
+    limit: int
+    cap: int
+    every: int
+    nodes: int
+    room: int
 
 
 @njit(**INNER)
@@ -43,24 +76,17 @@ def _minimal(indptr, indices, features, need, ways, chosen, size, total):
 
 
 @njit(cache=True, nogil=True)
-def connected_sets(
-    indptr, indices, features, need, ways, price, toll, toll_at, tolls_of, limit, cap, every, nodes, room
-):
+def connected_sets(areas, prices, listing):
     """Connected sets that are eligible, each once; or, for every first vertex, the cheapest.
 
-    indptr, indices, features, need, ways   as for ``recombine``
-    price     int64[n]  price of a vertex, at least 0; a set costs the sum, and
-    toll      int64[c]  toll c once it holds two of the three vertices of triple c
-    toll_at   int64[n + 1], tolls_of int64[3c]   the triples of v: tolls_of[toll_at[v]:toll_at[v + 1]]
-    limit     int64     only sets that cost less
-    cap       int64     only sets of weight (first feature) at most this
-    every     int64     2: all such sets.  1: only those no smaller one of which (a vertex less) is eligible and
-                        connected. 0: per first vertex some of falling cost, the last of which is the cheapest
-    nodes     int64     stop after so many sets looked at;  room int64  stop after so many members written
-    returns   members int64[], ends int64[], costs int64[], looked int64 (-1 when stopped before the end)
+    areas    ``Areas``;  prices ``SetPrices``;  listing ``Listing``
+    returns  members int64[], ends int64[], costs int64[], looked int64 (-1 when stopped before the end)
 
     Vertices are ranked by number: a set is found from its lowest vertex.  Exponential time; O(n * depth) space.
     """
+    indptr, indices, features, need, ways = areas
+    price, toll, toll_at, tolls_of = prices
+    limit, cap, every, nodes, room = listing
     n, width = features.shape
     members = np.empty(room, np.int64)
     ends = np.empty(room, np.int64)

@@ -16,7 +16,7 @@ from shoal.kernels.tiles.guillotine import MAX, PERIMETER, TILES, guillotine
 from shoal.kernels.tiles.orders import divide
 from shoal.kernels.tiles.selection import KM_PER_DEGREE
 
-UNDER = 3  # objective of ``settle``: TILES under a ceiling, MAX in the cells that do not keep it
+UNDER = 3  # objective of ``finish_cells``: TILES under a ceiling, MAX in the cells that do not keep it
 
 
 class Limits(NamedTuple):
@@ -221,7 +221,7 @@ def least_waste(points, cells, limits, offset):
 
 @njit(**INNER)
 def _programmed(points, lo, hi, weight, limits, objective, good, program):
-    """``guillotine`` of a cell under an objective of ``settle``."""
+    """``guillotine`` of a cell under an objective of ``finish_cells``."""
     lines = program.ends.shape[1]
     ceiling = limits.cap if limits.cap > 0 else weight
     if objective != UNDER:
@@ -281,7 +281,7 @@ def _as_rects(points, cells, cell, tiles, nx, ny, room, program, kept, gaps, cut
 
 
 @njit(cache=True, nogil=True)
-def settle(points, cells, limits, program, objective, good, offset):
+def finish_cells(points, cells, limits, program, objective, good, offset):
     """Cut each small cell to the end by ``guillotine`` and by least waste, and keep the better partition.
 
     points, cells, limits, offset   as in ``least_waste``; full and whole of the limits are not asked

@@ -7,6 +7,8 @@ weight.  A sensitive column asks for l of them; one that names persons asks for 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
@@ -15,6 +17,37 @@ from shoal.kernels.tiles.orders import divide
 from shoal.kernels.tiles.selection import KM_PER_DEGREE
 
 WASTE, WIDEST, MEDIAN, MONDRIAN = 0, 1, 2, 3
+
+
+class PlaceValues(NamedTuple):
+    """The values of each place and their weights: start int64[n + 1], code int64[i], amount int64[i]."""
+
+    start: np.ndarray
+    code: np.ndarray
+    amount: np.ndarray
+
+
+class ValueColumns(NamedTuple):
+    """column int64[v] of each value; need int64[c], share float64[c], unit bool[c] of each column."""
+
+    column: np.ndarray
+    need: np.ndarray
+    share: np.ndarray
+    unit: np.ndarray
+
+
+class Sides(NamedTuple):
+    """How long a tile may be.
+
+    widest      its longer side is less than this, or with a grid at most; 0 for no limit
+    grid        step of the lines that its sides lie on, 0 for none;  geographic  degrees: sides are in km
+    leave_out   where no cut leaves both sides eligible, one side may be given up
+    """
+
+    widest: float
+    grid: float
+    geographic: bool
+    leave_out: bool
 
 
 @njit(**INNER)
@@ -126,20 +159,19 @@ def _best(c, w, order, lo, hi, weight, rule, lam, widest, trim, work):
 
 
 @njit(cache=True, nogil=True)
-def limited(x, y, w, ox, oy, k, rules, columns, rule, lam, widest, grid, geographic, leave_out):
+def limited(points, k, rules, columns, rule, lam, sides):
     """Cut the plane into eligible tiles no side of which is too long, as long as there is such a cut.
 
-    x, y, w     float64[n], float64[n], int64[n]  places and weights;  ox, oy  their orders, permuted in place
-    rules       start int64[n + 1], code int64[i], amount int64[i]: the values of each place and their weights
-    columns     column int64[v] of each value; need int64[c], share float64[c], unit bool[c] of each column
+    points      ``Points``, whose orders are permuted in place
+    rules       ``PlaceValues``;  columns ``ValueColumns``;  sides ``Sides``
     rule        WASTE: fewest possible tiles lost; WIDEST, MEDIAN, MONDRIAN as in ``selection``
-    widest      a tile's longer side is less than this, or with a grid at most; 0 for none
-    leave_out   where no cut leaves both sides eligible, one side may be given up
     returns     cells int64[m, 8]: slice low, high, weight, four cuts (-1: none), 1 for a tile and 0 for what is none;
                 gaps float64[c, 3]: axis of each cut and the coordinates next to it
 
     O(n log n) time for cells that halve, O(n) space.
     """
+    x, y, w, ox, oy, geographic = points
+    widest, grid, _, leave_out = sides
     n = x.size
     count, stamp = np.zeros(columns[0].size, np.int64), np.zeros(columns[0].size, np.int64)
     seen, top = np.zeros(columns[1].size, np.int64), np.zeros(columns[1].size, np.int64)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
@@ -12,22 +14,36 @@ from shoal.kernels.tiles.selection import KM_PER_DEGREE
 NEVER = 1 << 60
 
 
+class Corners(NamedTuple):
+    """The distinct coordinates, and what lies below and left of each corner between them.
+
+    xs, ys   float64[nx], float64[ny]
+    sums     int64[nx + 1, ny + 1]      weights of the places
+    there    int64[nx + 1, ny + 1]      their number, as some weigh nothing
+    tallies  int64[v, nx + 1, ny + 1]   the weight of each value alone
+    """
+
+    xs: np.ndarray
+    ys: np.ndarray
+    sums: np.ndarray
+    there: np.ndarray
+    tallies: np.ndarray
+
+
 @njit(cache=True, nogil=True)
-def limited_guillotine(xs, ys, sums, there, tallies, columns, k, cap, widest, grid, geographic, leave_out, objective):
+def limited_guillotine(lattice, columns, k, cap, sides, objective):
     """The partition that leaves the least weight in no tile, and of those the best.
 
-    xs, ys      float64[nx], float64[ny]   the distinct coordinates
-    sums        int64[nx + 1, ny + 1]      weights of the places below and left of a corner
-    there       int64[nx + 1, ny + 1]      the same for the number of places, as some weigh nothing
-    tallies     int64[v, nx + 1, ny + 1]   the same for the weight of each value alone
-    columns     column int64[v] of each value; need int64[c], share float64[c], unit bool[c] of each column
-    k, cap      least and largest weight of a tile;  widest, grid, geographic, leave_out   as in ``limited``
+    lattice     ``Corners``;  columns ``ValueColumns``, sides ``Sides`` of ``limited``
+    k, cap      least and largest weight of a tile
     objective   TILES: most tiles, then smallest; MAX: lightest heaviest tile; PERIMETER: smallest
     returns     lost int64 weight in no tile (NEVER: there is no such partition), heaviest tile,
                 rects int64[m, 5] bins x low, x high, y low, y high (both ends inside), 1 for a tile
 
     O(nx^2 ny^2 (nx + ny + v)) time, O(nx^2 ny^2) space.
     """
+    xs, ys, sums, there, tallies = lattice
+    widest, grid, geographic, leave_out = sides
     nx, ny = xs.size, ys.size
     column, need, share, _ = columns
     lost, value = np.empty((nx, nx, ny, ny), np.int64), np.empty((nx, nx, ny, ny))
@@ -121,4 +137,4 @@ def _tight(sums, x1, x2, y1, y2):
     return x1, x2, y1, y2
 
 
-__all__ = ["MAX", "NEVER", "PERIMETER", "TILES", "limited_guillotine"]
+__all__ = ["MAX", "NEVER", "PERIMETER", "TILES", "Corners", "limited_guillotine"]

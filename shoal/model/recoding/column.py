@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar, NamedTuple
 
@@ -106,6 +107,26 @@ class ColumnRecoding(ABC):
         """What may be published at most, in words."""
         return ""
 
+    def top(self) -> tuple[int, np.ndarray]:
+        """The highest level that may be published, and int[size] the class of each code there: one of all."""
+        return 0, np.zeros(self.size, np.int64)
+
+    def classes(self, level: int | np.ndarray, code: np.ndarray) -> np.ndarray:
+        """int: the class of codes at a level, shapes broadcast."""
+        return code
+
+    def lifted(self, level: int | np.ndarray, code: np.ndarray) -> np.ndarray:
+        """float64: loss of codes published as their classes at a level, shapes broadcast."""
+        return self.pure[code]
+
+    def spread(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+        """float64: loss of publishing all codes from ``low`` to ``high``, shapes broadcast; not of levels."""
+        return (high - low) / max(self.size - 1, 1)
+
+    def order(self) -> np.ndarray:
+        """int[size]: the place of each code in a line on which those that join for little lie together."""
+        return np.arange(self.size)
+
     def allowed(self) -> np.ndarray:
         """int[size]: which codes may be published together: those of one number."""
         return np.zeros(self.size, np.int64)
@@ -176,6 +197,18 @@ class ColumnRecoding(ABC):
     @abstractmethod
     def pair(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
         """float64: loss of a row of code ``first`` with one of code ``second``, shapes broadcast; nan: none may be."""
+
+    def pair_table(self) -> np.ndarray:
+        """float64[...]: the weighted losses of which ``paired`` makes those of pairs."""
+        return np.zeros(0)
+
+    def pair_fractions(self, read: Callable[[float], Fraction]) -> list[Fraction] | None:
+        """The same before the weight, row by row, as fractions, by what ``read`` makes of a float; None: unknown."""
+        return None
+
+    def paired(self, table: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        """Weighted ``pair`` by a table like ``pair_table``, in its unit."""
+        return self.pair(first, second) * self.weight
 
     @abstractmethod
     def beyond(self, present: np.ndarray) -> np.ndarray:

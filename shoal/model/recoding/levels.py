@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import pairwise
 from typing import ClassVar
 
@@ -91,6 +92,22 @@ class Levels(ColumnRecoding):
     def limit(self) -> str:
         """The ceiling."""
         return f"level {self.ceiling} of {self.levels - 1}"
+
+    def top(self) -> tuple[int, np.ndarray]:
+        """The ceiling."""
+        return self.ceiling, self.node[self.ceiling].astype(np.int64)
+
+    def classes(self, level: int | np.ndarray, code: np.ndarray) -> np.ndarray:
+        """Those of the hierarchy."""
+        return np.asarray(self.node[level, code])
+
+    def lifted(self, level: int | np.ndarray, code: np.ndarray) -> np.ndarray:
+        """Loss of the level."""
+        return np.asarray(self.loss[level, code])
+
+    def order(self) -> np.ndarray:
+        """Class by class, from the top down."""
+        return np.argsort(np.lexsort(self.node))
 
     def allowed(self) -> np.ndarray:
         """Classes at the ceiling."""
@@ -182,6 +199,23 @@ class Levels(ColumnRecoding):
         for level in range(self.levels - 1, -1, -1):
             joined = self.node[level][first] == self.node[level][second]
             out = np.where(joined, self.loss[level][first], out)
+        return out
+
+    def pair_table(self) -> np.ndarray:
+        """[h, size], of each class."""
+        return self.loss * self.weight
+
+    def pair_fractions(self, read: Callable[[float], Fraction]) -> list[Fraction] | None:
+        """Each loss by itself."""
+        values, inverse = np.unique(self.loss, return_inverse=True)
+        known = [read(float(v)) for v in values]
+        return [known[i] for i in inverse.reshape(-1)]
+
+    def paired(self, table: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        """Loss of the lowest common class."""
+        out = np.zeros(np.broadcast_shapes(first.shape, second.shape), table.dtype)
+        for level in range(self.levels - 1):
+            out = np.where(self.node[level][first] != self.node[level][second], table[level + 1][first], out)
         return out
 
     def beyond(self, present: np.ndarray) -> np.ndarray:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -70,6 +71,8 @@ class Ranges(ColumnRecoding):
         """float64: loss of publishing codes ``low`` to ``high`` as a range, shapes broadcast."""
         return self.between(self.low[low], self.high[high])
 
+    spread = width
+
     def between(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
         """float64: the same for ends, as indices.  Beyond the column's own span nothing is left to lose."""
         return np.minimum((self.ends[second] - self.ends[first]) / self.span, 1.0)
@@ -122,6 +125,23 @@ class Ranges(ColumnRecoding):
     def pair(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
         """Width from the one to the other."""
         return self.width(np.minimum(first, second), np.maximum(first, second))
+
+    def pair_table(self) -> np.ndarray:
+        """[3, size]: where each code's range begins and ends, from the first on, and the most there is to lose."""
+        ends = (self.ends - self.ends[self.low[:1]]) / self.span * self.weight
+        return np.stack([ends[self.low], ends[self.high], np.full(self.size, self.weight)])
+
+    def pair_fractions(self, read: Callable[[float], Fraction]) -> list[Fraction] | None:
+        """Positions as the decimals they print as."""
+        at = [Fraction(repr(float(x))) for x in self.position[[0, -1]]]
+        span = at[1] - at[0] if self.size > 1 else Fraction(1)
+        ends = [Fraction(repr(float(x))) / span for x in self.ends]
+        low, high = self.low.tolist(), self.high.tolist()
+        return [*(ends[i] - ends[low[0]] for i in [*low, *high]), *[Fraction(1)] * self.size]
+
+    def paired(self, table: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        """From the lower one's beginning to the higher one's end."""
+        return np.minimum(table[1][np.maximum(first, second)] - table[0][np.minimum(first, second)], table[2, 0])
 
     def beyond(self, present: np.ndarray) -> np.ndarray:
         """Width to the nearer one of two; 0 for a code that is present itself."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
@@ -81,6 +82,18 @@ class Sets(ColumnRecoding):
     def pair(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
         """One value more, for any two."""
         return np.asarray((first != second) * self.step)
+
+    def pair_table(self) -> np.ndarray:
+        """[1]: any two values."""
+        return np.array([self.weight / max(self.size - 1, 1)])
+
+    def pair_fractions(self, read: Callable[[float], Fraction]) -> list[Fraction] | None:
+        """One step of as many as there are."""
+        return [Fraction(1, max(self.size - 1, 1))]
+
+    def paired(self, table: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        """The one number of the table, where they differ."""
+        return (first != second) * table[0]
 
     def beyond(self, present: np.ndarray) -> np.ndarray:
         """One value more, but for those present themselves."""

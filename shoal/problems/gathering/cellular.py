@@ -16,7 +16,7 @@ from shoal.model.certificate import tight as agreed
 from shoal.model.metric import Metric
 from shoal.model.repeatable import recorded
 from shoal.problems.gathering import exact, prices, search
-from shoal.problems.gathering.diverse import Asked, Diversity, conditions, repair
+from shoal.problems.gathering.diverse import Conditions, Diversity, conditions, repair
 from shoal.problems.gathering.local import Clusters
 from shoal.problems.gathering.request import check, seconds_of
 from shoal.problems.gathering.result import Gathering
@@ -193,7 +193,7 @@ def cellular(
     improve: bool = True,
     seed: int | None = None,
     seconds: float = 60.0,
-    **values: Unpack[Asked],
+    **values: Unpack[Conditions],
 ) -> Gathering:
     """Clusters with a small sum of size times radius (plus set-up costs), centers at input points.
 

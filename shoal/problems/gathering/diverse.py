@@ -24,7 +24,7 @@ from shoal.problems.programs import Limits, solve
 LONGEST = 64  # lists for cores are lengthened up to this many times the core's size
 
 
-class Asked(TypedDict, total=False):
+class Conditions(TypedDict, total=False):
     """Keywords of ``gather`` and ``cellular`` about sensitive values; see ``gather``."""
 
     sensitive: Any
@@ -49,9 +49,9 @@ class Diversity:
     eligible: Callable[..., bool] | None = None
 
     @classmethod
-    def of(cls, n: int, asked: Asked) -> Diversity | None:
+    def of(cls, n: int, asked: Conditions) -> Diversity | None:
         """From the arguments of ``gather``; None when nothing is asked."""
-        keywords("setting of clusters", asked, Asked)
+        keywords("setting of clusters", asked, Conditions)
         sensitive, l, distinct_l = asked.get("sensitive"), asked.get("l"), asked.get("distinct_l")
         eligible = asked.get("eligible")
         if l is None and distinct_l is None and eligible is None:
@@ -295,7 +295,7 @@ def repair(space: Space, found: Clusters, r: int, diversity: Diversity) -> Clust
         bad.discard(int(best))
         if not diversity.holds(union):
             bad.add(int(best))
-    return settle(space, labels, center)
+    return recentered(space, labels, center)
 
 
 def _members(labels: np.ndarray, m: int) -> list[np.ndarray]:
@@ -345,7 +345,7 @@ def _call_in(space, c, labels, center, members, r, diversity) -> bool:  # type: 
     return False
 
 
-def settle(space: Space, labels: np.ndarray, center: np.ndarray) -> Clusters:
+def recentered(space: Space, labels: np.ndarray, center: np.ndarray) -> Clusters:
     """Clusters numbered anew without empty ones, every center at its best member."""
     used, fresh = np.unique(labels[labels >= 0], return_inverse=True)
     labels = labels.copy()

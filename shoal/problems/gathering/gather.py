@@ -14,7 +14,7 @@ from shoal.model.certificate import Certificate, Guarantee, tight
 from shoal.model.metric import Metric
 from shoal.model.repeatable import recorded
 from shoal.problems.gathering import anywhere, exact
-from shoal.problems.gathering.diverse import Asked, Diversity, conditions, cores, repair
+from shoal.problems.gathering.diverse import Conditions, Diversity, conditions, cores, repair
 from shoal.problems.gathering.local import Clusters, Lists, disjoint, quantile
 from shoal.problems.gathering.outliers import COARSE, FINE, peeling, rounds
 from shoal.problems.gathering.polish import better, nearer, rejoin, trimmed
@@ -157,7 +157,7 @@ def gather(
     centers: str = "points",
     improve: bool = False,
     seconds: float = 60.0,
-    **values: Unpack[Asked],
+    **values: Unpack[Conditions],
 ) -> Gathering:
     """Clusters of at least r points each, the largest radius small.
 

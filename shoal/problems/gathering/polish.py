@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from shoal.kernels.gathering import clusters as kernels
-from shoal.problems.gathering.diverse import settle
+from shoal.problems.gathering.diverse import recentered
 from shoal.problems.gathering.local import Clusters
 from shoal.problems.gathering.space import Space
 
@@ -43,13 +43,13 @@ def nearer(space: Space, found: Clusters, r: int, rows: np.ndarray) -> Clusters:
 
 def better(space: Space, found: Clusters, r: int, passes: int = 20) -> Clusters:
     """Centers at their best members, points out of the widest clusters, again while the radius falls."""
-    best = settle(space, found.labels, found.center)
+    best = recentered(space, found.labels, found.center)
     for _ in range(passes):
         if best.center.size < 2 or best.radius == 0:
             break
         kept = np.flatnonzero(best.labels >= 0)
         moved = nearer(space, best, r, kept[best.away[kept] >= 0.9 * best.radius])
-        trial = settle(space, moved.labels, best.center)
+        trial = recentered(space, moved.labels, best.center)
         if trial.radius >= best.radius:
             break
         best = trial
@@ -67,7 +67,7 @@ def trimmed(space: Space, found: Clusters, r: int, left_out: int, passes: int = 
                 break
             size[labels[i]] -= 1
             labels[i] = -1
-        trial = better(space, settle(space, labels, back.center), r)
+        trial = better(space, recentered(space, labels, back.center), r)
         if trial.radius >= best.radius:
             break
         best = trial

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from shoal.model.arguments import known, number, whole_number
-from shoal.problems.catalogue import CATALOGUE
+from shoal.problems.catalogue import names
 
 
 def check(r: Any, epsilon: Any, most: Any, centers: str, method: str, problem: str) -> tuple[int, float, int | None]:
@@ -16,7 +16,7 @@ def check(r: Any, epsilon: Any, most: Any, centers: str, method: str, problem: s
     if most is not None:
         most = whole_number("max_clusters", most)
     known("place for centers", centers, ["points", "anywhere"])
-    known(f"method for {problem}", method, ["auto", *CATALOGUE[problem]])
+    known(f"method for {problem}", method, ["auto", *names(problem)])
     return least, share, most
 
 

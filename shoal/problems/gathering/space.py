@@ -139,6 +139,7 @@ class Space:
         asked = np.arange(self.start.size - 1) if whole else np.unique(self.place[rows])  # place by place
         line = np.empty(self.start.size - 1, np.int64)
         line[asked] = np.arange(asked.size)
+        copies = neighbors.Copies(targets.start, targets.copies, targets.position)
         turn = np.argsort(line[self.place[rows]], kind="stable")
         bounds = np.searchsorted(line[self.place[rows]][turn], np.arange(0, asked.size + CHUNK, CHUNK))
         straight = bool((turn[1:] > turn[:-1]).all())
@@ -153,11 +154,10 @@ class Space:
                 in_place = straight and todo.size == b - a
                 part = index[a:b] if in_place else np.empty((todo.size, k), np.int64)
                 far = found[a:b] if in_place else np.empty((todo.size, k))
-                settle = quick(neighbors.settle, self.steps(todo.size * (q + k)))
-                sure = settle(
-                    self.coded, rows[todo], which, at, reached if not self.exact else np.full(reached.size, np.inf),
-                    targets.start, targets.copies, targets.position, k, part, far,
-                )  # fmt: skip
+                nearest = quick(neighbors.nearest_records, self.steps(todo.size * (q + k)))
+                reached = np.full(reached.size, np.inf) if self.exact else reached
+                candidates = neighbors.Candidates(which, at, reached)
+                sure = nearest(self.coded, rows[todo], candidates, copies, k, part, far)
                 if sure.all():
                     if not in_place:
                         index[todo], found[todo] = part, far

@@ -142,7 +142,7 @@ def finish(
 ) -> Cover:
     """Labels of the packed order as a Cover of the caller's list, bins renumbered, cost and bound certified.
 
-    Raises AssertionError should a method leave a bin below k (all but "bicriteria").
+    Raises CertificateError should a method leave a bin below k (all but "bicriteria").
     """
     n = len(given.item) + len(given.nothing)
     used = np.bincount(label) > 0

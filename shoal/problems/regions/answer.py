@@ -88,8 +88,8 @@ def _found(task: Districting, bound: CountBound, method: str, limits: Limits | N
     solve = algorithm("regions", method if limits is None else "tree")
     if task.regions is not None:
         return so_many(solve, task, bound, method)
-    led = method == "auto" and task.n > POOLED  # by prices, ahead of what the other objectives find
-    if limits is None and task.objective[0] == "count" and method in ("auto", "search") and not led:
+    priced = method == "auto" and task.n > POOLED  # by prices, ahead of what the other objectives find
+    if limits is None and task.objective[0] == "count" and method in ("auto", "search") and not priced:
         return most_regions(solve, task, bound)
     found: Found = solve(task, bound)
     return found

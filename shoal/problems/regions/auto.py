@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from shoal.problems.regions.bounds import CountBound, best_packing, price_out
-from shoal.problems.regions.exact import settle
+from shoal.problems.regions.exact import optimal_components
 from shoal.problems.regions.prices import price_areas
 from shoal.problems.regions.search import POOLED, improve, search
 from shoal.problems.regions.sets import Pool
@@ -30,7 +30,7 @@ def auto(task: Districting, bound: CountBound) -> Found:
     size = np.bincount(bound.component)
     small = int((size <= _SMALL).sum())
     if 0 < small <= _MANY:
-        label, settled = settle(task, bound, label, _SMALL, clock)
+        label, settled = optimal_components(task, bound, label, _SMALL, clock)
         details["settled_exactly"] = int(settled.sum())
     if task.n <= POOLED and int(label.max()) + 1 < bound.value:
         nodes = int(2_000_000 * max(task.effort, 0.25))

@@ -30,7 +30,7 @@ def exact(task: Districting, bound: CountBound) -> Found:
     """
     clock = Clock.of(task.seconds)
     found = search(task, bound)
-    label, settled = settle(task, bound, found.label, task.n, clock)
+    label, settled = optimal_components(task, bound, found.label, task.n, clock)
     details = dict(found.details)
     left = ~settled
     if not left.any():
@@ -44,7 +44,7 @@ def exact(task: Districting, bound: CountBound) -> Found:
     return Found(label, found.guarantee, details=details)
 
 
-def settle(
+def optimal_components(
     task: Districting, bound: CountBound, label: np.ndarray, size: int, clock: Clock
 ) -> tuple[np.ndarray, np.ndarray]:
     """The partition with every component of at most ``size`` areas made optimal; and which areas are settled, bool[n].

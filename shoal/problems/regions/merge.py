@@ -97,13 +97,18 @@ def merge(
     found = _held(request, method, terms) if terms.in_units else _solved(request, method)
     if terms.wet is not None:
         found = attached(found, edges, terms.wet, terms.limits, (terms.boundaries, terms.soft_boundaries))
+    return replace(found, certificate=replace(found.certificate, details=_details(found, request, terms, conditions)))
+
+
+def _details(found: Regions, request: Request, terms: Terms, conditions: Conditions) -> dict[str, Any]:
+    """What is on record besides: the variance inside regions that are alike, and the ceilings asked for."""
     details = dict(found.certificate.details)
     if terms.similar is not None:
         details["variance_inside"] = inside(request.alike, found.labels)
     if terms.limits is not None:
         sums, widest = conditions.get("at_most") or {}, conditions.get("max_diameter")
         details["maxima"] = {"sums": sorted(int(most) for _, most in sums.values()), "diameter": widest}
-    return replace(found, certificate=replace(found.certificate, details=details))
+    return details
 
 
 def _held(request: Request, method: str, terms: Terms) -> Regions:

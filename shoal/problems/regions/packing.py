@@ -119,14 +119,13 @@ class _Search(NamedTuple):
 
     def priced(self, price: np.ndarray, toll: np.ndarray, limit: int, every: int) -> Any:
         """The sets that cost at most ``limit``, minimal ones or ``every``: members, ends, costs, sets looked at."""
-        from shoal.kernels.regions.connected import connected_sets
+        from shoal.kernels.regions.areas import Areas
+        from shoal.kernels.regions.connected import Listing, SetPrices, connected_sets
 
-        at, of = self.master.tolls_of(self.graph.n)
+        areas = Areas(self.graph.indptr, self.graph.indices, self.features, self.need, 1)
         most = self.nodes if self.clock.left > 0 else 0
-        return connected_sets(
-            self.graph.indptr, self.graph.indices, self.features, self.need, 1, price, toll, at, of, limit, 2**62,
-            every, most, 4_000_000,
-        )  # fmt: skip
+        prices = SetPrices(price, toll, *self.master.tolls_of(self.graph.n))
+        return connected_sets(areas, prices, Listing(limit, 2**62, every, most, 4_000_000))
 
     def better(self, sets: list[np.ndarray] | None) -> None:
         """Keep a packing of more sets."""

@@ -99,8 +99,8 @@ def _improved(
     shares = sum(_SHARE[name] for name in chain)
     # many regions first: they lower squares and excess further than the search alone finds, and on large graphs the
     # heaviest region too, where prices find more of them than a search under a cap does
-    led = task.regions is None and task.n > POOLED and chain[0] == "max"
-    warm = led or (task.regions is None and chain[0] in ("sumsq", "excess"))
+    priced = task.regions is None and task.n > POOLED and chain[0] == "max"
+    warm = priced or (task.regions is None and chain[0] in ("sumsq", "excess"))
     stages = ("count", *chain) if warm else chain
     for i, name in enumerate(stages):
         before = label.copy()
@@ -109,10 +109,10 @@ def _improved(
         with within(i / len(stages), (i + 1) / len(stages)):
             if name == "max":
                 label, cap = _lower_max(task, bound, label, seconds, part, pool)
-                if led and cap > one(task, start, "max"):  # whose promise is kept
+                if priced and cap > one(task, start, "max"):  # whose promise is kept
                     label, cap = _lower_max(task, bound, start, seconds, part, pool)
-                    led = False
-            elif name != "count" or ((i == 0 or not led) and int(label.max()) + 1 < bound.value):
+                    priced = False
+            elif name != "count" or ((i == 0 or not priced) and int(label.max()) + 1 < bound.value):
                 label = _run(task, bound, label, name, cap, 0.0, seconds, part, pool)
         if not (warm and i == 0):
             held = chain[: i + 1 - warm]

@@ -33,19 +33,17 @@ class Sets:
     @classmethod
     def of(cls, task: Districting, nodes: np.ndarray, clock: Clock, cap: int) -> Sets | None:
         """List those of weight at most ``cap``; None when there are too many."""
-        from shoal.kernels.regions.connected import connected_sets
+        from shoal.kernels.regions.areas import Areas
+        from shoal.kernels.regions.connected import Listing, SetPrices, connected_sets
 
         mask = np.zeros(task.n, np.bool_)
         mask[nodes] = True
         g, _ = induced(task.graph, mask)
-        zero = np.zeros(g.n, np.int64)
         none = np.zeros(0, np.int64)
+        areas = Areas(g.indptr, g.indices, np.ascontiguousarray(task.features[nodes]), task.need, task.ways)
+        free = SetPrices(np.zeros(g.n, np.int64), none, np.zeros(g.n + 1, np.int64), none)
         looked = _LOOKED if clock.left > 0 else 0
-        features = np.ascontiguousarray(task.features[nodes])
-        members, ends, _, seen = connected_sets(
-            g.indptr, g.indices, features, task.need, task.ways, zero, none, np.zeros(g.n + 1, np.int64), none,
-            1, cap, 2, looked, 4_000_000,
-        )  # fmt: skip
+        members, ends, _, seen = connected_sets(areas, free, Listing(1, cap, 2, looked, 4_000_000))
         if seen < 0 or len(ends) > SETS:
             return None
         return cls(task, nodes, [np.sort(s) for s in np.split(members, ends)[:-1]])

@@ -222,28 +222,28 @@ class _Race:
         """The rows that are hardest to serve first, where sensitive values are scarce."""
         began = clock()
         until = None if self.left is None else began + 0.6 * self.left
-        led = scarce_start(self.small, self.rows, cheapest, self.common, until)
-        if led is not None and self.offer("guided cascade", self.whole(led), began):
-            self.group = led
+        cascaded = scarce_start(self.small, self.rows, cheapest, self.common, until)
+        if cascaded is not None and self.offer("guided cascade", self.whole(cascaded), began):
+            self.group = cascaded
 
     def guide(self, prices: Any) -> None:
         """The cascade led by prices; with time for it, it and the start are both searched a little."""
         if prices is None or (self.left is not None and self.left <= 5):
             return
         began = clock()
-        led = guided(self.small, self.rows, prices, None if self.left is None else began + 0.25 * self.left)
-        if led is None:
+        cascaded = guided(self.small, self.rows, prices, None if self.left is None else began + 0.25 * self.left)
+        if cascaded is None:
             return
         if not self.long:
             # No steps to spare for a trial: what the prices led is the better start unless it is clearly dearer.
-            if self.attempt("guided cascade", self.whole(led), began)[1] < CLEARLY * self.order[1]:
-                self.group = led
+            if self.attempt("guided cascade", self.whole(cascaded), began)[1] < CLEARLY * self.order[1]:
+                self.group = cascaded
             return
         self.near = neighbor_graph(self.rows, self.task.seed, looks(self.rows, self.deadline, steps_of(self.small)))
-        self.attempt("guided cascade", self.whole(led), began)
+        self.attempt("guided cascade", self.whole(cascaded), began)
         began = clock()
         tried = []
-        for labels in (self.group, led):
+        for labels in (self.group, cascaded):
             given: dict[str, Any] = {"steps": int(STEPS["thorough"] * TRIAL * self.small.histogram.rows)}
             if self.deadline is not None:
                 given = {"deadline": clock() + TRIAL * (self.deadline - began)}

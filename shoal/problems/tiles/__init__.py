@@ -13,7 +13,7 @@ Every algorithm is ``f(places, k, objective, **options) -> (Parts, details)``.
 """
 
 from shoal.model.coordinates import kind_of
-from shoal.problems.tiles.asked import Conditions
+from shoal.problems.tiles.conditions import Conditions
 from shoal.problems.tiles.levels import PlaceLevels, grid, levels
 from shoal.problems.tiles.result import Tiles
 from shoal.problems.tiles.split import split

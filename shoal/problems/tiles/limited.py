@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.model.metric import KM_PER_DEGREE
-from shoal.problems.tiles.asked import Asked
 from shoal.problems.tiles.best_cuts import rectangles
 from shoal.problems.tiles.cells import EDGES, Cells, Parts
+from shoal.problems.tiles.conditions import Terms
 from shoal.problems.tiles.places import Held, Places
 
 WORK = 300_000_000  # rectangles times values that the program over all of them may look at
@@ -19,7 +21,7 @@ NOTHING = Held(
 )  # fmt: skip
 
 
-def limited(places: Places, k: int, objective: str, method: str, rule: str, asked: Asked) -> tuple[Parts, dict, str]:
+def limited(places: Places, k: int, objective: str, method: str, rule: str, asked: Terms) -> tuple[Parts, dict, str]:
     """Eligible tiles of the places of one side of a boundary by one of the methods, its facts and its name.
 
     PolicyError for a method that does not know these limits; InfeasibleError where it finds no tiles.
@@ -45,7 +47,7 @@ def limited(places: Places, k: int, objective: str, method: str, rule: str, aske
     return _solved(places, k, objective, method, rule, asked)
 
 
-def _solved(places: Places, k: int, objective: str, method: str, rule: str, asked: Asked) -> tuple[Parts, dict, str]:
+def _solved(places: Places, k: int, objective: str, method: str, rule: str, asked: Terms) -> tuple[Parts, dict, str]:
     size = rectangles(places) * (1 + (0 if places.held is None else places.held.column.size))
     if method == "auto":
         method = "best_cuts" if size <= WORK // 40 and rectangles(places) <= 300_000 else "least_waste"
@@ -86,7 +88,7 @@ def alone(places: Places, k: int, width: float) -> np.ndarray:
     return out
 
 
-def _cut(places: Places, k: int, objective: str, method: str, rule: str, asked: Asked) -> Parts:
+def _cut(places: Places, k: int, objective: str, method: str, rule: str, asked: Terms) -> Parts:
     """Cuts by the rule of the method; least waste tries several and keeps the best."""
     from shoal.kernels.tiles import limited as kernel
 
@@ -118,20 +120,32 @@ def _cut(places: Places, k: int, objective: str, method: str, rule: str, asked: 
     return best[1]
 
 
-def _run(places: Places, k: int, number: int, lam: float, asked: Asked) -> Parts:
+def _run(places: Places, k: int, number: int, lam: float, asked: Terms) -> Parts:
+    from shoal.kernels.tiles.limited import PlaceValues
     from shoal.kernels.tiles.limited import limited as kernel
+    from shoal.kernels.tiles.orders import Points
 
     held = _held(places)
     whole = Cells.whole(places)
     by_x, by_y = whole.by_x.copy(), whole.by_y.copy()
-    cells, gaps = kernel(
-        places.x, places.y, places.weight, by_x, by_y, k, (held.start, held.code, held.amount),
-        (held.column, held.need, held.share, held.unit), number, lam, asked.max_width or 0.0, places.step,
-        places.geographic, asked.leave_out,
-    )  # fmt: skip
+    points = Points(places.x, places.y, places.weight, by_x, by_y, places.geographic)
+    values = PlaceValues(held.start, held.code, held.amount)
+    cells, gaps = kernel(points, k, values, _columns(held), number, lam, _sides(places, asked))
     kept = cells[:, 7] == 1
     number_of = np.where(kept, np.cumsum(kept) - 1, -1)
     return Parts.of(places, number_of[Cells(by_x, by_y, cells, gaps).labels], cells[kept][:, EDGES], gaps)
+
+
+def _columns(held: Held) -> Any:
+    from shoal.kernels.tiles.limited import ValueColumns
+
+    return ValueColumns(held.column, held.need, held.share, held.unit)
+
+
+def _sides(places: Places, asked: Terms) -> Any:
+    from shoal.kernels.tiles.limited import Sides
+
+    return Sides(asked.max_width or 0.0, places.step, places.geographic, asked.leave_out)
 
 
 def _held(places: Places) -> Held:
@@ -140,8 +154,8 @@ def _held(places: Places) -> Held:
     return NOTHING._replace(start=np.zeros(places.x.size + 1, np.int64))
 
 
-def _every_rectangle(places: Places, k: int, objective: str, asked: Asked) -> Parts:
-    from shoal.kernels.tiles.limited_guillotine import MAX, NEVER, PERIMETER, TILES, limited_guillotine
+def _every_rectangle(places: Places, k: int, objective: str, asked: Terms) -> Parts:
+    from shoal.kernels.tiles.limited_guillotine import MAX, NEVER, PERIMETER, TILES, Corners, limited_guillotine
 
     held = _held(places)
     xs, bx = np.unique(places.x, return_inverse=True)
@@ -155,13 +169,10 @@ def _every_rectangle(places: Places, k: int, objective: str, asked: Asked) -> Pa
     at = np.repeat(np.arange(places.x.size), np.diff(held.start))
     np.add.at(tallies, (held.code, bx[at] + 1, by[at] + 1), held.amount)
     sums, there = (a.cumsum(axis=0).cumsum(axis=1) for a in (sums, there))
-    tallies = tallies.cumsum(axis=1).cumsum(axis=2)
+    lattice = Corners(xs, ys, sums, there, tallies.cumsum(axis=1).cumsum(axis=2))
 
     def program(goal: int, cap: int) -> tuple[int, int, np.ndarray]:
-        return limited_guillotine(  # type: ignore[no-any-return]
-            xs, ys, sums, there, tallies, (held.column, held.need, held.share, held.unit), k, cap,
-            asked.max_width or 0.0, places.step, places.geographic, asked.leave_out, goal,
-        )  # fmt: skip
+        return limited_guillotine(lattice, _columns(held), k, cap, _sides(places, asked), goal)  # type: ignore[no-any-return]
 
     if objective == "max":
         lost, heaviest, rects = program(MAX, places.total)

@@ -11,9 +11,9 @@ import numpy as np
 from shoal.errors import InputError
 from shoal.model.cards import Shown, proof_lines, several, sizes_line
 from shoal.model.certificate import Certificate
-from shoal.problems.tiles.asked import Asked
+from shoal.problems.tiles.conditions import Terms
 
-PLAIN = Asked()
+PLAIN = Terms()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -52,7 +52,7 @@ class Tiles(Shown):
     seam: float | None
     certificate: Certificate
     boundary: tuple[Any, ...] | None = None
-    asked: Asked = PLAIN
+    asked: Terms = PLAIN
     grid: float | None = None
     units: Mapping[str, np.ndarray] = field(default_factory=dict)
 

@@ -236,7 +236,7 @@ def _affordable(places: Places, blocks: Cells, k: int, seconds: float) -> dict[s
 
 
 def _cut(places: Places, cells: Cells, k: int, s: Strategy, whole_weight: int = 0, good: int = 0) -> Cells:
-    from shoal.kernels.tiles.cells import Limits, least_waste, settle
+    from shoal.kernels.tiles.cells import Limits, finish_cells, least_waste
     from shoal.kernels.tiles.guillotine import Program
     from shoal.kernels.tiles.orders import Points
 
@@ -247,6 +247,6 @@ def _cut(places: Places, cells: Cells, k: int, s: Strategy, whole_weight: int = 
     cuts = np.concatenate([cells.cuts, gaps])
     if s.cell and s.lines:
         room = Program.of(places.x.size, s.lines, s.lines)
-        done, gaps = settle(points, done, limits, room, s.program, max(good, k), len(cuts))
+        done, gaps = finish_cells(points, done, limits, room, s.program, max(good, k), len(cuts))
         cuts = np.concatenate([cuts, gaps])
     return Cells(by_x, by_y, done, cuts)

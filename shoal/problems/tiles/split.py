@@ -13,10 +13,10 @@ from shoal.model.certificate import Certificate, Guarantee
 from shoal.model.repeatable import recorded
 from shoal.problems.catalogue import algorithm
 from shoal.problems.interrupts import heard
-from shoal.problems.tiles.asked import Asked, Conditions, asked_of, judged_by, require_able
 from shoal.problems.tiles.best_cuts import rectangles
 from shoal.problems.tiles.bounds import least_half_perimeter, least_of_all, most_of_all
 from shoal.problems.tiles.cells import Parts, boxes_around, spans
+from shoal.problems.tiles.conditions import Conditions, Terms, judged_by, require_able, terms_of
 from shoal.problems.tiles.kd_tree import RULES
 from shoal.problems.tiles.limited import limited
 from shoal.problems.tiles.places import Places, as_places, require
@@ -85,7 +85,7 @@ def split(
         algorithm("tiles", method)
     known("cut rule", rule, RULES)
     n = len(points) if hasattr(points, "__len__") else 0
-    asked, side = asked_of(conditions, weights, n)
+    asked, side = terms_of(conditions, weights, n)
     places = as_places(points, weights, coordinates, side=side, grid=conditions.get("grid"))
     k = require(places, k)
     columns = [(name, conditions.get(name)) for name in ("sensitive", "person", "household")]
@@ -103,7 +103,7 @@ def _seconds(effort: str | float) -> float:
 
 
 def solve(
-    places: Places, k: int, objective: str, method: str, rule: str, seconds: float, asked: Asked
+    places: Places, k: int, objective: str, method: str, rule: str, seconds: float, asked: Terms
 ) -> tuple[Parts, dict, str]:
     """The parts that a method finds, its facts, and the method that "auto" chose."""
     sides = places.sides()
@@ -155,7 +155,7 @@ def _auto(places: Places) -> str:
 
 
 def finish(
-    places: Places, parts: Parts, k: int, method: str, objective: str, details: dict, asked: Asked = PLAIN
+    places: Places, parts: Parts, k: int, method: str, objective: str, details: dict, asked: Terms = PLAIN
 ) -> Tiles:
     """Labels of the points, bounds in the user's coordinates, and the certificate."""
     sides = None
@@ -209,7 +209,7 @@ def finish(
     )
 
 
-def _units(places: Places, labels: np.ndarray, m: int, asked: Asked) -> dict[str, np.ndarray]:
+def _units(places: Places, labels: np.ndarray, m: int, asked: Terms) -> dict[str, np.ndarray]:
     """How many different persons, or households, each tile holds."""
     if places.held is None or not asked.units:
         return {}
@@ -224,7 +224,7 @@ def _units(places: Places, labels: np.ndarray, m: int, asked: Asked) -> dict[str
 
 def _certificate(
     places: Places, found: tuple[Parts, np.ndarray, np.ndarray], k: int, ran: tuple[str, str], details: dict,
-    asked: Asked,
+    asked: Terms,
 ) -> Certificate:  # fmt: skip
     (parts, weight, boxes), (method, objective) = found, ran
     size = spans(boxes, places.geographic).sum(axis=1)

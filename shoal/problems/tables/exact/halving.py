@@ -25,7 +25,7 @@ from shoal.problems.tables.costs import Costs
 from shoal.problems.tables.others.forest import forest
 from shoal.problems.tables.others.nearest import NEAREST, kth, neighbors
 from shoal.problems.tables.others.pattern_cover import k_only, whole_cost
-from shoal.problems.tables.papers.kernelize import deal
+from shoal.problems.tables.papers.kernelize import distribute
 from shoal.problems.tables.papers.two_anonymity import seconds_left
 
 _Split = tuple[int, list[int]]  # a loss, and groups as sets of rows
@@ -94,4 +94,4 @@ def _dealt(task: Task, of: np.ndarray, groups: list[int]) -> Partition:
     """Groups as sets of rows, a bit each, as a partition of cells; of: the type of every row."""
     held = [(int(of[i]), g) for g, mask in enumerate(groups) for i in range(of.size) if mask >> i & 1]
     kind, group = np.array(held).T
-    return deal(task.histogram.count, task.histogram.types[0], kind, group, np.ones(of.size, np.int64))
+    return distribute(task.histogram.count, task.histogram.types[0], kind, group, np.ones(of.size, np.int64))

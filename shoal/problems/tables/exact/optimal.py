@@ -31,7 +31,7 @@ from shoal.problems.tables.exact.pattern_model import Kinds, kinds_of
 from shoal.problems.tables.exact.pattern_program import Limits, pattern_program
 from shoal.problems.tables.others.forest import forest
 from shoal.problems.tables.others.pattern_cover import pattern_cover, whole_cost
-from shoal.problems.tables.papers.kernelize import deal, kernelize
+from shoal.problems.tables.papers.kernelize import distribute, kernelize
 from shoal.problems.tables.papers.three_phase import three_phase
 from shoal.problems.tables.papers.two_anonymity import seconds_left, two_anonymity
 
@@ -211,7 +211,7 @@ def by_vectors(
     while not least_cost(*around, SLICE):
         if clock() > deadline:
             return None
-    return deal(histogram.count, kinds.of, *_walk(kinds.count, layout, groups, value))
+    return distribute(histogram.count, kinds.of, *_walk(kinds.count, layout, groups, value))
 
 
 def _walk(

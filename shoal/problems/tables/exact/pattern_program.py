@@ -41,7 +41,7 @@ from shoal.problems.tables.exact.pattern_model import (
 from shoal.problems.tables.exact.rule_lines import rows_of, ruled
 from shoal.problems.tables.exact.whole_program import decide, program_of
 from shoal.problems.tables.others.pattern_cover import Patterns, patterns, whole_cost
-from shoal.problems.tables.papers.kernelize import deal
+from shoal.problems.tables.papers.kernelize import distribute
 
 VARIABLES = 400_000
 TURNS = 12  # linear programs, lines added after each
@@ -202,7 +202,7 @@ class _Search:
     def _keep(self, x: np.ndarray) -> None:
         """The rows of every place, if they are a cheaper partition."""
         if holds(x, self.kinds, self.places, self.need):
-            better = deal(self.task.histogram.count, self.kinds.of, self.places.kind, self.places.pattern, x)
+            better = distribute(self.task.histogram.count, self.kinds.of, self.places.kind, self.places.pattern, x)
             cost = whole_cost(self.costs, self.task, better)
             if cost < self.upper:
                 self.partition, self.upper, self.x = better, cost, x

@@ -29,7 +29,7 @@ from shoal.model.task import Grouping, Task, refuse_infeasible
 from shoal.problems.tables.costs import Costs
 from shoal.problems.tables.others.nearest import NEAREST, kth, neighbors
 from shoal.problems.tables.others.pattern_cover import k_only, whole_cost
-from shoal.problems.tables.papers.kernelize import deal
+from shoal.problems.tables.papers.kernelize import distribute
 
 Group = dict[int, int]  # type -> rows
 
@@ -173,4 +173,4 @@ def _join(costs: Costs, k: int, left: Group, groups: list[Group]) -> None:
 def _placed(task: Task, groups: list[Group]) -> Partition:
     found = [(x, g, rows) for g, held in enumerate(groups) for x, rows in held.items()]
     kind, group, rows = np.array(found, np.int64).reshape(-1, 3).T
-    return deal(task.histogram.count, task.histogram.types[0], kind, group, rows)
+    return distribute(task.histogram.count, task.histogram.types[0], kind, group, rows)

@@ -19,7 +19,7 @@ from shoal.clock import clock
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.model.histogram import mixed_radix
 from shoal.model.partition import Partition
-from shoal.model.recoding import Levels, Recoding
+from shoal.model.recoding import Recoding
 from shoal.model.task import Grouping, Task
 from shoal.problems.tables.certify import certified, good_groups
 
@@ -48,7 +48,7 @@ def search(task: Task) -> tuple[np.ndarray, np.ndarray, dict[str, object]]:
     """(level of every column, cells starred whole bool[m], facts for the certificate)."""
     histogram, recoding = task.histogram, task.recoding
     for name, column in zip(histogram.quasi_names, recoding.columns, strict=True):
-        if not isinstance(column, Levels):
+        if not column.levels:
             raise PolicyError(
                 f"global recoding puts every column at one level of a hierarchy, and {name!r} is published as a "
                 f"{column.kind}; give it a hierarchy, or use 'mondrian'"
@@ -63,9 +63,9 @@ def search(task: Task) -> tuple[np.ndarray, np.ndarray, dict[str, object]]:
         facts["suppressed_rows"] = int(histogram.count[found.block].sum())
         facts["max_suppressed_rows"] = task.spare
         return found.levels, found.block, facts
-    looks = _Looks(task)
+    tried = _Tried(task)
     cost = _costs(task)
-    if not looks.eligible(top):
+    if not tried.eligible(top):
         raise InfeasibleError(
             "even at the highest levels allowed some groups do not meet the privacy models; allow higher levels for "
             + ", ".join(n for n, c in zip(histogram.quasi_names, columns, strict=True) if c.held)
@@ -73,11 +73,11 @@ def search(task: Task) -> tuple[np.ndarray, np.ndarray, dict[str, object]]:
     if not top.size:
         best, bound = top, 0.0
     elif prod(int(t) + 1 for t in top) <= MOST_NODES:
-        best, bound = _decide(task, looks, cost, top)
+        best, bound = _decide(task, tried, cost, top)
     else:
-        best, bound = _descend(looks, cost, top), 0.0
+        best, bound = _descend(tried, cost, top), 0.0
     total = float(sum(cost[j][h] for j, h in enumerate(best)))
-    return best, block, _facts(task, best, total, bound, looks.made)
+    return best, block, _facts(task, best, total, bound, tried.made)
 
 
 def _facts(task: Task, levels: np.ndarray, total: float, bound: float, looked_at: int) -> dict[str, object]:
@@ -123,7 +123,7 @@ def _label(task: Task, levels: np.ndarray) -> np.ndarray:
     return np.unique(mixed_radix(np.stack(code, 1), sizes), return_inverse=True)[1].reshape(-1)
 
 
-class _Looks:
+class _Tried:
     """Whether nodes are eligible, and how many were looked at."""
 
     def __init__(self, task: Task) -> None:
@@ -146,7 +146,7 @@ class _Looks:
         return bool(good_groups(self.task.histogram, self.task.requirement, self.cells, group.reshape(-1)).all())
 
 
-def _decide(task: Task, looks: _Looks, cost: list[np.ndarray], top: np.ndarray) -> tuple[np.ndarray, float]:
+def _decide(task: Task, tried: _Tried, cost: list[np.ndarray], top: np.ndarray) -> tuple[np.ndarray, float]:
     """The cheapest eligible node and the least cost that is not ruled out."""
     d = top.size
     node = np.stack([x.reshape(-1) for x in np.indices(tuple(top + 1), dtype=np.int16)], axis=1)
@@ -159,7 +159,7 @@ def _decide(task: Task, looks: _Looks, cost: list[np.ndarray], top: np.ndarray) 
             low, high = 0, int(top[j]) + 1  # the least level of j that is eligible beside level a of i
             while low < high:
                 middle = (low + high) // 2
-                low, high = (low, middle) if looks.pair(i, j, a, middle) else (middle + 1, high)
+                low, high = (low, middle) if tried.pair(i, j, a, middle) else (middle + 1, high)
             undecided &= ~((node[:, i] == a) & (node[:, j] < low))
     order = np.flatnonzero(undecided)
     order = order[np.argsort(total[order], kind="stable")]
@@ -176,13 +176,13 @@ def _decide(task: Task, looks: _Looks, cost: list[np.ndarray], top: np.ndarray) 
         at += int(rest[0])
         seconds = task.effort.seconds
         late = seconds is not None and clock() - task.started > seconds
-        if looks.made >= limit or late:
+        if tried.made >= limit or late:
             return best, float(total[at])
         chain = _chain(node[at].astype(np.int64), top, cost)
         low, high = 0, len(chain) - 1  # the top of the chain is eligible
         while low < high:
             middle = (low + high) // 2
-            low, high = (low, middle) if looks.eligible(chain[middle]) else (middle + 1, high)
+            low, high = (low, middle) if tried.eligible(chain[middle]) else (middle + 1, high)
         found = float(sum(c[h] for c, h in zip(cost, chain[low], strict=True)))
         if found < least:
             best, least = chain[low], found
@@ -203,7 +203,7 @@ def _chain(start: np.ndarray, top: np.ndarray, cost: list[np.ndarray]) -> list[n
     return out
 
 
-def _descend(looks: _Looks, cost: list[np.ndarray], top: np.ndarray) -> np.ndarray:
+def _descend(tried: _Tried, cost: list[np.ndarray], top: np.ndarray) -> np.ndarray:
     """From the top down, each time the eligible step that saves most; ends where none is left."""
     here = top.copy()
     closed = here == 0
@@ -211,7 +211,7 @@ def _descend(looks: _Looks, cost: list[np.ndarray], top: np.ndarray) -> np.ndarr
         saved = [cost[j][here[j]] - cost[j][here[j] - 1] if not closed[j] else -1.0 for j in range(top.size)]
         j = int(np.argmax(saved))
         here[j] -= 1
-        if not looks.eligible(here):
+        if not tried.eligible(here):
             here[j] += 1
             closed[j] = True  # ineligible here, hence ineligible below
         closed |= here == 0

@@ -22,7 +22,7 @@ from shoal.model.certificate import Guarantee
 from shoal.model.histogram import Histogram
 from shoal.model.partition import Partition
 from shoal.model.privacy import Requirement
-from shoal.model.recoding import Levels, Recoding
+from shoal.model.recoding import Recoding
 from shoal.model.task import Grouping, Task
 from shoal.problems.tables.certify import certified
 from shoal.problems.tables.eligible import rules_of
@@ -124,8 +124,7 @@ def ranks(histogram: Histogram, recoding: Recoding) -> tuple[np.ndarray, np.ndar
     """(int64[m, d] codes renumbered so that those of one class lie together, number of codes of each column)."""
     code = np.zeros((histogram.cells, len(recoding.columns)), np.int64)
     for j, column in enumerate(recoding.columns):
-        rank = np.argsort(np.lexsort(column.node)) if isinstance(column, Levels) else np.arange(column.size)
-        code[:, j] = rank[histogram.quasi[:, j]]
+        code[:, j] = column.order()[histogram.quasi[:, j]]
     return code, np.array(histogram.quasi_sizes, np.int64).reshape(code.shape[1])
 
 

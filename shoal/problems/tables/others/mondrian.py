@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from shoal.model.partition import Partition
-from shoal.model.recoding import ColumnRecoding, Levels, Ranges
+from shoal.model.recoding import ColumnRecoding
 from shoal.model.task import Grouping, Task
 from shoal.problems.tables.certify import certified, good_groups
 
@@ -74,16 +74,15 @@ def _widths(task: Task, cells: np.ndarray, group: np.ndarray, groups: int) -> tu
     for j, column in enumerate(task.recoding.columns):
         code = task.histogram.quasi[cells[order], j]
         low, high = np.minimum.reduceat(code, start), np.maximum.reduceat(code, start)
-        if isinstance(column, Levels):
+        if column.levels:
             apart = low != high
             for at in range(1, column.levels):
                 level[apart, j] = at
-                node = column.node[at][code]
+                node = column.classes(at, code)
                 apart &= np.minimum.reduceat(node, start) != np.maximum.reduceat(node, start)
-            width[:, j] = column.loss[level[:, j], low]
+            width[:, j] = column.lifted(level[:, j], low)
         else:
-            spread = (high - low) / max(column.size - 1, 1)
-            width[:, j] = column.width(low, high) if isinstance(column, Ranges) else spread
+            width[:, j] = column.spread(low, high)
         width[:, j] *= column.weight
     return width, level
 
@@ -93,9 +92,8 @@ def _parts(
 ) -> np.ndarray:
     """int64[x]: the part of its group that each cell would go to."""
     code = task.histogram.quasi[cells, j].astype(np.int64)
-    if isinstance(column, Levels):
-        below = np.maximum(level[group] - 1, 0)
-        return column.node[below, code].astype(np.int64)
+    if column.levels:
+        return column.classes(np.maximum(level[group] - 1, 0), code).astype(np.int64)
     order = np.lexsort((code, group))
     count, sorted_group = task.histogram.count[cells][order], group[order]
     start = np.flatnonzero(np.append(True, np.diff(sorted_group) != 0))

@@ -34,10 +34,10 @@ from shoal.model.certificate import Guarantee
 from shoal.model.histogram import mixed_radix
 from shoal.model.partition import Partition
 from shoal.model.privacy import Requirement
-from shoal.model.recoding import Levels, Recoding
+from shoal.model.recoding import Recoding
 from shoal.model.task import Grouping, Task, refuse_infeasible
 from shoal.problems.tables.costs import Costs
-from shoal.problems.tables.papers.kernelize import deal
+from shoal.problems.tables.papers.kernelize import distribute
 
 WORK = 10**8  # lattice nodes x types x columns looked at
 PLACES = 10**7  # members of all patterns together
@@ -68,7 +68,7 @@ class Patterns:
 def _levels_only(task: Task) -> None:
     """PolicyError when a column is published as a set or a range."""
     for name, column in zip(task.histogram.quasi_names, task.recoding.columns, strict=True):
-        if not isinstance(column, Levels):
+        if not column.levels:
             raise PolicyError(
                 f"pattern_cover publishes stars and hierarchies; {name!r} is to be published as {column.kind}s"
             )
@@ -190,7 +190,7 @@ def _covered(task: Task, costs: Costs, found: Patterns, k: int) -> Partition:
             made.opened(new, spare, int(found.loss[p]))
     rows_of = [(x, g, rows) for g, held in enumerate(made.rows) for x, rows in held.items()]
     kind, group, number_of = np.array(rows_of, np.int64).reshape(-1, 3).T
-    return deal(task.histogram.count, task.histogram.types[0], kind, group, number_of)
+    return distribute(task.histogram.count, task.histogram.types[0], kind, group, number_of)
 
 
 class _Groups(NamedTuple):

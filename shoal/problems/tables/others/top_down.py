@@ -18,7 +18,7 @@ import numpy as np
 
 from shoal.errors import PolicyError
 from shoal.model.partition import Partition
-from shoal.model.recoding import Levels, Ranges, Recoding
+from shoal.model.recoding import Levels, Recoding
 from shoal.model.task import Grouping, Task
 from shoal.problems.tables.certify import certified, good_groups
 
@@ -53,9 +53,7 @@ def specialize(task: Task) -> tuple[np.ndarray, list[np.ndarray]]:
     heap: list[tuple[float, int, int, int, np.ndarray]] = []
     order = 0
     for j, column in enumerate(columns):
-        highest, top = 0, np.zeros(column.size, np.int64)
-        if isinstance(column, Levels):
-            highest, top = column.ceiling, column.node[column.ceiling].astype(np.int64)
+        highest, top = column.top()
         cuts.append(top)
         _, label = np.unique(label * (int(top.max(initial=0)) + 1) + top[histogram.quasi[:, j]], return_inverse=True)
         for name in np.unique(top):
@@ -103,10 +101,10 @@ def refinements(task: Task, j: int, level: int, codes: np.ndarray) -> list[tuple
     column = task.recoding.columns[j]
     if codes.size < 2:
         return []
-    if isinstance(column, Levels):
+    if column.levels:
         while level > 0:
             level -= 1
-            _, part = np.unique(column.node[level][codes], return_inverse=True)
+            _, part = np.unique(column.classes(level, codes), return_inverse=True)
             if int(part.max()) > 0:
                 return [(level, part.reshape(-1))]
         return []
@@ -132,11 +130,7 @@ def _worth(task: Task, j: int, codes: np.ndarray, level: int) -> float:
         return 0.0
 
     def loss(some: np.ndarray, at: int) -> float:
-        if isinstance(column, Levels):
-            return float(column.loss[at, some[0]])
-        if isinstance(column, Ranges):
-            return float(column.width(some[0], some[-1]))
-        return (some.size - 1) / max(column.size - 1, 1)
+        return float(column.lifted(at, some[0]) if column.levels else column.spread(some[0], some[-1]))
 
     after = sum(rows[p] * loss(codes[part == p], below) for p in range(rows.size))
     share = rows[rows > 0] / rows.sum()

@@ -31,7 +31,7 @@ from shoal.model.arguments import known
 from shoal.model.certificate import tight
 from shoal.model.histogram import Histogram
 from shoal.model.partition import Partition
-from shoal.model.recoding import Levels, Recoding
+from shoal.model.recoding import Recoding
 from shoal.model.task import Grouping
 
 COVERS = 1024  # published rows over one type are counted on the table up to this many, else bounded
@@ -104,7 +104,7 @@ def kernelize(histogram: Histogram, k: int, recoding: Recoding | None = None, *,
     recoding = recoding or Recoding.stars(histogram)
     known("threshold", threshold, ["linear", "paper"])
     for name, column in zip(histogram.quasi_names, recoding.columns, strict=True):
-        if not isinstance(column, Levels):
+        if not column.levels:
             raise PolicyError(f"{name!r} is published as {column.kind}s; kernels are known for stars and hierarchies")
     of_type, first = histogram.types
     rows = np.bincount(of_type, weights=histogram.count, minlength=first.size).astype(np.int64)
@@ -161,7 +161,9 @@ def _covers(code: np.ndarray, t: int, recoding: Recoding) -> int:
     return len(closed)
 
 
-def deal(held: np.ndarray, kind_of: np.ndarray, kind: np.ndarray, group: np.ndarray, count: np.ndarray) -> Partition:
+def distribute(
+    held: np.ndarray, kind_of: np.ndarray, kind: np.ndarray, group: np.ndarray, count: np.ndarray
+) -> Partition:
     """A partition from groups of kinds of rows: which cells' rows go where is dealt out in the order of the cells.
 
     held   int64[m], kind_of int64[m]         rows of each cell, and its kind (for example its type)

@@ -21,7 +21,7 @@ from shoal.clock import clock
 from shoal.errors import PolicyError
 from shoal.model.certificate import Certificate, Guarantee, tight
 from shoal.model.partition import Partition
-from shoal.model.recoding import ColumnRecoding, Levels, Ranges, Recoding, Sets
+from shoal.model.recoding import ColumnRecoding, Recoding
 from shoal.model.task import Grouping, Task
 from shoal.problems.tables.certify import refuse_ceiling
 
@@ -158,43 +158,24 @@ def whole_losses(recoding: Recoding, most: int = WIDE) -> Whole:
             tables = []
             for column, found in zip(recoding.columns, known, strict=True):
                 table = np.array([int(f * scale) for f in found], np.int64)
-                tables.append(table.reshape(_floats(column).shape))
+                tables.append(table.reshape(column.pair_table().shape))
             return Whole(scale, True, tuple(tables), top)
     heaviest = max(sum(c.weight for c in recoding.columns), 1e-9)
     scale = max(int(NARROW / heaviest), 1)
-    return Whole(scale, False, tuple(_floats(c) for c in recoding.columns), NARROW)
-
-
-def _floats(column: ColumnRecoding) -> np.ndarray:
-    """What ``Whole.columns`` has of a column, as floats in the unit of its loss."""
-    if isinstance(column, Levels):
-        return column.loss * column.weight
-    if isinstance(column, Ranges):
-        ends = (column.ends - column.ends[column.low[:1]]) / column.span * column.weight
-        return np.stack([ends[column.low], ends[column.high], np.full(column.size, column.weight)])
-    return np.array([column.weight / max(column.size - 1, 1)])
+    return Whole(scale, False, tuple(c.pair_table() for c in recoding.columns), NARROW)
 
 
 def _fractions(column: ColumnRecoding) -> list[Fraction] | None:
-    """The same as fractions, row by row; None where the floats are none that a person would have written.
+    """The numbers of ``pair_table`` as fractions; None where the floats are none that a person would have written.
 
     Positions are read as the decimals they print as; weights and losses of levels as fractions of small denominator,
     0.142857142857 as 1/7, or as decimals.
     """
-    weight = _read(column.weight)
-    if isinstance(column, Ranges):
-        at = [Fraction(repr(float(x))) for x in column.position[[0, -1]]]
-        span = at[1] - at[0] if column.size > 1 else Fraction(1)
-        read = [Fraction(repr(float(x))) / span * weight for x in column.ends]
-        low, high = column.low.tolist(), column.high.tolist()
-        out = [*(read[i] - read[low[0]] for i in [*low, *high]), *[weight] * column.size]
-    elif isinstance(column, Levels):
-        values, inverse = np.unique(column.loss, return_inverse=True)
-        read = [_read(float(v)) * weight for v in values]
-        out = [read[i] for i in inverse.reshape(-1)]
-    else:
-        return [weight / max(column.size - 1, 1)] if isinstance(column, Sets) else None
-    near = np.abs(np.array([float(f) for f in out]) - _floats(column).reshape(-1))
+    weight, found = _read(column.weight), column.pair_fractions(_read)
+    if found is None:
+        return None
+    out = [fraction * weight for fraction in found]
+    near = np.abs(np.array([float(f) for f in out]) - column.pair_table().reshape(-1))
     return out if near.max(initial=0.0) <= 1e-12 * max(float(weight), 1.0) else None
 
 
@@ -208,21 +189,11 @@ def pair_losses(recoding: Recoding, a: np.ndarray, b: np.ndarray, whole: Whole |
 
     float64, or int64 in the unit of whole numbers where these are given.
     """
-    tables = [_floats(c) for c in recoding.columns] if whole is None else whole.columns
+    tables = [c.pair_table() for c in recoding.columns] if whole is None else whole.columns
     out = np.zeros((a.shape[0], b.shape[0]), np.float64 if whole is None else np.int64)
     for j, column in enumerate(recoding.columns):
         x, y, table = a[:, j], b[:, j], tables[j]
-        if isinstance(column, Levels):
-            part = np.zeros(out.shape, table.dtype)
-            for level in range(column.levels - 1):
-                apart = column.node[level][x][:, None] != column.node[level][y]
-                part = np.where(apart, table[level + 1][x][:, None], part)
-        elif isinstance(column, Ranges):
-            part = np.minimum(table[1][np.maximum(x[:, None], y)] - table[0][np.minimum(x[:, None], y)], table[2, 0])
-        elif isinstance(column, Sets):
-            part = (x[:, None] != y) * table[0]
-        else:
-            part = column.pair(x[:, None], y) * column.weight
+        part = column.paired(table, x[:, None], y)
         out += part if whole is None or whole.exact else np.rint(part * whole.scale).astype(np.int64)
     return out
 

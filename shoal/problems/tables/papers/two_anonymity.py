@@ -22,7 +22,7 @@ from shoal.model.certificate import Certificate, Guarantee
 from shoal.model.task import Grouping, Task, refuse_infeasible
 from shoal.problems.tables.costs import Costs
 from shoal.problems.tables.exact.set_partition import PairsAndTriples, solve
-from shoal.problems.tables.papers.kernelize import deal
+from shoal.problems.tables.papers.kernelize import distribute
 
 SECONDS = {"fast": 30.0, "balanced": 600.0, "thorough": 86_400.0}
 
@@ -62,7 +62,7 @@ def two_anonymity(task: Task) -> Grouping:
     group = np.repeat(np.arange(len(width)), width)
     alone = np.all((found.columns == found.columns[:, :1]) | (found.columns < 0), axis=1)
     group = np.where(alone[group], found.columns[group, 0], costs.types + group)  # pure rows of a type: one group
-    partition = deal(
+    partition = distribute(
         task.histogram.count,
         task.histogram.types[0],
         np.concatenate([found.columns[found.columns >= 0], np.flatnonzero(removed)]),

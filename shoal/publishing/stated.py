@@ -21,8 +21,8 @@ def persons(record: Record) -> Finding:
     """Who stands behind the rows is not in the release; the certificate says what was counted."""
     found = record.raw.get("persons")
     asked = max((m.k for m in record.policy.privacy if isinstance(m, KAnonymity)), default=1)
-    told = found if isinstance(found, dict) else {}
-    counts = {n: told.get(n) for n in record.policy.units}
+    entry = found if isinstance(found, dict) else {}
+    counts = {n: entry.get(n) for n in record.policy.units}
     good = all(isinstance(x, int) and not isinstance(x, bool) and asked <= x for x in counts.values())
     good = good or not record.rows
     named = ", ".join(f"{x} different values of {n!r}" for n, x in counts.items())
@@ -35,8 +35,8 @@ def incomplete(record: Record, shown: int = 0, original: pl.DataFrame | None = N
 
     shown  rows of the release that show a missing value: no more lack one than the certificate says
     """
-    told = record.raw.get("incomplete")
-    said = dict(told) if isinstance(told, dict) else {}
+    entry = record.raw.get("incomplete")
+    said = dict(entry) if isinstance(entry, dict) else {}
     rows, own, others = (
         x if type(x) is int else -1 for x in (said.get(n) for n in ("rows", "smallest", "smallest_of_others"))
     )
@@ -73,10 +73,10 @@ def lacking(path: Path, held: Held, record: Record) -> int:
     beyond = 0
     for name in record.policy.quasi_identifiers:
         column, stars = held.cells[name], record.said.stars[name]
-        told = isinstance(column.dtype, (pl.String, pl.Categorical))  # a CSV's texts may come as categories
-        if told and isinstance(texts, list) and name not in texts:
+        is_text = isinstance(column.dtype, (pl.String, pl.Categorical))  # a CSV's texts may come as categories
+        if is_text and isinstance(texts, list) and name not in texts:
             continue
-        if name in record.said.blanks or (not told and stars):
+        if name in record.said.blanks or (not is_text and stars):
             beyond = max(beyond, int(held.counts[column.is_null().to_numpy()].sum()) - stars)
         else:
             lack = lack | column.is_null()
@@ -85,8 +85,8 @@ def lacking(path: Path, held: Held, record: Record) -> int:
 
 def filled_cells(record: Record, cells: Mapping[str, int] | None = None) -> Finding:
     """Cells filled before anything was counted; cells: those of the original, where it is at hand."""
-    told = record.raw.get("filled")
-    said = dict(told) if isinstance(told, dict) else {}
+    entry = record.raw.get("filled")
+    said = dict(entry) if isinstance(entry, dict) else {}
     good = set(said) == set(record.policy.quasi_identifiers)
     good = good and all(type(x) is int and 0 <= x <= record.rows for x in said.values())
     total = with_filled(record.said.loss["ncp"], said, record.rows)["ncp_with_filled"] if good else math.nan
@@ -131,8 +131,8 @@ def _alike(stated: Any, found: Any) -> bool:
 
 def population_of(record: Record, audit: Audit) -> Finding:
     """What the population tells, counted again where it is at hand, and stated where it is not."""
-    told = record.raw.get("population")
-    said = dict(told) if isinstance(told, dict) else {}
+    entry = record.raw.get("population")
+    said = dict(entry) if isinstance(entry, dict) else {}
     if audit.population is not None:
         fits = f"every group fits at least {audit.population['k_map']} of {audit.population['rows']} people"
         same = all(_alike(said.get(name), value) for name, value in audit.population.items() if name != "from")

@@ -146,20 +146,20 @@ def _clusters(_path: Path, record: Mapping[str, Any], sources: Sources, stated: 
 def _features(asked: Mapping[str, Any], sources: Sources) -> Features:
     """The metric as the certificate states it, of the table's columns."""
     made: list[Any] = []
-    for told in asked["features"]:
-        name, kind = told["name"], told["kind"]
+    for feature in asked["features"]:
+        name, kind = feature["name"], feature["kind"]
         if kind == "category":
-            if told["levels"] > 1 and name not in sources.trees:
+            if feature["levels"] > 1 and name not in sources.trees:
                 raise InputError(f"distances of column {name!r} go by a hierarchy; name it to ask again")
-            made.append(Category(name, values=1, weight=told["weight"]))
+            made.append(Category(name, values=1, weight=feature["weight"]))
             continue
-        scale = {"scale": told["scale"], "weight": told["weight"], "unit": told["unit"]}
-        if kind == "coded place" and told["columns"][0] not in sources.places:
+        scale = {"scale": feature["scale"], "weight": feature["weight"], "unit": feature["unit"]}
+        if kind == "coded place" and feature["columns"][0] not in sources.places:
             raise InputError(f"column {name!r} stands for places; name the file of its coordinates after the table")
         if "place" in kind:
-            made.append(Place(name, geometry=told["geometry"], **scale))
+            made.append(Place(name, geometry=feature["geometry"], **scale))
         else:
-            made.append(Number(name, date=kind == "date", period=told.get("period", 0.0), **scale))
+            made.append(Number(name, date=kind == "date", period=feature.get("period", 0.0), **scale))
     columns = Asked(asked["columns"], place=asked["place"], hierarchies=sources.trees, coordinates=sources.places)
     metric = Metric(features=tuple(made), norm=asked["norm"], unit=asked["unit"])
     return Features.again(_frame(sources), metric, columns)
@@ -185,9 +185,9 @@ def _regions(path: Path, record: Mapping[str, Any], sources: Sources, stated: Ce
     place = {name: i for i, name in enumerate(given.ids)}
     weights = np.column_stack([given.whole(name) for name in asked["weight"]])
     facts = [None, *record["facts"].get("levels", ())]
-    for i, (level, told) in enumerate(zip(levels, facts, strict=True)):
-        paid = stated if told is None else Certificate(
-            cost=told["cost"], lower_bound=told["cost_at_least"], unit=told["unit"]
+    for i, (level, fact) in enumerate(zip(levels, facts, strict=True)):
+        paid = stated if fact is None else Certificate(
+            cost=fact["cost"], lower_bound=fact["cost_at_least"], unit=fact["unit"]
         )  # fmt: skip
         edges = np.concatenate([edges, np.array([[place[a], place[b]] for a, b in level["joined"]]).reshape(-1, 2)])
         out = np.array([name == NOWHERE for name in held[i]])
@@ -199,7 +199,7 @@ def _regions(path: Path, record: Mapping[str, Any], sources: Sources, stated: Ce
         if i and wet is not None:
             again = with_water(again, below, wet)
         below = np.where(out, -1, np.unique([str(name) for name in held[i]], return_inverse=True)[1])
-        found["bound" if told is None else f"level {i + 1} bound"] = (paid, again.certificate)
+        found["bound" if fact is None else f"level {i + 1} bound"] = (paid, again.certificate)
     return found
 
 

@@ -37,7 +37,7 @@ class Beside(NamedTuple):
     bound: float = 0.0
 
 
-def solved(told: Study, histogram: Histogram, recoding: Recoding, asked: Policy, ask: Solve, holds: Holds) -> Beside:
+def solved(study: Study, histogram: Histogram, recoding: Recoding, asked: Policy, ask: Solve, holds: Holds) -> Beside:
     """A grouping that keeps what is asked of the population, and what its groups publish.
 
     ask    solves a requirement: ``ask(need)``, and as keywords what is otherwise the sample's and the policy's: held
@@ -46,16 +46,16 @@ def solved(told: Study, histogram: Histogram, recoding: Recoding, asked: Policy,
 
     Raises InfeasibleError where even the widest forms cover too few.  Up to three searches.
     """
-    if not told.asked:
-        return Beside(ask(told.need))
-    forms = forms_of(told, recoding, asked)
+    if not study.asked:
+        return Beside(ask(study.need))
+    forms = forms_of(study, recoding, asked)
     if forms is None:
-        return Beside(_by_larger(told, ask, holds))
-    _refuse(told, histogram, forms, asked)
-    free = cut(told.free, len(histogram.sensitive_names))
+        return Beside(_by_larger(study, ask, holds))
+    _refuse(study, histogram, forms, asked)
+    free = cut(study.free, len(histogram.sensitive_names))
 
     def by_column(**how: str) -> Grouping:
-        found = ask(free, held=histogram, admits=lambda levels: _admitted(told, histogram, forms, levels), **how)
+        found = ask(free, held=histogram, admits=lambda levels: _admitted(study, histogram, forms, levels), **how)
         if forms.exact:
             return found
         facts = {n: v for n, v in found.certificate.details.items() if n != "proved"}
@@ -64,7 +64,7 @@ def solved(told: Study, histogram: Histogram, recoding: Recoding, asked: Policy,
 
     if asked.global_recoding:
         return Beside(by_column())
-    tries = _tries(told, histogram, recoding, forms, asked, ask, by_column)
+    tries = _tries(study, histogram, recoding, forms, asked, ask, by_column)
     made, failed = [], []
     for call in tries:
         try:
@@ -74,31 +74,31 @@ def solved(told: Study, histogram: Histogram, recoding: Recoding, asked: Policy,
     if tries and not made:
         raise failed[0]
     if not made:
-        found = _by_larger(told, ask, holds)
+        found = _by_larger(study, ask, holds)
         made.append((found, None if holds(found) else np.tile(forms.tops, (histogram.cells, 1))))
     best: Beside | None = None
     for found, floor in made:
-        tried = _narrowest(told, forms, histogram, recoding, found, floor)
+        tried = _narrowest(study, forms, histogram, recoding, found, floor)
         if best is None or tried.loss < best.loss:
             best = tried
     assert best is not None
-    return _proved(told, forms, histogram, asked, best)
+    return _proved(study, forms, histogram, asked, best)
 
 
 def _tries(
-    told: Study, histogram: Histogram, recoding: Recoding, forms: Forms, asked: Policy, ask: Solve, by_column: Solve
+    study: Study, histogram: Histogram, recoding: Recoding, forms: Forms, asked: Policy, ask: Solve, by_column: Solve
 ) -> list[Callable[[], tuple[Grouping, np.ndarray | None]]]:
     """Questions to put to a search: each gives a grouping and levels of the cells, at or above which it covers enough.
 
     None for the levels: what the groups' rows ask does.
     """
     tries: list[Callable[[], tuple[Grouping, np.ndarray | None]]] = []
-    base = _base(told, histogram, forms)
-    share = 1 / max(told.strict + (base is not None), 1)
+    base = _base(study, histogram, forms)
+    share = 1 / max(study.strict + (base is not None), 1)
 
     def raised_before(base: np.ndarray) -> tuple[Grouping, np.ndarray | None]:
-        need = cut(told.free, len(histogram.sensitive_names))
-        coarse = raised(Task(histogram, need, recoding, apart=told.apart), base)
+        need = cut(study.free, len(histogram.sensitive_names))
+        coarse = raised(Task(histogram, need, recoding, apart=study.apart), base)
         small = coarse.task
         found = ask(need, held=small.histogram, shown=small.recoding, apart=small.apart, share=share)
         return replace(found, partition=coarse.back(found.partition)), base
@@ -110,22 +110,22 @@ def _tries(
 
     if base is not None:
         tries.append(lambda: raised_before(base))
-    if told.strict:
-        tries.append(lambda: (ask(told.need, share=share), None))
+    if study.strict:
+        tries.append(lambda: (ask(study.need, share=share), None))
     if asked.method == "auto" and forms.few(histogram.cells):
         tries.append(one_level)
     return tries
 
 
-def _proved(told: Study, forms: Forms, histogram: Histogram, asked: Policy, best: Beside) -> Beside:
+def _proved(study: Study, forms: Forms, histogram: Histogram, asked: Policy, best: Beside) -> Beside:
     """The best of all releases where the table is small enough to find it, else the one in hand; with its bound."""
     effort = Effort.of(asked.effort)
     other = asked.method != "auto" or asked.shards is not None or asked.max_average_risk is not None
-    if other or effort.name == "fast" or told.apart is not None or not forms.exact:
+    if other or effort.name == "fast" or study.apart is not None or not forms.exact:
         return best
     seconds = SECONDS[effort.name] if effort.seconds is None else 0.3 * effort.seconds
-    need = cut(told.free, len(histogram.sensitive_names))
-    found = least_forms(forms, histogram, need, told.k, told.high if told.shares else None, seconds)
+    need = cut(study.free, len(histogram.sensitive_names))
+    found = least_forms(forms, histogram, need, study.k, study.high if study.shares else None, seconds)
     if found is None:
         return best
     best = best._replace(bound=found.bound)
@@ -133,29 +133,29 @@ def _proved(told: Study, forms: Forms, histogram: Histogram, asked: Policy, best
     someone = histogram.quasi[found.partition.cell[found.partition.start]].astype(np.int64)
     if not whole or found.loss >= best.loss * (1 - CLOSE):
         return best
-    if told.shares and not enough(forms, someone, found.partition.sizes, found.levels, told.high):
+    if study.shares and not enough(forms, someone, found.partition.sizes, found.levels, study.high):
         return best  # a person too little, by rounding
     grouping = replace(best.grouping, partition=found.partition, method="optimal")
     return Beside(grouping, forms.published(someone, found.levels), found.loss, found.bound)
 
 
-def _by_larger(told: Study, ask: Solve, holds: Holds) -> Grouping:
+def _by_larger(study: Study, ask: Solve, holds: Holds) -> Grouping:
     """A grouping by what the search asks; where not even the whole table meets that, by larger and larger groups.
 
     The last try is one group of all rows, which covers most.  O(log rows) searches.
     """
-    if told.strict:
-        return ask(told.need)
-    k, rows = 2 * max(told.free.smallest, 1), told.histogram.rows
+    if study.strict:
+        return ask(study.need)
+    k, rows = 2 * max(study.free.smallest, 1), study.histogram.rows
     while k < rows:
-        found = ask(replace(told.free, k=k))
+        found = ask(replace(study.free, k=k))
         if holds(found):
             return found
         k *= 2
-    return ask(replace(told.free, k=max(rows, 1)))
+    return ask(replace(study.free, k=max(rows, 1)))
 
 
-def _refuse(told: Study, histogram: Histogram, forms: Forms, asked: Policy) -> None:
+def _refuse(study: Study, histogram: Histogram, forms: Forms, asked: Policy) -> None:
     """InfeasibleError where the highest levels that may be published cover too few people."""
     whole, rows = int(forms.people.sum()), histogram.rows
     of_type, first = histogram.types
@@ -168,21 +168,21 @@ def _refuse(told: Study, histogram: Histogram, forms: Forms, asked: Policy) -> N
         people = np.bincount(theirs, weights=forms.people, minlength=size)[ours]
         least = int(people.min())
         share = float((np.bincount(ours, weights=held)[ours] / people).max())
-    if told.k > least:
-        raise uncovered(KMap.short, where, told.k, least)
-    if told.shares and share > told.high + CLOSE:
-        raise uncovered(DeltaPresence.short, where, told.high, share)
+    if study.k > least:
+        raise uncovered(KMap.short, where, study.k, least)
+    if study.shares and share > study.high + CLOSE:
+        raise uncovered(DeltaPresence.short, where, study.high, share)
 
 
-def _admitted(told: Study, histogram: Histogram, forms: Forms, levels: np.ndarray) -> np.ndarray:
+def _admitted(study: Study, histogram: Histogram, forms: Forms, levels: np.ndarray) -> np.ndarray:
     """bool[m]: whether the class of every cell, at levels int[d] for all of them, covers enough people."""
     ours, theirs, size = forms.numbers(histogram.quasi.astype(np.int64), levels)
     people = np.bincount(theirs, weights=forms.people, minlength=size)
     rows = np.bincount(ours, weights=histogram.count, minlength=size)
-    return np.asarray(((people >= told.k) & (rows <= (told.high + CLOSE) * people))[ours])
+    return np.asarray(((people >= study.k) & (rows <= (study.high + CLOSE) * people))[ours])
 
 
-def _base(told: Study, histogram: Histogram, forms: Forms) -> np.ndarray | None:
+def _base(study: Study, histogram: Histogram, forms: Forms) -> np.ndarray | None:
     """int64[m, d]: levels for every cell such that their forms, and so all coarser ones, cover enough people.
 
     None where that is not known.
@@ -191,12 +191,12 @@ def _base(told: Study, histogram: Histogram, forms: Forms) -> np.ndarray | None:
     if not forms.few(first.size):
         return None
     codes = histogram.quasi[first].astype(np.int64)
-    loss, levels = forms.cheapest(codes, np.zeros_like(codes), np.full(first.size, told.k))
+    loss, levels = forms.cheapest(codes, np.zeros_like(codes), np.full(first.size, study.k))
     if not np.isfinite(loss).all():
         return None
-    if told.shares:
+    if study.shares:
         rows = np.bincount(of_type, weights=histogram.count).astype(np.int64)
-        found = shared(forms, codes, rows, levels, told.high)
+        found = shared(forms, codes, rows, levels, study.high)
         if found is None:
             return None
         levels = found
@@ -204,7 +204,7 @@ def _base(told: Study, histogram: Histogram, forms: Forms) -> np.ndarray | None:
 
 
 def _narrowest(
-    told: Study, forms: Forms, histogram: Histogram, recoding: Recoding, found: Grouping, floor: np.ndarray | None
+    study: Study, forms: Forms, histogram: Histogram, recoding: Recoding, found: Grouping, floor: np.ndarray | None
 ) -> Beside:
     """Groups with the cheapest forms at or above what their rows ask that cover enough people.
 
@@ -216,8 +216,8 @@ def _narrowest(
     asks = recoding.publish(histogram, held).first.astype(np.int64)
     tries = [asks if floor is None else np.maximum(asks, np.maximum.reduceat(floor[held.cell], held.start))]
     if forms.few(held.groups):
-        loss, own = forms.cheapest(someone, asks, np.full(held.groups, told.k))
-        dealt = shared(forms, someone, held.sizes, own, told.high) if told.shares else own
+        loss, own = forms.cheapest(someone, asks, np.full(held.groups, study.k))
+        dealt = shared(forms, someone, held.sizes, own, study.high) if study.shares else own
         if dealt is not None and np.isfinite(loss).all():
             tries.append(dealt)
     paid = [float(forms.loss(someone, levels) @ held.sizes) for levels in tries]
