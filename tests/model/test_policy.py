@@ -287,3 +287,8 @@ def test_what_was_checked_stays() -> None:
             Policy(quasi_identifiers=["a"], k=2, weights={"a": weight})
     with pytest.raises(PolicyError, match="say coarsen='auto'"):
         Policy(quasi_identifiers=["a"], k=2, coarsen=np.array([1, 2]))
+
+
+def test_rule_books_speak_to_both_doors() -> None:
+    for name, book in RULE_BOOKS.items():  # what they leave is printed at the command line as well
+        assert "=" not in book.leaves + book.why + book.source, name
