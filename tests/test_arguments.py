@@ -116,3 +116,15 @@ def test_a_whole_number_may_be_written_as_any_kind_of_number() -> None:
 def test_numbers_beyond_floats_arrays_of_nothing_and_patterns_are_refused_in_words(asked: dict[str, Any]) -> None:
     with pytest.raises(ShoalError):
         shoal.anonymize(**({"data": TABLE, **ROLES, "k": 2} | asked))
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: shoal.labels.cover([3, 4], 3, seeds=1), r"cover\(\) got an unexpected keyword argument 'seeds'"),
+        (lambda: shoal.labels.cover([3, 4]), r"cover\(\) missing a required argument: 'k'"),
+    ],
+)
+def test_a_call_that_python_refuses_names_its_function(call, says):
+    with pytest.raises(TypeError, match=says):
+        call()

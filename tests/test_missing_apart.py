@@ -268,3 +268,11 @@ def test_empty_texts_are_no_missing_values(publish: str, ending: str, tmp_path: 
     assert json.loads(record.read_text())["incomplete"]["columns"] == []
     for original in (None, table):
         assert verify(target, record, original).holds
+
+
+def test_a_column_with_the_name_that_tells_the_rows_apart_is_refused() -> None:
+    before = people().drop("who").with_columns(pl.lit("x").alias("__incomplete__"))
+    asked = {"quasi_identifiers": QUASI, "sensitive": ["ill"], "insensitive": ["id"], "k": 4}
+    with pytest.raises(PolicyError, match="needs itself; rename it"):
+        shoal.anonymize(before, **asked, missing="apart")
+    assert shoal.anonymize(before, **asked).table.height == before.height

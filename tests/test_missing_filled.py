@@ -202,3 +202,18 @@ def test_a_column_without_any_value_cannot_be_filled() -> None:
     table = people().with_columns(zip=pl.lit(None, pl.String))
     with pytest.raises(InputError, match="column 'zip' has no value"):
         shoal.anonymize(table, **ASKED)
+
+
+@pytest.mark.parametrize("bent", [-1, ROWS + 1, 1.5])
+def test_no_column_has_fewer_filled_cells_than_none_or_more_than_rows(bent: float, tmp_path: Path) -> None:
+    """Of two columns as many cells together, so that the loss stays what it is."""
+    shoal.anonymize(people(), **ASKED).write(tmp_path / "out.csv")
+    record = tmp_path / "out.certificate.json"
+    facts = json.loads(record.read_text())
+    first, second = QUASI
+    both = facts["filled"][first] + facts["filled"][second]
+    for cells, holds in (({first: 0, second: both}, True), ({first: bent, second: both - bent}, False)):
+        told = {n: v for n, v in facts.items() if n != "seal"} | {"filled": cells}
+        record.write_text(json.dumps(told | {"seal": seal(told)}))
+        found = {f.check: f.holds for f in verify(tmp_path / "out.csv", record).findings}
+        assert found["filled values"] is holds

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from collections import defaultdict
 
 import polars as pl
@@ -138,9 +139,29 @@ def test_what_cannot_be_counted_is_refused():
         shoal.anonymize(table, **asked, k=31)
 
 
-def test_init_proposes_the_person(tmp_path):
-    from shoal.engines.propose import propose, write_policy
+def test_init_writes_the_person_into_a_policy_that_runs(tmp_path):
+    table = patients()
+    asked = table.with_columns(diagnosis=pl.Series(["flu", "gout", "acne", "flu"] * 12))
+    asked.write_csv(tmp_path / "patients.csv")
+    assert run("init", tmp_path / "patients.csv", "--k", 3, cwd=tmp_path).returncode == 0
+    policy = tmp_path / "patients.policy.toml"
+    assert 'unless the policy says person = "patient_id"' in policy.read_text()
+    written = tomllib.loads(policy.read_text())
+    assert (written["person"], written["sensitive"], written["distinct_l"]) == ("patient_id", ["diagnosis"], 2)
+    assert "l" not in written  # it counts rows, and is refused beside a person
+    done = run("anonymize", tmp_path / "patients.csv", "--policy", policy, "--json")
+    assert done.facts["persons"]["patient_id"] >= 3
 
-    patients().write_csv(tmp_path / "patients.csv")
-    found = propose(tmp_path / "patients.csv")
-    assert 'say person = "patient_id"' in write_policy("patients.csv", found, k=5, l=2)
+
+@pytest.mark.parametrize(
+    "names",
+    [[f"p{i}" for i in range(38)] + ["p0", "p1"], [f"p{i % 20}" for i in range(39)] + [None]],
+    ids=["two namesakes", "a row of nobody"],
+)
+def test_init_leaves_out_a_person_that_a_row_lacks_or_that_are_namesakes(tmp_path, names):
+    table = pl.DataFrame({"age": [20 + i % 4 for i in range(40)], "patient_id": names})
+    table.write_csv(tmp_path / "t.csv")
+    assert run("init", tmp_path / "t.csv", "--k", 3, cwd=tmp_path).returncode == 0
+    policy = tomllib.loads((tmp_path / "t.policy.toml").read_text())
+    assert "person" not in policy
+    assert policy["identifiers"] == ["patient_id"]

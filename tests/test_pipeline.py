@@ -259,6 +259,8 @@ def test_an_empty_table(empty: Any) -> None:
 
 def test_small_and_extreme_tables() -> None:
     assert go(pl.DataFrame({"a": [1]}), k=1).rows() == [(1,)]
+    with pytest.raises(InfeasibleError, match="the table has 1 row, so no group of k = 2 exists"):
+        go(pl.DataFrame({"a": [1]}), k=2)
     assert go(pl.DataFrame({"a": ["x"] * 5})).rows() == [("x",)] * 5
     assert go(pl.DataFrame({"a": list("vwxyz")})).rows() == [("*",)] * 5
     assert go(pl.DataFrame({"a": ["x", "x"], "s": ["p", "p"]}), sensitive=["s"], l=1).height == 2
@@ -430,3 +432,12 @@ def test_a_scarce_value_is_not_lent_where_it_is_needed() -> None:
         seed=1,
     )
     assert release.audit.passes
+
+
+def test_a_star_and_the_lowest_number_are_two_classes() -> None:
+    made = shoal.anonymize(pl.DataFrame({"a": [1, 1, 2, 3]}), quasi_identifiers=["a"], k=2)
+    assert sorted(map(str, made.table["a"])) == ["1", "1", "None", "None"]
+    assert made.groups == 2
+    alike = shoal.anonymize(pl.DataFrame({"a": [None, None, 1, 2, 5, 5]}), quasi_identifiers=["a"], k=2)
+    assert sorted(map(str, alike.table["a"])) == ["5", "5", *["None"] * 4]
+    assert alike.groups == 2  # a star and a missing number look alike in a frame

@@ -120,9 +120,9 @@ def _population(found: dict[str, Any] | None) -> list[str]:
     if found is None:
         return []
     uniques = found["uniques"]
-    shown = ", ".join(f"{n} {uniques[n]:,.0f}" for n in ("zayatz", "snb", "pitman") if uniques[n] is not None)
-    alone = f"population uniques   about {uniques['dankar']:,.0f} of {found['rows']:,} people"
-    alone += f" ({uniques['rule']}; {shown})"
+    others = [n for n in ("zayatz", "snb", "pitman") if uniques["rule"] not in (n, "counted") and uniques[n] is not None]
+    how = "; ".join([uniques["rule"], *([", ".join(f"{n} {uniques[n]:,.0f}" for n in others)] if others else [])])
+    alone = f"population uniques   about {uniques['dankar']:,.0f} of {found['rows']:,} people ({how})"
     if "k_map" not in found:
         return [alone]
     least, most = found["presence"]

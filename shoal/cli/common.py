@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import json
 import re
 import shlex
@@ -22,9 +23,9 @@ if TYPE_CHECKING:
 
 _LIKE_THEIR_FLAGS = (
     "sensitive identifiers insensitive person household max_suppressed max_average_risk missing shards preset "
-    "population population_weights publish coordinates boundary max_width grid extent center sparse max_level "
-    "range_step global_recoding coarsen method effort seed keep_order star separator encoding engine memory threads "
-    "temporary glob table query master parts threshold shapes explored certificate unmatched max_clusters "
+    "population population_weights population_size publish coordinates boundary max_width grid extent center sparse "
+    "max_level range_step global_recoding coarsen method effort seed keep_order star separator encoding engine memory "
+    "threads temporary glob table query master parts threshold shapes explored certificate unmatched max_clusters "
     "max_diameter time_limit epsilon r original id shape_id "
     "similar at_most"
 )
@@ -51,7 +52,7 @@ def in_flags(message: str) -> str:
 
     def flag(found: re.Match[str]) -> str:
         name, value = _FLAGS[found[1]], found[2]
-        if value in ("True", "[...]", "{column: ...}", ""):
+        if value in ("True", "[...]", "...", "{column: ...}", ""):
             return name
         if value[0] == value[-1] == "'":
             return f"{name} {shlex.quote(value[1:-1])}"
@@ -81,6 +82,11 @@ def present(*paths: Path, folders: bool = False) -> None:
             hint = "column names are separated by commas without blanks (--quasi age,zip)"
             raise InputError(f"there is no file {str(path)!r} to read; {hint}")
         there = [p.name for p in path.parent.glob("*") if p.is_file()] if path.parent.is_dir() else []
+        if matching := fnmatch.filter(there, path.name):
+            many = f"as a pattern its name matches {len(matching)} file{'s' * (len(matching) > 1)} there"
+            raise InputError(
+                f"there is no file {str(path)!r} to read; {many}; anonymize and audit read patterns with --glob"
+            )
         near = get_close_matches(path.name, there, n=1, cutoff=0.75)
         hint = f"did you mean {str(path.with_name(near[0]))!r}?" if near else "give its whole path, or change folder"
         raise InputError(f"there is no file {str(path)!r} to read; {hint}")

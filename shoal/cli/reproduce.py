@@ -28,7 +28,7 @@ def reproduce(
     force: bool = flag(False, "--force", "Replace files of an earlier run."),
     as_json: bool = JSON_,
 ) -> None:
-    """Rerun a paper's experiment."""
+    """Rerun a paper's experiment; of the four papers two report any."""
     import shutil
     from importlib import import_module
     from tempfile import TemporaryDirectory

@@ -18,12 +18,15 @@ from shoal.engines.oddities import alike, codes
 from shoal.engines.open import open_table
 from shoal.engines.recognize import DIRECT, FEW, by_name, named_words, recognize
 
+_PERSONS = 0.9  # different values per row from which on a column of names may as well hold a few namesakes
+
 
 @dataclass(frozen=True)
 class Proposal:
     """One column: role "identifier", "quasi-identifier", "sensitive" or "insensitive", and why.
 
     measured  a quasi-identifier of numbers or dates in an order of their own, more than a list of codes would have
+    person    an identifier whose values stand in many rows, each row having one: k should count them
     """
 
     name: str
@@ -33,6 +36,7 @@ class Proposal:
     missing: int
     warnings: tuple[str, ...] = ()
     measured: bool = False
+    person: bool = False
 
 
 def propose(
@@ -121,7 +125,7 @@ def _column(series: pl.Series, rows: int, l: int) -> Proposal:
     if repeats:
         warnings.append(
             f"{repeats:,} of its values stand in more than one row: if it names a person, people have several rows and "
-            f"k counts rows, not people; say person = {quoted(name)}, and k counts people"
+            f"k counts rows, not people, unless the policy says person = {quoted(name)}"
         )
     if role == "quasi-identifier" and rows > 20 and distinct > rows / 2:
         share = 100 * distinct / rows
@@ -148,7 +152,8 @@ def _column(series: pl.Series, rows: int, l: int) -> Proposal:
         warnings.append(f"{missing:,} missing values; they count as a sensitive value of their own")
     elif missing:
         warnings.append(f"{missing:,} missing values; each counts as a value of its own")
-    return Proposal(name, role, reason, distinct, missing, tuple(warnings))
+    person = repeats > 0 and not missing and distinct <= _PERSONS * rows
+    return Proposal(name, role, reason, distinct, missing, tuple(warnings), person=person)
 
 
 def _role(series: pl.Series, rows: int, alone: int, distinct: int, texts: Sequence[str]) -> tuple[str, str, int]:
@@ -195,6 +200,7 @@ def write_policy(
                 lines += [f"    #   warning: {w}" for w in c.warnings]
         return [*lines, "]", ""]
 
+    who = max((c for c in found if c.person), key=lambda c: c.distinct, default=None)
     sensitive = [c for c in found if c.role == "sensitive"]
     blocked = any("too frequent" in w for c in sensitive for w in c.warnings)
     lines = [
@@ -211,9 +217,13 @@ def write_policy(
         *(["# What columns single out together, the worst sets of one, two, three and more:"] if together else []),
         *[f"#   {words(d, rows)}".replace("\n", " ") for d in together],
         *([""] if together else []),
+        *([] if who is None else [f"person = {quoted(who.name)}  # k counts its different values, not rows"]),
         f"k = {k}  # at least {k} rows in every group",
     ]
-    if sensitive:
+    if sensitive and who is not None:
+        off = "# " if any(c.distinct < l for c in sensitive) else ""
+        lines.append(f"{off}distinct_l = {l}  # at least {l} sensitive values in a group; l counts rows, not persons")
+    elif sensitive:
         off = "# " if blocked else ""
         why = "; a sensitive column above is too unequal for it" if blocked else ""
         lines.append(f"{off}l = {l}  # at most 1/{l} of a group share a sensitive value{why}")

@@ -163,5 +163,7 @@ def certificate_of(release: str | Path, named: str | Path | None) -> Path:
         return Path(named)
     beside = certificate_path(Path(release))
     if not beside.is_file():
+        if not Path(release).exists():
+            raise InputError(f"there is no file {str(release)!r} to read; give its whole path, or change folder")
         raise InputError(f"there is no certificate {beside.name!r} beside the release; name the one that belongs to it")
     return beside

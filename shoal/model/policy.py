@@ -31,6 +31,7 @@ from shoal.model.ways import WAYS
 
 PERIODS = ("month", "year")  # steps of dates beside numbers of days
 PLACE = "place"
+_COUNTED = ("person", "household", "population_weights")  # columns that are counted and leave the table
 
 
 @dataclass(frozen=True, kw_only=True, init=False)
@@ -172,8 +173,9 @@ class Policy:
         roles = {
             "quasi_identifiers": self.quasi_identifiers,
             "sensitive": self.sensitive,
-            "identifiers": self.identifiers,
+            "identifiers": kept,
             "insensitive": self.insensitive,
+            **{what: (name,) for what in _COUNTED if (name := getattr(self, what)) in leave},
         }
         if self.coordinates is not None:
             roles["coordinates"] = self.coordinates
@@ -188,7 +190,8 @@ class Policy:
         for role, names in roles.items():
             for name in names:
                 if name in seen:
-                    other = "twice" if seen[name] == role else f"in both {seen[name]}=[...] and {role}=[...]"
+                    both = " and ".join(f"{r}=..." if r in _COUNTED else f"{r}=[...]" for r in (seen[name], role))
+                    other = "twice" if seen[name] == role else f"in both {both}"
                     raise PolicyError(
                         f"column {name!r} is named {other}; a column has one role, so take it out of one of them"
                     )

@@ -26,7 +26,10 @@ def recorded(call: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(call)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
-        given = asked.bind(*args, **kwargs)
+        try:
+            given = asked.bind(*args, **kwargs)
+        except TypeError as wrong:  # as Python says it of a function that it calls itself
+            raise TypeError(f"{call.__name__}() {wrong}") from None
         given.apply_defaults()
         if "seed" in names and given.arguments["seed"] is None:
             given.arguments["seed"] = drawn()

@@ -46,6 +46,14 @@ def test_lines_with_counts_are_rows(rows: list) -> None:
     assert dangerous(list(distinct.T), list("abcd"), count) == dangerous(list(np.array(rows).T), list("abcd"))
 
 
+def test_of_twelve_columns_the_worst_triple_is_found_though_its_pairs_are_harmless() -> None:
+    bits = [np.array([row >> j & 1 for row in range(8)]) for j in range(3)]
+    pairs = np.array([0, 0, 1, 3, 4, 2, 1, 2])  # rows 0 and 1, 2 and 6, 5 and 7 alike: each pair differs in another bit
+    found = dangerous([*bits, *[pairs] * (LARGEST - 3)], [*"abc", *map(str, range(LARGEST - 3))])
+    assert next(d for d in found if len(d.columns) == 3).columns == ("a", "b", "c")
+    assert all(set(d.columns) - set("abc") for d in found if len(d.columns) == 2)
+
+
 def test_many_columns_are_searched_greedily() -> None:
     random = np.random.default_rng(1)
     d = LARGEST + 4

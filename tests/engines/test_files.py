@@ -206,6 +206,13 @@ def test_what_excel_cannot_hold_is_refused(tmp_path: Path, frame: pl.DataFrame, 
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(("letter", "most"), [("x", 32_767), ("\N{FISH}", 16_383)])
+def test_a_cell_of_a_sheet_holds_so_many_letters_and_no_more(tmp_path: Path, letter: str, most: int) -> None:
+    store(pl.DataFrame({"a": [letter * most]}), tmp_path / "t.xlsx")
+    with pytest.raises(InputError, match="a text of more than 32,767 characters"):
+        store(pl.DataFrame({"a": [letter * (most + 1)]}), tmp_path / "u.xlsx")
+
+
 def test_what_csv_cannot_hold_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="write Parquet"):
         store(pl.DataFrame({"a": [[1]]}), tmp_path / "t.csv")

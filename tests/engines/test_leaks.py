@@ -162,3 +162,14 @@ def test_levels_that_are_numbers_hold_no_suppressed_value() -> None:
     out = shoal.anonymize(table, **asked()).table
     assert set(out["number"].combine_chunks().dictionary.to_pylist()) == {1, 2}
     assert_clean(pickle.dumps(out))
+
+
+def test_missing_values_of_an_arrow_dictionary_stay_missing() -> None:
+    levels = pa.array(["unheld", "b", "a"])
+    held = pa.DictionaryArray.from_arrays(pa.array([2, None, 1, 2], pa.int8()), levels)
+    table = pa.table({"q": [1, 1, 2, 2], "carried": held, "s": held})
+    asked = {"quasi_identifiers": ["q"], "sensitive": ["s"], "insensitive": ["carried"], "k": 2, "seed": 1}
+    made = shoal.anonymize(table, **asked).table
+    for name in ("carried", "s"):
+        assert sorted(map(str, made[name].to_pylist())) == ["None", "a", "a", "b"]
+        assert "unheld" not in made[name].combine_chunks().dictionary.to_pylist()

@@ -95,6 +95,14 @@ def test_unsigned_numbers_past_2_to_63_stay_as_they_are(kind: str) -> None:
     assert [coded.values[c] for c in coded.codes.tolist()] == [*BIG, None]
 
 
+@pytest.mark.parametrize(("top", "kind"), [(2**64, pl.UInt64), (2**63, pl.Int64), (2**100, pl.Int128)])
+def test_numbers_that_floats_take_for_one_have_ranges_while_they_lie_close(top: int, kind: type[pl.DataType]) -> None:
+    frame = pl.DataFrame({"a": pl.Series([top - 1, top - 3, top - 5, top - 7], dtype=kind)})
+    made = shoal.anonymize(frame, quasi_identifiers=["a"], k=2, publish="ranges", seed=1)
+    assert set(made.table["a"]) == {f"[{top - 3}, {top - 1}]", f"[{top - 7}, {top - 5}]"}
+    assert made.certificate.cost == pytest.approx(1 / 3)
+
+
 @pytest.mark.parametrize(
     ("values", "kind"),
     [

@@ -475,8 +475,8 @@ def test_rows_are_dealt_in_an_order_of_chance(small: None) -> None:
     relation = duckdb.connect().from_arrow(frame.to_arrow())
     release = shoal.anonymize(relation, quasi_identifiers=["a"], sensitive=["s"], k=3, effort="fast")
     seen: Counter = Counter()
-    for key in range(1200):
+    for key in range(600):
         made = list(release.expected.slices(["a", "s"], key.to_bytes(32, "big"), 2))
         seen[tuple(pl.concat(made)["s"].to_list())] += 1
     assert len(seen) == 6
-    assert all(130 < n < 270 for n in seen.values()), seen
+    assert all(55 < n < 145 for n in seen.values()), seen

@@ -343,7 +343,7 @@ def test_no_center_is_a_point_left_out():
 
 
 def test_a_seed_makes_it_reproducible():
-    points = np.random.default_rng(3).random((400, 2))
+    points = np.random.default_rng(3).random((200, 2))
     a, b = (shoal.gathering.cellular(points, 5, seed=11) for _ in range(2))
     assert np.array_equal(a.labels, b.labels)
 
@@ -388,7 +388,7 @@ def test_contradictions_are_refused_with_the_value(ask, error, says):
 
 
 def test_an_exact_method_out_of_time_promises_nothing_and_its_bound_holds(monkeypatch):
-    points = np.random.default_rng(14).random((8, 2))
+    points = np.random.default_rng(14).random((6, 2))
     best = cellular_optimum(distances(points), 3)
     for half_done in (None, np.zeros(0)):
         solve = exact.Program.solve

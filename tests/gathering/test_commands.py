@@ -300,10 +300,12 @@ def test_zip_codes_are_places_of_a_coordinate_table(visits, tmp_path):
     assert run(*base, *where, "--center", "medoid").returncode == 0
     (tmp_path / "bad.csv").write_text("code,lat,lng\n01000,1,2\n")
     (tmp_path / "far.csv").write_text("code,lat,lng\n01000,100,2\n")
+    (tmp_path / "twice.csv").write_text("code,lat,lng\n01000,1,2\n01000,1,2\n01000,1,3\n")
     for options, words in (
         ([*where, "--center", "mean"], "no code"),
         (["--coordinates", f"zip={tmp_path / 'bad.csv'}"], "30 rows whose code is not among the coordinates"),
         (["--coordinates", f"zip={tmp_path / 'far.csv'}"], "'lat'"),
+        (["--coordinates", f"zip={tmp_path / 'twice.csv'}"], "place the code of row 3 a second time"),
         (["--coordinates", f"zap={visits / 'zips.csv'}"], "'zap'"),
         ([*where, "--categories", "zip"], "told two kinds"),
     ):

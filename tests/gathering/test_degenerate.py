@@ -13,12 +13,12 @@ from shoal.problems.catalogue import names
 
 RNG = np.random.default_rng(0)
 SETS = {
-    "equal": np.ones((12, 2)),
-    "on a line": np.stack([np.arange(12.0), np.zeros(12)], axis=1),
-    "in one dimension": np.arange(12.0)[:, None] ** 2,
+    "equal": np.ones((9, 2)),
+    "on a line": np.stack([np.arange(9.0), np.zeros(9)], axis=1),
+    "in one dimension": np.arange(9.0)[:, None] ** 2,
     "n is r": RNG.random((4, 2)),
-    "copies": np.repeat(RNG.random((3, 2)), 4, axis=0),
-    "far away": RNG.random((12, 2)) * 1e-6 + 1e6,
+    "copies": np.repeat(RNG.random((2, 2)), 4, axis=0),
+    "far away": RNG.random((9, 2)) * 1e-6 + 1e6,
 }
 
 

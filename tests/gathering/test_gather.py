@@ -224,6 +224,14 @@ def test_values_that_are_no_numbers_name_their_column(bad):
         shoal.gathering.gather(points, 2)
 
 
+def test_one_number_too_far_for_its_distances_is_enough_for_a_refusal():
+    points = np.zeros((5, 2))
+    points[2, 1] = -1e151
+    for call in (shoal.gathering.gather, shoal.gathering.cellular):
+        with pytest.raises(InputError, match="numbers beyond 1e150"):
+            call(points, 2)
+
+
 @pytest.mark.parametrize(
     ("ask", "says"),
     [

@@ -151,3 +151,18 @@ def test_an_empty_text_lies_where_a_missing_value_does_in_every_format(tmp_path:
     both = pl.DataFrame({"q": [*"aaaabbbbb"], "s": [*words, None]})
     release = shoal.anonymize(both, quasi_identifiers=["q"], sensitive=["s"], k=2, t_ordered=0.9)
     assert shoal.verify(tmp_path / "b.parquet", release.write(tmp_path / "b.parquet"), both).holds
+
+
+@pytest.mark.parametrize("kind", ["frame", "file"])
+def test_ranges_with_weights_and_a_set_of_all_values(tmp_path: Path, kind: str) -> None:
+    """Sex is published as both values, and age weighs five times as much."""
+    table = pl.DataFrame({"sex": list("FMFM"), "age": [20, 20, 90, 90]})
+    table.write_csv(tmp_path / "t.csv")
+    data = table if kind == "frame" else tmp_path / "t.csv"
+    asked = {"quasi_identifiers": ["sex", "age"], "weights": {"age": 5}, "k": 2}
+    made = shoal.anonymize(data, publish="ranges", **asked)
+    made.write(tmp_path / "r.csv")
+    assert made.certificate.cost == pytest.approx(0.5)  # of 1 + 5 weighed columns one is lost whole, over two columns
+    for original in (None, data):
+        verdict = shoal.verify(tmp_path / "r.csv", original=original)
+        assert verdict.holds, [f for f in verdict.findings if not f.holds]

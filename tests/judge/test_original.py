@@ -246,3 +246,25 @@ def test_each_thing_looked_at_has_a_word_of_its_own(tmp_path: Path) -> None:
     told = findings(release, record, original)
     assert told["other columns"][:2] == (False, "changed")
     assert "rows match" not in told
+
+
+@pytest.mark.parametrize(("sensitive", "how"), [(["s"], "recomputed"), (["s", "t"], "stated")])
+def test_the_fewest_suppressed_tuples_are_found_again_with_one_sensitive_column(
+    tmp_path: Path, sensitive: list[str], how: str
+) -> None:
+    """Town a holds x three times and y once: of l = 2 two rows must leave it, and beside them two rows of town b."""
+    table = pl.DataFrame({"town": list("aaaabb"), "s": list("xxxyyz"), "t": list("uvwuvw")})
+    settings = {"quasi_identifiers": ["town"], "insensitive": [] if "t" in sensitive else ["t"], "seed": 1}
+    made = shoal.anonymize(table, sensitive=sensitive, l=2, method="three_phase", **settings)
+    assert (made.certificate.unit, made.certificate.lower_bound) == ("suppressed tuples", 4)
+    made.write(tmp_path / "r.csv")
+    bound = next(f for f in shoal.verify(tmp_path / "r.csv", original=table).findings if f.check == "bound")
+    assert (bound.holds, bound.how) == (True, how)
+
+
+@pytest.mark.parametrize("of_a_database", [{"table": "t"}, {"query": "SELECT * FROM data"}])
+def test_a_table_of_a_database_is_not_looked_for_in_a_frame(tmp_path: Path, of_a_database: dict[str, str]) -> None:
+    table = pl.DataFrame({"age": [1, 1, 2, 2]})
+    shoal.anonymize(table, quasi_identifiers=["age"], k=2).write(tmp_path / "r.csv")
+    with pytest.raises(shoal.PolicyError, match="it has no effect on a frame"):
+        shoal.verify(tmp_path / "r.csv", original=table, **of_a_database)

@@ -105,3 +105,14 @@ def test_a_certificate_is_the_recipe_of_its_release(tmp_path: Path) -> None:
         shoal.Policy.read(record)
     with pytest.raises(shoal.InputError, match="neither beside"):
         shoal.verify(out, record, source)
+
+
+def test_a_missing_hierarchy_is_asked_for_in_the_callers_own_words(tmp_path: Path) -> None:
+    from shoal.cli.common import in_flags
+
+    source, out, record = made(tmp_path)
+    (tmp_path / "zip.csv").unlink()
+    with pytest.raises(shoal.InputError) as refused:
+        shoal.verify(out, record, source)
+    assert str(refused.value).endswith("hand it over: hierarchies['zip']=FILE")
+    assert in_flags(str(refused.value)).endswith("hand it over: --hierarchy zip=FILE")

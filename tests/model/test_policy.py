@@ -77,6 +77,9 @@ def test_arguments_override_a_policy() -> None:
     base = Policy.of(quasi_identifiers=["a"], k=3)
     assert Policy.of(base, k=7).privacy == (shoal.KAnonymity(7),)
     assert Policy.of(base, seed=None) == base
+    assert Policy.of(Policy.of(base, seed=7), seed=None).seed == 7  # none given is none to put in its place
+    for k in (1, 2):  # whatever a rule book or its absence asks of every group, another k takes the former's place
+        assert Policy.of(Policy.of(base, k=k), k=7).privacy == (shoal.KAnonymity(7),)
 
 
 K, L, T = shoal.KAnonymity, shoal.LDiversity, shoal.TCloseness
@@ -284,3 +287,8 @@ def test_what_was_checked_stays() -> None:
             Policy(quasi_identifiers=["a"], k=2, weights={"a": weight})
     with pytest.raises(PolicyError, match="say coarsen='auto'"):
         Policy(quasi_identifiers=["a"], k=2, coarsen=np.array([1, 2]))
+
+
+def test_rule_books_speak_to_both_doors() -> None:
+    for name, book in RULE_BOOKS.items():  # what they leave is printed at the command line as well
+        assert "=" not in book.leaves + book.why + book.source, name

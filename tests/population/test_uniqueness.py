@@ -13,6 +13,7 @@ from scipy.stats import hypergeom
 
 import shoal
 from shoal.judge.uniqueness import classes, individual, pitman, snb, snb_sample, uniques, zayatz
+from tests.commands import run
 
 
 def sized(sizes: dict[int, int]) -> tuple[np.ndarray, np.ndarray]:
@@ -134,3 +135,13 @@ def test_pitman_of_small_tables_is_a_number_of_people_or_none() -> None:
         if size.size:
             found = pitman(size, many, people)
             assert found is None or 0 <= found <= people
+
+
+def test_a_command_names_each_estimate_once(tmp_path) -> None:
+    pl.DataFrame({"a": range(40), "b": [i % 3 for i in range(40)]}).write_csv(tmp_path / "t.csv")
+    for column, says in (("a", "about 10,000 of 10,000 people (zayatz)"), ("b", "about 0 of 10,000 people (counted)")):
+        assert says in run("audit", tmp_path / "t.csv", "--quasi", column, "--population-size", 10_000).stdout
+    seen = [*range(10), *[100 + i // 2 for i in range(20)], *[200 + i // 3 for i in range(30)]]
+    pl.DataFrame({"a": seen}).write_csv(tmp_path / "u.csv")
+    said = run("audit", tmp_path / "u.csv", "--quasi", "a", "--population-size", 200).stdout
+    assert "about 0 of 200 people (snb; zayatz 9)" in said

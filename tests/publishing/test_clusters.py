@@ -348,6 +348,14 @@ def test_words_are_read_back(away: list[float], level: int) -> None:
         assert true <= told <= 1.1 * true + 1e-12 * true
 
 
+@pytest.mark.parametrize("bent", [{"levels": 0}, {"levels": True}, {"scale": 0}, {"weight": -1}, {"period": -1.0}])
+def test_a_feature_that_cannot_be_is_refused(bent: dict) -> None:
+    one = {"columns": ["x"], "name": "x", "kind": "category", "levels": 1}
+    assert features_of({"features": [one]})
+    with pytest.raises(VerificationError, match="a feature that cannot be"):
+        features_of({"features": [one | bent]})
+
+
 def test_words_of_another_form_are_refused() -> None:
     one = features_of({"features": [{"columns": ["x"], "name": "x", "kind": "number"}]})
     for words in ("", "within 3", "within 3 in y", "within  3 in x", "within 3 in x; sex may differ", "near"):
@@ -575,3 +583,16 @@ def test_on_the_command_line(tmp_path: Path) -> None:
         assert (status, [f["check"] for f in json.loads(text)["findings"] if not f["holds"]]) == (1, ["records by d"])
     text = "".join(p.read_text() for p in (out, rows, tmp_path / "r.html", tmp_path / "c.certificate.json"))
     assert "person-" not in text
+
+
+def test_a_place_between_other_features_is_found_by_its_two_columns() -> None:
+    rng = np.random.default_rng(4)
+    frame = pl.DataFrame({n: rng.normal(50, 3, 20).round(3) for n in ("age", "a", "b", "pay")})
+    metric = Metric(features=(Number("years"), Place("home", geometry="plane"), Number("income")))
+    parts = (frame["age"].to_numpy(), frame.select("a", "b").to_numpy(), frame["pay"].to_numpy())
+    found = shoal.gathering.gather(parts, r=4, metric=metric)
+    told = shoal.release(found, frame)  # no column is called as a feature is
+    named = shoal.release(found, frame, columns=["age", "pay"], place=("a", "b"))
+    assert sorted(told.table.columns) == sorted(named.table.columns)
+    assert {"age", "a", "b", "pay"} <= set(told.table.columns)
+    assert sorted(told.table["pay"]) == sorted(named.table["pay"])

@@ -72,6 +72,21 @@ def test_polygons_simplified_alone_keep_all_their_neighbors(seed, tolerance):
     assert found.slivers > 0
 
 
+def test_degrees_far_north_are_as_wide_as_they_are():
+    """The same map in km and in degrees around 60 degrees north, where a degree of longitude is half as long."""
+    drawn = simplified(bricks(9, 8, 0)[0], 0.03)
+    corners = np.concatenate([ring for shape in drawn for polygon in shape for ring in polygon])
+    middle, degree = (corners[:, 1].min() + corners[:, 1].max()) / 2, 2 * np.pi * 6371.0088 / 360
+
+    def north(ring):
+        return np.stack([ring[:, 0] / degree / 0.5, 60 + (ring[:, 1] - middle) / degree], axis=1)
+
+    plane = adjacency(drawn, geographic=False)
+    globe = adjacency([[[north(ring) for ring in polygon] for polygon in shape] for shape in drawn], geographic=True)
+    assert pairs_of(globe) == pairs_of(plane)
+    assert globe.tolerance == pytest.approx(plane.tolerance, rel=1e-3)
+
+
 def test_borders_of_one_set_of_lines_need_no_tolerance():
     shapes, truth = bricks(5, 4, 7)
     found = adjacency(shapes, geographic=False)

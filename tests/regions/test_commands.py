@@ -485,6 +485,38 @@ def test_the_judge_sees_a_bent_request(folder, towns, tmp_path, name, value, tex
     assert any(text in f.found for f in wrong), wrong
 
 
+@pytest.mark.parametrize("people", [[0, 1, 0, 0, 1, 0, 0, 1, 0], [0, 50, 3, 200, 40, 0, 7, 90, 60]])
+def test_the_variance_is_counted_again_where_areas_weigh_nothing(tmp_path, people):
+    """An area without people counts a little, and more than a little where it is far from all others."""
+    areas = [f"a{i},{n},{a},{b}" for i, (n, a, b) in enumerate(zip(people, AGES, RENTS, strict=True))]
+    (tmp_path / "areas.csv").write_text("\n".join(["id,people,age,rent", *areas]))
+    (tmp_path / "edges.csv").write_text("\n".join(["u,v", *(f"a{i},a{i + 1}" for i in range(8))]))
+    k, out = max(max(people) // 4, 1), tmp_path / "c.csv"
+    files = (tmp_path / "areas.csv", tmp_path / "edges.csv")
+    made = run(*files, "--weight", "people", "--k", k, "--similar", "age,rent", "--seed", 1, "-o", out, "--json")
+    assert made.returncode == 0, made.stderr
+    told = shoal.verify(out, original=[*files])
+    assert told.holds, [f for f in told.findings if not f.holds]
+    mass = np.maximum(people, max(1.0, np.mean(people)) * 1e-6)
+    scaled = []
+    for column in (AGES, RENTS):
+        middle = sum(m * c for m, c in zip(mass, column, strict=True)) / sum(mass)
+        about = sum(m * (c - middle) ** 2 for m, c in zip(mass, column, strict=True)) / sum(mass)
+        scaled.append([c / about**0.5 for c in column])
+    label = [row["region"] for row in csv.DictReader(out.open())]
+    inside = 0.0
+    for region in set(label):
+        here = [i for i, r in enumerate(label) if r == region]
+        for column in scaled:
+            middle = sum(mass[i] * column[i] for i in here) / sum(mass[i] for i in here)
+            inside += sum(mass[i] * (column[i] - middle) ** 2 for i in here)
+    share = json.loads((tmp_path / "c.certificate.json").read_text())["facts"]["variance_inside"]
+    assert share == pytest.approx(inside / (2 * sum(mass)), rel=1e-6)
+
+
+AGES, RENTS = [9e5, 31, 40, 42, 35, 70, 22, 28, 50], [5, 7, 1, 3, 9, 4e6, 8, 2, 6]
+
+
 def wards(folder, beds):
     """Four areas in a row, the first two fixed together with 6 beds, the others with as many as are said."""
     (folder / "n.csv").write_text(f"id,people,beds,fix,one\na,5,3,x,y\nb,5,3,x,y\nc,5,{beds},,\nd,5,{beds},,\n")
@@ -593,7 +625,7 @@ def test_a_wrong_file_gets_one_clear_sentence(tmp_path, features, more, status, 
 
 def test_a_polygon_of_very_many_corners(tmp_path):
     pytest.importorskip("shapely")
-    turn = np.linspace(0, 2 * np.pi, 100_001)
+    turn = np.linspace(0, 2 * np.pi, 30_001)
     ring = np.column_stack([10 + np.cos(turn), np.sin(turn)]).round(6).tolist()
     large = {"type": "Feature", "properties": {"id": "m", "people": 10}}
     large["geometry"] = {"type": "Polygon", "coordinates": [[*ring[:-1], ring[0]]]}

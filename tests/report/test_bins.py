@@ -1,8 +1,11 @@
 """The bars of a column, against members counted one by one."""
 
+from fnmatch import fnmatchcase
+
 import numpy as np
 import pytest
 
+from shoal.model.hierarchy import Hierarchy
 from shoal.model.meaning import known_values, meanings, places, ruler_of
 from shoal.publishing.bins import bins_of, places_in, possible, shares_of
 from shoal.utility.decode import Column
@@ -60,3 +63,16 @@ def test_single_numbers_and_sets_with_a_missing_value():
     at = int(places_in(["3.5"], bins, found)[0])
     assert shares_of(found, bins)[1].tolist() == [float(j == at) for j in range(len(bins) + 1)]
     assert possible(found, bins)[1][2, -1]
+
+
+def test_a_prefix_may_be_in_the_bins_of_the_names_that_begin_so():
+    texts = ["abcd", "ab**", "x***", "q***", "****"]
+    cells = meanings(texts, "hierarchy", Hierarchy.prefixes([2, 1]))
+    found = Column(cells, texts, np.arange(len(texts)), known_values(cells), None, None)
+    names = ["abcd", "abxy", "xyz1"]
+    surely, maybe = possible(found, [(f"bin {i}", name, None) for i, name in enumerate(names)])
+    for i, text in enumerate(texts):
+        fits = [fnmatchcase(name, text.replace("*", "?")) for name in names]
+        assert maybe[i, :-1].tolist() == fits
+    assert maybe[:, -1].all()  # a pattern may fit what no bin names
+    assert not surely[:, :-1].any()

@@ -13,8 +13,19 @@ from shoal.model.recoding import Levels, Ranges, Recoding, Sets
 from shoal.model.task import Effort, Task
 from shoal.problems.tables.search import settling
 from shoal.problems.tables.search.cascade import start
+from shoal.problems.tables.search.class_program import UNIT
+from shoal.problems.tables.search.close_classes import led, program_of, without_small
 from shoal.problems.tables.search.row_groups import Rows
-from shoal.problems.tables.search.settling import approach, close_rule, settled, trimmed
+from shoal.problems.tables.search.settling import (
+    AGAIN,
+    ANEW,
+    Plan,
+    approach,
+    close_rule,
+    near_classes,
+    settled,
+    trimmed,
+)
 from tests.oracles.models import meets
 
 T = 0.35
@@ -50,52 +61,77 @@ def groups_meet(rows: Rows, group: np.ndarray) -> bool:
     )
 
 
+@pytest.mark.parametrize("plan", [ANEW, AGAIN], ids=["anew", "again"])
 @pytest.mark.parametrize("kind", ["stars", "levels", "sets", "ranges"])
-def test_every_group_is_within_t_and_no_row_is_lost(kind: str) -> None:
+def test_every_group_is_within_t_and_no_row_is_lost(kind: str, plan: Plan) -> None:
     for seed in range(4):
         task, rows = made(seed, 150, kind)
         group = rows.labels(start(task, rows))
-        found = settled(task, rows, group, 0, 60.0)
+        found = settled(task, rows, group, 0, 60.0, plan)
         assert found.shape == group.shape
         assert found.min() >= 0
         assert groups_meet(rows, found)
-        assert (found == settled(task, rows, group, 0, 60.0)).all()
+        assert (found == settled(task, rows, group, 0, 60.0, plan)).all()
 
 
-def test_blocks_settle_by_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("plan", [ANEW, AGAIN], ids=["anew", "again"])
+def test_blocks_settle_by_themselves(monkeypatch: pytest.MonkeyPatch, plan: Plan) -> None:
     monkeypatch.setattr(settling, "BLOCK", 60)
     task, rows = made(5, 240, "levels")
-    found = settled(task, rows, rows.labels(start(task, rows)), 1, 60.0)
+    found = settled(task, rows, rows.labels(start(task, rows)), 1, 60.0, plan)
     assert found.min() >= 0
     assert groups_meet(rows, found)
 
 
-def test_where_each_row_begins_is_its_own_class_or_the_one_where_it_pays_least() -> None:
+def test_what_the_kernel_is_told_are_arcs_of_the_program() -> None:
     for seed, wanted in ((0, 0.0), (1, 9.0), (2, 1e9)):
         task, rows = made(seed, 150, "levels")
-        group = rows.labels(start(task, rows))
-        program, at = settling.program_of(task, rows, np.arange(group.size), group)
-        assert program is not None
-        cell, state = np.repeat(np.arange(task.histogram.cells), task.histogram.count), rows.states(group)
-        names = np.unique(state, axis=0)
-        assert (program.cell[at] == cell).all()
-        assert (names[program.owner[program.arcs.pair[at]]] == state[group]).all()
-        tolls, now = settling.without_closed(task, program, at, wanted)
-        assert (tolls.program.cell[now] == cell).all()
-        kept, stayed = tolls.program, tolls.program.loss.size == program.loss.size
-        assert not stayed or (now == at).all()
-        moved = kept.loss[kept.owner[kept.arcs.pair[now]]] != program.loss[program.owner[program.arcs.pair[at]]]
-        assert (settling.cheapest_classes(tolls)[1][now[moved]] == 0).all()
-        if wanted == 1e9:  # all are closed but the last, which covers everyone
-            assert kept.loss.size == 1
-        classes, near = settling.near_classes(task, tolls, now, 3)
-        assert (classes.owner[classes.pair[near]] == kept.owner[kept.arcs.pair[now]]).all()
+        group, limit = rows.labels(start(task, rows)), close_rule(task)
+        assert limit is not None
+        every = program_of(task, rows, np.arange(group.size), rows.states(group), limit)
+        assert every is not None
+        close = without_small(
+            task, led(task, every, np.full(every.program.loss.size, np.inf), limit, 0.3), wanted, limit
+        )
+        program = close.program
+        assert (program.loss.size == 1) == (wanted == 1e9)  # the last, which covers everyone, is never closed
+        least, above = close.cheapest()
+        cell = np.repeat(np.arange(program.arcs.count.size), program.arcs.count)
+        assert (program.cell[least] == np.arange(program.arcs.count.size)).all()
+        assert (above[least] == 0).all()
+        classes, kept = near_classes(close, limit, 3, 0.1, 0.2, least[cell])
+        far = np.setdiff1d(np.arange(above.size), kept)
+        assert (above[far] > 0.1 * close.dearest * UNIT).all()
+        assert np.isin(least, kept).all()
+        assert (classes.pair == program.arcs.pair[kept]).all()
         into = classes.owner[classes.pair]
-        for c in range(kept.loss.size):
+        for c in range(program.loss.size):
             here = classes.arc[classes.come[c] : classes.come[c + 1]]
             assert sorted(here) == np.flatnonzero(into == c).tolist()
             cells = classes.cell[classes.come[c] : classes.come[c + 1]]
             assert ((classes.start[cells] <= here) & (here < classes.start[cells + 1])).all()
+
+
+def test_rows_begin_where_they_are_published_if_there_is_such_a_class() -> None:
+    for seed in range(3):
+        task, rows = made(seed, 150, "levels")
+        group, limit = rows.labels(start(task, rows)), close_rule(task)
+        assert limit is not None
+        state = rows.states(group)
+        close = program_of(task, rows, np.arange(group.size), state[::2], limit)
+        assert close is not None
+        count = close.program.arcs.count
+        least = close.cheapest()[0][np.repeat(np.arange(count.size), count)]
+        at = close.arcs_of(state[group], least)
+        assert (close.program.cell[at] == close.program.cell[least]).all()
+        there = close.state[close.program.owner[close.program.arcs.pair[at]]]
+        mine, open_now = (there == state[group]).all(axis=1), {tuple(s) for s in close.state.tolist()}
+        known = np.array([tuple(s) in open_now for s in state[group].tolist()])
+        assert (mine == known)[at != least].all()
+        assert mine[known].all()
+        assert (at == least)[~known].all()
+        assert known.any()
+        assert not known.all()
 
 
 def test_classes_beyond_t_give_up_rows_until_they_are_within_it() -> None:
@@ -104,7 +140,7 @@ def test_classes_beyond_t_give_up_rows_until_they_are_within_it() -> None:
         share = random.dirichlet(np.ones(5))
         held = random.integers(0, 9, 15)
         first, owner, none = np.array([0, 5, 10, 15]), np.repeat(np.arange(3), 5), np.zeros(0, np.int64)
-        classes = Classes(none, none, none, none, none, none, owner, first, np.tile(share, 3), np.zeros(3), T, 3)
+        classes = Classes(none, none, none, none, none, none, owner, first, np.tile(share, 3), np.zeros(3), T, 0.0, 3)
         kept = trimmed(classes, held)
         assert ((kept >= 0) & (kept <= held)).all()
         for c in range(3):
@@ -114,9 +150,10 @@ def test_classes_beyond_t_give_up_rows_until_they_are_within_it() -> None:
                 assert (before == after).all()
 
 
-def test_models_asked_for_beside_it_hold_too() -> None:
+@pytest.mark.parametrize("plan", [ANEW, AGAIN], ids=["anew", "again"])
+def test_models_asked_for_beside_it_hold_too(plan: Plan) -> None:
     task, rows = made(3, 120, more=(DistinctLDiversity(4),))
-    found = settled(task, rows, rows.labels(start(task, rows)), 0, 60.0)
+    found = settled(task, rows, rows.labels(start(task, rows)), 0, 60.0, plan)
     value = rows.sensitive[rows.cell, 0]
     assert all(np.unique(value[found == g]).size == 4 for g in np.unique(found))
     assert groups_meet(rows, found)
@@ -150,7 +187,9 @@ def test_what_the_kernel_counts_is_what_stands_there() -> None:
         quasi = task.histogram.quasi[i]
         expected = [c for c in range(len(state)) if all(star[c] | (state[c] == rows.leaf[i]))]
         assert tuples[first[i] : first[i + 1]].tolist() == expected, quasi
-    share, t = close_rule(task) or (np.zeros(0), 0.0)
+    limit, spare = close_rule(task), 0.4
+    assert limit is not None
+    share = limit.share
     value = np.repeat(rows.sensitive[:, 0].astype(np.int64), np.diff(first))
     key, pair = np.unique(tuples * np.int64(4) + value, return_inverse=True)
     pair = pair.reshape(-1).astype(np.int32)
@@ -159,7 +198,7 @@ def test_what_the_kernel_counts_is_what_stands_there() -> None:
                       np.searchsorted(tuples[order], np.arange(len(state) + 1)), order,
                       np.repeat(cells, np.diff(first))[order], key // 4,
                       np.searchsorted(key // 4, np.arange(len(state) + 1)), share[key % 4],
-                      prices(rows.slots, state), t, 3)  # fmt: skip
+                      prices(rows.slots, state), limit.t, spare, 3)  # fmt: skip
     at = first[1:][rows.cell] - 1
     held = np.bincount(classes.pair[at], minlength=key.size).astype(np.int64)
     size = np.bincount(key // 4, weights=held, minlength=len(state)).astype(np.int64)
@@ -173,7 +212,7 @@ def test_what_the_kernel_counts_is_what_stands_there() -> None:
         assert here.size == size[c]
         if here.size:
             over = sum(max(0.0, (here == v).sum() - share[v] * here.size) for v in range(4))
-            total += max(0.0, over - t * here.size) + max(0, 3 - here.size)
+            total += max(0.0, over - limit.t * here.size + spare) + max(0, 3 - here.size)
     assert abs(beyond - total) < 1e-6
     for turn in range(300):  # few moves at a time: what one of them leaves wrong no later one covers up
         told = settle(classes, cell, at, held, size, 0.3, 1.0, 10, np.array([turn + 1], np.uint64))

@@ -21,7 +21,8 @@ class Classes(NamedTuple):
     owner int64[p], first int64[v + 1]  class of each pair (class, sensitive value), rising; the pairs of each class
     share float64[p]  share of the pair's value in the whole table
     loss float64[v]   what a row loses there
-    t float64, k int64  the rows of any values may exceed their share by t of all; the least size
+    t float64, spare float64, k int64  the rows of any values may exceed their share by t of all, less spare rows; the
+                        least size
     """
 
     start: np.ndarray
@@ -35,6 +36,7 @@ class Classes(NamedTuple):
     share: np.ndarray
     loss: np.ndarray
     t: float
+    spare: float
     k: int
 
 
@@ -75,7 +77,7 @@ def _beyond(classes, held, size, c, out, into):
     for p in range(classes.first[c], classes.first[c + 1]):
         rows = held[p] - (p == out) + (p == into)
         over += max(0.0, rows - classes.share[p] * n)
-    return max(0.0, over - classes.t * n) + max(0, classes.k - n)
+    return max(0.0, over - classes.t * n + classes.spare) + max(0, classes.k - n)
 
 
 @njit(cache=True, nogil=True)

@@ -23,7 +23,7 @@ class Arcs(NamedTuple):
     first int64[v + 1]  the pairs of class c are first[c] .. first[c + 1] - 1, at least one
     cost int64[v]       what a row loses there, in whole units
     scale float64[v]    how far the tolls of a class move compared with others
-    l int64, weight int64[p], top int64   of the N rows of a class, n of them of each value, the sum of
+    l int64, weight int64[p], top int64[v]  of the N rows of a class, n of them of each value, the sum of
                         z (l n - weight N) is at most top N times the largest z, for any z of at least 0
     most int64          no toll is above it
     """
@@ -37,7 +37,7 @@ class Arcs(NamedTuple):
     scale: np.ndarray
     l: int
     weight: np.ndarray
-    top: int
+    top: np.ndarray
     most: int
 
 
@@ -90,7 +90,7 @@ def move(arcs, course, step, start, end):
             toll[p] = np.int64(min(max(toll[p] + moved, 0.0), np.float64(arcs.most)))
             total += arcs.weight[p] * toll[p]
             high = max(high, toll[p])
-        total += arcs.top * high
+        total += arcs.top[c] * high
         for p in range(arcs.first[c], arcs.first[c + 1]):
             reduced[p] = arcs.cost[c] + arcs.l * toll[p] - total
             for h in range(held.shape[0]):
@@ -142,14 +142,14 @@ def follow(arcs, course, best, start, end):
         if still[c] > REST:
             continue
         highest = -1
-        if arcs.top > 0:  # of equal tolls that of the value which is most above its share
+        if arcs.top[c] > 0:  # of equal tolls that of the value which is most above its share
             highest = first
             for p in range(first + 1, last):
                 over = arcs.l * (held[0, p] - held[0, highest]) - (arcs.weight[p] - arcs.weight[highest]) * rows
                 if toll[p] > toll[highest] or (toll[p] == toll[highest] and over > 0):
                     highest = p
         for p in range(first, last):
-            more = arcs.l * held[0, p] - (arcs.weight[p] + (arcs.top if p == highest else 0)) * rows
+            more = arcs.l * held[0, p] - (arcs.weight[p] + (arcs.top[c] if p == highest else 0)) * rows
             trend[p] = (1 - FADE) * more + FADE * trend[p]
             if toll[p] > 0 or trend[p] > 0:
                 length += arcs.scale[c] * trend[p] * trend[p]

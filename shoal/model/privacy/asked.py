@@ -42,10 +42,11 @@ def take_models(values: dict[str, Any]) -> Models:
     models = list(listed) if again else _listed(listed)
     if again and listed.preset not in (None, values.get("preset", listed.preset)):
         models.remove(_book(listed.preset))
-    if preset is not None and _book(preset) not in models:
-        models.append(_book(preset))
+    book = None if preset is None else _book(preset)
+    if book is not None and book not in models:
+        models.append(book)
     for model in said:
-        former = [i for i, m in enumerate(models) if again and _alike(m, model) and m != _book(preset)]
+        former = [i for i, m in enumerate(models) if again and _alike(m, model) and m != book]
         models = [m for i, m in enumerate(models) if i not in former]
         models.insert(min(former, default=len(models)), model)
     held = Models(models)
@@ -68,9 +69,9 @@ def _listed(given: Any) -> list[Model]:
     return models
 
 
-def _book(preset: str | None) -> Model:
-    """What a rule book asks of every group; without one, what every group meets."""
-    return KAnonymity(1 if preset is None else RULE_BOOKS[preset].k)
+def _book(preset: str) -> Model:
+    """What a rule book asks of every group."""
+    return KAnonymity(RULE_BOOKS[preset].k)
 
 
 def _alike(one: Model, other: Model) -> bool:

@@ -65,10 +65,10 @@ class DeltaPresence(Model):
         for name in ("low", "high"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
-                raise PolicyError(f"DeltaPresence({name}={value!r}): a share, from 0 to 1")
+                raise PolicyError(f"{self.name}: {name} is {value!r}, and it has to be a share, from 0 to 1")
         if self.high <= 0 or self.low > self.high:
             raise PolicyError(
-                f"DeltaPresence(low={self.low!r}, high={self.high!r}): low is at most high, and high is above 0"
+                f"{self.name}: low is {self.low!r} and high {self.high!r}, and low is at most high, and high is above 0"
             )
 
     @property

@@ -34,7 +34,7 @@ class TCloseness(Model):
 
     def __post_init__(self) -> None:
         if isinstance(self.t, bool) or not isinstance(self.t, (int, float)) or not 0 <= self.t <= 1:
-            raise PolicyError(f"TCloseness(t={self.t!r}): t is a distance, from 0 to 1")
+            raise PolicyError(f"{self.name}: t is {self.t!r}, and it has to be a distance, from 0 to 1")
         if self.distance not in DISTANCES:
             raise PolicyError.unknown("distance of TCloseness", self.distance, DISTANCES)
 

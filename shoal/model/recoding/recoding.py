@@ -99,7 +99,9 @@ class Recoding:
         A little below the truth, so that rounding cannot lift it above a cost.
         """
         total = sum(
-            float((c.pure * c.weight)[histogram.quasi[:, j]] @ histogram.count) for j, c in enumerate(self.columns)
+            float(((c.pure * c.weight)[histogram.quasi[:, j]] * histogram.count).sum())
+            for j, c in enumerate(self.columns)
+            if c.pure.any()
         )
         return total * (1 - 1e-12) / max(histogram.rows * len(self.columns), 1)
 

@@ -56,8 +56,9 @@ def split(
     k            least number of records in a tile
     weights      int[n]: records at each point, one by default; a point of weight 0 lies in a tile and counts nothing
     method       "auto" or a name in the catalogue: "kd_tree", "mondrian", "least_waste", "proportional", "best_cuts"
-    objective    "tiles": as many as can be; "max": the largest as small as can be; "perimeter": small on the map,
-                 measured as the tight boxes' half perimeter averaged over the records
+    objective    "tiles": as many as can be, of as many those small on the map, whatever the largest holds; "max": the
+                 largest as small as can be; "perimeter": small on the map, measured as the tight boxes' half perimeter
+                 averaged over the records
     coordinates  "projected": any plane; "geographic": degrees, widths shrink with the cosine of the latitude, and the
                  date line is no border
     effort       "fast", "balanced", "thorough" or seconds, for the searching methods: fixes the work beforehand, so

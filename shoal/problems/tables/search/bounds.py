@@ -287,9 +287,9 @@ class Sweeper:
                 break
             spent = 0.5 * (clock() - since)
             new = current + np.where(active & np.isfinite(step), np.maximum(step, 0.0) * (1 - 1e-12), 0.0)
-            gain = float((new - current) @ self.task.histogram.count)
+            gain = float(((new - current) * self.task.histogram.count).sum())
             raised = new
-            if gain < 1e-3 * float(new @ self.task.histogram.count):
+            if gain < 1e-3 * float((new * self.task.histogram.count).sum()):
                 break
         return None if raised is None else self.feasible(raised, None)
 
@@ -311,7 +311,7 @@ class Sweeper:
         count = self.task.histogram.count
         value = self.sensitive[:, 0].astype(np.int64) if self.mixed else np.zeros(count.size, np.int64)
         kinds = int(self.kinds[0]) if self.mixed else 1
-        sum_of = float(price @ count)
+        sum_of = float((price * count).sum())
         asked, known = Asked(count, value, kinds, self.group), None
         best, trend = price.copy(), np.zeros(price.size)
         began, last = clock(), np.inf

@@ -250,6 +250,6 @@ def box_prices(task: Task, boxed: tuple[int, int], rounds: int, until: float | N
             active = active & (rise > 1e-9)
         if turn > 0:
             found = [*found[:2], p.back(price)]
-            if not active.any() or float(rise @ p.cells.count) < GAIN * float(price @ p.cells.count):
+            if not active.any() or float((rise * p.cells.count).sum()) < GAIN * float((price * p.cells.count).sum()):
                 break
     return found

@@ -143,6 +143,7 @@ class Program:
             cost=arcs.cost[kept],
             scale=arcs.scale[kept],
             weight=arcs.weight[pairs],
+            top=arcs.top[kept],
         )
         return Program(small, self.loss[kept], self.plain), pairs
 
@@ -307,7 +308,7 @@ def _arcs(h: Histogram, found: list[_Classes], weight: np.ndarray, asked: Shares
     most = min(2**60 // (h.rows * max(int(weight.sum()) + asked.top, asked.l)), 2**40)
     arcs = Arcs(start, pair, h.count, owner, np.searchsorted(owner, np.arange(lost.size + 1)),
                 np.floor(whole).astype(np.int64), size**TEMPER, asked.l,
-                weight[np.concatenate([c.value for c in found])], asked.top, most)  # fmt: skip
+                weight[np.concatenate([c.value for c in found])], np.full(lost.size, asked.top), most)  # fmt: skip
     return arcs, lost
 
 

@@ -1,29 +1,28 @@
-"""Rows settled among the published tuples there are, under t-closeness (equal distance).
+"""Rows settled among published tuples, under t-closeness (equal distance).
 
 Groups that publish the same tuple count as one class, and only of classes is it asked that they are within t: of many
-rows together a few may deviate where of ten none may.  The tolls of the class program say how many rows each class
-wants if rows could be split; classes that want few are closed, for whole rows miss the table's shares in every class
-by about as much.  Then rows move between the classes that cover them, by the rule of Metropolis, where rows
-beyond t are dear and grow ever dearer.  What a class has beyond t in the end is placed row by row.  The classes are
-cut into groups, which search then makes narrower, and what these publish are the classes of the next round.
+rows together a few may deviate where of ten none may.  The class program (``close_classes``) says which tuples to
+publish and where each row would go if rows could be split.  Then rows move between the classes that cover them, by the
+rule of Metropolis, where rows beyond t are dear and grow ever dearer.  What a class has beyond t in the end is placed
+row by row.  The classes are cut into groups, which search then makes narrower.  The first round settles anew; later
+ones begin where the rows are, among the tuples that the groups publish.
 """
 
 from __future__ import annotations
 
 import os
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from shoal.clock import clock
-from shoal.kernels.tables.tolls import Arcs
-from shoal.model.recoding import FORBIDDEN
 from shoal.model.task import Task, nothing
 from shoal.problems.interrupts import Workers, flag
 from shoal.problems.tables.search.cascade import rank
 from shoal.problems.tables.search.certified import Told
-from shoal.problems.tables.search.class_program import FIRST_STEP, TEMPER, UNIT, Program, Tolls, raised
+from shoal.problems.tables.search.class_program import UNIT
+from shoal.problems.tables.search.close_classes import SPARE, Close, Limit, priced_in, without_small
 from shoal.problems.tables.search.near_graph import deal, neighbor_graph
 from shoal.problems.tables.search.neighborhood import looks, search, steps_of
 from shoal.problems.tables.search.row_groups import Rows
@@ -32,25 +31,61 @@ if TYPE_CHECKING:
     from shoal.kernels.tables.settling import Classes
 
 BLOCK = 40_000  # rows settled together
-ARCS = 12_000_000  # pairs of cell and class in a block, at most
-LOOKS = 2_000_000_000  # pairs of cell and class looked at, at most
-PASSES = 200  # of the tolls, at first and after each closing
-WALKS = 4e8  # arcs looked at in these passes, at most
-CLOSE = np.arange(1, 11) / 10  # parts of the least rows that a class must want, one after another
-WANTED = 2.0  # the least rows that a class must want, by the least size of a group
-CLOSING = 0.1  # first step of the tolls after a closing
-NEAR = 0.3  # arcs this far above a cell's cheapest are left out, by the dearest class
-HEAT = (0.004, 0.0006)  # first and last, by the dearest class
-PRICE = (1.25, 7.5)  # first and last of a row beyond t, by the dearest class
-LAST = 1e5  # price of the last sweeps
-TURNS = 12  # steps of heat and price, and after them a third as many of the last
-SWEEPS = 300.0  # moves for each row
+SWEEPS = 1300.0  # moves for each row
 ROUNDS = {"balanced": 3, "thorough": 12}
-PACE = 1e-4  # seconds that a round takes for a row, at most
+PACE = 5e-4  # seconds that the first round takes for a row, about
+HASTE = 0.35  # of the seconds of a round, with which one can be begun
+PRICING = 0.5  # part of the seconds left after which no more tuples are priced in
 SHARE = 0.1  # seconds of search per second of settling, as long as settling helps; then as many
 
 
-def close_rule(task: Task) -> tuple[np.ndarray, float] | None:
+class Stage(NamedTuple):
+    """Moves under a heat and a price of rows beyond t that change step by step, both by the dearest class.
+
+    near   how far above a cell's cheapest arcs are looked at, by the dearest class
+    moves  share of all moves
+    heat, price  first and last;  turns  steps between them
+    spare  rows by which classes keep below t, which lets later moves exchange values
+    """
+
+    near: float
+    moves: float
+    heat: tuple[float, float]
+    price: tuple[float, float]
+    spare: float
+    turns: int
+
+
+class Plan(NamedTuple):
+    """How a round is settled.
+
+    priced  times that tuples are priced in
+    missed  rows by which whole ones are thought to miss the shares of a class
+    wanted  the least rows that a class must want, by the least size of a group
+    stay    whether rows begin where they are, or where tolls are least
+    hot     heat by that of the stages, and rows that classes must want by those wanted
+    """
+
+    priced: int
+    missed: float
+    wanted: float
+    stay: bool
+    stages: tuple[Stage, ...]
+    hot: float = 1.0
+
+
+ANEW = Plan(4, SPARE, 1.4, False, (
+    Stage(0.04, 4, (0.01, 0.001), (0.6, 5.0), 0.2, 8),
+    Stage(0.3, 6, (0.002, 0.001), (5.0, 40.0), 0.2, 8),
+    Stage(1.0, 3, (0.002, 0.0003), (40.0, 1e5), 0.0, 6),
+))  # fmt: skip
+AGAIN = Plan(0, 0.0, 2.0, True, (
+    Stage(0.3, 3, (0.004, 0.0006), (1.25, 7.5), 0.0, 12),
+    Stage(0.3, 1, (1e-6, 1e-6), (1e5, 1e5), 0.0, 1),
+), 0.25)  # fmt: skip
+
+
+def close_rule(task: Task) -> Limit | None:
     """Shares in the table and t, where t-closeness of the one sensitive column is asked with equal distance."""
     if len(task.requirement.sensitive_columns) != 1:
         return None
@@ -58,25 +93,38 @@ def close_rule(task: Task) -> tuple[np.ndarray, float] | None:
     if not asked:
         return None
     nearest = min(asked, key=lambda measure: measure.number)
-    return np.array(nearest.table), nearest.number
+    return Limit(np.array(nearest.table), nearest.number)
 
 
-def settled(task: Task, rows: Rows, group: np.ndarray, turn: int, sweeps: float, hot: float = 1.0) -> np.ndarray:
+def settled(
+    task: Task, rows: Rows, group: np.ndarray, turn: int, sweeps: float, plan: Plan, until: float | None = None
+) -> np.ndarray:
     """A group for every row after one round of settling, int64[n]; it may be dearer than the one given.
 
-    sweeps  moves tried for each row in all; hot: how hot, and how many rows a class must want, by the usual; turn seeds
-            the random numbers
+    sweeps  moves tried for each row in all;  turn seeds the random numbers;  until clock reading after which no more
+            tuples are priced in
     O(cells classes t + n sweeps values).
     """
-    rule = close_rule(task)
-    assert rule is not None
-    n = group.size
+    limit = close_rule(task)
+    assert limit is not None
+    n, limit = group.size, replace(limit, spare=plan.missed)
     blocks = deal(rows, group, max(1, round(n / BLOCK)), [task.seed, turn, 13])
     numbers = np.random.SeedSequence([task.seed, turn, 17]).generate_state(len(blocks), np.uint64)
-    stop, quiet = flag(), replace(task, progress=nothing)
+    stop, quiet, state = flag(), replace(task, progress=nothing), rows.states(group)
 
     def one(i: int) -> np.ndarray | None:
-        return None if stop.is_set() else _block(quiet, rows, blocks[i], group[blocks[i]], (sweeps, hot), numbers[i])
+        if stop.is_set():
+            return None
+        block, held = blocks[i], group[blocks[i]]
+        close = priced_in(quiet, rows, block, state[np.unique(held)], limit, plan.priced, [task.seed, turn, i], until)
+        if close is None:
+            return None
+        close = without_small(quiet, close, plan.hot * plan.wanted * rows.k, limit)
+        count = close.program.arcs.count
+        at = close.cheapest()[0][np.repeat(np.arange(count.size), count)]
+        if plan.stay:
+            at = close.arcs_of(state[held], at)
+        return _cooled(close, limit, rows.k, at, plan, sweeps, numbers[i])
 
     with Workers(min(os.cpu_count() or 1, len(blocks))) as pool:
         found = list(pool.map(one, range(len(blocks))))
@@ -89,101 +137,17 @@ def settled(task: Task, rows: Rows, group: np.ndarray, turn: int, sweeps: float,
     return rows.place(rows.cut(np.where((out >= 0) & good[out], out, -1)))
 
 
-def _block(
-    task: Task, rows: Rows, block: np.ndarray, group: np.ndarray, pace: tuple[float, float], seed: np.uint64
-) -> np.ndarray | None:
-    """Class of every row of a block after settling, -1 for rows beyond t; None where there are too many pairs of cell
-    and class.
+def near_classes(
+    close: Close, limit: Limit, k: int, near: float, spare: float, at: np.ndarray
+) -> tuple[Classes, np.ndarray]:
+    """What the kernel is told of arcs not far from a cell's cheapest or in at, and the arcs, int64[..].
 
-    pace  sweeps and how hot, as in ``settled``
+    near  how far, by the dearest class;  spare  rows by which classes keep below t;  at int64[n] the arc of every row
     """
-    program, at = program_of(task, rows, block, group)
-    if program is None:
-        return None
-    tolls, at = without_closed(task, program, at, pace[1] * WANTED * rows.k)
-    classes, at = near_classes(task, tolls, at, rows.k)
-    cell = np.repeat(np.arange(program.arcs.count.size), program.arcs.count)
-    return _cooled(classes, cell, at, pace, seed)
-
-
-def program_of(task: Task, rows: Rows, block: np.ndarray, group: np.ndarray) -> tuple[Program | None, np.ndarray]:
-    """Classes of what the groups of a block publish, the last of which covers all, and the arc each row is on."""
-    from shoal.kernels.tables.settling import covering
-    from shoal.kernels.tables.slots import prices
-
-    rule = close_rule(task)
-    assert rule is not None
-    share, t = rule
-    names, label = np.unique(group, return_inverse=True)
-    state, of = np.unique(_states(rows, block, label.reshape(-1), names.size), axis=0, return_inverse=True)
-    state = np.concatenate([state, rows.states(np.zeros(rows.cell.size, np.int64))])
-    cells, count = np.unique(rows.cell[block], return_counts=True)
-    leaf, v = np.ascontiguousarray(rows.leaf[cells]), state.shape[0]
-    start, none = np.empty(cells.size + 1, np.int64), np.zeros(0, np.int32)
-    if cells.size * v > LOOKS:
-        return None, none
-    arcs = covering(rows.slots, state, leaf, start, none)
-    if arcs > ARCS:
-        return None, none
-    tuples = np.empty(arcs, np.int32)
-    covering(rows.slots, state, leaf, start, tuples)
-    value, all_rows = rows.sensitive[cells, 0].astype(np.int64), task.histogram.rows
-    pairs, pair = np.unique(tuples * np.int64(share.size) + np.repeat(value, np.diff(start)), return_inverse=True)
-    owner, loss = pairs // share.size, prices(rows.slots, state)
-    dearest = float(loss[loss < FORBIDDEN].max(initial=0.0)) or 1.0
-    weight, top = np.rint(share * all_rows).astype(np.int64), int(np.ceil(t * all_rows))
-    size = np.bincount(tuples, weights=np.repeat(count, np.diff(start)), minlength=v)
-    most = min(2**60 // (2 * all_rows * (all_rows + top)), 2**40)
-    made = Arcs(start, pair.reshape(-1).astype(np.int32), count, owner, np.searchsorted(owner, np.arange(v + 1)),
-                np.floor(np.minimum(loss, 8 * dearest) * UNIT).astype(np.int64), size**TEMPER, all_rows,
-                weight[pairs % share.size], top, most)  # fmt: skip
-    place = np.repeat(np.arange(cells.size), np.diff(start)) * np.int64(v) + tuples
-    cell = np.repeat(np.arange(cells.size), count)
-    return Program(made, loss, False), np.searchsorted(place, cell * v + of.reshape(-1)[label.reshape(-1)])
-
-
-def without_closed(task: Task, program: Program, at: np.ndarray, wanted: float) -> tuple[Tolls, np.ndarray]:
-    """Tolls after classes that want fewer rows were closed, and the arc of every row in their program.
-
-    Rows of a closed class go where they pay least.  Classes are closed step by step, each followed by some passes for
-    the others, so that rows find them and they come to want more.
-    """
-    p, v = program.owner.size, program.loss.size
-    passes = int(np.clip(WALKS / (program.arcs.pair.size + p), 1, PASSES))
-    tolls = Tolls(program, np.zeros(p, np.int64), 0, np.zeros(v))
-    tolls = raised(task, tolls, passes, None, FIRST_STEP)
-    open_now = np.arange(v)
-    for part in CLOSE:
-        keep = tolls.share >= part * wanted
-        keep[-1] = True  # that of all rows: everyone finds room at the top
-        small, pairs = tolls.program.only(keep)
-        tolls = Tolls(small, tolls.toll[pairs], 0, tolls.share[keep])
-        tolls, open_now = raised(task, tolls, passes, None, CLOSING), open_now[keep]
-    small, cell = tolls.program, program.cell
-    place = small.cell * np.int64(v) + open_now[small.owner[small.arcs.pair]]
-    mine = cell[at] * np.int64(v) + program.owner[program.arcs.pair[at]]
-    found = np.minimum(np.searchsorted(place, mine), place.size - 1)
-    return tolls, np.where(place[found] == mine, found, cheapest_classes(tolls)[0][cell[at]])
-
-
-def cheapest_classes(tolls: Tolls) -> tuple[np.ndarray, np.ndarray]:
-    """The arc on which the rows of each cell pay least, int64[m], and by how much each arc is above it, int64[a]."""
-    program = tolls.program
-    paid = program.reduced(tolls.toll)[program.arcs.pair]
-    above = paid - np.minimum.reduceat(paid, program.arcs.start[:-1])[program.cell]
-    least = np.flatnonzero(above == 0)
-    return least[np.searchsorted(least, program.arcs.start[:-1])], above
-
-
-def near_classes(task: Task, tolls: Tolls, at: np.ndarray, k: int) -> tuple[Classes, np.ndarray]:
-    """What the kernel is told, without arcs far from a cell's cheapest; and the arc of every row among these."""
     from shoal.kernels.tables.settling import Classes
 
-    rule = close_rule(task)
-    assert rule is not None
-    program, arcs = tolls.program, tolls.program.arcs
-    dearest = float(program.loss[program.loss < FORBIDDEN].max(initial=0.0)) or 1.0
-    keep = cheapest_classes(tolls)[1] <= NEAR * dearest * UNIT
+    program, arcs = close.program, close.program.arcs
+    keep = close.cheapest()[1] <= near * close.dearest * UNIT
     keep[at] = True
     pair, cell, v = arcs.pair[keep], program.cell[keep], program.loss.size
     into = program.owner[pair]
@@ -197,36 +161,39 @@ def near_classes(task: Task, tolls: Tolls, at: np.ndarray, k: int) -> tuple[Clas
         cell=cell[order],
         owner=program.owner,
         first=arcs.first,
-        share=arcs.weight / task.histogram.rows,
+        share=limit.share[close.value],
         loss=program.loss,
-        t=rule[1],
+        t=limit.t,
+        spare=spare,
         k=k,
     )
-    return classes, (np.cumsum(keep) - 1)[at]
+    return classes, np.flatnonzero(keep)
 
 
 def _cooled(
-    classes: Classes, cell: np.ndarray, at: np.ndarray, pace: tuple[float, float], seed: np.uint64
+    close: Close, limit: Limit, k: int, at: np.ndarray, plan: Plan, sweeps: float, seed: np.uint64
 ) -> np.ndarray:
-    """Class of every row after cooling from the arcs given, -1 for rows beyond t."""
+    """Class of every row after cooling from the arcs int64[n], -1 for rows beyond t."""
     from shoal.kernels.tables.settling import settle
 
-    held = np.bincount(classes.pair[at], minlength=classes.owner.size).astype(np.int64)
-    size = np.bincount(classes.owner, weights=held, minlength=classes.loss.size).astype(np.int64)
-    random = np.array([seed | np.uint64(1)], np.uint64)
-    dearest = float(classes.loss[classes.loss < FORBIDDEN].max(initial=0.0)) or 1.0
-    moves = max(1, int(cell.size * pace[0] / (TURNS * 4 / 3)))
-    for i in range(TURNS + TURNS // 3):
-        part = min(i / (TURNS - 1), 1.0)
-        heat = pace[1] * HEAT[0] * (HEAT[1] / HEAT[0]) ** part if i < TURNS else 0.0
-        price = PRICE[0] * (PRICE[1] / PRICE[0]) ** part if i < TURNS else LAST
-        settle(classes, cell, at, held, size, heat * dearest, price * dearest, moves, random)
-    pair = classes.pair[at].astype(np.int64)
-    kept = trimmed(classes, held)
+    v, dearest, random = close.program.loss.size, close.dearest, np.array([seed | np.uint64(1)], np.uint64)
+    cell = close.program.cell[at]
+    whole = sum(stage.moves for stage in plan.stages)
+    for stage in plan.stages:
+        classes, kept = near_classes(close, limit, k, stage.near, stage.spare, at)
+        here = np.searchsorted(kept, at)
+        held = np.bincount(classes.pair[here], minlength=classes.owner.size).astype(np.int64)
+        size = np.bincount(classes.owner, weights=held, minlength=v).astype(np.int64)
+        moves = max(1, int(cell.size * sweeps * stage.moves / (whole * stage.turns)))
+        heats, prices = np.geomspace(*stage.heat, stage.turns), np.geomspace(*stage.price, stage.turns)
+        for heat, price in zip(plan.hot * heats, prices, strict=True):
+            settle(classes, cell, here, held, size, heat * dearest, price * dearest, moves, random)
+        at = kept[here]
+    pair, stay = classes.pair[here].astype(np.int64), trimmed(classes, held)
     order = np.argsort(pair, kind="stable")
     rank = np.arange(order.size) - (np.cumsum(held) - held)[pair[order]]
     out = np.empty(order.size, np.int64)
-    out[order] = np.where(rank < kept[pair[order]], classes.owner[pair[order]], -1)
+    out[order] = np.where(rank < stay[pair[order]], classes.owner[pair[order]], -1)
     return out
 
 
@@ -242,13 +209,6 @@ def trimmed(classes: Classes, held: np.ndarray) -> np.ndarray:
             return kept
         top = np.flatnonzero((over == np.maximum.reduceat(over, first)[classes.owner]) & beyond[classes.owner])
         kept[top[np.unique(classes.owner[top], return_index=True)[1]]] -= 1
-
-
-def _states(rows: Rows, block: np.ndarray, label: np.ndarray, groups: int) -> np.ndarray:
-    """What the groups of a block publish, int64[g, t]; labels 0 .. g - 1."""
-    apart = np.full(rows.cell.size, groups)  # the other rows share a label, which is left out
-    apart[block] = label
-    return rows.states(apart)[:groups]
 
 
 def approach(
@@ -275,17 +235,21 @@ def approach(
         return rank(task, rows.partition(labels)), labels
 
     best = weighed(group)
-    rounds, heat, spent, wait = ROUNDS.get(task.effort.name, 1), 1.0, PACE * group.size, 0.0
+    rounds, plan, spent, wait = ROUNDS.get(task.effort.name, 1), ANEW, PACE * group.size, 0.0
     while told.rounds < rounds if deadline is None else clock() < deadline:
         began = clock()
-        if deadline is None or began + spent < deadline:
+        left = np.inf if deadline is None else deadline - began
+        if left > HASTE * spent:
             task.progress("settling", None if deadline else told.rounds / rounds)
-            made = weighed(settled(task, rows, best[1], told.rounds, SWEEPS, heat))
+            sweeps, until = SWEEPS * min(left / spent, 1.0), None if deadline is None else began + PRICING * left
+            made = weighed(settled(task, rows, best[1], told.rounds, sweeps, plan, until))
             spent = 1.2 * (clock() - began)
             gained = made[0] < best[0]
             wait = SHARE * spent if gained else spent
-            if not gained:  # what is near the best that can be had, heat leads away from
-                heat /= 2
+            if plan is ANEW:
+                plan = AGAIN
+            elif not gained:  # what is near the best that can be had, heat leads away from
+                plan = plan._replace(hot=plan.hot / 2)
             best = min(best, made, key=lambda pair: pair[0])
         else:
             wait = np.inf
