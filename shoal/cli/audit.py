@@ -120,7 +120,8 @@ def _population(found: dict[str, Any] | None) -> list[str]:
     if found is None:
         return []
     uniques = found["uniques"]
-    others = [n for n in ("zayatz", "snb", "pitman") if uniques["rule"] not in (n, "counted") and uniques[n] is not None]
+    known = [n for n in ("zayatz", "snb", "pitman") if uniques[n] is not None]
+    others = [n for n in known if uniques["rule"] not in (n, "counted")]
     how = "; ".join([uniques["rule"], *([", ".join(f"{n} {uniques[n]:,.0f}" for n in others)] if others else [])])
     alone = f"population uniques   about {uniques['dankar']:,.0f} of {found['rows']:,} people ({how})"
     if "k_map" not in found:
