@@ -223,14 +223,14 @@ def stars_by_l(mean: Sequence[Row], x: str) -> str:
     rise = _each(mean, lambda rows: all(_rises(r[m] for r in rows) for m in METHODS))
     return (
         f"that TP+ is best at every l {best}; that TP beats Hilbert {order}; that stars rise with l {rise}. "
-        f"{_today(mean, 'TP+')}"
+        f"{_today(mean)}"
     )
 
 
-def _today(mean: Sequence[Row], paper: str) -> str:
+def _today(mean: Sequence[Row]) -> str:
     """Today's method beside the paper's best."""
-    share = [r["cascade"] / r[paper] for r in mean if r.get("cascade") not in (None, "") and r[paper] > 1e-6]
-    return f"Today's cascade stands at {np.mean(share):.2f} of {paper} on average." if share else ""
+    share = [r["cascade"] / r["TP+"] for r in mean if r.get("cascade") not in (None, "") and r["TP+"] > 1e-6]
+    return f"Today's cascade stands at {np.mean(share):.2f} of TP+ on average." if share else ""
 
 
 def _stars_by_d(mean: Sequence[Row], x: str) -> str:
@@ -241,7 +241,7 @@ def _stars_by_d(mean: Sequence[Row], x: str) -> str:
         where.append(f"{last} on {name}")
     return (
         f"that TP+ is best at every d {best}; TP beats Hilbert up to d = {', '.join(where)} "
-        f"(paper: 4 on SAL, 6 on OCC), and loses beyond. {_today(mean, 'TP+')}"
+        f"(paper: 4 on SAL, 6 on OCC), and loses beyond. {_today(mean)}"
     )
 
 
@@ -281,5 +281,5 @@ def _divergence(mean: Sequence[Row], x: str) -> str:
     factor = np.mean([r["TDS"] / max(r["TP+"], 1e-9) for r in mean if r["TP+"] > 1e-6])
     return (
         f"that TP+ stays below TDS at every {x} {below} (TDS is {factor:.1f} times as far on average); "
-        f"that it rises with {x} {rise}. {_today(mean, 'TP+')}"
+        f"that it rises with {x} {rise}. {_today(mean)}"
     )

@@ -10,6 +10,7 @@ from markupsafe import Markup
 from shoal.report.rendering import part
 from shoal.report.words import share
 
+BINS = 40  # bars of a histogram at most
 _CURVE = (70, 14, 600, 240)  # left, top, width, height of the curve of levels
 
 
@@ -29,7 +30,7 @@ def beside(bars: Sequence[Mapping[str, Any]], hidden: int, rows: int, title: str
     return part("pictures.html", "bars", key, f"rows by {title}, before and after", lines)
 
 
-def class_sizes(sizes: Mapping[str, int], most: int = 40, what: tuple[str, str] = ("rows", "group")) -> Markup:
+def class_sizes(sizes: Mapping[str, int], what: tuple[str, str] = ("rows", "group")) -> Markup:
     """Histogram of class sizes, in rows held; sizes past what fits share bins of doubling width.
 
     what  the unit of a size, and what has it
@@ -38,7 +39,7 @@ def class_sizes(sizes: Mapping[str, int], most: int = 40, what: tuple[str, str] 
     if not pairs:
         return part("parts.html", "paragraph", "The table is empty.", "")
     bins: list[tuple[str, int]] = []
-    if len(pairs) <= most:
+    if len(pairs) <= BINS:
         bins = [(str(s), s * n) for s, n in pairs]
     else:
         low = pairs[0][0]

@@ -7,6 +7,8 @@ import numpy as np
 from shoal.model.metric import KM_PER_DEGREE
 from shoal.problems.tiles.places import Places
 
+NEIGHBORS = 16  # places asked around each for how small a tile can be
+
 
 def most_tiles(weight: np.ndarray, k: int) -> int:
     """At most this many tiles of weight at least k exist.
@@ -100,11 +102,11 @@ def least_of_all(places: Places, k: int, leave_out: bool = False) -> tuple[int, 
     return found
 
 
-def least_half_perimeter(places: Places, k: int, neighbors: int = 16) -> float:
+def least_half_perimeter(places: Places, k: int) -> float:
     """No partition has a smaller mean half perimeter, weighted by records, of the tiles' tight boxes.
 
     A tile with place p weighs at least k, so it holds a place at least as far from p, in width plus height, as the
-    place at which the weight around p reaches k.  Only the nearest ``neighbors`` places are looked at: farther ones
+    place at which the weight around p reaches k.  Only the nearest ``NEIGHBORS`` places are looked at: farther ones
     could only raise the bound.  Degrees count as km, widths by the smallest cosine among the latitudes.
     """
     from scipy.spatial import cKDTree
@@ -113,7 +115,7 @@ def least_half_perimeter(places: Places, k: int, neighbors: int = 16) -> float:
     if places.geographic:
         xy = xy * KM_PER_DEGREE
         xy[:, 0] *= max(0.0, float(np.cos(np.deg2rad(np.abs(places.y).max()))))
-    count = min(neighbors, k, xy.shape[0])
+    count = min(NEIGHBORS, k, xy.shape[0])
     if count < 2:
         return 0.0
     distance, near = cKDTree(xy).query(xy, k=count, p=1)
