@@ -63,7 +63,7 @@ shoal.regions.merge([(0, 1), (1, 2)], [5, 5, 5], 5), shoal.tiles.split(points[:5
 shoal.gathering.gather(points[:30], 5), shoal.gathering.cellular(points[:30], 5), shoal.labels.cover([3, 4, 5], 6)
 for search in iter(sys.stdin.readline, ""):
     search = eval(search)
-    threading.Timer(0.6, lambda: print("ready", flush=True)).start()
+    threading.Timer(0.3, lambda: print("ready", flush=True)).start()
     try:
         while True:
             search()

@@ -34,6 +34,7 @@ REFUSED: list[tuple[bytes, str]] = [
     (b'age,height"\n1,SECRET\n', "line 1, column 2: a quote inside a field"),
     (b'a,b\n1,"SECRET\n2,x\n', "line 2, column 2: a quote is never closed"),
     (b'a,b\n1,"SECRET""\n2,x\n', "line 2, column 2: a quote is never closed"),
+    (b'a,b\n"x","SECRET\n2,x\n', "line 2, column 2: a quote is never closed"),
     (b'a,b\n\n1,2\n"20"SECRET,1\n', "line 4, column 1: text after a closing quote"),
     (b'a,b\n1,"SECRET\n2,"x"\n', "line 3, column 2: text after a closing quote (the field begins in line 2)"),
     (b'a,b\n1,SEC"RET"\n', "line 2, column 2: a quote inside a field"),
