@@ -54,6 +54,8 @@ def regions(
     asked, weights = kept.asked(), np.column_stack([given.whole(name) for name in weight])
     wanted = listed(search.objective) or ["similar" if asked.similar else "max"]
     options = kept.settings(given, asked, wanted, degrees) | {"seed": search.seed, "unit": weight[0]}
+    hurry = options | {"method": search.method, "effort": effort}
+    fewer = {} if files.choices is None else _fewer(given, hurry)
     read = time.perf_counter()
     try:
         with working(f"merging {len(given.ids):,} areas"):
@@ -66,8 +68,7 @@ def regions(
     )  # fmt: skip
     beside = _beside(given, weights, nest, options, search)
     stands = given.apart((weights == 0).all(axis=1))
-    hurry = options | {"method": search.method, "effort": effort}
-    tried = [] if files.choices is None else _choices(given, weights, least.k, hurry)
+    tried = _choices(given, weights, least.k, fewer) if fewer else []
     wrote = files.write(made, levels_drawn(made, given, nest, weight[0], degrees), partial(_curve, tried, degrees))
     payload = figures(nest, given, degrees, stands) | {"objective": ",".join(wanted), "choices": tried}
     payload |= {"light_components": beside[0], "comparison": beside[1], "seconds": seconds(begun, read, solved)}
@@ -93,11 +94,19 @@ def _beside(
     return light, against_prefixes(given.ids, given.edges, weights[:, 0], prefix, nest.levels[0], own, search.method)
 
 
-def _choices(given: Geography, weights: Any, k: list[int], options: dict[str, Any]) -> list[dict[str, Any]]:
+def _fewer(given: Geography, options: dict[str, Any]) -> dict[str, Any]:
+    """What other numbers of regions are asked with; refused before the search where nothing stands against them."""
+    from shoal.problems.regions.choices import check_choices
+
+    asked = {n: v for n, v in options.items() if n not in ("objective", "regions")} | {"coordinates": given.centers()}
+    check_choices(asked)
+    return asked
+
+
+def _choices(given: Geography, weights: Any, k: list[int], asked: dict[str, Any]) -> list[dict[str, Any]]:
     """What other numbers of regions would come to; the figures."""
     from shoal.problems.regions import choices
 
-    asked = {n: v for n, v in options.items() if n not in ("objective", "regions")} | {"coordinates": given.centers()}
     found = choices(given.edges, weights, k, **asked)
     return [{n: v for n, v in choice._asdict().items() if n != "found"} for choice in found]
 

@@ -48,7 +48,7 @@ def test_numbers_that_cannot_be_are_left_out_and_what_cannot_be_asked_is_refused
         choices(EDGES, WEIGHTS, 4)
 
 
-def test_the_command_draws_the_curve(tmp_path):
+def test_the_command_draws_the_curve(tmp_path, monkeypatch):
     rows = [f"a{i},{w},{x:g},{y:g}" for i, (w, (x, y)) in enumerate(zip(WEIGHTS, PLACES.tolist(), strict=True))]
     (tmp_path / "areas.csv").write_text("\n".join(["id,people,x,y", *rows]) + "\n")
     (tmp_path / "pairs.csv").write_text("\n".join(["u,v", *(f"a{a},a{b}" for a, b in EDGES)]) + "\n")
@@ -62,6 +62,7 @@ def test_the_command_draws_the_curve(tmp_path):
     assert said[0]["distance"] < said[-1]["distance"]
     assert said[0]["regions"] > said[-1]["regions"]
     (tmp_path / "bare.csv").write_text("\n".join(["id,people", *(row.rsplit(",", 2)[0] for row in rows)]) + "\n")
+    monkeypatch.setattr("shoal.problems.regions.nested", lambda *_, **__: pytest.fail("searched before it refused"))
     asked = ("--weight", "people", "--k", 4, "--effort", "fast", "--choices", tmp_path / "d.svg")
     status, _, err = run("regions", tmp_path / "bare.csv", tmp_path / "pairs.csv", *asked)
     assert status == 2

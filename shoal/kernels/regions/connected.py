@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from shoal.kernels import INNER
+from shoal.kernels import LEAN, LEAN_INNER
 from shoal.kernels.regions.areas import eligible
 from shoal.kernels.regions.frontier import Frontier, fits, given_back, grown, opened
 
@@ -43,19 +43,17 @@ class Listing(NamedTuple):
     room: int
 
 
-@njit(**INNER)
-def _minimal(indptr, indices, features, need, ways, chosen, size, total):
+@njit(**LEAN_INNER)
+def _minimal(indptr, indices, features, need, ways, chosen, size, total, spare, reached, queue):
     """Whether no vertex can go from chosen[:size] and leave a set that is connected and eligible."""
     width = features.shape[1]
-    spare = np.empty(width, np.int64)
-    reached = np.empty(size, np.bool_)
-    queue = np.empty(size, np.int64)
     for gone in range(size):
         for f in range(width):
             spare[f] = total[f] - features[chosen[gone], f]
         if not eligible(spare, need, ways):
             continue
-        reached[:] = False
+        for j in range(size):
+            reached[j] = False
         reached[gone] = True
         queue[0] = 1 if gone == 0 else 0
         reached[queue[0]] = True
@@ -75,7 +73,6 @@ def _minimal(indptr, indices, features, need, ways, chosen, size, total):
     return True
 
 
-@njit(cache=True, nogil=True)
 def connected_sets(areas, prices, listing):
     """Connected sets that are eligible, each once; or, for every first vertex, the cheapest.
 
@@ -84,35 +81,62 @@ def connected_sets(areas, prices, listing):
 
     Vertices are ranked by number: a set is found from its lowest vertex.  Exponential time; O(n * depth) space.
     """
-    indptr, indices, features, need, ways = areas
-    price, toll, toll_at, tolls_of = prices
-    limit, cap, every, nodes, room = listing
-    n, width = features.shape
-    members = np.empty(room, np.int64)
-    ends = np.empty(room, np.int64)
-    costs = np.empty(room, np.int64)
-    found = 0
-    used = 0
-    looked = 0
-    state = np.zeros(n, np.bool_)
-    held = np.zeros(toll.shape[0], np.int64)
+    (n, width), room = areas.features.shape, listing.room
+    members, ends, costs = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int64)
     front = Frontier(
         np.empty(64 * n + 64, np.int64), np.zeros(n + 2, np.int64), np.zeros(n + 2, np.int64),
         np.zeros(n + 2, np.int64), np.zeros(n + 2, np.int64),
     )  # fmt: skip
-    chosen = np.empty(n + 1, np.int64)
-    cost = np.zeros(n + 2, np.int64)
-    total = np.zeros((n + 2, width), np.int64)
+    growing = _Growing(
+        np.empty(n, np.bool_), np.empty(prices.toll.size, np.int64), np.empty(n + 1, np.int64),
+        np.empty(n + 2, np.int64), np.empty((n + 2, width), np.int64), np.empty(width, np.int64), np.empty(n, np.bool_),
+        np.empty(n, np.int64), np.zeros(2, np.int64),
+    )  # fmt: skip
+    looked = _connected_sets(areas, prices, listing, members, ends, costs, front, growing)
+    used, found = growing.made.tolist()
+    return members[:used], ends[:found], costs[:found], looked
+
+
+class _Growing(NamedTuple):
+    """What the sets are grown in: as wide as the deepest level.
+
+    state bool[n], held int64[c], chosen int64[n + 1], cost int64[n + 2], total int64[n + 2, t + s]; spare, reached,
+    queue for one set's connectedness; made int64[2] members and sets written
+    """
+
+    state: np.ndarray
+    held: np.ndarray
+    chosen: np.ndarray
+    cost: np.ndarray
+    total: np.ndarray
+    spare: np.ndarray
+    reached: np.ndarray
+    queue: np.ndarray
+    made: np.ndarray
+
+
+@njit(**LEAN)
+def _connected_sets(areas, prices, listing, members, ends, costs, front, growing):
+    """The same, in this room; how many sets it looked at, -1 when stopped before the end."""
+    indptr, indices, features, need, ways = areas
+    price, toll, toll_at, tolls_of = prices
+    n, width = features.shape
+    limit, cap, every, nodes, _ = listing
+    state, held, chosen, cost, total, spare, reached, queue, made = growing
+    found = 0
+    used = 0
+    looked = 0
     for root in range(n):
         bound = limit
         level = 0
-        state[:] = False
-        state[:root] = True
-        state[root] = True
-        held[:] = 0
+        for v in range(n):
+            state[v] = v <= root
+        for e in range(held.shape[0]):
+            held[e] = 0
         opened(front, root)
         cost[0] = 0
-        total[0, :] = 0
+        for f in range(width):
+            total[0, f] = 0
         while level >= 0:
             if (
                 front.end[level] == front.begin[level]
@@ -128,7 +152,7 @@ def connected_sets(areas, prices, listing):
             u = front.place[front.end[level]]
             looked += 1
             if looked > nodes:
-                return members[:used], ends[:found], costs[:found], -1
+                return -1
             z = cost[level] + price[u]
             for e in range(toll_at[u], toll_at[u + 1]):
                 if held[tolls_of[e]] == 1:
@@ -140,26 +164,27 @@ def connected_sets(areas, prices, listing):
             chosen[level] = u
             if eligible(total[level + 1], need, ways):
                 if every == 1 and not _minimal(
-                    indptr, indices, features, need, ways, chosen, level + 1, total[level + 1]
+                    indptr, indices, features, need, ways, chosen, level + 1, total[level + 1], spare, reached, queue
                 ):
                     continue
-                if used + level + 1 > room:
-                    return members[:used], ends[:found], costs[:found], -1
+                if used + level + 1 > members.shape[0]:
+                    return -1
                 for i in range(level + 1):
                     members[used + i] = chosen[i]
                 used += level + 1
                 ends[found] = used
                 costs[found] = z
                 found += 1
+                made[0], made[1] = used, found
                 if every == 0:
                     bound = z
                 if every < 2:
                     continue
             if not fits(indptr, front, level, u):
-                return members[:used], ends[:found], costs[:found], -1
+                return -1
             grown(indptr, indices, front, level, u, state)
             cost[level + 1] = z
             for e in range(toll_at[u], toll_at[u + 1]):
                 held[tolls_of[e]] += 1
             level += 1
-    return members[:used], ends[:found], costs[:found], looked
+    return looked

@@ -85,7 +85,7 @@ def spread(of, less, more_less):
 
 
 @njit(**STEP)
-def _tops(areas, aim, d, s, m):
+def _tops(areas, aim, moments, d, s, m):
     """The positions where one cut leaves two eligible parts, in ``heads``, and how many; what the form values by."""
     features, spare = areas.features, d.spare
     few = 0
@@ -96,41 +96,42 @@ def _tops(areas, aim, d, s, m):
             if eligible(spare, areas.need, areas.ways):
                 d.heads[few] = i
                 few += 1
-    if aim.form == EXCESS:
-        d.ahead[0] = 0
-        d.behind[s] = 0
-        for i in range(s):
-            d.ahead[i + 1] = max(d.ahead[i], features[d.node[d.at[i]], 0])
-        for i in range(s - 1, -1, -1):
-            d.behind[i] = max(d.behind[i + 1], features[d.node[d.at[i]], 0])
-    elif aim.form == BORDER:
-        for i in range(s):
-            d.cross[i] = 0
-        for e in range(m):
-            a = d.rank[d.tail[e]]
-            b = d.rank[d.head[e]]
-            d.cross[a] += 1
-            d.cross[b] += 1
-            while a != b:
-                if a > b:
-                    a = d.up[a]
-                else:
-                    b = d.up[b]
-            d.cross[a] -= 2
-        for i in range(s - 1, 0, -1):
-            d.cross[d.up[i]] += d.cross[i]
-    elif aim.form == INERTIA:
-        for i in range(s):
-            for f in range(d.mass.shape[1]):
-                d.mass[i, f] = aim.moments[d.node[d.at[i]], f]
-        for i in range(s - 1, 0, -1):
-            for f in range(d.mass.shape[1]):
-                d.mass[d.up[i], f] += d.mass[i, f]
+    if moments is not None:
+        if aim.form == EXCESS:
+            d.ahead[0] = 0
+            d.behind[s] = 0
+            for i in range(s):
+                d.ahead[i + 1] = max(d.ahead[i], features[d.node[d.at[i]], 0])
+            for i in range(s - 1, -1, -1):
+                d.behind[i] = max(d.behind[i + 1], features[d.node[d.at[i]], 0])
+        elif aim.form == BORDER:
+            for i in range(s):
+                d.cross[i] = 0
+            for e in range(m):
+                a = d.rank[d.tail[e]]
+                b = d.rank[d.head[e]]
+                d.cross[a] += 1
+                d.cross[b] += 1
+                while a != b:
+                    if a > b:
+                        a = d.up[a]
+                    else:
+                        b = d.up[b]
+                d.cross[a] -= 2
+            for i in range(s - 1, 0, -1):
+                d.cross[d.up[i]] += d.cross[i]
+        elif aim.form == INERTIA:
+            for i in range(s):
+                for f in range(d.mass.shape[1]):
+                    d.mass[i, f] = moments[d.node[d.at[i]], f]
+            for i in range(s - 1, 0, -1):
+                for f in range(d.mass.shape[1]):
+                    d.mass[d.up[i], f] += d.mass[i, f]
     return few
 
 
 @njit(**STEP)
-def _cut_once(features, aim, d, few, limit):
+def _cut_once(features, aim, moments, d, few, limit):
     """(value, position) of the best single cut."""
     best, one = np.inf, -1
     nothing, total = d.nothing, d.sub[0, 0]
@@ -140,18 +141,18 @@ def _cut_once(features, aim, d, few, limit):
         b = total - a
         if a > limit or b > limit:
             continue
-        if aim.form == BORDER:
-            found = float(d.cross[i])
-        elif aim.form == INERTIA:
-            g = d.mass[i]
-            found = (spread(g, nothing, nothing) + spread(d.mass[0], g, nothing)) / aim.scale
-        else:
-            inside, outside = 0, 0
-            if aim.form == EXCESS:
-                for j in range(i, i + d.size[i]):
-                    inside = max(inside, features[d.node[d.at[j]], 0])
-                outside = max(d.ahead[i], d.behind[i + d.size[i]])
-            found = value(aim, a, inside) + value(aim, b, outside)
+        inside, outside = 0, 0
+        if moments is not None and aim.form == EXCESS:
+            for j in range(i, i + d.size[i]):
+                inside = max(inside, features[d.node[d.at[j]], 0])
+            outside = max(d.ahead[i], d.behind[i + d.size[i]])
+        found = value(aim, a, inside) + value(aim, b, outside)
+        if moments is not None:
+            if aim.form == BORDER:
+                found = float(d.cross[i])
+            elif aim.form == INERTIA:
+                g = d.mass[i]
+                found = (spread(g, nothing, nothing) + spread(d.mass[0], g, nothing)) / aim.scale
         if found < best:
             best = found
             one = i
@@ -159,7 +160,7 @@ def _cut_once(features, aim, d, few, limit):
 
 
 @njit(**STEP)
-def _cut_twice(areas, aim, d, few, limit):
+def _cut_twice(areas, aim, moments, d, few, limit):
     """(value, position, position) of the best pair of cuts."""
     best, one, two = np.inf, -1, -1
     width, spare, nothing, total = d.sub.shape[1], d.spare, d.nothing, d.sub[0, 0]
@@ -175,7 +176,9 @@ def _cut_twice(areas, aim, d, few, limit):
             a = total - d.sub[i, 0] if nested else d.sub[i, 0]
             if max(spare[0], d.sub[j, 0], a) > limit:
                 continue
-            if aim.form == INERTIA:
+            found = value(aim, spare[0], 0)
+            found += value(aim, d.sub[j, 0], 0) + value(aim, a, 0)
+            if moments is not None and aim.form == INERTIA:
                 g, h = d.mass[i], d.mass[j]
                 found = spread(h, nothing, nothing)
                 if nested:
@@ -183,9 +186,6 @@ def _cut_twice(areas, aim, d, few, limit):
                 else:
                     found += spread(g, nothing, nothing) + spread(d.mass[0], g, h)
                 found /= aim.scale
-            else:
-                found = value(aim, spare[0], 0)
-                found += value(aim, d.sub[j, 0], 0) + value(aim, a, 0)
             if found < best:
                 best = found
                 one = i
@@ -194,16 +194,16 @@ def _cut_twice(areas, aim, d, few, limit):
 
 
 @njit(**LEAN_INNER)
-def _least(areas, aim, d, s, m, q, limit):
+def _least(areas, aim, moments, d, s, m, q, limit):
     """The cut of the tree into q = 2 or 3 parts of least value; marks the tops in ``part``, returns it or inf."""
-    few = _tops(areas, aim, d, s, m)
+    few = _tops(areas, aim, moments, d, s, m)
     if few == 0 or (q == 3 and few > _FEW):
         return np.inf
     two = -1
     if q == 2:
-        best, one = _cut_once(areas.features, aim, d, few, limit)
+        best, one = _cut_once(areas.features, aim, moments, d, few, limit)
     else:
-        best, one, two = _cut_twice(areas, aim, d, few, limit)
+        best, one, two = _cut_twice(areas, aim, moments, d, few, limit)
     if one >= 0:
         for i in range(s):
             d.part[i] = 0
@@ -229,7 +229,8 @@ def recombine(areas: Areas, aim: Aim, cooling: Cooling, label: np.ndarray, state
     n, width = areas.features.shape
     places = n if aim.form == INERTIA else 0
     room = workspace(n, areas.indices.shape[0] // 2, width, places, aim.moments.shape[1])
-    return _recombine(areas, aim, cooling, label, state, room)
+    moments = None if aim.form in (COUNT, SQUARES, OVER) else aim.moments
+    return _recombine(areas, aim, moments, cooling, label, state, room)
 
 
 @njit(**STEP)
@@ -254,28 +255,30 @@ def _merged(areas, aim, label, state, v, u, d):
 
 
 @njit(**STEP)
-def _value_before(aim, label, d, q, s, m):
+def _value_before(aim, moments, label, d, q, s, m):
     """Value of the q parts merged, as they were."""
     ids, sums, old = d.ids, d.sums, 0.0
-    if aim.form == BORDER:
-        for e in range(m):
-            old += label[d.node[d.tail[e]]] != label[d.node[d.head[e]]]
-    elif aim.form == INERTIA:
-        wide = sums.shape[1]
-        for j in range(3):
-            for f in range(wide):
-                sums[j, f] = 0.0
-        for i in range(s):
-            j = 0
-            while ids[j] != label[d.node[i]]:
-                j += 1
-            for f in range(wide):
-                sums[j, f] += aim.moments[d.node[i], f]
-        for j in range(q):
-            old += spread(sums[j], d.nothing, d.nothing) / aim.scale
-    else:
-        for j in range(q):
-            old += value(aim, d.held[ids[j]], d.heaviest[ids[j]])
+    for j in range(q):
+        old += value(aim, d.held[ids[j]], d.heaviest[ids[j]])
+    if moments is not None:
+        if aim.form == BORDER:
+            old = 0.0
+            for e in range(m):
+                old += label[d.node[d.tail[e]]] != label[d.node[d.head[e]]]
+        elif aim.form == INERTIA:
+            wide = sums.shape[1]
+            for j in range(3):
+                for f in range(wide):
+                    sums[j, f] = 0.0
+            for i in range(s):
+                j = 0
+                while ids[j] != label[d.node[i]]:
+                    j += 1
+                for f in range(wide):
+                    sums[j, f] += moments[d.node[i], f]
+            old = 0.0
+            for j in range(q):
+                old += spread(sums[j], d.nothing, d.nothing) / aim.scale
     return old
 
 
@@ -315,8 +318,8 @@ def _relabel(aim, label, d, q, g, s, count):
 
 
 @njit(**LEAN)
-def _recombine(areas, aim, cooling, label, state, d):
-    """The same, in the room d."""
+def _recombine(areas, aim, moments, cooling, label, state, d):
+    """The same, in the room d; ``moments`` None where weights alone decide, which takes out what the others need."""
     indptr, indices, features = areas.indptr, areas.indices, areas.features
     n, form, (steps, hot, cold) = features.shape[0], aim.form, cooling
     count = 0
@@ -345,11 +348,11 @@ def _recombine(areas, aim, cooling, label, state, d):
             continue
         q, s = _merged(areas, aim, label, state, v, u, d)
         m = 0
-        if form in (INERTIA, BORDER):  # regions that are to be round
+        if moments is not None and form in (INERTIA, BORDER):  # regions that are to be round
             m = random_tree(indptr, indices, features, d, s, state)
         else:
             long_tree(indptr, indices, features, d, s, state)
-        old = _value_before(aim, label, d, q, s, m)
+        old = _value_before(aim, moments, label, d, q, s, m)
         limit = aim.cap
         for j in range(q):
             limit = max(limit, d.held[d.ids[j]])
@@ -357,7 +360,7 @@ def _recombine(areas, aim, cooling, label, state, d):
         new = np.inf
         if form != COUNT and (g <= q or count + g - q > aim.enough):
             g = q
-            new = _least(areas, aim, d, s, m, q, limit)
+            new = _least(areas, aim, moments, d, s, m, q, limit)
         take = g > q or (g == q and (form == COUNT or new <= old))
         if not take and new < np.inf:
             take = uniform(state) < np.exp((old - new) / temperature)

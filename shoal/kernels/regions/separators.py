@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from shoal.kernels import INNER, LEAN_INNER
+from shoal.kernels import LEAN, LEAN_INNER
 from shoal.kernels.regions.areas import uniform
 
 
-@njit(**INNER)
+@njit(**LEAN_INNER)
 def _room(total, need):
     """How many sets that meet the thresholds the given sums could make at most."""
     most = total[0] // need[0]
@@ -41,7 +41,6 @@ def _component(indptr, indices, weights, out, first, mark, stamp, queue, total):
     return s
 
 
-@njit(cache=True, nogil=True)
 def separator(indptr, indices, weights, need, out, steps, visits, temperature, state):
     """Search for a vertex set S with |S| + sum over the components D of G - S of (how many regions D has room for)
     small.
@@ -57,9 +56,14 @@ def separator(indptr, indices, weights, need, out, steps, visits, temperature, s
     O(size of the components touched) a step.
     """
     n, t = weights.shape
-    queue = np.empty(n, np.int64)
-    total = np.zeros(t, np.int64)
-    mark = np.zeros(n, np.int64)
+    room = out.copy(), np.empty(n, np.int64), np.zeros(n, np.int64), np.zeros(t, np.int64), np.empty(2, np.int64)
+    return _separator(indptr, indices, weights, need, out, steps, visits, temperature, state, *room)
+
+
+@njit(**LEAN)
+def _separator(indptr, indices, weights, need, out, steps, visits, temperature, state, kept, queue, mark, total, pair):
+    """The same, in this room."""
+    n = weights.shape[0]
     stamp = 1
     value = 0
     for v in range(n):
@@ -69,8 +73,6 @@ def separator(indptr, indices, weights, need, out, steps, visits, temperature, s
             _component(indptr, indices, weights, out, v, mark, stamp, queue, total)
             value += _room(total, need)
     best = value
-    kept = out.copy()
-    pair = np.empty(2, np.int64)
     if n == 0:
         return best
     for _ in range(steps):

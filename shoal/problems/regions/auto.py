@@ -10,7 +10,7 @@ from shoal.problems.regions.prices import price_areas
 from shoal.problems.regions.search import POOLED, improve, search
 from shoal.problems.regions.sets import Pool
 from shoal.problems.regions.task import Clock, Districting, Found
-from shoal.problems.regions.value import value
+from shoal.watching import within
 
 _SMALL = 10  # components of so many areas are settled exactly,
 _MANY = 40  # when there are at most so many of them
@@ -19,27 +19,41 @@ _MANY = 40  # when there are at most so many of them
 def auto(task: Districting, bound: CountBound) -> Found:
     """The search, with everything proved that can be proved in about the same time again.
 
-    Prices of areas lead it on large graphs alone: small ones are proved, and found, by the program.
+    Prices of areas lead it on large graphs alone: on small ones it begins with the regions of the program that proves
+    how many there can be.
     """
     clock = Clock.of(task.seconds)
     pool = Pool()
-    if bound.price is None and task.n > POOLED:
-        price_areas(task, bound)
-    found = search(task, bound, pool)
+    if task.n > POOLED:
+        if bound.price is None:
+            price_areas(task, bound)
+        found = search(task, bound, pool)
+    else:
+        found = search(task, bound, pool, lambda label: _many(task, bound, label, pool, clock.part(0.5)))
     label, details = found.label, dict(found.details)
     size = np.bincount(bound.component)
     small = int((size <= _SMALL).sum())
     if 0 < small <= _MANY:
         label, settled = optimal_components(task, bound, label, _SMALL, clock)
         details["settled_exactly"] = int(settled.sum())
-    if task.n <= POOLED and int(label.max()) + 1 < bound.value:
+    if (
+        task.n <= POOLED
+        and int(label.max()) + 1 < bound.value
+        and any(int(c) not in bound.packings for c in np.flatnonzero(bound.room >= 2))  # too large for the program
+    ):
+        price_areas(task, bound)
+    return Found(label, found.guarantee, details=details)
+
+
+def _many(task: Districting, bound: CountBound, label: np.ndarray, pool: Pool, clock: Clock) -> np.ndarray:
+    """The partition with more regions: by a short search, and where more may exist by the program."""
+    if int(label.max()) + 1 >= bound.value:
+        return label
+    with within(0.0, 0.2):
+        label = improve(task, bound, label, clock.part(0.5), ("count",), pool)
+    if int(label.max()) + 1 < bound.value:
         nodes = int(2_000_000 * max(task.effort, 0.25))
         price_out(task, bound, label, nodes=nodes, clock=clock, rounding=task.effort >= 1, more=pool.sets.values())
-        better = best_packing(task, bound, label)
-        if better is not None:
-            improved = improve(task, bound, better, clock)
-            if value(task, improved, task.objective) < value(task, label, task.objective):
-                label = improved
-        if any(int(c) not in bound.packings for c in np.flatnonzero(bound.room >= 2)):  # too large for the program
-            price_areas(task, bound)
-    return Found(label, found.guarantee, details=details)
+        packed = best_packing(task, bound, label)
+        label = label if packed is None else packed
+    return label

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,6 +34,17 @@ class Choice(NamedTuple):
     found: Regions
 
 
+def check_choices(options: Mapping[str, Any]) -> None:
+    """PolicyError where the options of ``merge`` leave ``choices`` nothing to draw."""
+    if any(options.get(name) is not None for name in ("at_most", "apart", "max_diameter", "regions", "objective")):
+        raise PolicyError("choices asks for every number of regions by itself; leave maxima, regions and objective out")
+    if options.get("similar") is None and options.get("coordinates") is None:
+        raise PolicyError(
+            "choices needs something to set against the number of regions: columns to be alike in (similar=), or "
+            "where areas lie: coordinates, or a file of polygons"
+        )
+
+
 @watched
 def choices(
     edges: Any, weights: Any, k: Any, counts: Sequence[int] | None = None, method: str = "auto", **options: Any
@@ -47,13 +58,7 @@ def choices(
     The most regions are found first and then searched for the objective at that number, as the others are; a number
     that cannot be is left out.  Raises what ``merge`` raises.  A search for each number.
     """
-    if any(options.get(name) is not None for name in ("at_most", "apart", "max_diameter", "regions", "objective")):
-        raise PolicyError("choices asks for every number of regions by itself; leave maxima, regions and objective out")
-    if options.get("similar") is None and options.get("coordinates") is None:
-        raise PolicyError(
-            "choices needs something to set against the number of regions: columns to be alike in (similar=), or "
-            "where areas lie: coordinates, or a file of polygons"
-        )
+    check_choices(options)
     objective = "similar" if options.get("similar") is not None else "compact"
     first = merge(edges, weights, k, method, **options, objective="count")
     top = first.regions

@@ -13,6 +13,7 @@ from shoal.errors import InputError
 from shoal.model.arguments import array_of
 
 _TESTED = 3000  # so many vertices at most, 3- and 4-connectivity are decided
+_FEW = 2_000  # vertices: importing what finds components in compiled code takes longer than Python does
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,14 +70,32 @@ def graph(edges: Any, n: int) -> Contiguity:
 
 def components(g: Contiguity) -> tuple[int, np.ndarray]:
     """Number of components and the component of every vertex, numbered by first vertex."""
+    if g.n <= _FEW:
+        return _components_of_few(g)
     from scipy.sparse import csr_matrix
     from scipy.sparse.csgraph import connected_components
 
-    if not g.n:
-        return 0, np.empty(0, np.int64)
     links = csr_matrix((np.ones(len(g.indices), np.int8), g.indices, g.indptr), shape=(g.n, g.n))
     count, label = connected_components(links, directed=False)
     return int(count), label.astype(np.int64)
+
+
+def _components_of_few(g: Contiguity) -> tuple[int, np.ndarray]:
+    """The same by Python alone."""
+    begin, head, label, count = g.indptr.tolist(), g.indices.tolist(), [-1] * g.n, 0
+    for root in range(g.n):
+        if label[root] >= 0:
+            continue
+        label[root] = count
+        stack = [root]
+        while stack:
+            v = stack.pop()
+            for u in head[begin[v] : begin[v + 1]]:
+                if label[u] < 0:
+                    label[u] = count
+                    stack.append(u)
+        count += 1
+    return count, np.array(label, np.int64)
 
 
 def induced(g: Contiguity, keep: np.ndarray) -> tuple[Contiguity, np.ndarray]:

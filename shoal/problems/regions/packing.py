@@ -310,6 +310,8 @@ class _Master:
             if not self.add_tolls(80):
                 break
             self.solve()
+        if self.value <= wanted - 1e-6:  # so many these sets cannot be, whatever is drawn
+            return None
         count, draws, programs, found = len(self.sets), np.random.default_rng(0), 0, None
         worth = np.ones(count)
         while found is None and programs <= most:

@@ -8,6 +8,7 @@ promise holds for the heaviest region wherever that is what is asked for first.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -39,23 +40,40 @@ _PRICED_HEAT = (0.02, 0.005)
 _LARGE = 100_000  # areas: above it the steps an area are fewer
 
 
-def search(task: Districting, bound: CountBound, pool: Pool | None = None) -> Found:
+def search(
+    task: Districting,
+    bound: CountBound,
+    pool: Pool | None = None,
+    more: Callable[[np.ndarray], np.ndarray] | None = None,
+) -> Found:
     """Lower the objectives one after the other, each kept while the next is lowered.
 
     pool  gathers regions met, on small graphs
+    more  makes of a partition one of more regions, to begin with; where that may stand in the way of what is asked for
+          first, the search goes from both
 
     A number of steps in proportion to the areas (at least 20, at most 4,000 an area; above 100,000 areas 4 for each
     more), each linear in the regions merged.
     """
-    first = tree(task, bound)
+    clock, first = Clock.of(task.seconds), tree(task, bound)
     label = first.label if task.start is None else task.start.copy()
     degree = int(first.details["tree_degree"])
     if task.objective[0] == "max" and task.start is not None and first.label.size:
         label = min(label, first.label, key=lambda found: one(task, found, "max"))
-    label = improve(task, bound, label, pool=pool)
+    begun = label if more is None else more(label)
+    both = begun is not label and task.objective[0] != "count"
+    found = [improve(task, bound, begun, clock.part(0.5) if both else clock, pool=pool)]
+    if both and not _lightest(task, bound, found[0]):
+        found.append(improve(task, bound, label, clock, pool=pool))
+    label = min(found, key=lambda made: value(task, made, task.objective))
     kept = task.plain and one(task, label, "max") <= ceiling(task, degree)
     guarantee = promise(task, degree) if kept and task.objective[0] == "max" else Guarantee()
     return Found(label, guarantee, details=first.details)
+
+
+def _lightest(task: Districting, bound: CountBound, label: np.ndarray) -> bool:
+    """Whether the heaviest region is what is asked for first, and none can be lighter."""
+    return task.objective[0] == "max" and one(task, label, "max") <= largest_bound(task, bound)[0]
 
 
 def improve(
@@ -79,7 +97,7 @@ def improve(
     found = [label]
     for run in range(_RUNS):
         share = 1 / (_RUNS - run)
-        slot = clock if clock.end is None else Clock.of(max(0.0, clock.left) * share)
+        slot = clock.part(share)
         found.append(_improved(task, bound, label, slot, chain, 1 / _RUNS, pool))
     best = min(found, key=lambda one_of: value(task, one_of, chain))
     return min(best, pool.partition(task, best, chain), key=lambda one_of: value(task, one_of, chain))
@@ -198,7 +216,8 @@ class _Annealing(NamedTuple):
         from shoal.kernels.regions.moves import shift
         from shoal.kernels.regions.recombine import Cooling
 
-        if self.name in ("count", "excess"):
+        plain = self.name in ("sumsq", "max")  # which on small graphs recombination lowers as far by itself
+        if self.name in ("count", "excess") or (plain and self.task.n <= POOLED):
             return label
         moved, cold = label.copy(), self.heat[1]
         shift(self.areas, self.aim, Cooling(steps, cold, cold / 10), moved, self.task.state)

@@ -126,6 +126,10 @@ class Clock:
         """Seconds left; infinite when there is no limit."""
         return float("inf") if self.end is None else self.end - clock()
 
+    def part(self, share: float) -> Clock:
+        """A clock that ends after a share of what is left of this one."""
+        return self if self.end is None else Clock.of(max(0.0, self.left) * share)
+
 
 def sums(task: Districting, label: np.ndarray) -> np.ndarray:
     """Features summed over every region; int64[q, t + s]."""

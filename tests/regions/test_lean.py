@@ -1,0 +1,57 @@
+"""What is left out of small graphs' work changes no answer: moments, scipy's components, dives in vain."""
+
+import networkx
+import numpy as np
+import pytest
+
+from shoal.kernels.regions.areas import Areas
+from shoal.kernels.regions.recombine import COUNT, OVER, SQUARES, Aim, Cooling, _recombine
+from shoal.kernels.regions.tree_workspace import workspace
+from shoal.kernels.uncompiled import plain
+from shoal.problems.regions.graph import components, graph
+from shoal.problems.regions.packing import _Master
+
+
+def _pairs(side: int) -> list[tuple[int, int]]:
+    drawn = networkx.convert_node_labels_to_integers(networkx.grid_2d_graph(side, side))
+    return list(drawn.edges)
+
+
+@pytest.mark.parametrize("form", [COUNT, SQUARES, OVER])
+def test_weights_alone_are_searched_alike_with_and_without_moments(form):
+    g = graph(_pairs(6), 36)
+    weights = np.random.default_rng(3).integers(1, 20, (36, 1))
+    ends = []
+    for moments in (None, np.zeros((0, 4))):
+        areas = Areas(g.indptr, g.indices, weights, np.array([30]), 1)
+        aim = Aim(form, 30.0, 45.0, np.zeros((0, 4)), 2**62, 12)
+        label, state = np.arange(36) // 12, np.array([7], np.uint64)
+        room = workspace(36, len(g.indices) // 2, 1, 0, 4)
+        with np.errstate(over="ignore"):
+            plain(_recombine)(areas, aim, moments, Cooling(400, 1.0, 0.1), label, state, room)
+        ends.append((label.tolist(), int(state[0])))
+    assert ends[0] == ends[1]
+    assert ends[0][0] != (np.arange(36) // 12).tolist()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_components_are_those_of_networkx_numbered_by_their_first_vertex(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(0, 40))
+    other = networkx.gnm_random_graph(n, int(rng.integers(0, n + 1)), seed=seed)
+    count, label = components(graph(list(other.edges), n))
+    sets = sorted(map(sorted, networkx.connected_components(other)))
+    assert count == len(sets)
+    assert [np.flatnonzero(label == c).tolist() for c in range(count)] == sets
+
+
+def test_a_dive_for_more_sets_than_there_can_be_ends_at_once():
+    master = _Master(5)
+    for v in range(5):  # a cycle of five has room for two of its pairs, two and a half by the program
+        assert master.add_set(np.array([v, (v + 1) % 5]))
+    solved = []
+    solve = master.solve
+    master.solve = lambda: (solved.append(1), solve())
+    assert master.dived(3, 300) is None
+    assert len(solved) <= 4
+    assert len(master.dived(2, 300)) == 2
