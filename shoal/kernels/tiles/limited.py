@@ -36,6 +36,14 @@ class ValueColumns(NamedTuple):
     unit: np.ndarray
 
 
+class Slice(NamedTuple):
+    """Places order[lo:hi] of an order, a cell of the plane."""
+
+    order: np.ndarray
+    lo: int
+    hi: int
+
+
 class Sides(NamedTuple):
     """How long a tile may be.
 
@@ -61,8 +69,9 @@ def long_side(x0, x1, y0, y1, grid, geographic):
 
 
 @njit(**INNER)
-def _sweep(order, lo, hi, back, w, k, rules, columns, state, able, room):
+def _sweep(cell, back, w, k, rules, columns, state, able, room):
     """For each position whether the places up to it, from one end of the slice, are eligible; how many tiles fit."""
+    order, lo, hi = cell
     start, code, amount = rules
     column, need, share, unit = columns
     count, stamp, tick, seen, top = state
@@ -97,8 +106,9 @@ def _sweep(order, lo, hi, back, w, k, rules, columns, state, able, room):
 
 
 @njit(**INNER)
-def _side(c, other, order, lo, hi, axis, left, grid, geographic, wide):
+def _side(cell, c, other, axis, left, grid, geographic, wide):
     """The longer side of the box of all places up to each position, from one end of the slice."""
+    order, lo, hi = cell
     low, high = np.inf, -np.inf
     for i in range(hi - lo):
         t = lo + i if left else hi - 1 - i
@@ -112,11 +122,12 @@ def _side(c, other, order, lo, hi, axis, left, grid, geographic, wide):
 
 
 @njit(**INNER)
-def _best(c, w, order, lo, hi, weight, rule, lam, widest, trim, work):
+def _best(cell, c, w, weight, rule, lam, widest, trim, work):
     """The best cut along one axis: (score, position, weight left); position -1 when there is none.
 
     trim  only one side need be eligible, and the other is given up: the least weight given up is best
     """
+    order, lo, hi = cell
     able, back_able, room, back_room, wide, back_wide = work
     best, at, kept = np.inf, -1, np.int64(0)
     whole = max(back_wide[lo], 1e-300)
@@ -202,12 +213,13 @@ def limited(points, k, rules, columns, rule, lam, sides):
                 break
             for axis in range(2):
                 order, c, other = (ox, x, y) if axis == 0 else (oy, y, x)
-                _sweep(order, lo, hi, False, w, k, rules, columns, state, able, room)
-                _sweep(order, lo, hi, True, w, k, rules, columns, state, back_able, back_room)
-                _side(c, other, order, lo, hi, axis, True, grid, geographic, wide)
-                _side(c, other, order, lo, hi, axis, False, grid, geographic, back_wide)
+                cell = Slice(order, lo, hi)
+                _sweep(cell, False, w, k, rules, columns, state, able, room)
+                _sweep(cell, True, w, k, rules, columns, state, back_able, back_room)
+                _side(cell, c, other, axis, True, grid, geographic, wide)
+                _side(cell, c, other, axis, False, grid, geographic, back_wide)
                 good = back_able[lo] and (widest <= 0 or back_wide[lo] <= limit)
-                score, position, part = _best(c, w, order, lo, hi, weight, rule, lam, limit, trim == 1, work)
+                score, position, part = _best(cell, c, w, weight, rule, lam, limit, trim == 1, work)
                 if rule != WASTE and trim == 0 and position >= 0:  # the wider side first
                     wider = (axis == 0) == (spread_x >= spread_y)
                     if rule == MEDIAN:
