@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shoal.cli.app import app
-from shoal.cli.common import answer, exploration, listed, pairs, progress, reported, short, source_of, step_of
+from shoal.cli.common import answer, exploration, in_flags, listed, pairs, progress, reported, short, source_of, step_of
 from shoal.cli.models import with_options
 from shoal.cli.options import AVERAGE, EXPLORED, FORCE, HIERARCHIES, JSON_, METHODS, TABLES, Roles, Source, flag
 from shoal.model.ways import WAYS
@@ -132,7 +132,7 @@ def anonymize(
         release.write(target, beside, sign=files.sign, parts=parts, progress=listener)
         page = reported(release, files.report, explored=tried)
     facts = {**release.as_dict(), "output": str(target), "certificate_file": str(beside), **page}
-    warnings = [w for w in (release.carried.warning, *release.notes) if w]
+    warnings = [in_flags(w) for w in (release.carried.warning, *release.notes) if w]
     answer(facts | ({"warnings": warnings} if warnings else {}), [*release_lines(facts), *warnings], as_json)
 
 

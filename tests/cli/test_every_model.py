@@ -209,3 +209,12 @@ def test_a_model_is_a_file_a_line_and_a_reading_of_the_judges(folder: Path, monk
     assert shoal.verify(out, folder / "out.certificate.json").holds
     found = said(audit, out, "--toy", 7)["checks"]
     assert [(c["short"], c["asked"], c["passes"]) for c in found] == [("toy", {"n": 7}, False)]
+
+
+def test_what_is_said_beside_a_release_names_the_flag(tmp_path: Path) -> None:
+    rows = pl.DataFrame({"age": [31, 32] * 30, "pay": [x % 20 for x in range(60)]})
+    rows.write_csv(tmp_path / "pay.csv")
+    asked = ["--quasi", "age", "--sensitive", "pay", "--k", "5", "--t", "0.5", "-o", str(tmp_path / "out.csv")]
+    said = run("anonymize", tmp_path / "pay.csv", *asked).said
+    assert "--t-ordered goes by their order" in said
+    assert "t_ordered=" not in said

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -229,3 +232,33 @@ def test_only_where_equal_distance_of_one_column_is_asked() -> None:
     other = requirement([KAnonymity(3), TCloseness(0.5, "ordered")], names, histogram)
     assert close_rule(task) is not None
     assert close_rule(Task(histogram, other, task.recoding, seed=0, effort=Effort.of("balanced"))) is None
+
+
+@pytest.mark.parametrize("name", ["balanced", "thorough"])
+def test_rounds_settle_anew_until_one_is_in_vain_and_a_short_effort_once(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task, rows = made(3, 120, "levels")
+    task = replace(task, effort=Effort.of(name))
+    group = rows.labels(start(task, rows))
+    plans, whole = [], np.zeros_like(group)
+
+    def noted(task: Task, rows: Rows, group: np.ndarray, turn: int, sweeps: float, plan: Plan, until: None) -> object:
+        plans.append(plan)
+        return group if turn == 2 else whole  # the dearest grouping there is is no gain
+
+    def kept(task: Task, rows: Rows, group: np.ndarray, **given: object) -> tuple[np.ndarray, object]:
+        return group, SimpleNamespace(steps=0)
+
+    losses = iter([(0, 9.0), *((0, 8.0 - i / 9) for i in range(4)), *[(0, 9.5)] * 99])
+    monkeypatch.setattr(settling, "rank", lambda task, partition: next(losses))
+    monkeypatch.setattr(settling, "settled", noted)
+    monkeypatch.setattr(settling, "search", kept)
+    approach(task, rows, group, steps=40)
+    anew = [not plan.stay for plan in plans]
+    assert anew[0]
+    assert not any(anew[3:])
+    assert anew[1] == (name == "thorough")
+    hot = [plan.hot for plan in plans if plan.stay]
+    assert hot == sorted(hot, reverse=True)
+    assert name == "balanced" or hot[-1] < hot[0]

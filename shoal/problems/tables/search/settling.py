@@ -4,8 +4,8 @@ Groups that publish the same tuple count as one class, and only of classes is it
 rows together a few may deviate where of ten none may.  The class program (``close_classes``) says which tuples to
 publish and where each row would go if rows could be split.  Then rows move between the classes that cover them, by the
 rule of Metropolis, where rows beyond t are dear and grow ever dearer.  What a class has beyond t in the end is placed
-row by row.  The classes are cut into groups, which search then makes narrower.  The first round settles anew; later
-ones begin where the rows are, among the tuples that the groups publish.
+row by row.  The classes are cut into groups, which search then makes narrower.  The first rounds settle anew; those
+after one in vain begin where the rows are, among the tuples that the groups publish.
 """
 
 from __future__ import annotations
@@ -246,8 +246,8 @@ def approach(
             spent = 1.2 * (clock() - began)
             gained = made[0] < best[0]
             wait = SHARE * spent if gained else spent
-            if plan is ANEW:
-                plan = AGAIN
+            if plan is ANEW:  # other tuples are drawn, for as long as these are better; for a short effort once
+                plan = ANEW if gained and task.effort.name != "balanced" else AGAIN
             elif not gained:  # what is near the best that can be had, heat leads away from
                 plan = plan._replace(hot=plan.hot / 2)
             best = min(best, made, key=lambda pair: pair[0])
