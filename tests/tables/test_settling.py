@@ -70,18 +70,18 @@ def test_every_group_is_within_t_and_no_row_is_lost(kind: str, plan: Plan) -> No
     for seed in range(4):
         task, rows = made(seed, 150, kind)
         group = rows.labels(start(task, rows))
-        found = settled(task, rows, group, 0, 60.0, plan)
+        found = settled(task, rows, group, 0, plan._replace(sweeps=60.0))
         assert found.shape == group.shape
         assert found.min() >= 0
         assert groups_meet(rows, found)
-        assert (found == settled(task, rows, group, 0, 60.0, plan)).all()
+        assert (found == settled(task, rows, group, 0, plan._replace(sweeps=60.0))).all()
 
 
 @pytest.mark.parametrize("plan", [ANEW, AGAIN], ids=["anew", "again"])
 def test_blocks_settle_by_themselves(monkeypatch: pytest.MonkeyPatch, plan: Plan) -> None:
     monkeypatch.setattr(settling, "BLOCK", 60)
     task, rows = made(5, 240, "levels")
-    found = settled(task, rows, rows.labels(start(task, rows)), 1, 60.0, plan)
+    found = settled(task, rows, rows.labels(start(task, rows)), 1, plan._replace(sweeps=60.0))
     assert found.min() >= 0
     assert groups_meet(rows, found)
 
@@ -156,7 +156,7 @@ def test_classes_beyond_t_give_up_rows_until_they_are_within_it() -> None:
 @pytest.mark.parametrize("plan", [ANEW, AGAIN], ids=["anew", "again"])
 def test_models_asked_for_beside_it_hold_too(plan: Plan) -> None:
     task, rows = made(3, 120, more=(DistinctLDiversity(4),))
-    found = settled(task, rows, rows.labels(start(task, rows)), 0, 60.0, plan)
+    found = settled(task, rows, rows.labels(start(task, rows)), 0, plan._replace(sweeps=60.0))
     value = rows.sensitive[rows.cell, 0]
     assert all(np.unique(value[found == g]).size == 4 for g in np.unique(found))
     assert groups_meet(rows, found)
@@ -243,7 +243,7 @@ def test_rounds_settle_anew_until_one_is_in_vain_and_a_short_effort_once(
     group = rows.labels(start(task, rows))
     plans, whole = [], np.zeros_like(group)
 
-    def noted(task: Task, rows: Rows, group: np.ndarray, turn: int, sweeps: float, plan: Plan, until: None) -> object:
+    def noted(task: Task, rows: Rows, group: np.ndarray, turn: int, plan: Plan, until: None) -> object:
         plans.append(plan)
         return group if turn == 2 else whole  # the dearest grouping there is is no gain
 
@@ -262,3 +262,24 @@ def test_rounds_settle_anew_until_one_is_in_vain_and_a_short_effort_once(
     hot = [plan.hot for plan in plans if plan.stay]
     assert hot == sorted(hot, reverse=True)
     assert name == "balanced" or hot[-1] < hot[0]
+
+
+def test_with_little_time_rows_settle_where_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    task, rows = made(3, 120, "levels")
+    group, plans = rows.labels(start(task, rows)), []
+
+    def noted(task: Task, rows: Rows, group: np.ndarray, turn: int, plan: Plan, until: float) -> object:
+        plans.append(plan)
+        return group
+
+    monkeypatch.setattr(settling, "settled", noted)
+    for seconds in (0.3 * ANEW.pace * group.size, 1.0):
+        now = iter([0.0, *[0.0] * 4, *[9.0] * 99])
+        monkeypatch.setattr(settling, "clock", lambda now=now: next(now))
+        monkeypatch.setattr(settling, "search", lambda task, rows, group, **given: (group, SimpleNamespace(steps=0)))
+        monkeypatch.setattr(settling, "neighbor_graph", lambda *given: None)
+        monkeypatch.setattr(settling, "looks", lambda *given: 0.0)
+        approach(task, rows, group, deadline=seconds)
+    assert plans[0].stay
+    assert plans[0].hot == 1.0
+    assert not plans[-1].stay

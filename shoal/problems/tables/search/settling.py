@@ -31,10 +31,8 @@ if TYPE_CHECKING:
     from shoal.kernels.tables.settling import Classes
 
 BLOCK = 40_000  # rows settled together
-SWEEPS = 1300.0  # moves for each row
 ROUNDS = {"balanced": 3, "thorough": 12}
-PACE = 5e-4  # seconds that the first round takes for a row, about
-HASTE = 0.35  # of the seconds of a round, with which one can be begun
+HASTE = 0.35  # of the seconds of a round, with which one that settles anew can be begun, in fewer moves
 PRICING = 0.5  # part of the seconds left after which no more tuples are priced in
 SHARE = 0.1  # seconds of search per second of settling, as long as settling helps; then as many
 
@@ -63,6 +61,7 @@ class Plan(NamedTuple):
     missed  rows by which whole ones are thought to miss the shares of a class
     wanted  the least rows that a class must want, by the least size of a group
     stay    whether rows begin where they are, or where tolls are least
+    sweeps  moves tried for each row in all;  pace  seconds that this takes for a row, about
     hot     heat by that of the stages, and rows that classes must want by those wanted
     """
 
@@ -70,16 +69,18 @@ class Plan(NamedTuple):
     missed: float
     wanted: float
     stay: bool
+    sweeps: float
+    pace: float
     stages: tuple[Stage, ...]
     hot: float = 1.0
 
 
-ANEW = Plan(4, SPARE, 1.4, False, (
+ANEW = Plan(4, SPARE, 1.4, False, 1300.0, 5e-4, (
     Stage(0.04, 4, (0.01, 0.001), (0.6, 5.0), 0.2, 8),
     Stage(0.3, 6, (0.002, 0.001), (5.0, 40.0), 0.2, 8),
     Stage(1.0, 3, (0.002, 0.0003), (40.0, 1e5), 0.0, 6),
 ))  # fmt: skip
-AGAIN = Plan(0, 0.0, 2.0, True, (
+AGAIN = Plan(0, 0.0, 2.0, True, 300.0, 1.2e-4, (
     Stage(0.3, 3, (0.004, 0.0006), (1.25, 7.5), 0.0, 12),
     Stage(0.3, 1, (1e-6, 1e-6), (1e5, 1e5), 0.0, 1),
 ), 0.25)  # fmt: skip
@@ -96,13 +97,11 @@ def close_rule(task: Task) -> Limit | None:
     return Limit(np.array(nearest.table), nearest.number)
 
 
-def settled(
-    task: Task, rows: Rows, group: np.ndarray, turn: int, sweeps: float, plan: Plan, until: float | None = None
-) -> np.ndarray:
+def settled(task: Task, rows: Rows, group: np.ndarray, turn: int, plan: Plan, until: float | None = None) -> np.ndarray:
     """A group for every row after one round of settling, int64[n]; it may be dearer than the one given.
 
-    sweeps  moves tried for each row in all;  turn seeds the random numbers;  until clock reading after which no more
-            tuples are priced in
+    turn   seeds the random numbers
+    until  clock reading after which no more tuples are priced in
     O(cells classes t + n sweeps values).
     """
     limit = close_rule(task)
@@ -124,7 +123,7 @@ def settled(
         at = close.cheapest()[0][np.repeat(np.arange(count.size), count)]
         if plan.stay:
             at = close.arcs_of(state[held], at)
-        return _cooled(close, limit, rows.k, at, plan, sweeps, numbers[i])
+        return _cooled(close, limit, rows.k, at, plan, numbers[i])
 
     with Workers(min(os.cpu_count() or 1, len(blocks))) as pool:
         found = list(pool.map(one, range(len(blocks))))
@@ -170,9 +169,7 @@ def near_classes(
     return classes, np.flatnonzero(keep)
 
 
-def _cooled(
-    close: Close, limit: Limit, k: int, at: np.ndarray, plan: Plan, sweeps: float, seed: np.uint64
-) -> np.ndarray:
+def _cooled(close: Close, limit: Limit, k: int, at: np.ndarray, plan: Plan, seed: np.uint64) -> np.ndarray:
     """Class of every row after cooling from the arcs int64[n], -1 for rows beyond t."""
     from shoal.kernels.tables.settling import settle
 
@@ -184,7 +181,7 @@ def _cooled(
         here = np.searchsorted(kept, at)
         held = np.bincount(classes.pair[here], minlength=classes.owner.size).astype(np.int64)
         size = np.bincount(classes.owner, weights=held, minlength=v).astype(np.int64)
-        moves = max(1, int(cell.size * sweeps * stage.moves / (whole * stage.turns)))
+        moves = max(1, int(cell.size * plan.sweeps * stage.moves / (whole * stage.turns)))
         heats, prices = np.geomspace(*stage.heat, stage.turns), np.geomspace(*stage.price, stage.turns)
         for heat, price in zip(plan.hot * heats, prices, strict=True):
             settle(classes, cell, here, held, size, heat * dearest, price * dearest, moves, random)
@@ -235,14 +232,18 @@ def approach(
         return rank(task, rows.partition(labels)), labels
 
     best = weighed(group)
-    rounds, plan, spent, wait = ROUNDS.get(task.effort.name, 1), ANEW, PACE * group.size, 0.0
+    rounds, plan, wait = ROUNDS.get(task.effort.name, 1), ANEW, 0.0
+    if deadline is not None and deadline - clock() <= HASTE * plan.pace * group.size:
+        plan = AGAIN._replace(hot=1.0)
+    spent = plan.pace * group.size
     while told.rounds < rounds if deadline is None else clock() < deadline:
         began = clock()
         left = np.inf if deadline is None else deadline - began
-        if left > HASTE * spent:
+        if left > (spent if plan.stay else HASTE * spent):
             task.progress("settling", None if deadline else told.rounds / rounds)
-            sweeps, until = SWEEPS * min(left / spent, 1.0), None if deadline is None else began + PRICING * left
-            made = weighed(settled(task, rows, best[1], told.rounds, sweeps, plan, until))
+            part, until = min(left / spent, 1.0), None if deadline is None else began + PRICING * left
+            now = plan._replace(sweeps=part * plan.sweeps)
+            made = weighed(settled(task, rows, best[1], told.rounds, now, until))
             spent = 1.2 * (clock() - began)
             gained = made[0] < best[0]
             wait = SHARE * spent if gained else spent
