@@ -209,11 +209,12 @@ def _through(p: np.ndarray) -> np.ndarray | None:
 def tangled(a: np.ndarray, b: np.ndarray) -> bool:
     """Whether sides cross or lie on each other, or go around a place twice: what they measure is then anybody's.
 
-    O(m^2) time for m sides, a block at a time.
+    O(m^2) time for m sides at worst, a block at a time, each beside the sides that lie where it does.
     """
     d = b - a
     low, high = np.minimum(a, b), np.maximum(a, b)
     inner = (a + b) / 2 + 1e-6 * np.column_stack([-d[:, 1], d[:, 0]])
+    inner = inner[np.argsort(inner[:, 1])]
     for start in range(0, len(a), _BLOCK):
         own = slice(start, start + _BLOCK)
         near = ((low <= high[own].max(axis=0)) & (high >= low[own].min(axis=0))).all(axis=1)
@@ -241,6 +242,8 @@ def _meet(a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray) -> np.ndar
 def _around(points: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """int64[m]: how often the sides go around each point, against the clock."""
     x, y = points[:, :1], points[:, 1:]
+    high = (np.minimum(a[:, 1], b[:, 1]) <= y.max()) & (np.maximum(a[:, 1], b[:, 1]) >= y.min())
+    a, b = a[high], b[high]
     up, down = (a[:, 1] <= y) & (b[:, 1] > y), (b[:, 1] <= y) & (a[:, 1] > y)
     left = (b[:, 0] - a[:, 0]) * (y - a[:, 1]) - (x - a[:, 0]) * (b[:, 1] - a[:, 1])
     return (up & (left > 0)).sum(axis=1) - (down & (left < 0)).sum(axis=1)

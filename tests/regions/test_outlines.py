@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 
 import numpy as np
 import polars as pl
@@ -265,3 +266,18 @@ def test_areas_left_out_are_in_no_outline(tmp_path):
     assert shoal.verify(tmp_path / "o.geojson", tmp_path / "o.certificate.json").holds
     [feature] = json.loads((tmp_path / "o.geojson").read_text())["features"]
     assert feature["properties"]["members"] == ["00", "01"]
+
+
+def test_sides_are_looked_at_beside_those_that_lie_where_they_do():
+    """A polygon of a hundred thousand corners took minutes: each of its sides was held against every other."""
+    turn = np.linspace(0, 2 * np.pi, 20_001)
+    ring = np.column_stack([np.cos(turn), np.sin(turn)])
+    looped = ring.copy()
+    looped[[9_000, 9_001]] = looped[[9_001, 9_000]]
+    for corners, expected in ((ring, False), (looped, True)):
+        tracemalloc.start()
+        found = judged.tangled(corners[:-1], corners[1:])
+        _, most = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert found == expected
+        assert most < 40e6

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from shoal.errors import InfeasibleError, InputError, PolicyError
 from shoal.problems.catalogue import names
-from shoal.problems.tiles import split
+from shoal.problems.tiles import levels, split
 from shoal.problems.tiles.cells import KM_PER_DEGREE, round_cuts
+from shoal.watching import listening
 from tests.families.tiles import bare_cross, pinwheel, tight_cross
 from tests.oracles import tiles as oracle
 
@@ -348,3 +349,22 @@ def test_proportional_need_not_be_optimal_with_weights():
     assert split(points, 9, weights, "proportional", objective="max").cost == 20
     assert split(points, 9, weights, "best_cuts", objective="max").cost == 17
     assert split(points, 9, weights, "proportional", objective="max").certificate.lower_bound <= 17
+
+
+@pytest.mark.parametrize("objective", ["tiles", "perimeter", "max"])
+def test_tiles_tell_their_share_of_the_way(objective):
+    points = np.random.default_rng(4).normal(size=(400, 2))
+    shares: list[float] = []
+    with listening(shares.append):
+        split(points, 5, objective=objective, effort="fast")
+    assert len(shares) >= 2
+    assert shares == sorted(shares)
+    assert 0 <= shares[0] < shares[-1] <= 1
+
+
+def test_levels_of_tiles_tell_their_share_after_one_another():
+    shares: list[float] = []
+    with listening(shares.append):
+        levels(np.random.default_rng(4).normal(size=(400, 2)), [5, 20])
+    assert shares == sorted(shares)
+    assert shares[0] < 0.5 <= shares[-1] <= 1

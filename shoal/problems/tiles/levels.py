@@ -19,7 +19,7 @@ from shoal.problems.tiles.places import Places, as_places, index_of, require
 from shoal.problems.tiles.result import Tiles, names_of
 from shoal.problems.tiles.search import least_waste
 from shoal.problems.tiles.split import EFFORTS, finish
-from shoal.watching import watched
+from shoal.watching import watched, within
 
 EVERYWHERE = "*"
 
@@ -81,8 +81,9 @@ def levels(
         raise PolicyError("levels of tiles need at least one k")
     found: list[Tiles] = []
     cells: Cells | None = None
-    for k in reversed(wanted):
-        parts, details = least_waste(places, k, objective, effort=effort / len(wanted), start=cells)
+    for i, k in enumerate(reversed(wanted)):
+        with within(i / len(wanted), (i + 1) / len(wanted)):
+            parts, details = least_waste(places, k, objective, effort=effort / len(wanted), start=cells)
         found.append(finish(places, parts, k, "least_waste", objective, details))
         cells = Cells.of(places, parts.labels, parts.edges, parts.cuts)
     found.reverse()

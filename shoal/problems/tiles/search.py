@@ -14,6 +14,7 @@ import numpy as np
 from shoal.problems.tiles.bounds import least_of_all, most_of_all
 from shoal.problems.tiles.cells import EDGES, LOW, WEIGHT, Cells, Parts, boxes_of, spans
 from shoal.problems.tiles.places import Places
+from shoal.watching import done
 
 MOST, LEAST_HEAVIEST, PERIMETER, MOST_UNDER = 0, 1, 2, 3  # as in the kernels
 BLOCK = 192  # a block weighs at most this many times k
@@ -76,7 +77,7 @@ def least_waste(
     """
     good = least_of_all(places, k)[0]
     blocks = _cut(places, start or Cells.sides(places), k, Strategy(cap=good), BLOCK * k)
-    best = Tournament(places, blocks, k, objective, good)
+    best = Tournament(places, blocks, k, objective, good, {"max": 20, "perimeter": 8}.get(objective, 5))
     for balance in (0.0, 1.0):
         best.enter(Strategy(balance=balance, cap=good))
     if objective == "max":
@@ -97,7 +98,7 @@ def proportional(places: Places, k: int, objective: str, **_: object) -> tuple[P
     tile reaches the bound.
     """
     good = least_of_all(places, k)[0]
-    best = Tournament(places, Cells.sides(places), k, "max", good)
+    best = Tournament(places, Cells.sides(places), k, "max", good, 12)
     for cap in (good, -(-21 * k // 20), -(-6 * k // 5)):
         for balance in (1.0, 0.0, 0.3, 3.0):
             best.enter(Strategy(balance=balance, cap=max(cap, good)))
@@ -150,9 +151,10 @@ def _lower(best: Tournament, effort: float) -> None:
 
 
 class Tournament:
-    """Strategies compete in every block; the better one keeps it."""
+    """Strategies, about so many as are expected, compete in every block; the better one keeps it."""
 
-    def __init__(self, places: Places, blocks: Cells, k: int, objective: str, good: int) -> None:
+    def __init__(self, places: Places, blocks: Cells, k: int, objective: str, good: int, expected: int) -> None:
+        self.expected = expected
         self.places, self.blocks, self.k, self.objective, self.good = places, blocks, k, objective, good
         self.outcomes: list[_Outcome] = []
         self.entered = 0
@@ -162,6 +164,7 @@ class Tournament:
 
     def enter(self, strategy: Strategy, only: np.ndarray | None = None) -> None:
         """Let a strategy compete, in the given blocks only if any are given."""
+        done(min(1.0, self.entered / self.expected))
         self.entered += 1
         one = self._outcome(strategy, only)
         heavy, other = np.maximum(self.heavy, self.good), np.maximum(one.heaviest, self.good)
@@ -208,16 +211,16 @@ class Tournament:
     def _outcome(self, strategy: Strategy, only: np.ndarray | None) -> _Outcome:
         which = np.arange(len(self.blocks.cells)) if only is None else only
         blocks = Cells(self.blocks.by_x, self.blocks.by_y, self.blocks.cells[which], self.blocks.cuts)
-        done = _cut(self.places, blocks, self.k, strategy, 0, self.good)
-        block = which[np.searchsorted(blocks.cells[:, LOW], done.cells[:, LOW], side="right") - 1]
+        made = _cut(self.places, blocks, self.k, strategy, 0, self.good)
+        block = which[np.searchsorted(blocks.cells[:, LOW], made.cells[:, LOW], side="right") - 1]
         q = len(self.blocks.cells)
         heaviest, size = np.full(q, 2**62), np.full(q, np.inf)
-        weight = done.cells[:, WEIGHT]
+        weight = made.cells[:, WEIGHT]
         heaviest[which] = 0
         np.maximum.at(heaviest, block, weight)
-        sizes = weight * spans(boxes_of(self.places, done), self.places.geographic).sum(axis=1)
+        sizes = weight * spans(boxes_of(self.places, made), self.places.geographic).sum(axis=1)
         size[which] = np.bincount(block, weights=sizes, minlength=q)[which]
-        return _Outcome(strategy, done, block, np.bincount(block, minlength=q), heaviest, size)
+        return _Outcome(strategy, made, block, np.bincount(block, minlength=q), heaviest, size)
 
 
 def _affordable(places: Places, blocks: Cells, k: int, seconds: float) -> dict[str, int]:
@@ -243,10 +246,10 @@ def _cut(places: Places, cells: Cells, k: int, s: Strategy, whole_weight: int = 
     by_x, by_y = cells.by_x.copy(), cells.by_y.copy()
     points = Points(places.x, places.y, places.weight, by_x, by_y, places.geographic)
     limits = Limits(k, k * (1 + s.slack), int(s.cap), float(s.balance), max(whole_weight, s.cell * k))
-    done, gaps = least_waste(points, cells.cells, limits, len(cells.cuts))
+    ended, gaps = least_waste(points, cells.cells, limits, len(cells.cuts))
     cuts = np.concatenate([cells.cuts, gaps])
     if s.cell and s.lines:
         room = Program.of(places.x.size, s.lines, s.lines)
-        done, gaps = finish_cells(points, done, limits, room, s.program, max(good, k), len(cuts))
+        ended, gaps = finish_cells(points, ended, limits, room, s.program, max(good, k), len(cuts))
         cuts = np.concatenate([cuts, gaps])
-    return Cells(by_x, by_y, done, cuts)
+    return Cells(by_x, by_y, ended, cuts)
