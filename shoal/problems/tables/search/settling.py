@@ -239,6 +239,8 @@ def approach(
     while told.rounds < rounds if deadline is None else clock() < deadline:
         began = clock()
         left = np.inf if deadline is None else deadline - began
+        if plan is ANEW and told.rounds and left <= spent:  # the next would end after the deadline
+            plan, spent = AGAIN, AGAIN.pace * group.size
         if left > (spent if plan.stay else HASTE * spent):
             task.progress("settling", None if deadline else told.rounds / rounds)
             part, until = min(left / spent, 1.0), None if deadline is None else began + PRICING * left
