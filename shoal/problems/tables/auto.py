@@ -46,6 +46,7 @@ COVER_PACE = 4e6  # and in a second, at least
 REST = 2.5  # share of the seconds left that the search of groups of k rows keeps, times k
 SHORT = 10.0  # seconds left of which the class program, where it applies, takes most: no search comes as near so soon
 PROGRAM = (0.5, 0.4)  # shares of such a time for its tolls, and for its flow
+TIGHT, AT_ONCE = 2.0, (0.4, 0.5)  # seconds left, and these shares, where building the program takes much of them
 TRIAL = 0.06  # share of the seconds left that each of two starts is searched before the better one is kept
 
 
@@ -182,7 +183,7 @@ class _Race:
         left = self.left
         part = 0.6 if left is None or left <= 3 else 0.5 if self.opens else 0.3  # at large k the bound is the weak side
         if left is not None and left <= SHORT and column(self.task) is not None and not idle(self.task):
-            part = PROGRAM[0]
+            part = (PROGRAM if left > TIGHT else AT_ONCE)[0]
         share = None if left is None else clock() + part * left
         return lower_bounds(self.task, until=share, program=not decidable(self.task))  # that proves more
 
@@ -194,7 +195,7 @@ class _Race:
         short = left is not None and left <= SHORT
         if short and bounds.best[0] != "tolls":  # there was no time for enough passes, so they choose badly
             return
-        began, part = clock(), PROGRAM[1] if short else 0.3
+        began, part = clock(), (PROGRAM if left is None or left > TIGHT else AT_ONCE)[1] if short else 0.3
         filled = flow_start(self.task, self.rows, tolls, None if left is None else began + part * left)
         if filled is not None:
             self.offer("class program", filled, began)

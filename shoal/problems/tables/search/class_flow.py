@@ -22,7 +22,7 @@ from shoal.problems.tables.search.thinning import finished
 
 CLOSE = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)  # shares of l rows under which a class is closed, one by one
 CLOSING = {"fast": 40, "balanced": 60, "thorough": 250}  # passes after each, at least
-CLOSED = 0.6  # share of the seconds, if there are few, that the passes after closings take, the same each
+CLOSED = 0.6  # share of the seconds, if they are given, that the passes after closings take, the same each
 STEP = 0.1
 ROUND = 0.45  # added to rows / l before it is rounded down
 AT_TOP = 10  # rows of a value that the class of everything may have at least
@@ -30,7 +30,8 @@ WORST = 0.3  # part of the short classes whose H is lowered
 ROUNDS = {"fast": 1, "balanced": 5, "thorough": 12}  # flows, at least
 ARCS = {"fast": 2e7, "balanced": 2e8, "thorough": 0.0}  # looked at in the passes after each closing, if the most allows
 PER_ROUND = 60  # passes that one round takes as long as
-ONE = 1.5e-7  # seconds that one round takes for an arc, at most
+ONE = 1e-7  # seconds that one round takes for an arc, by the coarsest steps
+HURRIED = 6  # such rounds; with less time than they take no finer steps are begun
 FINE = {"fast": 64, "balanced": 1024, "thorough": 1024}  # steps of cost between nothing and the dearest class
 OUT, BONUS = 6, 9  # prices of a row left over, of a row that a class is short, by the dearest class
 CLOSE_BY = 64  # part of the dearest class by which prices that tolls say are off, about
@@ -62,8 +63,12 @@ def flow_start(task: Task, rows: Rows, tolls: Tolls, until: float | None = None)
     if until is not None and clock() + ONE * tolls.program.arcs.pair.size > until:
         return None
     size = tolls.program.arcs.pair.size
+    began, hurried, stop = clock(), False, None
+    if until is not None:
+        hurried = began + HURRIED * ONE * size > until
+        stop = until - ONE * size if hurried else began + CLOSED * (until - began)
     passes, rounds = afforded(CLOSING, effort, size, 1.0), afforded(ROUNDS, effort, size, PER_ROUND)
-    tolls = closed(task, tolls, passes, until)
+    tolls = closed(task, tolls, passes, stop)
     program = tolls.program
     l, share = program.arcs.l, tolls.share
     most = np.floor(share / l + ROUND).astype(np.int64)
@@ -73,7 +78,7 @@ def flow_start(task: Task, rows: Rows, tolls: Tolls, until: float | None = None)
         began = clock()
         if turn and until is not None and began + spent > until:
             break
-        filled = fill(task, rows.k, tolls, most, FINE[effort])
+        filled = fill(task, rows.k, tolls, most, FINE["fast" if hurried else effort])
         most, short = mended(program, filled, most)
         task.progress("class program", None)
         spent = clock() - began
@@ -95,7 +100,7 @@ def closed(task: Task, tolls: Tolls, passes: int, until: float | None) -> Tolls:
         program = tolls.program
         wanted = (tolls.share >= part * program.arcs.l) | program.widest  # everyone finds room at the top
         small, pairs = program.only(wanted)
-        stop = None if until is None else began + CLOSED * turn / len(CLOSE) * (until - began)
+        stop = None if until is None else began + turn / len(CLOSE) * (until - began)
         tolls = raised(task, Tolls(small, tolls.toll[pairs], 0, tolls.share[wanted]), passes, stop, STEP)
     return tolls
 
