@@ -26,9 +26,9 @@ def ordered(column: Column) -> float:
         return 0.0
     cumulated = np.concatenate([[0.0], np.cumsum(column.table)])  # Q before value v
     area = np.concatenate([[0.0], np.cumsum(cumulated[1:])])  # sum of Q(0..v) for v < index
-    p = column.share
-    run = np.cumsum(p)
-    run -= np.repeat((run - p)[column.start], np.diff(np.append(column.start, column.group.size)))  # P up to this value
+    rows = np.cumsum(column.count)  # whole numbers, so that the order of the groups changes no digit
+    rows -= np.repeat((rows - column.count)[column.start], np.diff(np.append(column.start, column.group.size)))
+    run = rows / column.sizes[column.group]  # P up to this value
     # between one present value and the next, P is constant: sum |P - Q(v)| over v in [a, b)
     a = column.value
     b = np.append(column.value[1:], m)
