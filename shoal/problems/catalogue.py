@@ -36,6 +36,15 @@ class Problem(NamedTuple):
     proofs: tuple[str, str] = ("", "")
 
 
+CLUSTERS = Problem(
+    answers=("Gathering",),
+    release="shoal.publishing.clusters:clusters",
+    judge="shoal.publishing.judging:clusters",
+    one="record",
+    group="cluster",
+    proofs=("docs/gathering.md", "The methods and what is proved of them"),
+)
+
 CATALOGUE: dict[str, Problem] = {
     "tables": Problem(
         methods={
@@ -110,7 +119,7 @@ CATALOGUE: dict[str, Problem] = {
         group="tile",
         proofs=("docs/tiles.md", "Bounds"),
     ),
-    "gather": Problem(
+    "gather": CLUSTERS._replace(
         methods={
             "local": "shoal.problems.gathering.gather:by_local",
             "disjoint": "shoal.problems.gathering.gather:by_disjoint",
@@ -119,14 +128,8 @@ CATALOGUE: dict[str, Problem] = {
             "rounds": "shoal.problems.gathering.gather:by_rounds",
             "exact": "shoal.problems.gathering.gather:by_exact",
         },
-        answers=("Gathering",),
-        release="shoal.publishing.clusters:clusters",
-        judge="shoal.publishing.judging:clusters",
-        one="record",
-        group="cluster",
-        proofs=("docs/gathering.md", "The methods and what is proved of them"),
     ),
-    "cellular": Problem(
+    "cellular": CLUSTERS._replace(
         methods={
             "search": "shoal.problems.gathering.cellular:by_search",
             "tight": "shoal.problems.gathering.cellular:by_tight",
@@ -134,12 +137,6 @@ CATALOGUE: dict[str, Problem] = {
             "three_step": "shoal.problems.gathering.cellular:by_three_step",
             "exact": "shoal.problems.gathering.cellular:by_exact",
         },
-        answers=("Gathering",),
-        release="shoal.publishing.clusters:clusters",
-        judge="shoal.publishing.judging:clusters",
-        one="record",
-        group="cluster",
-        proofs=("docs/gathering.md", "The methods and what is proved of them"),
     ),
 }
 

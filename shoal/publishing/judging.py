@@ -80,11 +80,13 @@ class Held(NamedTuple):
 
 
 def groups(held: Held) -> list[Finding]:
+    """Findings on a crosswalk of labels or intervals; InputError where the certificate names a companion of it."""
     _refuse_part(held.part)
     return judge_groups(held.stated.kind, held.content, held.stated, held.form, held.sources.table)
 
 
 def regions(held: Held) -> list[Finding]:
+    """Findings on a crosswalk of regions, a level's outlines or the hierarchy of levels; InputError for another part."""
     content, stated, form, sources, part = held
     own = (sources.table, sources.pairs)
     if part == "hierarchy":
@@ -98,6 +100,7 @@ def regions(held: Held) -> list[Finding]:
 
 
 def tiles(held: Held) -> list[Finding]:
+    """Findings on a crosswalk of tiles, their outlines, list or table of points; InputError for another part."""
     content, stated, form, sources, part = held
     if part == "outlines":
         return judge_outlines(content, stated)
@@ -108,6 +111,7 @@ def tiles(held: Held) -> list[Finding]:
 
 
 def clusters(held: Held) -> list[Finding]:
+    """Findings on the clusters or on the points assigned to them; InputError for another part."""
     if held.part != "assignments":
         _refuse_part(held.part)
     sources = held.sources

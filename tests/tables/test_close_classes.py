@@ -12,7 +12,7 @@ from shoal.kernels.tables.close_sets import Asked, Sets, close_sets
 from shoal.kernels.tables.lattice import Raised
 from shoal.problems.tables.search import close_classes
 from shoal.problems.tables.search.cascade import start
-from shoal.problems.tables.search.close_classes import Close, Limit, led, priced_in, program_of, without_small
+from shoal.problems.tables.search.close_classes import Close, Limit, priced_in, program_of, repriced, without_small
 from shoal.problems.tables.search.lattice import Lattice
 from shoal.problems.tables.search.row_groups import Rows
 from shoal.problems.tables.search.settling import close_rule
@@ -95,7 +95,7 @@ def test_priced_in_tuples_make_the_program_cheaper(kind: str) -> None:
     for seed in range(3):
         close, limit, (task, rows, group) = first(seed, kind)
         block, limit = np.arange(group.size), replace(limit, spare=0.0)
-        before = led(task, led(task, close, np.full(close.program.loss.size, np.inf), limit, 0.3),
+        before = repriced(task, repriced(task, close, np.full(close.program.loss.size, np.inf), limit, 0.3),
                      np.full(close.program.loss.size, np.inf), limit, 0.15)  # fmt: skip
         after = priced_in(task, rows, block, rows.states(group), limit, 3, [seed])
         assert after is not None
@@ -148,7 +148,7 @@ def test_without_time_or_gain_or_room_the_program_is_that_of_the_tuples_given(mo
 def test_tolls_of_known_classes_are_kept_and_prove_the_same() -> None:
     close, limit, (task, rows, group) = first(5)
     wanted = np.full(close.program.loss.size, np.inf)
-    stood = led(task, close, wanted, limit, 0.3)
+    stood = repriced(task, close, wanted, limit, 0.3)
     more = rows.covers(np.arange(6), np.array([0, 3]))
     grown = program_of(task, rows, np.arange(group.size), np.concatenate([close.state[:-1], more]), limit)
     assert grown is not None

@@ -17,7 +17,7 @@ from shoal.model.task import Effort, Task
 from shoal.problems.tables.search import settling
 from shoal.problems.tables.search.cascade import start
 from shoal.problems.tables.search.class_program import UNIT
-from shoal.problems.tables.search.close_classes import led, program_of, without_small
+from shoal.problems.tables.search.close_classes import program_of, repriced, without_small
 from shoal.problems.tables.search.row_groups import Rows
 from shoal.problems.tables.search.settling import (
     AGAIN,
@@ -94,7 +94,7 @@ def test_what_the_kernel_is_told_are_arcs_of_the_program() -> None:
         every = program_of(task, rows, np.arange(group.size), rows.states(group), limit)
         assert every is not None
         close = without_small(
-            task, led(task, every, np.full(every.program.loss.size, np.inf), limit, 0.3), wanted, limit
+            task, repriced(task, every, np.full(every.program.loss.size, np.inf), limit, 0.3), wanted, limit
         )
         program = close.program
         assert (program.loss.size == 1) == (wanted == 1e9)  # the last, which covers everyone, is never closed

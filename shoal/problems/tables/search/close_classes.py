@@ -158,7 +158,7 @@ def program_of(task: Task, rows: Rows, block: np.ndarray, state: np.ndarray, lim
     return Close(begin, state, key % values, cells)
 
 
-def led(task: Task, close: Close, wanted: np.ndarray, limit: Limit, step: float) -> Close:
+def repriced(task: Task, close: Close, wanted: np.ndarray, limit: Limit, step: float) -> Close:
     """The program after some passes for its tolls, each class asked what suits the rows it wanted, float64[v]."""
     program = close.program
     arcs = program.arcs._replace(top=limit.of(wanted, task.histogram.rows))
@@ -185,7 +185,7 @@ def priced_in(
     wanted = np.full(close.program.loss.size, np.inf)
     for turn in range(rounds + 1):
         for step in (FIRST_STEP, AGAIN):
-            close = led(task, close, wanted, limit, step)
+            close = repriced(task, close, wanted, limit, step)
             share = close.tolls.share
             wanted = np.where(np.isfinite(wanted), 0.5 * (wanted + share), share)
         if turn == rounds or (until is not None and clock() > until):
@@ -215,14 +215,14 @@ def without_small(task: Task, close: Close, least: float, limit: Limit) -> Close
         keep = close.tolls.share >= part * least
         keep[-1] = True  # that of all rows: everyone finds room at the top
         close = close.only(keep)
-        close = led(task, close, close.tolls.share, limit, CLOSING)
+        close = repriced(task, close, close.tolls.share, limit, CLOSING)
     return close
 
 
 def _carried(
     grown: Close, close: Close, wanted: np.ndarray, more: np.ndarray, sizes: np.ndarray
 ) -> tuple[Close, np.ndarray]:
-    """A new program with the tolls of the old one, and what its classes want: sets their rows, until they are led."""
+    """A new program with the tolls of the old one, and what its classes want: sets their rows, until they are repriced."""
     old, values = {tuple(s): i for i, s in enumerate(close.state.tolist())}, int(grown.value.max()) + 1
     new = dict(zip(map(tuple, more.tolist()), sizes.tolist(), strict=True))
     place = np.array([old.get(tuple(s), -1) for s in grown.state.tolist()])
