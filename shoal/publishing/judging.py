@@ -86,7 +86,7 @@ def groups(held: Held) -> list[Finding]:
 
 
 def regions(held: Held) -> list[Finding]:
-    """Findings on a crosswalk of regions, a level's outlines or the hierarchy of levels; InputError for another part."""
+    """Findings on regions, on a level's outlines or on the hierarchy of levels; InputError for another part."""
     content, stated, form, sources, part = held
     own = (sources.table, sources.pairs)
     if part == "hierarchy":

@@ -222,7 +222,7 @@ def without_small(task: Task, close: Close, least: float, limit: Limit) -> Close
 def _carried(
     grown: Close, close: Close, wanted: np.ndarray, more: np.ndarray, sizes: np.ndarray
 ) -> tuple[Close, np.ndarray]:
-    """A new program with the tolls of the old one, and what its classes want: sets their rows, until they are repriced."""
+    """A new program with the tolls of the old one, and what its classes want: sets their rows at first."""
     old, values = {tuple(s): i for i, s in enumerate(close.state.tolist())}, int(grown.value.max()) + 1
     new = dict(zip(map(tuple, more.tolist()), sizes.tolist(), strict=True))
     place = np.array([old.get(tuple(s), -1) for s in grown.state.tolist()])
