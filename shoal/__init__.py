@@ -44,13 +44,13 @@ if TYPE_CHECKING:  # what a type checker and an editor see; ``_WHERE`` finds the
     from shoal.problems import regions as regions
     from shoal.problems import tables as tables
     from shoal.problems import tiles as tiles
-    from shoal.publishing.answers import release as release
-    from shoal.publishing.assigned import assign as assign
-    from shoal.publishing.audited import audit as audit
-    from shoal.publishing.crosswalk import Crosswalk as Crosswalk
-    from shoal.publishing.later import written as written
-    from shoal.publishing.release import Release as Release
-    from shoal.publishing.verify import verify as verify
+    from shoal.publishing.crosswalks.answers import release as release
+    from shoal.publishing.crosswalks.assigned import assign as assign
+    from shoal.publishing.crosswalks.crosswalk import Crosswalk as Crosswalk
+    from shoal.publishing.tables.audited import audit as audit
+    from shoal.publishing.tables.later import written as written
+    from shoal.publishing.tables.release import Release as Release
+    from shoal.publishing.verifying.verify import verify as verify
     from shoal.utility.compare import compare as compare
     from shoal.utility.decode import decode as decode
     from shoal.utility.explore import explore as explore
@@ -68,20 +68,20 @@ _WHERE = {
     "hardness": "shoal.hardness",
     # the main job
     "anonymize": "shoal.pipeline:anonymize",
-    "audit": "shoal.publishing.audited:audit",
-    "verify": "shoal.publishing.verify:verify",
-    "written": "shoal.publishing.later:written",
+    "audit": "shoal.publishing.tables.audited:audit",
+    "verify": "shoal.publishing.verifying.verify:verify",
+    "written": "shoal.publishing.tables.later:written",
     "compare": "shoal.utility.compare:compare",
     "decode": "shoal.utility.decode:decode",
-    "release": "shoal.publishing.answers:release",
-    "assign": "shoal.publishing.assigned:assign",
-    "Crosswalk": "shoal.publishing.crosswalk:Crosswalk",
+    "release": "shoal.publishing.crosswalks.answers:release",
+    "assign": "shoal.publishing.crosswalks.assigned:assign",
+    "Crosswalk": "shoal.publishing.crosswalks.crosswalk:Crosswalk",
     "explore": "shoal.utility.explore:explore",
     "prove": "shoal.utility.proving:prove",
     "Recoder": "shoal.utility.recoder:Recoder",
     "Policy": "shoal.model.policy:Policy",
     "Hierarchy": "shoal.model.hierarchy:Hierarchy",
-    "Release": "shoal.publishing.release:Release",
+    "Release": "shoal.publishing.tables.release:Release",
     "Audit": "shoal.model.audit:Audit",
     # privacy models
     **{short.model: f"shoal.model.privacy.{short.file}:{short.model}" for short in SHORTHANDS.values()},

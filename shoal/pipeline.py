@@ -34,26 +34,26 @@ from shoal.model.repeatable import drawn
 from shoal.model.safe_harbor import NAME
 from shoal.model.settings import Settings
 from shoal.model.task import Effort, Grouping, nothing, refuse_infeasible
-from shoal.publishing.average import within
-from shoal.publishing.before import before
-from shoal.publishing.budget import within_budget
-from shoal.publishing.closeness import on_trees
-from shoal.publishing.clustered import by_centers
-from shoal.publishing.exposed import exposed
-from shoal.publishing.incomplete import FLAG, flagged, judged_apart, parts_of
-from shoal.publishing.opening import read_census, with_place
-from shoal.publishing.population import refuse_uncovered, study
-from shoal.publishing.recodings import as_they_are, one_level_per_column, recodings
-from shoal.publishing.release import Release
-from shoal.publishing.replaced import (
+from shoal.publishing.columns.clustered import by_centers
+from shoal.publishing.columns.recodings import as_they_are, one_level_per_column, recodings
+from shoal.publishing.columns.replaced import (
     blurred_columns,
     of_columns,
     ordered_as_equal,
     published_classes,
     replacement,
 )
-from shoal.publishing.text import ColumnText, column_text
-from shoal.publishing.units import judged, models_of, refuse_missing, without_units
+from shoal.publishing.columns.text import ColumnText, column_text
+from shoal.publishing.opening import read_census, with_place
+from shoal.publishing.people.population import refuse_uncovered, study
+from shoal.publishing.people.units import judged, models_of, refuse_missing, without_units
+from shoal.publishing.tables.average import within
+from shoal.publishing.tables.before import before
+from shoal.publishing.tables.budget import within_budget
+from shoal.publishing.tables.closeness import on_trees
+from shoal.publishing.tables.exposed import exposed
+from shoal.publishing.tables.incomplete import FLAG, flagged, judged_apart, parts_of
+from shoal.publishing.tables.release import Release
 from shoal.watching import Clock, watched
 
 __all__ = ["anonymize", "prepare"]
@@ -241,8 +241,8 @@ def _solve(cells: _Cells, asked: Policy, progress: Callable[[str, float | None],
     """The partition that loses least, and how its groups are published."""
     from shoal.problems.tables import group
     from shoal.problems.tables.shards import sharded
-    from shoal.publishing.beside_population import solved
-    from shoal.publishing.forms import certified
+    from shoal.publishing.people.beside_population import solved
+    from shoal.publishing.people.forms import certified
 
     counted, texts, need, studied, apart = cells
     if asked.publish == "centers":

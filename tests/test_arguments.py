@@ -14,7 +14,7 @@ import shoal
 from shoal.engines.scope import ScopeSettings
 from shoal.errors import ShoalError
 from shoal.problems.gathering.diverse import Conditions
-from shoal.publishing.audited import Roles
+from shoal.publishing.tables.audited import Roles
 from tests.amount import ALL
 
 POINTS = np.random.default_rng(0).random((12, 2))

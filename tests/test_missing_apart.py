@@ -18,7 +18,7 @@ from shoal.errors import InfeasibleError, PolicyError
 from shoal.judge.file import seal
 from shoal.model.histogram import Histogram
 from shoal.model.recoding import Levels, Recoding
-from shoal.publishing.verify import verify
+from shoal.publishing.verifying.verify import verify
 from tests.commands import run
 from tests.oracles.tables import partitions
 

@@ -18,8 +18,8 @@ from shoal.engines.filled import filled
 from shoal.engines.open import open_table
 from shoal.errors import InputError, PolicyError
 from shoal.judge.file import seal
-from shoal.judge.filled import filled as judged
-from shoal.publishing.verify import verify
+from shoal.judge.tables.filled import filled as judged
+from shoal.publishing.verifying.verify import verify
 from tests.commands import run
 
 QUASI = ["age", "zip"]

@@ -30,14 +30,14 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 import shoal
 from shoal.engines.codes import Coded
 from shoal.errors import InfeasibleError, PolicyError
-from shoal.judge.population import Census
+from shoal.judge.originals.population import Census
 from shoal.model.histogram import Histogram
 from shoal.model.policy import Policy
 from shoal.model.privacy import MODELS, Model, requirement, restore
 from shoal.model.task import nothing, refuse_infeasible
 from shoal.pipeline import _Cells, _solve
 from shoal.problems.tables import group
-from shoal.publishing.population import beside
+from shoal.publishing.people.population import beside
 from tests.oracles.models import least_beside, least_columns, meets_population, prices
 
 METHODS = (

@@ -110,7 +110,7 @@ def anonymize(
     from shoal.engines.order import read_secret
     from shoal.engines.targets import PAGE, certificate_path
     from shoal.pipeline import prepare
-    from shoal.publishing.partwise import check_target, is_folder
+    from shoal.publishing.tables.partwise import check_target, is_folder
 
     asked = _asked(policy, {**roles.settings(), **wanted.settings(), **models})
     data = source_of(tables, source.glob)

@@ -42,7 +42,7 @@ def audit(
 ) -> None:
     """Measure every privacy model and the risks of any table, ours or not; exit 1 where a model given does not hold."""
     from shoal.model.policy import Policy
-    from shoal.publishing.audited import audit as look
+    from shoal.publishing.tables.audited import audit as look
 
     found = look(
         source_of(tables, source.glob),

@@ -19,7 +19,7 @@ from shoal.watching import compiling, listening
 
 if TYPE_CHECKING:
     from shoal import Crosswalk
-    from shoal.publishing.crosswalk import Drawing
+    from shoal.publishing.crosswalks.crosswalk import Drawing
 
 _LIKE_THEIR_FLAGS = (
     "sensitive identifiers insensitive person household max_suppressed max_average_risk missing shards preset "

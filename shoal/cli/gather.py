@@ -173,7 +173,7 @@ def _run(
     from shoal.engines.features import Features, codes_of
     from shoal.engines.files import read_table
     from shoal.engines.order import read_secret
-    from shoal.publishing.clusters import choices
+    from shoal.publishing.crosswalks.clusters import choices
 
     begun = time.perf_counter()
     request, names = asked.read(), listed(how.sensitive) or []
@@ -236,7 +236,7 @@ def _refuse(frame: pl.DataFrame, request: Asked, names: list[str], how: Shown, r
     """What no clustering can be made of, before any work."""
     from shoal.engines.files import column
     from shoal.errors import InfeasibleError, PolicyError
-    from shoal.publishing.clusters import distinct_names
+    from shoal.publishing.crosswalks.clusters import distinct_names
 
     if (how.l or how.distinct_l) and not names:
         raise PolicyError("--l and --distinct-l speak of sensitive values; name their columns with --sensitive")

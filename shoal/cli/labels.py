@@ -89,7 +89,7 @@ def labels(
 ) -> None:
     """Group labels so that each group counts at least k and the largest as little as possible."""
     import shoal
-    from shoal.publishing.grouped import tally
+    from shoal.publishing.crosswalks.grouped import tally
 
     clock = [time.perf_counter()]
     frame = files.reads(table, given.names, text)
@@ -121,7 +121,7 @@ def intervals(
 ) -> None:
     """Cut ordered values into intervals of at least k records each, at the least possible cost."""
     import shoal
-    from shoal.publishing.grouped import in_order
+    from shoal.publishing.crosswalks.grouped import in_order
 
     clock = [time.perf_counter()]
     frame = files.reads(table, given.names, text)
@@ -236,7 +236,7 @@ def _hierarchy(made: Crosswalk, path: Path, rows: Iterable[list[str]], counts: d
     """The hierarchy, judged on its bytes before it gets its name."""
     from shoal.engines.atomic import closed_to, publish_file
     from shoal.judge.nested import judge_hierarchy
-    from shoal.publishing.crosswalk import refuse_unless
+    from shoal.publishing.crosswalks.crosswalk import refuse_unless
 
     text, k = _lines(sorted(rows)), int(made.parameters["k"])
     publish_file(

@@ -38,7 +38,7 @@ def _above(nest: Nested) -> list[str]:
 
 def figures(nest: Nested, given: Geography, degrees: bool, stands: Apart) -> dict[str, Any]:
     """The answer in figures."""
-    from shoal.publishing.area_levels import facts_of
+    from shoal.publishing.crosswalks.area_levels import facts_of
 
     found = nest.levels[0]
     above = zip(nest.levels[1:], facts_of(nest), strict=True)

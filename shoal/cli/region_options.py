@@ -14,8 +14,8 @@ from shoal.errors import PolicyError
 
 if TYPE_CHECKING:
     from shoal.engines.geography import Geography
-    from shoal.publishing.areas import AreaConditions
-    from shoal.publishing.crosswalk import Crosswalk, Drawing
+    from shoal.publishing.crosswalks.areas import AreaConditions
+    from shoal.publishing.crosswalks.crosswalk import Crosswalk, Drawing
 
 
 class Reading(NamedTuple):
@@ -108,7 +108,7 @@ class Kept(NamedTuple):
 
     def asked(self) -> AreaConditions:
         """The same as values."""
-        from shoal.publishing.areas import AreaConditions
+        from shoal.publishing.crosswalks.areas import AreaConditions
 
         return AreaConditions(
             self.boundary, self.soft_boundary, self.fixed, self.apart, pairs(self.at_most, "--at-most", _numbers),
@@ -171,7 +171,7 @@ class Files(NamedTuple):
 
     def of_levels(self, levels: int, *paths: File) -> list[tuple[int, Path]]:
         """(level, path) of those that are written once for each level, the first under the name given."""
-        from shoal.publishing.area_levels import level_file
+        from shoal.publishing.crosswalks.area_levels import level_file
 
         return [(i, level_file(p, i)) for i in range(levels) for p in paths if p is not None]
 

@@ -19,7 +19,7 @@ from shoal.errors import InfeasibleError
 if TYPE_CHECKING:
     from shoal.engines.geography import Geography
     from shoal.problems.regions import Nested
-    from shoal.publishing.crosswalk import Drawing
+    from shoal.publishing.crosswalks.crosswalk import Drawing
 
 
 @app.command()
@@ -42,8 +42,8 @@ def regions(
 
     from shoal.cli.common import answer, effort_of, listed, reported, seconds, working
     from shoal.problems.regions import nested
-    from shoal.publishing.answers import release
-    from shoal.publishing.areas import levels_drawn
+    from shoal.publishing.crosswalks.answers import release
+    from shoal.publishing.crosswalks.areas import levels_drawn
 
     begun, ks, sources = time.perf_counter(), thresholds(*least), (areas, edges, reading.shapes)
     files.check(len(ks), sources, force)
@@ -114,7 +114,7 @@ def _choices(given: Geography, weights: Any, k: list[int], asked: dict[str, Any]
 def _curve(rows: list[dict[str, Any]], degrees: bool) -> Drawing:
     """How the figures are drawn."""
     from shoal.engines.targets import PICTURE
-    from shoal.publishing.crosswalk import Drawing
+    from shoal.publishing.crosswalks.crosswalk import Drawing
     from shoal.report.region_choices import draw
 
     return Drawing(form=PICTURE, fill=lambda to: draw(to, rows, "km" if degrees else "units of the plane"))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from shoal.problems.tiles import Tiles
-    from shoal.publishing.crosswalk import Crosswalk
+    from shoal.publishing.crosswalks.crosswalk import Crosswalk
 
 
 class Points(NamedTuple):
@@ -103,7 +103,7 @@ class Files(NamedTuple):
     def look(self, frame: pl.DataFrame, known: set[str | None]) -> None:
         """Refuse a table that would carry what points at people, before any work."""
         from shoal.cli.common import listed
-        from shoal.publishing.tiled import refuse_carried
+        from shoal.publishing.crosswalks.tiled import refuse_carried
 
         if self.table is not None:
             refuse_carried(frame, known, listed(self.identifiers) or (), listed(self.insensitive) or ())
@@ -138,7 +138,7 @@ def tiles(
     from shoal.cli.common import answer, effort_of, listed, seconds, working
     from shoal.engines.files import integers, numbers, read_table
     from shoal.problems.tiles import kind_of, split
-    from shoal.publishing.answers import release
+    from shoal.publishing.crosswalks.answers import release
 
     begun = time.perf_counter()
     x, y, weight, coordinates, drop_codes = where

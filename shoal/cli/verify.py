@@ -73,7 +73,7 @@ def report(
 ) -> None:
     """Make the report of a release later, from it and its certificate; what needs the original is left out."""
     from shoal.engines.targets import PAGE, check_outputs
-    from shoal.publishing.later import written
+    from shoal.publishing.tables.later import written
 
     target = output or release.with_name(f"{release.name.split('.')[0]}.report.html")
     check_outputs([(target, PAGE)], [release, certificate, signer, explored], overwrite=force)

@@ -21,8 +21,8 @@ class Problem(NamedTuple):
 
     methods     name -> "module:function"
     answers     names of the classes of its answers
-    release     makes a ``shoal.publishing.crosswalk.Crosswalk`` of an answer: "module:function"
-    judge       gives findings of a ``shoal.publishing.judging.Held``, what was written: "module:function"
+    release     makes a ``shoal.publishing.crosswalks.crosswalk.Crosswalk`` of an answer: "module:function"
+    judge       gives findings of a ``shoal.publishing.crosswalks.judging.Held``, what was written: "module:function"
     one, group  what is put into groups, and what a group of them is called
     proofs      page of the guide, and its section, where the bounds are proved
     """
@@ -38,8 +38,8 @@ class Problem(NamedTuple):
 
 CLUSTERS = Problem(
     answers=("Gathering",),
-    release="shoal.publishing.clusters:clusters",
-    judge="shoal.publishing.judging:clusters",
+    release="shoal.publishing.crosswalks.clusters:clusters",
+    judge="shoal.publishing.crosswalks.judging:clusters",
     one="record",
     group="cluster",
     proofs=("docs/gathering.md", "The methods and what is proved of them"),
@@ -76,16 +76,16 @@ CATALOGUE: dict[str, Problem] = {
             "exact": "shoal.problems.labels.exact:exact",
         },
         answers=("Cover",),
-        release="shoal.publishing.grouped:labels",
-        judge="shoal.publishing.judging:groups",
+        release="shoal.publishing.crosswalks.grouped:labels",
+        judge="shoal.publishing.crosswalks.judging:groups",
         one="label",
         group="group",
         proofs=("docs/labels.md", "How far from the least possible: the bounds"),
     ),
     "intervals": Problem(
         answers=("Cut",),
-        release="shoal.publishing.grouped:intervals",
-        judge="shoal.publishing.judging:groups",
+        release="shoal.publishing.crosswalks.grouped:intervals",
+        judge="shoal.publishing.crosswalks.judging:groups",
         one="value",
         group="interval",
         proofs=("docs/intervals.md", "How"),
@@ -98,8 +98,8 @@ CATALOGUE: dict[str, Problem] = {
             "exact": "shoal.problems.regions.exact:exact",
         },
         answers=("Regions", "Nested"),
-        release="shoal.publishing.areas:regions",
-        judge="shoal.publishing.judging:regions",
+        release="shoal.publishing.crosswalks.areas:regions",
+        judge="shoal.publishing.crosswalks.judging:regions",
         one="area",
         group="region",
         proofs=("docs/regions.md", "The bounds"),
@@ -113,8 +113,8 @@ CATALOGUE: dict[str, Problem] = {
             "mondrian": "shoal.problems.tiles.kd_tree:mondrian",
         },
         answers=("Tiles",),
-        release="shoal.publishing.tiled:tiles",
-        judge="shoal.publishing.judging:tiles",
+        release="shoal.publishing.crosswalks.tiled:tiles",
+        judge="shoal.publishing.crosswalks.judging:tiles",
         one="place",
         group="tile",
         proofs=("docs/tiles.md", "Bounds"),

@@ -14,7 +14,7 @@ from shoal.engines.open import open_table
 from shoal.engines.scope import Scope
 from shoal.engines.table import Table, require
 from shoal.errors import PolicyError, within
-from shoal.judge.population import Census
+from shoal.judge.originals.population import Census
 from shoal.model.policy import PLACE
 
 

@@ -288,7 +288,7 @@ def _read(given: Any, whole: Original, hierarchies: Mapping[str, Any], separator
 
 def _privacy(read: Read, whole: Original) -> dict[str, Any]:
     """The audit under our reading, then k under the readings other tools take."""
-    from shoal.publishing.audited import audit
+    from shoal.publishing.tables.audited import audit
 
     trees = {name: tree for name, tree in read.trees.items() if name in (*whole.quasi, *whole.sensitive)}
     found = audit(

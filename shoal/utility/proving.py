@@ -14,10 +14,10 @@ from shoal.model.certificate import ROUNDING, Certificate
 from shoal.model.policy import Policy
 from shoal.model.task import nothing
 from shoal.pipeline import prepare
-from shoal.publishing.recheck import sources_of
-from shoal.publishing.recomputed import SAME, asked_again
-from shoal.publishing.recorded import read_record
-from shoal.publishing.verify import Verdict, verify
+from shoal.publishing.crosswalks.recomputed import SAME, asked_again
+from shoal.publishing.verifying.recheck import sources_of
+from shoal.publishing.verifying.recorded import read_record
+from shoal.publishing.verifying.verify import Verdict, verify
 from shoal.watching import watched
 
 

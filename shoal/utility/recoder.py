@@ -18,8 +18,8 @@ from shoal.model.audit import Audit
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.policy import GENERATED, Policy
 from shoal.pipeline import anonymize
-from shoal.publishing.audited import audit_table
 from shoal.publishing.opening import like, opened
+from shoal.publishing.tables.audited import audit_table
 
 STAR = "*"
 

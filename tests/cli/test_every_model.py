@@ -20,7 +20,7 @@ from shoal.cli.models import with_options
 from shoal.judge import models
 from shoal.model import privacy
 from shoal.model.shorthands import SHORTHANDS, Shorthand
-from shoal.publishing.audited import AuditSettings
+from shoal.publishing.tables.audited import AuditSettings
 from tests.commands import run
 
 ASKED = {

@@ -18,7 +18,7 @@ import pytest
 import shoal
 from shoal.engines import atomic, duck, partwise
 from shoal.errors import InputError, PolicyError, VerificationError
-from shoal.publishing import partwise as publishing
+from shoal.publishing.tables import partwise as publishing
 from tests.commands import started
 
 duckdb = pytest.importorskip("duckdb", reason="the DuckDB engine needs the package duckdb")
@@ -434,7 +434,7 @@ KILLED = """
 import sys, os, shoal
 from pathlib import Path
 from shoal.engines import partwise
-from shoal.publishing import partwise as publishing
+from shoal.publishing.tables import partwise as publishing
 partwise.PART_ROWS = publishing.PART_ROWS = 100
 release = shoal.anonymize(Path(sys.argv[1]), quasi_identifiers=["a", "b"], sensitive=["s"], k=3, effort="fast", seed=1)
 print("ready", flush=True)

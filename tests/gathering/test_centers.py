@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from shoal.errors import PolicyError
 from shoal.model.metric import Category, Metric, Number, Place
-from shoal.publishing.centers import multiset, publish, rounded_up, texts
+from shoal.publishing.crosswalks.centers import multiset, publish, rounded_up, texts
 
 METRIC = Metric(
     features=(Number("age", unit="years"), Place("place"), Category("sex", values=2)),

@@ -14,7 +14,7 @@ import pytest
 import shoal.problems.gathering as gathering
 from shoal.engines.features import Asked, Features
 from shoal.model.metric import Category, Metric, Number, Place
-from shoal.publishing.centers import publish
+from shoal.publishing.crosswalks.centers import publish
 from tests.commands import python, run
 
 

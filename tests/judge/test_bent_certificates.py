@@ -19,8 +19,8 @@ from shoal.engines.targets import check_folder
 from shoal.errors import CertificateError, InputError, PolicyError, VerificationError
 from shoal.judge.file import seal
 from shoal.judge.finding import Finding
-from shoal.judge.parts import read_manifest
-from shoal.judge.tiles import judge_outlines
+from shoal.judge.places.tiles import judge_outlines
+from shoal.judge.tables.parts import read_manifest
 from shoal.model.certificate import Certificate
 from shoal.problems.catalogue import kinds
 from shoal.utility.proving import judged

@@ -12,9 +12,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from shoal.judge import parts
 from shoal.judge.multiset import same_counts
-from shoal.judge.parts import count_release
+from shoal.judge.tables import parts
+from shoal.judge.tables.parts import count_release
 
 PIECES = ["x", "y", "z", "é", "", " ", "*", "7", "07", "a\x01b", "a,b", 'a"b', "a\nb", "a\r\nb", "#"]
 

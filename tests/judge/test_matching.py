@@ -10,9 +10,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from shoal.judge import covering, matching
-from shoal.judge.covering import Column, Reading, column
-from shoal.judge.matching import leaves_matched, saturates
+from shoal.judge.originals import covering, matching
+from shoal.judge.originals.covering import Column, Reading, column
+from shoal.judge.originals.matching import leaves_matched, saturates
 from shoal.model.notation import range_text
 from tests.amount import thinned
 

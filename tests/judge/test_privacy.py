@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.errors import PolicyError
-from shoal.judge.privacy import judge
+from shoal.judge.tables.privacy import judge
 from shoal.model.privacy import (
     AlphaKAnonymity,
     BetaLikeness,

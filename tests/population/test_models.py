@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import shoal
 from shoal.errors import InfeasibleError, InputError, PolicyError
 from shoal.judge.file import seal
-from shoal.judge.population import Covered, presence
+from shoal.judge.originals.population import Covered, presence
 from tests.commands import run
 
 HIERARCHY = [[str(a), f"{a // 5 * 5}-{a // 5 * 5 + 4}", f"{a // 10 * 10}-{a // 10 * 10 + 9}"] for a in range(20, 40)]

@@ -11,7 +11,7 @@ import pytest
 import shoal
 from shoal.errors import InputError, PolicyError
 from shoal.judge.file import seal
-from shoal.judge.safe_harbor import breach
+from shoal.judge.tables.safe_harbor import breach
 from shoal.model.safe_harbor import Harbor
 
 NOW = datetime.datetime.now(datetime.UTC).year

@@ -22,12 +22,12 @@ from hypothesis import strategies as st
 import shoal
 from shoal.engines import store as storing
 from shoal.errors import InputError, PolicyError, VerificationError
-from shoal.judge.cluster_distance import features_of
-from shoal.judge.clusters import judge_clusters, spreads
 from shoal.judge.crosswalk import Stated
 from shoal.judge.file import seal
+from shoal.judge.places.cluster_distance import features_of
+from shoal.judge.places.clusters import judge_clusters, spreads
 from shoal.model.metric import Category, Metric, Number, Place
-from shoal.publishing.centers import Center, multiset, radius_words
+from shoal.publishing.crosswalks.centers import Center, multiset, radius_words
 from tests.commands import run
 from tests.fuzz import clusters as fuzz
 
@@ -131,7 +131,7 @@ def test_wrong_centers_are_refused_and_found(
     verdict = shoal.verify(tmp_path / "c.csv", beside, FRAME)
     assert {"file", check} <= {f.check for f in verdict.findings if not f.holds}
     genuine = storing.store
-    monkeypatch.setattr("shoal.publishing.crosswalk.store", lambda frame, path: genuine(tamper(frame), path))
+    monkeypatch.setattr("shoal.publishing.crosswalks.crosswalk.store", lambda frame, path: genuine(tamper(frame), path))
     with pytest.raises(VerificationError, match="nothing was published"):
         made.write(tmp_path / "y.csv")
     assert not list(tmp_path.glob("y*"))
@@ -151,7 +151,7 @@ def test_wrong_assignments_are_refused_and_found(
     def bent(frame: pl.DataFrame, path: Path) -> None:
         genuine(frame if "records" in frame.columns else tamper(frame), path)
 
-    monkeypatch.setattr("shoal.publishing.crosswalk.store", bent)
+    monkeypatch.setattr("shoal.publishing.crosswalks.crosswalk.store", bent)
     with pytest.raises(VerificationError, match="nothing was published"):
         made.write(tmp_path / "y.csv", assignments=tmp_path / "yr.csv")
     assert not list(tmp_path.glob("y*")), "neither of both appears"

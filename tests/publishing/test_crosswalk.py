@@ -156,7 +156,7 @@ def test_wrong_regions_are_refused_and_found(
     verdict = shoal.verify(tmp_path / "x.csv", beside, source)
     assert {"file", check} <= {f.check for f in verdict.findings if not f.holds}
     genuine = storing.store
-    monkeypatch.setattr("shoal.publishing.crosswalk.store", lambda frame, path: genuine(tamper(frame), path))
+    monkeypatch.setattr("shoal.publishing.crosswalks.crosswalk.store", lambda frame, path: genuine(tamper(frame), path))
     with pytest.raises(VerificationError, match="nothing was published"):
         made.write(tmp_path / "y.csv")
     assert not list(tmp_path.glob("y*"))
@@ -220,7 +220,7 @@ def test_nothing_wrong_gets_its_name(
     made, _ = made_of(kind)
     genuine = storing.store
     monkeypatch.setattr(
-        "shoal.publishing.crosswalk.store", lambda frame, path, *more: genuine(tamper(frame), path, *more)
+        "shoal.publishing.crosswalks.crosswalk.store", lambda frame, path, *more: genuine(tamper(frame), path, *more)
     )
     (tmp_path / "x.csv").write_text("what was there")
     with pytest.raises(VerificationError, match="nothing was published"):
@@ -402,7 +402,7 @@ def test_wrong_tiles_are_refused_and_found(
     verdict = shoal.verify(tmp_path / "x.csv", beside, source)
     assert {"file", check} <= {f.check for f in verdict.findings if not f.holds}
     genuine = storing.store
-    monkeypatch.setattr("shoal.publishing.crosswalk.store", lambda frame, path: genuine(tamper(frame), path))
+    monkeypatch.setattr("shoal.publishing.crosswalks.crosswalk.store", lambda frame, path: genuine(tamper(frame), path))
     with pytest.raises(VerificationError, match="nothing was published"):
         made.write(tmp_path / "y.csv")
     assert not list(tmp_path.glob("y*"))

@@ -46,8 +46,8 @@ def greedy(rows, k):
 MAKER = """
 import polars as pl
 
-from shoal.publishing.crosswalk import Crosswalk
-from shoal.publishing.judging import Sources
+from shoal.publishing.crosswalks.crosswalk import Crosswalk
+from shoal.publishing.crosswalks.judging import Sources
 
 
 def piles(answer, frame, read, *, name):

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.errors import PolicyError
-from shoal.judge.covering import Reading
-from shoal.judge.covering import column as covering
-from shoal.judge.grid import on_grid
+from shoal.judge.originals.covering import Reading
+from shoal.judge.originals.covering import column as covering
+from shoal.judge.tables.grid import on_grid
 from tests.commands import run
 from tests.oracles.tables import partitions
 

@@ -13,7 +13,7 @@ import pytest
 
 import shoal
 from shoal.judge.file import seal
-from shoal.judge.parts import hash_of
+from shoal.judge.tables.parts import hash_of
 from tests import commands
 from tests.commands import Done
 from tests.regions.test_geography import grid
@@ -455,8 +455,8 @@ def test_the_judge_sees_a_bent_request(folder, towns, tmp_path, name, value, tex
     """A certificate that states another number, a smaller diameter or another variance is found out."""
     import polars as pl
 
-    from shoal.judge.areas import NAMED, judge_regions
     from shoal.judge.crosswalk import Stated
+    from shoal.judge.places.areas import NAMED, judge_regions
 
     asked = {"similar": ("--similar", "age"), "regions": ("--regions", 2), "max_diameter": ("--max-diameter", 3)}[name]
     made = run(towns, folder / "edges.csv", "--weight", "people", "--k", 6, *asked, "--coordinates", "projected",
@@ -547,8 +547,8 @@ def test_the_weight_that_binds_is_judged(tmp_path):
     """The column bound_by names, of several weights, the one whose sum is nearest its threshold."""
     import polars as pl
 
-    from shoal.judge.areas import judge_regions
     from shoal.judge.crosswalk import Stated
+    from shoal.judge.places.areas import judge_regions
 
     made = run(*wards(tmp_path, 1), "--weight", "beds", "--k", 5, "--k", 1, "-o", tmp_path / "c.csv")
     assert made.returncode == 0, made.stderr

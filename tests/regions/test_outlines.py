@@ -13,9 +13,9 @@ import shoal
 from shoal.engines import geography
 from shoal.engines.outlines import measures
 from shoal.errors import PolicyError
-from shoal.judge import outline_measures as judged
 from shoal.judge.file import seal
-from shoal.judge.parts import hash_of
+from shoal.judge.places import outline_measures as judged
+from shoal.judge.tables.parts import hash_of
 from shoal.report.dissolve import dissolve
 from tests import commands
 from tests.regions.test_geography import grid

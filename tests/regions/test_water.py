@@ -12,7 +12,7 @@ import shoal
 from shoal.engines.apart import apart
 from shoal.errors import InputError, PolicyError
 from shoal.judge.file import seal
-from shoal.publishing.judging import findings
+from shoal.publishing.crosswalks.judging import findings
 from tests.commands import run
 
 # shore a0 a1 | lake l0 l1 | shore b0 b1; an island with people, a rock and a reef without

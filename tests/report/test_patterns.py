@@ -13,7 +13,7 @@ import shoal
 from shoal.model.meaning import Members
 from shoal.problems.tables.search.bounds import ARGUMENTS
 from shoal.publishing.bins import possible, shares_of
-from shoal.publishing.forms import ARGUMENT, PROGRAM
+from shoal.publishing.people.forms import ARGUMENT, PROGRAM
 from shoal.report.words import BOUNDS, share, theorem_words
 from shoal.utility.decode import Column
 
@@ -71,7 +71,7 @@ def test_the_figures_are_those_of_the_release_file(tmp_path, publish):
 
 
 def test_combinations_on_few_rows_are_not_named():
-    from shoal.publishing.patterns import together
+    from shoal.publishing.tables.patterns import together
 
     release = shoal.anonymize(FRAME, quasi_identifiers=NAMES, k=3, effort="fast", seed=1)
     every = together(release.expected, 1)

@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.errors import InputError, PolicyError
-from shoal.judge.privacy import judge
+from shoal.judge.tables.privacy import judge
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import Requirement, Rule, TreeCloseness, requirement
 from shoal.problems.tables.eligible import good_groups
-from shoal.publishing.verify import verify
+from shoal.publishing.verifying.verify import verify
 from tests.commands import run
 from tests.oracles.models import carried
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from shoal.judge.counted import CLOSE, Column
+from shoal.judge.tables.counted import CLOSE, Column
 
 
 def level(column: Column, absent: bool = True) -> float:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from shoal.judge.counted import Column
+from shoal.judge.tables.counted import Column
 
 
 def level(column: Column) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from shoal.judge.counted import CLOSE, Column
+from shoal.judge.tables.counted import CLOSE, Column
 
 
 def level(column: Column) -> float:

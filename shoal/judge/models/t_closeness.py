@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import PolicyError
-from shoal.judge.closeness import hierarchical
-from shoal.judge.counted import CLOSE, Column
+from shoal.judge.tables.closeness import hierarchical
+from shoal.judge.tables.counted import CLOSE, Column
 
 
 def equal(column: Column) -> float:

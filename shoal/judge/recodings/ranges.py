@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from shoal.judge.distinct import as_number, parsed
-from shoal.judge.grid import above, moment
+from shoal.judge.originals.distinct import as_number, parsed
+from shoal.judge.tables.grid import above, moment
 from shoal.model.notation import RangeOf, SetOf
 
 

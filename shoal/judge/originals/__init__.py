@@ -1,0 +1,1 @@
+"""The judge of releases beside other tables: the original, and the population it was drawn from."""

@@ -1,0 +1,244 @@
+"""What a published value may stand for: itself, a star, an ancestor in a hierarchy, a range, a set.
+
+A quasi-identifier's distinct original values are numbered in their order (numbers and dates by size), its distinct
+published values, *tokens*, in any order.  A token covers an interval of the values, or a list of them, or both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from shoal.judge import recodings
+from shoal.judge.originals.distinct import Values
+from shoal.judge.readings import reading
+from shoal.judge.values import has_both, shown
+from shoal.model.hierarchy import Hierarchy, Resolved
+from shoal.model.ways import WAYS
+
+LARGEST_TABLE = 1 << 24
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """One quasi-identifier of both tables.
+
+    before  int64[n]     number of each original row's value; values: how many there are
+    after   int64[m]     token of each published row
+    low, high            int64[tokens]: first and last value covered; low > high where no interval is
+    keys    int64[p]     token * values + value, sorted: covered beside the interval
+    same    int64[tokens]  the value published unchanged, -1 where there is none
+    star    bool[tokens]   a star beyond doubt
+    blank   bool[tokens]   a missing value, which may stand for a star
+    coarse  bool[tokens]   the text can be read as a label, a range or a set
+    least, most          float64[tokens]: loss between 0 and 1; they differ where a text can be read in two ways
+    position             float64[values] on a line, None where the column has none
+    node                 int32[h, values] of a hierarchy, or None; loss float64[h, values] at its levels
+    how     "recomputed", or "checked for consistency" where a text tells less than what it stands for
+    """
+
+    name: str
+    before: np.ndarray
+    after: np.ndarray
+    values: int
+    low: np.ndarray
+    high: np.ndarray
+    keys: np.ndarray
+    same: np.ndarray
+    star: np.ndarray
+    blank: np.ndarray
+    coarse: np.ndarray
+    least: np.ndarray
+    most: np.ndarray
+    position: np.ndarray | None
+    node: np.ndarray | None
+    loss: np.ndarray
+    how: str
+
+    @cached_property
+    def table(self) -> np.ndarray | None:
+        """bool[tokens, values] of what covers what; None where that would be large."""
+        if self.low.size * self.values > LARGEST_TABLE:
+            return None
+        at = np.arange(self.values)
+        out: np.ndarray = (self.low[:, None] <= at) & (at <= self.high[:, None])
+        out.reshape(-1)[self.keys] = True
+        return out
+
+    def covers(self, token: np.ndarray, value: np.ndarray) -> np.ndarray:
+        """bool: whether token[i] covers value[i]."""
+        if self.table is not None:
+            return self.table[token, value]
+        good = (self.low[token] <= value) & (value <= self.high[token])
+        if self.keys.size:
+            wanted = token * np.int64(self.values) + value
+            at = np.minimum(np.searchsorted(self.keys, wanted), self.keys.size - 1)
+            good |= self.keys[at] == wanted
+        return good
+
+    def covered(self, token: int) -> np.ndarray:
+        """bool[values]: what one token covers."""
+        out = np.zeros(self.values, bool)
+        if self.low[token] <= self.high[token]:
+            out[self.low[token] : self.high[token] + 1] = True
+        start, end = np.searchsorted(self.keys, [token * self.values, (token + 1) * self.values])
+        out[self.keys[start:end] - token * self.values] = True
+        return out
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a column was published.
+
+    kind       a word of ``shoal.model.ways``
+    star       text of a suppressed value; blank: a missing value may stand for one
+    hierarchy  of the column, "labels", "intervals" or "tiles" where it was generated, None where there is none
+    sheet      the release is an Excel sheet
+    step       of the grid to which ranges are widened, or None
+    """
+
+    kind: str
+    star: str
+    blank: bool
+    hierarchy: Hierarchy | str | None = None
+    sheet: bool = False
+    step: float | str | None = None
+
+
+def column(before: pl.Series, after: pl.Series, how: Reading) -> Column:
+    """Decode one quasi-identifier.  O(rows + tokens + the members of all sets and classes).
+
+    An empty text is a missing value unless the original has both in one column.
+    """
+    if isinstance(after.dtype, (pl.Categorical, pl.Enum)):
+        after = after.cast(pl.String)
+    if after.dtype.is_float():
+        after = after.fill_nan(None)
+    apart = has_both(before)
+    if after.dtype == pl.String and len(after) and not apart:
+        after = after.set(after == "", None)
+    tokens = after.unique(maintain_order=True)
+    values = Values(before, tokens, how.kind == "ranges", how.sheet, apart)
+    place = pl.Series(np.arange(len(tokens)))
+    present = tokens.is_not_null()
+    row = after.replace_strict(tokens.filter(present), place.filter(present), default=None, return_dtype=pl.Int64)
+    none = int(np.flatnonzero(~present.to_numpy())[0]) if not present.all() else 0
+    decoder = Decoder(values, how)
+    for i, (raw, plain) in enumerate(zip(shown(tokens), values.tokens, strict=True)):
+        decoder.read(i, raw, plain)
+    return decoder.done(before.name, values.codes.fill_null(values.size - 1).to_numpy(), row.fill_null(none).to_numpy())
+
+
+def reader(publish: str) -> Callable[[str, Any], tuple[int, int, np.ndarray, list[float]] | None]:
+    """The judge's own reading of what is published in some way, by the name of its file.
+
+    Raises PolicyError for a way that it does not know.
+    """
+    if not WAYS[publish].file:
+        return lambda raw, column: None
+    found = reading(f"{recodings.__name__}.{WAYS[publish].file}", f"what is published as {publish!r}")
+    return found  # type: ignore[no-any-return]
+
+
+class Decoder:
+    """Reads tokens one by one.
+
+    values, how  of the column; node, loss as in ``Column``; labels: (level, class) that are called so
+    span         length of the line on which the values lie; certain: whether all that was read says what it loses
+    """
+
+    def __init__(self, values: Values, how: Reading) -> None:
+        self.values, self.how, self._found = values, how, reader(how.kind)
+        self.low: list[int] = []
+        self.high: list[int] = []
+        self.keys: list[np.ndarray] = []
+        self.facts: list[tuple[int, bool, bool, bool, float, float]] = []  # same, star, blank, coarse, losses
+        self.node: np.ndarray | None = None
+        self.loss = np.zeros((0, values.size))
+        self.labels: dict[str, list[tuple[int, int]]] = {}
+        self.certain = True
+        self.span = 1.0
+        if values.position is not None and values.size > 1:
+            self.span = float(values.position[-1] - values.position[0]) or 1.0
+        if isinstance(how.hierarchy, Hierarchy):
+            found = how.hierarchy.resolve(values.texts, "")
+            self.node = found.node
+            self.loss = _level_losses(how.hierarchy, [t for t in values.texts if t], found)
+            for level in range(1, found.node.shape[0]):
+                for number, text in enumerate(found.labels[level]):
+                    if text:
+                        self.labels.setdefault(text, []).append((level, number))
+
+    def read(self, token: int, raw: str | None, plain: str | None) -> None:
+        """One token: what it may be, all readings together."""
+        known = self.values.number.get(plain, -1)
+        low, high, members = 0, -1, np.zeros(0, np.int64)
+        losses = [0.0] if known >= 0 else []
+        coarse = False
+        if known >= 0:
+            low = high = known
+        everything = raw == self.how.star and self.how.kind != "centers"
+        blank = raw is None and self.how.blank
+        if everything or blank:
+            low, high = 0, self.values.size - 1
+            losses = [1.0] if everything or known < 0 else [0.0, 1.0]
+            known = -1 if everything else known
+        elif raw is not None and raw != "":
+            found = self._found(raw, self)
+            if found is not None:
+                a, b, members, more = found
+                losses, coarse = [*losses, *more], True
+                if known >= 0:
+                    members = np.unique(np.concatenate([members, [known]]))
+                low, high = a, b
+        self.low.append(low)
+        self.high.append(high)
+        if members.size:
+            self.keys.append(token * np.int64(self.values.size) + np.sort(members))
+        self.facts.append((known, everything, blank, coarse, min(losses, default=0.0), max(losses, default=0.0)))
+
+    def done(self, name: str, before: np.ndarray, after: np.ndarray) -> Column:
+        """All tokens read."""
+        same, star, blank, coarse, least, most = zip(*self.facts, strict=True) if self.facts else ((),) * 6
+        return Column(
+            name=name,
+            before=before,
+            after=after,
+            values=self.values.size,
+            low=np.array(self.low, np.int64),
+            high=np.array(self.high, np.int64),
+            keys=np.concatenate(self.keys) if self.keys else np.zeros(0, np.int64),
+            same=np.array(same, np.int64),
+            star=np.array(star, bool),
+            blank=np.array(blank, bool),
+            coarse=np.array(coarse, bool),
+            least=np.array(least, float),
+            most=np.array(most, float),
+            position=self.values.position,
+            node=self.node,
+            loss=self.loss,
+            how="recomputed" if self.certain else "checked for consistency",
+        )
+
+
+def _level_losses(hierarchy: Hierarchy, present: list[str], found: Resolved) -> np.ndarray:
+    """float64[h, values]: (leaves under the class - 1) / (leaves - 1); leaves are rows of the hierarchy, or values."""
+    node, labels = found.node, found.labels
+    height, size = node.shape
+    out = np.zeros((height, size))
+    whole = len(hierarchy.rows) if hierarchy.rows else len(present)
+    out[-1] = 1.0
+    for level in range(1, height - 1):
+        below: dict[str, int] = {}
+        for text in [row[level] for row in hierarchy.rows] if hierarchy.rows else []:
+            below[text] = below.get(text, 0) + 1
+        for number, text in enumerate(labels[level]):
+            inside = node[level] == number
+            leaves = below.get(text, 1) if hierarchy.rows else max(int(inside.sum()), 1)
+            out[level][inside] = (leaves - 1) / max(whole - 1, 1)
+    return out

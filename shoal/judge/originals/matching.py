@@ -1,0 +1,206 @@
+"""Whether published rows are original rows, one to one: a maximum flow over distinct rows with their counts.
+
+Rows that must agree in some columns exactly form blocks.  Within a block an edge joins an original tuple with a
+published one that covers it.  Tuples with one edge left are settled at once and taken out; what remains is one flow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from shoal.judge.originals.covering import Column
+
+AT_ONCE = 4_000_000  # pairs looked at in one go
+SMALL = 1 << 18  # pairs of a block that are all looked at
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """Distinct rows of one table: block int64[n], rising; code int64[n, d]; count int64[n]."""
+
+    block: np.ndarray
+    code: np.ndarray
+    count: np.ndarray
+
+
+def side(block: np.ndarray, codes: Sequence[np.ndarray]) -> Side:
+    """Distinct rows of equal block and codes."""
+    key = dense([block, *codes])
+    distinct, first, count = np.unique(key, return_index=True, return_counts=True)
+    order = np.argsort(block[first], kind="stable")
+    first, count = first[order], count[order]
+    table = np.stack([c[first] for c in codes], axis=1) if codes else np.zeros((distinct.size, 0), np.int64)
+    return Side(block[first], table, count.astype(np.int64))
+
+
+def dense(columns: Sequence[np.ndarray]) -> np.ndarray:
+    """int64[n]: equal exactly where all columns are."""
+    key = np.zeros(columns[0].size if columns else 0, np.int64)
+    span = 1
+    for column in columns:
+        width = int(column.max(initial=0)) + 1
+        if span * width >= 2**62:
+            key = np.unique(key, return_inverse=True)[1].reshape(-1).astype(np.int64)
+            span = int(key.max(initial=0)) + 1
+        if span * width >= 2**62:
+            column = np.unique(column, return_inverse=True)[1].reshape(-1)
+            width = int(column.max(initial=0)) + 1
+        key = key * width + column
+        span *= width
+    return key
+
+
+def pairs(left: Side, right: Side, columns: Sequence[Column]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """All (original, published) of one block of which the second covers the first, part by part."""
+    blocks = np.unique(right.block)
+    l0, l1 = np.searchsorted(left.block, blocks), np.searchsorted(left.block, blocks, side="right")
+    r0, r1 = np.searchsorted(right.block, blocks), np.searchsorted(right.block, blocks, side="right")
+    size = (l1 - l0) * (r1 - r0)
+    small = np.flatnonzero(size <= SMALL)
+    part = np.cumsum(size[small]) // AT_ONCE
+    for number in np.unique(part):
+        here = small[part == number]
+        yield _filter(*_product(l0[here], l1[here], r0[here], r1[here]), left, right, columns)
+    for b in np.flatnonzero(size > SMALL).tolist():
+        yield from _large(left, right, columns, (int(l0[b]), int(l1[b])), (int(r0[b]), int(r1[b])))
+
+
+def _product(l0: np.ndarray, l1: np.ndarray, r0: np.ndarray, r1: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Every (i, k) with l0 <= i < l1 and r0 <= k < r1, block by block."""
+    size, wide = (l1 - l0) * (r1 - r0), r1 - r0
+    block = np.repeat(np.arange(size.size), size)
+    at = np.arange(block.size) - np.repeat(np.cumsum(size) - size, size)
+    return l0[block] + at // wide[block], r0[block] + at % wide[block]
+
+
+def _filter(
+    i: np.ndarray, k: np.ndarray, left: Side, right: Side, columns: Sequence[Column]
+) -> tuple[np.ndarray, np.ndarray]:
+    for j in sorted(range(len(columns)), key=lambda j: -columns[j].values):  # the sharpest first, by and large
+        good = columns[j].covers(right.code[:, j][k], left.code[:, j][i])
+        i, k = i[good], k[good]
+    return i, k
+
+
+def _large(
+    left: Side, right: Side, columns: Sequence[Column], mine: tuple[int, int], theirs: tuple[int, int]
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """A large block: bit sets of the original tuples that each token covers, joined published tuple by tuple."""
+    code = left.code[mine[0] : mine[1]]
+    n = code.shape[0]
+    masks: dict[tuple[int, int], np.ndarray] = {}
+    trivial = [set(np.flatnonzero((c.low == 0) & (c.high == c.values - 1)).tolist()) for c in columns]
+
+    def mask(j: int, token: int) -> np.ndarray:
+        found = masks.get((j, token))
+        if found is None:
+            if len(masks) * n > 1 << 31:
+                masks.clear()
+            found = masks[j, token] = np.packbits(columns[j].covered(token)[code[:, j]])
+        return found
+
+    some: list[np.ndarray] = []
+    whose: list[int] = []
+    held = 0
+    for k in range(*theirs):
+        bits: np.ndarray | None = None
+        for j, token in enumerate(right.code[k].tolist()):
+            if token not in trivial[j]:
+                bits = mask(j, token) if bits is None else bits & mask(j, token)
+        inside = np.arange(n) if bits is None else _set_bits(bits)
+        some.append(mine[0] + inside)
+        whose.append(k)
+        held += inside.size
+        if held > AT_ONCE:
+            yield np.concatenate(some), np.repeat(whose, [s.size for s in some])
+            some, whose, held = [], [], 0
+    if some:
+        yield np.concatenate(some), np.repeat(whose, [s.size for s in some])
+
+
+def _set_bits(bits: np.ndarray) -> np.ndarray:
+    """Places of the bits set, rising; only bytes that hold one are unpacked."""
+    used = np.flatnonzero(bits.view(np.int8).astype(bool))
+    at, bit = np.nonzero(np.unpackbits(bits[used]).reshape(-1, 8).view(bool))
+    found: np.ndarray = used[at] * 8 + bit
+    return found
+
+
+def assignable(
+    left: Side,
+    right: Side,
+    columns: Sequence[Column],
+    keep: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None,
+) -> bool:
+    """Whether every original row can become a published row of its block that covers it, one to one.
+
+    keep  a further condition on (original tuples, published tuples), bool of their length
+    Exact.  O(edges) to build, then a maximum flow on the edges that no forced choice settles.
+    """
+    if left.count.sum() != right.count.sum() or not np.array_equal(np.unique(left.block), np.unique(right.block)):
+        return False
+    found = list(pairs(left, right, columns))
+    i = np.concatenate([f[0] for f in found]) if found else np.zeros(0, np.int64)
+    k = np.concatenate([f[1] for f in found]) if found else np.zeros(0, np.int64)
+    if keep is not None:
+        good = keep(left.code[i], right.code[k])
+        i, k = i[good], k[good]
+    return flows(i, k, left.count, right.count)
+
+
+def flows(i: np.ndarray, k: np.ndarray, supply: np.ndarray, demand: np.ndarray) -> bool:
+    """Whether all supply int64[n] can go to demand int64[m], as much in all, along edges (i, k).  As ``assignable``."""
+    settled = leaves_matched(i, k, supply.copy(), demand.copy())
+    return settled is not None and saturates(*settled)
+
+
+def leaves_matched(
+    i: np.ndarray, k: np.ndarray, supply: np.ndarray, demand: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray] | None:
+    """Take out tuples with one edge left, round by round; None when one cannot be served."""
+    for _ in range(1000):
+        live = (supply[i] > 0) & (demand[k] > 0)
+        i, k = i[live], k[live]
+        by_left = np.bincount(i, minlength=supply.size)
+        by_right = np.bincount(k, minlength=demand.size)
+        if (supply[by_left == 0] > 0).any() or (demand[by_right == 0] > 0).any():
+            return None
+        forced = by_right[k] == 1
+        if forced.any():
+            np.subtract.at(supply, i[forced], demand[k[forced]])
+            demand[k[forced]] = 0
+        else:
+            forced = by_left[i] == 1
+            if not forced.any():
+                break
+            np.subtract.at(demand, k[forced], supply[i[forced]])
+            supply[i[forced]] = 0
+        if (supply < 0).any() or (demand < 0).any():
+            return None
+    return i, k, supply, demand
+
+
+def saturates(i: np.ndarray, k: np.ndarray, supply: np.ndarray, demand: np.ndarray) -> bool:
+    """Whether the flow along edges (i, k) serves all demand."""
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import maximum_flow
+
+    if not demand.any():
+        return not supply.any()
+    if int(demand.sum()) >= 2**31:
+        raise OverflowError("a table of more than 2^31 rows")
+    lefts, i = np.unique(i, return_inverse=True)
+    rights, k = np.unique(k, return_inverse=True)
+    if supply[lefts].sum() != supply.sum() or demand[rights].sum() != demand.sum():
+        return False
+    supply, demand = supply[lefts], demand[rights]
+    n, m = lefts.size, rights.size
+    source, sink = n + m, n + m + 1
+    tail = np.concatenate([i.reshape(-1), np.full(n, source), n + np.arange(m)])
+    head = np.concatenate([n + k.reshape(-1), np.arange(n), np.full(m, sink)])
+    room = np.concatenate([np.minimum(supply[i], demand[k]).reshape(-1), supply, demand]).astype(np.int32)
+    graph = coo_matrix((room, (tail, head)), shape=(sink + 1, sink + 1)).tocsr()
+    return bool(maximum_flow(graph, source, sink).flow_value == demand.sum())

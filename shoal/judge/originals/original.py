@@ -1,0 +1,238 @@
+"""A release beside the table it was made from: the same people, and nothing changed but what was recoded."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from shoal.errors import PolicyError
+from shoal.judge.finding import CONSISTENT, RECOMPUTED, STATED, Finding
+from shoal.judge.originals import recount
+from shoal.judge.originals.covering import Column, Reading, column
+from shoal.judge.originals.exposure import Shares, exposure
+from shoal.judge.originals.matching import Side, assignable, dense, side
+from shoal.judge.values import pair_codes
+from shoal.model.hierarchy import Hierarchy
+from shoal.model.policy import Policy
+from shoal.model.privacy import LDiversity
+
+
+@dataclass(frozen=True)
+class Stated:
+    """What a certificate says of a release, as far as the original can tell.
+
+    policy, publish     what was asked; weights: per quasi-identifier
+    unit, cost, bound   of the certificate
+    stars, changed      cells of each quasi-identifier; blanks: columns of text in which a star stands as a blank
+    loss                "stars", "suppressed_tuples", "ncp"
+    exposed             shares of the groups that show a value which one row holds: per column, and of any
+    sheet               the release is an Excel sheet
+    """
+
+    policy: Policy
+    publish: str
+    weights: Mapping[str, float]
+    unit: str
+    cost: float
+    bound: float
+    stars: Mapping[str, int]
+    changed: Mapping[str, int]
+    blanks: frozenset[str]
+    loss: Mapping[str, float]
+    exposed: Shares
+    sheet: bool
+
+
+def compare(
+    original: pl.DataFrame,
+    release: pl.DataFrame,
+    said: Stated,
+    hierarchies: Mapping[str, Hierarchy | str],
+    progress: Callable[[str, float | None], None],
+) -> list[Finding]:
+    """Decide whether the release is a coarser form of the original, and recount what it lost.
+
+    hierarchies  of the columns published by one; "labels", "intervals" or "tiles" where it was generated
+    progress     called with (what is being done, None)
+    """
+    policy = said.policy
+    findings = list(_columns(original, release, policy))
+    same = original.height == release.height
+    findings.append(
+        Finding("original rows", same, f"{original.height} in the original, {release.height} in the release")
+    )
+    if not all(f.holds for f in findings):
+        return findings
+    progress("comparing the other columns", None)
+    exact = [c for c in original.columns if c in release.columns and c not in policy.quasi_identifiers]
+    coded = [pair_codes(original[c], release[c], said.sheet) for c in exact]
+    block = dense([np.concatenate(both) for both in coded]) if coded else np.zeros(2 * original.height, np.int64)
+    before, after = np.split(np.unique(block, return_inverse=True)[1].reshape(-1), 2)
+    equal = np.array_equal(np.bincount(before), np.bincount(after)) if before.size else True
+    findings.append(Finding("other columns", equal, "unchanged, row by row" if equal else "changed"))
+    progress("reading what was published", None)
+    try:
+        columns = [_column(original[n], release[n], said, hierarchies.get(n)) for n in policy.quasi_identifiers]
+    except PolicyError:
+        wrong = "a hierarchy does not cover the values of the original"
+        return [*findings, Finding("rows match", False, wrong)]
+    unread = [c.name for c in columns if (c.low > c.high).sum() > np.unique(c.keys // max(c.values, 1)).size]
+    if unread:
+        text = f"column {unread[0]!r} has a value that is no original one and no coarser form of any"
+        findings.append(Finding("published values", False, text))
+    elif equal:
+        progress("matching rows one to one", None)
+        findings.append(_match(columns, before, after, said, hierarchies))
+    progress("counting the loss", None)
+    findings += _loss(columns, said, release.height, hierarchies)
+    if said.publish == "ranges":
+        findings.append(exposure(columns, said.exposed, policy.range_step))
+    by_levels = said.publish in ("stars", "hierarchy") and not any(isinstance(h, str) for h in hierarchies.values())
+    findings.append(_bound(columns, original, said, by_levels))
+    return findings
+
+
+def _columns(original: pl.DataFrame, release: pl.DataFrame, policy: Policy) -> list[Finding]:
+    """Every column of the original is there but the identifiers, and no other."""
+    gone = [c for c in original.columns if c not in release.columns and c not in policy.identifiers]
+    new = [c for c in release.columns if c not in original.columns]
+    left = [c for c in policy.identifiers if c not in original.columns]
+    if new:
+        return [Finding("original", False, f"the original has no column {new[0]!r}")]
+    if gone or left:
+        what = f"column {gone[0]!r} of the original is gone" if gone else f"the original has no column {left[0]!r}"
+        return [Finding("columns", False, what)]
+    return [Finding("columns", True, "those of the original, the identifiers left out")]
+
+
+def _column(before: pl.Series, after: pl.Series, said: Stated, hierarchy: Hierarchy | str | None) -> Column:
+    name = before.name
+    empty = after.dtype != pl.String or name in said.blanks or after.null_count() == len(after)
+    blank = said.publish != "centers" and bool(said.stars.get(name)) and empty
+    step = said.policy.range_step.get(name)
+    return column(before, after, Reading(said.publish, said.policy.star, blank, hierarchy, said.sheet, step))
+
+
+def _match(
+    columns: list[Column], before: np.ndarray, after: np.ndarray, said: Stated, hierarchies: Mapping[str, Any]
+) -> Finding:
+    if said.publish == "centers":
+        return _centers(columns, before, after, said, hierarchies)
+    kept = [c for c in columns if (c.same < 0).any() or c.blank.any() or c.coarse.any()]
+    plain = [c for c in columns if c not in kept]
+    block = dense([np.concatenate([before, after]), *(np.concatenate([c.before, c.same[c.after]]) for c in plain)])
+    mine, theirs = np.split(np.unique(block, return_inverse=True)[1].reshape(-1), 2)
+    left, right = side(mine, [c.before for c in kept]), side(theirs, [c.after for c in kept])
+    how = RECOMPUTED if all(c.how == RECOMPUTED for c in kept) else CONSISTENT
+    if assignable(left, right, kept):
+        return Finding("rows match", True, "every published row covers an original row, one to one", how)
+    return Finding("rows match", False, "some published row is no coarser form of an original row", RECOMPUTED)
+
+
+def _centers(
+    columns: list[Column], before: np.ndarray, after: np.ndarray, said: Stated, hierarchies: Mapping[str, Any]
+) -> Finding:
+    """Centers are records of the original, and every row can have one within the largest radius certified."""
+    tuples = dense([np.concatenate([c.before, c.same[c.after]]) for c in columns])
+    mine, theirs = np.split(tuples, 2)
+    if not np.isin(theirs, mine).all():
+        return Finding("centers", False, "a center is no record of the original")
+    if any(name not in hierarchies for name in said.policy.hierarchies):
+        return Finding("centers", True, "every center is a record of the original; radius not checked", CONSISTENT)
+    from dataclasses import replace
+
+    anything = [replace(c, low=np.zeros_like(c.low), high=np.full_like(c.high, c.values - 1)) for c in columns]
+    away = recount.farthest(columns, said.weights)
+    most = said.cost * (1 + 1e-9) + 1e-12
+    left: Side = side(before, [c.before for c in columns])
+    right = side(after, [c.after for c in columns])
+    good = assignable(left, right, anything, lambda a, b: away(a, b) <= most)
+    text = f"every row has a center within {said.cost:.6g}, one to one, and every center is a record of the original"
+    return Finding("centers", good, text if good else "some row is farther from every center than the certified cost")
+
+
+def _loss(columns: list[Column], said: Stated, rows: int, hierarchies: Mapping[str, Any]) -> list[Finding]:
+    """Stars, changed cells and rows, NCP and the cost, each against what can be counted."""
+    if said.publish == "centers":
+        text = "stars counted; how much a center hides depends on the clusters, which a release does not tell"
+        right = said.loss["stars"] == 0 and not any(said.stars.values())
+        return [Finding("loss", right, text, STATED if right else RECOMPUTED)]
+    cells = [(stated.get(c.name, 0), f(c)) for c in columns for stated, f in
+             ((said.stars, recount.stars), (said.changed, recount.changed))]  # fmt: skip
+    right = all(low <= value <= high for value, (low, high) in cells)
+    exact = all(low == high for _, (low, high) in cells)
+    out = [Finding("cells", right, "starred and changed cells of every column counted", _how(exact))]
+    spans = {
+        "stars": _total(columns, said, hierarchies),
+        "suppressed_tuples": recount.changed_rows(columns, rows),
+        "ncp": recount.ncp(columns, {}, rows),
+    }
+    for name, span in spans.items():
+        value = said.loss[name]
+        out.append(Finding(f"loss, {name}", _inside(value, span), f"{_shown(span)} found, {value:.9g} certified",
+                           _how(_narrow(span))))  # fmt: skip
+    unit = {"stars": "stars", "suppressed tuples": "suppressed_tuples"}.get(said.unit)
+    span = spans[unit] if unit else recount.ncp(columns, said.weights, rows)
+    good = _inside(said.cost, span) and said.unit in ("stars", "suppressed tuples", "ncp")
+    found = f"{_shown(span)} {said.unit} found, {said.cost:.9g} certified"
+    return [*out, Finding("cost", good, found, _how(_narrow(span)))]
+
+
+def _total(columns: list[Column], said: Stated, hierarchies: Mapping[str, Any]) -> tuple[float, float]:
+    """Stars of the table: of ranges and sets none; a class below the root that is called like a star may be none."""
+    if said.publish == "ranges":
+        return 0.0, 0.0
+    spans = [(recount.stars(c), _called_alike(hierarchies.get(c.name), said.policy.star)) for c in columns]
+    return sum(low for (low, _), alike in spans if not alike), sum(high for (_, high), _ in spans)
+
+
+def _called_alike(hierarchy: Hierarchy | str | None, star: str) -> bool:
+    """Whether a class below the root of a hierarchy may be called like a star."""
+    if not isinstance(hierarchy, Hierarchy) or hierarchy.kind != "rows":
+        return hierarchy is not None
+    return any(star in row[1:] for row in hierarchy.rows)
+
+
+def _how(exact: bool) -> str:
+    return RECOMPUTED if exact else CONSISTENT
+
+
+def _narrow(span: tuple[float, float]) -> bool:
+    return math.isclose(span[0], span[1], rel_tol=1e-9, abs_tol=1e-12)
+
+
+def _inside(value: float, span: tuple[float, float]) -> bool:
+    slack = 1e-9 * max(abs(value), 1e-3)
+    return span[0] - slack <= value <= span[1] + slack
+
+
+def _shown(span: tuple[float, float]) -> str:
+    return f"{span[1]:.9g}" if _narrow(span) else f"{span[0]:.9g} to {span[1]:.9g}"
+
+
+def _bound(columns: list[Column], original: pl.DataFrame, said: Stated, by_levels: bool) -> Finding:
+    """The lower bound, as far as a cheap one of the judge's own reaches."""
+    if not said.bound:
+        return Finding("bound", True, "0, which holds for every table")
+    own: float | None = None
+    if said.unit == "suppressed tuples":
+        asked = [m.l for m in said.policy.privacy if isinstance(m, LDiversity)]
+        if asked and len(said.policy.sensitive) == 1:
+            own = recount.fewest_tuples(original, said.policy.quasi_identifiers, said.policy.sensitive[0], max(asked))
+    elif by_levels:
+        k = max((m.k for m in said.policy.privacy if hasattr(m, "k") and m.speaks != "population"), default=1)
+        own = recount.least_loss(columns, said.weights, k)
+        if own is not None and said.unit == "stars":
+            own = round(own * original.height * len(columns), 6)
+    if own is None:
+        return Finding("bound", True, f"{said.bound:.9g} certified, not recomputed", STATED)
+    slack = 1e-9 * max(own, 1e-3)
+    if said.bound <= own + slack:
+        return Finding("bound", own <= said.cost + slack, f"at least {own:.9g} found, {said.bound:.9g} certified")
+    return Finding("bound", own <= said.cost + slack, f"{own:.9g} found by a simpler bound, {said.bound:.9g} certified",
+                   STATED)  # fmt: skip

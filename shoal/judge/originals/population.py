@@ -1,0 +1,319 @@
+"""A table beside the population that its rows were drawn from: what every class covers there, and the risk from it.
+
+Shares no code with the solvers.  A class covers a row of the population when each of its published values may stand
+for that row's value (``shoal.judge.originals.covering``).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from shoal.errors import InputError, PolicyError
+from shoal.judge.originals.covering import Column, Reading, column
+from shoal.judge.originals.uniqueness import individual, uniques
+from shoal.model.audit import Audit, Check
+from shoal.model.hierarchy import GENERATED, Hierarchy
+from shoal.model.policy import Policy
+from shoal.model.privacy import DeltaPresence, KMap, Model
+
+Reader = Callable[[str, pl.Series], Reading]
+_TOLERANCE = 1e-9
+EDGES = 20_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Census:
+    """A population: its distinct tuples over the quasi-identifiers, and int64 rows of each."""
+
+    tuples: pl.DataFrame
+    rows: np.ndarray
+
+    @property
+    def size(self) -> int:
+        """Number of people."""
+        return int(self.rows.sum())
+
+    def refuse_smaller(self, rows: int) -> None:
+        """InputError where so many rows cannot have been drawn from it."""
+        if self.size < rows:
+            raise InputError(
+                f"the population has {self.size:,} rows and the sample {rows:,}; hand over the table that the "
+                "sample was drawn from"
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class Covered:
+    """The classes of a table: int64 rows of each, and the people of the population it covers, or stands for.
+
+    size  of the population; estimated: people are sums of weights
+    held  int64 rows of each tuple of the population; fits: pairs of classes and the tuples that all of them cover
+    """
+
+    rows: np.ndarray
+    people: np.ndarray
+    size: float
+    estimated: bool = True
+    held: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
+    fits: Sequence[tuple[np.ndarray, np.ndarray]] = ()
+
+
+def lacks(name: str) -> InputError:
+    """The refusal of a hierarchy that does not say what a value of the population is."""
+    return InputError(f"the hierarchy of {name!r} lacks a value of the population; add the population's values to it")
+
+
+def covered(
+    frame: pl.DataFrame, quasi: Sequence[str], census: Census, reading: Reader, often: np.ndarray | None = None
+) -> Covered:
+    """What every class of a published table covers of a population.
+
+    frame    the table as published; reading(name, values) says how a column was published
+    often    int64 by line of the frame, where a line stands for several rows
+    Raises InputError for a published value that is no value of the population and no coarser form of one.
+    O(sum over prefixes of classes of the people they cover), at most classes times distinct tuples of the population.
+    """
+    plain = [c.cast(pl.String) if isinstance(c.dtype, (pl.Categorical, pl.Enum)) else c for c in frame[list(quasi)]]
+    many = pl.Series("n", np.ones(frame.height, np.int64) if often is None else often)
+    short = pl.DataFrame([*(c.alias(f"c{i}") for i, c in enumerate(plain)), many])
+    held = short.group_by(short.columns[:-1], maintain_order=True).agg(pl.col("n").sum())
+    columns = []
+    for i, name in enumerate(quasi):
+        try:
+            found = column(census.tuples[name], held[f"c{i}"], reading(name, held[f"c{i}"]))
+        except PolicyError:
+            raise lacks(name) from None
+        empty = (found.low > found.high) & ~np.isin(np.arange(found.low.size), found.keys // max(found.values, 1))
+        if empty.any():
+            raise InputError(
+                f"column {name!r} has a value that is no value of the population and no coarser form of one"
+            )
+        columns.append(found)
+    fits: list[tuple[np.ndarray, np.ndarray]] = []
+    _fit(columns, 0, np.arange(held.height), np.arange(census.rows.size), fits)
+    people = np.zeros(held.height, np.int64)
+    for classes, inside in fits:
+        people[classes] = census.rows[inside].sum()
+    return Covered(held["n"].to_numpy().astype(np.int64), people, census.size, False, census.rows, fits)
+
+
+def _fit(
+    columns: list[Column],
+    depth: int,
+    classes: np.ndarray,
+    inside: np.ndarray,
+    out: list[tuple[np.ndarray, np.ndarray]],
+) -> None:
+    """Tuples of the population covered by classes that agree in the columns before ``depth``."""
+    if depth == len(columns) or not classes.size:
+        out.append((classes, inside))
+        return
+    here = columns[depth]
+    token = here.after[classes]
+    order = np.argsort(token, kind="stable")
+    start = np.flatnonzero(np.diff(token[order], prepend=-1))
+    for part in np.split(classes[order], start[1:]):
+        if part.size:
+            fits = here.covered(int(here.after[part[0]]))
+            _fit(columns, depth + 1, part, inside[fits[here.before[inside]]], out)
+
+
+def presence(found: Covered) -> float:
+    """The least share such that people can be shared out to the classes that cover them, nobody twice.
+
+    That is the largest rows(S) / people(S) over sets S of classes, people(S) those that any of them covers (Hall).
+    Where no two classes cover the same people, the largest over single classes.  Otherwise each step finds a set that
+    breaks the share so far by a maximum flow and takes its share (Dinkelbach 1967); the shares rise, so it ends.
+    Raises InputError beyond ``EDGES`` pairs of class and tuple.
+    """
+    from scipy.sparse import csr_matrix
+    from scipy.sparse.csgraph import breadth_first_order, maximum_flow
+
+    at = np.concatenate([inside for _, inside in found.fits])
+    level = int(np.argmax(found.rows / np.maximum(found.people, 1)))
+    share = Fraction(int(found.rows[level]), max(int(found.people[level]), 1))
+    if np.unique(at).size == at.size:
+        return float(share)
+    pairs = sum(classes.size * inside.size for classes, inside in found.fits)
+    if pairs > EDGES:
+        raise InputError(
+            "too many classes cover the same people for delta-presence to be judged; publish one level per column "
+            "(global_recoding), whose classes cover different people"
+        )
+    one = np.concatenate([np.repeat(classes, inside.size) for classes, inside in found.fits])
+    other = np.concatenate([np.tile(inside, classes.size) for classes, inside in found.fits])
+    c, p = found.rows.size, found.held.size
+    source, sink = c + p, c + p + 1
+    while True:
+        # rows / people <= share, in whole numbers: a class sends rows * b, a tuple takes held * a, for share a / b
+        supply, room = found.rows * share.denominator, found.held * share.numerator
+        if int(supply.sum()) >= 2**31 or int(room.sum()) >= 2**31:
+            raise InputError("the population is too large for delta-presence of classes that cover the same people")
+        start = np.concatenate([np.full(c, source), one, np.arange(c, c + p)])
+        end = np.concatenate([np.arange(c), c + other, np.full(p, sink)])
+        most = np.concatenate([supply, supply[one], room]).astype(np.int32)
+        graph = csr_matrix((most, (start, end)), shape=(c + p + 2, c + p + 2))
+        flow = maximum_flow(graph, source, sink)
+        if flow.flow_value == int(supply.sum()):
+            return float(share)
+        left = graph - flow.flow
+        left.data = np.maximum(left.data, 0)
+        left.eliminate_zeros()
+        reached = breadth_first_order(left, source, return_predecessors=False)
+        inside = np.zeros(c + p + 2, bool)
+        inside[reached] = True
+        people = np.zeros(p, bool)
+        people[other[inside[one]]] = True
+        share = Fraction(int(found.rows[inside[:c]].sum()), int(found.held[people].sum()))
+
+
+def weighed(frame: pl.DataFrame, quasi: Sequence[str], weights: str, often: np.ndarray | None = None) -> Covered:
+    """The classes of a sample, each with the sum of its rows' weights rounded down.
+
+    often  int64 by line of the frame, where a line stands for several rows
+    Raises InputError for a weight that is missing, no number, or below 0.
+    """
+    column = numbers(frame[weights], weights)
+    many = pl.Series(np.ones(frame.height, np.int64) if often is None else often)
+    short = pl.DataFrame(
+        [*(frame[name].alias(f"c{i}") for i, name in enumerate(quasi)), many.alias("n"), (column * many).alias("w")]
+    )
+    held = short.group_by(short.columns[:-2]).agg(pl.col("n").sum(), pl.col("w").sum())
+    people = np.floor(held["w"].to_numpy() + _TOLERANCE * np.maximum(held["w"].to_numpy(), 1))
+    return Covered(held["n"].to_numpy().astype(np.int64), people.astype(np.int64), float((column * many).sum()))
+
+
+def numbers(column: pl.Series, name: str) -> pl.Series:
+    """A column of weights as float64; InputError unless each is a finite number from 0."""
+    if isinstance(column.dtype, (pl.Categorical, pl.Enum)):
+        column = column.cast(pl.String)
+    try:
+        found = column.cast(pl.Float64, strict=False)
+    except pl.exceptions.PolarsError:
+        found = pl.Series([None], dtype=pl.Float64)
+    if found.null_count() or not found.is_finite().all():
+        raise InputError(f"column {name!r} has a weight that is missing or no number; every row needs one")
+    if len(found) and float(found.min()) < 0:  # type: ignore[arg-type]
+        raise InputError(f"column {name!r} has a negative weight; a weight says how many people a row stands for")
+    return found
+
+
+def reading_of(
+    asked: Policy,
+    publish: str,
+    hierarchies: Mapping[str, Any],
+    stars: Mapping[str, int],
+    blanks: Collection[str],
+    sheet: bool = False,
+) -> Reader:
+    """How each column of a release was published, for the judge.
+
+    blanks  columns of text in which a star stands as a blank
+    """
+
+    def read(name: str, values: pl.Series) -> Reading:
+        source = hierarchies.get(name) if publish == "hierarchy" else None
+        known = source if source is None or (isinstance(source, str) and source in GENERATED) else Hierarchy.of(source)
+        empty = values.dtype != pl.String or name in blanks or values.null_count() == len(values)
+        return Reading(publish, asked.star, bool(stars.get(name)) and empty, known, sheet)
+
+    return read
+
+
+def foreign(star: str, hierarchies: Mapping[str, Any]) -> Reader:
+    """How the columns of any table may have been published: classes of a hierarchy, else values, ranges and sets."""
+
+    def read(name: str, values: pl.Series) -> Reading:
+        if name in hierarchies:
+            return Reading("hierarchy", star, False, Hierarchy.of(hierarchies[name]))
+        return Reading("ranges", star, False)
+
+    return read
+
+
+def outside(
+    frame: pl.DataFrame, asked: Policy, census: Census | None, read: Reader, people: Covered | None
+) -> Covered | None:
+    """What the classes of a table cover, or stand for; None where there is nothing to count by.
+
+    people  as counted before the weights left the table
+    """
+    if census is not None:
+        return covered(frame, asked.grouped, census, read)
+    if asked.weighed and asked.weighed[0] in frame.columns:
+        return weighed(frame, asked.grouped, asked.weighed[0])
+    return people
+
+
+def refuse_foreign(found: Covered) -> None:
+    """InputError where the rows of a class cannot have been drawn from the population."""
+    lacking = int((found.people < found.rows).sum())
+    if lacking:
+        raise InputError(
+            f"{lacking:,} of the {found.rows.size:,} classes have more rows than the population has people that they "
+            "fit; a population holds its sample, and both tables must write values alike"
+        )
+
+
+def beside(audit: Audit, found: Covered, models: Sequence[Model]) -> Audit:
+    """The audit with what a population tells: its risks from outside, and a Check for k-map and delta-presence."""
+    checks = tuple(check_of(m, found) for m in models if m.speaks == "population")
+    n = int(found.rows.sum())
+    if not n:
+        return replace(audit, checks=audit.checks + checks)
+    people = np.maximum(found.people, 1)
+    risk = dict(audit.risk)
+    risk["journalist_max"] = float(1 / people.min())
+    risk["journalist_mean"] = float((found.rows / people).sum() / n)
+    threshold = risk["threshold"]
+    risk["journalist_at_risk"] = float(found.rows[people * threshold < 1 - _TOLERANCE].sum() / n)
+    share = found.rows / people
+    if found.estimated:
+        each = individual(found.rows, found.people)
+        risk["individual_max"] = float(each.max())
+        risk["individual_mean"] = float((each * found.rows).sum() / n)
+    population: dict[str, Any] = {
+        "from": "weights" if found.estimated else "table",
+        "rows": int(found.size + 1e-6),
+        "k_map": int(found.people.min()),
+        "presence": [float(share.min()), float(share.max())],
+        "unique": int((found.people <= 1).sum()),
+        "uniques": uniques(audit.sizes, int(found.size + 1e-6))._asdict(),
+    }
+    return replace(audit, checks=audit.checks + checks, risk=risk, population=population)
+
+
+def sized(audit: Audit, people: int) -> Audit:
+    """The audit with the population uniques estimated from its size alone.
+
+    Raises PolicyError for a population smaller than the table.
+    """
+    if isinstance(people, bool) or not isinstance(people, int) or people < max(audit.rows, 1):
+        raise PolicyError(f"population_size={people!r}: a whole number, at least the {audit.rows} rows of the table")
+    population = {"from": "size", "rows": people, "uniques": uniques(audit.sizes, people)._asdict()}
+    return replace(audit, population=population)
+
+
+def check_of(model: Model, found: Covered) -> Check:
+    """Whether all classes together meet a model of the population."""
+    assert isinstance(model, (KMap, DeltaPresence))
+    asked: dict[str, Any] = {"k": model.k} if isinstance(model, KMap) else {"low": model.low, "high": model.high}
+    level: float | None = None
+    passes = True
+    if found.rows.size and isinstance(model, KMap):
+        level = int(found.people.min())
+        passes = level >= model.k
+    elif found.rows.size and isinstance(model, DeltaPresence):
+        least, level = float((found.rows / np.maximum(found.people, 1)).min()), presence(found)
+        passes = model.low - _TOLERANCE <= least and level <= model.high + _TOLERANCE
+        if level <= model.high + _TOLERANCE and not passes:
+            level = least  # the end that fails
+    assert level is None or math.isfinite(level)
+    return Check(model=model.name, short=model.short, asked=asked, column=None, level=level, passes=passes)

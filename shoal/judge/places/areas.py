@@ -1,0 +1,357 @@
+"""The judge of regions: areas and their regions as they stand on disk, weighed and walked through again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from shoal.errors import VerificationError
+from shoal.judge.crosswalk import Stated, group_sizes, number_of, one_row_each, part, same, spelled, whole
+from shoal.judge.finding import CONSISTENT, RECOMPUTED, STATED, Finding
+from shoal.judge.places.neighbors import by_land, connected, kept, summed, why_left_out
+from shoal.judge.places.outline_measures import Shape, judge_measures
+
+NOWHERE = "*"
+UNITS = {"count": "areas merged away", "excess": "times max(k, heaviest area)"}
+MEASURES = ("diameter", "polsby_popper", "reock", "center_x", "center_y", "weighted_x", "weighted_y")
+# what outlines say of a region, under these names
+DRAWN = ("region", "areas", "members", "area", "perimeter", *MEASURES)
+NAMED = "area (name)"  # column of the areas' names among theirs
+CENTERS = ("center (x)", "center (y)")  # columns of the areas that distances are measured by
+
+
+def judge_regions(
+    frame: pl.DataFrame,
+    stated: Stated,
+    form: str,
+    source: pl.DataFrame | None = None,
+    pairs: pl.DataFrame | None = None,
+    shapes: Mapping[str, Shape] | None = None,
+) -> list[Finding]:
+    """A row per area: its region ("*" for none), the region's weight and areas.
+
+    source  column NAMED and the columns named in the certificate: weights, boundary, sensitive counts, ...
+    pairs   neighbors, a row per pair, the names of two areas in the first two columns
+    shapes  polygons by area, which the measures of regions are taken from again
+
+    Raises VerificationError for a file that is no such table.  O(n + m) for n areas and m pairs, but for sorting.
+    """
+    asked = stated.parameters
+    areas, region = spelled(part(frame, "area"), form), spelled(part(frame, "region"), form)
+    names, least = list(asked["weight"]), [int(x) for x in asked["k"]]
+    columns = ["region_weight", *(f"region_{name}" for name in names[1:])]
+    inside = np.array([r != NOWHERE for r in region], bool)
+    held = frame.filter(pl.Series(inside))
+    code: dict[Any, int] = {}
+    label = np.array(
+        [code.setdefault(r, len(code)) for r, inner in zip(region, inside, strict=True) if inner], np.int64
+    )
+    found = [one_row_each(areas, stated.facts, "area"), _levels(frame, asked)]
+    if not names or len(names) != len(least):
+        raise VerificationError("the certificate file states no threshold for each weight")
+    if not code or any(r is None for r in region):
+        return [*found, Finding("regions", False, "the file has no region, or an area without a word of its own")]
+    values_of = {name: one_each(label, whole(held, name)) for name in ("region_areas", *columns)}
+    if any(values is None for values in values_of.values()):
+        return [*found, Finding("regions", False, "a region has two weights or two numbers of areas")]
+    weights: dict[str, list[int]] = {name: values for name, values in values_of.items() if values is not None}
+    found += _stated_sizes(np.bincount(label).tolist(), weights)
+    found += _thresholds([weights[name] for name in columns], names, least)
+    if len(names) > 1:
+        found.append(_nearest([weights[name] for name in columns], names, least, label, part(held, "bound_by"), form))
+    found += group_sizes(dict(enumerate(weights["region_weight"])), stated.facts, least[0])
+    found += _counted(len(code), int((~inside).sum()), stated)
+    inner = [str(a) for a, held_ in zip(areas, inside, strict=True) if held_]
+    found += _measures(held, label, inner, asked, source, shapes or {})
+    found.append(cost(stated, weights["region_weight"], len(label)))
+    if source is None or pairs is None:
+        apart = Finding("connected", True, "the areas and their neighbors would tell", STATED)
+        return [*found, apart, _bound(stated, 0)]
+    return [
+        *found,
+        *_walked([str(a) for a in areas], region, code, weights, columns, stated, source, pairs),
+        *_totals(held, label, inner, asked, source),
+    ]
+
+
+def _stated_sizes(sizes: list[int], weights: Mapping[str, list[int]]) -> list[Finding]:
+    """As many areas in each region as it states."""
+    good = sizes == weights["region_areas"]
+    said = "as many as stated at each region" if good else "a region has more or fewer areas than stated"
+    return [Finding("areas", good, said)]
+
+
+def _thresholds(weights: Sequence[list[int]], names: Sequence[str], least: Sequence[int]) -> list[Finding]:
+    """No region below a threshold beside the first, which is judged as the sizes of groups are."""
+    found = []
+    for own, name, k in zip(weights[1:], names[1:], least[1:], strict=True):
+        under = sum(w < k for w in own)
+        found.append(Finding(f"k of region_{name}", not under, f"{under} regions are below {k}"))
+    return found
+
+
+def _nearest(
+    weights: Sequence[list[int]], names: Sequence[str], least: Sequence[int], label: np.ndarray, said: pl.Series,
+    form: str,
+) -> Finding:  # fmt: skip
+    """Every area names the weight of its region that is nearest its threshold."""
+    nearest = (np.array(weights) / np.array(least)[:, None]).argmin(axis=0)
+    off = sum(names[nearest[r]] != name for r, name in zip(label.tolist(), spelled(said, form), strict=True))
+    return Finding("bound_by", not off, f"{off} areas name another weight than the one nearest its k")
+
+
+def _counted(regions: int, out: int, stated: Stated) -> list[Finding]:
+    """Regions and areas left out, as many as stated."""
+    asked, facts = stated.parameters, stated.facts
+    found = [Finding("left out", out == number_of(facts, "left_out"), f"{out} areas are in no region, as certified")]
+    if asked.get("regions") is not None:
+        found.append(Finding("regions", regions == asked["regions"], f"{regions} of {asked['regions']} asked for"))
+    if number_of(facts, "regions_at_most") < regions or (
+        facts.get("variance_inside") is not None and not asked["similar"]
+    ):
+        said = "fewer regions are possible than there are, or a variance nobody asked for"
+        found.append(Finding("facts", False, said))
+    return found
+
+
+def _levels(frame: pl.DataFrame, asked: Mapping[str, Any]) -> Finding:
+    """As many levels of regions as were asked for."""
+    there = sum(name.removeprefix("region").isdigit() for name in frame.columns) + 1
+    levels = 1 + len(asked.get("levels") or ())
+    return Finding("levels", there == levels, f"{there} levels of regions, {levels} asked for")
+
+
+def _measures(
+    held: pl.DataFrame,
+    label: np.ndarray,
+    areas: Sequence[str],
+    asked: Mapping[str, Any],
+    source: pl.DataFrame | None,
+    shapes: Mapping[str, Shape],
+) -> list[Finding]:
+    """How wide and compact a region is and where it lies, where the file says so: one figure each, such as can be."""
+    odd, m = [], int(label.max()) + 1
+    measures: list[dict[str, float]] = [{} for _ in range(m)]
+    for name in (known := [name for name in MEASURES if name in held.columns]):
+        said = _numbers(held, name, missing=True)
+        each = one_each(label, [repr(v) for v in said.tolist()])
+        most = np.inf if name == "diameter" else 1.0 if name in ("polsby_popper", "reock") else None
+        if each is None or (most is not None and ((said < 0) | (said > most)).any()):
+            odd.append(name)
+        for r, value in enumerate(each or ()):
+            measures[r][name] = float(value)
+    if odd or not known:
+        return [Finding("measures", False, f"{odd[0]!r} of a region cannot be, or it has two")] if odd else []
+    members: list[list[str]] = [[] for _ in range(m)]
+    for name, r in zip(areas, label.tolist(), strict=True):
+        members[r].append(name)
+    if shapes:
+        found = judge_measures(measures, [[shapes.get(name, []) for name in own] for own in members], asked, False)
+    else:
+        found = [Finding("measures", True, "one each; they rest on the polygons", CONSISTENT)]
+    return [*found, *judge_weighted(measures, members, asked, source)]
+
+
+def judge_weighted(
+    said: Sequence[Mapping[str, float]], members: Sequence[Sequence[str]], asked: Mapping[str, Any],
+    source: pl.DataFrame | None,
+) -> list[Finding]:  # fmt: skip
+    """Where the weight of each region has its center: its areas' centers, averaged by the first weight."""
+    if source is None or not any("weighted_x" in own for own in said):
+        return []
+    if CENTERS[0] not in source.columns:
+        return [Finding("weighted center", True, "the columns with the areas' centers would tell", STATED)]
+    place = {name: i for i, name in enumerate(part(source, NAMED).cast(pl.String).to_list())}
+    weight, x, y = _numbers(source, asked["weight"][0]), *(_numbers(source, name) for name in CENTERS)
+    wrong = 0
+    for own, names in zip(said, members, strict=True):
+        at = [place[name] for name in names if name in place]
+        if weight[at].sum() <= 0:
+            continue
+        over = bool(asked.get("geographic")) and np.ptp(x[at]) > 180
+        east = np.where(over & (x[at] < 0), x[at] + 360, x[at])
+        off = abs(own.get("weighted_x", np.nan) - np.average(east, weights=weight[at]))
+        apart = min(off, abs(off - 360)), abs(own.get("weighted_y", np.nan) - np.average(y[at], weights=weight[at]))
+        wrong += not max(apart) <= 1e-9 * (1 + np.abs(x[at]).max() + np.abs(y[at]).max())
+    return [Finding("weighted center", not wrong, f"{wrong} regions state another center of their weight")]
+
+
+def one_each(label: np.ndarray, values: Sequence[Any]) -> list[Any] | None:
+    """The value of each region, None where one has two."""
+    known: dict[int, Any] = {}
+    if any(known.setdefault(g, v) != v for g, v in zip(label.tolist(), values, strict=True)):
+        return None
+    return [known[g] for g in range(len(known))]
+
+
+def cost(stated: Stated, weights: Sequence[int], areas: int) -> Finding:
+    """The cost again, where the file tells it."""
+    objective = str(stated.parameters["objective"]).split(",")[0]
+    plain = not any(stated.parameters.get(n) for n in ("fixed", "soft_boundary"))
+    unit = UNITS.get(objective)
+    if unit is not None and stated.unit != unit:
+        return Finding("cost", False, f"counted in {stated.unit!r}, which is not what was asked for")
+    paid: int | None = None
+    if objective == "max":
+        paid = max(weights)
+    elif objective == "sumsq":
+        paid = sum(w * w for w in weights)
+    elif objective == "count" and plain:
+        paid = areas - len(weights)
+    if paid is None:
+        return Finding("cost", True, f"{stated.cost:,} {stated.unit}, by a measure not repeated here", STATED)
+    return Finding("cost", same(paid, stated.cost), f"{paid:,} {stated.unit}, {stated.cost:,} certified")
+
+
+def _bound(stated: Stated, heaviest: int) -> Finding:
+    if heaviest and str(stated.parameters["objective"]).split(",")[0] == "max" and stated.lower_bound <= heaviest:
+        text = f"no heaviest region is below {heaviest:,}; {stated.lower_bound:,} certified"
+        return Finding("bound", True, text, RECOMPUTED)
+    return Finding("bound", True, f"{stated.lower_bound:,} certified, by an argument not repeated here", STATED)
+
+
+def _walked(
+    areas: list[str], region: Sequence[Any], code: Mapping[Any, int], weights: Mapping[str, list[int]],
+    columns: Sequence[str], stated: Stated, source: pl.DataFrame, pairs: pl.DataFrame,
+) -> list[Finding]:  # fmt: skip
+    """What only the areas and their neighbors tell: cover, sums, connection, and whatever else was asked for."""
+    asked, m = stated.parameters, len(code)
+    place = {name: i for i, name in enumerate(part(source, NAMED).cast(pl.String).to_list())}
+    absent, foreign = len(set(place) - set(areas)), len(set(areas) - set(place))
+    if absent or foreign or len(set(areas)) < len(areas):
+        text = f"{absent} areas are in no row, {foreign} rows name none of them"
+        return [Finding("cover", False, text)]
+    label = np.full(len(place), -1, np.int64)
+    for name, r in zip(areas, region, strict=True):
+        label[place[name]] = code.get(r, -1)
+    held = label >= 0
+    found = [Finding("cover", True, "every area has its row, and no other")]
+    heaviest = 0
+    for column, name in zip(columns, asked["weight"], strict=True):
+        own = np.array(whole(source, name), np.int64)
+        sums = summed(label, own, m)
+        wrong = sum(a != b for a, b in zip(sums.tolist(), weights[column], strict=True))
+        text = (
+            f"{wrong} regions weigh another sum than stated" if wrong else "every region's areas add up to its weight"
+        )
+        found.append(Finding(f"weight {name}", not wrong, text))
+        heaviest = heaviest or max(int(asked["k"][0]), int(own[held].max(initial=0)))
+    found.append(connected(label, place, pairs, asked.get("joined") or []))
+    if not held.all():
+        found.append(why_left_out(label, place, pairs, asked, source))
+    if asked.get("water"):
+        found.append(by_land(label, place, pairs, asked.get("joined") or [], part(source, asked["water"])))
+    for what, mixed in (("boundary", True), ("fixed", False), ("apart", None)):
+        if asked.get(what) is not None:
+            found.append(kept(what, mixed, label, part(source, asked[what]).cast(pl.String).to_list()))
+    if asked.get("soft_boundary") is not None:
+        found.append(_across(label, part(source, asked["soft_boundary"]).cast(pl.String).to_list(), stated))
+    if asked.get("sensitive") and asked["l"] > 1:
+        counts = np.stack([summed(label, np.array(whole(source, n), np.int64), m) for n in asked["sensitive"]], axis=1)
+        over = int((counts.max(axis=1) * asked["l"] > counts.sum(axis=1)).sum())
+        found.append(Finding("l", not over, f"{over} regions hold a value in more than 1/{asked['l']} of the records"))
+    for name, most in dict(asked.get("at_most") or {}).items():
+        counted = name == "areas" and name not in source.columns
+        own = np.ones(len(label), np.int64) if counted else np.array(whole(source, name), np.int64)
+        several = _parts(label, None if not asked.get("fixed") else part(source, asked["fixed"]), m) > 1
+        over = int((summed(label, own, m)[several] > most).sum())
+        text = f"{'1 region of several areas is' if over == 1 else f'{over} regions of several areas are'} above {most}"
+        found.append(Finding(f"at most {name}", not over, text))
+    if asked.get("max_diameter") is not None:
+        found.append(_diameter(label, source, float(asked["max_diameter"]), bool(asked.get("geographic"))))
+    if asked.get("similar"):
+        own = np.array(whole(source, asked["weight"][0]), np.int64)
+        columns_ = [_numbers(source, name) for name in asked["similar"]]
+        found.append(_alike(label, own, np.stack(columns_, axis=1), stated.facts.get("variance_inside")))
+    return [*found, _bound(stated, heaviest)]
+
+
+def _across(label: np.ndarray, values: Sequence[Any], stated: Stated) -> Finding:
+    """As many regions over a soft boundary as are certified."""
+    sides = {(r, value) for r, value in zip(label.tolist(), values, strict=True) if r >= 0}
+    over = int((np.bincount([r for r, _ in sides], minlength=1) > 1).sum())
+    certified = stated.details.get("regions_across_soft_boundaries")
+    return Finding("soft_boundary", over == certified, f"{over} regions over a soft boundary, {certified} certified")
+
+
+def _totals(
+    held: pl.DataFrame, label: np.ndarray, areas: Sequence[str], asked: Mapping[str, Any], source: pl.DataFrame
+) -> list[Finding]:
+    """Columns added up over each region, or averaged by the first weight; label int[rows] region of each row held."""
+    if not (asked.get("sum") or asked.get("mean")) or not label.size:
+        return []
+    place = {name: i for i, name in enumerate(part(source, NAMED).cast(pl.String).to_list())}
+    if not all(name in place for name in areas):
+        return []  # the cover has failed already
+    row, m = np.array([place[name] for name in areas]), int(label.max()) + 1
+    weight = np.array(whole(source, asked["weight"][0]), np.float64)[row]
+    found = []
+    for how in ("sum", "mean"):
+        for name in asked.get(how) or ():
+            own = _numbers(source, name)[row]
+            total = np.bincount(label, weights=own if how == "sum" else own * weight, minlength=m)
+            by = np.ones(m) if how == "sum" else np.bincount(label, weights=weight, minlength=m)
+            least = np.divide(total, by, out=np.full(m, np.nan), where=by > 0)[label]
+            said = _numbers(held, f"{how}_{name}", missing=True)
+            wrong = int((~np.isclose(said, least, rtol=1e-9, atol=1e-9, equal_nan=True)).sum())
+            found.append(
+                Finding(f"{how} of {name}", not wrong, f"{wrong} rows state another {how} than their region's")
+            )
+    return found
+
+
+def _parts(label: np.ndarray, fixed: pl.Series | None, m: int) -> np.ndarray:
+    """int64[m]: how many areas every region has, those fixed together counted as one."""
+    names = [None] * len(label) if fixed is None else fixed.cast(pl.String).to_list()
+    whole_ = {(r, v or i) for i, (r, v) in enumerate(zip(label.tolist(), names, strict=True)) if r >= 0}
+    return np.bincount([r for r, _ in whole_], minlength=m)
+
+
+def _numbers(source: pl.DataFrame, name: str, missing: bool = False) -> np.ndarray:
+    """float64; missing: an empty cell is nan."""
+    try:
+        return np.array([np.nan if missing and v in (None, "") else float(v) for v in part(source, name).to_list()])
+    except (TypeError, ValueError):
+        raise VerificationError(f"column {name!r} of the areas holds something that is no number") from None
+
+
+def _diameter(label: np.ndarray, source: pl.DataFrame, most: float, degrees: bool) -> Finding:
+    """Great circles (haversine, km) or straight lines between the centers of every two areas of a region."""
+    if CENTERS[0] not in source.columns:
+        return Finding("max diameter", True, "the areas' centers would tell", STATED)
+    x, y = (source[name].to_numpy() for name in CENTERS)
+    over = 0
+    for r in range(int(label.max()) + 1):
+        at = np.flatnonzero(label == r)
+        a, b = x[at], y[at]
+        if degrees:
+            a, b = np.radians(a), np.radians(b)
+            half = (
+                np.sin((b[:, None] - b) / 2) ** 2 + np.cos(b)[:, None] * np.cos(b) * np.sin((a[:, None] - a) / 2) ** 2
+            )
+            far = 2 * 6371.0088 * np.arcsin(np.sqrt(np.minimum(half, 1.0)))
+        else:
+            far = np.hypot(a[:, None] - a, b[:, None] - b)
+        over += bool(far.max() > most * (1 + 1e-9))
+    return Finding("max diameter", not over, f"{over} regions are wider than {most:g}")
+
+
+def _alike(label: np.ndarray, weight: np.ndarray, columns: np.ndarray, stated: Any) -> Finding:
+    """The share of the columns' variance, weighted, that is inside regions; the columns on one scale."""
+    mass = np.maximum(weight, max(1.0, float(weight.mean())) * 1e-6)
+    spread = np.sqrt(np.average((columns - np.average(columns, axis=0, weights=mass)) ** 2, axis=0, weights=mass))
+    scaled = columns / np.where(spread > 0, spread, 1.0)
+    held = np.flatnonzero(label >= 0)
+
+    def about(at: np.ndarray) -> float:
+        own = scaled[at] - np.average(scaled[at], axis=0, weights=mass[at])
+        return float((mass[at][:, None] * own**2).sum())
+
+    whole_, parts = about(held), sum(about(np.flatnonzero(label == r)) for r in range(int(label.max()) + 1))
+    share = parts / whole_ if whole_ > 0 else 0.0
+    agrees = isinstance(stated, (int, float)) and abs(share - stated) <= 1e-9 + 1e-6 * share
+    said = "as certified" if agrees else "another share is certified"
+    return Finding("variance inside", agrees, f"{share:.4f} of the variance is inside regions, {said}")

@@ -1,0 +1,302 @@
+"""The judge of clusters: centers, counts, radii and sensitive values as they stand on disk, counted again.
+
+A file of centers has a row per cluster; a file of assignments a row per record, from which the same is put together.
+Radii in words are read back by a grammar of its own, and distances are measured by formulas of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from shoal.errors import VerificationError
+from shoal.judge.crosswalk import Stated, number_of, part, spelled, whole
+from shoal.judge.finding import CONSISTENT, STATED, Finding
+from shoal.judge.places.cluster_cover import Clusters, covered
+from shoal.judge.places.cluster_distance import Feature, features_of, measured, numbers_of
+
+OVER = 1.1 * (1 + 1e-9)  # a radius of two digits, rounded up, is less than this many times what it was
+_NUMBER = r"(\d[\d.]*(?:e[+-]?\d+)?)"
+_VALUE = re.compile(r'(?:"((?:[^"\\]|\\.)*)"|([^;()"]*)) \((\d+)\)(?:; |\Z)')
+
+
+def judge_clusters(
+    frame: pl.DataFrame,
+    stated: Stated,
+    form: str,
+    source: pl.DataFrame | None = None,
+    known: tuple[Mapping[str, Any], Mapping[str, Any]] = ({}, {}),
+) -> list[Finding]:
+    """Centers or assignments.
+
+    source  the table that was clustered; with it, whether its records can be these clusters
+    known   hierarchies, and coordinates of codes, by column, as far as they are at hand
+
+    Raises VerificationError for a file that is no such table.  O(n log n + pairs) for n records and the pairs of a
+    center and a record within its radius.
+    """
+    asked, facts = stated.parameters, stated.facts
+    features = features_of(asked)
+    if asked.get("center") not in ("record", "mean", "medoid"):
+        raise VerificationError("the certificate file states a kind of center that is none")
+    found: list[Finding] = []
+    if "records" in frame.columns:
+        numbers = whole(frame, "cluster")
+        fits = len(set(numbers)) == len(numbers) == number_of(facts, "rows")
+        text = f"{len(numbers)} rows, {number_of(facts, 'rows')} certified"
+        found.append(Finding("one row each", fits, text if len(set(numbers)) == len(numbers) else "a cluster twice"))
+        clusters = _read(frame, features, asked, form)
+    else:
+        clusters, mixed = _collected(frame, features, asked, form)
+        found.append(Finding("assignments", not mixed, f"{mixed} clusters have two centers or radii" if mixed else
+                             "every record of a cluster shows one center"))  # fmt: skip
+    found += _sizes(clusters, stated)
+    found += _values(clusters, asked)
+    found.append(_words(clusters, features, asked))
+    found += [_cost(clusters, stated), _agreed(clusters, stated)]
+    text = "scales, weights and names of its features rest on the certificate"
+    found.append(Finding("distance asked for", True, text, STATED))
+    if asked.get("eligible"):
+        found.append(Finding("eligible", True, "a condition of the caller's own rests on the certificate", STATED))
+    if asked.get("max_diameter") is not None:
+        found.append(_width(clusters, stated))
+    if source is None:
+        text = f"{stated.lower_bound:.9g} certified; the table would tell more"
+        found.append(Finding("records they are", True, "the table would tell", STATED))
+        return [*found, Finding("bound", True, text, STATED)]
+    return [*found, *covered(clusters, features, stated, form, source, known)]
+
+
+def _read(frame: pl.DataFrame, features: Sequence[Feature], asked: Mapping[str, Any], form: str) -> Clusters:
+    """A row per cluster."""
+    words = [w or "" for w in spelled(part(frame, "radius"), form)]
+    held = {name: [values_told(t, name) for t in part(frame, name).to_list()] for name in asked["sensitive"]}
+    return Clusters(
+        [_center(frame, f, form) for f in features],
+        np.array(whole(frame, "records"), np.int64),
+        numbers_of(frame, "distance"),
+        spreads(words, features),
+        {name: [_canonical(c, form) for c in counts] for name, counts in held.items()},
+    )
+
+
+def _collected(
+    frame: pl.DataFrame, features: Sequence[Feature], asked: Mapping[str, Any], form: str
+) -> tuple[Clusters, int]:
+    """A row per record: the clusters, and how many of them are told in two ways."""
+    secret = list(asked["sensitive"])
+    for name in secret:
+        part(frame, name)
+    index = pl.Series("row", np.arange(frame.height))
+    lines = frame.drop(secret).with_columns(index).group_by(frame.drop(secret).columns).agg(pl.col("row").first())
+    lines = lines.sort("row")
+    firsts = {c: i for i, c in enumerate(whole(lines, "cluster"))}
+    mixed = lines.height - len(firsts)
+    own = np.array([firsts[c] for c in whole(frame, "cluster")], np.int64)
+    held: dict[str, list[Counter[str | None]]] = {}
+    for name in secret:
+        held[name] = [Counter() for _ in range(lines.height)]
+        for c, value in zip(own.tolist(), spelled(part(frame, name).cast(pl.String), form), strict=True):
+            held[name][c][value] += 1
+    words = [w or "" for w in spelled(part(lines, "radius"), form)]
+    return Clusters(
+        [_center(lines, f, form) for f in features], np.bincount(own, minlength=lines.height),
+        numbers_of(lines, "distance"), spreads(words, features), held,
+    ), mixed  # fmt: skip
+
+
+def _center(frame: pl.DataFrame, feature: Feature, form: str) -> Any:
+    if feature.kind in ("category", "coded place"):
+        return spelled(part(frame, feature.columns[0]).cast(pl.String), form)
+    return np.stack([numbers_of(frame, name) for name in feature.columns], axis=1)
+
+
+def values_told(text: Any, name: str) -> Counter[str | None]:
+    """Values and counts, as published."""
+    found: Counter[str | None] = Counter()
+    at, text = 0, "" if text is None else str(text)
+    while at < len(text):
+        token = _VALUE.match(text, at)
+        if token is None:
+            raise VerificationError(f"column {name!r} of the file holds what is no list of values and counts")
+        quoted, bare, count = token.groups()
+        value = None if bare == "missing" else bare if quoted is None else json.loads(f'"{quoted}"', strict=False)
+        found[value] += int(count)
+        at = token.end()
+    return found
+
+
+def _canonical(counts: Counter[str | None], form: str) -> Counter[str | None]:
+    """Empty and missing are one where files of text cannot tell them apart."""
+    if form == "parquet" or "" not in counts:
+        return counts
+    out = Counter(counts)
+    out[None] += out.pop("")
+    return out
+
+
+def spreads(words: Sequence[str], features: Sequence[Feature]) -> np.ndarray:
+    """float64[m, f]: the radii told in words; VerificationError for words of another form."""
+    units = Counter(f.unit for f in features)
+    measured_ones = [f for f in features if f.kind != "category"]
+    suffix = []
+    for f in measured_ones:
+        named = f" {f.unit}" if f.unit else ""
+        suffix.append(re.escape(named + (f" in {f.name}" if not f.unit or units[f.unit] > 1 else "")))
+    joined = ", ".join(_NUMBER + s for s in suffix[:-1]) + (" and " if suffix[1:] else "")
+    first = [rf"(?:within {joined}{_NUMBER}{suffix[-1]})?"] if suffix else []
+    for f in features:
+        if f.kind == "category":
+            most = "()" if f.levels == 1 else rf" up to level (\d+) of {f.levels}"
+            first.append(rf"(?:(?:^|; ){re.escape(f.name)} may differ{most})?")
+    grammar = re.compile("".join(first))
+    out = np.zeros((len(words), len(features)))
+    for i, text in enumerate(words):
+        if text == "exactly":
+            continue
+        match = grammar.fullmatch(text)
+        if not text or match is None:
+            raise VerificationError("a radius of the file is not told in the words of its columns")
+        groups = list(match.groups())
+        ahead, behind = groups[: len(measured_ones)], groups[len(measured_ones) :]
+        for j, f in enumerate(features):
+            if f.kind == "category":
+                level = behind.pop(0)
+                out[i, j] = 0 if level is None else int(level or 1)
+            else:
+                out[i, j] = float(ahead.pop(0) or 0)
+    return out
+
+
+def _sizes(clusters: Clusters, stated: Stated) -> list[Finding]:
+    """At least r each, as many and as large as certified, and who is left out."""
+    asked, facts = stated.parameters, stated.facts
+    r, sizes = number_of(asked, "r"), clusters.records.tolist()
+    under = sum(size < r for size in sizes)
+    text = f"{under} clusters are below r = {r}" if under else f"no cluster is below r = {r}"
+    expected = tuple(number_of(facts, n) for n in ("groups", "smallest_group", "largest_group"))
+    seen = (len(sizes), min(sizes, default=0), max(sizes, default=0))
+    said = f"{seen[0]} clusters of {seen[1]} to {seen[2]}; {expected[0]} of {expected[1]} to {expected[2]} certified"
+    points, out = number_of(facts, "points"), number_of(facts, "left_out")
+    allowed, total = number_of(facts, "may_be_left_out"), sum(sizes)
+    share = asked.get("epsilon")
+    if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 <= share < 1:
+        raise VerificationError("the certificate file states no share that may be left out")
+    fits = total == number_of(facts, "records") == points - out and 0 <= out <= allowed
+    fits = fits and allowed == math.floor(share * points + 1e-9)
+    found = [
+        Finding("r", not under, text),
+        Finding("groups", seen == expected, said),
+        Finding("records", fits, f"{total} records in all clusters, {out} of {points} left out, {allowed} may be"),
+    ]
+    most = asked.get("max_clusters")
+    if most is not None:
+        most = number_of(asked, "max_clusters")
+        found.append(Finding("max clusters", len(sizes) <= most, f"{len(sizes)} clusters, at most {most} asked"))
+    return found
+
+
+def _values(clusters: Clusters, asked: Mapping[str, Any]) -> list[Finding]:
+    """Each cluster's values are as many as its records, and as diverse as asked."""
+    found = []
+    sizes = clusters.records.tolist()
+    ls, distinct = ([int(x) for x in asked[n]] for n in ("l", "distinct_l"))
+    if min([1, *ls, *distinct]) < 1:
+        raise VerificationError("the certificate file asks for fewer than one value")
+    for name, l, least in zip(asked["sensitive"], ls, distinct, strict=True):
+        counts = clusters.held[name]
+        odd = sum(sum(c.values()) != n for c, n in zip(counts, sizes, strict=True))
+        text = f"{odd} clusters have more or fewer values than records" if odd else "as many values as records"
+        found.append(Finding(f"values of {name}", not odd, text))
+        often = sum(l * max(c.values(), default=0) > n for c, n in zip(counts, sizes, strict=True))
+        few = sum(len(c) < least for c in counts)
+        if l > 1:
+            found.append(Finding(f"l of {name}", not often, f"one value is over 1/{l} of {often} clusters"))
+        if least > 1:
+            found.append(Finding(f"distinct l of {name}", not few, f"{few} clusters have under {least} values"))
+    return found
+
+
+def _words(clusters: Clusters, features: Sequence[Feature], asked: Mapping[str, Any]) -> Finding:
+    """The distance of the farthest member against the radii told column by column."""
+    most, each = measured(clusters.spread, features, str(asked["norm"]))
+    exact = asked["center"] == "record"
+    d = clusters.distance
+    wide = d > most * (1 + 1e-9) * (1.0 if exact else OVER) + 1e-9
+    narrow = d < each * (1 - 1e-9) - 1e-9
+    odd = int((wide | narrow | (d < 0)).sum())
+    text = f"{odd} clusters' distances contradict their radii in words" if odd else "distances and words agree"
+    return Finding("radius", not odd, text, CONSISTENT)
+
+
+def same(a: float, b: float) -> bool:
+    """Equal, or apart by no more than sums of floats are: also where all distances are tiny."""
+    return math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-12)
+
+
+def _cost(clusters: Clusters, stated: Stated) -> Finding:
+    """The cost again, where the centers published are those that were paid for."""
+    asked, facts = stated.parameters, stated.facts
+    largest = float(clusters.distance.max(initial=0.0))
+    if not same(largest, float(facts["radius"])):
+        return Finding("cost", False, f"the largest radius is {largest:.9g}, {facts['radius']} certified")
+    unit = str(asked["unit"])
+    if stated.kind == "gather":
+        paid, units = largest, unit
+    else:
+        paid, units = math.fsum((clusters.records * clusters.distance).tolist()), f"points x {unit}"
+        setup = asked.get("setup_cost")
+        if setup == "per record":
+            return Finding("cost", True, f"{stated.cost:.9g} {units}, set-up costs of each record included", STATED)
+        paid += float(setup) * len(clusters.records)  # type: ignore[arg-type]
+    if stated.unit != units:
+        return Finding("cost", False, f"counted in {stated.unit!r}, where the distance is in {unit!r}")
+    replaced, m = number_of(facts, "centers_replaced"), len(clusters.records)
+    if asked["center"] != "record" or replaced:
+        least = largest / 2 if stated.kind == "gather" else paid / 2  # each is its cluster's own: no radius is doubled
+        few = min(m, number_of(facts, "left_out"))  # centers that are left out are not shown
+        fits = (
+            0 < replaced <= few and least <= stated.cost * (1 + 1e-9) if asked["center"] == "record" else replaced == m
+        )
+        text = f"{stated.cost:.9g} {units}, of centers that are records, {replaced} of them not published"
+        return Finding("cost", fits, text, STATED)
+    return Finding("cost", same(paid, stated.cost), f"{paid:.9g} {units}, {stated.cost:.9g} certified")
+
+
+def _width(clusters: Clusters, stated: Stated) -> Finding:
+    """No cluster is wider than asked, as far as its radius tells; or it is said that one is."""
+    most, details = float(stated.parameters["max_diameter"]), stated.details
+    wide, met = float(details["diameter"]), details["cap_met"]
+    far = float(clusters.distance.max(initial=0.0))
+    record = stated.parameters["center"] == "record"
+    fits = met is (wide <= most) and details["max_diameter"] == most and (not record or far <= wide * (1 + 1e-9))
+    text = f"the widest cluster spans {wide:.6g}, {most:g} asked, a radius of {far:.6g} known"
+    return Finding("max diameter", fits, text, STATED if fits else CONSISTENT)
+
+
+def _agreed(clusters: Clusters, stated: Stated) -> Finding:
+    """What the certificate says in other words."""
+    asked, facts, details = stated.parameters, stated.facts, stated.details
+    least = max(map(int, [asked["r"], *asked["l"], *asked["distinct_l"]]))
+    known: dict[str, Any] = {
+        "clusters": len(clusters.records), "left_out": facts["left_out"], "may_be_left_out": facts["may_be_left_out"],
+        "r": int(asked["r"]) if stated.kind == "gather" else least,
+    }  # fmt: skip
+    if stated.kind == "cellular":
+        both = math.fsum(float(details[n]) for n in ("service", "setup"))
+        known["service"] = details["service"] if same(both, stated.cost) else None
+        known["setup"] = details["setup"] if asked["setup_cost"] == "per record" else (
+            details["setup"] if same(details["setup"], float(asked["setup_cost"]) * len(clusters.records)) else None
+        )  # fmt: skip
+        if asked["center"] == "record" and not facts["centers_replaced"]:
+            known["radius"] = details["radius"] if same(details["radius"], facts["radius"]) else None
+    odd = [name for name, value in known.items() if details.get(name) != value]
+    text = f"its details contradict its facts about {odd[0]!r}" if odd else "its details and its facts agree"
+    return Finding("details", not odd, text, CONSISTENT)

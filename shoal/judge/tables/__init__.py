@@ -1,0 +1,1 @@
+"""The judge of tables by themselves: privacy counted again from what is published."""

@@ -1,0 +1,231 @@
+"""Every figure of the report on a crosswalk: from what is written, its certificate and counts of its groups."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from shoal.judge.places.clusters import values_told
+from shoal.publishing.bins import BINS, round_step
+from shoal.publishing.crosswalks.centers import multiset
+from shoal.publishing.crosswalks.tallied import tally
+from shoal.publishing.origin import made_now
+from shoal.publishing.tables.figures import ROWS
+
+THRESHOLD = 0.2  # of the risk above which a record counts as at risk, as in audits
+KM = 111.1950802335329  # of a degree along a meridian
+CLUSTERS = ("gather", "cellular")  # of these and of tiles rows are shown: the names of other groups are made of values
+
+
+def figures(made: Any) -> dict[str, Any]:
+    """Plain values for the page and for JSON; of the source nothing but how many records its values have.  O(n log n).
+
+    made  a ``Crosswalk``
+    """
+    sizes, least = [int(n) for n in made.groups], least_of(made.kind, made.parameters)
+    before = before_of(made.kind, made.sources.table, made.parameters)
+    return {
+        **made_now(),
+        "source": ", ".join(dict.fromkeys(Path(p).name for p in made.read)) or None,
+        "written": made.__dict__.get("written"),
+        "kind": made.kind,
+        "title": made.title,
+        "method": made.method,
+        "parameters": dict(made.parameters),
+        "facts": dict(made.facts),
+        "hierarchies": made.parameters.get("hierarchies") or {},
+        "warnings": list(made.warnings),
+        "certificate": made.certificate.as_dict(),
+        "k": least,
+        "columns": list(made.content.columns),
+        "before": None if before is None else {**size_figures(before, least), **risk(before)},
+        "after": {**size_figures(sizes, least), **risk(sizes)},
+        "sizes": {str(s): n for s, n in sorted(counted(sizes).items())},
+        "loss": losses(made.kind, made.content, made.parameters),
+        "shown": shown(made.kind, made.content, made.parameters),
+    }
+
+
+def least_of(kind: str, parameters: Mapping[str, Any]) -> int:
+    """The least that a group must hold: k, of several weights the first one's, or r."""
+    asked = parameters["r"] if kind in CLUSTERS else parameters["k"]
+    return int(asked[0] if isinstance(asked, (list, tuple)) else asked)
+
+
+def counted(sizes: list[int]) -> dict[int, int]:
+    """Size -> how many groups have it."""
+    values, often = np.unique(np.array(sizes, object), return_counts=True) if sizes else ((), ())
+    return {int(v): int(n) for v, n in zip(values, often, strict=True)}
+
+
+def before_of(kind: str, frame: pl.DataFrame | None, parameters: Mapping[str, Any]) -> list[int] | None:
+    """Records of each value, area, place or record as the table came; None where the table is not at hand."""
+    if frame is None:
+        return None
+    if kind in ("labels", "intervals"):
+        return [int(n) for n in tally(frame, parameters["column"], parameters["count"])[1]]
+    if kind == "regions":
+        weights = frame[parameters["weight"][0]].cast(pl.Float64, strict=False).fill_null(0.0)
+        return [int(w) for w in weights.to_list()]
+    if kind == "tiles":
+        return _places(frame, parameters)
+    if kind not in CLUSTERS:
+        return None
+    names = [*parameters["columns"], *(parameters["place"] or ())]
+    return [int(n) for n in frame.group_by(names).len()["len"].to_list()]
+
+
+def _places(frame: pl.DataFrame, parameters: Mapping[str, Any]) -> list[int]:
+    """What k counts at each place: persons, households, or records by their weights."""
+    at = [parameters["x"], parameters["y"]]
+    one = next((parameters[name] for name in ("person", "household") if parameters.get(name)), None)
+    if one is not None:
+        count = pl.col(one).n_unique()
+    elif parameters["weight"] is not None:
+        count = pl.col(parameters["weight"]).cast(pl.Float64, strict=False).sum().cast(pl.Int64)
+    else:
+        count = pl.len()
+    return [int(n) for n in frame.group_by(at).agg(count.alias("__shoal_n"))["__shoal_n"].to_list()]
+
+
+def size_figures(sizes: list[int], k: int) -> dict[str, Any]:
+    """Sizes of groups in figures."""
+    return {
+        "groups": len(sizes),
+        "records": sum(sizes),
+        "smallest": min(sizes, default=0),
+        "median": int(np.median(np.array(sizes, np.float64))) if sizes else 0,
+        "largest": max(sizes, default=0),
+        "below": sum(0 < n < k for n in sizes),
+        "below_records": sum(n for n in sizes if n < k),
+        "alone": sum(n == 1 for n in sizes),
+    }
+
+
+def risk(sizes: list[int]) -> dict[str, float]:
+    """Risk to be found for who knows the group alone: highest, mean, and the share of the records above a threshold."""
+    held = [n for n in sizes if n > 0]
+    records = sum(held)
+    if not held:
+        return {"prosecutor_max": 0.0, "marketer": 0.0, "records_at_risk": 0.0, "threshold": THRESHOLD}
+    return {
+        "prosecutor_max": 1 / min(held),
+        "marketer": len(held) / records,
+        "records_at_risk": sum(n for n in held if 1 / n > THRESHOLD) / records,
+        "threshold": THRESHOLD,
+    }
+
+
+def losses(kind: str, content: pl.DataFrame, parameters: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What each group lost, as a distribution: {"what", "unit", quantiles, "bars": [{"label", "groups"}]}."""
+    what, unit, values, without = _lost(kind, content, parameters)
+    if not values.size:
+        return None
+    cuts = np.quantile(values, [0, 0.25, 0.5, 0.75, 1]).tolist()
+    names = ("least", "quarter", "half", "three_quarters", "most")
+    return {
+        "what": what,
+        "unit": unit,
+        **{name: round(float(cut), 6) for name, cut in zip(names, cuts, strict=True)},
+        "mean": round(float(values.mean()), 6),
+        "unbounded": without,
+        "bars": spread(values),
+    }
+
+
+def _lost(kind: str, content: pl.DataFrame, parameters: Mapping[str, Any]) -> tuple[str, str, np.ndarray, int]:
+    """What is lost, its unit, a number for each group, and how many groups have none."""
+    if kind in ("labels", "intervals"):
+        return "values that became one", "values in a group", content.group_by("group").len()["len"].to_numpy(), 0
+    if kind == "regions":
+        inside = content.filter(pl.col("region") != "*")
+        return "areas that became one", "areas in a region", inside.group_by("region").len()["len"].to_numpy(), 0
+    if kind == "tiles":
+        spans, without = _half_perimeters(content, parameters)
+        geographic = parameters["coordinates"] == "geographic"
+        return "width plus height of a tile", "km" if geographic else "units of the coordinates", spans, without
+    if kind not in CLUSTERS:
+        return "", "", np.zeros(0), 0
+    return "radius of a cluster", str(parameters["unit"]), content["distance"].cast(pl.Float64).to_numpy(), 0
+
+
+def tiles_of(content: pl.DataFrame) -> pl.DataFrame:
+    """A row per tile of a crosswalk with a row per place."""
+    return content.unique("tile", keep="first", maintain_order=True).sort("tile")
+
+
+def _half_perimeters(content: pl.DataFrame, parameters: Mapping[str, Any]) -> tuple[np.ndarray, int]:
+    """Width plus height of the tiles that have four sides, and how many have not."""
+    x, y = parameters["x"], parameters["y"]
+    own = tiles_of(content).select(f"{x}_low", f"{y}_low", f"{x}_high", f"{y}_high").cast(pl.Float64).to_numpy()
+    whole = own[np.isfinite(own).all(axis=1)]
+    wide, tall = whole[:, 2] - whole[:, 0], whole[:, 3] - whole[:, 1]
+    if parameters["coordinates"] == "geographic":
+        wide = wide % 360 * np.cos(np.radians((whole[:, 1] + whole[:, 3]) / 2)) * KM
+        tall = tall * KM
+    return wide + tall, len(own) - len(whole)
+
+
+def spread(values: np.ndarray) -> list[dict[str, Any]]:
+    """How many groups lie in each of at most a dozen round steps."""
+    whole = bool((values == np.floor(values)).all())
+    low, high = float(values.min()), float(values.max())
+    step = round_step((high - low) / BINS)
+    step = max(step, 1.0) if whole else step
+    first = np.floor(low / step)
+    at = (np.floor(values / step + 1e-9) - first).astype(np.int64)
+    numbers = np.bincount(np.maximum(at, 0))
+    return [
+        {"label": _span((first + i) * step, (first + i + 1) * step, whole), "groups": int(n)}
+        for i, n in enumerate(numbers.tolist())
+    ]
+
+
+def _span(low: float, high: float, whole: bool) -> str:
+    if not whole:
+        return f"{low:.4g} up to {high:.4g}"
+    return f"{low:,.0f}" if high - low == 1 else f"{low:,.0f} to {high - 1:,.0f}"
+
+
+def shown(kind: str, content: pl.DataFrame, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Ten rows of tiles or clusters as they are published, a group each.
+
+    A sensitive value of a cluster that fewer records than a group's least hold in all is not repeated.
+    """
+    if kind != "tiles" and kind not in CLUSTERS:
+        return {"columns": [], "rows": []}
+    rows = content
+    if kind == "tiles":
+        own = tiles_of(content)
+        rows = own.select(own.columns[own.columns.index("tile") :])
+    else:
+        least = least_of(kind, parameters)
+        rows = rows.with_columns(_common(rows[name], least) for name in parameters["sensitive"])
+    rows = rows.gather_every(max(1, rows.height // ROWS)).head(ROWS)
+    return {"columns": rows.columns, "rows": [[_plain(v) for v in row] for row in rows.iter_rows()]}
+
+
+def _common(column: pl.Series, least: int) -> pl.Series:
+    """Values with their counts as clusters tell them; those that fewer than ``least`` records hold are one."""
+    held = [values_told(text, column.name) for text in column.to_list()]
+    total: Counter[str | None] = Counter()
+    for counts in held:
+        total.update(counts)
+    lines = []
+    for counts in held:
+        line: Counter[str | None] = Counter()
+        for value, n in counts.items():
+            line[value if total[value] >= least else "held by few"] += n
+        lines.append(multiset(line))
+    return pl.Series(column.name, lines, dtype=pl.String)
+
+
+def _plain(value: Any) -> Any:
+    if value is None:
+        return "none"
+    return value if isinstance(value, (int, float)) else str(value)

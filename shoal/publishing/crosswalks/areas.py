@@ -1,0 +1,319 @@
+"""Regions on their way out: a crosswalk from areas to regions, maps, outlines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from shoal.engines.geography import Geography, geography
+from shoal.engines.targets import MAP, OUTLINES
+from shoal.errors import InputError, PolicyError
+from shoal.judge.agreed import unmet
+from shoal.judge.places.areas import MEASURES
+from shoal.judge.places.region_outlines import weighed
+from shoal.model.cards import several
+from shoal.publishing.crosswalks.area_levels import asked_of, columns_of, facts_of, first_of, hierarchy, levels_of
+from shoal.publishing.crosswalks.area_tables import tables
+from shoal.publishing.crosswalks.crosswalk import Crosswalk, Drawing
+from shoal.publishing.crosswalks.judging import Sources
+from shoal.publishing.opening import opened
+
+
+class AreaConditions(NamedTuple):
+    """What a partition of areas had to keep besides its thresholds: names of columns of the areas.
+
+    at_most  column (or "areas") -> largest sum over a region; where there are levels one for each, or one for all
+    regions  so many and no other number; where there are levels one for each
+    similar  columns of numbers that the areas of a region are alike in
+    max_diameter  largest distance between centers of areas, km or plane units
+    water    column that says which areas are water, and connect no others
+    sums, means  columns added up, or averaged by the first weight, over each region
+    """
+
+    boundary: str | None = None
+    soft_boundary: str | None = None
+    fixed: str | None = None
+    apart: str | None = None
+    at_most: Mapping[str, Any] = MappingProxyType({})
+    sensitive: Sequence[str] = ()
+    l: int = 1
+    similar: Sequence[str] = ()
+    regions: Any = None
+    max_diameter: float | None = None
+    water: str | None = None
+    sums: Sequence[str] = ()
+    means: Sequence[str] = ()
+
+    def columns(self) -> list[str]:
+        """The columns that the judge looks at."""
+        named = (self.boundary, self.soft_boundary, self.fixed, self.apart, self.water)
+        more = (self.at_most, self.sensitive, self.similar, self.sums, self.means)
+        return [*(n for n in named if n is not None), *(name for own in more for name in own)]
+
+
+def regions(
+    answer: Any,
+    data: Any,
+    read: tuple[str | Path, ...],
+    *,
+    weight: str | Sequence[str],
+    edges: Any = None,
+    id: str | None = None,
+    objective: str | Sequence[str] | None = None,
+    geographic: bool | None = None,
+    **more: Any,
+) -> Crosswalk:
+    """``Regions`` (or ``Nested``) of the areas in a Geography, or of a frame with a row per area and row numbers."""
+    nested, levels = answer, levels_of(answer)
+    answer = levels[0]
+    if unknown := [n for n in more if n not in AreaConditions._fields]:
+        raise PolicyError.unknown("argument of a release of regions", unknown[0], AreaConditions._fields)
+    asked, given = AreaConditions(**more), areas_of(data, edges, id)
+    names = [weight] if isinstance(weight, str) else list(weight)
+    own = np.column_stack([given.whole(name) for name in names])
+    _refuse_others(answer, own)
+    at_most, number = first_of(levels, asked.at_most, asked.regions)
+    above = asked_of(levels, asked.at_most, asked.regions, given.ids)
+    k, degrees = list(answer.k), given.geographic() if geographic is None else geographic
+    parameters = {
+        **_read_as(given, id), "weight": names, "k": k, "objective": _objective(answer, objective, number),
+        "boundary": asked.boundary, "soft_boundary": asked.soft_boundary, "fixed": asked.fixed, "apart": asked.apart,
+        "at_most": at_most, "sensitive": list(asked.sensitive), "l": asked.l, "similar": list(asked.similar),
+        "regions": number, "max_diameter": asked.max_diameter, "geographic": degrees,
+        "joined": [[given.ids[a], given.ids[b]] for a, b in answer.joined.tolist()],
+        **({"water": asked.water} if asked.water else {}),
+        **({"sum": list(asked.sums)} if asked.sums else {}), **({"mean": list(asked.means)} if asked.means else {}),
+        **({"levels": above} if above else {}),
+    }  # fmt: skip
+    if odd := unmet(parameters, answer.certificate.details):
+        raise PolicyError(f"the areas were merged by another {odd[0]} than the release names; name here what was asked")
+    put_together = [_Outlined(given, level, names[0], degrees) for level in (levels if given.shapes else ())]
+    first = answer.weights.reshape(answer.regions, -1)[:, 0].tolist()
+    facts = {
+        "rows": len(given.ids), "groups": answer.regions, "smallest_group": min(first), "largest_group": max(first),
+        "left_out": len(answer.left_out), "regions_at_most": answer.upper_bound,
+        "variance_inside": answer.certificate.details.get("variance_inside"),
+        **({"levels": facts_of(nested)} if above else {}),
+    }  # fmt: skip
+    title, note = _said(levels, len(given.ids), names)
+    return Crosswalk(
+        kind="regions",
+        content=content(given, levels, names, asked, put_together),
+        certificate=answer.certificate,
+        method=answer.method,
+        parameters=parameters,
+        facts=facts,
+        sources=Sources(*tables(given, [*names, *asked.columns()]), shapes=given.shapes),
+        read=read,
+        title=title,
+        groups=first,
+        companions={"hierarchy": hierarchy(given.ids, levels), **_outlines(given, put_together, names, asked)},
+        note=note,
+        drawn_map=_map(given, answer, own[:, 0], names[0], degrees, (title, note)) if given.shapes else None,
+    )
+
+
+def _objective(answer: Any, said: str | Sequence[str] | None, regions: Any) -> str:
+    """What the answer lowers first; PolicyError where the caller says something else.
+
+    regions  so many were asked for, and "count" then says nothing
+    """
+    own = str(answer.certificate.details["objective"][0])
+    first = said.split(",")[0] if isinstance(said, str) else own if said is None else str(next(iter(said), ""))
+    if first != own and not (first == "count" and regions is not None):
+        raise PolicyError(f"the answer's objective is {own!r}, not {first!r}; leave objective= out")
+    return own
+
+
+def _refuse_others(answer: Any, own: np.ndarray) -> None:
+    """InputError for an answer that was found for other areas than those of these weights int64[n, t]."""
+    held = answer.labels >= 0
+    sums = np.zeros((answer.regions, own.shape[1]), np.int64)
+    if len(answer.labels) == len(own) and own.shape[1] == len(answer.k):
+        np.add.at(sums, answer.labels[held], own[held])
+    if not np.array_equal(sums, answer.weights.reshape(answer.regions, -1)):
+        raise InputError("the answer does not belong to these areas and weights; hand over what was merged")
+
+
+def _read_as(given: Geography, id: str | None) -> dict[str, Any]:
+    """How the areas, their neighbors and their polygons were read."""
+    how, facts = given.facts.get("read") or {}, given.facts
+    drawn = {name: how.get(name) for name in ("shape_id", "coordinates")}
+    drawn |= {name: facts.get(name) for name in ("tolerance", "unit")} | {"centers": list(given.located())}
+    return {"column": id or how.get("id"), "source": how.get("source"), "target": how.get("target"), "drawn": drawn}
+
+
+def _said(levels: Sequence[Any], areas: int, names: Sequence[str]) -> tuple[str, str]:
+    """Title and note of the finest regions, with the numbers of those above."""
+    answer = levels[0]
+    least = " and ".join(f"{k:,} {name}" for k, name in zip(answer.k, names, strict=True))
+    others = "".join(
+        f"; {level.regions:,} of at least {' and '.join(f'{k:,}' for k in level.k)}" for level in levels[1:]
+    )
+    return (
+        f"{several(answer.regions, 'region')} of at least {least}{others}",
+        f"{several(areas, 'area')}; heaviest region {answer.largest:,}, none below {answer.largest_bound:,} "
+        f"possible; more than {answer.upper_bound:,} cannot exist.",
+    )
+
+
+def areas_of(data: Any, edges: Any, id: str | None) -> Geography:
+    """A Geography as it is; or areas from a frame, their neighbors by row number, int[m, 2]."""
+    if isinstance(data, Geography):
+        return data
+    if edges is None:
+        raise PolicyError("regions of a frame need edges=, the pairs of row numbers that were merged by")
+    frame = opened(data)
+    name = id or ("id" if "id" in frame.columns else frame.columns[0])
+    if name not in frame.columns:
+        raise PolicyError.unknown("column of the areas", name, frame.columns)
+    ids = frame[name].to_list()
+    pairs = np.asarray(edges, np.int64).reshape(-1, 2)
+    if pairs.size and not 0 <= pairs.min() <= pairs.max() < len(ids):
+        raise InputError("the edges name rows that the table does not have")
+    return geography(ids, [(ids[a], ids[b]) for a, b in pairs.tolist()], {c: frame[c].to_list() for c in frame.columns})
+
+
+def _extra(given: Geography, names: Sequence[str], asked: AreaConditions) -> tuple[Any, Any, Any]:
+    sums = {name: given.number(name) for name in asked.sums}
+    return sums, {name: given.number(name) for name in asked.means}, given.whole(names[0])
+
+
+def content(
+    given: Geography,
+    levels: Sequence[Any],
+    names: Sequence[str],
+    asked: AreaConditions,
+    drawn: Sequence[_Outlined] = (),
+) -> pl.DataFrame:
+    """The crosswalk: the finest regions, with their measures where there are polygons, then those above."""
+    from shoal.problems.regions import crosswalk
+
+    own = crosswalk(given.ids, levels[0], names, *_extra(given, names, asked))
+    held = levels[0].labels.tolist()
+    for name in MEASURES if drawn else ():
+        each = [found.get(name) for found in drawn[0].measures]
+        if any(value is not None for value in each):
+            own[name] = [None if r < 0 else each[r] for r in held]
+    return pl.DataFrame(own | columns_of(given.ids, levels, names))
+
+
+def levels_drawn(made: Crosswalk, given: Geography, nested: Any, unit: str, degrees: bool) -> list[Crosswalk]:
+    """The release with the map of each level, the finest first."""
+    found = [made]
+    for level in levels_of(nested)[1:]:
+        title = f"{several(level.regions, 'region')} of at least {level.k[0]:,} {unit}"
+        note = (
+            f"{several(len(given.ids), 'area')}; unions of the regions below, of which more than {level.upper_bound:,} "
+            f"cannot exist; heaviest region {level.largest:,}."
+        )
+        drawn = _map(given, level, given.whole(unit), unit, degrees, (title, note))
+        found.append(replace(made, drawn_map=drawn if given.shapes else None))
+    return found
+
+
+def _map(
+    given: Geography, answer: Any, weights: np.ndarray, unit: str, degrees: bool, said: tuple[str, str]
+) -> Drawing:
+    title, note = said
+
+    def fill(path: Path) -> None:
+        from shoal.problems.regions import region_names
+        from shoal.report.maps import draw
+
+        shapes = [given.shapes.get(i, []) for i in given.ids]
+        draw(
+            path, shapes, answer.labels, given.ids, weights, regions=region_names(given.ids, answer.labels),
+            areas=[str(n) for n in given.columns.get("name", given.ids)], k=answer.k[0], unit=unit, geographic=degrees,
+            title=title, note=note,
+        )  # fmt: skip
+
+    return Drawing(form=MAP, fill=fill)
+
+
+def _weighted(places: np.ndarray, weights: np.ndarray, degrees: bool) -> dict[str, float]:
+    """Where the weight of a region has its center: that of its areas' centers, float64[m, 2], by weights int64[m]."""
+    if not weights.sum():
+        return {}
+    x, y = places[:, 0], places[:, 1]
+    if degrees and np.ptp(x) > 180:
+        x = np.where(x < 0, x + 360, x)
+    middle = float(np.average(x, weights=weights))
+    return {
+        "weighted_x": middle - 360 if degrees and middle > 180 else middle,
+        "weighted_y": float(np.average(y, weights=weights)),
+    }
+
+
+@dataclass(frozen=True, eq=False)
+class _Outlined:
+    """The regions of a level put together from their areas' polygons, and measured, once for all that shows them."""
+
+    given: Geography
+    answer: Any
+    weight: str
+    degrees: bool
+
+    @cached_property
+    def members(self) -> list[list[int]]:
+        """The areas of each region."""
+        return [np.flatnonzero(self.answer.labels == r).tolist() for r in range(self.answer.regions)]
+
+    @cached_property
+    def shapes(self) -> list[Any]:
+        """The outline of each region; the areas left out stay out."""
+        from shoal.engines.outlines import closed
+        from shoal.report.dissolve import dissolve
+
+        given, degrees = self.given, self.degrees
+        tolerance = float(given.facts.get("tolerance") or 0.0)
+        if degrees and given.facts.get("unit") != "km":
+            tolerance /= 1000  # the file was in metres, its outlines are drawn in degrees
+        own = [[given.shapes.get(given.ids[i], []) for i in member] for member in self.members]
+        return [closed(shapes, degrees, tolerance) if tolerance else dissolve(shapes) for shapes in own]
+
+    @cached_property
+    def measures(self) -> list[dict[str, float]]:
+        """Of each region, as far as its polygons and the extra ``geo`` tell, and where its weight has its center."""
+        from shoal.engines.adjacency import available
+        from shoal.engines.outlines import measures
+
+        found = [measures(shape, self.degrees) if available() and shape else {} for shape in self.shapes]
+        places, people = self.given.centers(), self.given.whole(self.weight)
+        if places is None:
+            return found
+        return [
+            own | _weighted(places[member], people[member], self.degrees)
+            for own, member in zip(found, self.members, strict=True)
+        ]
+
+
+def _outlines(
+    given: Geography, levels: Sequence[_Outlined], names: Sequence[str], asked: AreaConditions
+) -> dict[str, Drawing]:
+    """For each level a MultiPolygon per region with its measures, by the file's ending."""
+
+    def fill(drawn: _Outlined, path: Path) -> None:
+        from shoal.engines.vector import write_outlines
+        from shoal.problems.regions import region_names
+        from shoal.problems.regions.result import of_regions
+        from shoal.report.dissolve import geojson
+
+        own = of_regions(drawn.answer, names, *_extra(given, names, asked))
+        own = {weighed(names[0]): own.pop("region_weight"), "areas": own.pop("region_areas"), **own}
+        properties = []
+        for r, name in enumerate(region_names(given.ids, drawn.answer.labels)):
+            values = {key: column[r] for key, column in own.items()}
+            members = [given.ids[i] for i in drawn.members[r]]
+            properties.append({"region": name, **values, "members": members, **drawn.measures[r]})
+        write_outlines(path, geojson(drawn.shapes, properties), drawn.degrees)
+
+    drawings = [Drawing(form=OUTLINES, fill=partial(fill, drawn)) for drawn in levels]
+    return {f"outlines{i if i > 1 else ''}": drawing for i, drawing in enumerate(drawings, 1)}

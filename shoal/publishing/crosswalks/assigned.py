@@ -1,0 +1,360 @@
+"""New records given the region, tile, interval or label of a former answer.
+
+What is promised: a record gets the group that its place or value had in the answer, and the groups are the answer's, so
+they say nothing about who is new.  What is not: that k of the *new* records share a group.  A group that held at least
+k of the old records may hold one of the new ones; who knows that a person is among the new alone is told which group
+they are in and finds them there.  So groups with fewer than k new records are counted, and the table is no release of
+its own: the answer's certificate does not speak of it.
+"""
+
+from __future__ import annotations
+
+import bisect
+import datetime
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from numbers import Number
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from shoal.engines.atomic import publish_file
+from shoal.engines.files import column as column_of
+from shoal.engines.files import numbers
+from shoal.engines.matching import restored
+from shoal.engines.order import Lot, shuffled
+from shoal.engines.store import store, usual_separator
+from shoal.engines.targets import TABLE, certificate_path, check_outputs
+from shoal.errors import InputError, PolicyError, VerificationError
+from shoal.judge.crosswalk import spelled
+from shoal.judge.file import read_release
+from shoal.judge.multiset import canonical
+from shoal.model.cards import Shown, several
+from shoal.model.record import read_json
+from shoal.publishing.crosswalks.crosswalk import Crosswalk
+from shoal.publishing.crosswalks.grouped import in_order
+from shoal.publishing.crosswalks.judging import form_of
+from shoal.publishing.opening import opened
+from shoal.publishing.verifying.recheck import recheck
+from shoal.watching import watched
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Assigned(Shown):
+    """New records with the groups of a former answer.
+
+    table    the records without what was grouped (coordinates, areas, values) and with their groups in its place
+    groups   the name or number of each record's group, in the order of the data; None outside all of them
+    outside  number of records in no group
+    alone    number of groups that hold some of the new records, and fewer than k of them
+    rows_alone  records in such groups;  k  of the answer;  kind  of it: "tiles", "regions", "labels", "intervals"
+    zeros    number of names of areas that differ from the answer's in leading zeros alone, and are read as those
+    """
+
+    table: pl.DataFrame
+    groups: list[Any]
+    outside: int
+    alone: int
+    rows_alone: int
+    k: int
+    kind: str
+    order: np.ndarray
+    read: tuple[str | Path, ...] = ()
+    zeros: int = 0
+
+    def as_dict(self) -> dict[str, Any]:
+        """The figures, ready for JSON."""
+        return {
+            "kind": self.kind, "rows": len(self.groups), "groups_met": len(set(self.groups) - {None}),
+            "outside": self.outside, "groups_below_k": self.alone, "rows_in_groups_below_k": self.rows_alone,
+            "k": self.k, "leading_zeros_restored": self.zeros,
+        }  # fmt: skip
+
+    def _lines(self) -> list[str]:
+        return ["New records with the groups of a former answer", *self.sentences()]
+
+    def sentences(self) -> list[str]:
+        """What came of it, and what is promised."""
+        what = {"tiles": "tile", "regions": "region", "labels": "label", "intervals": "interval"}[self.kind]
+        own = "by the weights of their areas" if self.kind == "regions" else "with its own records"
+        given = f"leading zeros of {several(self.zeros, 'name')} read as the answer has them"
+        return [
+            *([given] if self.zeros else []),
+            f"{len(self.groups) - self.outside:,} of {len(self.groups):,} records are in {what}s of the answer, "
+            f"{self.outside:,} in none.",
+            f"{several(self.alone, what)} with fewer than {self.k:,} of the new records, {self.rows_alone:,} in all: "
+            f"the answer's groups are at least that large {own}, not with the new ones alone.",
+        ]
+
+    def write(self, path: str | Path, *, overwrite: bool = True) -> None:
+        """Write the table by the file's ending, rows shuffled, read back before it gets its name."""
+        path = Path(path)
+        closed = check_outputs([(path, TABLE)], self.read, overwrite=overwrite)
+        made = self.table[self.order]
+
+        def judge(temporary: Path) -> None:
+            form = form_of(temporary)
+            back = read_release(temporary, usual_separator(path))
+            expected = [spelled(made[name], form) for name in made.columns]
+            if back.columns != made.columns or [canonical(back[n], form).to_list() for n in made.columns] != expected:
+                raise VerificationError("what was written is not what was assigned; nothing was published")
+
+        publish_file(path, lambda temporary: store(made, temporary), judge, closed=closed)
+
+
+@watched
+def assign(
+    answer: Any,
+    data: Any,
+    *,
+    certificate: str | Path | None = None,
+    column: str | None = None,
+    x: str | None = None,
+    y: str | None = None,
+    boundary: str | None = None,
+    secret: bytes | str | Path | None = None,
+    keep_order: bool = False,
+    separator: str | None = None,
+    encoding: str | None = None,
+) -> Assigned:
+    """Give new records the tile, region, interval or label that a former answer gives their place or value.
+
+    answer       a ``Crosswalk``; or the path of one that was written, or of its certificate file: both are verified
+    data         the new records: a path or a frame
+    certificate  of a crosswalk's path; beside it when None
+    column       of the new records' areas, values or labels; by default the answer's, or "area" or "id"
+    x, y, boundary   of new points; by default of the answer's names
+    secret       at least 16 bytes, or a file of them, that fix the order of rows in a written table; fresh by default
+
+    A number or date between two values of one interval is in it, one between two intervals in none.  Raises
+    VerificationError for an answer that is not as certified.  O(n log n) for n records, and for tiles the points that
+    lie at the height of each.
+    """
+    record, content, read = _answer(answer, certificate)
+    asked, kind = record["parameters"], record["kind"]
+    frame = opened(data, separator, encoding)
+    files = (*read, *([data] if isinstance(data, (str, Path)) else []))
+    zeros = 0
+    if kind == "tiles":
+        names = (x or asked["x"], y or asked["y"], boundary or asked.get("boundary"))
+        groups, table = _tiles(content, asked, frame, names)
+    else:
+        name = column or _column(kind, asked, frame)
+        held = column_of(frame, name)
+        if kind == "regions":
+            held, zeros = _zeros_back(_texts(content["area"]), held)
+            groups = _known(_regions(content), held)
+        else:
+            groups = _valued(content, held, kind, name)
+        table = _in_place(frame, name, {"regions": "region"}.get(kind, "group_label"), groups)
+    k = asked["k"][0] if isinstance(asked["k"], list) else int(asked["k"])
+    met: dict[Any, int] = {}
+    for group in groups:
+        met[group] = met.get(group, 0) + 1
+    outside = met.pop(None, 0)
+    few = [n for n in met.values() if n < k]
+    order = np.arange(len(groups)) if keep_order else shuffled(table.get_columns(), Lot.given(secret))
+    return Assigned(
+        table=table, groups=groups, outside=outside, alone=len(few), rows_alone=sum(few), k=k, kind=kind, order=order,
+        read=files, zeros=zeros,
+    )  # fmt: skip
+
+
+def _answer(answer: Any, certificate: str | Path | None) -> tuple[Mapping[str, Any], pl.DataFrame, tuple[Path, ...]]:
+    """What is stated of an answer, its rows as read back, and the files read."""
+    if isinstance(answer, Crosswalk):
+        return {"parameters": answer.parameters, "kind": answer.kind}, answer.content, ()
+    if not isinstance(answer, (str, Path)):
+        raise InputError(
+            f"a {type(answer).__name__} names no columns; hand over shoal.release of it, or the file that was written"
+        )
+    path = Path(answer)
+    if path.suffix.lower() == ".json" and certificate is None:
+        proof, record = path, read_json(path)
+        about = record.get("release") or next((a for a in record.get("also", []) if a.get("part") == "tiles"), None)
+        if not isinstance(about, Mapping) or not isinstance(about.get("file"), str):
+            raise InputError(f"{path.name!r} names no crosswalk; name the file that was written")
+        path = path.parent / Path(about["file"]).name
+    else:
+        proof = certificate_path(path) if certificate is None else Path(certificate)
+        if not proof.is_file():
+            raise InputError(
+                f"there is no certificate {str(proof)!r}; name first the crosswalk that tiles, regions, labels or "
+                "intervals wrote, and its certificate where that lies elsewhere (certificate=...)"
+            )
+        record = read_json(proof)
+    if record.get("kind") not in ("tiles", "regions", "labels", "intervals"):
+        raise InputError(
+            f"{proof.name!r} is no certificate of tiles, regions, labels or intervals, so there is nothing to assign"
+        )
+    for found in recheck(path, record)[0]:
+        if not found.holds:
+            raise VerificationError(f"the answer is not as certified ({found.check}: {found.found})")
+    if path.suffix.lower() in (".geojson", ".gpkg", ".shp", ".kml"):
+        raise InputError(f"{path.name!r} holds outlines; name the crosswalk")
+    return record, read_release(path, record.get("separator")), (path, proof)
+
+
+def _column(kind: str, asked: Mapping[str, Any], frame: pl.DataFrame) -> str:
+    """The column of the new records that is looked up where none is named."""
+    options = [asked.get("column"), *(("area", "id") if kind == "regions" else ())]
+    found = next((name for name in options if name in frame.columns), None)
+    if found is None:
+        sought = " or ".join(repr(name) for name in options if name)
+        raise PolicyError(f"no column {sought} to look up in {kind}; say column=NAME, theirs")
+    return str(found)
+
+
+def _texts(column: pl.Series) -> list[str | None]:
+    """Values as a CSV shows them; an empty text and a missing value stay two."""
+    if column.dtype in (pl.String, pl.Categorical, pl.Enum):
+        return column.cast(pl.String).to_list()
+    return [None if v is None else str(v) for v in spelled(column, "csv")]
+
+
+def _regions(content: pl.DataFrame) -> dict[Any, Any]:
+    """Area -> region; what is left out is in none."""
+    pairs = zip(_texts(content["area"]), _texts(content["region"]), strict=True)
+    return {area: region for area, region in pairs if region != "*"}
+
+
+def _zeros_back(areas: Sequence[str | None], column: pl.Series) -> tuple[pl.Series, int]:
+    """The new names as the answer spells those that differ in leading zeros alone, and how many these are."""
+    named = [None if text is None else text.strip() for text in _texts(column)]
+    found = restored([a for a in areas if a is not None], [n for n in named if n])
+    turned = {theirs: ours for ours, theirs in found.first.items()} | found.second
+    if not turned:
+        return column, 0
+    return pl.Series(column.name, [turned.get(n or "", n) for n in named], dtype=pl.String), len(turned)
+
+
+def _known(own: Mapping[Any, Any], column: pl.Series) -> list[Any]:
+    """What each value has: by itself, or by what it stands for where that names one group.
+
+    Blanks around a text say nothing, nor does an empty one; a number is the same in every type.
+    """
+    number = column.dtype.is_numeric()
+    loose: dict[Any, set[Any]] = {}
+    for value, group in own.items():
+        loose.setdefault(_plain(value, number), set()).add(group)
+    out = []
+    for value in _texts(column):
+        near = loose.get(_plain(value, number), set())
+        out.append(own[value] if value in own else next(iter(near)) if len(near) == 1 else None)
+    return out
+
+
+def _plain(text: str | None, number: bool) -> Any:
+    bare = (text or "").strip() or None
+    if number and bare is not None and re.fullmatch(r"-?(0|[1-9]\d*)(\.\d+)?", bare):
+        return Fraction(bare)
+    return bare
+
+
+def _valued(content: pl.DataFrame, column: pl.Series, kind: str, name: str) -> list[Any]:
+    """The label of each value; of intervals also for values between two of one interval."""
+    labels = content["group_label"].cast(pl.String).to_list()
+    own = dict(zip(_texts(content["value"]), labels, strict=True))
+    found = _known(own, column)
+    if kind != "intervals" or content["value"].null_count() or not content.height:
+        return found
+    values, _, keys = in_order(content.select(pl.col("value").alias(name)), name)
+    old = [_key(k, keys[0]) for k in keys]
+    names = [own[v] for v in _texts(pl.Series(values, dtype=content["value"].dtype))]
+    between: dict[Any, Any] = {}
+    for value in column.unique().to_list():
+        key = _key(value, keys[0])
+        i = -1 if key is None else bisect.bisect_right(old, key) - 1
+        inside = i >= 0 and (old[i] == key or (i + 1 < len(old) and names[i] == names[i + 1]))
+        between[value] = names[i] if inside else None
+    return [between.get(v) if g is None else g for v, g in zip(column.to_list(), found, strict=True)]
+
+
+def _key(value: Any, like: Any) -> Any:
+    """Where a value lies in the order of another: among numbers, moments or texts; None where it has no place there."""
+    text = value.strip() if isinstance(value, str) else value
+    try:
+        if isinstance(like, (np.datetime64, datetime.date)):
+            moment = isinstance(value, (str, np.datetime64, datetime.date))
+            return np.datetime64(text, "us") if moment and text else None
+        if isinstance(like, str):
+            return value if isinstance(value, str) else None
+        if isinstance(value, bool) and not isinstance(like, bool):
+            return None
+        if isinstance(like, Number):
+            return Fraction(text)  # exact, so that every type of number compares with every other
+        return value if type(value) is type(like) else None
+    except (TypeError, ValueError, OverflowError, ZeroDivisionError):
+        return None
+
+
+def _tiles(
+    content: pl.DataFrame, asked: Mapping[str, Any], frame: pl.DataFrame, names: tuple[str, str, str | None]
+) -> tuple[list[Any], pl.DataFrame]:
+    """The tile of each point, and the table with it in place of the coordinates."""
+    from shoal.publishing.crosswalks.tiled import replaced
+
+    x, y, boundary = str(asked["x"]), str(asked["y"]), asked.get("boundary")
+    kept = ["tile", *(f"{n}_{end}" for end in ("low", "high") for n in (x, y)), f"{x}_center", f"{y}_center"]
+    sides = [boundary] if boundary else []
+    own = content.select(*kept, *sides).with_columns(
+        pl.col("tile").cast(pl.Int64), *(pl.col(n).cast(pl.Float64) for n in kept[1:])
+    ).unique("tile", maintain_order=True)  # fmt: skip
+    absent = next((n for n in names[:2] if n not in frame.columns), None)
+    if absent is not None:
+        refusal = PolicyError.unknown("column", absent, frame.columns)
+        raise PolicyError(f"in the new records, {refusal}; say {'xy'[names.index(absent)]}=NAME, their column of it")
+    points = np.stack([numbers(frame, names[0]), numbers(frame, names[1])], axis=1)
+    if boundary and names[2] not in frame.columns:
+        raise PolicyError(f"the tiles keep to a boundary; say boundary=NAME, the column that is {boundary!r} there")
+    label = locate(
+        own.select(kept[1:5]).fill_null(np.nan).to_numpy(), points, around=asked.get("coordinates") == "geographic",
+        sides=(_texts(own[boundary]), _texts(frame[str(names[2])])) if boundary else None,
+    )  # fmt: skip
+    tile = own["tile"].to_numpy()[label]
+    groups = [None if at < 0 else int(t) for at, t in zip(label.tolist(), tile.tolist(), strict=True)]
+    given = [n for n in names if n is not None]
+    shown = own.drop(sides).rename({f"{a}_{e}": f"{b}_{e}" for a, b in zip((x, y), given, strict=False) if a != b
+                                    for e in ("low", "high", "center")})  # fmt: skip
+    series = pl.Series("tile", groups, dtype=pl.Int64)
+    return groups, replaced(frame, shown, series, (names[0], names[1]))
+
+
+def locate(
+    bounds: np.ndarray, points: np.ndarray, *, around: bool, sides: tuple[list[Any], list[Any]] | None = None
+) -> np.ndarray:
+    """The rectangle of each point, int64[n], -1 for none.
+
+    bounds  float64[m, 4] x low, y low, x high, y high; missing where it has no end;  points  float64[n, 2]
+    around  degrees, so that a rectangle may lie across the end of the longitudes
+    sides   value of the boundary of each rectangle and of each point
+    """
+    found = np.full(len(points), -1)
+    order = np.argsort(points[:, 1], kind="stable")
+    height = points[order, 1]
+    own, theirs = (None, None) if sides is None else (sides[0], np.array([s or "" for s in sides[1]], object))
+    for i, (west, south, east, north) in enumerate(bounds.tolist()):
+        low = 0 if np.isnan(south) else int(np.searchsorted(height, south, side="left"))
+        high = len(points) if np.isnan(north) else int(np.searchsorted(height, north, side="left"))
+        rows = order[low:high]
+        at = points[rows, 0]
+        if around and not np.isnan(west) and not np.isnan(east):
+            inside = (at - west) % 360 < ((east - west) % 360 or 360.0)
+        else:
+            inside = ~(at < west) & ~(at >= east)
+        if own is not None and theirs is not None:
+            inside &= theirs[rows] == (own[i] or "")
+        found[rows[inside]] = i
+    return found
+
+
+def _in_place(frame: pl.DataFrame, name: str, called: str, groups: list[Any]) -> pl.DataFrame:
+    """The table with a column of groups where the looked up one was."""
+    if called in frame.columns and called != name:
+        raise InputError(f"the table already has a column {called!r}, which its groups would be named; rename it")
+    held = pl.Series(called, groups, dtype=pl.String)
+    return frame.select([held if c == name else pl.col(c) for c in frame.columns])

@@ -1,0 +1,355 @@
+"""Clusters on their way out: a row per cluster with its center, and if wanted a row per record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from shoal.engines.atomic import publish_file
+from shoal.engines.features import Asked, Features
+from shoal.engines.files import column
+from shoal.engines.order import Lot, shuffled
+from shoal.engines.targets import GEOJSON, MAP, PICTURE, check_outputs
+from shoal.errors import InputError, PolicyError
+from shoal.model.hierarchy import Hierarchy
+from shoal.model.metric import Category, Number, Place
+from shoal.model.record import digest
+from shoal.publishing.crosswalks.centers import Center, Centers, publish, texts
+from shoal.publishing.crosswalks.crosswalk import Crosswalk, Drawing, Rows
+from shoal.publishing.crosswalks.judging import Sources
+from shoal.publishing.opening import opened
+
+ADDED = ("cluster", "records", "radius", "distance")
+REAL = (
+    "each center is the row of a real person or thing, published as it stands; center='mean' publishes averages instead"
+)
+
+
+def clusters(
+    answer: Any,
+    frame: pl.DataFrame,
+    read: tuple[str | Path, ...],
+    *,
+    columns: Sequence[str] | None = None,
+    place: tuple[str, str] | None = None,
+    coordinates: Mapping[str, Any] | None = None,
+    hierarchies: Mapping[str, Any] | None = None,
+    sensitive: Sequence[str] = (),
+    center: str = "record",
+    keep_order: bool = False,
+    secret: bytes | str | Path | None = None,
+) -> Crosswalk:
+    """A ``Gathering`` of the records in a frame, a row each."""
+    names = [sensitive] if isinstance(sensitive, str) else list(sensitive)
+    trees = {name: Hierarchy.of(tree) for name, tree in (hierarchies or {}).items()}
+    tables = {name: opened(table) for name, table in (coordinates or {}).items()}
+    request = _told(answer, frame, columns, place, names, Asked(hierarchies=trees, coordinates=tables))
+    _check(answer, frame, request, names)
+    features = _belongs(answer, frame, request)
+    if tables and center == "mean":
+        raise PolicyError("the mean of places is no code; publish center='record' or 'medoid'")
+    held = {name: _plain_texts(frame, name) for name in names}
+    texts_of = {name: own.to_list() for name, own in held.items()}
+    form = publish(answer.labels, answer.center_rows, features.metric, features.values, texts_of, center)
+    form, labels = _in_order(form, answer.labels, features)
+    content = _content(form, features, frame)
+    parameters = _parameters(answer, request, features, names) | {
+        "hierarchies": {n: {"source": _source(hierarchies, n), "sha256": digest(tree)} for n, tree in trees.items()},
+        "center": center,
+    }
+    title, note = f"{answer.clusters:,} clusters of at least {answer.details['r']:,} records", _note(answer)
+    needed = list(dict.fromkeys([*request.columns, *(request.place or ()), *names]))
+    return Crosswalk(
+        kind=answer.details["problem"],
+        content=content,
+        certificate=answer.certificate,
+        method=answer.method,
+        parameters=parameters,
+        facts=_facts(answer, form, center),
+        sources=Sources(frame.select(needed), trees=trees, places=tables),
+        read=read,
+        title=title,
+        note=note,
+        warnings=(REAL,) if center == "record" and answer.clusters else (),
+        groups=form.records.tolist(),
+        rows=_rows(labels, content.drop("records", *names), held, keep_order, secret),
+        picture=_picture(form, features, title, note),
+        drawn_map=_map(form, title, note),
+        outlines=_outlines(form, content),
+    )
+
+
+def _check(answer: Any, frame: pl.DataFrame, request: Asked, sensitive: Sequence[str]) -> None:
+    """Every column is there, once, and as many sensitive ones as the answer's conditions speak of."""
+    names = [*request.columns, *(request.place or ()), *sensitive]
+    distinct_names(names)
+    for name in names:
+        column(frame, name)
+    wanted = len(answer.details["l"])
+    if wanted > len(sensitive):
+        raise PolicyError(
+            f"the answer keeps a condition on {wanted} columns of sensitive values; name them with sensitive="
+        )
+
+
+def _parameters(answer: Any, request: Asked, features: Features, sensitive: Sequence[str]) -> dict[str, Any]:
+    """What was asked for, and how the judge measures it again."""
+    asked = dict(answer.details)
+    described = zip(features.metric.features, features.names, features.codes, strict=True)
+    rest = [1] * (len(sensitive) - len(asked["l"]))
+    return {
+        **asked,
+        "columns": list(request.columns),
+        "place": None if request.place is None else list(request.place),
+        "features": [_described(feature, names, bool(codes)) for feature, names, codes in described],
+        "norm": features.metric.norm,
+        "unit": features.metric.unit,
+        "sensitive": list(sensitive),
+        "l": [*asked["l"], *rest],
+        "distinct_l": [*asked["distinct_l"], *rest],
+    }
+
+
+def _rows(
+    labels: np.ndarray,
+    lines: pl.DataFrame,
+    held: Mapping[str, pl.Series],
+    keep_order: bool,
+    secret: bytes | str | Path | None,
+) -> Rows:
+    """A row per record that is kept: its cluster's line and its own sensitive values; nothing else of it."""
+    kept = np.flatnonzero(labels >= 0)
+    own = pl.DataFrame([pl.Series(name, texts)[kept] for name, texts in held.items()])
+    rows = pl.concat([lines[labels[kept]], own], how="horizontal")
+    if keep_order:
+        return Rows(rows, "as in the table")
+    lot = Lot.given(secret)
+    return Rows(rows[shuffled(rows.get_columns(), lot)], lot.words)
+
+
+def _told(
+    answer: Any, frame: pl.DataFrame, columns: Sequence[str] | None, place: tuple[str, str] | None,
+    sensitive: Sequence[str], more: Asked,
+) -> Asked:  # fmt: skip
+    """Which columns hold the features: as named, else by the features' names, else all in order where they are as many
+    as the features want."""
+    features = answer.metric.features
+    if not features:
+        raise PolicyError("centers are published column by column; a matrix or a function of distances has no columns")
+    if columns is None and place is None:
+        named = [f.name for f in features]
+        others = [c for c in frame.columns if c not in sensitive]
+        wide = [2 if isinstance(f, Place) and f.name not in more.coordinates else 1 for f in features]
+        if all(n in frame.columns for n in named) and sum(wide) == len(wide):
+            columns = named
+        elif sum(wide) == len(others) and wide.count(2) <= 1:
+            at = sum(wide[: wide.index(2)]) if 2 in wide else len(others)
+            place = (others[at], others[at + 1]) if 2 in wide else None
+            columns = [*others[:at], *others[at + 2 :]]
+        else:
+            raise PolicyError("say which columns were clustered: columns=[...], for coordinates place=(first, second)")
+    names = [columns] if isinstance(columns, str) else list(columns or ())
+    pair = None if place is None else (str(place[0]), str(place[1]))
+    return Asked(names, place=pair, hierarchies=more.hierarchies, coordinates=more.coordinates)
+
+
+def _belongs(answer: Any, frame: pl.DataFrame, request: Asked) -> Features:
+    """The features of the frame; InputError unless the answer's radii are those of its records."""
+    if len(answer.labels) != frame.height:
+        raise InputError(
+            f"the answer clusters {len(answer.labels):,} records, the data have {frame.height:,}; hand over what was "
+            "clustered, row by row"
+        )
+    features = Features.again(frame, answer.metric, request)
+    member = np.flatnonzero(answer.labels >= 0)
+    own = answer.center_rows[answer.labels[member]]
+    if answer.clusters and (own >= 0).all():
+        sides = [[np.asarray(x)[rows] for x in features.values] for rows in (member, own)]
+        far = np.zeros(answer.clusters)
+        np.maximum.at(far, answer.labels[member], features.metric.between(*sides))
+        if not np.allclose(far, answer.radii, rtol=1e-6, atol=1e-6 * max(answer.radius, 1e-9)):
+            raise InputError(
+                "the answer does not belong to these columns: its clusters are wider or narrower here; hand over what "
+                "was clustered, row by row, and its columns in their order"
+            )
+    return features
+
+
+def distinct_names(names: Sequence[str]) -> None:
+    """PolicyError for a column that is named twice, or like one that is added."""
+    for i, name in enumerate(names):
+        if name in names[:i]:
+            raise PolicyError(f"column {name!r} is named twice among columns, coordinates and sensitive ones")
+        if name in ADDED:
+            raise PolicyError(f"column {name!r} has the name of one that is added; rename it")
+
+
+def _plain_texts(frame: pl.DataFrame, name: str) -> pl.Series:
+    held = frame[name]
+    if held.dtype.is_nested() or held.dtype in (pl.Object, pl.Binary):
+        raise InputError(f"column {name!r} holds {held.dtype}, which has no text; leave it out or make it text")
+    return held.cast(pl.String)
+
+
+def _in_order(form: Centers, labels: np.ndarray, features: Features) -> tuple[Centers, np.ndarray]:
+    """Clusters numbered by their centers, so that no number tells where in the table a cluster began."""
+    keys: list[np.ndarray] = [form.distance, -form.records]
+    for center, values in zip(reversed(form.centers), reversed(features.texts), strict=True):
+        if center.value.ndim == 2:
+            keys += [center.value[:, 1], center.value[:, 0]]
+        elif values:
+            rank = np.argsort(np.argsort(np.array([v or "" for v in values]), kind="stable"))
+            keys.append(rank[center.value])
+        else:
+            keys.append(center.value)
+    multisets = [form.multisets(name) for name in form.sensitive]
+    keys = [np.array(t) for t in reversed(multisets)] + keys
+    order = np.lexsort(keys) if form.records.size else np.zeros(0, np.int64)
+    number = np.argsort(order)
+    return Centers(
+        tuple(Center(c.feature, c.value[order], c.spread[order]) for c in form.centers),
+        form.records[order],
+        [form.radius[i] for i in order.tolist()],
+        form.distance[order],
+        {name: [held[i] for i in order.tolist()] for name, held in form.sensitive.items()},
+    ), np.where(labels >= 0, number[labels] if number.size else labels, -1)
+
+
+def _content(form: Centers, features: Features, frame: pl.DataFrame) -> pl.DataFrame:
+    """A row per cluster; what was a number or a date in the table is one here."""
+    out: dict[str, Any] = {"cluster": np.arange(form.records.size)}
+    shown: Sequence[Sequence[Any]]
+    for center, names, values, codes in zip(form.centers, features.names, features.texts, features.codes, strict=True):
+        shown = [[codes[x, y] for x, y in center.value.tolist()]] if codes else texts(center, values)
+        for name, one in zip(names, shown, strict=True):
+            out[name] = _typed(pl.Series(name, one, dtype=pl.String), frame[name].dtype, center.feature, bool(codes))
+    out |= {"records": form.records, "radius": pl.Series(form.radius, dtype=pl.String), "distance": form.distance}
+    return pl.DataFrame(out | {name: pl.Series(form.multisets(name), dtype=pl.String) for name in form.sensitive})
+
+
+def _typed(shown: pl.Series, kind: pl.DataType, feature: Any, coded: bool) -> pl.Series:
+    if coded or isinstance(feature, Category) or kind == pl.String:
+        return shown
+    if isinstance(feature, Number) and feature.date:
+        return shown.str.to_date("%Y-%m-%d")
+    numbers = shown.cast(pl.Float64)
+    whole = bool((numbers == numbers.floor()).all()) and bool((numbers.abs() < 2.0**53).all())
+    return numbers.cast(pl.Int64) if whole and kind.is_integer() else numbers
+
+
+def _described(feature: Any, names: tuple[str, ...], coded: bool) -> dict[str, Any]:
+    """A feature as the judge reads it again."""
+    record = {"columns": list(names), "name": feature.name, "weight": feature.weight}
+    if isinstance(feature, Category):
+        return {**record, "kind": "category", "levels": feature.depth - 1}
+    record |= {"scale": feature.scale, "unit": feature.unit}
+    if isinstance(feature, Place):
+        return {**record, "kind": "coded place" if coded else "place", "geometry": feature.geometry}
+    record |= {"period": feature.period} if feature.period else {}
+    return {**record, "kind": "date" if feature.date else "number"}
+
+
+def _source(given: Mapping[str, Any] | None, name: str) -> str:
+    """A hierarchy by the name of its file, or as the builder it is."""
+    source = (given or {})[name]
+    return Path(source).name if isinstance(source, Path) or (isinstance(source, str) and Path(source).exists()) else (
+        source if isinstance(source, str) else "given"
+    )  # fmt: skip
+
+
+def _facts(answer: Any, form: Centers, center: str) -> dict[str, Any]:
+    points, left_out = len(answer.labels), answer.left_out
+    shown = answer.center_rows[answer.center_rows >= 0]
+    sizes = form.records.tolist()
+    return {
+        "rows": len(sizes), "points": points, "records": points - left_out, "left_out": left_out,
+        "may_be_left_out": int(answer.certificate.details["may_be_left_out"]), "groups": len(sizes),
+        "smallest_group": min(sizes, default=0), "largest_group": max(sizes, default=0),
+        "radius": float(form.distance.max(initial=0.0)),
+        "centers_replaced": int((answer.labels[shown] < 0).sum()) if center == "record" else len(sizes),
+    }  # fmt: skip
+
+
+def _note(answer: Any) -> str:
+    unit = answer.metric.unit
+    proof = answer.certificate
+    low = f"no answer below {proof.lower_bound:.4g}"
+    if proof.unit == unit:
+        return f"largest radius {answer.radius:.4g} {unit}, {low}; mean distance {answer.mean_distance:.4g}"
+    wide = f"largest radius {answer.radius:.4g} {unit}, mean distance {answer.mean_distance:.4g}"
+    return f"cost {answer.cost:.4g}, {low}; {wide}"
+
+
+def _picture(form: Centers, features: Features, title: str, note: str) -> Drawing:
+    def fill(path: Path) -> None:
+        from shoal.report.clusters import draw
+
+        draw(path, form, form.distance, features.metric.unit, title=title, note=note, texts=features.texts)
+
+    return Drawing(form=PICTURE, fill=fill)
+
+
+def _place_of(form: Centers) -> Center | None:
+    return next((c for c in form.centers if isinstance(c.feature, Place)), None)
+
+
+def _map(form: Centers, title: str, note: str) -> Drawing | None:
+    place = _place_of(form)
+    if place is None or not form.records.size:
+        return None
+
+    def fill(path: Path) -> None:
+        from shoal.report.circles import draw
+
+        geographic = place.feature.geometry == "great-circle"  # type: ignore[union-attr]
+        said = [f"{n:,} records, {words}" for n, words in zip(form.records.tolist(), form.radius, strict=True)]
+        draw(path, place.value, place.spread, said, geographic=geographic, title=title, note=note)
+
+    return Drawing(form=MAP, fill=fill)
+
+
+def _outlines(form: Centers, content: pl.DataFrame) -> Drawing | None:
+    place = _place_of(form)
+    if place is None:
+        return None
+
+    def fill(path: Path) -> None:
+        from shoal.report.circles import geojson
+
+        geographic = place.feature.geometry == "great-circle"  # type: ignore[union-attr]
+        own = content.with_columns(pl.col(pl.Date).cast(pl.String)).to_dicts()
+        path.write_text(geojson(place.value, place.spread, own, geographic=geographic), encoding="utf-8")
+
+    return Drawing(form=GEOJSON, fill=fill)
+
+
+Trial = tuple[int, float, float, float, float]  # r, epsilon, cost, lower bound, mean distance
+
+
+def choices(
+    path: str | Path, solve: Callable[[int, float], Any], records: int, r: int, epsilon: float = 0.0,
+    read: Sequence[str | Path] = (),
+) -> None:  # fmt: skip
+    """A picture of what other r and epsilon would cost, around those asked.
+
+    solve    the answer for an r and an epsilon
+    records  of the table: no larger r is tried
+    read     the files it was made from, which it neither replaces nor tells more people of
+    """
+    from shoal.report.clusters import draw_choices
+
+    trials: list[Trial] = []
+    unit = cost_unit = ""
+    for least in sorted({max(2, r // 2), r, 2 * r, 4 * r}):
+        for share in sorted({0.0, 0.01, 0.05, epsilon}):
+            if least <= records:
+                found = solve(least, share)
+                unit, cost_unit = found.metric.unit, found.certificate.unit
+                trials.append((least, share, found.cost, found.certificate.lower_bound, found.mean_distance))
+    path = Path(path)
+    closed = check_outputs([(path, PICTURE)], read)
+    publish_file(path, lambda to: draw_choices(to, trials, unit, cost_unit), closed=closed)

@@ -1,0 +1,315 @@
+"""What leaves of a problem that is no table of categories: a crosswalk, verified on its bytes, with its certificate."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from shoal.engines.atomic import Piece, publish_file, publish_page, publish_text, publish_together
+from shoal.engines.columns import without_levels
+from shoal.engines.store import store, usual_separator
+from shoal.engines.targets import JSON, PAGE, SIDES, TABLE, Form, Wanted, certificate_path, check_outputs, check_place
+from shoal.errors import PolicyError, VerificationError
+from shoal.judge.file import read_release, seal
+from shoal.judge.finding import Finding
+from shoal.judge.tables.parts import hash_of
+from shoal.model.cards import Shown, proof_lines, several, sizes_line
+from shoal.model.certificate import Certificate
+from shoal.publishing import signing
+from shoal.publishing.crosswalks.area_tables import outlined
+from shoal.publishing.crosswalks.judging import OUTLINES, Sources, findings, form_of
+from shoal.publishing.origin import made_now
+from shoal.watching import watched
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Drawing:
+    """How a release is drawn: the forms it may have, and what fills a file."""
+
+    form: Form
+    fill: Callable[[Path], object]
+
+
+class Rows(NamedTuple):
+    """A row per record, its group in place of its values.
+
+    order  where the order of the rows comes from: a secret, or "as in the table"
+    """
+
+    table: pl.DataFrame
+    order: str
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Crosswalk(Shown):
+    """An answer that may be published, with what it cost.
+
+    kind         "labels", "intervals", "regions", "tiles", "gather" or "cellular"
+    content      what is written: a row per value, area, place or cluster
+    certificate  cost, lower bound and the theorem behind each
+    parameters   what was asked for;  facts: rows, groups, sizes: all that a certificate file states
+    sources      what it was made from, for the judge, who counts it again
+    read         the files among them, which are never written over
+    title, note, groups   for the report: a heading, a line below it, and the size of every group
+    picture, drawn_map, outlines   how it is drawn, where it can be
+    companions   what can be written beside it, by name: of tiles "tiles", "outlines" and "table"; of
+                 regions "hierarchy", "outlines" and, of the levels above, "outlines2", "outlines3" ...
+    rows         of clusters: a row per record, its cluster's center in place of its values; companion "assignments"
+    warnings     what whoever publishes it should know
+    native       makes the kind of frame that came in
+    refused      why it may not be written; empty where it may
+    """
+
+    kind: str
+    content: pl.DataFrame
+    certificate: Certificate
+    method: str
+    parameters: Mapping[str, Any]
+    facts: Mapping[str, Any]
+    sources: Sources = field(repr=False)
+    read: tuple[str | Path, ...] = ()
+    title: str = ""
+    note: str = ""
+    refused: str = ""
+    groups: Sequence[int] = field(default=(), repr=False)
+    picture: Drawing | None = field(default=None, repr=False)
+    drawn_map: Drawing | None = field(default=None, repr=False)
+    outlines: Drawing | None = field(default=None, repr=False)
+    companions: Mapping[str, Drawing] = field(default_factory=dict, repr=False)
+    rows: Rows | None = field(default=None, repr=False)
+    warnings: tuple[str, ...] = ()
+    native: Callable[[pl.DataFrame], Any] = field(default=lambda frame: frame, repr=False)
+
+    @property
+    def table(self) -> Any:
+        """What is written."""
+        return self.native(self.content.select(without_levels(c) for c in self.content.iter_columns()))
+
+    def _lines(self) -> list[str]:
+        lines = [
+            f"Crosswalk of {self.kind}: {several(self.content.height, 'row')}, {', '.join(self.content.columns)}",
+            sizes_line("size of a group", self.groups, f"{several(len(self.groups), 'group')}"),
+            *proof_lines(self.certificate, self.method),
+            *(f"warning: {said}" for said in self.warnings),
+        ]
+        return [*lines, f"may not be written: {self.refused}"] if self.refused else lines
+
+    @property
+    def assignments(self) -> Any:
+        """A row per record: its group, and nothing that is not published; PolicyError where there are none.
+
+        In an order that only a secret tells, unless the release was asked to keep it.
+        """
+        return self.native(self._rows().table)
+
+    def _rows(self) -> Rows:
+        if self.rows is None:
+            raise PolicyError(f"there are no assignments of {self.kind} apart from the crosswalk itself")
+        return self.rows
+
+    @watched
+    def write(
+        self,
+        path: str | Path | None,
+        certificate: str | Path | None = None,
+        *,
+        also: Mapping[str, str | Path] | None = None,
+        assignments: str | Path | None = None,
+        drawn: Sequence[tuple[str | Path, Drawing]] = (),
+        overwrite: bool = True,
+        sign: str | Path | None = None,
+    ) -> Path:
+        """Write the crosswalk by the file's ending, verified on the bytes written, and its certificate beside it.
+
+        path         CSV (also .gz), Parquet or Excel; None: only what is named in ``also`` or ``assignments``
+        certificate  a JSON file; OUTPUT.certificate.json when None
+        also         name of a companion -> its path, judged and certified with the crosswalk
+        drawn        maps and pictures that come into being with it or not at all, as ``drawing`` gives them
+        assignments  of clusters: the companion of that name, a table with a row per record
+        overwrite    False: refuse to replace files that exist
+        sign         file of a private key, see ``shoal keygen``
+
+        All files appear under their names only after the judge has read them back and counted them again from their
+        source; raises VerificationError otherwise, and then what was there before is still there.  Returns the
+        certificate's path.
+        """
+        if self.refused:
+            raise PolicyError(self.refused)
+        more = {name: Path(p) for name, p in (also or {}).items()}
+        if assignments is not None:
+            more["assignments"] = Path(assignments)
+        return self._write(path, certificate, more, drawn, overwrite, sign)
+
+    def _beside(self) -> Mapping[str, Drawing]:
+        """The companions, assignments among them."""
+        if self.rows is None:
+            return self.companions
+        rows = self.rows.table
+        return {**self.companions, "assignments": Drawing(form=TABLE, fill=lambda to: store(rows, to))}
+
+    def _write(
+        self, path: str | Path | None, certificate: str | Path | None, more: Mapping[str, Path],
+        drawn: Sequence[tuple[str | Path, Drawing]], overwrite: bool, sign: str | Path | None,
+    ) -> Path:  # fmt: skip
+        companions = self._beside()
+        for name in more:
+            if name not in companions:
+                raise PolicyError.unknown(f"companion of {self.kind}", name, companions)
+        first = next((Path(p) for p in (path, *more.values()) if p is not None), None)
+        if first is None:
+            raise PolicyError("there is nothing to write; name a path")
+        check_place(first)
+        beside = certificate_path(first) if certificate is None else Path(certificate)
+        wanted: list[Wanted] = [(path, TABLE), *((p, companions[n].form) for n, p in more.items()), (beside, JSON)]
+        wanted += [(p, drawing.form) for p, drawing in drawn]
+        closed = check_outputs(wanted, [*self.read, sign], overwrite=overwrite)
+        if sign is not None:
+            signing.private_key(sign)  # refused before any work
+        abouts: list[dict[str, Any]] = []
+
+        def piece(place: Path, part: str | None, fill: Callable[[Path], object]) -> Piece:
+            def judge_bytes(temporary: Path) -> None:
+                self.judge(temporary, part)
+                size = {"sha256": hash_of(temporary), "bytes": temporary.stat().st_size}
+                abouts.append({**self._stated(part), "file": place.name, "separator": usual_separator(place), **size})
+
+            return Piece(place, fill, judge_bytes, sides=SIDES.get(place.suffix.lower(), ()))
+
+        def certify(temporary: Path) -> None:
+            main = next(({**a, "rows": self.content.height} for a in abouts if "part" not in a), None)
+            rest = [a for a in abouts if "part" in a]
+            temporary.write_text(self._text(main, usual_separator(first), sign, rest), encoding="utf-8")
+
+        pieces = [piece(p, name, companions[name].fill) for name, p in more.items()]
+        if path is None:
+            refuse_unless(self.findings_in(None, self.content, "parquet"))
+        else:
+            pieces.insert(0, piece(Path(path), None, lambda temporary: store(self.content, temporary)))
+        pieces += [Piece(p, drawing.fill) for p, drawing in drawn]
+        publish_together([*pieces, Piece(beside, certify)], closed=closed)
+        main = next((a for a in abouts if "part" not in a), {})
+        rest = [a for a in abouts if "part" in a]
+        self.__dict__["written"] = {"certificate": beside.name, "signed": sign is not None, **main, "also": rest}
+        return beside
+
+    def _stated(self, part: str | None) -> dict[str, Any]:
+        """What the certificate says of a companion besides its file."""
+        if part is None:
+            return {}
+        if part == "assignments" and self.rows is not None:
+            return {"part": part, "rows": self.rows.table.height, "order": self.rows.order}
+        return {"part": part}
+
+    def certify(self, path: str | Path, *, overwrite: bool = True) -> None:
+        """Write the certificate alone, of an answer that is written nowhere."""
+        closed = check_outputs([(path, JSON)], self.read, overwrite=overwrite)
+        publish_text(path, self._text(None, None, None), closed=closed)
+
+    def judge(self, path: Path, part: str | None = None) -> list[Finding]:
+        """What the judge finds in a file, the crosswalk or a companion; VerificationError unless all of it holds."""
+        if self.kind == "regions" and part is not None and part.startswith(OUTLINES):
+            said = self.findings_in(part, outlined(path), "")
+        elif part in (OUTLINES, "hierarchy"):
+            said = self.findings_in(part, path, "")
+        else:
+            said = self.findings_in(part, read_release(path, usual_separator(path)), form_of(path))
+        return refuse_unless(said)
+
+    def findings_in(self, part: str | None, held: Any, form: str) -> list[Finding]:
+        record = {"kind": self.kind, "parameters": self.parameters, "facts": self.facts}
+        plain = json.loads(json.dumps(record, default=str))
+        return findings(plain, self.certificate, held, form, self.sources, part)
+
+    def record(
+        self, about: Mapping[str, Any] | None, separator: str | None, also: Sequence[Mapping[str, Any]] = ()
+    ) -> dict[str, Any]:
+        """What the certificate file holds."""
+        return {
+            "format": 1,
+            "kind": self.kind,
+            **made_now(),
+            "release": about,
+            **({"also": list(also)} if also else {}),
+            "parameters": dict(self.parameters),
+            "facts": dict(self.facts),
+            "method": self.method,
+            "separator": separator,
+            "certificate": self.certificate.as_dict(),
+        }
+
+    def _text(
+        self, about: Mapping[str, Any] | None, separator: str | None, sign: str | Path | None,
+        also: Sequence[Mapping[str, Any]] = (),
+    ) -> str:  # fmt: skip
+        record = json.loads(json.dumps(self.record(about, separator, also), default=_plain))
+        record["seal"] = seal(record)
+        if sign is not None:
+            record = signing.sign(record, sign)
+        return json.dumps(record, indent=2, ensure_ascii=False) + "\n"
+
+    @watched
+    def report(self, path: str | Path, *, overwrite: bool = True) -> Path:
+        """One self-contained HTML page that opens offline; overwrite=False refuses to replace a file.
+
+        After ``write`` it names the files and their SHA-256.  All its figures stand in it as JSON too, and in a file of
+        the same name that ends in .json; a picture needs the extra plot where it is not the groups' own bars.
+        """
+        from shoal.publishing.crosswalks.answer_pictures import pictures
+        from shoal.report.crosswalk import page
+        from shoal.report.rendering import as_json
+
+        path = Path(path)
+        closed = check_outputs([(path, PAGE)], self.read, overwrite=overwrite)
+        figures = self.figures()
+        publish_page(path, page(figures, pictures(self)), as_json(figures), closed=closed)
+        return path
+
+    def figures(self) -> dict[str, Any]:
+        """What the report says, as plain values."""
+        from shoal.publishing.crosswalks.answer_figures import figures
+
+        return figures(self)
+
+    def plot(self, path: str | Path, *, overwrite: bool = True) -> Path:
+        """A picture of the groups; PolicyError where the problem has none."""
+        return self._draw("picture", path, overwrite)
+
+    def map(self, path: str | Path, *, overwrite: bool = True) -> Path:
+        """A map; PolicyError where there is nothing to draw on one."""
+        return self._draw("map", path, overwrite)
+
+    def geojson(self, path: str | Path, *, overwrite: bool = True) -> Path:
+        """The groups as GeoJSON; PolicyError where they have no places, or places that are no degrees."""
+        return self._draw("GeoJSON", path, overwrite)
+
+    def drawing(self, what: str) -> Drawing:
+        """How it is drawn: "map", "picture" or "GeoJSON"; PolicyError where there is nothing to draw."""
+        found = {"map": self.drawn_map, "picture": self.picture, "GeoJSON": self.outlines}[what]
+        if found is None:
+            raise PolicyError(f"there is no {what} of {self.kind} made from these data")
+        return found
+
+    def _draw(self, what: str, path: str | Path, overwrite: bool) -> Path:
+        drawing, path = self.drawing(what), Path(path)
+        publish_file(path, drawing.fill, closed=check_outputs([(path, drawing.form)], self.read, overwrite=overwrite))
+        return path
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") else str(value)
+
+
+def refuse_unless(said: list[Finding]) -> list[Finding]:
+    """What a judge found, where all of it holds; VerificationError otherwise."""
+    for found in said:
+        if not found.holds:
+            raise VerificationError(
+                f"what would leave is not what was decided ({found.check}: {found.found}); nothing was published. "
+                "This is a defect of shoal: please report it"
+            )
+    return said

@@ -1,0 +1,1 @@
+"""Who stands behind rows: several rows of one person, a population that the sample was drawn from."""

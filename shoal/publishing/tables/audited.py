@@ -1,0 +1,212 @@
+"""Any table measured, ours or not: levels of every privacy model, risks, class sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypedDict, Unpack
+
+import polars as pl
+
+from shoal.engines.filled import filled
+from shoal.engines.oddities import notes
+from shoal.engines.open import open_table
+from shoal.engines.scope import Scope, ScopeSettings
+from shoal.engines.table import Table, require
+from shoal.judge.originals.population import beside, foreign, outside, refuse_foreign, sized
+from shoal.judge.tables.wildcards import wildcards
+from shoal.model.arguments import keywords, known, mapping, number
+from shoal.model.audit import Audit, Check
+from shoal.model.hierarchy import GENERATED, Hierarchy
+from shoal.model.missing import filled_words
+from shoal.model.policy import PLACE, Policy
+from shoal.model.privacy import KAnonymity, PrivacyModel
+from shoal.model.settings import ModelSettings, Names
+from shoal.publishing.opening import read_census
+from shoal.publishing.tables.average import CLOSE
+from shoal.publishing.tables.closeness import trees_of
+from shoal.watching import watched
+
+
+class Roles(TypedDict, total=False):
+    """The keywords of a policy, but for its models, that any table has an answer to."""
+
+    quasi_identifiers: Names | None
+    sensitive: Names | None
+    person: str | None
+    household: str | None
+    population: Any
+    population_weights: str | None
+    hierarchies: Mapping[str, Any] | None
+    max_average_risk: float | None
+
+
+class AuditSettings(Roles, ModelSettings, ScopeSettings, total=False):
+    """The keywords of ``audit`` that a policy or an engine has as well."""
+
+
+@watched
+def audit(
+    data: Any,
+    policy: Policy | Mapping[str, Any] | None = None,
+    *,
+    missing: str = "category",
+    population_size: int | None = None,
+    threshold: float = 0.2,
+    engine: str | None = None,
+    separator: str | None = None,
+    encoding: str | None = None,
+    **settings: Unpack[AuditSettings],
+) -> Audit:
+    """Levels of every privacy model, risks and class sizes of any table, ours or not.
+
+    policy             the roles, and as checks the models, that a release was asked for with; keywords override it.  A
+                       column of persons, households or weights that it names is counted where the table still has it
+    person, household  columns that name who a row is about: their different values are counted, and k is judged on them
+    population         the table the rows were drawn from: what every class covers of it is counted, for k-map,
+                       delta-presence and the journalist's risk; population_weights: the column that says instead how
+                       many people a row stands for; population_size: how many people there are, where no more is known
+    hierarchies        per column the hierarchy its values are classes of; without one a published value is itself, a
+                       star, or a range or set as this package writes them.  Of a sensitive column: how far apart its
+                       values are, for t-closeness by the hierarchical distance
+    missing            "category": a missing value is a value of its own; "wildcard": beside that, ``wildcards`` of the
+                       Audit has the risks with missing values and stars alike to every value; "filled": each
+                       quasi-identifier's are filled with its most frequent value first, as in ``anonymize``
+    models             k=5, l=3, privacy=[...], max_average_risk=0.05: what should hold; each becomes a check of the
+                       Audit
+    memory, threads, temporary, glob, table, query, master  as in ``anonymize``: a folder is counted where it stands
+
+    Raises PolicyError and InputError for columns that are not there and for settings that contradict each other; a
+    model that does not hold is no error but a check that fails.  O(n) for n rows, then O(m) for m different ones and
+    each model.  Sources: ``shoal.model.privacy``, a file for each model.
+
+    Examples:
+        >>> import polars as pl
+        >>> found = audit(pl.DataFrame({"age": [34, 34, 35, 61, 61, 62]}), quasi_identifiers=["age"], k=2)
+        >>> found.k, found.uniques, found.passes
+        (1, 2, False)
+    """
+    threshold = number("threshold", threshold, "a risk is above 0 and at most 1", lambda x: 0 < x <= 1)
+    known("reading of missing values", missing, ("category", "filled", "wildcard"))
+    keywords("setting of an audit", settings, AuditSettings)
+    scope, given = Scope.among(settings)
+    asked, trees, wanted = _asked(policy, given)
+    named = [given.get(role) for role in ("person", "household", "population_weights")]
+    needed = [*asked.quasi_identifiers, *asked.sensitive, *(n for n in asked.beside if n in named)]
+    opened = open_table(data, engine, separator=separator, encoding=encoding, needed=needed, scope=scope)
+    require(opened.columns, needed)
+    names = _held(asked, opened.columns, trees)
+    opened, cells = filled(opened, names.grouped) if missing == "filled" else (opened, None)
+    found = _judged(opened, names, wanted, threshold, trees, missing, engine)
+    if asked.max_average_risk is not None:
+        found = replace(found, checks=(*found.checks, _mean(found, asked.max_average_risk)))
+    if population_size is not None and found.population is None:
+        found = sized(found, population_size)
+    seen = notes(opened.count(names.quasi_identifiers, names.sensitive))
+    return replace(found, notes=(*seen, *_nobody(opened, names.units), *filled_words(cells)))
+
+
+def _asked(
+    policy: Policy | Mapping[str, Any] | None, given: Mapping[str, Any]
+) -> tuple[Policy, dict[str, Any], tuple[PrivacyModel, ...]]:
+    """The roles, the hierarchies by column, and the models that become checks."""
+    asks = policy.hierarchies if isinstance(policy, Policy) else mapping("the policy", policy).get("hierarchies", {})
+    own = mapping("hierarchies", given.get("hierarchies"))
+    read = {n: h if isinstance(h, str) and h in GENERATED else Hierarchy.of(h) for n, h in own.items()}
+    trees = {**asks, **read}
+    asked = Policy.of(policy, **{**({"k": 1} if policy is None else {}), **given, "hierarchies": trees})
+    if policy is not None:
+        return asked, trees, asked.privacy
+    models = [name for name in given if name not in Roles.__annotations__]
+    given_k = "k" in models  # the k = 1 above is nobody's wish
+    return asked, trees, tuple(m for m in asked.privacy if given_k or m != KAnonymity(1)) if models else ()
+
+
+def _judged(
+    opened: Table,
+    names: Policy,
+    wanted: tuple[PrivacyModel, ...],
+    threshold: float,
+    trees: Mapping[str, Any],
+    missing: str,
+    engine: str | None,
+) -> Audit:
+    """What the judge finds in the table, by rows where it is looked at beside a population or with wildcards."""
+    people = names.population
+    census = None if people is None else read_census(people, names.quasi_identifiers, engine=engine)
+
+    def beyond(frame: pl.DataFrame, judged: Audit) -> Audit:
+        if missing == "wildcard":
+            judged = replace(judged, wildcards=wildcards(frame, names.quasi_identifiers, threshold, names.star))
+        if census is not None:
+            census.refuse_smaller(frame.height)
+        fits = outside(frame, names, census, foreign(names.star, trees), None)
+        if fits is None:
+            return judged
+        if census is not None:
+            refuse_foreign(fits)
+        return beside(judged, fits, wanted)
+
+    rows = missing == "wildcard" or census is not None or bool(names.weighed)
+    return audit_table(opened, names, threshold, wanted, names.units, beyond if rows else None)
+
+
+def _nobody(table: Table, units: Sequence[str]) -> list[str]:
+    """A sentence for each column that does not name a person in every row."""
+    found = []
+    for name in units:
+        counted = table.count([name], [])
+        missing = counted.quasi[0].values.is_null().to_numpy()[counted.histogram.quasi[:, 0]]
+        rows = int(counted.histogram.count[missing].sum())
+        if rows:
+            found.append(f"column {name!r} names nobody in {rows:,} rows; they count for no person")
+    return found
+
+
+def _held(asked: Policy, columns: Sequence[str], trees: Mapping[str, Any]) -> Policy:
+    """What of a policy can be looked at in a table: of persons and weights the columns that are there, of coordinates
+    their tiles where it has them."""
+    quasi = asked.quasi_identifiers
+    if asked.coordinates is not None:
+        quasi = asked.grouped if PLACE in columns else (*quasi, *asked.coordinates)
+    beside = {role: getattr(asked, role) for role in ("person", "household", "population_weights")}
+    return Policy(
+        quasi_identifiers=quasi,
+        sensitive=asked.sensitive,
+        privacy=asked.privacy,
+        population=asked.population,
+        hierarchies={n: h for n, h in trees.items() if n in asked.sensitive},
+        star=asked.star,
+        **{role: name for role, name in beside.items() if name in columns},
+    )
+
+
+def _mean(found: Audit, most: float) -> Check:
+    """The mean prosecutor risk against the highest asked for."""
+    level = found.risk["prosecutor_mean"]
+    return Check(
+        model="mean risk", short="max_average_risk", asked={"max_average_risk": most}, column=None, level=level,
+        passes=level <= most + CLOSE,
+    )  # fmt: skip
+
+
+def audit_table(
+    table: Table,
+    policy: Policy,
+    threshold: float,
+    models: Sequence[PrivacyModel],
+    units: Sequence[str] = (),
+    outside: Callable[[pl.DataFrame, Audit], Audit] | None = None,
+) -> Audit:
+    """Judge an opened table: of an engine's only cells and counts come back; units: columns that name persons."""
+    from shoal.judge.tables.privacy import judge
+
+    trees = trees_of(policy)
+    names = [*policy.grouped, *policy.sensitive, *units]
+    names += [n for n in policy.weighed if n in table.columns]
+    if not table.in_memory and outside is None:
+        cells, counts = table.counts(names)
+        return judge(cells, policy.grouped, policy.sensitive, models, threshold, units, counts, trees)
+    frame = table.polars(names)  # what is counted beside a population is counted by rows
+    audit = judge(frame, policy.grouped, policy.sensitive, models, threshold, units, trees=trees)
+    return audit if outside is None else outside(frame, audit)

@@ -1,0 +1,233 @@
+"""Releases that are never whole in memory: written slice by slice, judged where they stand, named when all is verified.
+
+A DuckDB table is read as a stream; only the histogram and a slice of rows are in memory at a time.  A folder of parts
+gets a manifest with the hash of each part; the folder appears under its name in one step.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from shoal.engines.atomic import Piece, publish_together
+from shoal.engines.columns import starred_text
+from shoal.engines.files import kind_of
+from shoal.engines.open import open_table
+from shoal.engines.parts import MANIFEST, ending_of, is_table_name
+from shoal.engines.partwise import PART_ROWS, ahead, write_folder, write_single
+from shoal.engines.store import refuse_both
+from shoal.engines.targets import JSON, TABLE, certificate_path, check_folder, check_outputs, check_place
+from shoal.errors import InputError, PolicyError
+from shoal.judge.tables.parts import Required, count_release, hash_of, judge_held, read_rows
+from shoal.publishing import signing
+from shoal.publishing.tables import statement
+from shoal.publishing.tables.closeness import trees_of
+from shoal.version import __version__
+
+ENDINGS = ("parquet", "csv")
+Tell = Callable[[str, float | None], None]
+
+
+def is_partwise(release: Any, path: Path, parts: str | None) -> bool:
+    """Whether a release is written slice by slice; PolicyError for parts of a table in memory."""
+    large = not release.in_memory
+    return (is_folder(path, parts, large) or kind_of(path) != "excel") if large else is_folder(path, parts, large)
+
+
+def is_folder(path: Path, parts: str | None, large: bool) -> bool:
+    """Whether a release goes into a folder of parts: where parts are asked for, or the name has no ending.
+
+    large  whether an engine holds the table; PolicyError where parts are asked for and none does, or the name has the
+           ending of a file
+    """
+    if parts is None:
+        return large and (not path.suffix or (path.is_dir() and not is_table_name(path)))
+    if parts not in ENDINGS:
+        raise PolicyError.unknown("kind of parts", parts, ENDINGS)
+    if not large:
+        raise PolicyError(
+            "a folder of parts is written with engine='duckdb' or engine='spark'; for one file end the output's name "
+            "in .csv or .parquet"
+        )
+    if is_table_name(path):
+        raise PolicyError(f"parts={parts!r} writes a folder, and {path.name!r} ends as a file does; name a folder")
+    return True
+
+
+def check_target(
+    path: Path, certificate: Path, others: list[Any], read: list[Any], *, overwrite: bool, folder: bool
+) -> int:
+    """``check_outputs`` for a release in a file or in a folder, with its certificate and other outputs."""
+    if folder:
+        closed = check_folder(path, read, overwrite=overwrite)
+        return closed | check_outputs([(certificate, JSON), *others], read, overwrite=overwrite)
+    check_place(path)
+    return check_outputs([(path, TABLE), (certificate, JSON), *others], read, overwrite=overwrite)
+
+
+def write_partwise(
+    release: Any,
+    path: Path,
+    certificate: str | Path | None,
+    *,
+    sign: str | Path | None,
+    overwrite: bool,
+    parts: str | None,
+    tell: Tell,
+) -> Path:
+    """Write a release of a DuckDB table, into a file or a folder; returns the certificate's path.
+
+    Raises VerificationError, and leaves what was there before, unless what was written is what was decided.
+    """
+    folder = is_folder(path, parts, True)
+    beside = certificate_path(path) if certificate is None else Path(certificate)
+    closed = check_target(path, beside, [], [*release._read(), sign], overwrite=overwrite, folder=folder)
+    if sign is not None:
+        signing.private_key(sign)
+    ending = parts or (ending_of(release.parts) if release.parts is not None else "parquet") if folder else ""
+    text = (ending if folder else kind_of(path)) == "csv"
+    separator = release._separator(path.with_name(f"part.{ending}") if folder else path)
+    if text:
+        refuse_both({**release.own, **{c.name: c.texts() for c in release.expected.sensitive}})
+    shown = shown_stars(release, text)
+    facts: dict[str, Any] = {**statement.shown_facts(release, shown), **({"folder": True} if folder else {})}
+    work = _Writing(release, ending, text, separator, shown, facts, tell)
+    certify = partial(statement.certify, release, path, facts, sign)
+    publish_together([Piece(path, work.fill, work.judge, folder), Piece(beside, certify)], closed=closed)
+    release.__dict__["written"] = statement.files(path, beside, sign, facts)
+    return beside
+
+
+@dataclass
+class _Writing:
+    """One release on its way to a file, or with an ending to a folder of parts; ``facts`` are filled in as it goes."""
+
+    release: Any
+    ending: str
+    text: bool
+    separator: str
+    shown: dict[str, int]
+    facts: dict[str, Any]
+    tell: Tell
+    rows: dict[str, int] = field(default_factory=dict)
+    clock: float = field(default_factory=time.perf_counter)
+
+    def frames(self, room: Path) -> Iterator[pl.DataFrame]:
+        """The rows in slices, as the file shows them."""
+
+        def count(done: int) -> None:
+            self.tell("writing", min(done / max(self.release.rows, 1), 1.0))
+
+        for frame in ahead(rows_of(self.release, room, count)):
+            yield as_text_table(self.release, frame) if self.text else frame
+
+    def fill(self, temporary: Path) -> None:
+        """Write what was decided."""
+        self.tell("writing", 0.0)
+        if self.ending:
+            dealt = self.release.row_key is not None and self.release.as_placed
+            self.rows.update({} if self.text or dealt else open_table(self.release.table).parts(temporary))
+            if not self.rows:
+                self.rows.update(write_folder(self.frames(temporary), temporary, self.ending, self.separator))
+        else:
+            write_single(self.frames(temporary.parent), temporary, self.separator)
+        self._took("write")
+
+    def judge(self, temporary: Path) -> None:
+        """Look at what was written; VerificationError unless it is what was decided."""
+        release, facts = self.release, self.facts
+        self.tell("reading back", None)
+        columns = open_table(release.table).columns if self.text else ()
+        judge_written(release, temporary, self.separator, self.shown, columns)
+        if release.parts is not None:
+            release.parts.refuse_change()
+        if self.ending:
+            facts["parts"] = write_manifest(temporary, self.rows)
+        facts["sha256"] = hash_of(temporary / MANIFEST if self.ending else temporary)
+        facts["bytes"] = sum(p.stat().st_size for p in (temporary.iterdir() if self.ending else [temporary]))
+        self._took("verify")
+
+    def _took(self, step: str) -> None:
+        now = time.perf_counter()
+        self.release.seconds[step], self.clock = now - self.clock, now
+
+
+def rows_of(release: Any, room: Path, tell: Callable[[int], None]) -> Iterator[pl.DataFrame]:
+    """The rows of a release in slices: read from the engine, or dealt out where nothing is carried along.
+
+    room  a folder in which an engine may leave its parts for as long as it takes
+    """
+    table = open_table(release.table)
+    if release.row_key is None or not release.as_placed:
+        quicker = release.slices if release.as_placed else None
+        yield from table.slices(room, tell) if quicker is None else quicker(table.columns, room, tell)
+        return
+    done = 0
+    for frame in release.expected.slices(table.columns, release.row_key, PART_ROWS):
+        yield frame
+        done += frame.height
+        tell(done)
+
+
+def shown_stars(release: Any, text: bool) -> dict[str, int]:
+    """The stars every quasi-identifier shows: in CSV none where a column has missing values of its own."""
+    shown = dict(release.stars)
+    for column in release.expected.columns if text else ():
+        recoded = column.values.dtype == pl.String
+        if shown[column.name] and not recoded and None in release.published[column.name]:
+            shown[column.name] = 0
+    return shown
+
+
+def as_text_table(release: Any, frame: pl.DataFrame) -> pl.DataFrame:
+    """A slice as CSV shows it: judged columns as text, starred numbers as stars."""
+    text, _ = starred_text(frame, release.stars, release.published, release.policy.star, release.policy.sensitive)
+    return text
+
+
+def judge_written(release: Any, path: Path, separator: str, shown: Mapping[str, int], text: Collection[str]) -> None:
+    """Count what stands on disk and judge it; VerificationError unless it is what was decided, row for row.
+
+    shown  the stars each quasi-identifier shows;  text  the columns that stand as text
+    """
+    policy = release.policy
+    held = count_release(path, [*policy.grouped, *policy.sensitive], separator)
+    blank = [name for name, count in release.stars.items() if count != shown[name]]
+    form = ("csv" if text else "parquet") if path.is_dir() else kind_of(path)
+    asked = Required(
+        quasi=policy.grouped,
+        sensitive=policy.sensitive,
+        models=policy.privacy,
+        star=policy.star if policy.publish != "centers" else None,
+        stars=shown,
+        expected=release.expected.counts(text=text, blank=blank),
+        orders=release.orders,
+        trees=trees_of(policy),
+    )
+    audit = judge_held(held, asked, form)
+    if release.harbor is not None:
+        audit = release._outside(blank, form == "excel")(read_rows(path, separator), audit)
+    elif policy.population is not None or policy.weighed:
+        audit = release._outside(blank, form == "excel")(held.rows(), audit)
+    release._accept(audit)
+    release.__dict__["audit"] = release._with_exposed(audit)
+
+
+def write_manifest(folder: Path, rows: dict[str, int]) -> int:
+    """The names, rows, sizes and hashes of all parts, as JSON; returns how many there are."""
+    parts = [
+        {"file": name, "rows": count, "bytes": (folder / name).stat().st_size, "sha256": hash_of(folder / name)}
+        for name, count in rows.items()
+    ]
+    if not parts:
+        raise InputError("the release has no part")
+    record = {"format": 1, "made_by": {"shoal": __version__}, "rows": sum(rows.values()), "parts": parts}
+    (folder / MANIFEST).write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+    return len(parts)

@@ -1,0 +1,373 @@
+"""A release: the published table, its certificate and its audit; written whole and verified, or not at all."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from shoal.engines.carried import Carried
+from shoal.engines.expected import Expected
+from shoal.engines.parts import Parts
+from shoal.engines.table import Stored, Table, Tuples
+from shoal.engines.targets import certificate_path
+from shoal.errors import VerificationError
+from shoal.judge.file import refuse_other
+from shoal.judge.originals.population import Census, Covered, beside, outside, reading_of
+from shoal.judge.tables.parts import hash_of
+from shoal.judge.tables.safe_harbor import breach
+from shoal.model.audit import Audit
+from shoal.model.certificate import Certificate
+from shoal.model.loss import View
+from shoal.model.meaning import Members
+from shoal.model.policy import Policy
+from shoal.model.safe_harbor import Harbor
+from shoal.model.task import nothing
+from shoal.publishing.tables import statement
+from shoal.publishing.tables.closeness import trees_of
+from shoal.publishing.tables.exposed import Exposed
+from shoal.utility.decode import Decoded
+from shoal.watching import watched
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Release:
+    """What may be published, with what it cost.
+
+    table        the same kind of frame as came in (a path gives Polars)
+    certificate  cost, lower bound and the theorem behind each
+    cost         {"stars", "suppressed_tuples", "ncp"}; ``loss`` has the other measures too, ``measure`` computes them
+    view         makes what they are computed from
+    groups       number of classes of rows published alike; rows: number of rows
+    stars        per quasi-identifier, the number of starred cells; changed: of cells published coarser
+    before       privacy of the table as it came
+    carried      the columns carried along, and how many rows they single out
+    persons      per column that names persons, the fewest in a class, counted on the placed rows before it left them
+    incomplete   where missing="apart": "rows" that lack a quasi-identifier, the "smallest" class of them, the
+                 "smallest_of_others", counted on the placed rows; and the "columns" that lack values
+    filled       where missing="filled": the cells of every quasi-identifier that were
+    census       the population, people what its weights say of each class, where they were given; never shown
+    harbor       what the Safe Harbor did to which columns, where it was asked for
+    exposed      shares of the groups that show a value which only one of their rows holds
+    notes        sentences on what the published table cannot tell
+    own          the table's own values per quasi-identifier, in the histogram's order; for counts, never shown.  A
+                 pickled release holds them and is as private as the original: only what ``write`` makes may leave
+    expected     what must stand in the table, from the partition alone; order: where the row order comes from
+    parts        the files it was read from, where DuckDB or Spark read them
+    row_key      where an engine's table carries nothing along: the key by which ``expected`` deals its rows out
+    slices       the rows of an engine's table as it gives them quickest, see ``Placed``
+    tuples       what a table in memory is dealt out of, where it is, once it is asked for; a CSV is written without
+    placed       the table that row_key, slices and tuples speak of: of one put in its stead they say nothing
+    """
+
+    table: Any
+    policy: Policy
+    certificate: Certificate
+    method: str
+    attempts: tuple[Mapping[str, Any], ...]
+    cost: Mapping[str, float]
+    measure: Callable[[], Mapping[str, float]]
+    view: Callable[[], View]
+    groups: int
+    rows: int
+    stars: Mapping[str, int]
+    changed: Mapping[str, int]
+    published: Mapping[str, frozenset[str | None]]
+    before: Mapping[str, Any]
+    from_path: str | None
+    separator: str | None
+    expected: Expected = field(repr=False)
+    order: str
+    carried: Carried = field(default_factory=Carried)
+    persons: Mapping[str, int] = field(default_factory=dict)
+    incomplete: Mapping[str, Any] | None = None
+    filled: Mapping[str, int] | None = None
+    census: Census | None = field(default=None, repr=False)
+    people: Covered | None = field(default=None, repr=False)
+    harbor: Harbor | None = None
+    exposed: Exposed = field(default_factory=lambda: Exposed({}))
+    notes: tuple[str, ...] = ()
+    own: Mapping[str, Sequence[str | None]] = field(default_factory=dict)
+    parts: Parts | None = None
+    row_key: bytes | None = field(default=None, repr=False)
+    slices: Any = field(default=None, repr=False)
+    tuples: Tuples | None = field(default=None, repr=False)
+    placed: Any = field(default=None, repr=False)
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A relation of DuckDB goes by its rows, since no connection leaves its process."""
+        held = self.as_placed
+        return {**self.__dict__, "table": self._opened().stored(), "slices": None, "tuples": None, "placed": held}
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        table = state["table"]
+        table = table.revive(table.held) if isinstance(table, Stored) else table
+        self.__dict__.update(state, table=table, placed=table if state["placed"] else None)
+
+    def __post_init__(self) -> None:
+        if self.table is None:
+            del self.__dict__["table"]
+
+    def __getattr__(self, name: str) -> Any:
+        """The table where it was not dealt out yet."""
+        tuples = self.__dict__.get("tuples")
+        if name != "table" or tuples is None:
+            raise AttributeError(name)
+        made = tuples.frame()
+        self.__dict__.update(table=made, placed=made)
+        return made
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether the rows are in this process, or dealt out in it."""
+        return "table" not in self.__dict__ or self._opened().in_memory
+
+    @property
+    def as_placed(self) -> bool:
+        """Whether the table is the one that was placed, and not another put in its stead."""
+        return "table" not in self.__dict__ or self.table is self.placed
+
+    def _opened(self) -> Table:
+        from shoal.engines.open import open_table
+
+        return open_table(self.table)
+
+    @cached_property
+    def audit(self) -> Audit:
+        """The published table judged by code that shares nothing with what made it."""
+        from shoal.judge.tables.privacy import judge
+
+        clock, policy = time.perf_counter(), self.policy
+        opened, names = self._opened(), [*policy.grouped, *policy.sensitive]
+        cells, counts = opened.counts(names)
+        refuse_other(self.expected.counts(), (cells, counts))
+        found = judge(cells, policy.grouped, policy.sensitive, policy.privacy, counts=counts, trees=trees_of(policy))
+        if self.harbor is not None or policy.population is not None or policy.weighed:
+            beside = [n for n in policy.weighed if n in opened.columns]
+            found = self._outside()(opened.polars([*names, *beside]), found)
+        self.seconds["verify"] = time.perf_counter() - clock
+        return self._with_exposed(found)
+
+    def _with_exposed(self, audit: Audit) -> Audit:
+        return replace(audit, exposed=dict(self.exposed.columns), exposed_classes=self.exposed.groups, notes=self.notes)
+
+    @cached_property
+    def loss(self) -> Mapping[str, float]:
+        """Every loss measure by its name; computed when first asked for."""
+        return {**self.measure(), **self.cost}
+
+    def _outside(self, blanks: Sequence[str] = (), sheet: bool = False) -> Callable[[pl.DataFrame, Audit], Audit]:
+        """What adds to an audit what the population tells of the table as it is published, or as it was written."""
+        read = reading_of(self.policy, self.policy.publish, self.policy.hierarchies, self.stars, blanks, sheet)
+
+        def add(frame: pl.DataFrame, audit: Audit) -> Audit:
+            wrong = None if self.harbor is None else breach(frame, self.harbor)
+            if wrong is not None:
+                raise VerificationError(f"{wrong}; nothing was published. This is a defect of shoal: please report it")
+            found = outside(frame, self.policy, self.census, read, self.people)
+            return audit if found is None else beside(audit, found, self.policy.privacy)
+
+        return add
+
+    def check(self) -> None:
+        """VerificationError unless the published table meets every model asked for, and is what was decided.
+
+        Every tuple of published and sensitive values stands there in as many rows as the partition says.
+        """
+        self._accept(self.audit)
+
+    def _accept(self, audit: Audit) -> None:
+        if audit.rows != self.rows:
+            raise VerificationError(f"the release has {audit.rows} rows, the table {self.rows}; nothing was published")
+        limit = self.policy.max_average_risk
+        if limit is not None and audit.classes > limit * audit.rows + 1e-9:
+            raise VerificationError(
+                f"the release has a mean risk of {audit.classes / audit.rows:.6g} where {limit} was asked; nothing was "
+                "published. This is a defect of shoal: please report it"
+            )
+        for found in audit.checks:
+            if not found.passes:
+                where = f" in column {found.column!r}" if found.column else ""
+                raise VerificationError(
+                    f"the release reaches only {found.level} where {found.model} asked for {dict(found.asked)}{where}; "
+                    "nothing was published. This is a defect of shoal: please report it"
+                )
+
+    @watched
+    def write(
+        self,
+        path: str | Path,
+        certificate: str | Path | None = None,
+        *,
+        sign: str | Path | None = None,
+        overwrite: bool = True,
+        parts: str | None = None,
+        progress: Callable[[str, float | None], None] = nothing,
+    ) -> Path:
+        """Write the table by the file's ending, verified on the bytes written, and its certificate beside it.
+
+        path         CSV (also .gz), Parquet or Excel; of a DuckDB or Spark table also a folder, for parts with a
+                     manifest that holds the hash of each
+        certificate  a JSON file; RELEASE.certificate.json when None
+        sign         file of a private key, see ``shoal keygen``; its owner vouches for the whole certificate
+        overwrite    False: refuse to replace files that exist
+        parts        "parquet" or "csv": write a folder of such files; None: what the path's ending says, and where it
+                     has none the kind of file that was read
+        progress     called with (what is being done, share done or None)
+
+        Both files appear under their names only after the judge has read the table back; raises VerificationError
+        otherwise, and then what was there before is still there.  Returns the certificate's path.
+        """
+        from shoal.engines.atomic import Piece, publish_together
+        from shoal.engines.store import store
+        from shoal.engines.targets import JSON, TABLE, check_outputs, check_place
+        from shoal.publishing import signing
+        from shoal.publishing.tables.partwise import is_partwise, judge_written, write_partwise
+
+        path = Path(path)
+        if is_partwise(self, path, parts):
+            return write_partwise(self, path, certificate, sign=sign, overwrite=overwrite, parts=parts, tell=progress)
+        check_place(path)
+        beside = certificate_path(path) if certificate is None else Path(certificate)
+        closed = check_outputs([(path, TABLE), (beside, JSON)], [*self._read(), sign], overwrite=overwrite)
+        if sign is not None:
+            signing.private_key(sign)  # refused before any work
+        clock = time.perf_counter()
+        content, rows, shown, text = self._content(path)
+        facts = statement.shown_facts(self, shown)
+
+        def fill(temporary: Path) -> None:
+            nonlocal clock
+            store(content, temporary, self._separator(path), rows)
+            self.seconds["write"] = time.perf_counter() - clock
+            clock = time.perf_counter()
+
+        def judge_bytes(temporary: Path) -> None:
+            judge_written(self, temporary, self._separator(path), shown, text)
+            facts["sha256"], facts["bytes"] = hash_of(temporary), temporary.stat().st_size
+            self.seconds["verify"] = time.perf_counter() - clock
+
+        certify = partial(statement.certify, self, path, facts, sign)
+        publish_together([Piece(path, fill, judge_bytes), Piece(beside, certify)], closed=closed)
+        self.__dict__["written"] = statement.files(path, beside, sign, facts)
+        return beside
+
+    def _read(self) -> list[str | Path]:
+        """Every file the release was made from."""
+        parts = () if self.parts is None else (source.path for source in self.parts.sources)
+        return [p for p in (self.from_path, *parts, *self.policy.files) if p is not None]
+
+    def _content(self, path: Path) -> tuple[pl.DataFrame, np.ndarray | None, dict[str, int], Collection[str]]:
+        """The table as the file can hold it, the stars each quasi-identifier then shows, and what stands as text.
+
+        Of a CSV it may be the different rows alone, and then which of them stands in every row; else None.
+        """
+        from shoal.engines.columns import starred_text
+        from shoal.engines.files import kind_of
+        from shoal.engines.store import refuse_both, text_in_excel
+
+        kind = kind_of(path)
+        few = self.tuples if kind == "csv" and self.as_placed else None
+        if few is None:
+            opened = self._opened()
+            content = self.expected.typed(opened.polars(opened.columns))
+        else:
+            content = self.expected.typed(few.tuples)
+        if kind != "parquet":
+            refuse_both({**self.own, **{c.name: c.texts() for c in self.expected.sensitive}})
+        if kind == "csv":
+            rows, shown = starred_text(content, self.stars, self.published, self.policy.star, self.policy.sensitive)
+            return rows, None if few is None else few.rows, shown, content.columns
+        if kind == "parquet":
+            return content, None, dict(self.stars), ()
+        bare = content.height and content.select(pl.all_horizontal(pl.all().is_null())).to_series().any()
+        as_text = {c.name for c in content if text_in_excel(c)}
+        hidden = {
+            name: count
+            for name, count in self.stars.items()
+            if count and (bare or name in as_text or not content[name].count())
+        }
+        content, shown = starred_text(content, hidden, self.published, self.policy.star)
+        return content, None, dict(self.stars) | shown, as_text | set(hidden)
+
+    def _separator(self, path: Path) -> str:
+        """As in the table that came, if the new file is not of another kind."""
+        from shoal.engines.store import usual_separator
+
+        usual = usual_separator(path)
+        return usual if usual != "," else self.separator or usual
+
+    @property
+    def orders(self) -> dict[str, list[str]]:
+        """Values of each sensitive column that has an order of its own, from lowest to highest."""
+        return {c.name: [t for t in c.texts() if t is not None] for c in self.expected.sensitive if c.ordered}
+
+    @watched
+    def report(self, path: str | Path, *, explored: Any = None, overwrite: bool = True) -> Path:
+        """One self-contained HTML page that opens offline; overwrite=False refuses to replace a file.
+
+        explored  what ``shoal.explore`` found, to stand in it: what other choices would have cost
+
+        After ``write`` it names the file and its SHA-256.  All its figures stand in it as JSON too, and in a file of
+        the same name that ends in .json.
+        """
+        from shoal.engines.atomic import publish_page
+        from shoal.engines.targets import PAGE, check_outputs
+        from shoal.report.page import page
+        from shoal.report.rendering import as_json
+
+        path = Path(path)
+        closed = check_outputs([(path, PAGE)], self._read(), overwrite=overwrite)
+        figures = {**self.figures(), **statement.choices(explored, self.rows)}
+        publish_page(path, page(figures), as_json(figures), closed=closed)
+        return path
+
+    def figures(self) -> dict[str, Any]:
+        """What the report says, as plain values."""
+        from shoal.publishing.tables.figures import figures
+
+        return figures(self)
+
+    @cached_property
+    def decoded(self) -> Decoded:
+        """What every cell stands for, from what is published alone."""
+        return Decoded.of(self.table, self.policy, self.stars)
+
+    def numeric(self, columns: Sequence[str] | None = None) -> pl.DataFrame:
+        """Low, high and middle of every cell of the number and date columns; see ``Decoded.numeric``."""
+        return self.decoded.numeric(columns)
+
+    def members(self, column: str) -> list[Members]:
+        """Per row, the values its cell may stand for; see ``Decoded.members``."""
+        return self.decoded.members(column)
+
+    def one_hot(self, columns: Sequence[str] | None = None) -> pl.DataFrame:
+        """A fraction per known value, a row's fractions summing to 1 per column; see ``Decoded.one_hot``."""
+        return self.decoded.one_hot(columns)
+
+    def sample(self, seed: int | None = None) -> pl.DataFrame:
+        """The table with one value drawn for every cell; see ``Decoded.sample``."""
+        return self.decoded.sample(seed)
+
+    def __repr__(self) -> str:
+        return "\n".join(statement.summary(self))
+
+    def _repr_html_(self) -> str:
+        from shoal.model.cards import card
+
+        return card("Release", statement.summary(self)[1:])
+
+    def privacy(self) -> dict[str, Any]:
+        """Level reached by each model asked for; several sensitive columns: the weakest."""
+        return statement.privacy(self)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The facts of ``--json``: plain values only."""
+        return statement.facts(self)

@@ -1,0 +1,166 @@
+"""Recheck a release: without the original what it shows by itself, with the original everything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from shoal.engines.targets import certificate_of
+from shoal.errors import InputError, PolicyError
+from shoal.judge.agreed import promised
+from shoal.judge.finding import STATED, Finding
+from shoal.judge.originals.original import compare
+from shoal.judge.tables.filled import filled
+from shoal.judge.tables.parts import count_release, read_rows
+from shoal.model.audit import Audit
+from shoal.model.cards import Shown
+from shoal.model.certificate import Certificate
+from shoal.publishing.signing import signature
+from shoal.publishing.verifying.own_rows import own_findings
+from shoal.publishing.verifying.recheck import recheck
+from shoal.publishing.verifying.recorded import Record, parsed, read_record
+from shoal.publishing.verifying.sources import hierarchies_of, left_as_they_were, original_of, population_beside
+from shoal.publishing.verifying.stated import carried, filled_cells, incomplete
+from shoal.watching import watched
+
+_Progress = Callable[[str, float | None], None]
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Verdict(Shown):
+    """What ``verify`` found.
+
+    holds     every line of ``findings`` holds
+    findings  ``Finding``s: (what was checked, whether it holds, a sentence, how that is known)
+    audit     the release of a table judged by its own rows; None for a crosswalk
+    """
+
+    holds: bool
+    findings: tuple[Finding, ...]
+    audit: Audit | None
+    certificate: Certificate
+
+    def _lines(self) -> list[str]:
+        title = "Everything that was checked holds" if self.holds else "Not everything that was checked holds"
+        return [title, *(f"{f.check}: {'' if f.holds else 'FAILS, '}{f.found} ({f.how})" for f in self.findings)]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return {
+            "holds": self.holds,
+            "findings": [{"check": f.check, "holds": f.holds, "found": f.found, "how": f.how} for f in self.findings],
+            "audit": None if self.audit is None else self.audit.as_dict(),
+            "certificate": self.certificate.as_dict(),
+        }
+
+
+@watched
+def verify(
+    release: str | Path,
+    certificate: str | Path | None = None,
+    original: Any = None,
+    *,
+    population: Any = None,
+    separator: str | None = None,
+    encoding: str | None = None,
+    hierarchies: Mapping[str, Any] | None = None,
+    signer: str | Path | None = None,
+    table: str | None = None,
+    query: str | None = None,
+    progress: _Progress = lambda _what, _share: None,
+) -> Verdict:
+    """Recheck a written release, of a table or of any other problem, against its certificate file.
+
+    release      the file or the folder published; tuples are counted where they stand, so it may be larger than memory
+    certificate  the JSON file beside it; RELEASE.certificate.json when None
+    original     the table it was made from, a path or a frame; with it, every row is matched, and loss, cost and a
+                 bound are recomputed, in memory.  Of a crosswalk the source or, in a list, the sources: of clusters
+                 the table, then the coordinates of its codes
+    separator, encoding, table, query  of an original, as in ``anonymize``
+    hierarchies  per column its hierarchy, where the file is not beside the certificate
+    signer       file of a public key: the certificate must be signed with the private key that belongs to it
+    progress     called with (what is being done, share done or None)
+
+    Shares no code with the solvers.  Returns a Verdict; raises InputError for files that are not what they should be.
+    O(n) for n rows, and O(m) memory for m different ones; what is proved by it, and what not, is in docs/trust.md.
+
+    Examples:
+        >>> import polars as pl, shoal, tempfile, pathlib
+        >>> people = pl.DataFrame({"age": [34, 34, 35, 61, 61, 62]})
+        >>> place = pathlib.Path(tempfile.mkdtemp()) / "release.csv"
+        >>> beside = shoal.anonymize(people, quasi_identifiers=["age"], k=3, publish="ranges").write(place)
+        >>> verify(place).holds, verify(place, beside, original=people).holds
+        (True, True)
+    """
+    path, beside_it = Path(release), certificate_of(release, certificate)
+    given = (hierarchies or {}, beside_it.parent)
+    named = table is not None or query is not None
+    if original is None and named:
+        raise PolicyError("table=... and query=... say which table the original is; say original=... beside them")
+    progress("reading", None)
+    raw = read_record(beside_it)
+    audit = None
+    if raw.get("kind", "table") != "table":
+        if named:
+            raise PolicyError("table=... and query=... speak of the original of a release of a table; leave them out")
+        findings, stated = recheck(path, raw, original, separator, encoding, given)
+    else:
+        stated = (record := parsed(raw, path.name.lower().endswith((".xlsx", ".xls", ".xlsb")))).stated
+        progress("judging the release", None)
+        findings, audit = _alone(path, record, population, given, original is None)
+        if original is not None:
+            progress("reading the original", None)
+            source = original_of(original, record, (separator, encoding), (table, query))
+            findings += _matched(path, record, source, given, progress)
+        findings += _promised(record, original is None)
+    findings.append(signature(raw, signer))
+    return Verdict(holds=all(f.holds for f in findings), findings=tuple(findings), audit=audit, certificate=stated)
+
+
+def _alone(
+    path: Path, record: Record, population: Any, given: tuple[Mapping[str, Any], Path], last: bool
+) -> tuple[list[Finding], Audit]:
+    """The release by itself and beside its population.  last: nothing else will look at the hierarchies."""
+    policy = record.policy
+    held = count_release(path, [*policy.quasi_identifiers, *policy.sensitive], record.separator)
+    try:
+        outer = population_beside(record, population, *given)
+        distances = [n for n in record.hierarchies if n in policy.sensitive or n in given[0]]
+        trees, used_by = hierarchies_of(record, *given, distances)
+        findings, audit = own_findings(path, held, record, outer, trees)
+    except PolicyError as error:
+        raise InputError(f"the certificate file asks for what cannot be judged: {error!s}") from None
+    except OverflowError:
+        raise InputError("the certificate file asks for numbers that no table can have") from None
+    findings += left_as_they_were(record, held.columns)
+    return findings + (used_by if last else []), audit
+
+
+def _matched(
+    path: Path, record: Record, source: pl.DataFrame, given: tuple[Mapping[str, Any], Path], progress: _Progress
+) -> list[Finding]:
+    """The release beside the original."""
+    policy = record.policy
+    used, findings = hierarchies_of(record, *given)
+    complete = set(policy.quasi_identifiers) <= set(source.columns)
+    if policy.missing == "apart" and complete:
+        findings.append(incomplete(record, original=source))
+    if policy.missing == "filled" and complete:
+        source, cells = filled(source, policy.quasi_identifiers)
+        findings.append(filled_cells(record, cells))
+    findings.append(carried(record, source))
+    return findings + compare(source, read_rows(path, record.separator), record.said, used, progress)
+
+
+def _promised(record: Record, alone: bool) -> list[Finding]:
+    """What nobody recomputed."""
+    findings = []
+    stated = record.stated
+    if alone and stated.lower_bound:
+        text = f"{stated.lower_bound:.9g} certified; the original would tell more"
+        findings.append(Finding("bound", True, text, STATED))
+    return [*findings, *promised(stated)]
