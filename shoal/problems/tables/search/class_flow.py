@@ -32,7 +32,8 @@ ARCS = {"fast": 2e7, "balanced": 2e8, "thorough": 0.0}  # looked at in the passe
 PER_ROUND = 60  # passes that one round takes as long as
 ONE = 1e-7  # seconds that one round takes for an arc, by the coarsest steps
 HURRIED = 6  # such rounds; with less time than they take no finer steps are begun
-FINE = {"fast": 64, "balanced": 1024, "thorough": 1024}  # steps of cost between nothing and the dearest class
+FINE = {"fast": 64, "balanced": 128, "thorough": 1024}  # steps of cost between nothing and the dearest class, at least
+PER_STEP = 3  # of those, more are taken where arcs are few
 OUT, BONUS = 6, 9  # prices of a row left over, of a row that a class is short, by the dearest class
 CLOSE_BY = 64  # part of the dearest class by which prices that tolls say are off, about
 NEAR = 0.15  # arcs this far above the cheapest are left out, by the dearest class
@@ -68,6 +69,7 @@ def flow_start(task: Task, rows: Rows, tolls: Tolls, until: float | None = None)
         hurried = began + HURRIED * ONE * size > until
         stop = until - ONE * size if hurried else began + CLOSED * (until - began)
     passes, rounds = afforded(CLOSING, effort, size, 1.0), afforded(ROUNDS, effort, size, PER_ROUND)
+    fine = afforded(FINE, "fast" if hurried else effort if until is None else "balanced", size, PER_STEP)
     tolls = closed(task, tolls, passes, stop)
     program = tolls.program
     l, share = program.arcs.l, tolls.share
@@ -78,7 +80,7 @@ def flow_start(task: Task, rows: Rows, tolls: Tolls, until: float | None = None)
         began = clock()
         if turn and until is not None and began + spent > until:
             break
-        filled = fill(task, rows.k, tolls, most, FINE["fast" if hurried else effort])
+        filled = fill(task, rows.k, tolls, most, fine)
         most, short = mended(program, filled, most)
         task.progress("class program", None)
         spent = clock() - began
