@@ -136,8 +136,9 @@ def auto(given: Instance, effort: Effort = Effort()) -> Cover:
     bound = lower_bound(given.sizes, given.k)
     label = auto_labels(given, bound)
     small = len(given.sizes) <= SHORT or np.count_nonzero(np.diff(given.sizes)) < KINDS
-    for limits in [AUTO] * small * (effort.name != "fast") + [hard(effort)] * (effort.name not in ("fast", "balanced")):
-        if given.cost(label) > bound.value:  # the counted share first, which may prove what the long search does not
+    counted, timed = small and effort.name != "fast", effort.name not in ("fast", "balanced")
+    for limits in (AUTO if counted else None, hard(effort) if timed else None):
+        if limits and given.cost(label) > bound.value:  # counted first: it may prove what the long search does not
             label, bound, _ = search(given, label, bound, limits)
     promise = Guarantee(factor=2.5, additive=0, theorem=FACTOR_5_2)
     return finish(given, label, "auto", promise, bound.value, bound.argument)
