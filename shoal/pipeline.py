@@ -24,6 +24,7 @@ from shoal.engines.scope import Scope, ScopeSettings
 from shoal.engines.store import refuse_for_excel, refuse_sheet
 from shoal.engines.table import Counted, Table, require
 from shoal.errors import InputError
+from shoal.model.effort import Effort
 from shoal.model.loss import View, measures, ncp, stars, suppressed_tuples
 from shoal.model.missing import filled_words, with_filled
 from shoal.model.policy import Policy
@@ -33,7 +34,7 @@ from shoal.model.refusals import refuse_stars
 from shoal.model.repeatable import drawn
 from shoal.model.safe_harbor import NAME
 from shoal.model.settings import Settings
-from shoal.model.task import Effort, Grouping, nothing, refuse_infeasible
+from shoal.model.task import Grouping, nothing, refuse_infeasible
 from shoal.publishing.columns.clustered import by_centers
 from shoal.publishing.columns.recodings import as_they_are, one_level_per_column, recodings
 from shoal.publishing.columns.replaced import (

@@ -51,7 +51,7 @@ SEARCHES = {
     "tiles": "lambda: shoal.tiles.split(points, 20, effort='thorough')",
     "gather": "lambda: shoal.gathering.gather(points, 10, 0.01, 2000)",
     "cellular": "lambda: shoal.gathering.cellular(points, 10, effort='thorough')",
-    "labels": "lambda: shoal.labels.cover(heavy, int(heavy.sum() // 9), 'exact', time_limit=60)",
+    "labels": "lambda: shoal.labels.cover(heavy, int(heavy.sum() // 9), 'exact', effort=60)",
 }
 AFTER = """
 began = time.process_time()

@@ -26,7 +26,7 @@ _LIKE_THEIR_FLAGS = (
     "population population_weights population_size publish coordinates boundary max_width grid extent center sparse "
     "max_level range_step global_recoding coarsen method effort seed keep_order star separator encoding engine memory "
     "threads temporary glob table query master parts threshold shapes explored certificate unmatched max_clusters "
-    "max_diameter time_limit epsilon r original id shape_id "
+    "max_diameter epsilon r original id shape_id "
     "similar at_most"
 )
 _FLAGS = {name: f"--{name.replace('_', '-')}" for name in (*SHORTHANDS, *_LIKE_THEIR_FLAGS.split())} | {
@@ -204,14 +204,6 @@ def seconds(begun: float, read: float, solved: float) -> dict[str, float]:
     """Seconds of reading and solving, and of writing up to now."""
     spans = {"read": read - begun, "solve": solved - read, "write": time.perf_counter() - solved}
     return {name: round(value, 4) for name, value in spans.items()}
-
-
-def effort_of(text: str) -> str | float:
-    """--effort: a word, or seconds."""
-    try:
-        return float(text)
-    except ValueError:
-        return text
 
 
 def listed(text: str | None) -> list[str] | None:

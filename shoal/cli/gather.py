@@ -11,7 +11,7 @@ import typer
 
 from shoal.cli.app import app
 from shoal.cli.models import with_options
-from shoal.cli.options import FORCE, JSON_, REPORT, Text, flag
+from shoal.cli.options import EFFORT, FORCE, JSON_, REPORT, Text, flag
 
 if TYPE_CHECKING:
     import polars as pl
@@ -32,6 +32,7 @@ class Search(NamedTuple):
     """How clusters of the least radius are found."""
 
     method: str = flag("auto", "--method", "auto, local, disjoint, threshold, peeling, rounds or exact.")
+    effort: str = flag("balanced", "--effort", "fast, balanced, thorough (which improves) or seconds for exact.")
     improve: bool = flag(False, "--improve", "Search on for a smaller radius.")
 
 
@@ -41,7 +42,7 @@ class Cells(NamedTuple):
     setup_cost: float | None = flag(None, "--setup-cost", "Cost of each cluster.")
     max_diameter: float | None = flag(None, "--max-diameter", "Largest diameter of a cluster.")
     method: str = flag("auto", "--method", "auto, search, three_step or exact; without --r also tight, procedure_one.")
-    effort: str = flag("balanced", "--effort", "fast, balanced or thorough.")
+    effort: str = EFFORT
     seed: int | None = flag(None, "--seed", "Of the search where it draws; never of the row order.")
 
 
@@ -139,7 +140,7 @@ def gather(
     as_json: bool = JSON_,
 ) -> None:
     """Cluster records so that each cluster has at least r and the largest radius is small; publish the centers."""
-    asked = {"max_clusters": max_clusters, "method": search.method, "improve": search.improve}
+    asked = {"max_clusters": max_clusters, **search._asdict()}
     _run("gather", asked, table, size, distance, shown, files, text, as_json)
 
 

@@ -70,7 +70,9 @@ class How(NamedTuple):
     order: str = flag("sorted", "Of fold and spread: sorted, given or random.")
     seed: int | None = flag(None, "For --order random.")
     epsilon: float = flag(0.5, "Of scheme and bicriteria.")
-    time_limit: float = flag(60.0, "--time-limit", "Seconds for exact.")
+    effort: str = flag(
+        "balanced", "--effort", "--time-limit", "Of auto and exact: fast, balanced, thorough or seconds at most."
+    )
     objective: str = flag("max", "max: the largest group; count: most groups; squares: squared sizes.")
 
 
@@ -115,6 +117,7 @@ def intervals(
     given: Given = Given(),
     k: int = LEAST,
     objective: str = flag("max", "max, count, squares or range."),
+    effort: str = flag("balanced", "--effort", "Taken as everywhere: the cut is the least at any."),
     files: Files = Files(),
     text: Text = Text(),
     as_json: bool = JSON_,
@@ -128,7 +131,7 @@ def intervals(
     values, counts, ordered = in_order(frame, value, given.counted)
     clock.append(time.perf_counter())
     with working(f"cutting {len(values):,} values"):
-        found = shoal.intervals.cut(ordered, counts, k, objective)
+        found = shoal.intervals.cut(ordered, counts, k, objective, effort=effort)
     clock.append(time.perf_counter())
     made = shoal.release(found, frame, read=(table, given.names), value=value, **given.settings())
     payload = {"k_anonymous": True, "method": made.method, "objective": objective}

@@ -40,7 +40,7 @@ def regions(
     """Merge neighboring areas (zip codes, counties) until each region weighs at least k."""
     import numpy as np
 
-    from shoal.cli.common import answer, effort_of, listed, reported, seconds, working
+    from shoal.cli.common import answer, listed, reported, seconds, working
     from shoal.problems.regions import nested
     from shoal.publishing.crosswalks.answers import release
     from shoal.publishing.crosswalks.areas import levels_drawn
@@ -50,7 +50,7 @@ def regions(
     check_words(kept.islands, reading.coordinates)
     given, degrees = reading.read(areas, edges)
     files.check_shapes(given, degrees)
-    weight, effort = least.weight, effort_of(search.effort)
+    weight, effort = least.weight, search.effort
     asked, weights = kept.asked(), np.column_stack([given.whole(name) for name in weight])
     wanted = listed(search.objective) or ["similar" if asked.similar else "max"]
     options = kept.settings(given, asked, wanted, degrees) | {"seed": search.seed, "unit": weight[0]}

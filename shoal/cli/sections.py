@@ -17,8 +17,8 @@ _WORDS = {
     "population_size missing threshold number at_most max_diameter max_width max_clusters setup_cost levels policy",
     "What is published": "publish hierarchy max_level range_step global_recoding max_suppressed star center grid "
     "coarsen extent sparse naming names keep_order",
-    "How it is found": "method effort prove shards seed rule improve objective islands unmatched tolerance time_limit "
-    "order engine",
+    "How it is found": "method effort prove shards seed rule improve objective islands unmatched tolerance order "
+    "engine",
     "Files": "output certificate report explored sign signer secret tiles_to table map_to png dissolved picture plot "
     "choices geojson shapes assignments original held_out data folder separator encoding "
     "glob query master memory threads temporary parts "

@@ -135,7 +135,7 @@ def tiles(
     """Cut points on a map into rectangles, so that each record shares its tile with at least k - 1 others."""
     import numpy as np
 
-    from shoal.cli.common import answer, effort_of, listed, seconds, working
+    from shoal.cli.common import answer, listed, seconds, working
     from shoal.engines.files import integers, numbers, read_table
     from shoal.problems.tiles import kind_of, split
     from shoal.publishing.crosswalks.answers import release
@@ -151,7 +151,7 @@ def tiles(
     frame, places = frame.filter(~coded), places[~coded]
     weights = None if weight is None else np.array(integers(frame, weight))
     read = time.perf_counter()
-    asked = {"coordinates": coordinates, "effort": effort_of(effort), **shape._asdict(), **kept.values(frame)}
+    asked = {"coordinates": coordinates, "effort": effort, **shape._asdict(), **kept.values(frame)}
     with working(f"cutting {len(places):,} points"):
         found = split(places, k, weights, **asked)
     solved = time.perf_counter()

@@ -8,7 +8,7 @@ from typing import Any
 import typer
 
 from shoal.cli.app import app
-from shoal.cli.common import answer, effort_of, exploration, pairs, progress, refuse_unmet, reported
+from shoal.cli.common import answer, exploration, pairs, progress, refuse_unmet, reported
 from shoal.cli.models import with_options
 from shoal.cli.options import EXPLORED, FORCE, JSON_, Text, flag
 
@@ -39,7 +39,7 @@ def verify(
     """Recheck an output of any command against its certificate; with what it was made from, everything."""
     import shoal
 
-    how: dict[str, Any] = {} if prove is None else {"effort": effort_of(prove)}
+    how: dict[str, Any] = {} if prove is None else {"effort": prove}
     with progress() as listener:
         verdict = (shoal.verify if prove is None else shoal.prove)(
             release,

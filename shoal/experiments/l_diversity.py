@@ -21,12 +21,13 @@ import numpy as np
 
 from shoal.errors import MissingDependencyError
 from shoal.experiments.census_like import SENSITIVE, census_like
+from shoal.model.effort import Effort
 from shoal.model.histogram import Histogram
 from shoal.model.loss import View, kl_divergence
 from shoal.model.partition import Partition
 from shoal.model.privacy import LDiversity, Requirement
 from shoal.model.recoding import Ranges, Recoding
-from shoal.model.task import Effort, Task, shortfall
+from shoal.model.task import Task, shortfall
 from shoal.problems.tables import group
 from shoal.problems.tables.others.top_down import as_published, specialize
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Iterable, Mapping
+from functools import wraps
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
 from shoal.errors import InputError, PolicyError
 
+P = ParamSpec("P")
+R = TypeVar("R")
 FAR = 1e150  # beyond it squares of coordinates are no floats
 
 
@@ -135,6 +139,23 @@ def keywords(what: str, given: Mapping[str, Any], kind: type) -> None:
     for name in given:
         if name not in kind.__annotations__:
             raise PolicyError.unknown(what, name, kind.__annotations__)
+
+
+def renamed(**names: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Old keywords of a call by their new names: each is taken with a DeprecationWarning, the new one before it."""
+
+    def of(call: Callable[P, R]) -> Callable[P, R]:
+        @wraps(call)
+        def run(*args: P.args, **kwargs: P.kwargs) -> R:
+            for old in names.keys() & kwargs.keys():
+                said = f"{old}= of {call.__name__} is called {names[old]}= now"
+                warnings.warn(said, DeprecationWarning, stacklevel=2)
+                kwargs.setdefault(names[old], kwargs.pop(old))
+            return call(*args, **kwargs)
+
+        return run
+
+    return of
 
 
 class Fixed(dict[Any, Any]):

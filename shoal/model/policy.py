@@ -12,6 +12,7 @@ from typing import Any, Unpack
 
 from shoal.errors import PolicyError
 from shoal.model.arguments import Fixed, column_names, known, mapping, number, seed_of
+from shoal.model.effort import Effort
 from shoal.model.hierarchy import GENERATED, is_built
 from shoal.model.privacy import PrivacyModel, describe
 from shoal.model.privacy.asked import take_models
@@ -26,7 +27,6 @@ from shoal.model.refusals import (
 )
 from shoal.model.settings import Settings
 from shoal.model.shorthands import SHORTHANDS
-from shoal.model.task import Effort
 from shoal.model.ways import WAYS
 
 PERIODS = ("month", "year")  # steps of dates beside numbers of days

@@ -9,9 +9,11 @@ from functools import wraps
 from inspect import signature
 from typing import Any, ParamSpec, TypeVar
 
+from shoal.model.effort import Effort
+
 P = ParamSpec("P")
 R = TypeVar("R")
-HOW = ("method", "effort", "seed", "order", "rule", "improve", "time_limit", "seconds")  # besides the question itself
+HOW = ("method", "effort", "seed", "order", "rule", "improve")  # besides the question itself
 
 
 def drawn() -> int:
@@ -35,6 +37,8 @@ def recorded(call: Callable[P, R]) -> Callable[P, R]:
             given.arguments["seed"] = drawn()
         answer: Any = call(*given.args, **given.kwargs)
         how = {name: given.arguments[name] for name in names}
+        if "effort" in how:
+            how["effort"] = Effort.of(how["effort"]).told
         proof = answer.certificate
         return replace(answer, certificate=replace(proof, details={**proof.details, "run": how}))  # type: ignore[no-any-return]
 

@@ -9,48 +9,19 @@ from typing import Any
 import numpy as np
 
 from shoal.clock import clock
-from shoal.errors import InfeasibleError, PolicyError
+from shoal.errors import InfeasibleError
 from shoal.model.cards import several
 from shoal.model.certificate import Certificate
+from shoal.model.effort import Effort
 from shoal.model.histogram import Histogram
 from shoal.model.partition import Partition
 from shoal.model.privacy import Requirement
 from shoal.model.privacy.base import said
 from shoal.model.recoding import Recoding
 
-EFFORTS = ("fast", "balanced", "thorough")
-
 
 def nothing(_what: str, _share: float | None) -> None:
     """A progress callback that says nothing."""
-
-
-@dataclass(frozen=True)
-class Effort:
-    """How hard to search.
-
-    name     "fast": no search beyond the constructive method; "balanced": a search counted in steps, so that a seed
-             reproduces it; "thorough": a long one, likewise counted in steps; "seconds": until the clock says so
-    seconds  wall-clock budget for name "seconds", from the moment the method starts
-    """
-
-    name: str = "balanced"
-    seconds: float | None = None
-
-    @classmethod
-    def of(cls, effort: str | float | Effort) -> Effort:
-        """From a name or a number of seconds; PolicyError for anything else."""
-        if isinstance(effort, Effort):
-            return effort
-        if isinstance(effort, str) and effort in EFFORTS:
-            return cls(effort)
-        try:
-            seconds = float(effort)
-        except (TypeError, ValueError, OverflowError):
-            raise PolicyError.unknown("effort (nor a number of seconds)", str(effort), EFFORTS) from None
-        if isinstance(effort, bool) or not 0 < seconds < float("inf"):
-            raise PolicyError(f"effort {effort!r}: seconds are a positive number, or one of {', '.join(EFFORTS)}")
-        return cls("seconds", seconds)
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +41,7 @@ class Task:
     histogram: Histogram
     requirement: Requirement
     recoding: Recoding
-    effort: Effort = Effort()
+    effort: Effort = field(default_factory=Effort)
     seed: int = 0
     progress: Callable[[str, float | None], None] = nothing
     started: float = field(default_factory=clock)

@@ -49,8 +49,6 @@ ASKED = {
     "max_diameter": "no group is wider than",
     "max_width": "no side is longer than",
     "eligible": "a condition of the caller's own",
-    "seconds": "seconds of search at most",
-    "time_limit": "seconds of search at most",
     "improve": "improved until no step helps",
     "rule": "rule by which tiles are cut",
     "order": "order in which labels are taken",

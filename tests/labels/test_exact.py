@@ -21,7 +21,7 @@ cover = shoal.labels.cover
 @pytest.mark.parametrize("total", [100, 1000, 10**6, 10**15])
 def test_three_partition_with_a_known_yes(total):
     sizes = three_partition(20, total, seed=5)
-    found = cover(sizes, total, "exact", time_limit=60)
+    found = cover(sizes, total, "exact", effort=60)
     assert set(found.loads.tolist()) == {total}
     assert found.certificate.optimal
     assert found.certificate.guarantee.factor == 1
@@ -90,7 +90,7 @@ def test_a_walk_keeps_the_books(sizes, high, seed):
 
 def test_a_time_limit_is_told_and_the_answer_stands():
     sizes = [x * 10**9 + x**3 % 10**7 for x in range(1000, 1060)]
-    found = cover(sizes, sum(sizes) // 20 - 10**9, "exact", time_limit=0.05)
+    found = cover(sizes, sum(sizes) // 20 - 10**9, "exact", effort=0.05)
     assert found.anonymous
     assert "stopped" in found.certificate.details or found.certificate.optimal
     assert found.certificate.guarantee.factor == (2.5 if "stopped" in found.certificate.details else 1)

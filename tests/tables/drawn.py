@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
+from shoal.model.effort import Effort
 from shoal.model.histogram import Histogram
 from shoal.model.partition import Partition
 from shoal.model.privacy import Requirement
 from shoal.model.recoding import ColumnRecoding, Levels, Ranges, Recoding, Sets
-from shoal.model.task import Effort, Task, shortfall
+from shoal.model.task import Task, shortfall
 from tests.oracles.tables import eligible
 
 TREE = np.array([[0, 1, 2, 3], [0, 0, 1, 1], [0, 0, 0, 0]])  # four leaves, two pairs, the root

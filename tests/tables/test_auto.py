@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given, settings
 
 from shoal.clock import clock
+from shoal.model.effort import Effort
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import KAnonymity, LDiversity, Requirement
 from shoal.model.recoding import Levels, Recoding, Sets
-from shoal.model.task import Effort, Task
+from shoal.model.task import Task
 from shoal.problems.tables import group
 from shoal.problems.tables.auto import auto
 from shoal.problems.tables.search.bounds import lower_bounds

@@ -11,10 +11,11 @@ from hypothesis import given, settings, strategies
 from shoal.clock import clock
 from shoal.kernels.tables.near_cells import far_slack
 from shoal.kernels.tables.tight import Classes, Tight
+from shoal.model.effort import Effort
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import KAnonymity, Requirement
 from shoal.model.recoding import Levels, Ranges, Recoding, Sets
-from shoal.model.task import Effort, Task
+from shoal.model.task import Task
 from shoal.problems.tables import group
 from shoal.problems.tables.search import bounds as module
 from shoal.problems.tables.search import boxes

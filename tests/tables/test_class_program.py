@@ -16,10 +16,11 @@ from hypothesis import strategies as st
 from shoal.clock import clock
 from shoal.kernels.tables.flow import Net, ship
 from shoal.kernels.tables.tolls import REST, begun
+from shoal.model.effort import Effort
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import Requirement
 from shoal.model.recoding import Levels, Recoding, Sets
-from shoal.model.task import Effort, Task, shortfall
+from shoal.model.task import Task, shortfall
 from shoal.problems.cores import in_turn
 from shoal.problems.tables.auto import auto
 from shoal.problems.tables.eligible import good_groups

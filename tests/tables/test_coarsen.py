@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.errors import InfeasibleError, PolicyError
+from shoal.model.effort import Effort
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import KAnonymity, Requirement
 from shoal.model.recoding import Levels, Recoding
-from shoal.model.task import Effort, Task, shortfall
+from shoal.model.task import Task, shortfall
 from shoal.problems.tables import group
 from shoal.problems.tables.search import coarsen
 from tests.commands import run

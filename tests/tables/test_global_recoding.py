@@ -10,11 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.errors import InfeasibleError, PolicyError
+from shoal.model.effort import Effort
 from shoal.model.histogram import Histogram
 from shoal.model.partition import Partition
 from shoal.model.privacy import KAnonymity, LDiversity, Requirement
 from shoal.model.recoding import Levels, Recoding
-from shoal.model.task import Effort, Task
+from shoal.model.task import Task
 from shoal.problems.tables import group
 from shoal.problems.tables.others import global_recoding
 from tests.tables.checks import columns_of, least_loss, solved, tables

@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 from shoal.errors import PolicyError
 from shoal.model.certificate import Certificate, Guarantee
+from shoal.model.effort import Effort
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import KAnonymity, LDiversity, Requirement
 from shoal.model.recoding import Levels, Recoding
-from shoal.model.task import Effort, Grouping, Task
+from shoal.model.task import Grouping, Task
 from shoal.problems.tables import group
 from shoal.problems.tables.papers.kernelize import kernelize
 from shoal.problems.tables.papers.stars import in_stars, stars_from_tuples

@@ -14,10 +14,11 @@ from shoal.clock import clock
 from shoal.kernels.tables import near_groups
 from shoal.kernels.tables import neighborhood as kernel
 from shoal.kernels.uncompiled import plain
+from shoal.model.effort import Effort
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import BetaLikeness, LDiversity, Requirement, TCloseness
 from shoal.model.recoding import Levels, Ranges, Recoding, Sets
-from shoal.model.task import Effort, Task
+from shoal.model.task import Task
 from shoal.problems.tables import group
 from shoal.problems.tables.search import neighborhood as module
 from shoal.problems.tables.search.cascade import rank, start

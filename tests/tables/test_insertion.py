@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 from shoal.experiments.census_like import census_like
 from shoal.kernels.tables.insertion import Hosts, insert
+from shoal.model.effort import Effort
 from shoal.model.histogram import Histogram
 from shoal.model.partition import Partition
 from shoal.model.privacy import Requirement
-from shoal.model.task import Effort, Task, shortfall
+from shoal.model.task import Task, shortfall
 from shoal.problems.tables import auto as automatic
 from shoal.problems.tables.search import thinning
 from shoal.problems.tables.search.cascade import start, walk

@@ -7,9 +7,10 @@ from unittest import mock
 import pytest
 
 from shoal.errors import PolicyError
+from shoal.model.effort import Effort
 from shoal.model.privacy import Requirement
 from shoal.model.recoding import Recoding
-from shoal.model.task import Effort, Task
+from shoal.model.task import Task
 from shoal.problems.catalogue import names
 from shoal.problems.tables import auto, group
 from shoal.problems.tables.search import bounds, certified, coarsen, neighborhood

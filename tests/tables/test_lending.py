@@ -11,10 +11,11 @@ from hypothesis import given, settings
 
 from shoal.clock import clock
 from shoal.kernels.tables import scarce_values as kernels
+from shoal.model.effort import Effort
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import Requirement
 from shoal.model.recoding import ColumnRecoding, Levels, Recoding, Sets
-from shoal.model.task import Effort, Task
+from shoal.model.task import Task
 from shoal.problems.tables import group
 from shoal.problems.tables.search import bounds, neighborhood
 from shoal.problems.tables.search import scarce_values as module

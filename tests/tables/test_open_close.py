@@ -10,10 +10,11 @@ import pytest
 from shoal.kernels.tables.open_close import open_close as kernel
 from shoal.kernels.tables.tight import Classes
 from shoal.kernels.uncompiled import plain
+from shoal.model.effort import Effort
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import KAnonymity, Requirement
 from shoal.model.recoding import Levels, Recoding, Sets
-from shoal.model.task import Effort, Task
+from shoal.model.task import Task
 from shoal.problems.tables import auto, group
 from shoal.problems.tables.search import open_close
 from shoal.problems.tables.search.candidates import Candidates

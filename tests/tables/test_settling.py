@@ -10,10 +10,11 @@ import pytest
 
 from shoal.kernels.tables.settling import Classes, covering, settle
 from shoal.kernels.tables.slots import prices
+from shoal.model.effort import Effort
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import DistinctLDiversity, KAnonymity, TCloseness, requirement
 from shoal.model.recoding import Levels, Ranges, Recoding, Sets
-from shoal.model.task import Effort, Task
+from shoal.model.task import Task
 from shoal.problems.tables.search import settling
 from shoal.problems.tables.search.cascade import start
 from shoal.problems.tables.search.class_program import UNIT

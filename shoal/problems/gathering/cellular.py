@@ -9,16 +9,18 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from shoal.clock import clock
 from shoal.errors import InfeasibleError, InputError, PolicyError
-from shoal.model.arguments import coordinates, known, number, seed_of
+from shoal.model.arguments import coordinates, number, renamed, seed_of
 from shoal.model.certificate import Certificate, Guarantee
 from shoal.model.certificate import tight as agreed
+from shoal.model.effort import Effort
 from shoal.model.metric import Metric
 from shoal.model.repeatable import recorded
 from shoal.problems.gathering import exact, prices, search
 from shoal.problems.gathering.diverse import Conditions, Diversity, conditions, repair
 from shoal.problems.gathering.local import Clusters
-from shoal.problems.gathering.request import check, seconds_of
+from shoal.problems.gathering.request import SECONDS, check
 from shoal.problems.gathering.result import Gathering
 from shoal.problems.gathering.search import Problem
 from shoal.problems.gathering.space import Space, space_of
@@ -31,12 +33,18 @@ ALIKE = 1 - 1e-12  # sums that differ by rounding only
 SAFE = 1 - 1e-9
 EXACT = 1e-6  # a bound this near means that the integer program was solved
 FEW = 20  # points up to which "auto" asks the exact method, beyond "fast": a second at most
+VAIN = 20  # rounds without a gain after which a search in seconds ends before they are over
 SMALL = 1000  # up to this many points "auto" also starts from the method with a proved factor
 
 
 @dataclass(frozen=True, eq=False)
 class CellularAsk:
-    """What a method is asked."""
+    """What a method is asked.
+
+    effort   the name; of seconds "balanced"
+    seconds  of the exact method
+    until    clock reading at which no further round of the search begins; None: one round
+    """
 
     problem: Problem
     left_out: int
@@ -44,6 +52,7 @@ class CellularAsk:
     improve: bool
     seed: int
     seconds: float
+    until: float | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,7 +165,18 @@ def _improved(ask: CellularAsk, found: Clusters) -> Clusters:
         found = repair(p.space, found, p.r, p.diversity)
         if p.diversity.eligible is not None:  # the search knows counts and shares only
             return found
-    return search.improve(p, found, ask.effort, ask.seed) if ask.improve else found
+    return _searched_on(ask, found) if ask.improve else found
+
+
+def _searched_on(ask: CellularAsk, found: Clusters) -> Clusters:
+    """One round of the search; of an effort in seconds one after the other until they are over, or gain nothing."""
+    p, vain, turn = ask.problem, 0, 1
+    best = search.improve(p, found, ask.effort, ask.seed)
+    while ask.until is not None and vain < VAIN and clock() < ask.until:
+        trial = search.improve(p, best, ask.effort, ask.seed + turn)
+        gains = search.penalized(p, trial) < search.penalized(p, best)
+        best, vain, turn = (trial, 0, turn + 1) if gains else (best, vain + 1, turn + 1)
+    return best
 
 
 def _exchange(ask: CellularAsk, found: Clusters, rounds: int = 3) -> Clusters:
@@ -176,6 +196,7 @@ def _exchange(ask: CellularAsk, found: Clusters, rounds: int = 3) -> Clusters:
     return best
 
 
+@renamed(seconds="effort")
 @watched
 @heard
 @recorded
@@ -189,24 +210,24 @@ def cellular(
     *,
     cyclic: Mapping[Any, float] | None = None,
     method: str = "auto",
-    effort: str = "balanced",
-    improve: bool = True,
+    effort: str | float = "balanced",
     seed: int | None = None,
-    seconds: float = 60.0,
+    improve: bool = True,
     **values: Unpack[Conditions],
 ) -> Gathering:
     """Clusters with a small sum of size times radius (plus set-up costs), centers at input points.
 
-    points, metric, cyclic, epsilon, seconds, sensitive, l, distinct_l, eligible  as in ``gather``
+    points, metric, cyclic, epsilon, sensitive, l, distinct_l, eligible  as in ``gather``
     r               least number of points of a cluster; 1 when only set-up costs are given
     setup_costs     cost of opening a cluster: one number, or float[n], one per center
     max_diameter    largest distance within a cluster.  Meeting it is NP-hard, so it is searched for; the certificate's
                     details say whether it is met ("cap_met")
     method          "auto", "search", "tight" (set-up costs, factor 3), "procedure_one" (the paper's, factor 4),
                     "three_step" (r, factor 36, with epsilon 63), "exact" (at most 40 points)
-    effort          "fast", "balanced" or "thorough"
+    effort          "fast", "balanced" or "thorough"; or seconds, in which the search goes on in rounds of "balanced"
+                    until many in a row gain nothing; "exact" (and "auto" for few points) ends after 2, 60, 600 or them
+    seed            of the search; the same seed, the same answer, but for efforts in seconds
     improve         False: the method's own clusters, without the search after it
-    seed            of the search; the same seed, the same answer
 
     Returns a ``Gathering`` as ``gather`` does; its cost counts points times the metric's unit.  Raises as ``gather``
     does.  "search" takes O(n r^2) time as a rule and O(n r) space; "tight", "procedure_one" and "three_step" hold all
@@ -222,11 +243,12 @@ def cellular(
         raise PolicyError("give r, the least size of a cluster, or setup_costs, or both")
     space = space_of(points, metric, cyclic)
     asked, epsilon, _ = check(1 if r is None else r, epsilon, None, "points", method, "cellular")
-    known("effort", effort, prices.WIDTH)
+    hard, begun = Effort.of(effort), clock()
+    level, until = ("balanced", begun + hard.seconds) if hard.seconds else (hard.name, None)
     diversity, left_out = Diversity.of(space.n, values), math.floor(epsilon * space.n + 1e-9)
-    problem = _problem(space, asked, setup_costs, max_diameter, diversity, left_out, effort)
+    problem = _problem(space, asked, setup_costs, max_diameter, diversity, left_out, level)
     drawn = int(np.random.default_rng(seed_of(seed)).integers(1 << 31))
-    ask = CellularAsk(problem, left_out, effort, improve, drawn, seconds_of(seconds))
+    ask = CellularAsk(problem, left_out, level, improve, drawn, hard.among(SECONDS), until)
     name, answer = _solve(ask, method) if diversity is None else _diverse(ask, method)
     found = _result(ask, answer, name, *_bound(ask, answer))
     details = {

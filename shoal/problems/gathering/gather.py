@@ -10,7 +10,9 @@ from typing import Any, Unpack
 import numpy as np
 
 from shoal.errors import InfeasibleError, PolicyError
+from shoal.model.arguments import renamed
 from shoal.model.certificate import Certificate, Guarantee, tight
+from shoal.model.effort import Effort
 from shoal.model.metric import Metric
 from shoal.model.repeatable import recorded
 from shoal.problems.gathering import anywhere, exact
@@ -19,7 +21,7 @@ from shoal.problems.gathering.local import Clusters, Lists, disjoint, quantile
 from shoal.problems.gathering.outliers import COARSE, FINE, peeling, rounds
 from shoal.problems.gathering.polish import better, nearer, rejoin, trimmed
 from shoal.problems.gathering.remote import local
-from shoal.problems.gathering.request import check, seconds_of
+from shoal.problems.gathering.request import SECONDS, check
 from shoal.problems.gathering.result import Gathering
 from shoal.problems.gathering.space import SAFE, Space, space_of
 from shoal.problems.gathering.threshold import threshold
@@ -142,6 +144,7 @@ METHODS: dict[str, Callable[[GatherAsk], GatherAnswer]] = {
 }
 
 
+@renamed(seconds="effort")
 @watched
 @heard
 @recorded
@@ -154,9 +157,9 @@ def gather(
     *,
     cyclic: Mapping[Any, float] | None = None,
     method: str = "auto",
+    effort: str | float = "balanced",
     centers: str = "points",
     improve: bool = False,
-    seconds: float = 60.0,
     **values: Unpack[Conditions],
 ) -> Gathering:
     """Clusters of at least r points each, the largest radius small.
@@ -173,10 +176,11 @@ def gather(
                   simpler), "threshold" (factor 2, few large clusters), "peeling" (factor 4, with epsilon), "rounds"
                   (factor 5 or 6, with epsilon and max_clusters), "exact" (few points)
     centers       "points": centers are input points; "anywhere": smallest enclosing balls, plain Euclidean numbers only
+    effort        "thorough" searches on after the method, as improve does; "exact" (and "auto" for few points) ends
+                  after 2, 60 or 600 seconds, or as many as are given; nothing else depends on it, and nothing is drawn
     improve       search on after the method: better centers, points moved out of the widest cluster
     sensitive     values whose diversity every cluster must keep: l (at most 1/l of a cluster share a value),
                   distinct_l (that many different values), or eligible, a monotone function of the counts
-    seconds       time for the exact method
 
     Returns a ``Gathering``: labels int64[n], centers, radii float64[m] in the metric's unit (km for "great-circle",
     else that of the points), sizes int64[m], certificate; ``shoal.release(answer, table, ...)`` publishes it.
@@ -192,14 +196,17 @@ def gather(
     """
     space = space_of(points, metric, cyclic)
     r, epsilon, max_clusters = check(r, epsilon, max_clusters, centers, method, "gather")
-    limit = seconds_of(seconds)
+    asked = Effort.of(effort)
+    improve = improve or asked.name == "thorough"
     at_points = centers == "points"
     if not at_points and space.coordinates is None:
         raise PolicyError("centers='anywhere' needs plain numbers and the Euclidean metric; use centers='points'")
     diversity = Diversity.of(space.n, values)
     order = space.along()  # neighbors in space are neighbors in memory: a million points take half the time
     part = None if diversity is None else diversity.part(order)
-    found = _gathered(space.part(order), r, epsilon, max_clusters, method, at_points, improve, part, limit)
+    found = _gathered(
+        space.part(order), r, epsilon, max_clusters, method, at_points, improve, part, asked.among(SECONDS)
+    )
     details = {
         "problem": "gather", "r": r, "epsilon": epsilon, "max_clusters": max_clusters,
         **conditions(diversity),

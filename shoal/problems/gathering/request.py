@@ -7,6 +7,8 @@ from typing import Any
 from shoal.model.arguments import known, number, whole_number
 from shoal.problems.catalogue import names
 
+SECONDS = {"fast": 2.0, "balanced": 60.0, "thorough": 600.0}  # of the exact methods
+
 
 def check(r: Any, epsilon: Any, most: Any, centers: str, method: str, problem: str) -> tuple[int, float, int | None]:
     """r, epsilon and max_clusters as numbers; PolicyError for what is none, or a word that is not known."""
@@ -18,8 +20,3 @@ def check(r: Any, epsilon: Any, most: Any, centers: str, method: str, problem: s
     known("place for centers", centers, ["points", "anywhere"])
     known(f"method for {problem}", method, ["auto", *names(problem)])
     return least, share, most
-
-
-def seconds_of(seconds: Any) -> float:
-    """The limit of the exact methods, or PolicyError."""
-    return number("seconds", seconds, "a limit is a number of seconds above 0", lambda x: x > 0)

@@ -16,6 +16,7 @@ from shoal.model.arguments import array_of, known
 from shoal.model.cards import Shown, proof_lines, several, sizes_line
 from shoal.model.certificate import Certificate, Guarantee, tight
 from shoal.model.counts import WIDE, threshold, whole
+from shoal.model.effort import Effort
 from shoal.problems.interrupts import heard
 from shoal.watching import watched
 
@@ -118,6 +119,8 @@ def cut(
     k: int,
     objective: str | Callable[[int, int], float] = "max",
     combine: str = "sum",
+    *,
+    effort: str | float = "balanced",
 ) -> Cut:
     """Cut ordered values into intervals of at least k records each, at the least cost.
 
@@ -130,6 +133,7 @@ def cut(
                or a function of (i, j) that gives the cost of the interval that holds the i-th to the (j-1)-th of
                ``distinct(values)``, inf where it is not allowed
     combine    how a function's costs add up, "sum" or "max"
+    effort     as every problem takes it; the cut is the least at any, and in the same time
 
     Raises InfeasibleError when all weights together are below k or a function forbids every cut, InputError for
     missing or unordered values, PolicyError for an unknown objective.
@@ -143,7 +147,7 @@ def cut(
         >>> found.labels.tolist(), found.cost, found.certificate.optimal
         ([0, 0, 1, 1, 2, 2], 54, True)
     """
-    k = threshold(k)
+    k, _ = threshold(k), Effort.of(effort)
     if not callable(objective):
         known("objective", objective, UNITS)
     known("way to combine costs", combine, ("sum", "max"))

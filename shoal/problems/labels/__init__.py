@@ -11,7 +11,7 @@ Known     strongly NP-hard (3-Partition); no factor below 2 in polynomial time w
 In fact   real lists of counts have many small labels, and "auto" packs those to proved optimality
 
 Every algorithm takes an ``Instance`` (see ``instance.py``) and returns a ``Cover``; "scheme" and "bicriteria" take
-epsilon as well, "exact" a time limit.
+epsilon as well, "exact" an effort.
 """
 
 from __future__ import annotations

@@ -16,12 +16,13 @@ from typing import Any
 import numpy as np
 
 from shoal.model.certificate import Guarantee
+from shoal.model.effort import Effort
 from shoal.problems.interrupts import heard
 from shoal.problems.labels.bounds import Bound, distinct, lower_bound, most_bins, up
 from shoal.problems.labels.five_halves import FACTOR_5_2, five_halves_labels
 from shoal.problems.labels.greedy import poured, spread_labels
 from shoal.problems.labels.instance import Cover, Instance, finish, instance
-from shoal.problems.labels.packing import SHORT, Limits, search
+from shoal.problems.labels.packing import SHORT, Limits, hard, search
 from shoal.watching import watched
 
 VISITS = 4_000_000  # visits of items and bins that a repair may take
@@ -126,18 +127,19 @@ def auto_labels(given: Instance, bound: Bound) -> np.ndarray:
     return best
 
 
-def auto(given: Instance) -> Cover:
+def auto(given: Instance, effort: Effort = Effort()) -> Cover:
     """Never worse than Theorem 9 and Spread; proved optimal wherever the certificate says so.
 
     O(n log n) per number of bins tried, at most 40 of them; small instances that stay open get a counted share of
-    the exact search.
+    the exact search, with more effort all that stay open as much as the exact method has, with "fast" none.
     """
     bound = lower_bound(given.sizes, given.k)
     label = auto_labels(given, bound)
-    if given.cost(label) > bound.value and (
-        len(given.sizes) <= SHORT or np.count_nonzero(np.diff(given.sizes)) < KINDS
-    ):
-        label, bound, _ = search(given, label, bound, AUTO)
+    small = len(given.sizes) <= SHORT or np.count_nonzero(np.diff(given.sizes)) < KINDS
+    counted, timed = small and effort.name != "fast", effort.name not in ("fast", "balanced")
+    for limits in (AUTO if counted else None, hard(effort) if timed else None):
+        if limits and given.cost(label) > bound.value:  # counted first: it may prove what the long search does not
+            label, bound, _ = search(given, label, bound, limits)
     promise = Guarantee(factor=2.5, additive=0, theorem=FACTOR_5_2)
     return finish(given, label, "auto", promise, bound.value, bound.argument)
 

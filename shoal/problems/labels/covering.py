@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from shoal.model.arguments import known
+from shoal.model.arguments import known, renamed
+from shoal.model.effort import Effort
 from shoal.model.repeatable import recorded
 from shoal.problems.catalogue import algorithm
 from shoal.problems.interrupts import heard
@@ -17,6 +18,7 @@ from shoal.watching import watched
 ORDERED = ("fold", "spread")  # the methods whose answer depends on the order asked for
 
 
+@renamed(time_limit="effort")
 @watched
 @heard
 @recorded
@@ -25,10 +27,10 @@ def cover(
     k: int,
     method: str = "auto",
     *,
-    order: str = "sorted",
+    effort: str | float = "balanced",
     seed: int | None = None,
+    order: str = "sorted",
     epsilon: float = 0.5,
-    time_limit: float = 60.0,
     objective: str = "max",
 ) -> Cover:
     """Group labels so that every group counts at least k and the largest as little as possible.
@@ -36,9 +38,11 @@ def cover(
     sizes       how many records each label has: whole numbers of at least 0, of any length in digits
     k           least total of a group
     method      "auto", "fold", "spread", "five_halves", "scheme", "bicriteria", "exact"
+    effort      of "auto": "fast" does not search, "balanced" searches a counted share, "thorough" and seconds (up to so
+                many) as "exact" does, which ends after 2, 60 or 600 seconds; what is polynomial is the same at any
+    seed        of order="random"; None: fresh
     order       of "fold" and "spread": "sorted" (decreasing), "given", or "random" by ``seed``
     epsilon     of "scheme" and "bicriteria", above 0 and at most 1
-    time_limit  seconds for "exact"
     objective   "max": the largest group; "count": as many groups as possible (what they hold above k, added up);
                 "squares": squared sizes added up, which is |E| (|E| - k) added up and k times all records.  The last
                 two take methods "auto" and "exact" alone, the latter for up to 12 labels
@@ -60,10 +64,11 @@ def cover(
     """
     known("order", order, ORDERS)
     known("objective", objective, UNITS)
+    asked = Effort.of(effort)
     solve: Callable[..., Cover] = auto if method == "auto" else algorithm("labels", method)
     given = instance(sizes, k, order if method in ORDERED else "sorted", seed)
     if objective != "max":
         return cover_sum(given, objective, method)
     if method in ("scheme", "bicriteria"):
         return solve(given, epsilon)
-    return solve(given, time_limit) if method == "exact" else solve(given)
+    return solve(given, asked) if method in ("auto", "exact") else solve(given)

@@ -12,11 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from shoal.clock import clock
+from shoal.model.effort import Effort
 from shoal.problems.labels.bounds import Bound
 from shoal.problems.labels.instance import Instance
 
 STEPS = 200_000  # of one random walk, a tenth where the limits are counted
 SHORT = 2000  # items up to which packings are searched through one by one
+SECONDS = {"fast": 2.0, "balanced": 60.0, "thorough": 600.0}  # of the exact search
 REFUTED = "every packing with a smaller largest bin was ruled out"
 
 
@@ -36,6 +38,11 @@ class Limits:
     nodes: int | None
     seconds: float | None
     undecided: int | None = None
+
+
+def hard(effort: Effort) -> Limits:
+    """How far the exact search goes."""
+    return Limits(fillings=300_000, steps=20_000_000, nodes=None, seconds=effort.among(SECONDS))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -11,6 +11,7 @@ import numpy as np
 from shoal.errors import InputError, PolicyError
 from shoal.model import arguments
 from shoal.model.arguments import array_of, known, number, seed_of, whole_number
+from shoal.model.effort import Effort
 from shoal.model.metric import KM_PER_DEGREE
 from shoal.problems.regions.contract import Fixed
 from shoal.problems.regions.graph import Contiguity, connected_parts
@@ -226,9 +227,8 @@ def _moments_of(columns: np.ndarray, mass: np.ndarray) -> np.ndarray:
 
 def effort_of(effort: str | float) -> tuple[float, float | None]:
     """A multiple of the usual steps, and seconds to search for instead."""
-    if isinstance(effort, str):
-        return _EFFORT[known("effort", effort, _EFFORT)], None
-    return 1.0, number("effort", effort, "seconds are a number above 0", lambda x: x > 0)
+    asked = Effort.of(effort)
+    return _EFFORT.get(asked.name, 1.0), asked.seconds
 
 
 def randomness(seed: int | None) -> np.ndarray:

@@ -21,12 +21,13 @@ import numpy as np
 from shoal.clock import clock
 from shoal.errors import InputError, PolicyError, VerificationError
 from shoal.model.arguments import seed_of
+from shoal.model.effort import Effort
 from shoal.model.histogram import Histogram
 from shoal.model.loss import measures
 from shoal.model.partition import Partition
 from shoal.model.privacy import PrivacyModel, Requirement, requirement
 from shoal.model.recoding import ColumnRecoding, Levels, Ranges, Recoding, Sets
-from shoal.model.task import Effort, Grouping, Task, nothing, refuse_infeasible, shortfall
+from shoal.model.task import Grouping, Task, nothing, refuse_infeasible, shortfall
 from shoal.problems.catalogue import algorithm
 from shoal.problems.interrupts import heard
 from shoal.problems.tables.apart import by_parts

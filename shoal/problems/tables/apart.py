@@ -8,9 +8,10 @@ from dataclasses import replace
 import numpy as np
 
 from shoal.model.certificate import Certificate, Guarantee, tight
+from shoal.model.effort import Effort
 from shoal.model.histogram import Histogram
 from shoal.model.partition import Partition
-from shoal.model.task import Effort, Grouping
+from shoal.model.task import Grouping
 
 
 def part_of(histogram: Histogram, cells: np.ndarray) -> Histogram:

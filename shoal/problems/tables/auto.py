@@ -10,8 +10,9 @@ import numpy as np
 
 from shoal.clock import clock
 from shoal.errors import PolicyError
+from shoal.model.effort import Effort
 from shoal.model.partition import Partition
-from shoal.model.task import Effort, Grouping, Task
+from shoal.model.task import Grouping, Task
 from shoal.problems.interrupts import Workers
 from shoal.problems.tables.costs import WIDEST
 from shoal.problems.tables.exact.small import CELLS, SEARCHED, decidable, decide

@@ -22,11 +22,12 @@ import numpy as np
 from shoal.clock import clock
 from shoal.errors import PolicyError
 from shoal.model.certificate import Guarantee
+from shoal.model.effort import Effort
 from shoal.model.histogram import Histogram
 from shoal.model.partition import Partition
 from shoal.model.privacy import Requirement
 from shoal.model.recoding import Recoding
-from shoal.model.task import Effort, Grouping, Task, nothing, shortfall
+from shoal.model.task import Grouping, Task, nothing, shortfall
 from shoal.problems.catalogue import algorithm
 from shoal.problems.interrupts import heard
 from shoal.problems.tables import group

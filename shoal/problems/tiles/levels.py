@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import PolicyError
+from shoal.model.effort import Effort
 from shoal.problems.tiles.cells import Cells
 from shoal.problems.tiles.places import Places, as_places, index_of, require
 from shoal.problems.tiles.result import Tiles, names_of
@@ -69,7 +70,7 @@ def levels(
     *,
     coordinates: str = "projected",
     objective: str = "tiles",
-    effort: float = EFFORTS["balanced"],
+    effort: str | float = "balanced",
 ) -> PlaceLevels:
     """Nested tiles: the largest k is cut first, and each of its tiles is cut again for the next smaller k.
 
@@ -80,10 +81,10 @@ def levels(
     if not wanted:
         raise PolicyError("levels of tiles need at least one k")
     found: list[Tiles] = []
-    cells: Cells | None = None
+    seconds, cells = Effort.of(effort).among(EFFORTS), None
     for i, k in enumerate(reversed(wanted)):
         with within(i / len(wanted), (i + 1) / len(wanted)):
-            parts, details = least_waste(places, k, objective, effort=effort / len(wanted), start=cells)
+            parts, details = least_waste(places, k, objective, effort=seconds / len(wanted), start=cells)
         found.append(finish(places, parts, k, "least_waste", objective, details))
         cells = Cells.of(places, parts.labels, parts.edges, parts.cuts)
     found.reverse()

@@ -8,8 +8,9 @@ from typing import Any, Unpack
 import numpy as np
 
 from shoal.errors import InfeasibleError
-from shoal.model.arguments import known, number
+from shoal.model.arguments import known
 from shoal.model.certificate import Certificate, Guarantee
+from shoal.model.effort import Effort
 from shoal.model.repeatable import recorded
 from shoal.problems.catalogue import algorithm
 from shoal.problems.interrupts import heard
@@ -80,7 +81,7 @@ def split(
         ('NY', 'CT')
     """
     known("objective", objective, OBJECTIVES)
-    seconds = _seconds(effort)
+    seconds = Effort.of(effort).among(EFFORTS)
     if method != "auto":
         algorithm("tiles", method)
     known("cut rule", rule, RULES)
@@ -94,12 +95,6 @@ def split(
     require_able(places, asked, k)
     parts, details, method = solve(places, max(k, asked.at_least), objective, method, rule, seconds, asked)
     return finish(places, parts, k, method, objective, details, asked)
-
-
-def _seconds(effort: str | float) -> float:
-    if isinstance(effort, str):
-        return EFFORTS[known("level of effort", effort, EFFORTS)]
-    return number("effort", effort, "give 'fast', 'balanced', 'thorough' or a number of seconds", lambda x: x >= 0)
 
 
 def solve(

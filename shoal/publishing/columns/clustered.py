@@ -94,6 +94,7 @@ def by_centers(
         r=max(need.smallest, 1),
         metric=metric,
         method=asked.method,
+        effort=asked.effort,
         sensitive=histogram.sensitive[cell][:, wanted] if wanted else None,
         l=[need.frequency[j] for j in wanted] if wanted else None,
         distinct_l=[need.distinct[j] for j in wanted] if wanted else None,

@@ -23,8 +23,8 @@ from shoal.judge.file import read_release
 from shoal.judge.places.areas import CENTERS, NAMED, NOWHERE
 from shoal.model.certificate import Certificate
 from shoal.model.coordinates import codes
+from shoal.model.effort import Effort
 from shoal.model.metric import Category, Metric, Number, Place
-from shoal.model.task import Effort
 from shoal.publishing.crosswalks.grouped import in_order
 from shoal.publishing.crosswalks.judging import Sources, form_of
 from shoal.publishing.crosswalks.tallied import tally
@@ -62,15 +62,9 @@ def _as_made(record: Mapping[str, Any]) -> Run:
     how = record["certificate"]["details"].get("run", {} if record["kind"] == "intervals" else None)
     if not isinstance(how, Mapping):
         raise InputError("the certificate file does not say how the answer was made; name an effort")
-    return Run(dict(how))
-
-
-def _seconds(how: Effort) -> float:
-    return {"fast": 2.0, "balanced": 60.0, "thorough": 600.0}.get(how.name, how.seconds or 60.0)
-
-
-def _plain(how: Effort) -> str | float:
-    return how.name if how.seconds is None else how.seconds
+    limits = [how[name] for name in ("time_limit", "seconds") if name in how]  # as certificates called it before
+    kept = {name: value for name, value in how.items() if name not in ("time_limit", "seconds")}
+    return Run(kept if "effort" in kept or not limits else {**kept, "effort": limits[0]})
 
 
 def _frame(sources: Sources) -> pl.DataFrame:
@@ -83,7 +77,7 @@ def _labels(_path: Path, record: Mapping[str, Any], sources: Sources, stated: Ce
 
     asked = record["parameters"]
     counts = tally(_frame(sources), asked["column"], asked["count"])[1]
-    own = how.how if isinstance(how, Run) else {}
+    own = how.how if isinstance(how, Run) else {"effort": how.told}
     return {"bound": (stated, cover(counts, asked["k"], objective=asked["objective"], **own).certificate)}
 
 
@@ -108,7 +102,7 @@ def _tiles(_path: Path, record: Mapping[str, Any], sources: Sources, stated: Cer
     same = ("objective", "coordinates", "l", "distinct_l", "max_width", "grid", "extent", "center", "sparse")
     more: dict[str, Any] = {name: asked[name] for name in same}
     more |= {name: None if asked[name] is None else frame[asked[name]].to_list() for name in columns}
-    own = how.how if isinstance(how, Run) else {"effort": _plain(how)}
+    own = how.how if isinstance(how, Run) else {"effort": how.told}
     found = split(places, asked["k"], weights, **own, **more)
     return {"bound": (stated, found.certificate)}
 
@@ -128,14 +122,10 @@ def _clusters(_path: Path, record: Mapping[str, Any], sources: Sources, stated: 
     same: dict[str, Any] = {"metric": features.metric, **(held or {})}
     points, r, share = tuple(features.values), asked["r"], asked["epsilon"]
     if record["kind"] == "gather":
-        same |= how.how if isinstance(how, Run) else {
-            "improve": how.name not in ("fast", "balanced"), "seconds": _seconds(how)
-        }  # fmt: skip
+        same |= how.how if isinstance(how, Run) else {"effort": how.told, "improve": how.seconds is not None}
         again = gather(points, r, share, asked["max_clusters"], centers=stated.details["centers"], **same)
     else:
-        same |= how.how if isinstance(how, Run) else {
-            "effort": "balanced" if how.seconds else how.name, "seconds": _seconds(how)
-        }  # fmt: skip
+        same |= how.how if isinstance(how, Run) else {"effort": how.told}
         again = cellular(points, r, asked["setup_cost"], share, asked["max_diameter"], **same)
     found = again.certificate
     if found.details.get("cap_met") is False:  # an answer that is too wide refutes nothing
@@ -179,7 +169,7 @@ def _regions(path: Path, record: Mapping[str, Any], sources: Sources, stated: Ce
     order = [rows[name] for name in given.ids]
     held = [[spelled(shown[c], form_of(path))[i] for i in order] for c in _columns(shown.columns)]
     edges, found = given.edges, {}
-    own = _asked_of_areas(asked, given, sources) | (how.how if isinstance(how, Run) else {"effort": _plain(how)})
+    own = _asked_of_areas(asked, given, sources) | (how.how if isinstance(how, Run) else {"effort": how.told})
     levels = [asked, *asked.get("levels", ())]
     wet, below = own["water"], np.zeros(0, np.int64)
     place = {name: i for i, name in enumerate(given.ids)}

@@ -9,12 +9,13 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.errors import InfeasibleError, PolicyError
+from shoal.model.effort import Effort
 from shoal.model.histogram import Histogram
 from shoal.model.policy import Policy
 from shoal.model.privacy import DeltaPresence, KMap
 from shoal.model.privacy.base import CLOSE
 from shoal.model.recoding import Published, Recoding
-from shoal.model.task import Effort, Grouping, Task
+from shoal.model.task import Grouping, Task
 from shoal.problems.tables.exact.forms_program import SECONDS, least_forms
 from shoal.problems.tables.others.forms import Forms, raised
 from shoal.problems.tables.others.sharing import enough, shared

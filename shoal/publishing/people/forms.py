@@ -10,11 +10,12 @@ import numpy as np
 from shoal.errors import PolicyError
 from shoal.judge.originals.population import lacks
 from shoal.model.certificate import Guarantee, tight
+from shoal.model.effort import Effort
 from shoal.model.hierarchy import GENERATED, Hierarchy
 from shoal.model.histogram import Histogram
 from shoal.model.policy import Policy
 from shoal.model.recoding import Levels, Published, Recoding
-from shoal.model.task import Effort, Grouping, Task
+from shoal.model.task import Grouping, Task
 from shoal.problems.tables.certify import certified as without
 from shoal.problems.tables.others.forms import Forms
 from shoal.problems.tables.search.bounds import total

@@ -19,10 +19,11 @@ import numpy as np
 
 from shoal.clock import clock
 from shoal.errors import InfeasibleError, PolicyError
+from shoal.model.effort import Effort
 from shoal.model.histogram import Histogram, merged
 from shoal.model.partition import Partition
 from shoal.model.recoding import Levels, Recoding
-from shoal.model.task import Effort, Grouping, Task
+from shoal.model.task import Grouping, Task
 from shoal.problems.tables.auto import auto
 from shoal.problems.tables.certify import certified
 from shoal.problems.tables.others import global_recoding
