@@ -43,7 +43,9 @@ def starred_text(
         column, count = frame[name], stars.get(name, 0)
         if column.dtype == pl.String or column.dtype.is_nested() or isinstance(column.dtype, (pl.Categorical, pl.Enum)):
             continue
-        text = as_text(column.fill_nan(None) if column.dtype.is_float() else column)
+        if column.dtype.is_float() and len(column):  # as a text -0.0 would be another value than 0.0
+            column = column.fill_nan(None).set(column == 0, 0.0)
+        text = as_text(column)
         if count and None in unsuppressed[name]:
             shown[name] = 0
         elif count:
