@@ -43,9 +43,7 @@ def starred_text(
         column, count = frame[name], stars.get(name, 0)
         if column.dtype == pl.String or column.dtype.is_nested() or isinstance(column.dtype, (pl.Categorical, pl.Enum)):
             continue
-        if column.dtype.is_float() and len(column):  # as a text -0.0 would be another value than 0.0
-            column = column.fill_nan(None).set(column == 0, 0.0)
-        text = as_text(column)
+        text = as_text(column.fill_nan(None) if column.dtype.is_float() else column)
         if count and None in unsuppressed[name]:
             shown[name] = 0
         elif count:
