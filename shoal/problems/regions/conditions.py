@@ -20,7 +20,8 @@ class Conditions(TypedDict, total=False):
 
     boundaries   n labels (states, say) that no region may mix
     soft_boundaries  n labels that a region mixes only for the sake of a set of areas too light to be a region inside
-    fixed        n labels: areas of one label go to the same region; None or "" where an area is free
+    fixed        n labels: areas of one label, neighbors among themselves, go to the same region; None or "" where an
+                 area is free
     apart        n labels: no two areas of one label in a region; None or "" where it does not matter; not with "tree"
     exclude      bool[n]  areas that go to no region (label -1)
     at_most      name -> (int[n], largest sum over a region of several areas); areas that no region can take under it
