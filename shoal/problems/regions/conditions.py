@@ -24,8 +24,8 @@ class Conditions(TypedDict, total=False):
                  area is free
     apart        n labels: no two areas of one label in a region; None or "" where it does not matter; not with "tree"
     exclude      bool[n]  areas that go to no region (label -1)
-    at_most      name -> (int[n], largest sum over a region of several areas); areas that no region can take under it
-                 are left out, least weight first; not with "tree"
+    at_most      name -> (int[n], largest sum over a region of several areas, those fixed together being one area);
+                 areas that no region can take under it are left out, least weight first; not with "tree"
     max_diameter  largest distance between the coordinates of two areas of a region, km (or the plane's units); areas
                  that no region can take under it are left out; not with "tree", fixed or soft_boundaries
     regions      exactly so many regions instead of as many as the objective makes; without maxima
