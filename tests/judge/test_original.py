@@ -291,3 +291,16 @@ def test_moments_of_another_zone_are_the_same_moments(tmp_path: Path, ending: st
         assert shoal.verify(out, record, original=source).holds
         later = frame.with_columns(pl.col("left") + pl.duration(hours=1))
         assert not shoal.verify(out, record, original=later).holds
+
+
+@pytest.mark.parametrize("publish", ["stars", "centers"])
+def test_a_value_outside_a_certified_order_is_found_and_not_shown(tmp_path: Path, publish: str) -> None:
+    how_bad = pl.Series(["low", "mid", "high"] * 4, dtype=pl.Enum(["low", "mid", "high"]))
+    table = pl.DataFrame({"age": [1, 2, 3] * 4, "ill": how_bad})
+    out = tmp_path / "r.csv"
+    release = shoal.anonymize(table, quasi_identifiers=["age"], sensitive=["ill"], k=2, publish=publish, seed=1)
+    record = release.write(out)
+    out.write_text(out.read_text().replace("mid", "dreadful", 1))
+    verdict = shoal.verify(out, record)
+    assert {f.check for f in verdict.findings if not f.holds} >= {"file", "order of ill"}
+    assert "dreadful" not in str(verdict)
