@@ -138,6 +138,26 @@ def test_the_command_ends_with_its_status_and_writes_nothing(tmp_path: Path, num
         child.communicate()
 
 
+LOADING = """
+import os, signal, sys
+class Pressed:
+    def find_spec(self, name, path=None, target=None):
+        if name == "shoal.cli.commands":
+            os.kill(os.getpid(), signal.{number})
+sys.meta_path.insert(0, Pressed())
+from shoal.cli import main
+main()
+"""
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_the_command_may_be_stopped_while_it_is_loaded(number: signal.Signals, status: int) -> None:
+    child = started("-c", LOADING.format(number=number.name), "--version")
+    message = child.communicate()[1]
+    assert child.returncode == status
+    assert message.strip() == "shoal: interrupted; no file is half written"
+
+
 def test_an_interrupted_search_is_told_to_stop_and_no_answer_is_handed_back():
     seen, ended = [], threading.Event()
 

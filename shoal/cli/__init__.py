@@ -21,19 +21,24 @@ def _stop(_number: int, _frame: Any) -> None:
 
 def main() -> None:
     """Entry point of ``shoal``.  Exit status: 0 done, 1 a check failed, 2 bad usage or input, 3 infeasible."""
-    from shoal.cli.commands import program
-    from shoal.cli.common import in_flags
-    from shoal.errors import ShoalError
-
-    signal.signal(signal.SIGTERM, _stop)
     try:
-        status = program().main(prog_name="shoal", standalone_mode=False)
-    except ShoalError as error:
-        _refuse(in_flags(str(error)), error.exit_status)
+        signal.signal(signal.SIGTERM, _stop)
+        _run()
     except Terminated:
         _halted(143)
     except KeyboardInterrupt:
         _halted(130)
+
+
+def _run() -> None:
+    from shoal.cli.commands import program
+    from shoal.cli.common import in_flags
+    from shoal.errors import ShoalError
+
+    try:
+        status = program().main(prog_name="shoal", standalone_mode=False)
+    except ShoalError as error:
+        _refuse(in_flags(str(error)), error.exit_status)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(2)
@@ -43,7 +48,7 @@ def main() -> None:
         _refuse(said if not name or os.path.basename(name) in said else f"{said} ({name})", 2)
     except MemoryError:
         _refuse("out of memory; nothing was published", 2)
-    except SystemExit:
+    except (SystemExit, Terminated, KeyboardInterrupt):
         raise
     except BaseException as error:
         _unforeseen(error)

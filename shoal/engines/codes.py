@@ -75,8 +75,10 @@ class Coded:
 def as_text(values: pl.Series) -> pl.Series:
     """Values as shown: durations in ISO form, moments without zeros at the end, others as Polars casts.
 
-    Times of day by their own format: a cast drops what is less than a second.
+    Times of day by their own format: a cast drops what is less than a second.  Minus zero as zero, which it equals.
     """
+    if values.dtype.is_float() and len(values):
+        values = values.set(values == 0, 0.0)
     if values.dtype == pl.Time:
         return values.dt.to_string("%H:%M:%S%.f")
     if isinstance(values.dtype, pl.Duration):

@@ -140,10 +140,11 @@ def check_place(path: Path) -> None:
     kinds = {stat.S_IFDIR: "folder", stat.S_IFCHR: "device", stat.S_IFBLK: "device", stat.S_IFIFO: "pipe"}
     if not stat.S_ISREG(mode):
         raise InputError(f"{str(path)!r} is a {kinds.get(stat.S_IFMT(mode), 'socket')}; name a file to write")
+    named = real if path.is_symlink() else path  # a link is followed
     if not real.parent.is_dir():
-        raise InputError(f"there is no folder {str(path.parent)!r} to write {path.name!r} into; make it first")
+        raise InputError(f"there is no folder {str(named.parent)!r} to write {path.name!r} into; make it first")
     if not os.access(real.parent, os.W_OK):
-        raise InputError(f"the folder {str(path.parent)!r} cannot be written to")
+        raise InputError(f"the folder {str(named.parent)!r} cannot be written to")
 
 
 def certificate_path(path: Path) -> Path:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 import numpy as np
 import polars as pl
 
+_OFFSET = r"[+-]\d\d:?\d\d\b"
 _PLAIN_NUMBER = r"^[+-]?\d+(\.\d*)?$"
 
 
@@ -88,6 +89,19 @@ def shown(values: pl.Series) -> list[str | None]:
         text = values.cast(pl.String).str.replace(r"(\.\d*?)0+(\D.*)?$", "$1$2")
         return text.str.replace(r"\.(\D.*)?$", "$1").to_list()
     return _flat(values).cast(pl.String, strict=False).to_list()
+
+
+def in_the_zone_of(before: pl.Series, after: pl.Series) -> pl.Series:
+    """Moments with a zone in the zone that the release shows them in: DuckDB and Spark know UTC alone."""
+    if not isinstance(before.dtype, pl.Datetime) or before.dtype.time_zone is None:
+        return before
+    if isinstance(after.dtype, pl.Datetime) and after.dtype.time_zone is not None:
+        return before.dt.convert_time_zone(after.dtype.time_zone)
+    if after.dtype == pl.String:
+        shown = after.str.extract_all(_OFFSET).explode(empty_as_null=True).drop_nulls().unique().to_list()
+        if shown and all(text.strip("+-:0") == "" for text in shown):
+            return before.dt.convert_time_zone("UTC")
+    return before
 
 
 def has_both(column: pl.Series) -> bool:

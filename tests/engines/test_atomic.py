@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -17,6 +18,7 @@ import pytest
 import shoal
 from shoal.engines import atomic
 from shoal.engines.atomic import Piece, clear_stale, publish_text, publish_together
+from shoal.engines.targets import check_place
 from shoal.errors import InputError, VerificationError
 from tests.commands import python
 
@@ -229,3 +231,12 @@ def test_an_interruption_between_renames_takes_all_back(tmp_path: Path, monkeypa
     with pytest.raises(KeyboardInterrupt):
         publish_together([Piece(one, lambda p: p.write_text("new")), Piece(two, lambda p: p.write_text("new"))])
     assert state(tmp_path) == {"one": b"old"}
+
+
+def test_a_link_into_a_folder_that_is_gone_says_which(tmp_path: Path) -> None:
+    link = tmp_path / "link.csv"
+    link.symlink_to(tmp_path / "gone" / "x.csv")
+    with pytest.raises(
+        InputError, match=re.escape(f"there is no folder '{tmp_path / 'gone'}' to write 'link.csv' into")
+    ):
+        check_place(link)

@@ -417,3 +417,18 @@ def test_a_search_for_the_diameter_keeps_what_three_steps_promise(monkeypatch):
     g = shoal.gathering.cellular(points, 3, max_diameter=0.5, method="three_step")
     assert g.cost == start.cost
     assert g.diameter == start.diameter
+
+
+@pytest.mark.parametrize("unit", [1e-12, 1e-8, 1.0, 1e9, 1e15])
+@pytest.mark.parametrize("method", ["exact", "auto"])
+def test_no_unit_is_too_small_for_a_bound(unit, method):
+    """A solver takes costs that differ by less than a millionth for the same; they are not, in a small unit."""
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        points = rng.integers(0, 7, (6, 1)).astype(float)
+        setup = rng.integers(0, 3, 6).astype(float)
+        least = cellular_optimum(np.abs(points - points.T), 2, setup=setup)
+        g = shoal.gathering.cellular(points * unit, 2, setup_costs=setup * unit, method=method, seed=1)
+        assert g.certificate.lower_bound <= least * unit * ALIKE
+        assert g.certificate.cost >= least * unit / ALIKE
+        assert not g.certificate.optimal or g.certificate.cost <= least * unit * ALIKE

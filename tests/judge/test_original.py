@@ -268,3 +268,39 @@ def test_a_table_of_a_database_is_not_looked_for_in_a_frame(tmp_path: Path, of_a
     shoal.anonymize(table, quasi_identifiers=["age"], k=2).write(tmp_path / "r.csv")
     with pytest.raises(shoal.PolicyError, match="it has no effect on a frame"):
         shoal.verify(tmp_path / "r.csv", original=table, **of_a_database)
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+@pytest.mark.parametrize("publish", ["stars", "ranges"])
+def test_moments_of_another_zone_are_the_same_moments(tmp_path: Path, ending: str, publish: str) -> None:
+    """DuckDB gives the moments of a Parquet file in UTC, whatever zone the file names."""
+    zone = pl.Datetime("us", "America/New_York")
+    start = pl.datetime(2020, 11, 1, 4, 30, time_zone="UTC")  # one hour of that day is there twice
+    frame = pl.select(pl.lit(None).alias("none")).select(
+        pl.concat_list([start + pl.duration(hours=h) for h in (0, 1, 2, 30)] * 3).explode().alias("seen")
+    )
+    frame = frame.with_columns(pl.col("seen").cast(zone), pl.col("seen").cast(zone).alias("left"), age=pl.lit("x"))
+    source, out = tmp_path / "t.parquet", tmp_path / f"r.{ending}"
+    frame.write_parquet(source)
+    for quasi in (["seen"], ["age"]):
+        release = shoal.anonymize(
+            source, quasi_identifiers=quasi, insensitive=["left"], k=2, max_suppressed=0.9, publish=publish,
+            engine="duckdb", seed=1,
+        )  # fmt: skip
+        record = release.write(out)
+        assert shoal.verify(out, record, original=source).holds
+        later = frame.with_columns(pl.col("left") + pl.duration(hours=1))
+        assert not shoal.verify(out, record, original=later).holds
+
+
+@pytest.mark.parametrize("publish", ["stars", "centers"])
+def test_a_value_outside_a_certified_order_is_found_and_not_shown(tmp_path: Path, publish: str) -> None:
+    how_bad = pl.Series(["low", "mid", "high"] * 4, dtype=pl.Enum(["low", "mid", "high"]))
+    table = pl.DataFrame({"age": [1, 2, 3] * 4, "ill": how_bad})
+    out = tmp_path / "r.csv"
+    release = shoal.anonymize(table, quasi_identifiers=["age"], sensitive=["ill"], k=2, publish=publish, seed=1)
+    record = release.write(out)
+    out.write_text(out.read_text().replace("mid", "dreadful", 1))
+    verdict = shoal.verify(out, record)
+    assert {f.check for f in verdict.findings if not f.holds} >= {"file", "order of ill"}
+    assert "dreadful" not in str(verdict)

@@ -16,7 +16,7 @@ from shoal.judge.originals import recount
 from shoal.judge.originals.covering import Column, Reading, column
 from shoal.judge.originals.exposure import Shares, exposure
 from shoal.judge.originals.matching import Side, assignable, dense, side
-from shoal.judge.values import pair_codes
+from shoal.judge.values import in_the_zone_of, pair_codes
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.policy import Policy
 from shoal.model.privacy import LDiversity
@@ -68,6 +68,7 @@ def compare(
     )
     if not all(f.holds for f in findings):
         return findings
+    original = original.with_columns(in_the_zone_of(original[c], release[c]) for c in release.columns)
     progress("comparing the other columns", None)
     exact = [c for c in original.columns if c in release.columns and c not in policy.quasi_identifiers]
     coded = [pair_codes(original[c], release[c], said.sheet) for c in exact]

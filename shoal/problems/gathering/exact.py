@@ -29,15 +29,19 @@ class Program:
     rows: list[tuple[np.ndarray, np.ndarray, float, float]]
 
     def solve(self, seconds: float) -> tuple[np.ndarray | None, float, bool]:
-        """(x or None, proved lower bound, whether the solver finished)."""
+        """(x or None, proved lower bound, whether the solver finished).
+
+        HiGHS takes costs for the same that differ by less than 1e-6, so they are handed to it in a unit of their own.
+        """
+        unit = np.ldexp(1.0, int(np.frexp(self.cost.max(initial=0.0))[1]) - 20) if self.cost.any() else 1.0
         which = np.concatenate([np.full(c.size, i) for i, (c, *_) in enumerate(self.rows)])
         columns = np.concatenate([c for c, *_ in self.rows])
         values = np.concatenate([v for _, v, *_ in self.rows])
         matrix = csr_array((values, (which, columns)), shape=(len(self.rows), self.cost.size))
         low, high = (np.array([row[i] for row in self.rows]) for i in (2, 3))
         none, one = np.zeros(self.cost.size), np.ones(self.cost.size)
-        found = solve(self.cost, Limits(matrix, low, high), none, one, whole=True, seconds=seconds)
-        return (None if found.x is None else np.round(found.x)), found.bound, found.finished
+        found = solve(self.cost / unit, Limits(matrix, low, high), none, one, whole=True, seconds=seconds)
+        return (None if found.x is None else np.round(found.x)), found.bound * unit, found.finished
 
 
 def gather_exact(

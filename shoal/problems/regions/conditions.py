@@ -20,11 +20,12 @@ class Conditions(TypedDict, total=False):
 
     boundaries   n labels (states, say) that no region may mix
     soft_boundaries  n labels that a region mixes only for the sake of a set of areas too light to be a region inside
-    fixed        n labels: areas of one label go to the same region; None or "" where an area is free
+    fixed        n labels: areas of one label, neighbors among themselves, go to the same region; None or "" where an
+                 area is free
     apart        n labels: no two areas of one label in a region; None or "" where it does not matter; not with "tree"
     exclude      bool[n]  areas that go to no region (label -1)
-    at_most      name -> (int[n], largest sum over a region of several areas); areas that no region can take under it
-                 are left out, least weight first; not with "tree"
+    at_most      name -> (int[n], largest sum over a region of several areas, those fixed together being one area);
+                 areas that no region can take under it are left out, least weight first; not with "tree"
     max_diameter  largest distance between the coordinates of two areas of a region, km (or the plane's units); areas
                  that no region can take under it are left out; not with "tree", fixed or soft_boundaries
     regions      exactly so many regions instead of as many as the objective makes; without maxima

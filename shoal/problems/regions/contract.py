@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from shoal.errors import InfeasibleError, InputError, PolicyError
+from shoal.errors import InputError, PolicyError
 from shoal.model.arguments import array_of
 from shoal.problems.regions.graph import coded, components, graph, without_crossings
 from shoal.problems.regions.result import Regions
@@ -55,7 +55,7 @@ def contract(
 
     fixed  n labels, None or "" for an area that goes where it will
 
-    Raises InfeasibleError for areas fixed together that do not hang together (within the boundaries).
+    Raises PolicyError for areas fixed together that do not hang together by themselves (within the boundaries).
     """
     gone = np.zeros(n, np.bool_) if exclude is None else array_of(exclude, "exclude", "one truth value for each area")
     if gone.shape != (n,):
@@ -75,7 +75,7 @@ def contract(
         apart = int((np.bincount(parts[:, 0]) > 1).sum()) if len(parts) else 0
         if apart:
             within = " inside the boundaries" if boundaries is not None else ""
-            raise InfeasibleError(
+            raise PolicyError(
                 f"{apart} sets of areas fixed together do not hang together{within}; fix what lies between as well, "
                 "or add the pair of neighbors"
             )

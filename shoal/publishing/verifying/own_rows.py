@@ -31,11 +31,11 @@ def own_findings(
     trees  the hierarchies of its sensitive columns
     """
     policy, said = record.policy, record.said
-    audit, stars = _judged(held, record, trees)
+    audit, shown = _judged(held, record, trees)
     if policy.population is not None or policy.weighed:
         # weights that were carried stand row by row, outside the tuples counted
         audit = outer(read_rows(path, record.separator) if policy.weighed else held.rows(), audit)
-    findings = [*_same_file(path, record), stars]
+    findings = [*_same_file(path, record), *shown]
     findings.append(Finding("rows", audit.rows == record.rows, f"{audit.rows} rows, {record.rows} certified"))
     for check in audit.checks:
         where = f" of {check.column}" if check.column else ""
@@ -73,23 +73,31 @@ def own_findings(
     return [*findings, *_columns(held, record)], audit
 
 
-def _judged(held: Held, record: Record, trees: Mapping[str, Hierarchy]) -> tuple[Audit, Finding]:
-    """The audit of what stands there, and whether its stars are those certified."""
+def _judged(held: Held, record: Record, trees: Mapping[str, Hierarchy]) -> tuple[Audit, list[Finding]]:
+    """The audit of what stands there, and whether its stars are those certified and its ordered values the known."""
     policy, said = record.policy, record.said
+    odd = {name for name, levels in record.orders.items() if not _ordered(held.cells[name], levels)}
+    why = "a value stands there that the certificate's order of them does not name"
+    found = [Finding(f"order of {name}", False, why) for name in sorted(odd)]
     wanted = Required(
         quasi=policy.quasi_identifiers,
         sensitive=policy.sensitive,
         models=policy.privacy,
         star=policy.star if said.publish != "centers" else None,
         stars=dict(said.stars) | dict.fromkeys(said.blanks, 0),
-        orders=record.orders,
+        orders={name: levels for name, levels in record.orders.items() if name not in odd},
         trees=trees,
     )
     try:
         audit = judge_held(held, wanted, "")
     except VerificationError as error:
-        return judge_held(held, wanted._replace(star=None, orders={}), ""), Finding("stars", False, str(error))
-    return audit, Finding("stars", True, f"{sum(said.stars.values())} starred cells, as certified")
+        audit = judge_held(held, wanted._replace(star=None, orders={}), "")
+        return audit, [Finding("stars", False, str(error)), *found]
+    return audit, [Finding("stars", True, f"{sum(said.stars.values())} starred cells, as certified"), *found]
+
+
+def _ordered(column: pl.Series, levels: list[str]) -> bool:
+    return bool(column.cast(pl.String).drop_nulls().is_in(levels).all())
 
 
 def _same_file(path: Path, record: Record) -> list[Finding]:

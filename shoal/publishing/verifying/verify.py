@@ -12,13 +12,15 @@ import polars as pl
 from shoal.engines.targets import certificate_of
 from shoal.errors import InputError, PolicyError
 from shoal.judge.agreed import promised
+from shoal.judge.classes import judge_classes
 from shoal.judge.finding import STATED, Finding
 from shoal.judge.originals.original import compare
 from shoal.judge.tables.filled import filled
-from shoal.judge.tables.parts import count_release, read_rows
+from shoal.judge.tables.parts import Held, count_release, read_rows
 from shoal.model.audit import Audit
 from shoal.model.cards import Shown
 from shoal.model.certificate import Certificate
+from shoal.model.hierarchy import Hierarchy
 from shoal.publishing.signing import signature
 from shoal.publishing.verifying.own_rows import own_findings
 from shoal.publishing.verifying.recheck import recheck
@@ -137,7 +139,25 @@ def _alone(
     except OverflowError:
         raise InputError("the certificate file asks for numbers that no table can have") from None
     findings += left_as_they_were(record, held.columns)
+    if last and record.said.publish == "hierarchy":
+        used_by += _classes(held, record, trees)
     return findings + (used_by if last else []), audit
+
+
+def _classes(held: Held, record: Record, trees: Mapping[str, Any]) -> list[Finding]:
+    """What the hierarchies handed over tell of the classes that stand there."""
+    said = record.said
+    at_hand = {n: h for n, h in trees.items() if isinstance(h, Hierarchy) and n in said.stars and n not in said.blanks}
+    every = set(at_hand) >= {n for n in record.hierarchies if n in said.stars}
+    return judge_classes(
+        held.cells,
+        held.counts,
+        at_hand,
+        record.policy.star,
+        said.stars,
+        said.changed,
+        said.loss["ncp"] if every else None,
+    )
 
 
 def _matched(
