@@ -76,8 +76,9 @@ def engine_of(data: Any, engine: str | None, scope: Scope) -> str:
 def _opened(
     path: Any, engine: str, separator: str | None, encoding: str | None, coded: Sequence[str], scope: Scope
 ) -> Table:
-    from shoal.engines.files import read_table
-    from shoal.engines.source import kind_of
+    from shoal.engines.files import one_character, read_table
+    from shoal.engines.repeated import read_repeated
+    from shoal.engines.source import kind_of, locate
 
     if is_remote(path):
         from shoal.engines import spark
@@ -87,6 +88,9 @@ def _opened(
         return spark.table_of(spark.read_remote(path, scope), Origin(path))
     if engine == "polars":
         text = kind_of(path) == "csv"
+        held = read_repeated(locate(path), one_character(separator), encoding, coded) if text and coded else None
+        if held is not None:
+            return held
         frame = read_table(path, separator=separator, encoding=encoding, coded=coded)
         return FrameTable(frame, coded=coded if text else ())
     if database_kind(path) is not None:
