@@ -43,6 +43,8 @@ def open_table(
         raise PolicyError.unknown("engine", str(engine), ["polars", *ENGINES])
     scope = scope or Scope()
     if isinstance(data, (str, Path)) or is_several(data):
+        if is_remote(data) and engine != "spark":
+            raise _elsewhere(data)
         engine = engine_of(data, engine, scope)
         scope.check(engine)
         table = _opened(data, engine, separator, encoding, coded, scope)
@@ -60,6 +62,18 @@ def open_table(
             f"a table of type {type(data).__name__} is not known; hand over a path, or a pandas, Polars, PyArrow, "
             "DuckDB or Spark frame"
         ) from None
+
+
+def _elsewhere(address: str) -> InputError:
+    """The refusal of an address that is read by Spark alone, or by nobody here; it may hold a password."""
+    scheme, _, rest = address.partition("://")
+    shown = f"{scheme}://{rest.rpartition('@')[2]}"
+    if scheme.partition("+")[0] in ("postgres", "postgresql", "mysql", "mariadb"):
+        return InputError(
+            f"{shown!r} is a server of databases: in Python attach it in DuckDB (install postgres; attach '...' as pg "
+            "(type postgres, read_only)) and hand over connection.sql('from pg.people'), or save the table as Parquet"
+        )
+    return InputError(f"{shown!r} is no place on this machine; read it with engine='spark'")
 
 
 def engine_of(data: Any, engine: str | None, scope: Scope) -> str:
@@ -83,8 +97,6 @@ def _opened(
     if is_remote(path):
         from shoal.engines import spark
 
-        if engine != "spark":
-            raise InputError(f"{path!r} is no place on this machine; read it with engine='spark'")
         return spark.table_of(spark.read_remote(path, scope), Origin(path))
     if engine == "polars":
         text = kind_of(path) == "csv"
