@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
+from pathlib import Path
+
 import pytest
 
 from shoal.model.shorthands import SHORTHANDS
@@ -13,6 +16,17 @@ def test_import_shoal_loads_none_of_the_heavy_libraries():
     assert python("-c", code).said.strip() == "[]"
 
 
+def test_a_release_loads_no_solver_that_it_does_not_run():
+    code = (
+        "import sys, shoal; "
+        "shoal.anonymize('t.csv', quasi_identifiers=['a'], k=2, effort='fast', method='three_phase'); "
+        "print([m for m in ('highspy', 'scipy.optimize', 'pandas', 'duckdb', 'pyarrow') if m in sys.modules])"
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "t.csv").write_text("a\n1\n1\n2\n2\n")
+        assert python("-c", code.replace("t.csv", f"{folder}/t.csv")).said.strip() == "[]"
+
+
 def test_an_unknown_name_is_an_attribute_error():
     import shoal
 
@@ -22,7 +36,6 @@ def test_an_unknown_name_is_an_attribute_error():
 
 def test_a_type_checker_sees_the_names_that_are_there():
     import ast
-    from pathlib import Path
 
     import shoal
 

@@ -113,6 +113,7 @@ def connect(scope: Scope, database: Path | None = None) -> Any:
         settings["threads"] = scope.threads
     try:
         made = duckdb.connect(":memory:", config=settings)
+        made.execute("set enable_progress_bar = false")  # which begins where somebody types, and is printed as answers
         if database is not None:
             made.execute(f"attach {text(str(database))} as source (read_only)")
             made.execute("use source")

@@ -255,7 +255,8 @@ class FrameTable:
             line, key = laid_out([pl.Series.gather(*new[n].pair()).alias(n) for n in names], partition.count, key)
         row = np.repeat(line.astype(np.uint32), partition.count[line])
         dealer(key).shuffle(row)
-        tuples = self._assemble(self.frame.select([]), new, names)
+        text = {n: polars_column(*new[n].pair(), pl.String()).rename(n) for n in names}  # as all stands in such a file
+        tuples = pl.DataFrame(text)
         dealt = Tuples(tuples, row)
         return Placed(None, tuples=dealt) if _OFTEN * len(tuples) <= len(row) else Placed(dealt.frame())
 

@@ -43,6 +43,8 @@ def open_table(
         raise PolicyError.unknown("engine", str(engine), ["polars", *ENGINES])
     scope = scope or Scope()
     if isinstance(data, (str, Path)) or is_several(data):
+        if is_remote(data) and engine != "spark":
+            raise _elsewhere(data)
         engine = engine_of(data, engine, scope)
         scope.check(engine)
         table = _opened(data, engine, separator, encoding, coded, scope)
@@ -62,6 +64,18 @@ def open_table(
         ) from None
 
 
+def _elsewhere(address: str) -> InputError:
+    """The refusal of an address that is read by Spark alone, or by nobody here; it may hold a password."""
+    scheme, _, rest = address.partition("://")
+    shown = f"{scheme}://{rest.rpartition('@')[2]}"
+    if scheme.partition("+")[0] in ("postgres", "postgresql", "mysql", "mariadb"):
+        return InputError(
+            f"{shown!r} is a server of databases: in Python attach it in DuckDB (install postgres; attach '...' as pg "
+            "(type postgres, read_only)) and hand over connection.sql('from pg.people'), or save the table as Parquet"
+        )
+    return InputError(f"{shown!r} is no place on this machine; read it with engine='spark'")
+
+
 def engine_of(data: Any, engine: str | None, scope: Scope) -> str:
     """The engine that reads a path: the one asked for, else DuckDB for what is more than one file of one table."""
     whole = not is_several(data, scope.glob) and database_kind(data) is None
@@ -76,17 +90,19 @@ def engine_of(data: Any, engine: str | None, scope: Scope) -> str:
 def _opened(
     path: Any, engine: str, separator: str | None, encoding: str | None, coded: Sequence[str], scope: Scope
 ) -> Table:
-    from shoal.engines.files import read_table
-    from shoal.engines.source import kind_of
+    from shoal.engines.files import one_character, read_table
+    from shoal.engines.repeated import read_repeated
+    from shoal.engines.source import kind_of, locate
 
     if is_remote(path):
         from shoal.engines import spark
 
-        if engine != "spark":
-            raise InputError(f"{path!r} is no place on this machine; read it with engine='spark'")
         return spark.table_of(spark.read_remote(path, scope), Origin(path))
     if engine == "polars":
         text = kind_of(path) == "csv"
+        held = read_repeated(locate(path), one_character(separator), encoding, coded) if text and coded else None
+        if held is not None:
+            return held
         frame = read_table(path, separator=separator, encoding=encoding, coded=coded)
         return FrameTable(frame, coded=coded if text else ())
     if database_kind(path) is not None:

@@ -132,7 +132,18 @@ def session(scope: Scope) -> Any:
     builder = SparkSession.builder
     if scope.master is not None:
         builder = builder.remote(scope.master) if remote else builder.master(scope.master)
-    return builder.getOrCreate()
+    try:
+        return builder.getOrCreate()
+    except ImportError:  # of what Connect alone needs
+        raise MissingDependencyError(
+            "Spark Connect needs packages that are not here; install them with: pip install 'pyspark[connect]'"
+        ) from None
+    except Exception as error:
+        place = "" if scope.master is None else f" at {scope.master!r}"
+        raise InputError(
+            f"no session of Spark begins{place} ({type(error).__name__}); name a master such as 'local[2]', "
+            "'spark://host:7077' or 'sc://host:15002', and see what Spark itself says"
+        ) from None
 
 
 def read(checked: Checked, scope: Scope) -> Any:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -190,6 +192,31 @@ def test_what_cannot_be_done_is_said() -> None:
     carried = connection.sql("select 1 as a, interval 1 day as b from range(4)")
     with pytest.raises(InputError, match="'b' holds intervals of DuckDB, which no other table holds"):
         shoal.anonymize(carried, quasi_identifiers=["a"], insensitive=["b"], k=2)
+
+
+def test_a_server_is_attached_and_its_password_told_to_nobody() -> None:
+    address, asked = "postgresql://ann:opensesame@host/clinic", {"quasi_identifiers": ["a"], "k": 2}
+    for more in ({}, {"table": "people"}, {"engine": "duckdb", "table": "people"}):
+        with pytest.raises(InputError, match="attach it in DuckDB") as told:
+            shoal.anonymize(address, **asked, **more)
+        assert "ann" not in str(told.value)
+        assert "opensesame" not in str(told.value)
+    with pytest.raises(InputError, match="'s3a://bucket/t' is no place on this machine") as told:
+        shoal.anonymize("s3a://key:opensesame@bucket/t", **asked)
+    connection = duckdb.connect()
+    connection.execute("attach ':memory:' as clinic; create table clinic.people as select i % 3 a from range(9) t(i)")
+    release = shoal.anonymize(connection.sql("from clinic.people"), **asked)
+    assert sorted(release.table.fetchall()) == [(0,)] * 3 + [(1,)] * 3 + [(2,)] * 3
+
+
+def test_no_bar_of_the_engine_stands_in_what_is_printed() -> None:
+    code = (
+        "from shoal.engines.duck import connect\n"
+        "from shoal.engines.scope import Scope\n"
+        "print(connect(Scope()).sql(\"select current_setting('enable_progress_bar')\").fetchall())"
+    )  # a program without a file of its own is one that somebody types, to DuckDB
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[(False,)]\n"
 
 
 def test_a_name_that_duckdb_would_lose_is_refused() -> None:

@@ -106,3 +106,21 @@ def test_without_java_or_the_package_it_is_said(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setitem(sys.modules, "pyspark.sql", None)
     with pytest.raises(MissingDependencyError, match="pyspark"):
         engine.session(Scope())
+
+
+def test_a_session_that_cannot_be_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    from pyspark.errors import PySparkImportError, PySparkRuntimeError
+    from pyspark.sql import SparkSession
+
+    monkeypatch.setattr(shutil, "which", lambda _: "java")
+    raised: list[Exception] = [PySparkImportError("no grpcio")]
+
+    def none_there(_: Any) -> None:
+        raise raised[0]
+
+    monkeypatch.setattr(SparkSession.Builder, "getOrCreate", none_there)
+    with pytest.raises(MissingDependencyError, match=r"Spark Connect needs .* pip install 'pyspark\[connect\]'"):
+        engine.session(Scope(master="sc://somewhere:15002"))
+    raised[0] = PySparkRuntimeError("no gateway")
+    with pytest.raises(InputError, match=r"no session of Spark begins at 'foo' \(PySparkRuntimeError\).*'local\[2\]'"):
+        engine.session(Scope(master="foo"))

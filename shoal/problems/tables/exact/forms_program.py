@@ -10,8 +10,6 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import Bounds, LinearConstraint, milp
-from scipy.sparse import coo_matrix
 
 from shoal.model.histogram import Histogram
 from shoal.model.partition import Partition
@@ -54,6 +52,9 @@ def least_forms(
     held = _program(forms, histogram, k)
     if held is None:
         return None
+    from scipy.optimize import Bounds, LinearConstraint, milp  # takes as long to import as many a table takes
+    from scipy.sparse import coo_matrix
+
     codes, count, f = histogram.quasi.astype(np.int64), histogram.count, len(held.levels)
     x, y, shared = held.cell.size, f, held.person.size if high is not None else 0
     paid = forms.loss(codes[held.cell], held.levels[held.form])
