@@ -108,7 +108,7 @@ def _in_notebook() -> bool:
     return get is not None and hasattr(get(), "kernel")
 
 
-class _Told:
+class Told:
     """What was told last, and since when its share has grown."""
 
     def __init__(self, what: str) -> None:
@@ -119,12 +119,15 @@ class _Told:
             self.since = time.monotonic()
         self.what, self.share = what, min(max(share or 0.0, 0.0), 1.0)
 
+    def left(self) -> str:
+        """Words for the time left, once there is something to go by."""
+        if self.share <= 0.05:
+            return ""
+        return f", about {(time.monotonic() - self.since) * (1 - self.share) / self.share:.0f} s left in this step"
+
     def shown(self) -> dict[str, str]:
-        """A bar with words, time and, once there is something to go by, time left; as HTML and as text."""
-        now = time.monotonic()
-        text = f"{self.what}, {now - self.began:.0f} s"
-        if self.share > 0.05:
-            text += f", about {(now - self.since) * (1 - self.share) / self.share:.0f} s left in this step"
+        """A bar with words, time and time left; as HTML and as text."""
+        text = f"{self.what}, {time.monotonic() - self.began:.0f} s{self.left()}"
         value = f' value="{self.share:.3f}"' if self.share else ""
         return {"text/html": f"<label><progress max=1{value}></progress> {escape(text)}</label>", "text/plain": text}
 
@@ -134,7 +137,7 @@ def _bar(what: str) -> Iterator[Callable[[str, float | None], None]]:
     """A callback that moves a bar below the cell; the bar comes after a second and leaves with the call."""
     from IPython.display import display
 
-    state, ended = _Told(what), threading.Event()
+    state, ended = Told(what), threading.Event()
 
     def show() -> None:
         if ended.wait(PATIENCE):

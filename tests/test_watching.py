@@ -6,6 +6,7 @@ import inspect
 import logging
 import sys
 import time
+from io import StringIO
 from types import ModuleType, SimpleNamespace
 
 import polars as pl
@@ -121,3 +122,18 @@ def test_what_is_compiled_is_told_and_not_printed_beside(monkeypatch):
     assert told == [1]
     assert not heard
     assert not log.filters
+
+
+def test_a_terminal_is_told_the_share_done_and_the_time_left(monkeypatch):
+    from shoal.cli.common import working
+
+    now = [0.0]
+    monkeypatch.setattr(watching.time, "monotonic", lambda: now[0])
+    screen = StringIO()
+    screen.isatty = lambda: True
+    monkeypatch.setattr(sys, "stderr", screen)
+    with working("merging 9 areas"):
+        watching.done(0.04)
+        now[0] = 30.0
+        watching.done(0.25)
+    assert "25% of the search done, about 90 s left in this step" in screen.getvalue()

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.model.shorthands import SHORTHANDS
-from shoal.watching import compiling, listening
+from shoal.watching import Told, compiling, listening
 
 if TYPE_CHECKING:
     from shoal import Crosswalk
@@ -112,8 +112,8 @@ def _plain(value: Any) -> Any:
 
 @contextmanager
 def working(what: str) -> Iterator[None]:
-    """A line with a running clock, and the share done where the search says it, on standard error while a terminal is
-    attached; silent otherwise."""
+    """A line with a running clock, and the share done and time left where the search says it, on standard error while a
+    terminal is attached; silent otherwise."""
     if not sys.stderr.isatty():
         yield
         return
@@ -124,13 +124,14 @@ def working(what: str) -> Iterator[None]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(what, total=None)
 
-        def said(more: str) -> None:
-            progress.update(task, description=what + more)
+        told = Told(what)
 
-        with (
-            compiling(lambda: said("; compiling, once per machine")),
-            listening(lambda share: said(f"; {share:.0%} of the search done")),
-        ):
+        def said(share: float | None) -> None:
+            told(what, share)
+            more = "compiling, once per machine" if share is None else f"{share:.0%} of the search done{told.left()}"
+            progress.update(task, description=f"{what}; {more}")
+
+        with compiling(lambda: said(None)), listening(said):
             yield
 
 

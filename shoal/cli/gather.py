@@ -204,6 +204,11 @@ def _run(
     if files.choices is not None:
         choices(files.choices, lambda least, share: solve(r=least, epsilon=share), frame.height, *size, read=made.read)
     warnings = [text.replace("center='mean'", "--center mean") for text in made.warnings]
+    if alike := features.named_like_codes():
+        warnings.append(
+            f"{', '.join(map(repr, alike))}: whole numbers, measured by their difference; where they are codes, alike "
+            "or not, name them in --categories"
+        )
     _warn(warnings)
     payload = {
         **found.as_dict(), "smallest_cluster": made.facts["smallest_group"], "r": size.r, "center": how.center,

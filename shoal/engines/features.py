@@ -11,10 +11,17 @@ import numpy as np
 import polars as pl
 
 from shoal.engines.files import column, numbers, read_table
+from shoal.engines.recognize import named_words
 from shoal.errors import InputError, PolicyError
 from shoal.model.arguments import number
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.metric import Category, Metric, Number, Place, finite
+
+_CODES = {
+    "category", "code", "codes", "county", "diag", "diagnosis", "district", "fips", "gender", "icd", "id", "ids",
+    "industry", "occupation", "postcode", "puma", "race", "region", "sex", "state", "status", "tract", "type", "zcta",
+    "zip",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -70,6 +77,15 @@ class Features:
     names: list[tuple[str, ...]]
     texts: list[list[str | None]]
     codes: list[dict[tuple[float, float], str]]
+
+    def named_like_codes(self) -> list[str]:
+        """Columns measured by their difference though they hold whole numbers and are named as codes are."""
+        return [
+            made.name
+            for made, values in zip(self.metric.features, self.values, strict=True)
+            if isinstance(made, Number) and not (made.date or made.period)
+            and named_words(made.name) & _CODES and np.ptp(values) > 1 and (values == np.floor(values)).all()
+        ]  # fmt: skip
 
     @classmethod
     def of(cls, frame: pl.DataFrame, asked: Asked) -> Features:

@@ -28,6 +28,9 @@ from shoal.model.cards import several
 from shoal.model.coordinates import in_degrees, is_latitude, is_longitude
 
 _PLANE = ("x", "y")
+_SAYS = dict.fromkeys(("1", "1.0", "yes", "true", "y", "t"), True) | dict.fromkeys(
+    ("0", "0.0", "no", "false", "n", "f", "", "none", "nan"), False
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,8 +116,15 @@ class Geography:
         return found
 
     def says(self, name: str) -> np.ndarray:
-        """bool[n]: where a column says yes, true or 1."""
-        return np.array([str(v).strip().lower() in ("1", "1.0", "yes", "true") for v in self.column(name)], np.bool_)
+        """bool[n]: where a column says yes, true or 1; InputError naming the first area where it says neither."""
+        said = [_SAYS.get("" if v is None else str(v).strip().lower()) for v in self.column(name)]
+        if None in said:
+            at = said.index(None)
+            raise InputError(
+                f"column {name!r} of area {self.ids[at]!r} says neither yes nor no; write yes, true or 1, or no, "
+                "false, 0 or nothing"
+            )
+        return np.array(said, np.bool_)
 
     def apart(self, empty: np.ndarray | None = None) -> Apart:
         """What has no neighbor, and sets of several areas apart from the largest.

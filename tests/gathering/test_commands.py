@@ -333,3 +333,15 @@ def test_features_from_a_frame_in_code(visits):
     assert g.sizes.min() >= 8
     d = f.metric.between([v[:1] for v in f.values], [v[2:3] for v in f.values])
     assert 1 <= d[0] <= np.sqrt(2)  # another trade, and nearly the span away
+
+
+def test_whole_numbers_named_like_codes_are_noted(tmp_path):
+    """A zip code is no length: by their difference 06001 and 06002 are alike, and 06511 is not."""
+    rows = [f"{6001 + 97 * (i % 5)},{i % 2},{20 + i},{i % 7}.5" for i in range(40)]
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(["zipCode,sex,age,type", *rows]) + "\n")
+    ask = ["gather", path, "--columns", "zipCode,sex,age,type", "--r", 5, "--center", "mean"]
+    said = run(*ask)
+    assert said.returncode == 0, said.stderr
+    assert "note: 'zipCode': whole numbers, measured by their difference; where they are codes" in said.stderr
+    assert "codes" not in run(*ask, "--categories", "zipCode").stderr

@@ -226,3 +226,13 @@ def test_simplified_borders_of_real_zip_codes_are_nearly_those_of_the_table(stat
     table, drawn = geo.read(folder / "nodes.csv", folder / "edges.csv"), geo.read(folder / "boundaries.geojson")
     assert set(table.ids) == set(drawn.ids)
     assert len(named(table) ^ named(drawn)) <= 0.02 * len(table.edges)  # simplified: the shortest borders are lost
+
+
+def test_a_column_of_yes_and_no_that_says_neither_is_refused():
+    """Excluding nothing without a word would publish what was to stay out."""
+    said = geo.Geography(ids=("a", "b", "c"), edges=np.zeros((0, 2), np.int64), columns={
+        "out": ["Yes", " true", "1.0"], "in": ["no", None, ""], "odd": ["no", "closed", "yes"]})  # fmt: skip
+    assert said.says("out").tolist() == [True] * 3
+    assert said.says("in").tolist() == [False] * 3
+    with pytest.raises(InputError, match=r"column 'odd' of area 'b' says neither yes nor no; write yes, true or 1"):
+        said.says("odd")

@@ -26,7 +26,8 @@ def towers(draw):
     case = draw(asked()) | {"widest": None}
     two = [k + draw(st.integers(0, 6)) for k in case["ks"]]
     maxima = [name for name in ("at_most", "areas") if case[name]]
-    top = {name: draw(st.none() | st.integers(case[name], 3 * case[name])) for name in maxima}
+    least = {"at_most": max(case["at_most"] or 0, two[0]), "areas": case["areas"]}
+    top = {name: draw(st.none() | st.integers(least[name], 3 * least[name])) for name in maxima}
     return case | {"levels": [case["ks"], two], "top": top, "second": draw(st.none() | st.integers(1, 3))}
 
 

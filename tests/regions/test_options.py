@@ -55,7 +55,7 @@ def asked(draw):
         "boundaries": draw(pick(st.sampled_from("aaab"))),
         "apart": draw(pick(st.sampled_from(["", "", "u", "v"]))),
         "fixed": draw(st.none() | st.sampled_from(edges)),
-        "at_most": draw(st.none() | st.integers(2, 14)),
+        "at_most": draw(st.none() | st.integers(ks[0], ks[0] + 13)),
         "areas": draw(st.none() | st.integers(2, 5)),
         "objective": draw(st.sampled_from(["count", "max", "sumsq", "similar"])),
         "places": draw(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=n, max_size=n)),
@@ -259,7 +259,16 @@ def test_what_no_region_can_take_stays_out():
     found = merge(PATH[:2], [5, 1, 5], 5, at_most={"areas": ([1, 1, 1], 1)}, seed=1)
     assert found.labels.tolist() == [0, -1, 1]
     with pytest.raises(InfeasibleError, match="under the maxima no area"):
-        merge(PATH[:2], [3, 3, 3], 5, at_most={"people": ([3, 3, 3], 4)}, seed=1)
+        merge(PATH[:2], [3, 3, 3], 5, at_most={"areas": ([1, 1, 1], 1)}, seed=1)
+
+
+def test_a_maximum_of_a_weight_below_its_threshold_is_a_contradiction():
+    """Of the weight itself; of another column it is a maximum like any."""
+    two = [(5, 1), (3, 2), (3, 4)]
+    with pytest.raises(PolicyError, match=r"at most 3 of 'beds' is below k = 4.*raise it, or lower k"):
+        merge(PATH[:2], two, (5, 4), at_most={"beds": ([1, 2, 4], 3)}, seed=1)
+    assert merge(PATH[:2], two, (5, 4), at_most={"beds": ([1, 2, 3], 9)}, seed=1).regions == 1
+    assert merge(PATH[:2], [5, 5, 5], 5, at_most={"rooms": ([1, 1, 9], 4)}, seed=1).regions == 3
 
 
 def test_the_tree_refuses_maxima_by_name():
@@ -271,7 +280,7 @@ def test_the_tree_refuses_maxima_by_name():
 
 def test_areas_fixed_together_must_hang_together():
     """A region could hold what lies between as well, so that is no proof that none exists."""
-    with pytest.raises(PolicyError, match="1 sets of areas fixed together do not hang together"):
+    with pytest.raises(PolicyError, match="a set of areas fixed together does not hang together"):
         merge(PATH[:2], [5, 5, 5], 5, fixed=["a", "", "a"])
 
 

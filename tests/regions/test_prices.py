@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.kernels.regions.light_sets import light_sets
-from shoal.problems.regions import answer, bounds, merge, prices
+from shoal.problems.regions import answer, auto, bounds, merge, prices
 from shoal.problems.regions.bounds import count_bound
 from shoal.problems.regions.graph import graph
 from shoal.problems.regions.packing import UNIT
@@ -129,7 +129,8 @@ def test_prices_rule_out_what_counting_cannot():
 def test_prices_stand_in_where_the_program_does_not_run(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
     """The same path, of as many areas as the program is given at most, and of one more."""
     monkeypatch.setattr(bounds, "_PRICED", size)
-    monkeypatch.setattr(answer, "count_bound", lambda task, **_: count_bound(task, steps=0))  # no separators
+    for module in (answer, auto):
+        monkeypatch.setattr(module, "separated", lambda *_: None)
     found = merge([(i, i + 1) for i in range(8)], [6] * 9, 10, objective="count", seed=1)
     assert found.upper_bound == found.regions == 4
     assert ("prices" in found.certificate.details["upper_bounds"]) == (size < 9)

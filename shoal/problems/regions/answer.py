@@ -10,7 +10,7 @@ import numpy as np
 from shoal.errors import InfeasibleError
 from shoal.model.certificate import Certificate, Guarantee
 from shoal.problems.catalogue import algorithm
-from shoal.problems.regions.bounds import CountBound, count_bound, largest_bound, squares_bound
+from shoal.problems.regions.bounds import CountBound, count_bound, largest_bound, programmable, separated, squares_bound
 from shoal.problems.regions.limits import Limits, limited, placed
 from shoal.problems.regions.most import most_regions
 from shoal.problems.regions.number import level, so_many
@@ -26,7 +26,10 @@ def answer(
     task: Districting, method: str, keep: np.ndarray, joined: np.ndarray, unit: str, limits: Limits | None = None
 ) -> Regions:
     """Run the method, bound it, and put the answer back on all areas."""
-    bound = count_bound(task, steps=int(20_000 * min(1.0, task.effort)))
+    bound = count_bound(task, steps=0)
+    by_program = method == "auto" and limits is None and task.regions is None and task.n <= POOLED
+    if not (by_program and programmable(bound)):  # which proves as much, where it comes to its end
+        separated(task, bound)
     found = _found(task, bound, method, limits)
     label = relabelled(found.label)
     most = bound.value if found.most is None else min(found.most, bound.value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from shoal.problems.regions.bounds import CountBound, best_packing, price_out
+from shoal.problems.regions.bounds import CountBound, best_packing, price_out, separated
 from shoal.problems.regions.exact import optimal_components
 from shoal.problems.regions.prices import price_areas
 from shoal.problems.regions.search import POOLED, improve, search
@@ -36,6 +36,8 @@ def auto(task: Districting, bound: CountBound) -> Found:
     if 0 < small <= _MANY:
         label, settled = optimal_components(task, bound, label, _SMALL, clock)
         details["settled_exactly"] = int(settled.sum())
+    if task.n <= POOLED and int(label.max()) + 1 < bound.value:
+        separated(task, bound)
     if (
         task.n <= POOLED
         and int(label.max()) + 1 < bound.value

@@ -72,7 +72,7 @@ def how_many(weights: np.ndarray, need: np.ndarray) -> np.ndarray:
 def count_bound(task: Districting, *, steps: int = 20_000) -> CountBound:
     """Counting and separators: quick at any size.
 
-    steps  of the annealing over separators, which also ends by the areas it has looked at; 0 leaves it out
+    steps  of the annealing over separators; 0 leaves it out
 
     O(n + m) time, and the annealing.
     """
@@ -103,27 +103,43 @@ def count_bound(task: Districting, *, steps: int = 20_000) -> CountBound:
         "capped": "each region holds at least k of min(weight, k)",
         "heavy": "areas heavy enough alone, and what the components between them have room for",
     }
-    open_ = room >= 2
-    if steps and open_.any():
-        from shoal.kernels.regions.separators import separator
-
-        busy, members = induced(light, open_[label])
-        out = np.zeros(busy.n, np.bool_)
-        w = np.ascontiguousarray(weights[inside][members])
-        separator(busy.indptr, busy.indices, w, need, out, steps, _VISITS, 0.15, task.state)
-        better = np.bincount(label[members][out], minlength=many)
-        rest, stay = induced(busy, ~out)
-        pieces, piece = components(rest)
-        parts = np.zeros((pieces, len(need)), np.int64)
-        np.add.at(parts, piece, w[stay])
-        owner = np.zeros(pieces, np.int64)
-        owner[piece] = label[members[stay]]
-        np.add.at(better, owner, how_many(parts, need))
-        room = np.where(open_, np.minimum(room, better), room)
-        table["separator"] = int(heavy.sum() + room.sum())
-        arguments["separator"] = "areas heavy enough alone, further areas taken out, and what is left between them"
     name = min(table, key=lambda key: (table[key], list(table).index(key)))
-    return CountBound(table[name], arguments[name], table, component, heavy, room, home, nodes)
+    bound = CountBound(table[name], arguments[name], table, component, heavy, room, home, nodes)
+    separated(task, bound, steps)
+    return bound
+
+
+def separated(task: Districting, bound: CountBound, steps: int | None = None) -> None:
+    """Lower the bound by areas taken out of the light components, in place; not twice.
+
+    steps  of the annealing over them, 20,000 at the default effort, which also ends by the areas it has looked at
+    """
+    steps = int(20_000 * min(1.0, task.effort)) if steps is None else steps
+    open_ = bound.room >= 2
+    if not steps or "separator" in bound.table or not open_.any():
+        return
+    from shoal.kernels.regions.separators import separator
+
+    busy, members = induced(task.graph, (bound.nodes >= 0) & open_[bound.nodes])
+    need, weights, lies = task.need, np.ascontiguousarray(task.weights[members]), bound.nodes[members]
+    out = np.zeros(busy.n, np.bool_)
+    separator(busy.indptr, busy.indices, weights, need, out, steps, _VISITS, 0.15, task.state)
+    better = np.bincount(lies[out], minlength=len(open_))
+    rest, stay = induced(busy, ~out)
+    pieces, piece = components(rest)
+    parts = np.zeros((pieces, len(need)), np.int64)
+    np.add.at(parts, piece, weights[stay])
+    owner = np.zeros(pieces, np.int64)
+    owner[piece] = lies[stay]
+    np.add.at(better, owner, how_many(parts, need))
+    bound.room = np.where(open_, np.minimum(bound.room, better), bound.room)
+    bound.lower("separator", "areas heavy enough alone, further areas taken out, and what is left between them")
+
+
+def programmable(bound: CountBound) -> bool:
+    """Whether every light component that may hold two sets is small enough for the linear program."""
+    size = np.bincount(bound.nodes[bound.nodes >= 0], minlength=len(bound.room))
+    return bool((size[bound.room >= 2] <= _PRICED).all())
 
 
 def price_out(

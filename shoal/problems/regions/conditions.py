@@ -100,6 +100,17 @@ class Terms:
             raise PolicyError("start goes with none of exclude, fixed and soft_boundaries; leave it out")
 
 
+def refuse_below(given: Conditions, features: np.ndarray, need: np.ndarray) -> None:
+    """PolicyError where a maximum of a weight is below its threshold: areas merged could not keep both."""
+    for name, (values, limit) in (given.get("at_most") or {}).items():
+        for j, least in enumerate(need.tolist()):
+            if limit < least and np.array_equal(np.asarray(values), features[:, j]):
+                raise PolicyError(
+                    f"at most {limit} of {name!r} is below k = {least}, so no areas could be merged; raise it, or "
+                    "lower k"
+                )
+
+
 def terms_of(given: Conditions, features: np.ndarray) -> Terms:
     """Checked conditions on areas with features int64[n, t + s]; InputError for arrays that do not fit them."""
     n, geographic = len(features), given.get("geographic", True)

@@ -75,9 +75,9 @@ def contract(
         apart = int((np.bincount(parts[:, 0]) > 1).sum()) if len(parts) else 0
         if apart:
             within = " inside the boundaries" if boundaries is not None else ""
+            sets = "a set of areas fixed together does" if apart == 1 else f"{apart} sets of areas fixed together do"
             raise PolicyError(
-                f"{apart} sets of areas fixed together do not hang together{within}; fix what lies between as well, "
-                "or add the pair of neighbors"
+                f"{sets} not hang together{within}; fix what lies between as well, or add the pair of neighbors"
             )
     return _units(edges, together, gone)
 
@@ -86,10 +86,13 @@ def refuse_torn(held: Fixed, apart: Sequence[Any]) -> None:
     """PolicyError where two areas fixed together have the same value of ``apart``, None or "" aside."""
     own = [(u, a) for u, a in zip(held.unit.tolist(), apart, strict=True) if u >= 0 and a not in (None, "")]
     if len(set(own)) < len(own):
-        raise PolicyError(
-            f"{len(own) - len(set(own))} areas are fixed together with another that they are to be apart from; change "
-            "fixed or apart"
+        torn = len(own) - len(set(own))
+        which = (
+            "an area is fixed together with one that it is"
+            if torn == 1
+            else f"{torn} areas are fixed together with others that they are"
         )
+        raise PolicyError(f"{which} to be apart from; change fixed or apart")
 
 
 def _units(edges: np.ndarray, together: np.ndarray, gone: np.ndarray) -> Fixed:

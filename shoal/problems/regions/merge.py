@@ -14,7 +14,7 @@ from shoal.model.repeatable import recorded
 from shoal.problems.interrupts import heard
 from shoal.problems.regions.answer import answer
 from shoal.problems.regions.bounds import count_bound
-from shoal.problems.regions.conditions import Conditions, Terms, terms_of
+from shoal.problems.regions.conditions import Conditions, Terms, refuse_below, terms_of
 from shoal.problems.regions.contract import contract, expanded, refuse_torn, soften
 from shoal.problems.regions.graph import Contiguity, coded, components, graph, induced, without_crossings
 from shoal.problems.regions.join import join_light
@@ -86,6 +86,7 @@ def merge(
     features, need, ways = features_of(weights, k, conditions.get("sensitive"), conditions.get("l", 1))
     terms = terms_of(conditions, features)
     terms.check(method)
+    refuse_below(conditions, features, need)
     relative, seconds = effort_of(effort)
     request = Request(
         edges=edges, features=features, need=need, ways=ways,

@@ -25,9 +25,9 @@ _NEAR = 30  # rounding looks at sets that cost up to 1 + 1 / _NEAR,
 _ROUNDED = 3_000  # unless they are more than this
 TOLLS = 40  # rows of three added at once, if not told otherwise
 _OFF = 0.02  # how far from one a set's worth is drawn when dives begin again
-_PROGRAMS = 60  # linear programs in dives,
-_AGAIN = 300  # programs where the sets that rows of three make cheap are columns too,
-_TOLLED = 320  # and how many rows these are
+_PROGRAMS = 300  # linear programs in dives,
+_TOLLED = 320  # rows of three before them,
+_AT_ONCE = 80  # and added at once
 _LOOSE = 10**3  # a set is worth a column when it costs this much less than UNIT
 
 
@@ -132,7 +132,7 @@ class _Search(NamedTuple):
         if sets is not None and len(sets) > len(self.answer.sets):
             self.answer.sets = [np.sort(self.order[s]) for s in sets]
 
-    def program(self, known: bool, tolls: int) -> tuple[np.ndarray, np.ndarray]:
+    def program(self, known: bool, tolls: int, at_once: int = TOLLS) -> tuple[np.ndarray, np.ndarray]:
         """Solve over all sets, with rows of three where it is fractional; returns the last prices."""
         master, answer = self.master, self.answer
         price, toll = np.zeros(self.graph.n, np.int64), np.zeros(0, np.int64)
@@ -152,7 +152,7 @@ class _Search(NamedTuple):
                 break
             if new == 0 and answer.rounds > 1:
                 answer.finished = True
-                if master.integral() or len(master.triples) >= tolls or not master.add_tolls():
+                if master.integral() or len(master.triples) >= tolls or not master.add_tolls(at_once):
                     break
             master.solve()
             if master.integral() and master.value > len(answer.sets):
@@ -168,14 +168,15 @@ class _Search(NamedTuple):
             self.take(np.split(members, stops)[:-1])
 
     def round(self, price: np.ndarray, toll: np.ndarray) -> None:
-        """Dives, and a short integer program, over the sets that cost little more than the cheapest."""
+        """Dives, and a short integer program, over the sets that cost little more than the cheapest.
+
+        Rows of three come first: a set that they make cheap may be what every packing needs.
+        """
         self.near(price, toll)
         plain = self.master.model()
-        self.better(self.master.dived(self.answer.bound, _PROGRAMS))
-        if not self.answer.proved:  # a column that rows of three make cheap may be what every packing needs
-            self.near(*self.program(True, _TOLLED))
+        self.near(*self.program(True, _TOLLED, _AT_ONCE))
         if not self.answer.proved:
-            self.better(self.master.dived(self.answer.bound, _AGAIN))
+            self.better(self.master.dived(self.answer.bound, _PROGRAMS))
         if not self.answer.proved:
             self.better(self.master.rounded(plain, self.answer.bound))
         self.answer.columns = len(self.master.sets)
@@ -206,7 +207,7 @@ class _Master:
 
         from shoal.problems.programs import Solver
 
-        self.highs = Solver()
+        self.highs = Solver(dual_simplex_cost_perturbation_multiplier=0.0)  # dives end sooner
         self.n = n
         self.sets: list[np.ndarray] = []
         self.seen: set[bytes] = set()
