@@ -15,6 +15,7 @@ from shoal.model.arguments import Fixed, column_names, known, mapping, number, s
 from shoal.model.hierarchy import GENERATED, is_built
 from shoal.model.privacy import PrivacyModel, describe
 from shoal.model.privacy.asked import take_models
+from shoal.model.privacy.persons import counts_rows
 from shoal.model.record import recipe
 from shoal.model.refusals import (
     limits_of,
@@ -267,6 +268,11 @@ class Policy:
     def units(self) -> tuple[str, ...]:
         """The columns whose values k counts beside rows: persons, households."""
         return tuple(n for n in (self.person, self.household) if n is not None)
+
+    @property
+    def of_rows(self) -> tuple[PrivacyModel, ...]:
+        """The models that the rows show by themselves: those that count persons need the column that names them."""
+        return tuple(m for m in self.privacy if not (self.units and counts_rows(m)))
 
     @property
     def weighed(self) -> tuple[str, ...]:
