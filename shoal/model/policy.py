@@ -44,7 +44,7 @@ class Policy:
     identifiers        columns that leave the table
     insensitive        columns carried along knowingly; a column without a role is carried too, unless it is a direct
                        identifier or singles people out
-    person, household  the column that names who a row is about, or whose household: k then counts these, and the column
+    person, household  the column that names who a row is about, or whose household: models then count these, and it
                        leaves the table
     privacy            models every group must meet; k, l and the other shorthands add theirs, and where a policy is
                        made again with another k (``dataclasses.replace(policy, k=3)``) that k takes the former's place

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -9,22 +10,25 @@ import numpy as np
 from shoal.errors import InfeasibleError
 from shoal.model.certificate import Guarantee
 from shoal.model.partition import Partition
+from shoal.model.recoding import Published
 from shoal.model.task import Grouping, Task
 from shoal.problems.tables.eligible import good_groups
 
 TRIED = 16  # nearest groups of which one may make a group that fails hold
 
 
-def merged(task: Task, made: Partition) -> Partition:
+def merged(task: Task, made: Partition, levels: Mapping[str, int] | None = None) -> Partition:
     """The partition, groups that are published alike as one, and each that fails joined to the nearest with which it
     holds, else to the nearest.
+
+    levels  of every column, by name, where all groups are published at one level or starred
 
     Raises InfeasibleError where not even all rows as one group hold in the end.
     O(failing groups x groups x columns) beside publishing, a few times, and TRIED questions for each that fails.
     """
     h = task.histogram
     while True:
-        made = _alike(task, made)
+        made = _alike(task, made, _published(task, made, levels))
         good = good_groups(h, task.requirement, made.cell, made.group, made.count, made.groups)
         if good.all():
             return made
@@ -33,10 +37,16 @@ def merged(task: Task, made: Partition) -> Partition:
         made = _joined(task, made, np.flatnonzero(~good).tolist())
 
 
-def _alike(task: Task, made: Partition) -> Partition:
+def _published(task: Task, made: Partition, levels: Mapping[str, int] | None) -> Published:
+    """What the groups publish."""
+    if levels is None:
+        return task.recoding.publish(task.histogram, made)
+    return task.recoding.at_levels(task.histogram, made, levels)
+
+
+def _alike(task: Task, made: Partition, shows: Published) -> Partition:
     """Groups that are published alike as one."""
     h, columns = task.histogram, task.recoding.columns
-    shows = task.recoding.publish(h, made)
     key = [c.numbers(task.recoding.shown(h, made, shows, j)) for j, c in enumerate(columns)]
     if not key:
         return Partition.of(made.cell, np.zeros_like(made.group), made.count)
@@ -91,8 +101,12 @@ def asked_one_by_one(task: Task, found: Grouping) -> Grouping:
     if "uniform_bound" in kept:
         kept |= {"uniform_bound": 0, "uniform_optimal": False}
         return replace(found, certificate=replace(stated, details=kept))
-    partition = merged(task, found.partition)
-    cost = stated.cost if partition is found.partition else task.recoding.cost(task.histogram, partition)
+    levels = kept.get("levels")
+    partition = merged(task, found.partition, levels)
+    cost = task.recoding.cost(task.histogram, partition)
+    if levels is not None:
+        shows = _published(task, partition, levels)
+        kept |= {"uniform_cost": task.recoding.cost(task.histogram, partition, shows), "levels_bound": 0}
     lower = min(stated.lower_bound, cost)
     certificate = replace(stated, cost=cost, lower_bound=lower, guarantee=Guarantee(), details=kept)
     return replace(found, partition=partition, certificate=certificate)
