@@ -300,7 +300,7 @@ def _recode(
     if tuples is not None and (asked.beside or asked.missing == "apart"):
         placed, tuples = tuples.frame(), None
     placed, incomplete = judged_apart(placed, counted, asked)
-    out, persons, people = judged(placed, asked)
+    out, persons, checks, people = judged(placed, asked)
     _, merged = without_units(counted, merged, asked)
     counted, partition = without_units(counted, grouping.partition, asked)
     seen = (counted.histogram, partition, recoding, cells.need.smallest, shows)
@@ -317,6 +317,7 @@ def _recode(
         rows=counted.histogram.rows,
         carried=read.carried,
         persons=persons,
+        of_persons=checks,
         incomplete=incomplete,
         filled=read.filled,
         census=read.census,

@@ -47,7 +47,7 @@ class Roles(NamedTuple):
     quasi: str | None = flag(None, "--quasi", "Quasi-identifiers: columns others may know, separated by commas.")
     sensitive: str | None = flag(None, "--sensitive", "Sensitive columns, separated by commas.")
     person: str | None = flag(
-        None, "--person", "Column that names who a row is about: k counts persons; it is left out."
+        None, "--person", "Column that names who a row is about: all models count persons; it is left out."
     )
     household: str | None = flag(None, "--household", "The same for households.")
     population: Path | None = flag(None, "--population", "Table the rows were drawn from, for --k-map and --presence.")

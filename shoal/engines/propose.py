@@ -222,7 +222,8 @@ def write_policy(
     ]
     if sensitive and who is not None:
         off = "# " if any(c.distinct < l for c in sensitive) else ""
-        lines.append(f"{off}distinct_l = {l}  # at least {l} sensitive values in a group; l counts rows, not persons")
+        more = f"l = {l}: no more than 1/{l} of its persons share one"
+        lines.append(f"{off}distinct_l = {l}  # at least {l} sensitive values in a group; {more}")
     elif sensitive:
         off = "# " if blocked else ""
         why = "; a sensitive column above is too unequal for it" if blocked else ""

@@ -16,6 +16,7 @@ from shoal.model.effort import Effort
 from shoal.model.hierarchy import GENERATED, is_built
 from shoal.model.privacy import PrivacyModel, describe
 from shoal.model.privacy.asked import take_models
+from shoal.model.privacy.persons import counts_rows
 from shoal.model.record import recipe
 from shoal.model.refusals import (
     limits_of,
@@ -43,7 +44,7 @@ class Policy:
     identifiers        columns that leave the table
     insensitive        columns carried along knowingly; a column without a role is carried too, unless it is a direct
                        identifier or singles people out
-    person, household  the column that names who a row is about, or whose household: k then counts these, and the column
+    person, household  the column that names who a row is about, or whose household: models then count these, and it
                        leaves the table
     privacy            models every group must meet; k, l and the other shorthands add theirs, and where a policy is
                        made again with another k (``dataclasses.replace(policy, k=3)``) that k takes the former's place
@@ -267,6 +268,11 @@ class Policy:
     def units(self) -> tuple[str, ...]:
         """The columns whose values k counts beside rows: persons, households."""
         return tuple(n for n in (self.person, self.household) if n is not None)
+
+    @property
+    def of_rows(self) -> tuple[PrivacyModel, ...]:
+        """The models that the rows show by themselves: those that count persons need the column that names them."""
+        return tuple(m for m in self.privacy if not (self.units and counts_rows(m)))
 
     @property
     def weighed(self) -> tuple[str, ...]:

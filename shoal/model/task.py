@@ -88,12 +88,12 @@ class Shortfall:
 
 
 def shortfall(histogram: Histogram, requirement: Requirement) -> Shortfall | None:
-    """None when some partition exists.  All requirements are monotone, so the whole table decides.  O(m)."""
+    """None when some partition exists, or may: the whole table decides but of models that count persons.  O(m)."""
     rows = histogram.rows
     if rows == 0:
         return None
     for rule in requirement.rules:
-        if not rule.holds(histogram.sensitive, histogram.count):
+        if rule.model.speaks != "persons" and not rule.holds(histogram.sensitive, histogram.count):
             named = " and ".join(histogram.sensitive_names[j] for j in rule.columns)
             counts = rule.counts(histogram.sensitive, histogram.count)
             says = rule.model.refusal(counts, named, np.array(rule.table, np.int64))

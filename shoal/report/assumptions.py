@@ -53,7 +53,11 @@ def _who(policy: Mapping[str, Any]) -> str:
     """Whom a row stands for."""
     units = [policy[name] for name in ("person", "household") if policy.get(name)]
     if units:
-        return f"k counts the different values of {' and of '.join(units)} in a group, not its rows alone."
+        return (
+            f"k counts the different values of {' and of '.join(units)} in a group, not its rows alone, and what is "
+            "asked of sensitive values counts each of them once for a value. Rows of one in several groups can be set "
+            "side by side by who knows which they are."
+        )
     return "One row is one person. Where a person has several rows, name the column that says so (person)."
 
 

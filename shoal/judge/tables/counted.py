@@ -27,11 +27,14 @@ class Column:
 
     group, value, count  int64[pairs]: rows of each value in each class, those there are; start, of each class
     sizes                int64[classes]
+    whole                float64[values] or None: the share of a value in the table where it is none of the rows counted
     """
 
     def __init__(
-        self, group: np.ndarray, series: pl.Series, sizes: np.ndarray, held: np.ndarray | None, tree: Hierarchy | None
-    ) -> None:
+        self, group: np.ndarray, series: pl.Series, sizes: np.ndarray, held: np.ndarray | None, tree: Hierarchy | None,
+        whole: np.ndarray | None = None,
+    ) -> None:  # fmt: skip
+        self.whole = whole
         raw = codes(series)
         first = np.full(int(raw.max()) + 2 if raw.size else 1, -1, np.int64)
         first[raw[::-1]] = np.arange(raw.size - 1, -1, -1)
@@ -63,6 +66,8 @@ class Column:
     @cached_property
     def table(self) -> np.ndarray:
         """float64[values]: the share of a value in the whole table."""
+        if self.whole is not None:
+            return self.whole
         return np.bincount(self.value, weights=self.count, minlength=self.values) / self.sizes.sum()  # type: ignore[no-any-return]
 
 

@@ -27,11 +27,12 @@ from shoal.judge.models import (
 )
 from shoal.judge.readings import reading
 from shoal.judge.tables.counted import CLOSE, Column, number_of_rows
-from shoal.judge.tables.units import fewest
+from shoal.judge.tables.units import by_persons, fewest
 from shoal.judge.tuples import codes, number
 from shoal.model.audit import Audit, Check, SensitiveLevels
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.privacy import KAnonymity, Model
+from shoal.model.privacy.persons import counts_rows
 
 
 def judge(
@@ -49,7 +50,8 @@ def judge(
     frame      the published table; quasi, sensitive: column names
     asked      what should hold; each becomes a Check
     threshold  a record is at risk when 1 / (size of its class) is above it
-    persons    columns that name who a row is about: k is judged on their different values as well
+    persons    columns that name who a row is about: k is judged on their different values as well, and what counts the
+               rows of a value on the persons who have it
     counts     int64[lines]  how many rows each line of ``frame`` stands for; None: each is a row
     trees      per sensitive column the hierarchy by which its values are far apart, where it has one
 
@@ -65,8 +67,10 @@ def judge(
     sizes = number_of_rows(group, held) if n else np.zeros(0, np.int64)
     columns = {name: Column(group, frame[name], sizes, held, (trees or {}).get(name)) for name in sensitive}
     asked = [m for m in asked if m.speaks != "population"]  # judged beside a population
-    checks = tuple(c for m in asked for c in _checks(m, sizes, columns, group, frame))
+    of_rows = [m for m in asked if not (persons and counts_rows(m))]
+    checks = tuple(c for m in of_rows for c in _checks(m, sizes, columns, group, frame))
     people = {name: fewest(frame, quasi, name) for name in persons}
+    checks += tuple(c for m in asked for name in persons for c in _of_persons(m, frame, quasi, sensitive, name, trees))
     checks += tuple(
         Check(model=m.name, short=m.short, asked={"k": m.k}, column=name, level=f, passes=not n or (f or 0) >= m.k)
         for name, f in people.items()
@@ -141,6 +145,25 @@ def _checks(
     if model.column is not None and model.column not in columns:
         raise PolicyError.unknown("sensitive column", model.column, columns)
     return [check(columns[name], name) for name in ([model.column] if model.column is not None else columns)]
+
+
+def _of_persons(
+    model: Model, frame: pl.DataFrame, quasi: Sequence[str], sensitive: Sequence[str], person: str,
+    trees: Mapping[str, Hierarchy] | None,
+) -> list[Check]:  # fmt: skip
+    """The checks of a model whose level is another where each person counts once for each value."""
+    tuples = model.speaks == "tuples"
+    if not tuples and not counts_rows(model):
+        return []
+    named = sensitive if tuples or model.column is None else (model.column,)
+    asked = {f.name: getattr(model, f.name) for f in fields(model) if f.name != "column"}  # type: ignore[arg-type]
+    found = []
+    for columns in [named] if tuples else [(name,) for name in named]:
+        level, holds = by_persons(frame, quasi, columns, person, model, (trees or {}).get(columns[0]))
+        name = None if tuples else columns[0]
+        found.append(Check(model=model.name, short=model.short, asked={**asked, "counted": person}, column=name,
+                           level=level, passes=holds))  # fmt: skip
+    return found
 
 
 def _reading(model: Model) -> Callable[[Any, Any], tuple[float, bool]]:

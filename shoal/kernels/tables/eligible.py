@@ -4,7 +4,9 @@ Size, shares of 1/l and numbers of values are asked where the loops have them at
 
 Rules, for s sensitive columns:
 kind   int64[r]      BAND, ENTROPY, RECURSIVE, EQUAL, ORDERED, TUPLES, CHARGE or TREE
+                     PERSONS + one of them: asked of different persons by value, not of rows
 column int64[r]      the column it speaks of; -1 for TUPLES, which speak of all
+person int64[r]      the column that names persons where they are counted, else -1
 number float64[r], whole int64[r]   parameters
 at     int64[r]      where its table begins in ``table``: per value the share in the whole table (EQUAL), the cumulated
                      share (ORDERED), the least and the largest share (BAND), or its charge (CHARGE); TREE: how many
@@ -24,6 +26,8 @@ from numba import njit
 from shoal.kernels import INNER, LEAN_INNER
 
 BAND, ENTROPY, RECURSIVE, EQUAL, ORDERED, TUPLES, CHARGE, TREE = 0, 1, 2, 3, 4, 5, 6, 7
+PERSONS = 8
+OF_PERSONS = 2  # ``whole`` of a PERSONS + BAND whose shares are of the persons, not of their values
 CLOSE = 1e-9
 
 
@@ -32,6 +36,7 @@ class Rules(NamedTuple):
 
     kind: np.ndarray
     column: np.ndarray
+    person: np.ndarray
     number: np.ndarray
     whole: np.ndarray
     at: np.ndarray
@@ -57,7 +62,7 @@ def _column_gap(rules, i, held, seen, kinds, n):
     O(kinds), for ORDERED and for bands with floors O(values), for RECURSIVE O(kinds l), for TREE O(kinds levels) beside
     clearing a figure for each class.
     """
-    kind, number, at = rules.kind[i], rules.number[i], rules.at[i]
+    kind, number, at = rules.kind[i] % PERSONS, rules.number[i], rules.at[i]
     gap = 0.0
     if kind == BAND:
         strict = rules.whole[i] == 1
@@ -179,6 +184,40 @@ def _tuples_hold(values, who, many, size, l):
     return True
 
 
+@njit(**INNER)
+def _persons_gap(rules, i, values, who, many, size, held, seen):
+    """How far rule i, which counts different persons by value, is from holding.  O(size log size)."""
+    j, p = rules.column[i], rules.person[i]
+    people = rules.size[p]
+    pair, person = np.empty(size, np.int64), np.empty(size, np.int64)
+    n = 0
+    for y in range(size):
+        if _held(many, y) > 0:
+            person[n] = values[who[y], p]
+            pair[n] = values[who[y], j] * people + person[n]
+            n += 1
+    pair = np.sort(pair[:n])
+    kinds, total = 0, np.int64(0)
+    for y in range(n):
+        if y > 0 and pair[y] == pair[y - 1]:
+            continue
+        v = pair[y] // people
+        if held[v] == 0:
+            seen[kinds] = v
+            kinds += 1
+        held[v] += 1
+        total += 1
+    if rules.kind[i] == PERSONS + BAND and rules.whole[i] == OF_PERSONS:
+        person = np.sort(person[:n])
+        total = np.int64(1)
+        for y in range(1, n):
+            total += person[y] != person[y - 1]
+    gap = _column_gap(rules, i, held, seen, kinds, total)
+    for y in range(kinds):
+        held[seen[y]] = 0
+    return gap
+
+
 @njit(**LEAN_INNER)
 def group_gap(rules, values, who, many, size, held, seen):
     """How far a group is from meeting all rules, 0 when it does.
@@ -200,7 +239,7 @@ def group_gap(rules, values, who, many, size, held, seen):
     for j in range(rules.size.size):
         kinds = -1
         for i in range(rules.kind.size):
-            if rules.column[i] != j:
+            if rules.column[i] != j or rules.kind[i] >= PERSONS:
                 continue
             if kinds < 0:
                 kinds = 0
@@ -218,6 +257,8 @@ def group_gap(rules, values, who, many, size, held, seen):
     for i in range(rules.kind.size):
         if rules.kind[i] == TUPLES and not _tuples_hold(values, who, many, size, rules.whole[i]):
             gap += 1.0
+        if rules.kind[i] >= PERSONS:
+            gap += _persons_gap(rules, i, values, who, many, size, held, seen)
     return gap
 
 

@@ -19,6 +19,7 @@ from shoal.model.privacy.delta_disclosure import DeltaDisclosure
 from shoal.model.privacy.distinct import DistinctLDiversity
 from shoal.model.privacy.entropy import EntropyLDiversity
 from shoal.model.privacy.frequency import LDiversity
+from shoal.model.privacy.persons import OfPersons
 from shoal.model.privacy.population import Charge, DeltaPresence, KMap
 from shoal.model.privacy.recursive import RecursiveLDiversity
 from shoal.model.privacy.requirement import Requirement, Rule, requirement
@@ -42,6 +43,7 @@ __all__ = [
     "KMap",
     "LDiversity",
     "Model",
+    "OfPersons",
     "PrivacyModel",
     "RecursiveLDiversity",
     "Requirement",

@@ -44,7 +44,8 @@ class Implied:
 class Measure:
     """A model as numbers that one compiled function understands (``shoal.kernels.tables.eligible``).
 
-    kind    "band" (shares within limits per value), "entropy", "recursive", "equal", "ordered", "tree" or "tuples"
+    kind    "band" (shares within limits per value), "entropy", "recursive", "equal", "ordered", "tree" or "tuples";
+            "persons' band" and so on where persons are counted by value
     number  its parameter; table  its limits or shares, one or two per value
     """
 
@@ -58,7 +59,8 @@ class Model(ABC):
     """A privacy model.  Subclasses are frozen dataclasses; ``MODELS`` lists them.
 
     short     the level's name in JSON; weaker: which of two levels is the worse one, ``min`` or ``max``
-    speaks    "rows", "column" (one sensitive column at a time) or "tuples" (all of them together)
+    speaks    "rows", "column" (one sensitive column at a time), "persons" (a column, by persons) or "tuples" (all of
+              them together)
     monotone  why a union of groups that meet it meets it; begins with "not monotone" where it does not
     simple    whether size, share and distinct of ``implied`` say all of it
     """
@@ -76,6 +78,11 @@ class Model(ABC):
     def enforced(self) -> str | None:
         """None, or why the model can be audited only."""
         return None if self.monotone.startswith("monotone") else self.monotone
+
+    @property
+    def most(self) -> float | None:
+        """The largest share that a value may have, where that is all the model asks of a column; else None."""
+        return None
 
     @property
     def unbound(self) -> str | None:

@@ -25,6 +25,10 @@ class LDiversity(Model):
     def __post_init__(self) -> None:
         at_least(self, "l", 1, whole=True)
 
+    @property
+    def most(self) -> float:
+        return 1 / self.l
+
     def words(self) -> str:
         return f"at most 1/{self.l} of every group share a value"
 

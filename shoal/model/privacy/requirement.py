@@ -10,14 +10,16 @@ import numpy as np
 from shoal.errors import PolicyError
 from shoal.model.histogram import Histogram
 from shoal.model.privacy.base import Measure, Model
+from shoal.model.privacy.persons import pairs
 
 
 @dataclass(frozen=True)
 class Rule:
     """One model on one table, where size, share and number of values do not say all of it.
 
-    columns  positions of the sensitive columns it speaks of: one, or all for a model of tuples
-    table    rows of each value in the whole table; empty for a model of tuples
+    columns  positions of the sensitive columns it speaks of: one, or all for a model of tuples; for one of persons the
+             column of their values and the one that names them
+    table    rows (or persons) of each value in the whole table; empty for a model of tuples
     """
 
     model: Model
@@ -40,6 +42,8 @@ class Rule:
         """What the model looks at: rows by value, or the distinct tuples."""
         if self.model.speaks == "tuples":
             return np.unique(sensitive[count > 0][:, list(self.columns)], axis=0)
+        if self.model.speaks == "persons":
+            return pairs(sensitive[count > 0], self.columns, len(self.table) - 1)
         return np.bincount(sensitive[:, self.columns[0]], weights=count, minlength=len(self.table)).astype(np.int64)
 
 
@@ -76,6 +80,11 @@ class Requirement:
         return max((self.k, *self.frequency, *self.distinct))
 
     @property
+    def closed(self) -> bool:
+        """Whether a union of groups that meet it is sure to meet it."""
+        return all(rule.model.speaks != "persons" for rule in self.rules)
+
+    @property
     def stand_in(self) -> Requirement | None:
         """A requirement without rules that implies this one, if there is one; its answers hold here, its bounds not."""
         frequency = list(self.frequency)
@@ -108,15 +117,17 @@ def requirement(models: Sequence[Model], sensitive: Sequence[str], histogram: Hi
         if histogram is not None and model.unbound is not None:
             raise PolicyError(f"{model.unbound}; say hierarchies={{column: ...}} to shoal.anonymize")
         everywhere = model.speaks == "tuples"
+        person = getattr(model, "person", None)
         for j in _places(model, sensitive):
-            table = _table(histogram, j)
+            where = (j,) if person is None else (j, list(sensitive).index(person))
+            table = _table(histogram, where)
             implied = model.implied(table)
             k = max(k, implied.size)
             if model.speaks != "rows":
                 frequency[j] = max(frequency[j], implied.share)
                 distinct[j] = max(distinct[j], implied.distinct)
             if not model.simple and not everywhere and histogram is not None:
-                rules.append(Rule(model, (j,), tuple(table.tolist())))
+                rules.append(Rule(model, where, tuple(table.tolist())))
         if everywhere and len(sensitive) > 1:
             rules.append(Rule(model, tuple(range(len(sensitive)))))
     return Requirement(k, tuple(frequency), tuple(distinct), tuple(dict.fromkeys(rules)))
@@ -137,9 +148,12 @@ def _places(model: Model, sensitive: Sequence[str]) -> list[int]:
     return [list(sensitive).index(model.column)]
 
 
-def _table(histogram: Histogram | None, j: int) -> np.ndarray:
-    """Rows of the whole table by value of a sensitive column, int64[m]."""
+def _table(histogram: Histogram | None, columns: tuple[int, ...]) -> np.ndarray:
+    """Rows of the whole table by value of a sensitive column, int64[m]; beside a column of persons see ``pairs``."""
+    j = columns[0]
     if histogram is None or j < 0:
-        return np.ones(1, np.int64)
+        return np.ones(len(columns), np.int64)
     size = max(histogram.sensitive_sizes[j], 1)
+    if len(columns) > 1:
+        return pairs(histogram.sensitive, columns, size)
     return np.bincount(histogram.sensitive[:, j], weights=histogram.count, minlength=size).astype(np.int64)

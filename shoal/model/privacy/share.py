@@ -33,6 +33,10 @@ class AlphaKAnonymity(Model):
         """Where 1 / alpha is whole, this is k beside l-diversity by frequency."""
         return abs(self.alpha * whole_share(self.alpha) - 1) <= CLOSE
 
+    @property
+    def most(self) -> float:
+        return self.alpha
+
     def words(self) -> str:
         return f"every group has at least {self.k} rows, and no value on more than the share {self.alpha} of them"
 

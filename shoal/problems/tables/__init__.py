@@ -34,6 +34,7 @@ from shoal.problems.tables.apart import by_parts
 from shoal.problems.tables.certify import refuse_ceiling
 from shoal.problems.tables.costs import settled
 from shoal.problems.tables.eligible import good_groups
+from shoal.problems.tables.persons import asked_one_by_one
 from shoal.watching import watched
 
 __all__ = [
@@ -138,6 +139,8 @@ def _one(task: Task, method: str) -> Grouping:
     """A method's grouping of a task, checked."""
     refuse_infeasible(task.histogram, task.requirement)
     grouping: Grouping = algorithm("tables", method)(task)
+    if not task.requirement.closed:
+        grouping = asked_one_by_one(task, grouping)
     made = grouping.partition
     made.check(task.histogram)
     if not good_groups(task.histogram, task.requirement, made.cell, made.group, made.count, made.groups).all():

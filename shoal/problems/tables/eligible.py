@@ -8,7 +8,8 @@ from shoal.model.histogram import Histogram
 from shoal.model.privacy import Requirement
 
 # as numbered in kernels.eligible
-KINDS = ("band", "entropy", "recursive", "equal", "ordered", "tuples", "charge", "tree")
+_KINDS = ("band", "entropy", "recursive", "equal", "ordered", "tuples", "charge", "tree")
+KINDS = (*_KINDS, *(f"persons' {kind}" for kind in _KINDS))
 
 
 def rules_of(need: Requirement, sizes: tuple[int, ...]):  # type: ignore[no-untyped-def]
@@ -25,7 +26,10 @@ def rules_of(need: Requirement, sizes: tuple[int, ...]):  # type: ignore[no-unty
     lengths = [len(m.table) for m in measures]
     return Rules(
         kind=np.array([KINDS.index(m.kind) for m in measures], np.int64),
-        column=np.array([asked.index(r.columns[0]) if len(r.columns) == 1 else -1 for r in need.rules], np.int64),
+        column=np.array(
+            [-1 if r.model.speaks == "tuples" else asked.index(r.columns[0]) for r in need.rules], np.int64
+        ),
+        person=np.array([asked.index(r.columns[1]) if r.model.speaks == "persons" else -1 for r in need.rules]),
         number=np.array([m.number for m in measures], np.float64),
         whole=np.array([m.whole for m in measures], np.int64),
         at=np.cumsum([0, *lengths])[:-1].astype(np.int64),

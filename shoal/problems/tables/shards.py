@@ -36,6 +36,7 @@ from shoal.problems.tables.eligible import good_groups
 from shoal.problems.tables.others.hilbert import ranks
 from shoal.problems.tables.papers.stars import plain_stars
 from shoal.problems.tables.papers.three_phase import ceiling_classes, residue
+from shoal.problems.tables.persons import merged
 from shoal.problems.tables.search.bounds import Bounds, total
 from shoal.problems.tables.search.boxes import neighbors
 from shoal.problems.tables.search.certified import certify
@@ -86,6 +87,8 @@ def sharded(
         held += found.partition.groups
     partition = Partition.of(np.concatenate(cells), np.concatenate(groups), np.concatenate(counts))
     partition.check(histogram)
+    if not need.closed:
+        partition = merged(task, partition)
     spent = clock() - task.started
     bounds = composed(task, parts, clock() + max(3.0, 0.5 * spent))
     made = certify(task, partition, max(methods, key=lambda name: methods[name]), bounds)

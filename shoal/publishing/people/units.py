@@ -12,36 +12,41 @@ from shoal.engines.open import open_table
 from shoal.engines.table import Counted
 from shoal.errors import InputError, PolicyError, VerificationError
 from shoal.judge.originals.population import Covered, weighed
+from shoal.judge.tables.privacy import judge
 from shoal.judge.tables.units import fewest
+from shoal.model.audit import Check
 from shoal.model.histogram import Histogram, mixed_radix
 from shoal.model.partition import Partition
 from shoal.model.policy import Policy
-from shoal.model.privacy import DistinctLDiversity, KAnonymity, Model
+from shoal.model.privacy import AlphaKAnonymity, DistinctLDiversity, KAnonymity, Model, OfPersons
+from shoal.model.privacy.persons import counts_rows
+from shoal.publishing.tables.closeness import trees_of
 
 
 def models_of(policy: Policy) -> Sequence[Model]:
-    """The models on rows and persons: at least k different persons is distinct l = k of the column that names them.
-
-    Raises PolicyError for a model that counts rows where persons are meant.
-    """
+    """The models on rows and persons: at least k different persons is distinct l = k of the column that names them, and
+    what counts the rows of a value counts persons."""
     if not policy.units:
         return [m for m in policy.privacy if m.speaks != "population"]  # those are bound to a population later
     if policy.publish == "centers":
         raise PolicyError("publish='centers' counts rows; person and household go with stars, hierarchy and ranges")
     out: list[Model] = []
     for model in policy.privacy:
+        k = getattr(model, "k", 1)
+        if isinstance(model, (KAnonymity, AlphaKAnonymity)) and k > 1:
+            out += [KAnonymity(k), *(DistinctLDiversity(k, column=name) for name in policy.units)]
         if isinstance(model, KAnonymity):
-            out += [model, *(DistinctLDiversity(model.k, column=name) for name in policy.units)]
-        elif isinstance(model, DistinctLDiversity):
+            continue
+        if isinstance(model, DistinctLDiversity):
             columns = policy.sensitive if model.column is None else (model.column,)
             out += [replace(model, column=name) for name in columns]
-        else:
-            unit = "household" if policy.person is None else "person"
-            raise PolicyError(
-                f"{model.name} counts rows, and beside {unit}={policy.units[0]!r} a {unit} with many rows would count "
-                f"often; with several rows per {unit} k and distinct_l are enforced"
-            )
-    return out
+        elif counts_rows(model):
+            columns = policy.sensitive if model.column is None else (model.column,)
+            named = [replace(model, column=name) for name in columns]  # type: ignore[call-arg, type-var]
+            out += [OfPersons(m, unit, column=m.column) for m in named for unit in policy.units]
+        else:  # of rows that differ pairwise: in who they are about as well
+            out.append(model)
+    return out or [KAnonymity(1)]
 
 
 def refuse_missing(counted: Counted, policy: Policy) -> None:
@@ -75,20 +80,20 @@ def without_units(counted: Counted, partition: Partition, policy: Policy) -> tup
     return Counted(histogram, counted.quasi, counted.sensitive[:s], where), joined
 
 
-def judged(placed: Any, policy: Policy) -> tuple[Any, dict[str, int], Covered | None]:
+def judged(placed: Any, policy: Policy) -> tuple[Any, dict[str, int], tuple[Check, ...], Covered | None]:
     """The placed table without the columns that name persons, and the fewest in a class, counted on its own rows.
 
-    Likewise the weights of every class, where weights say how many people a row stands for.
-    Raises VerificationError where a class has fewer than k.
+    Likewise the levels of the models that count persons, and the weights of every class, where weights say how many
+    people a row stands for.  Raises VerificationError where a class has fewer than k.
     """
     if not policy.beside:
-        return placed, {}, None
+        return placed, {}, (), None
     table = open_table(placed)
     if policy.population_weights is not None:
         tuples, rows = table.counts([*policy.grouped, policy.population_weights])
         weights = weighed(tuples, policy.grouped, policy.population_weights, rows)
         leaves = policy.population_weights in policy.identifiers
-        return table.without(policy.weighed) if leaves else placed, {}, weights
+        return table.without(policy.weighed) if leaves else placed, {}, (), weights
     found: dict[str, int] = {}
     asked = max((m.k for m in policy.privacy if isinstance(m, KAnonymity)), default=1)
     for name in policy.units:
@@ -101,4 +106,10 @@ def judged(placed: Any, policy: Policy) -> tuple[Any, dict[str, int], Covered | 
                 f"a class of the release has {least} different values of {name!r} where {asked} were asked; nothing "
                 "was published. This is a defect of shoal: please report it"
             )
-    return table.without(policy.units), found, None
+    checks: tuple[Check, ...] = ()
+    if any(m not in policy.of_rows or m.speaks == "tuples" for m in policy.privacy):
+        cells, counts = table.counts([*policy.grouped, *policy.sensitive, *policy.units])
+        models, trees = [m for m in policy.privacy if m.speaks != "rows"], trees_of(policy)
+        audit = judge(cells, policy.grouped, policy.sensitive, models, persons=policy.units, counts=counts, trees=trees)
+        checks = tuple(c for c in audit.checks if "counted" in c.asked)
+    return table.without(policy.units), found, checks, None

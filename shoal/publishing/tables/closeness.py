@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from shoal.engines.codes import Coded
 from shoal.errors import PolicyError
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.policy import Policy
-from shoal.model.privacy import Model, TCloseness
+from shoal.model.privacy import Model, OfPersons, TCloseness
 
 
 def trees_of(policy: Policy) -> dict[str, Hierarchy]:
@@ -24,6 +25,9 @@ def on_trees(models: Sequence[Model], policy: Policy, sensitive: Sequence[Coded]
     out: list[Model] = []
     coded = {column.name: column for column in sensitive}
     for model in models:
+        if isinstance(model, OfPersons):
+            out += [replace(model, asked=bound) for bound in on_trees([model.asked], policy, sensitive)]
+            continue
         if not isinstance(model, TCloseness) or model.unbound is None:
             out.append(model)
             continue

@@ -204,7 +204,7 @@ def judge_written(release: Any, path: Path, separator: str, shown: Mapping[str, 
     asked = Required(
         quasi=policy.grouped,
         sensitive=policy.sensitive,
-        models=policy.privacy,
+        models=policy.of_rows,
         star=policy.star if policy.publish != "centers" else None,
         stars=shown,
         expected=release.expected.counts(text=text, blank=blank),

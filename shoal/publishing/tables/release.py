@@ -23,7 +23,7 @@ from shoal.judge.file import refuse_other
 from shoal.judge.originals.population import Census, Covered, beside, outside, reading_of
 from shoal.judge.tables.parts import hash_of
 from shoal.judge.tables.safe_harbor import breach
-from shoal.model.audit import Audit
+from shoal.model.audit import Audit, Check
 from shoal.model.certificate import Certificate
 from shoal.model.loss import View
 from shoal.model.meaning import Members
@@ -50,6 +50,7 @@ class Release:
     before       privacy of the table as it came
     carried      the columns carried along, and how many rows they single out
     persons      per column that names persons, the fewest in a class, counted on the placed rows before it left them
+    of_persons   of the models that count persons the levels, likewise counted
     incomplete   where missing="apart": "rows" that lack a quasi-identifier, the "smallest" class of them, the
                  "smallest_of_others", counted on the placed rows; and the "columns" that lack values
     filled       where missing="filled": the cells of every quasi-identifier that were
@@ -87,6 +88,7 @@ class Release:
     order: str
     carried: Carried = field(default_factory=Carried)
     persons: Mapping[str, int] = field(default_factory=dict)
+    of_persons: tuple[Check, ...] = ()
     incomplete: Mapping[str, Any] | None = None
     filled: Mapping[str, int] | None = None
     census: Census | None = field(default=None, repr=False)
@@ -149,7 +151,7 @@ class Release:
         opened, names = self._opened(), [*policy.grouped, *policy.sensitive]
         cells, counts = opened.counts(names)
         refuse_other(self.expected.counts(), (cells, counts))
-        found = judge(cells, policy.grouped, policy.sensitive, policy.privacy, counts=counts, trees=trees_of(policy))
+        found = judge(cells, policy.grouped, policy.sensitive, policy.of_rows, counts=counts, trees=trees_of(policy))
         if self.harbor is not None or policy.population is not None or policy.weighed:
             beside = [n for n in policy.weighed if n in opened.columns]
             found = self._outside()(opened.polars([*names, *beside]), found)
@@ -157,7 +159,10 @@ class Release:
         return self._with_exposed(found)
 
     def _with_exposed(self, audit: Audit) -> Audit:
-        return replace(audit, exposed=dict(self.exposed.columns), exposed_classes=self.exposed.groups, notes=self.notes)
+        return replace(
+            audit, checks=(*audit.checks, *self.of_persons), exposed=dict(self.exposed.columns),
+            exposed_classes=self.exposed.groups, notes=self.notes,
+        )  # fmt: skip
 
     @cached_property
     def loss(self) -> Mapping[str, float]:

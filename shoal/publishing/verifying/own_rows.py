@@ -82,7 +82,7 @@ def _judged(held: Held, record: Record, trees: Mapping[str, Hierarchy]) -> tuple
     wanted = Required(
         quasi=policy.quasi_identifiers,
         sensitive=policy.sensitive,
-        models=policy.privacy,
+        models=policy.of_rows,
         star=policy.star if said.publish != "centers" else None,
         stars=dict(said.stars) | dict.fromkeys(said.blanks, 0),
         orders={name: levels for name, levels in record.orders.items() if name not in odd},
@@ -168,12 +168,13 @@ def _levels(record: Record, audit: Audit) -> Finding:
     reached: dict[str, list[float | None]] = {"k": [audit.k]}
     for check in audit.checks:
         reached.setdefault(check.short, []).append(check.level)
-    apart = {m.short for m in record.policy.privacy if m.speaks == "population"} - set(reached)
+    apart = {m.short for m in record.policy.privacy if m.speaks == "population" or m not in record.policy.of_rows}
+    apart -= set(reached)
     lacking = sorted((set(reached) | apart) - set(record.levels))
     if audit.rows and lacking:
         return Finding("levels", False, f"it does not state {lacking[0]}")
     for name, level in record.levels.items():
-        if name in apart:  # not without the population; ``population_of`` says what is stated
+        if name in apart:  # not without population or persons; ``population_of`` and ``persons`` say what is stated
             continue
         found = [v for v in reached.get(name, []) if v is not None and math.isfinite(v)]
         if level is not None and not any(math.isclose(level, v, rel_tol=1e-9) for v in found):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +21,21 @@ from shoal.publishing.verifying.recorded import Record
 def persons(record: Record) -> Finding:
     """Who stands behind the rows is not in the release; the certificate says what was counted."""
     found = record.raw.get("persons")
-    asked = max((m.k for m in record.policy.privacy if isinstance(m, KAnonymity)), default=1)
+    asked = max((getattr(m, "k", 1) for m in record.policy.privacy if m.speaks != "population"), default=1)
     entry = found if isinstance(found, dict) else {}
     counts = {n: entry.get(n) for n in record.policy.units}
     good = all(isinstance(x, int) and not isinstance(x, bool) and asked <= x for x in counts.values())
     good = good or not record.rows
     named = ", ".join(f"{x} different values of {n!r}" for n, x in counts.items())
     text = f"{named} in the class with fewest, counted before the column left; {asked} asked"
+    for model in record.policy.privacy:
+        if model in record.policy.of_rows:
+            continue
+        wanted = getattr(model, fields(model)[0].name)  # type: ignore[arg-type]
+        level = record.levels.get(model.short)
+        kept = level is not None and (level >= wanted - 1e-9 if model.weaker is min else level <= wanted + 1e-9)
+        good = good and (kept or not record.rows)
+        text += f"; by persons {model.short} = {level}, {wanted} asked"
     return Finding("persons", good, text, STATED)
 
 

@@ -34,6 +34,7 @@ from shoal.problems.tables.others.pattern_cover import pattern_cover, whole_cost
 from shoal.problems.tables.papers.kernelize import distribute, kernelize
 from shoal.problems.tables.papers.three_phase import three_phase
 from shoal.problems.tables.papers.two_anonymity import seconds_left, two_anonymity
+from shoal.problems.tables.persons import none_found
 
 if TYPE_CHECKING:
     from shoal.kernels.tables.subsets import Found
@@ -98,9 +99,11 @@ def _solved(task: Task, costs: Costs, kinds: Kinds, details: dict[str, Any]) -> 
         return Partition.of(np.arange(0), np.arange(0), np.arange(0)), None, argument
     levels = task.recoding.hierarchies is not None
     start = _first(task, levels)
-    upper = whole_cost(costs, task, start)
+    upper = whole_cost(costs, task, start if need.closed else _as_one(start))
     partition = by_vectors(small, need, costs, kinds, seconds_left(task), upper) if upper else start
     if partition is not None:
+        if not partition.groups:
+            raise none_found(task)
         return partition, None, argument
     many = f"{small.rows} rows of {kinds.count.size} kinds are too many for an exact answer"
     if need.rules:
@@ -110,6 +113,11 @@ def _solved(task: Task, costs: Costs, kinds: Kinds, details: dict[str, Any]) -> 
     partition, proved, stopped = pattern_program(task, costs, kinds, start, Limits(seconds_left(task)))
     details["program"], details["stopped"] = "patterns", stopped
     return partition, proved, "integer program over closed patterns; each row's cheapest published row"
+
+
+def _as_one(partition: Partition) -> Partition:
+    """All rows in one group, which costs as much as any."""
+    return Partition.of(partition.cell, np.zeros_like(partition.group), partition.count)
 
 
 def _first(task: Task, levels: bool) -> Partition:
@@ -163,7 +171,8 @@ def largest_group(need: Requirement, rows: int) -> tuple[int, bool]:
 def by_vectors(
     histogram: Histogram, need: Requirement, costs: Costs, kinds: Kinds, seconds: float, upper: int
 ) -> Partition | None:
-    """An optimum by the dynamic program; None when its states, groups or time would be too many.
+    """An optimum by the dynamic program; None when its states, groups or time would be too many, empty where no
+    partition is eligible.
 
     upper  cost of a partition in hand: states that lead to nothing cheaper or equal are not followed
     """
@@ -211,6 +220,8 @@ def by_vectors(
     while not least_cost(*around, SLICE):
         if clock() > deadline:
             return None
+    if value[0] < 0:
+        return Partition.of(np.arange(0), np.arange(0), np.arange(0))
     return distribute(histogram.count, kinds.of, *_walk(kinds.count, layout, groups, value))
 
 

@@ -1,0 +1,112 @@
+"""Groups that fail merged until all hold, where a union of good groups may be a bad one: models that count persons."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from shoal.errors import InfeasibleError
+from shoal.model.certificate import Guarantee
+from shoal.model.partition import Partition
+from shoal.model.recoding import Published
+from shoal.model.task import Grouping, Task
+from shoal.problems.tables.eligible import good_groups
+
+TRIED = 16  # nearest groups of which one may make a group that fails hold
+
+
+def merged(task: Task, made: Partition, levels: Mapping[str, int] | None = None) -> Partition:
+    """The partition, groups that are published alike as one, and each that fails joined to the nearest with which it
+    holds, else to the nearest.
+
+    levels  of every column, by name, where all groups are published at one level or starred
+
+    Raises InfeasibleError where not even all rows as one group hold in the end.
+    O(failing groups x groups x columns) beside publishing, a few times, and TRIED questions for each that fails.
+    """
+    h = task.histogram
+    while True:
+        made = _alike(task, made, _published(task, made, levels))
+        good = good_groups(h, task.requirement, made.cell, made.group, made.count, made.groups)
+        if good.all():
+            return made
+        if made.groups == 1:
+            raise none_found(task)
+        made = _joined(task, made, np.flatnonzero(~good).tolist())
+
+
+def _published(task: Task, made: Partition, levels: Mapping[str, int] | None) -> Published:
+    """What the groups publish."""
+    if levels is None:
+        return task.recoding.publish(task.histogram, made)
+    return task.recoding.at_levels(task.histogram, made, levels)
+
+
+def _alike(task: Task, made: Partition, shows: Published) -> Partition:
+    """Groups that are published alike as one."""
+    h, columns = task.histogram, task.recoding.columns
+    key = [c.numbers(task.recoding.shown(h, made, shows, j)) for j, c in enumerate(columns)]
+    if not key:
+        return Partition.of(made.cell, np.zeros_like(made.group), made.count)
+    name = np.unique(np.stack(key, axis=1), axis=0, return_inverse=True)[1].reshape(-1)
+    return Partition.of(made.cell, name[made.group], made.count)
+
+
+def _joined(task: Task, made: Partition, waiting: list[int]) -> Partition:
+    """A partition, each of some groups joined to the nearest with which it holds, else to the nearest."""
+    shown = task.histogram.quasi[made.cell[made.start]].astype(np.int64)
+    owner = np.arange(made.groups)  # of each group the one it was joined to
+    while waiting:
+        g = waiting.pop()
+        heads = np.flatnonzero((owner == np.arange(made.groups)) & (np.arange(made.groups) != g))
+        if not heads.size:
+            break
+        lost = np.zeros(heads.size)
+        for j, column in enumerate(task.recoding.columns):
+            lost += np.nan_to_num(column.pair(shown[g, j], shown[heads, j]), nan=1e9) * column.weight
+        near = heads[np.argsort(lost, kind="stable")][:TRIED].tolist()
+        best = next((o for o in near if _holds(task, made, (owner == g) | (owner == o))), None)
+        other = near[0] if best is None else best
+        owner[owner == g] = other
+        if best is None and other not in waiting:
+            waiting.append(other)
+        elif best is not None and other in waiting:
+            waiting.remove(other)
+    return Partition.of(made.cell, owner[made.group], made.count)
+
+
+def none_found(task: Task) -> InfeasibleError:
+    """No groups hold, as far as was looked: what all rows as one group reach."""
+    h = task.histogram
+    for rule in task.requirement.rules:
+        if rule.model.speaks == "persons" and not rule.holds(h.sensitive, h.count):
+            held, name = rule.counts(h.sensitive, h.count), h.sensitive_names[rule.columns[0]]
+            return InfeasibleError(rule.model.refusal(held, name, np.array(rule.table, np.int64)))
+    return InfeasibleError("all rows as one group do not meet the models")
+
+
+def _holds(task: Task, made: Partition, joined: np.ndarray) -> bool:
+    """Whether some groups, bool[groups], hold as one."""
+    rows = joined[made.group]
+    one = np.zeros(int(rows.sum()), np.int64)
+    return bool(good_groups(task.histogram, task.requirement, made.cell[rows], one, made.count[rows], 1).all())
+
+
+def asked_one_by_one(task: Task, found: Grouping) -> Grouping:
+    """A grouping with every group good, and without what is promised of models of which a union cannot be bad."""
+    stated = found.certificate
+    kept = {n: v for n, v in stated.details.items() if n != "proved"}
+    if "uniform_bound" in kept:
+        kept |= {"uniform_bound": 0, "uniform_optimal": False}
+        return replace(found, certificate=replace(stated, details=kept))
+    levels = kept.get("levels")
+    partition = merged(task, found.partition, levels)
+    cost = task.recoding.cost(task.histogram, partition)
+    if levels is not None:
+        shows = _published(task, partition, levels)
+        kept |= {"uniform_cost": task.recoding.cost(task.histogram, partition, shows), "levels_bound": 0}
+    lower = min(stated.lower_bound, cost)
+    certificate = replace(stated, cost=cost, lower_bound=lower, guarantee=Guarantee(), details=kept)
+    return replace(found, partition=partition, certificate=certificate)
