@@ -15,7 +15,9 @@ import pytest
 import shoal
 from shoal.engines import repeated
 from shoal.engines.open import open_table
+from shoal.engines.source import locate
 from shoal.errors import InputError
+from tests.fuzz import csv_bytes
 
 SECRET = b"sixteen bytes or more"
 ROLES: dict[str, Any] = {"quasi_identifiers": ["town", "age"], "sensitive": ["ill"]}
@@ -131,6 +133,33 @@ def test_what_else_a_file_may_be_is_read_row_by_row(tmp_path: Path, text: str, b
     first = told()
     by_rows()
     assert told() == first
+
+
+CELLS = ["x", "", "é", "NA", "null", " ", "0", "1.0", "#a", "'", "\\", "\u2028", "\x0b", "\t", "*", "y" * 300]
+BENT = [b"\n", b",", b'"', b"\r", b"\r\n", b"\0", b"\xff", b"\xef\xbb\xbf", b" ", b"\x01", b";"]
+
+
+def test_lines_are_what_a_slow_reader_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(repeated, "_SHARE", 2.0)
+    path, counted = tmp_path / "t.csv", 0
+    for seed in range(60):
+        draw = random.Random(seed)
+        width = draw.randint(1, 4)
+        lines = [",".join(draw.choice(CELLS) for _ in range(width)) for _ in range(draw.randint(0, 9))]
+        raw = ("\n".join([",".join("abcd"[:width]), *lines]) + draw.choice(["", "\n"])).encode()
+        for _ in range(draw.choice([0, 0, 1, 2])):
+            at = draw.randint(0, len(raw))
+            raw = raw[:at] + draw.choice(BENT) + raw[at + draw.randint(0, 1) :]
+        path.write_bytes(raw)
+        told = csv_bytes.read(raw)
+        table = repeated.read_repeated(locate(path), ",", None, told[0] if told else list("abcd"))
+        if table is None:
+            continue
+        assert told is not None, raw
+        frame, counts = table.counts(told[0])
+        assert Counter(dict(zip(frame.rows(), counts.tolist(), strict=True))) == Counter(told[1]), raw
+        counted += 1
+    assert counted > 10
 
 
 def test_bytes_of_another_encoding(tmp_path: Path) -> None:
