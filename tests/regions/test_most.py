@@ -85,6 +85,7 @@ def test_rows_of_three_settle_what_sets_alone_leave_open(seed):
     found = merge(edges, weights, k, objective="count", seed=1)
     assert np.bincount(found.labels, weights=weights).min() >= k
     assert found.regions == found.upper_bound == 28
+    assert "separator" not in found.certificate.details["upper_bounds"]  # which would be searched for in vain
 
 
 def test_what_was_rounded_in_vain_is_not_rounded_for_every_objective(monkeypatch):
@@ -92,4 +93,5 @@ def test_what_was_rounded_in_vain_is_not_rounded_for_every_objective(monkeypatch
     monkeypatch.setattr(_Master, "dived", lambda *given: dives.append(given) or dive(*given))
     found = merge(*field(0), objective="count", seed=1)
     assert found.regions < found.upper_bound
+    assert "separator" in found.certificate.details["upper_bounds"]
     assert len(dives) == 1
