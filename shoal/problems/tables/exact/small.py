@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from shoal.clock import clock
 from shoal.errors import PolicyError
 from shoal.model.partition import Partition
 from shoal.model.task import Task
@@ -12,7 +13,7 @@ from shoal.problems.tables.exact.rule_lines import KNOWN
 
 CELLS, NODES, PLACES = 250, 10_000, 45_000  # cells, lattice nodes, pairs of kind and pattern
 EASY = 150_000  # such pairs where classes are of parts of one size: the linear program takes a fifth of the time
-SECONDS = {"balanced": 8.0, "thorough": 120.0}
+SECONDS = {"balanced": 9.5, "thorough": 120.0}  # since the task began, at least half of them for the proof
 HOPELESS = {"balanced": 1.08, "thorough": 1.2}  # cost over the linear program's bound above which no proof is tried
 SEARCHED = 0.3  # share of an effort in seconds that is left to the search
 
@@ -50,7 +51,8 @@ def decide(task: Task, start: Partition) -> Proof:
     except PolicyError:
         return Proof(start, 0.0, "memory")
     effort = task.effort.name if task.effort.seconds is None else "thorough"
-    seconds = SECONDS[effort] if task.effort.seconds is None else seconds_left(task)
+    spent, whole = clock() - task.started, SECONDS[effort]
+    seconds = max(whole - spent, 0.5 * whole) if task.effort.seconds is None else seconds_left(task)
     need = task.requirement
     easy = need.k <= max(need.frequency, default=1) > 1
     limits = Limits(seconds, EASY if easy else PLACES, HOPELESS[effort])

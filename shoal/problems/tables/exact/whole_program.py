@@ -57,8 +57,11 @@ def decide(
     solver.setOptionValue("mip_abs_gap", gap)
     solver.setOptionValue("mip_allow_restart", False)  # most proofs end at the root
     solver.setOptionValue("time_limit", seconds)
-    for part_of_it in () if improves else NEARBY:
-        solver.setOptionValue(f"mip_heuristic_run_{part_of_it}", False)
+    solver.setOptionValue("mip_pscost_minreliable", 0)  # trials of branches took most of the time
+    if not improves:
+        solver.setOptionValue("mip_heuristic_effort", 0.0)
+        for part_of_it in NEARBY:
+            solver.setOptionValue(f"mip_heuristic_run_{part_of_it}", False)
     if stop is not None:
         solver.cbMipInterrupt += lambda event: event.interrupt() if stop.is_set() else None
     solver.passModel(program)
