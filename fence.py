@@ -139,7 +139,8 @@ def graph(root: Path) -> dict[str, set[str]]:
     out: dict[str, set[str]] = {}
     for name, path in modules.items():
         seen = set()
-        for node in nodes(path):
+        stub = path.with_suffix(".pyi")  # what is looked up when it is first used
+        for node in nodes(path) + (nodes(stub) if stub.exists() else []):
             if isinstance(node, ast.Import):
                 seen |= {alias.name for alias in node.names}
             elif node.module:

@@ -64,6 +64,16 @@ def test_a_circle_is_found_also_inside_functions(tmp_path):
     assert levels == [["shoal"]]
 
 
+def test_what_a_package_looks_up_later_is_an_import_too(tmp_path):
+    house = tmp_path / "shoal"
+    house.mkdir()
+    (house / "__init__.py").write_text("", encoding="utf-8")
+    (house / "low.py").write_text("import shoal\n", encoding="utf-8")
+    assert fence.floors(fence.graph(house))[1] == []
+    (house / "__init__.pyi").write_text("from shoal.low import f as f\n", encoding="utf-8")
+    assert fence.floors(fence.graph(house))[1] == ["shoal", "shoal.low"]
+
+
 def _modules(place: Path) -> list[Path]:
     return [place] if place.suffix == ".py" else list(place.rglob("*.py"))
 

@@ -34,23 +34,22 @@ def test_an_unknown_name_is_an_attribute_error():
         _ = shoal.nonsense
 
 
-def test_a_type_checker_sees_the_names_that_are_there():
+def test_every_name_that_a_type_checker_sees_is_there_and_the_other_way_round():
     import ast
+    from importlib import import_module
+    from pathlib import Path
+    from types import ModuleType
 
     import shoal
 
-    tree = ast.parse(Path(shoal.__file__).read_text(encoding="utf-8"))
-    guarded = next(n for n in tree.body if isinstance(n, ast.If))
-    seen = {
-        alias.asname: (node.module, alias.name)
-        for node in guarded.body
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
-    }
-    lazy = {}
-    for name, where in shoal._WHERE.items():
-        module, _, attribute = where.partition(":")
-        lazy[name] = (module, attribute) if attribute else tuple(module.rsplit(".", 1))
+    lines = ast.parse(Path(shoal.__file__).with_suffix(".pyi").read_text(encoding="utf-8")).body
+    seen = {n.names[0].asname: (n.module, n.names[0].name) for n in lines if isinstance(n, ast.ImportFrom)}
+    assert len(seen) > 40
+    for name, (module, there) in seen.items():
+        value = getattr(shoal, name)
+        here = (
+            import_module(f"{module}.{there}") if isinstance(value, ModuleType) else vars(import_module(module))[there]
+        )
+        assert value is here
     models = {short.model for short in SHORTHANDS.values()}  # one may be there without a type checker's line
-    assert seen.items() <= lazy.items()
-    assert lazy.keys() - seen.keys() <= models
+    assert set(shoal.__all__) - models <= set(seen) <= set(shoal.__all__)

@@ -51,7 +51,7 @@ class Solved:
 
 
 @dataclass(frozen=True, eq=False)
-class Limits:
+class Constraints:
     """low <= matrix x <= high: csr_array[r, n], float64[r] twice."""
 
     matrix: csr_array
@@ -61,7 +61,7 @@ class Limits:
 
 def solve(
     cost: np.ndarray,
-    rows: Limits,
+    rows: Constraints,
     lower: np.ndarray,
     upper: np.ndarray,
     *,

@@ -14,7 +14,7 @@ from shoal.errors import InfeasibleError, InputError, PolicyError
 from shoal.kernels.gathering.climb import excess
 from shoal.problems.gathering import exact, prices, search, three_step
 from shoal.problems.gathering.space import space_of
-from shoal.problems.gathering.three_step import Table, procedure_one, tight, unshare
+from shoal.problems.gathering.three_step import Distances, procedure_one, tight, unshare
 from tests.amount import thinned
 from tests.families import gathering as families
 from tests.oracles.gathering import cellular_optimum, distances, diverse
@@ -232,7 +232,7 @@ def test_duals_of_both_price_runs_are_feasible_and_pay(seed, n, r, share):
     if n < r:
         return
     rng = np.random.default_rng(seed)
-    table = Table(space_of(rng.integers(0, 9, (n, 2))))
+    table = Distances(space_of(rng.integers(0, 9, (n, 2))))
     d, fixed = table.distances, rng.random(n) * 5
     for run in (procedure_one, tight):
         found = run(table, r, fixed, share * r)
@@ -273,7 +273,7 @@ def test_every_step_of_the_theorems_on_thousands_of_metrics():
     for _ in range(thinned(3000)):
         n = int(rng.integers(2, 16))
         d = drawn_distances(rng, n)
-        table = Table(space_of(d, "precomputed"))
+        table = Distances(space_of(d, "precomputed"))
         setup = rng.exponential(d.mean() + 1, n)
         found = tight(table, 1, setup)
         radius = np.zeros(found.center.size)
@@ -304,7 +304,7 @@ def test_every_step_of_the_theorems_on_thousands_of_metrics():
 def test_who_pays_for_a_kept_cluster_must_join_it(m):
     d, setup = families.payers_elsewhere(m)
     g = shoal.gathering.cellular(d, setup_costs=setup, metric="precomputed", method="tight", improve=False)
-    alpha = tight(Table(space_of(d, "precomputed")), 1, setup).alpha.sum()
+    alpha = tight(Distances(space_of(d, "precomputed")), 1, setup).alpha.sum()
     assert g.cost <= 3 * alpha
     kept = int(g.labels[0])  # everybody at 0 pays for the cluster around 0
     assert (g.labels[:m] == kept).all()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.kernels.gathering import duals
-from shoal.problems.gathering.three_step import Priced, Table, cost, procedure_one, tight, unshare
+from shoal.problems.gathering.three_step import Distances, Priced, cost, procedure_one, tight, unshare
 from tests.families import gathering as families
 from tests.oracles.gathering import cellular_optimum, distances, gather_optimum, satisfiable
 
@@ -98,7 +98,7 @@ def test_sharing_after_procedure_one_is_no_constant_factor():
     """The printed argument for Theorem 3.6 fails: r points pay for an idle point's distance; the repair does not."""
     for r in (6, 30):
         points, r, best = families.shared_idle_point(r)
-        table = Table(shoal.problems.gathering.space.space_of(points))
+        table = Distances(shoal.problems.gathering.space.space_of(points))
         none = np.zeros(table.n)
         printed = cost(unshare(table.distances, table.ranked, r, procedure_one(table, r, none, float(r))))
         assert printed == pytest.approx((r + 2) * (r + 1))
@@ -112,7 +112,7 @@ def test_sharing_after_procedure_one_is_no_constant_factor():
 
 def test_a_leftover_goes_with_an_open_cluster_no_wider_than_itself():
     points, labels, center, r = families.leftovers_at_both_ends(60)
-    table = Table(shoal.problems.gathering.space.space_of(points))
+    table = Distances(shoal.problems.gathering.space.space_of(points))
     shared = 0.0
     for c, v in enumerate(center):
         members = np.union1d(np.flatnonzero(labels == c), table.ranked[v, :r])
@@ -161,7 +161,7 @@ def test_events_agree_with_a_clock(seed):
     fixed = np.full(n, float(rng.uniform(1, 12)))
     d = distances(points)
     alpha, owner, opened = stepped(d, 1, fixed, 0.0)
-    table = Table(shoal.problems.gathering.space.space_of(points))
+    table = Distances(shoal.problems.gathering.space.space_of(points))
     found = procedure_one(table, 1, fixed)
     assert found.alpha == pytest.approx(alpha, abs=0.05)
     assert found.center.size == len(opened)
@@ -170,7 +170,7 @@ def test_events_agree_with_a_clock(seed):
 
 def test_a_price_run_never_opens_a_cluster_without_a_free_point():
     points = np.random.default_rng(1).random((50, 2))
-    table = Table(shoal.problems.gathering.space.space_of(points))
+    table = Distances(shoal.problems.gathering.space.space_of(points))
     for found in (procedure_one(table, 1, np.full(50, 0.3)), tight(table, 1, np.full(50, 0.3))):
         assert isinstance(found, Priced)
         assert np.array_equal(np.unique(found.labels), np.arange(found.center.size))
@@ -181,7 +181,7 @@ def test_a_price_run_never_opens_a_cluster_without_a_free_point():
 @settings(max_examples=40, deadline=None)
 def test_who_stands_in_is_no_smaller_and_nobody_pays_for_two_that_are_kept(seed, n, r, share):
     rng = np.random.default_rng(seed)
-    table = Table(shoal.problems.gathering.space.space_of(rng.integers(0, 9, (n, 2))))
+    table = Distances(shoal.problems.gathering.space.space_of(rng.integers(0, 9, (n, 2))))
     witness, center, radius, alpha = np.full(n, -1), np.zeros(n, np.int64), np.zeros(n), np.zeros(n)
     m, _ = duals.tighten(
         table.distances, table.ranked, r, rng.random(n) * 5, share * r, 0, np.inf, witness, center, radius, alpha

@@ -11,7 +11,7 @@ import shoal
 from shoal.kernels.labels.packings import walk
 from shoal.problems.labels.bounds import Bound
 from shoal.problems.labels.instance import instance
-from shoal.problems.labels.packing import Limits, list_fillings, search
+from shoal.problems.labels.packing import Budget, list_fillings, search
 from tests.families.labels import three_partition
 from tests.oracles.labels import least_largest
 
@@ -37,7 +37,7 @@ def test_three_partition_with_a_known_yes(total):
 def test_both_searches_find_the_optimum_from_the_worst_start(sizes, k, fillings):
     assume(sum(sizes) >= k)
     ordered = instance(sizes, k)
-    limits = Limits(fillings=max(fillings, 1), steps=10**6, nodes=None, seconds=None)
+    limits = Budget(fillings=max(fillings, 1), steps=10**6, nodes=None, seconds=None)
     label, bound, stopped = search(ordered, np.zeros(len(sizes), np.int64), Bound(k, "k"), limits)
     assert stopped is None
     assert ordered.cost(label) == bound.value == least_largest(sizes, k)
@@ -49,7 +49,7 @@ def test_both_searches_find_the_optimum_from_the_worst_start(sizes, k, fillings)
 def test_a_search_cut_short_claims_only_what_it_proved(sizes, k, steps):
     assume(sum(sizes) >= k)
     ordered = instance(sizes, k)
-    limits = Limits(fillings=1, steps=steps, nodes=None, seconds=None)
+    limits = Budget(fillings=1, steps=steps, nodes=None, seconds=None)
     label, bound, stopped = search(ordered, np.zeros(len(sizes), np.int64), Bound(k, "k"), limits)
     optimum = least_largest(sizes, k)
     assert bound.value <= optimum <= ordered.cost(label)

@@ -19,7 +19,7 @@ from shoal.kernels.tiles.selection import KM_PER_DEGREE
 UNDER = 3  # objective of ``finish_cells``: TILES under a ceiling, MAX in the cells that do not keep it
 
 
-class Limits(NamedTuple):
+class CutRule(NamedTuple):
     """What a cut keeps to.
 
     k      int64    least weight of a tile
@@ -204,7 +204,7 @@ def least_waste(points, cells, limits, offset):
 
     points      ``Points``; their orders are permuted in place
     cells       int64[q, 7]  slice low and high, weight, ids of the cuts at x low, y low, x high, y high (-1: none)
-    limits      ``Limits``
+    limits      ``CutRule``
     offset      int64        id of the first new cut
     returns     out int64[m, 7] the parts, in the form of ``cells`` and in the order of their slices;
                 gaps float64[c, 3] the new cuts: axis and the coordinates next to it
@@ -294,7 +294,7 @@ def finish_cells(points, cells, limits, program, objective, good, offset):
     What the dynamic program leaves is cut on where its coarse lines missed a cut, so no tile can be cut.
     """
     n, k, lines = points.x.size, limits.k, program.ends.shape[1]
-    limits = Limits(k, float(k), limits.cap, limits.lam, np.int64(0))
+    limits = CutRule(k, float(k), limits.cap, limits.lam, np.int64(0))
     room, made = _room(points, cells, k)
     kept = Kept(
         np.empty(n, np.int64), np.empty(n, np.int64), np.empty((lines, lines), np.int64),

@@ -24,7 +24,7 @@ from shoal.problems.gathering.request import SECONDS, check
 from shoal.problems.gathering.result import Gathering
 from shoal.problems.gathering.search import Problem
 from shoal.problems.gathering.space import Space, space_of
-from shoal.problems.gathering.three_step import Table, procedure_one, three_step, tight
+from shoal.problems.gathering.three_step import Distances, procedure_one, three_step, tight
 from shoal.problems.interrupts import heard
 from shoal.watching import watched
 
@@ -80,7 +80,7 @@ def by_search(ask: CellularAsk) -> CellularAnswer:
 def by_tight(ask: CellularAsk) -> CellularAnswer:
     """Set-up costs: clusters frozen as they are paid, the largest kept."""
     p = _plain(ask, "tight")
-    found = tight(Table(p.space), 1, p.setup)
+    found = tight(Distances(p.space), 1, p.setup)
     start = search.finish(p.space, found.labels, found.center)
     promise = Guarantee(factor=3.0, theorem="docs/gathering.md, Theorem 5: the largest of the paid clusters")
     return CellularAnswer(_improved(ask, start), promise, found.alpha)
@@ -89,7 +89,7 @@ def by_tight(ask: CellularAsk) -> CellularAnswer:
 def by_procedure_one(ask: CellularAsk) -> CellularAnswer:
     """Set-up costs: the paper's Procedure 1."""
     p = _plain(ask, "procedure_one")
-    found = procedure_one(Table(p.space), 1, p.setup)
+    found = procedure_one(Distances(p.space), 1, p.setup)
     start = search.finish(p.space, found.labels, found.center)
     return CellularAnswer(_improved(ask, start), Guarantee(factor=4.0, theorem=f"{PAPER}, Theorem 3.3"), found.alpha)
 
@@ -100,7 +100,7 @@ def by_three_step(ask: CellularAsk) -> CellularAnswer:
     if p.setup.any() or p.diversity is not None:
         raise PolicyError("method 'three_step' takes r alone, no set-up costs and no condition; use 'search'")
     widest = np.inf if p.max_diameter is None else p.max_diameter
-    found, alpha = three_step(Table(p.space), p.r, ask.left_out, widest)
+    found, alpha = three_step(Distances(p.space), p.r, ask.left_out, widest)
     if found is None:
         raise InfeasibleError(f"some point has no {p.r - 1} others within the largest diameter {widest:g}")
     factor, where = 36.0, "Theorem 6"

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from shoal.errors import InputError, PolicyError
 from shoal.problems.gathering.local import Clusters
 from shoal.problems.gathering.space import Space
-from shoal.problems.programs import Limits, solve
+from shoal.problems.programs import Constraints, solve
 
 MOST = 200  # points, centers at points
 MOST_ANYWHERE = 30
@@ -40,7 +40,7 @@ class Program:
         matrix = csr_array((values, (which, columns)), shape=(len(self.rows), self.cost.size))
         low, high = (np.array([row[i] for row in self.rows]) for i in (2, 3))
         none, one = np.zeros(self.cost.size), np.ones(self.cost.size)
-        found = solve(self.cost / unit, Limits(matrix, low, high), none, one, whole=True, seconds=seconds)
+        found = solve(self.cost / unit, Constraints(matrix, low, high), none, one, whole=True, seconds=seconds)
         return (None if found.x is None else np.round(found.x)), found.bound * unit, found.finished
 
 

@@ -37,7 +37,7 @@ class Priced:
     alpha: np.ndarray
 
 
-class Table:
+class Distances:
     """All distances and rankings of up to 8,000 points."""
 
     def __init__(self, space: Space) -> None:
@@ -55,7 +55,7 @@ class Table:
         return len(self.distances)
 
 
-def procedure_one(table: Table, r: int, fixed: np.ndarray, share: float = 0.0) -> Priced:
+def procedure_one(table: Distances, r: int, fixed: np.ndarray, share: float = 0.0) -> Priced:
     """The paper's Procedure 1.  O(n^2) space."""
     labels, center, alpha = np.full(table.n, -1), np.zeros(table.n, np.int64), np.zeros(table.n)
     m = kernels.procedure_one(table.distances, table.ranked, r, fixed, share, labels, center, alpha)
@@ -63,7 +63,7 @@ def procedure_one(table: Table, r: int, fixed: np.ndarray, share: float = 0.0) -
 
 
 def tight(
-    table: Table, r: int, fixed: np.ndarray, share: float = 0.0, left_out: int = 0, widest: float = np.inf
+    table: Distances, r: int, fixed: np.ndarray, share: float = 0.0, left_out: int = 0, widest: float = np.inf
 ) -> Priced:
     """Clusters frozen as they are paid, the largest of those that share a payer kept, payers first.  O(n^2) space.
 
@@ -90,7 +90,9 @@ def tight(
     return Priced(labels, center[used], alpha)
 
 
-def three_step(table: Table, r: int, left_out: int = 0, widest: float = np.inf) -> tuple[Clusters | None, np.ndarray]:
+def three_step(
+    table: Distances, r: int, left_out: int = 0, widest: float = np.inf
+) -> tuple[Clusters | None, np.ndarray]:
     """(clusters of at least r, alpha): priced, shared, made disjoint.  None when a point has no cluster.
 
     alpha / 2 is feasible for the problem without set-up costs when nobody is left out and no radius is excluded.

@@ -22,14 +22,14 @@ from shoal.problems.labels.bounds import Bound, distinct, lower_bound, most_bins
 from shoal.problems.labels.five_halves import FACTOR_5_2, five_halves_labels
 from shoal.problems.labels.greedy import poured, spread_labels
 from shoal.problems.labels.instance import Cover, Instance, finish, instance
-from shoal.problems.labels.packing import SHORT, Limits, hard, search
+from shoal.problems.labels.packing import SHORT, Budget, hard, search
 from shoal.watching import watched
 
 VISITS = 4_000_000  # visits of items and bins that a repair may take
 LONG = 50_000  # labels from which auto leaves a gap of 1 / 4096 of the cost alone
 FEW = 40  # items per bin up to which bins are filled one by one before they are balanced
 KINDS = 400  # distinct sizes up to which a long list is searched by ways to fill a bin
-AUTO = Limits(
+AUTO = Budget(
     fillings=2500, steps=400_000, nodes=20, seconds=None, undecided=2
 )  # counted, not timed: the same answer every time
 

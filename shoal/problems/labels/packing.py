@@ -23,7 +23,7 @@ REFUTED = "every packing with a smaller largest bin was ruled out"
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class Budget:
     """How far a search may go.
 
     fillings  int          ways to fill a bin that an integer program may have
@@ -40,9 +40,9 @@ class Limits:
     undecided: int | None = None
 
 
-def hard(effort: Effort) -> Limits:
+def hard(effort: Effort) -> Budget:
     """How far the exact search goes."""
-    return Limits(fillings=300_000, steps=20_000_000, nodes=None, seconds=effort.among(SECONDS))
+    return Budget(fillings=300_000, steps=20_000_000, nodes=None, seconds=effort.among(SECONDS))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,7 +73,7 @@ def list_fillings(given: Instance, values: np.ndarray, counts: np.ndarray, high:
 
 
 def choose_fillings(
-    ways: Fillings, usable: np.ndarray, counts: np.ndarray, limits: Limits, until: float
+    ways: Fillings, usable: np.ndarray, counts: np.ndarray, limits: Budget, until: float
 ) -> list[int] | bool | None:
     """Fillings (with repetition) that use every item exactly once; False when none do, None when undecided.
 
@@ -116,20 +116,19 @@ def _integer_program(
     """How often each filling is used, False when nothing fits, None when undecided."""
     from scipy.sparse import csc_array, csr_array
 
-    from shoal.problems.programs import Limits as Rows
-    from shoal.problems.programs import solve
+    from shoal.problems.programs import Constraints, solve
 
     n = len(start) - 1
     matrix = csr_array(csc_array((times.astype(float), kind, start), shape=(len(counts), n)))
     most = np.minimum.reduceat(counts[kind] // times, start[:-1])
-    nothing, rows = np.zeros(n), Rows(matrix, counts, counts)
+    nothing, rows = np.zeros(n), Constraints(matrix, counts, counts)
     found = solve(nothing, rows, nothing, most, whole=True, seconds=seconds, nodes=nodes)
     if not found.finished:
         return None
     return False if found.x is None else np.rint(found.x).astype(np.int64)
 
 
-def search(given: Instance, label: np.ndarray, bound: Bound, limits: Limits) -> tuple[np.ndarray, Bound, str | None]:
+def search(given: Instance, label: np.ndarray, bound: Bound, limits: Budget) -> tuple[np.ndarray, Bound, str | None]:
     """A packing no worse than ``label``, a bound no lower than ``bound``, and what stopped the search (None: nothing).
 
     (1) proved <= optimum <= cost.  (2) proved <= low: an undecided U raises only low, a refuted one both, for a
@@ -184,7 +183,7 @@ def _decide(
     counts: np.ndarray,
     high: int,
     ways: Fillings | None,
-    limits: Limits,
+    limits: Budget,
     until: float,
 ) -> list[list[int]] | bool | None:
     """Bins as lists of kinds when all loads can lie in k..high, False when they cannot, None when undecided."""

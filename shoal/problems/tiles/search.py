@@ -239,13 +239,13 @@ def _affordable(places: Places, blocks: Cells, k: int, seconds: float) -> dict[s
 
 
 def _cut(places: Places, cells: Cells, k: int, s: Strategy, whole_weight: int = 0, good: int = 0) -> Cells:
-    from shoal.kernels.tiles.cells import Limits, finish_cells, least_waste
+    from shoal.kernels.tiles.cells import CutRule, finish_cells, least_waste
     from shoal.kernels.tiles.guillotine import Program
     from shoal.kernels.tiles.orders import Points
 
     by_x, by_y = cells.by_x.copy(), cells.by_y.copy()
     points = Points(places.x, places.y, places.weight, by_x, by_y, places.geographic)
-    limits = Limits(k, k * (1 + s.slack), int(s.cap), float(s.balance), max(whole_weight, s.cell * k))
+    limits = CutRule(k, k * (1 + s.slack), int(s.cap), float(s.balance), max(whole_weight, s.cell * k))
     ended, gaps = least_waste(points, cells.cells, limits, len(cells.cuts))
     cuts = np.concatenate([cells.cuts, gaps])
     if s.cell and s.lines:

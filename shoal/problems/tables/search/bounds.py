@@ -350,7 +350,7 @@ class Sweeper:
         """
         from scipy.sparse import csr_array
 
-        from shoal.problems.programs import Limits, solve
+        from shoal.problems.programs import Constraints, solve
 
         h = self.task.histogram
         m = column = h.cells
@@ -392,6 +392,6 @@ class Sweeper:
         objective[:m] = -h.count
         matrix = csr_array((val, (row, col)), shape=(len(limit), column))
         below = np.array([-np.inf] * m + [-np.inf if c < 0 else 0.0 for c in cost_of])
-        limits = Limits(matrix, np.full(len(limit), -np.inf), np.array(limit))
+        limits = Constraints(matrix, np.full(len(limit), -np.inf), np.array(limit))
         found = solve(objective, limits, below, np.full(column, np.inf), whole=False, seconds=seconds)
         return found.x[:m] if found.finished and found.x is not None else None

@@ -1,0 +1,47 @@
+"""The names of the package, each where it lies: ``__init__`` looks them up here when they are first used, and type
+checkers read them."""
+
+from shoal import hardness as hardness
+from shoal.errors import CertificateError as CertificateError
+from shoal.errors import InfeasibleError as InfeasibleError
+from shoal.errors import InputError as InputError
+from shoal.errors import PolicyError as PolicyError
+from shoal.errors import ShoalError as ShoalError
+from shoal.errors import VerificationError as VerificationError
+from shoal.model.audit import Audit as Audit
+from shoal.model.certificate import Certificate as Certificate
+from shoal.model.certificate import Guarantee as Guarantee
+from shoal.model.hierarchy import Hierarchy as Hierarchy
+from shoal.model.policy import Policy as Policy
+from shoal.model.privacy.beta_likeness import BetaLikeness as BetaLikeness
+from shoal.model.privacy.delta_disclosure import DeltaDisclosure as DeltaDisclosure
+from shoal.model.privacy.distinct import DistinctLDiversity as DistinctLDiversity
+from shoal.model.privacy.entropy import EntropyLDiversity as EntropyLDiversity
+from shoal.model.privacy.frequency import LDiversity as LDiversity
+from shoal.model.privacy.population import DeltaPresence as DeltaPresence
+from shoal.model.privacy.population import KMap as KMap
+from shoal.model.privacy.recursive import RecursiveLDiversity as RecursiveLDiversity
+from shoal.model.privacy.share import AlphaKAnonymity as AlphaKAnonymity
+from shoal.model.privacy.simultaneous import SimultaneousLDiversity as SimultaneousLDiversity
+from shoal.model.privacy.size import KAnonymity as KAnonymity
+from shoal.model.privacy.t_closeness import TCloseness as TCloseness
+from shoal.pipeline import anonymize as anonymize
+from shoal.problems import gathering as gathering
+from shoal.problems import intervals as intervals
+from shoal.problems import labels as labels
+from shoal.problems import regions as regions
+from shoal.problems import tables as tables
+from shoal.problems import tiles as tiles
+from shoal.publishing.crosswalks.answers import release as release
+from shoal.publishing.crosswalks.assigned import assign as assign
+from shoal.publishing.crosswalks.crosswalk import Crosswalk as Crosswalk
+from shoal.publishing.tables.audited import audit as audit
+from shoal.publishing.tables.later import written as written
+from shoal.publishing.tables.release import Release as Release
+from shoal.publishing.verifying.verify import verify as verify
+from shoal.utility.compare import compare as compare
+from shoal.utility.decode import decode as decode
+from shoal.utility.explore import explore as explore
+from shoal.utility.proving import prove as prove
+from shoal.utility.recoder import Recoder as Recoder
+from shoal.version import __version__ as __version__
