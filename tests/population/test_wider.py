@@ -272,7 +272,7 @@ def test_whoever_needs_no_wider_form_is_lowered() -> None:
 def test_a_group_is_asked_by_itself_how_wide_it_must_be() -> None:
     """Rows raised before the search make groups wider than these need, once they share their people."""
     rows = ["22", "30", "40", "02", "40", "34", "12", "02", "34", "02"]
-    people = rows + ["22", "42", "02", "02", "30", "34", "40", "12", "14", "02"]
+    people = [*rows, "22", "42", "02", "02", "30", "34", "40", "12", "14", "02"]
     release = shoal.anonymize(
         framed(rows), quasi_identifiers=NAMES, population=framed(people), presence=(0.0, 0.5), method="hilbert",
         effort="fast", seed=1,
