@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from shoal.model.arguments import known
+from shoal.model.arguments import known, number
 from shoal.model.repeatable import recorded
 from shoal.problems.catalogue import algorithm
 from shoal.problems.interrupts import heard
@@ -60,6 +60,8 @@ def cover(
     """
     known("order", order, ORDERS)
     known("objective", objective, UNITS)
+    number("epsilon", epsilon, "a number above 0 and at most 1", lambda x: 0 < x <= 1)
+    number("time_limit", time_limit, "a number of seconds, at least 0", lambda x: x >= 0)
     solve: Callable[..., Cover] = auto if method == "auto" else algorithm("labels", method)
     given = instance(sizes, k, order if method in ORDERED else "sorted", seed)
     if objective != "max":
