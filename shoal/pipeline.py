@@ -310,7 +310,7 @@ def _recode(
         certificate=grouping.certificate,
         method=grouping.method,
         attempts=grouping.attempts,
-        cost=_cost(View(*seen), read.filled),
+        cost=_cost(View(*seen), read.filled, asked.publish == "centers"),
         view=partial(View, *seen),
         measure=partial(measures, *seen),
         groups=published_classes(replacements) if partition.groups else 0,
@@ -349,10 +349,10 @@ def _recode(
     )  # fmt: skip
 
 
-def _cost(view: View, filled: Mapping[str, int] | None) -> dict[str, Any]:
-    """What the release loses, by the measures that every page shows."""
+def _cost(view: View, filled: Mapping[str, int] | None, centers: bool) -> dict[str, Any]:
+    """What the release loses, by the measures that every page shows; a center has no stars, whatever its rows hold."""
     lost = ncp(view)
-    cost = {"stars": stars(view), "suppressed_tuples": suppressed_tuples(view), "ncp": lost}
+    cost = {"stars": 0 if centers else stars(view), "suppressed_tuples": suppressed_tuples(view), "ncp": lost}
     return cost | with_filled(lost, filled, view.histogram.rows)
 
 

@@ -370,3 +370,25 @@ def test_values_at_the_ends_of_their_types_are_published_reported_and_decoded(tm
         drawn = release.sample(seed=1)
         assert drawn.height == release.numeric().height == 12
         assert drawn["size"].cast(pl.Float64).is_between(9e24, 2e25).all()
+
+
+@pytest.mark.parametrize("publish", ["stars", "ranges", "hierarchy"])
+def test_stars_are_counted_as_they_stand_in_the_file(tmp_path: Path, publish: str) -> None:
+    """A set of all values of a column is published as a star."""
+    towns = ["Alm", "Bree", "Coll"] * 3
+    table = pl.DataFrame({"town": towns, "age": [1, 2, 3] * 3, "work": ["a", "a", "b"] * 3})
+    tree = {"town": [[town, "valley", "*"] for town in sorted(set(towns))]} if publish == "hierarchy" else {}
+    release = shoal.anonymize(
+        table, quasi_identifiers=table.columns, k=9, publish=publish, hierarchies=tree, effort="fast", seed=1
+    )
+    path = tmp_path / "r.csv"
+    record = release.write(path)
+    assert path.read_text().count("*") == release.loss["stars"] == sum(release.stars.values()) > 0
+    assert shoal.verify(path, record, table, hierarchies=tree).holds
+    facts = json.loads(record.read_text())
+    facts["loss"]["stars"] -= 1
+    facts["seal"] = seal(facts)
+    record.write_text(json.dumps(facts))
+    verdict = shoal.verify(path, record)
+    assert {f.check for f in verdict.findings if not f.holds} >= ({"certificate"} if publish != "hierarchy" else set())
+    assert not shoal.verify(path, record, table, hierarchies=tree).holds

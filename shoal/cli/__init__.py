@@ -47,7 +47,7 @@ def _run() -> None:
         name = str(error.filename) if error.filename else ""
         _refuse(said if not name or os.path.basename(name) in said else f"{said} ({name})", 2)
     except MemoryError:
-        _refuse("out of memory; nothing was published", 2)
+        _refuse("out of memory; no file is half written", 2)
     except (SystemExit, Terminated, KeyboardInterrupt):
         raise
     except BaseException as error:
@@ -73,7 +73,7 @@ def _unforeseen(error: BaseException) -> None:
     if os.environ.get("SHOAL_TRACEBACK"):
         raise error
     _refuse(
-        f"{type(error).__name__} in {_place(error)}; nothing was published. This is a defect of shoal: please report "
+        f"{type(error).__name__} in {_place(error)}; no file is half written. This is a defect of shoal: please report "
         "it (SHOAL_TRACEBACK=1 shows all, values of the table perhaps included)",
         1,
     )

@@ -259,9 +259,9 @@ def _told(target: Path) -> Iterator[None]:
         if number is None:
             raise
         if number in (errno.ENOSPC, errno.EDQUOT):
-            said = f"no space left in {str(target.parent)!r} for {target.name!r}; nothing was changed"
+            said = f"no space left in {str(target.parent)!r} for {target.name!r}, which is as it was"
         else:
-            said = f"{os.strerror(number)}: {target.name!r} could not be written; nothing was changed"
+            said = f"{os.strerror(number)}: {target.name!r} could not be written, and is as it was"
         raise OSError(number, said, str(target)) from None
 
 

@@ -215,6 +215,10 @@ def read(
     Ids that lost their leading zeros in one of the files get them back.  ``facts["read"]`` keeps what was said here for
     whoever reads the files again.
     """
+    if shape_id is not None and shapes is None:
+        raise PolicyError(
+            f"shape_id={shape_id!r} names a property of polygons beside the areas; name their file, shapes=FILE"
+        )
     how = {"id": id, "source": source, "target": target, "shape_id": shape_id, "coordinates": coordinates}
     found = _read(Path(areas), edges, shapes, unmatched, tolerance, how)
     return replace(found, facts={**found.facts, "read": how})

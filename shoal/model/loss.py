@@ -97,7 +97,7 @@ class View:
 
 
 def stars(view: View) -> int:
-    """Values published as ``*``: at the root of their hierarchy.  Sets and ranges are never stars."""
+    """Values published as ``*``: at the root of their hierarchy, or a set of all values.  Ranges are never stars."""
     starred = view.each(lambda column, shown: column.starred(shown), bool)
     return int((starred * view.sizes[:, None]).sum())
 

@@ -283,7 +283,10 @@ def theorem_words(text: str) -> str:
 
 
 MEASURES = {
-    "stars": ("values starred", "published as a star; a set or a range over a whole column is no star"),
+    "stars": (
+        "values starred",
+        "published as a star, as a set of all values is; a range over a whole column is no star",
+    ),
     "suppressed_tuples": ("rows changed", "rows in which at least one value is hidden or coarser"),
     "ncp": ("loss (NCP)", "mean loss of a published value: 0 is the value itself, 1 is nothing left"),
     "ncp_with_filled": ("loss, filled cells lost", "at most: the NCP, and a filled cell counts as nothing left"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import stat
@@ -283,3 +284,17 @@ def test_a_picture_nothing_can_draw_is_refused_before_the_work(folder: Path, mon
     assert code == 2
     assert "pip install 'shoal[plot]'" in err
     assert state(folder) == before
+
+
+def test_a_report_that_finds_no_room_does_not_deny_the_release(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    release = shoal.anonymize("t.csv", quasi_identifiers=["q"], insensitive=["x", "y", "w", "s"], k=2, effort="fast")
+    release.write("r.csv")
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "full")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="no space left") as told:
+        release.report("r.html")
+    assert sorted(p.name for p in folder.glob("r.*")) == ["r.certificate.json", "r.csv"]
+    assert "for 'r.html', which is as it was" in str(told.value)

@@ -109,7 +109,7 @@ def test_every_fault_was_met(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, re
 
 def test_a_full_disk_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "fsync", Fault(os.fsync, 1, errno.ENOSPC))
-    with pytest.raises(OSError, match=r"no space left in .* for 'x.json'; nothing was changed"):
+    with pytest.raises(OSError, match=r"no space left in .* for 'x.json', which is as it was"):
         publish_text(tmp_path / "x.json", "{}")
     assert state(tmp_path) == {}
 

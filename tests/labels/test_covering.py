@@ -152,3 +152,10 @@ def test_floats_and_frames_of_whole_numbers_are_counts():
     assert cover(np.array([3.0, 4.0]), 3).loads.tolist() == [3, 4]
     assert cover((x for x in (3, 4)), 3).loads.tolist() == [3, 4]
     assert cover(np.array([3, 4], dtype=np.uint8), 3).loads.dtype == np.int64
+
+
+@pytest.mark.parametrize("method", ["auto", "exact", "fold"])
+@pytest.mark.parametrize("wrong", [{"epsilon": 2}, {"epsilon": "x"}, {"time_limit": -1}, {"time_limit": float("nan")}])
+def test_settings_that_are_none_are_refused_by_every_method(method, wrong):
+    with pytest.raises(shoal.PolicyError, match=f"{next(iter(wrong))}="):
+        shoal.labels.cover([5, 4, 3, 3], 5, method, **wrong)

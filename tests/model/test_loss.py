@@ -79,6 +79,8 @@ def test_every_measure_is_its_formula(data, forms, s):
     def is_star(i: int, j: int) -> bool:
         present = set(rows[label == label[i], j].tolist())
         coarse = {c // 2 for c in present} if forms[j] == "levels" else present
+        if forms[j] == "set":
+            return len(present) == sizes[j] > 1
         return forms[j] in ("stars", "levels") and len(present) > 1 and len(coarse) > 1
 
     assert found["stars"] == sum(is_star(i, j) for i, j in cell_values)

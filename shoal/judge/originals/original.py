@@ -185,9 +185,7 @@ def _loss(columns: list[Column], said: Stated, rows: int, hierarchies: Mapping[s
 
 
 def _total(columns: list[Column], said: Stated, hierarchies: Mapping[str, Any]) -> tuple[float, float]:
-    """Stars of the table: of ranges and sets none; a class below the root that is called like a star may be none."""
-    if said.publish == "ranges":
-        return 0.0, 0.0
+    """Stars of the table; a class below the root that is called like a star may be none."""
     spans = [(recount.stars(c), _called_alike(hierarchies.get(c.name), said.policy.star)) for c in columns]
     return sum(low for (low, _), alike in spans if not alike), sum(high for (_, high), _ in spans)
 

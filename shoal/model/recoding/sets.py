@@ -46,6 +46,10 @@ class Sets(ColumnRecoding):
         """One value."""
         return np.asarray(shown.first == 1)
 
+    def starred(self, shown: Shown) -> np.ndarray:
+        """The full set, which is published as a star."""
+        return np.asarray((shown.first == self.size) & (self.size > 1))
+
     def numbers(self, shown: Shown) -> np.ndarray:
         """Equal exactly for equal sets.  Refined by one element at a time; O(total size log groups)."""
         group, code = shown.present

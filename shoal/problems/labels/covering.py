@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from shoal.model.arguments import known, renamed
+from shoal.model.arguments import known, number, renamed
 from shoal.model.effort import Effort
 from shoal.model.repeatable import recorded
 from shoal.problems.catalogue import algorithm
@@ -64,6 +64,7 @@ def cover(
     """
     known("order", order, ORDERS)
     known("objective", objective, UNITS)
+    number("epsilon", epsilon, "a number above 0 and at most 1", lambda x: 0 < x <= 1)
     asked = Effort.of(effort)
     solve: Callable[..., Cover] = auto if method == "auto" else algorithm("labels", method)
     given = instance(sizes, k, order if method in ORDERED else "sorted", seed)

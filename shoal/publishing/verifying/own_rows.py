@@ -195,7 +195,8 @@ def _consistent(record: Record) -> Finding:
     if (
         total > most
         or said.loss["stars"] > most
-        or (starred and (said.loss["stars"] != total or said.stars != said.changed))
+        or (said.publish in ("stars", "ranges") and said.loss["stars"] != total)
+        or (starred and said.stars != said.changed)
     ):
         return no("its loss and its stars contradict each other")
     bare = [name for name in said.stars if name not in record.hierarchies]  # shows its values, or stars

@@ -103,6 +103,8 @@ def verify(
     named = table is not None or query is not None
     if original is None and named:
         raise PolicyError("table=... and query=... say which table the original is; say original=... beside them")
+    if original is None and (separator is not None or encoding is not None):
+        raise PolicyError("separator=... and encoding=... say how the original is read; say original=... beside them")
     progress("reading", None)
     raw = read_record(beside_it)
     audit = None
