@@ -189,10 +189,10 @@ def names_persons(rules, j):
     """Whether column j is one that a rule counts persons by: who refuses one person refuses most others as well."""
     if rules is None:
         return False
+    found = False
     for i in range(rules.person.size):
-        if rules.person[i] == j:
-            return True
-    return False
+        found |= rules.person[i] == j
+    return found
 
 
 @njit(**INNER)
