@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 from shoal.kernels import INNER
-from shoal.kernels.tables.eligible import BAND, EQUAL, ORDERED, TREE, group_gap
+from shoal.kernels.tables.eligible import BAND, EQUAL, ORDERED, PERSONS, TREE, group_gap
 
 
 @njit(**INNER)
@@ -67,18 +67,53 @@ def meets(rules, sensitive, cells, many, k, frequency, distinct, held, seen):
 
 
 @njit(**INNER)
+def _capped(rules, sensitive, cells, left, k, frequency, distinct, held, seen, many):
+    """Where persons are counted by value, whether a class meets the requirement with at most h rows of each value, for
+    the largest h found by bisection; many[i] rows of cells[i]."""
+    j, high = -1, np.int64(0)
+    for i in range(rules.kind.size):
+        if rules.kind[i] >= PERSONS:
+            j = rules.column[i]
+    if j < 0:
+        return False
+    for i in range(cells.size):
+        w = sensitive[cells[i], j]
+        held[w] += left[cells[i]]
+        high = max(high, held[w])
+    low, h = np.int64(0), high
+    while True:
+        for i in range(cells.size):
+            held[sensitive[cells[i], j]] = 0
+        if high - low <= 1 and h == low:
+            return low > 0
+        h = (low + high) // 2 if high - low > 1 else low
+        for i in range(cells.size):
+            w = sensitive[cells[i], j]
+            many[i] = min(left[cells[i]], h - held[w])
+            held[w] += many[i]
+        if high - low > 1:
+            for i in range(cells.size):
+                held[sensitive[cells[i], j]] = 0
+            if meets(rules, sensitive, cells, many, k, frequency, distinct, held, seen):
+                low = h
+            else:
+                high = h
+
+
+@njit(**INNER)
 def part_of(rules, sensitive, cells, left, k, frequency, distinct, held, seen, many, part):
     """The largest part of a class found that meets the requirement; False when none is.
 
     With one column the part has min(count, h w) rows of each value for the largest h found by bisection; w is the
     value's share in the whole table (or its largest share) where a model has one, else 1.
-    many int64[cells of the table] scratch; part int64[values] out: rows of each value, with one column
+    many int64[cells of the table] out: rows of each cell, with several columns; part int64[values] out: rows of each
+    value, with one column
     """
     for i in range(cells.size):
         many[i] = left[cells[i]]
     whole = meets(rules, sensitive, cells, many, k, frequency, distinct, held, seen)
     if frequency.size != 1:
-        return whole
+        return whole or _capped(rules, sensitive, cells, left, k, frequency, distinct, held, seen, many)
     values = rules.size[0]
     weight = np.ones(values)
     for i in range(rules.kind.size):

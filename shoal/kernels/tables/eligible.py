@@ -184,6 +184,17 @@ def _tuples_hold(values, who, many, size, l):
     return True
 
 
+@njit(**LEAN_INNER)
+def names_persons(rules, j):
+    """Whether column j is one that a rule counts persons by: who refuses one person refuses most others as well."""
+    if rules is None:
+        return False
+    found = False
+    for i in range(rules.person.size):
+        found |= rules.person[i] == j
+    return found
+
+
 @njit(**INNER)
 def _persons_gap(rules, i, values, who, many, size, held, seen):
     """How far rule i, which counts different persons by value, is from holding.  O(size log size)."""

@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 
 from shoal.kernels import LEAN, LEAN_INNER
-from shoal.kernels.tables.eligible import group_gap
+from shoal.kernels.tables.eligible import group_gap, names_persons
 from shoal.kernels.tables.slots import join, joined
 from shoal.kernels.uncompiled import quick
 
@@ -237,7 +237,7 @@ def _insert(slots, leaf, cell, sensitive, frequency, rules, hosts, rows, start, 
     while i < rows.size:
         x, stop = rows[i], i + 1
         for j in range(frequency.size):
-            if i > 0 and sensitive[x, j] != sensitive[rows[i - 1], j]:
+            if i > 0 and sensitive[x, j] != sensitive[rows[i - 1], j] and not names_persons(rules, j):
                 value = i + 1
         own = leaf[cell[x]]
         while stop < rows.size and cell[rows[stop]] == cell[x]:

@@ -170,9 +170,9 @@ def _ruled(rules, sensitive, cells, left, k, frequency, distinct, scratch, part,
         return written
     for i in range(cells.size):
         c = cells[i]
-        give = left[c]
+        give = many[i]
         if frequency.size == 1:
-            give = min(give, part[sensitive[c, 0]])
+            give = min(left[c], part[sensitive[c, 0]])
             part[sensitive[c, 0]] -= give
         if give > 0:
             left[c] -= give
