@@ -229,8 +229,6 @@ def test_what_cannot_be_asked_is_refused() -> None:
         shoal.anonymize(sample, quasi_identifiers=QUASI, person="s", population=population, k_map=5)
     with pytest.raises(PolicyError, match="household= counts households"):
         shoal.anonymize(sample, quasi_identifiers=QUASI, household="s", population=population, k_map=5)
-    with pytest.raises(PolicyError, match="beside household='zip' a household with many rows"):
-        shoal.anonymize(sample, quasi_identifiers=["age"], household="zip", sensitive=["s"], k=2, t=0.5)
     with pytest.raises(PolicyError, match="publish='centers'"):
         shoal.anonymize(sample, **known, k_map=5, publish="centers")
     with pytest.raises(PolicyError, match="give one of them"):

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from shoal.errors import InfeasibleError
-from shoal.model.certificate import Guarantee
+from shoal.model.certificate import Guarantee, tight
 from shoal.model.partition import Partition
 from shoal.model.recoding import Published
 from shoal.model.task import Grouping, Task
@@ -107,6 +107,6 @@ def asked_one_by_one(task: Task, found: Grouping) -> Grouping:
     if levels is not None:
         shows = _published(task, partition, levels)
         kept |= {"uniform_cost": task.recoding.cost(task.histogram, partition, shows), "levels_bound": 0}
-    lower = min(stated.lower_bound, cost)
+    lower = tight(stated.lower_bound, cost, stated.unit, stated.bound or "")
     certificate = replace(stated, cost=cost, lower_bound=lower, guarantee=Guarantee(), details=kept)
     return replace(found, partition=partition, certificate=certificate)
