@@ -197,7 +197,8 @@ class _Race:
         if short and bounds.best[0] != "tolls":  # there was no time for enough passes, so they choose badly
             return
         began, part = clock(), (PROGRAM if left is None or left > TIGHT else AT_ONCE)[1] if short else 0.3
-        filled = flow_start(self.task, self.rows, tolls, None if left is None else began + part * left)
+        until = None if left is None or self.deadline is None else min(began + part * left, self.deadline)
+        filled = flow_start(self.task, self.rows, tolls, until)
         if filled is not None:
             self.offer("class program", filled, began)
 
