@@ -65,9 +65,10 @@ def test_the_command_says_what_stands_apart_and_the_judge_walks_by_land(folder, 
     assert (drawn["islands"], drawn["isolated"]["count"], drawn["isolated_empty"]["count"]) == (1, 0, 2)
 
 
-def test_a_region_of_two_shores_is_found_out():
+@pytest.mark.parametrize(("yes", "no"), [("1", "0"), ("Y", "n"), ("t", ""), ("True", "False")])
+def test_a_region_of_two_shores_is_found_out(yes, no):
     edges = [(0, 1), (1, 2)]
-    frame = pl.DataFrame({"id": ["a", "lake", "b"], "people": [5, 0, 5], "water": ["0", "1", "0"]})
+    frame = pl.DataFrame({"id": ["a", "lake", "b"], "people": [5, 0, 5], "water": [no, yes, no]})
     found = shoal.regions.merge(edges, frame["people"].to_numpy(), 10, seed=1)
     assert found.regions == 1
     with pytest.raises(shoal.InfeasibleError):

@@ -79,7 +79,7 @@ def by_land(
     label: np.ndarray, place: Mapping[str, int], pairs: pl.DataFrame, joined: Sequence[Any], water: pl.Series
 ) -> Finding:
     """Whether every region hangs together without the areas that a column says are water."""
-    wet = np.array([str(v).strip().lower() in ("1", "1.0", "yes", "true") for v in water.to_list()], bool)
+    wet = np.array([str(v).strip().lower() in ("1", "1.0", "yes", "true", "y", "t") for v in water.to_list()], bool)
     return connected(np.where(wet, -1, label), place, pairs, joined)._replace(check="connected by land")
 
 
