@@ -11,7 +11,7 @@ from shoal.engines.elsewhere import ENGINES, open_file
 from shoal.engines.frames import FrameTable
 from shoal.engines.parts import is_several
 from shoal.engines.scope import Scope
-from shoal.engines.source import database_kind, is_remote
+from shoal.engines.source import database_kind, is_remote, without_secrets
 from shoal.engines.table import Origin, Table
 from shoal.errors import InputError, PolicyError
 
@@ -66,9 +66,8 @@ def open_table(
 
 def _elsewhere(address: str) -> InputError:
     """The refusal of an address that is read by Spark alone, or by nobody here; it may hold a password."""
-    scheme, _, rest = address.partition("://")
-    shown = f"{scheme}://{rest.rpartition('@')[2]}"
-    if scheme.partition("+")[0] in ("postgres", "postgresql", "mysql", "mariadb"):
+    shown = without_secrets(address)
+    if shown.partition("://")[0].partition("+")[0] in ("postgres", "postgresql", "mysql", "mariadb"):
         return InputError(
             f"{shown!r} is a server of databases: in Python attach it in DuckDB (install postgres; attach '...' as pg "
             "(type postgres, read_only)) and hand over connection.sql('from pg.people'), or save the table as Parquet"
@@ -97,7 +96,7 @@ def _opened(
     if is_remote(path):
         from shoal.engines import spark
 
-        return spark.table_of(spark.read_remote(path, scope), Origin(path))
+        return spark.table_of(spark.read_remote(path, scope), Origin(without_secrets(path)))
     if engine == "polars":
         text = kind_of(path) == "csv"
         held = read_repeated(locate(path), one_character(separator), encoding, coded) if text and coded else None

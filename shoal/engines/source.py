@@ -120,3 +120,9 @@ def database_kind(path: Any) -> str | None:
 def is_remote(path: Any) -> bool:
     """Whether a path is a place that only Spark knows, such as s3a://bucket/table."""
     return isinstance(path, str) and re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", path) is not None
+
+
+def without_secrets(address: str) -> str:
+    """A remote address as it may be shown and kept: without user, password and what follows a question mark."""
+    scheme, _, rest = address.partition("://")
+    return f"{scheme}://{rest.partition('?')[0].rpartition('@')[2]}"

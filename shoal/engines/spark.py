@@ -17,6 +17,7 @@ from shoal.engines.checked import Checked
 from shoal.engines.lazy import Dialect, LazyTable
 from shoal.engines.order import Sql
 from shoal.engines.scope import Scope
+from shoal.engines.source import without_secrets
 from shoal.engines.table import Origin
 from shoal.errors import InputError, MissingDependencyError, VerificationError
 
@@ -203,7 +204,8 @@ def read_remote(path: str, scope: Scope) -> Any:
         return running.read.parquet(path)
     except Exception as error:
         raise InputError(
-            f"Spark cannot read {path!r} as Parquet ({type(error).__name__}); a CSV elsewhere is made Parquet first"
+            f"Spark cannot read {without_secrets(path)!r} as Parquet ({type(error).__name__}); a CSV elsewhere is made "
+            "Parquet first"
         ) from None
 
 

@@ -201,12 +201,36 @@ def test_a_server_is_attached_and_its_password_told_to_nobody() -> None:
             shoal.anonymize(address, **asked, **more)
         assert "ann" not in str(told.value)
         assert "opensesame" not in str(told.value)
+    with pytest.raises(InputError, match="'postgresql://host/clinic' is a server") as told:
+        shoal.anonymize("postgresql://host/clinic?user=ann&password=opensesame", **asked)
     with pytest.raises(InputError, match="'s3a://bucket/t' is no place on this machine") as told:
         shoal.anonymize("s3a://key:opensesame@bucket/t", **asked)
     connection = duckdb.connect()
     connection.execute("attach ':memory:' as clinic; create table clinic.people as select i % 3 a from range(9) t(i)")
     release = shoal.anonymize(connection.sql("from clinic.people"), **asked)
     assert sorted(release.table.fetchall()) == [(0,)] * 3 + [(1,)] * 3 + [(2,)] * 3
+
+
+@pytest.mark.parametrize("found", [True, False])
+def test_an_address_that_spark_reads_is_shown_and_kept_without_its_secrets(monkeypatch, found) -> None:
+    from types import SimpleNamespace
+
+    from shoal.engines import open as opening
+    from shoal.engines import spark
+
+    def parquet(path: str) -> str:
+        if not found:
+            raise OSError(path)
+        return path
+
+    monkeypatch.setattr(spark, "session", lambda scope: SimpleNamespace(read=SimpleNamespace(parquet=parquet)))
+    monkeypatch.setattr(spark, "table_of", lambda native, origin: (native, origin.source))
+    address = "s3a://key:opensesame@bucket/t"
+    if found:
+        assert opening.open_table(address, "spark") == (address, "s3a://bucket/t")
+    else:
+        with pytest.raises(InputError, match="Spark cannot read 's3a://bucket/t' as Parquet"):
+            opening.open_table(address, "spark")
 
 
 def test_no_bar_of_the_engine_stands_in_what_is_printed() -> None:
