@@ -122,7 +122,57 @@ def raises(cells, near, first, last, nodes, prices, out):
                 e += 1
             n += 1
         room.start[n] = e
-        out[i] = _least_slack(near[i, :n], cells, i, nodes, prices, axes, room)
+        least = min(prices.limit[i], _greedy(near[i, :n], cells, i, prices, axes, room))
+        n = _within(near[i, :n], cells, i, prices, least, room)
+        out[i] = _least_slack(near[i, :n], cells, i, nodes, prices, least, axes, room)
+
+
+@njit(**INNER)
+def _greedy(near, cells, i, prices, axes, room):
+    """What the box of a cell and its nearest rows, as many as are needed, leaves each active row among them."""
+    count, value, group, level = cells.count, cells.value, cells.group, room.level[0]
+    for g in range(axes):
+        level[g] = 0.0
+    rows, values, paid = min(count[i], group), 1, 0.0
+    taken, active = rows * prices.price[i], rows
+    room.seen[0] = value[i]
+    for x in range(near.size):
+        if rows >= group and values >= cells.kinds:
+            break
+        c = near[x]
+        known = values
+        if values < cells.kinds:
+            values = _seen(room.seen, values, value[c])
+        some = min(count[c], group - rows - (cells.kinds - values))
+        if values > known:
+            some = max(some, 1)
+        if some <= 0:
+            continue
+        for e in range(room.start[x], room.start[x + 1]):
+            more = room.amount[e] - level[room.axis[e]]
+            if more > 0.0:
+                paid += more
+                level[room.axis[e]] = room.amount[e]
+        rows += some
+        taken += some * prices.price[c]
+        if prices.active[c]:
+            active += some
+    return (group * paid - taken) / active if rows == group and values >= cells.kinds else np.inf
+
+
+@njit(**INNER)
+def _within(near, cells, i, prices, least, room):
+    """How many of the near cells, the nearest first, may be in a box that leaves less."""
+    highest, price = prices.price[i], prices.price
+    for x in range(near.size):
+        highest = max(highest, price[near[x]])
+    for x in range(near.size):
+        asked = 0.0
+        for e in range(room.start[x], room.start[x + 1]):
+            asked += room.amount[e]
+        if asked - (price[i] + (cells.group - 1) * highest) / cells.group >= least:
+            return x
+    return near.size
 
 
 @njit(**INNER)
@@ -216,19 +266,22 @@ def _ratio(room, s, alive, near, cells, i, prices):
     highest = price[i]
     for x in range(alive):
         highest = max(highest, price[near[order[x]]])
-    y = 0
+    y, new = 0, True
     while True:
         while y < alive and room.rest[order[y]] <= t:
             x = order[y]
             y += 1
             c = near[x]
+            new = new or rows < group or values < kinds
             rows += count[c]
             times = min(count[c], group - 1)
             shared = price[c] - group * room.share[x]
             if active[c]:
+                new = new or held < group - 1 or price[c] > on[held - 1] or shared > ons[held - 1]
                 _admit(ons, held, group - 1, shared, times)
                 held = _admit(on, held, group - 1, price[c], times)
             else:
+                new = new or others < group - 1 or price[c] > off[others - 1] or shared > offs[others - 1]
                 _admit(offs, others, group - 1, shared, times)
                 others = _admit(off, others, group - 1, price[c], times)
             if values < kinds:
@@ -238,7 +291,8 @@ def _ratio(room, s, alive, near, cells, i, prices):
             if whole >= (group - 1) * highest and most <= best:
                 best = min(best, max((whole - (group - 1) * highest) / group, most))
             break
-        if rows >= group and values >= kinds:
+        if new and rows >= group and values >= kinds:
+            new = False
             few = max(group - 1 - others, 0)  # active ones that there must be
             taken, sharing = 0.0, 0.0
             for z in range(few):
@@ -261,9 +315,9 @@ def _ratio(room, s, alive, near, cells, i, prices):
 
 
 @njit(**INNER)
-def _least_slack(near, cells, i, nodes, prices, axes, room):
+def _least_slack(near, cells, i, nodes, prices, limit, axes, room):
     """Branch and bound, the least bound first: a box takes what its nearest other cell asks of an axis, or never."""
-    limit, room.paid[0] = prices.limit[i], 0.0
+    room.paid[0] = 0.0
     for g in range(axes):
         room.level[0, g] = 0.0
     for x in range(near.size):

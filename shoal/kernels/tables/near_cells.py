@@ -10,6 +10,7 @@ from numba import njit
 from shoal.kernels import INNER
 
 AT_ONCE = 2048  # cells whose losses stay in the nearest memory
+AT_FIRST = 64  # of the dearest cells, which mostly suffice
 
 
 class Cells(NamedTuple):
@@ -67,13 +68,33 @@ def _value(values, least, held, kinds, value, apart):
 
 @njit(**INNER)
 def _nearer(near, far_of, held, most, c, apart):
-    """Cell c among the ``most`` nearest; returns how many there are."""
-    y = held if held < most else held - 1
-    while y > 0 and far_of[y - 1] > apart:
-        far_of[y], near[y] = far_of[y - 1], near[y - 1]
-        y -= 1
+    """Cell c among the ``most`` nearest, a heap with the farthest first; returns how many there are."""
+    if held < most:
+        y = held
+        held += 1
+        while y > 0 and far_of[(y - 1) // 2] < apart:
+            far_of[y], near[y] = far_of[(y - 1) // 2], near[(y - 1) // 2]
+            y = (y - 1) // 2
+    else:
+        y = 0
+        while 2 * y + 1 < most:
+            below = 2 * y + 1
+            if below + 1 < most and far_of[below + 1] > far_of[below]:
+                below += 1
+            if far_of[below] <= apart:
+                break
+            far_of[y], near[y] = far_of[below], near[below]
+            y = below
     far_of[y], near[y] = apart, c
-    return min(held + 1, most)
+    return held
+
+
+@njit(**INNER)
+def _rising(near, far_of, held):
+    """The cells of the heap, the nearest first; of those as near the first."""
+    order = np.argsort(near[:held])
+    order = order[np.argsort(far_of[:held][order], kind="mergesort")]
+    near[:held], far_of[:held] = near[:held][order], far_of[:held][order]
 
 
 @njit(**INNER)
@@ -87,73 +108,16 @@ def _proved(near, far_of, held, known, least, cells, own):
     return max(out, far_of[y - 1]) if y else out
 
 
-@njit(cache=True, nogil=True)
-def near_cells(cells, head, lead, first, last, near, far, out):
-    """The cells nearest to each cell, and what its rows lose at least together with their nearest rows.
-
-    cells                first .. last - 1 are asked about;  K is at most one more than ``near`` has places
-    head int64[h + 1], lead  cells head[x] .. head[x + 1] - 1 have the same codes in the first ``lead`` columns
-    near int32[m, w]     out: nearest first, -1 after the last;  far float64[m] out: how far all others are at least,
-                         infinite where they are among them
-    out float64[m]       out: the (K - 1)-th least loss with another row, or the least at which there are the values
-    O((last - first) m d) at worst; heads that are too far as a whole are passed over.
-    """
-    code, value, kinds = cells.code, cells.value, cells.kinds
-    m, d = code.shape
-    most, heads, own = near.shape[1], head.size - 1, 0
-    far_of, values, least = np.empty(most + 1), np.empty(kinds + 1, np.int64), np.empty(kinds + 1)
-    for i in range(first, last):
-        while head[own + 1] <= i:
-            own += 1
-        held, bar, limit = 0, np.inf, np.inf if most else -1.0
-        known = _value(values, least, 0, kinds, value[i], 0.0)
-        for q in range(2 * heads):
-            h = own + (q + 1) // 2 if q % 2 else own - q // 2  # outwards: like cells stand near each other
-            if h < 0 or h >= heads:
-                continue
-            bar = max(limit, least[kinds - 1] if known == kinds else np.inf)
-            ahead = 0.0
-            for j in range(lead):
-                a, b = code[i, j], code[head[h], j]
-                if a != b:
-                    ahead += apart_by(cells, j, a, b)
-                    if ahead >= bar:
-                        break
-            if ahead >= bar:
-                continue
-            for c in range(head[h], head[h + 1]):
-                if c == i:
-                    continue
-                apart = ahead
-                for j in range(lead, d):
-                    if code[i, j] != code[c, j]:
-                        apart += apart_by(cells, j, code[i, j], code[c, j])
-                        if apart >= bar:
-                            break
-                if apart >= bar:
-                    continue
-                if known < kinds or apart < least[kinds - 1]:
-                    known = _value(values, least, known, kinds, value[c], apart)
-                if apart < limit:
-                    held = _nearer(near[i], far_of, held, most, c, apart)
-                    if held == most:
-                        limit = far_of[most - 1]
-                bar = max(limit, least[kinds - 1] if known == kinds else np.inf)
-        near[i, held:] = -1
-        far[i] = far_of[held - 1] if held == most and m - 1 > most else np.inf
-        out[i] = _proved(near[i], far_of, held, known, least, cells, i)
-
-
 @njit(**INNER)
 def _apart(cells, column, i, begin, apart, own):
-    """What cell i loses together with each of the cells from ``begin`` on, float64[..] out.
+    """What cell i loses together with each of the columns' cells from ``begin`` on, float64[..] out.
 
     Column by column, without a choice within the loops: the machine then takes several cells at a time.
     """
     losses, at, shape, width = cells.losses, cells.at, cells.shape, cells.width
     apart[:] = 0.0
     for j in range(column.shape[0]):
-        a, end = np.int64(column[j, i]), begin + apart.size
+        a, end = np.int64(cells.code[i, j]), begin + apart.size
         code = column[j, begin:end]
         if shape[j] == 0:
             row = own[: width[j]]
@@ -162,7 +126,7 @@ def _apart(cells, column, i, begin, apart, own):
             for c in range(apart.size):
                 apart[c] += row[code[c]]
         elif shape[j] == 2:
-            loss, same = losses[at[j]], column[j, i]
+            loss, same = losses[at[j]], np.uint32(a)
             for c in range(apart.size):
                 apart[c] += 0.0 if code[c] == same else loss
         else:
@@ -172,10 +136,14 @@ def _apart(cells, column, i, begin, apart, own):
 
 
 @njit(cache=True, nogil=True)
-def all_cells(cells, column, first, last, near, far, out):
-    """As ``near_cells`` where no head tells far cells: every pair is looked at, some ten times as quickly.
+def near_cells(cells, column, first, last, near, far, out):
+    """The cells nearest to each cell, and what its rows lose at least together with their nearest rows.
 
-    column uint32[d, m]  the codes, those of a column together;  all else as there
+    cells                first .. last - 1 are asked about;  K is at most one more than ``near`` has places
+    column uint32[d, m]  their codes, those of a column together
+    near int32[m, w]     out: nearest first, -1 after the last;  far float64[m] out: how far all others are at least,
+                         infinite where they are among them
+    out float64[m]       out: the (K - 1)-th least loss with another row, or the least at which there are the values
     O((last - first) m d).
     """
     m, most, value, kinds = column.shape[1], near.shape[1], cells.value, cells.kinds
@@ -188,49 +156,44 @@ def all_cells(cells, column, first, last, near, far, out):
             _apart(cells, column, i, begin, here, own)
             for x in range(here.size):
                 c, t = begin + x, here[x]
-                close = most > 0 and (held < most or t < far_of[most - 1])
+                close = most > 0 and (held < most or t < far_of[0])
                 if c == i or not (close or known < kinds or t < least[kinds - 1]):
                     continue
                 if known < kinds or t < least[kinds - 1]:
                     known = _value(values, least, known, kinds, value[c], t)
                 if close:
                     held = _nearer(near[i], far_of, held, most, c, t)
+        _rising(near[i], far_of, held)
         near[i, held:] = -1
         far[i] = far_of[held - 1] if held == most and m - 1 > most else np.inf
         out[i] = _proved(near[i], far_of, held, known, least, cells, i)
 
 
 @njit(cache=True, nogil=True)
-def far_slack(cells, first, last, price, order, base, near, far, out):
+def far_slack(cells, column, first, last, price, order, base, near, far, out):
     """What boxes with a cell that is not near leave each cell at least: the least of K c - the prices of K of its rows.
 
-    price float64[m], order int64[m]  the cells by falling price
+    price float64[m], order int64[m]  the cells by falling price;  column uint32[d, m]  their codes in this order
     base float64[m]  what any box of a cell loses;  near, far  as from there, far: any box with such a cell
     out float64[m]
     Such a box loses as much as the cell and any other in it lose together: of its rows the dearest other one counts.
     O((last - first) m d) at worst.
     """
-    code, count, group = cells.code, cells.count, cells.group
-    d = code.shape[1]
+    m, count, group = column.shape[1], cells.count, cells.group
+    room, own = np.empty(min(AT_ONCE, m)), np.empty(max(1, cells.width.max()))
     for i in range(first, last):
         least, best = max(far[i], base[i]), np.inf
         for y in range(near.shape[1]):  # these first, so that few others have to be looked at
             c = near[i, y]
             if c >= 0:
                 best = min(best, group * max(least, base[c]) - (group - 1) * price[c] - price[i])
-        for c in order:
-            if c == i and count[i] == 1:
-                continue
-            spare = (group - 1) * price[c] + price[i]
-            if group * least - spare >= best:
-                break
-            apart, bar = 0.0, (best + spare) / group
-            if base[c] >= bar:
-                continue
-            for j in range(d):
-                if code[i, j] != code[c, j]:
-                    apart += apart_by(cells, j, code[i, j], code[c, j])
-                    if apart >= bar:
-                        break
-            best = min(best, group * max(least, base[c], apart) - spare)
+        begin, many = 0, min(AT_FIRST, room.size)
+        while begin < m and group * least - (group - 1) * price[order[begin]] - price[i] < best:
+            apart = room[: min(many, m - begin)]
+            _apart(cells, column, i, begin, apart, own)
+            for x in range(apart.size):
+                c = order[begin + x]
+                if c != i or count[i] > 1:
+                    best = min(best, group * max(least, base[c], apart[x]) - (group - 1) * price[c] - price[i])
+            begin, many = begin + apart.size, min(2 * many, room.size)
         out[i] = best

@@ -24,13 +24,12 @@ if TYPE_CHECKING:
     from shoal.kernels.tables.near_cells import Cells
 
 BOXED = 400  # cells above which boxes are tried
-BOXES = ((192, 400), (96, 200), (48, 100), (24, 60), (16, 16))  # cells near to each, nodes of its search
-PLACES = 600  # pairs of cells that are looked at while one near cell is
+BOXES = ((400, 60), (192, 60), (96, 60), (48, 60), (24, 60), (16, 16))  # cells near to each, nodes of its search
+PLACES = 200  # pairs of cells that are looked at while one near cell is
 BOX_PACE = 2e9  # pairs times columns that a core looks at in a second
-BOX_PART = 1 / 3  # of the time, for the first looks; the others raise
+BOX_PART = 1 / 2  # of the time, for the first looks; the others raise
 BOX_WORK = {"balanced": 7e9, "thorough": 9e10}  # pairs times columns that named efforts may look at
 RAISES = {"fast": 2, "balanced": 2, "thorough": 14}
-HEADS = 16  # cells to a head of the first columns, in the mean, at least
 GAIN = 1e-3  # share of the bound that a raise has to bring, or it is the last
 LARGE = 2000  # codes of a column above which its pairs have no table
 
@@ -69,13 +68,10 @@ def box_search(task: Task, effort: str, until: float | None) -> tuple[int, int] 
 class Pairs:
     """What two rows lose together, as the kernels ask it; cells sorted so that like ones stand near each other.
 
-    head int64[h + 1], lead  cells with the same codes in the first ``lead`` columns, the dearest
     order int64[m]  the cells of the table;  alone float64[m]  what a row of each loses whatever its group
     """
 
     cells: Cells
-    head: np.ndarray
-    lead: int
     order: np.ndarray
     alone: np.ndarray
 
@@ -124,7 +120,6 @@ class Pairs:
         by = np.argsort(-dear, kind="stable")
         order = np.lexsort(codes[:, by[::-1]].T)
         codes = np.ascontiguousarray(codes[order][:, by], dtype=np.int32)
-        head, lead = _heads(codes)
         cells = Cells(
             losses=np.concatenate(parts),
             at=np.array(at)[by],
@@ -137,7 +132,11 @@ class Pairs:
             kinds=kinds,
             group=need.smallest,
         )
-        return cls(cells, head, lead, order, alone)
+        return cls(cells, order, alone)
+
+    def columns(self, order: np.ndarray) -> np.ndarray:
+        """The codes of the cells int64[m] in this order, a column together, uint32[d, m]."""
+        return np.ascontiguousarray(self.cells.code[order].T, dtype=np.uint32)
 
     def back(self, prices: np.ndarray) -> np.ndarray:
         """Prices in the order of the table's cells, with what rows lose whatever their group."""
@@ -152,21 +151,6 @@ def _mean(losses: np.ndarray, shape: int, width: int, code: np.ndarray) -> float
     if shape == 2:
         return float(losses[0]) * float((code != other).mean())
     return float((losses[code * width + other] if shape == 0 else np.abs(losses[code] - losses[other])).mean())
-
-
-def _heads(code: np.ndarray) -> tuple[np.ndarray, int]:
-    """Where cells begin that agree in some first columns, int64[h + 1], and how many these are; code in order."""
-    m, d = code.shape
-    starts, new = [np.array([0, m])], np.zeros(m, bool)
-    new[0] = True
-    for j in range(d):
-        new[1:] |= code[1:, j] != code[:-1, j]
-        if HEADS * int(new.sum()) > m:
-            break
-        starts.append(np.append(np.flatnonzero(new), m))
-    if len(starts) == 1:  # no column has few values: every cell by itself, so that those beside it come first
-        return np.arange(m + 1), d
-    return starts[-1], len(starts) - 1
 
 
 def _over(cells: int, until: float | None, one: Callable[[int, int], None]) -> bool:
@@ -200,15 +184,12 @@ def neighbors(task: Task, until: float | None) -> np.ndarray | None:
 
 def nearest_cells(p: Pairs, most: int, until: float | None) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
     """So many cells near each, how far the others are, and what the nearest prove; None when time ran out."""
-    from shoal.kernels.tables.near_cells import all_cells, near_cells
+    from shoal.kernels.tables.near_cells import near_cells
 
     m = p.order.size
     near, far, out = np.full((m, most), -1, np.int32), np.zeros(m), np.zeros(m)
-    kernel: Callable[..., None] = near_cells
-    asked: tuple[Any, ...] = (p.head, p.lead)
-    if p.head.size > m:  # every cell is a head: none of them spares a look
-        kernel, asked = all_cells, (np.ascontiguousarray(p.cells.code.T, dtype=np.uint32),)
-    done = _over(m, until, lambda a, b: kernel(p.cells, *asked, a, b, near, far, out))
+    column = p.columns(np.arange(m))
+    done = _over(m, until, lambda a, b: near_cells(p.cells, column, a, b, near, far, out))
     return (near, far, out) if done else None
 
 
@@ -229,27 +210,29 @@ def box_prices(task: Task, boxed: tuple[int, int], rounds: int, until: float | N
     near, far, base = looked
     price, active = np.zeros(m), np.ones(m, bool)
     found = [p.back(base)]
-    for turn in range(-1, rounds + 1):  # the first looks know nothing of each other's boxes, the second do
+    for turn in range(rounds + 1):
         rise, order, prices = np.zeros(m), np.argsort(-price, kind="stable"), Prices(price, base, active, np.zeros(m))
+        column = p.columns(order)
 
-        def one(first: int, last: int, order: Any = order, prices: Prices = prices, rise: Any = rise) -> None:
+        def one(
+            first: int, last: int, order: Any = order, column: Any = column, prices: Prices = prices, rise: Any = rise
+        ) -> None:
             some, limit = slice(first, last), prices.limit
-            far_slack(p.cells, first, last, prices.price, order, prices.base, near, far, limit)
+            far_slack(p.cells, column, first, last, prices.price, order, prices.base, near, far, limit)
             limit[some] = np.maximum(limit[some] * (1 - 1e-12), 0.0) / group
             raises(p.cells, near, first, last, boxed[1], prices, rise)
 
-        if not _over(m, until, one):
-            break
+        done = _over(m, until, one)
         task.progress("bound", None)
         rise = np.maximum(rise * (1 - 1e-12) - 1e-15, 0.0)
-        if turn < 1:
-            base = np.maximum(base, rise)
-            found = [found[0], p.back(base)]
-        if turn >= 0:
-            price = base if turn == 0 else price + rise
-            active = active & (rise > 1e-9)
-        if turn > 0:
-            found = [*found[:2], p.back(price)]
-            if not active.any() or float((rise * p.cells.count).sum()) < GAIN * float((price * p.cells.count).sum()):
-                break
+        if (
+            turn == 0
+        ):  # from prices of 0 a raise is the cheapest box; what it had no time for keeps what near rows prove
+            base = price = np.maximum(base, rise)
+        else:
+            price = price + rise
+        found = [*found[: 1 + (turn > 0)], p.back(price)]
+        active = active & (rise > 1e-9)
+        if not done or (turn and float((rise * p.cells.count).sum()) < GAIN * float((price * p.cells.count).sum())):
+            break
     return found
