@@ -51,6 +51,7 @@ NOTHING = csr_array((0, 0)), np.zeros(0)
 SUPPORT = 0.25  # share of the seconds for the patterns that the linear program uses
 NEAR = 0.4  # part of what lies between bound and cost, within which patterns are looked at first
 USED = 1e-7  # rows of a pattern that count as used
+LAST = 1  # seed of the second proof
 FEW = 4_000  # places up to which a proof is tried however far the bound is
 CAREFUL = 1e-6  # of the losses, by which bound and fixing err to the safe side
 
@@ -167,7 +168,8 @@ class _Search:
         """Looks nearby for what is cheaper, and proves beside it, where there is a core for it, that nothing is.
 
         The proof counts where it finds nothing cheaper than what is known.  What is found nearby is published where it
-        can be, so a seed gives the same however fast either is, and on one core, where they follow each other.
+        can be, so a seed gives the same however fast either is, and on one core, where they follow each other.  After
+        the looks nearby a second proof, of other random numbers, runs beside the first: the luckier one ends both.
         """
         everything = within(1.0)[0]
         if near.sum() >= 0.5 * everything.sum():
@@ -177,15 +179,13 @@ class _Search:
             search = run.start(self._program(near, 1.0 if math.isinf(beyond) else 0.5))
             if run.first(search, proof) is proof and self._settled(run.result(proof)):
                 return
-            known = self.upper
             if self._settled(self._take(run.result(search)), beyond):
                 return
-            if proof is None or self.upper < known:
-                last = run.start(self._program(within(1.0)[0], 1.0, improves=False))
-                if run.first(last, proof) is proof and self._settled(run.result(proof)):
-                    return
-                if self._settled(self._take(run.result(last))):
-                    return
+            last = run.start(self._program(within(1.0)[0], 1.0, improves=False, seed=LAST))
+            if run.first(last, proof) is proof and self._settled(run.result(proof)):
+                return
+            if self._settled(self._take(run.result(last))):
+                return
             if proof is not None:
                 self._settled(self._take(run.result(proof)))
 
@@ -216,7 +216,9 @@ class _Search:
             careful = CAREFUL * self.costs.scale + 1e-9 * abs(bound)
             self.lower = max(self.lower, math.ceil((bound - min(careful, 0.4 * self.step)) / self.step) * self.step)
 
-    def _program(self, kept: np.ndarray, share: float, improves: bool = True) -> Callable[[Event], Found]:
+    def _program(
+        self, kept: np.ndarray, share: float, improves: bool = True, seed: int = 0
+    ) -> Callable[[Event], Found]:
         """The integer program over some columns, bool[c], and what is known now, to be solved in any thread."""
         cols, model, begin = np.flatnonzero(kept), self.model, None
         if self.x is not None and not self._rows()[~kept[: model.n]].any():
@@ -226,7 +228,7 @@ class _Search:
         def solved(stop: Event) -> Found:
             found, bound, lined = [], -math.inf, model
             while (seconds := share * (self.deadline - clock())) > 0:
-                y, proved = decide(lined, cols, seconds, begin, gap, improves=improves, stop=stop)
+                y, proved = decide(lined, cols, seconds, begin, gap, improves=improves, seed=seed, stop=stop)
                 bound = max(bound, proved * self.costs.scale)
                 if y is None:
                     break

@@ -40,11 +40,13 @@ def decide(
     gap: float,
     *,
     improves: bool = True,
+    seed: int = 0,
     stop: Event | None = None,
 ) -> tuple[np.ndarray | None, float]:
     """(solution over these columns or None, bound on all of them) of the integer program within some seconds.
 
     improves  whether time goes into better solutions near those known; without it a proof takes about half as long
+    seed      of the solver's random numbers
     stop      ends the search when set
     """
     part = csr_array(model.lines[:, cols])
@@ -57,6 +59,7 @@ def decide(
     solver.setOptionValue("mip_abs_gap", gap)
     solver.setOptionValue("mip_allow_restart", False)  # most proofs end at the root
     solver.setOptionValue("time_limit", seconds)
+    solver.setOptionValue("random_seed", seed)
     solver.setOptionValue("mip_pscost_minreliable", 0)  # trials of branches took most of the time
     solver.setOptionValue("mip_pool_age_limit", 5)  # cuts that have not cut lately make every node slower
     if not improves:
