@@ -74,6 +74,8 @@ def auto(task: Task) -> Grouping:
     race.fill(bounds)
     race.cover()
     if task.effort.name == "fast":
+        if race.common.size:
+            race.scarce(bounds.cheapest)
         return race.end(bounds)
     cheapest, prices = race.thinned(bounds)
     if race.common.size:

@@ -97,12 +97,12 @@ def scarce_start(
 
     prices  float64[m]  per cell the loss of its cheapest node, found here where the bounds had no time or use for it
     common  bool[v]     which sensitive values are not scarce (``cascade.scarcity``)
-    until   clock reading; with little time fewer nodes are visited
+    until   clock reading; with little time, or "fast", fewer nodes are visited
 
     Every group needs a scarce row, so the others are what is served: their prices are doubled, which lets the hardest
     choose first.  Doubled prices prove nothing; they only set the order.
     """
-    left = np.inf if until is None else until - clock()
+    left = 0.0 if task.effort.name == "fast" else np.inf if until is None else until - clock()
     lattice = Lattice.of(task.recoding)
     if lattice.nodes > ENUMERATED:
         return None
