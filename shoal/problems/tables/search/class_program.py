@@ -27,7 +27,7 @@ LARGEST = 12_000_000  # pairs of cell and lattice node
 ARCS = {"fast": 3e8, "balanced": 1.2e9, "thorough": 6e9}  # arcs looked at in all passes together
 BUILD = 1.2e-7  # seconds that building the program takes for a pair, about
 PASSES = 3000
-SLICE = 20  # passes between two looks at the clock
+SLICE, FIRST = 20, 4  # passes between two looks at the clock, and before the first or where time is short
 PARTS, APART = 2, 400_000  # parts of a pass that cores may share, and the arcs from which on it has them
 PATIENCE = 20.0  # passes in vain before steps are cut
 NOWHERE = 1e-200  # squared length of a direction that leads nowhere
@@ -342,15 +342,17 @@ def raised(task: Task, tolls: Tolls, passes: int, until: float | None, step: flo
     parts = 1 if program.arcs.pair.size < APART else PARTS
     course = begun(tolls.toll, tolls.share, step, parts)
     gap = 1e-3 * float(program.loss.max()) * task.histogram.rows * UNIT
-    done = 0
+    done, pace = 0, np.inf
     with threads(parts) as each:
         while done < passes and course.state[1] > LAST_STEP:
-            if until is not None and clock() > until:
-                break
-            now = min(SLICE, passes - done)
+            began, now = clock(), min(SLICE, passes - done)
+            if until is not None:
+                if began > until:
+                    break
+                now = min(now, max(int((until - began) / pace), FIRST))
             walk(program.arcs, course, now, gap, each)
             task.progress("bound", None)
-            done += now
+            done, pace = done + now, max(clock() - began, 1e-9) / now
     return replace(tolls, toll=course.best, proved=program.bound(course.best), share=course.share)
 
 
