@@ -48,7 +48,7 @@ from shoal.publishing.columns.text import ColumnText, column_text
 from shoal.publishing.opening import read_census, with_place
 from shoal.publishing.people.population import refuse_uncovered, study
 from shoal.publishing.people.units import judged, models_of, refuse_missing, without_units
-from shoal.publishing.tables.average import within
+from shoal.publishing.tables.average import both, within
 from shoal.publishing.tables.before import before
 from shoal.publishing.tables.budget import within_budget
 from shoal.publishing.tables.closeness import on_trees
@@ -262,11 +262,11 @@ def _solve(cells: _Cells, asked: Policy, progress: Callable[[str, float | None],
         return found, shows, texted
 
     def asks(wants: Any, **how: Any) -> Grouping:
-        return within(asked.max_average_risk, counted.histogram.rows, wants, partial(grouped, **how))
+        return within(asked, counted.histogram, recoding, apart, wants, partial(grouped, **how))
 
     def grouped(
         wants: Any, *, held: Any = studied.histogram, shown: Any = recoding, apart: Any = apart, admits: Any = None,
-        method: str | None = None, effort: Any = asked.effort, share: float = 1.0,
+        few: Any = None, method: str | None = None, effort: Any = asked.effort, share: float = 1.0,
     ) -> Grouping:  # fmt: skip
         tried = Effort.of(effort)
         if tried.seconds is not None:
@@ -275,6 +275,7 @@ def _solve(cells: _Cells, asked: Policy, progress: Callable[[str, float | None],
         if asked.shards is not None and method is None:
             return sharded(held, wants, _method(asked), asked.shards, **how)
         spare = asked.max_suppressed if asked.global_recoding else 0.0
+        admits = both(admits, few)
         return group(held, wants, method or _method(asked), max_suppressed=spare, apart=apart, admits=admits, **how)
 
     found = solved(
