@@ -21,6 +21,7 @@ from shoal.engines.open import open_table
 from shoal.engines.order import Lot
 from shoal.engines.safe_harbor import harbored
 from shoal.engines.scope import Scope, ScopeSettings
+from shoal.engines.source import is_remote, without_secrets
 from shoal.engines.store import refuse_for_excel, refuse_sheet
 from shoal.engines.table import Counted, Table, require
 from shoal.errors import InputError
@@ -275,8 +276,7 @@ def _solve(cells: _Cells, asked: Policy, progress: Callable[[str, float | None],
         if asked.shards is not None and method is None:
             return sharded(held, wants, _method(asked), asked.shards, **how)
         spare = asked.max_suppressed if asked.global_recoding else 0.0
-        admits = both(admits, few)
-        return group(held, wants, method or _method(asked), max_suppressed=spare, apart=apart, admits=admits, **how)
+        return group(held, wants, method or _method(asked), max_suppressed=spare, apart=apart, admits=both(admits, few), **how)
 
     found = solved(
         studied, counted.histogram, recoding, asked, asks,
@@ -358,9 +358,8 @@ def _cost(view: View, filled: Mapping[str, int] | None, centers: bool) -> dict[s
 
 def _path(data: Any) -> str | None:
     """What stands in the report as the source: a path, or of several the first."""
-    if isinstance(data, (list, tuple)) and data and isinstance(data[0], (str, Path)):
-        return str(data[0])
-    return str(data) if isinstance(data, (str, Path)) else None
+    one = data[0] if isinstance(data, (list, tuple)) and data else data
+    return (without_secrets if is_remote(one) else str)(str(one)) if isinstance(one, (str, Path)) else None
 
 
 def _separator(table: Table, data: Any) -> str | None:
