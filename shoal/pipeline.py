@@ -275,8 +275,8 @@ def _solve(cells: _Cells, asked: Policy, progress: Callable[[str, float | None],
         how = {"recoding": shown, "effort": tried, "seed": seed, "progress": progress}
         if asked.shards is not None and method is None:
             return sharded(held, wants, _method(asked), asked.shards, **how)
-        spare = asked.max_suppressed if asked.global_recoding else 0.0
-        return group(held, wants, method or _method(asked), max_suppressed=spare, apart=apart, admits=both(admits, few), **how)
+        how |= {"max_suppressed": asked.max_suppressed if asked.global_recoding else 0.0, "apart": apart}
+        return group(held, wants, method or _method(asked), admits=both(admits, few), **how)
 
     found = solved(
         studied, counted.histogram, recoding, asked, asks,
