@@ -21,6 +21,7 @@ from shoal.engines.open import open_table
 from shoal.engines.order import Lot
 from shoal.engines.safe_harbor import harbored
 from shoal.engines.scope import Scope, ScopeSettings
+from shoal.engines.source import is_remote, without_secrets
 from shoal.engines.store import refuse_for_excel, refuse_sheet
 from shoal.engines.table import Counted, Table, require
 from shoal.errors import InputError
@@ -48,7 +49,7 @@ from shoal.publishing.columns.text import ColumnText, column_text
 from shoal.publishing.opening import read_census, with_place
 from shoal.publishing.people.population import refuse_uncovered, study
 from shoal.publishing.people.units import judged, models_of, refuse_missing, without_units
-from shoal.publishing.tables.average import within
+from shoal.publishing.tables.average import both, within
 from shoal.publishing.tables.before import before
 from shoal.publishing.tables.budget import within_budget
 from shoal.publishing.tables.closeness import on_trees
@@ -262,11 +263,11 @@ def _solve(cells: _Cells, asked: Policy, progress: Callable[[str, float | None],
         return found, shows, texted
 
     def asks(wants: Any, **how: Any) -> Grouping:
-        return within(asked.max_average_risk, counted.histogram.rows, wants, partial(grouped, **how))
+        return within(asked, counted.histogram, recoding, apart, wants, partial(grouped, **how))
 
     def grouped(
         wants: Any, *, held: Any = studied.histogram, shown: Any = recoding, apart: Any = apart, admits: Any = None,
-        method: str | None = None, effort: Any = asked.effort, share: float = 1.0,
+        few: Any = None, method: str | None = None, effort: Any = asked.effort, share: float = 1.0,
     ) -> Grouping:  # fmt: skip
         tried = Effort.of(effort)
         if tried.seconds is not None:
@@ -274,8 +275,8 @@ def _solve(cells: _Cells, asked: Policy, progress: Callable[[str, float | None],
         how = {"recoding": shown, "effort": tried, "seed": seed, "progress": progress}
         if asked.shards is not None and method is None:
             return sharded(held, wants, _method(asked), asked.shards, **how)
-        spare = asked.max_suppressed if asked.global_recoding else 0.0
-        return group(held, wants, method or _method(asked), max_suppressed=spare, apart=apart, admits=admits, **how)
+        how |= {"max_suppressed": asked.max_suppressed if asked.global_recoding else 0.0, "apart": apart}
+        return group(held, wants, method or _method(asked), admits=both(admits, few), **how)
 
     found = solved(
         studied, counted.histogram, recoding, asked, asks,
@@ -357,9 +358,8 @@ def _cost(view: View, filled: Mapping[str, int] | None, centers: bool) -> dict[s
 
 def _path(data: Any) -> str | None:
     """What stands in the report as the source: a path, or of several the first."""
-    if isinstance(data, (list, tuple)) and data and isinstance(data[0], (str, Path)):
-        return str(data[0])
-    return str(data) if isinstance(data, (str, Path)) else None
+    one = data[0] if isinstance(data, (list, tuple)) and data else data
+    return (without_secrets if is_remote(one) else str)(str(one)) if isinstance(one, (str, Path)) else None
 
 
 def _separator(table: Table, data: Any) -> str | None:

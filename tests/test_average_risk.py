@@ -72,3 +72,57 @@ def test_a_risk_is_a_share():
     for wrong in (0, 1.5, True):
         with pytest.raises(PolicyError, match="above 0 and at most 1"):
             shoal.anonymize(pl.DataFrame({"a": [1]}), quasi_identifiers=["a"], k=1, max_average_risk=wrong)
+
+
+TREE = {"a": [["0", "low"], ["1", "low"], ["2", "high"]]}
+
+
+def shows(table):
+    return [tuple("*" if v is None else v for v in row) for row in table.select("a", "b").iter_rows()]
+
+
+@pytest.mark.parametrize("levels", [{}, {"global_recoding": True}, {"global_recoding": True, "max_suppressed": 0.3}])
+@settings(deadline=None, max_examples=40)
+@given(
+    rows=st.lists(st.tuples(st.sampled_from("012"), st.sampled_from(["x", "y", None])), min_size=2, max_size=30),
+    limit=st.sampled_from([0.05, 0.09, 0.2, 0.34, 0.5]),
+)
+def test_it_goes_with_rows_grouped_apart(levels, rows, limit):
+    table = pl.DataFrame(rows, schema={"a": pl.String, "b": pl.String}, orient="row")
+    asked = {"quasi_identifiers": ["a", "b"], "k": 1, "max_average_risk": limit, "missing": "apart", "seed": 1}
+    asked |= {"publish": "hierarchy", "hierarchies": TREE, "effort": "fast", **levels}
+    groups = 1 if levels else len({b is None for _, b in rows})  # classes of one look, where all is starred, are one
+    if groups / len(rows) > limit + 1e-9:
+        with pytest.raises(InfeasibleError, match=r"mean risk"):
+            shoal.anonymize(table, **asked)
+        return
+    try:
+        release = shoal.anonymize(table, **asked)
+    except InfeasibleError:
+        assert "max_suppressed" in levels  # at their highest, levels star more rows than that
+        return
+    assert len(set(shows(release.table))) / len(rows) <= limit + 1e-9
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    rows=st.lists(st.tuples(st.sampled_from("012"), st.sampled_from("xy")), min_size=2, max_size=20),
+    limit=st.sampled_from([0.1, 0.2, 0.34, 0.5]),
+)
+def test_one_level_per_column_within_the_limit_is_the_cheapest(rows, limit):
+    table = pl.DataFrame(rows, schema=["a", "b"], orient="row")
+    asked = {"quasi_identifiers": ["a", "b"], "k": 1, "max_average_risk": limit, "seed": 1, "global_recoding": True}
+    if 1 / len(rows) > limit + 1e-9:
+        return
+    release = shoal.anonymize(table, **asked, publish="hierarchy", hierarchies=TREE)
+    of = {row[0]: (row[0], row[1], "*") for row in TREE["a"]}
+    lost = {"0": (0, 0.5, 1), "1": (0, 0.5, 1), "2": (0, 0, 1)}
+    lose = [{v: (of[v][h], lost[v][h]) for v in of} for h in (0, 1, 2)]
+    best = min(
+        sum(lose[h][a][1] + star for a, _ in rows)
+        for h, star in product((0, 1, 2), (0, 1))
+        if len({(lose[h][a][0], "*" if star else b) for a, b in rows}) / len(rows) <= limit + 1e-9
+    )
+    facts = release.certificate.details
+    assert facts["uniform_cost"] == pytest.approx(best / (2 * len(rows)))
+    assert facts["uniform_bound"] == pytest.approx(best / (2 * len(rows)))

@@ -193,3 +193,29 @@ def test_every_way_to_publish(way):
     asked = {"quasi_identifiers": ["ward", "age"], "sensitive": ["ill"], "person": "patient", "k": 3, "l": 3, "seed": 1}
     release = shoal.anonymize(table, **asked, **WAYS[way])
     assert [c.level >= 3 for c in release.audit.checks if c.short == "l"] == [True]
+
+
+@pytest.mark.parametrize("method", ["global_recoding", "top_down"])
+def test_what_all_rows_as_one_group_reach_is_said_by_methods_of_levels(method):
+    table = pl.DataFrame({"a": ["0", "1", "2", "0"], "s": ["u", "u", "v", "u"], "w": [1, 2, 3, 4]})
+    tree = {"a": [["0", "low"], ["1", "low"], ["2", "high"]]}
+    asked = {"quasi_identifiers": ["a"], "sensitive": ["s"], "person": "w", "publish": "hierarchy", "seed": 1}
+    with pytest.raises(InfeasibleError, match=r"reach 1\.33333 of s, so l=1 can be met"):
+        shoal.anonymize(table, **asked, hierarchies=tree, k=2, l=2, method=method)
+
+
+@settings(deadline=None, max_examples=40)
+@given(rows=ROWS, publish=st.sampled_from(["stars", "hierarchy"]))
+def test_rows_changed_are_counted_where_they_are_the_cost(rows, publish):
+    table = pl.DataFrame([(str(a), str(b), s, w, i) for i, (a, b, s, w) in enumerate(rows)],
+                         schema=["a", "b", "s", "who", "tag"], orient="row")  # fmt: skip
+    tree = {"a": [["0", "low"], ["1", "low"], ["2", "high"]]} if publish == "hierarchy" else {}
+    asked = {"quasi_identifiers": ["a", "b"], "sensitive": ["s"], "insensitive": ["tag"], "person": "who", "seed": 1}
+    try:
+        release = shoal.anonymize(table, **asked, k=1, l=2, publish=publish, hierarchies=tree, method="three_phase")
+    except InfeasibleError:
+        return
+    changed = sum((a, b) != (str(rows[tag][0]), str(rows[tag][1]))
+                  for a, b, tag in release.table.select("a", "b", "tag").iter_rows())  # fmt: skip
+    assert release.certificate.unit == "suppressed tuples"
+    assert release.certificate.cost == changed

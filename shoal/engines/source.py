@@ -123,6 +123,12 @@ def is_remote(path: Any) -> bool:
 
 
 def without_secrets(address: str) -> str:
-    """A remote address as it may be shown and kept: without user, password and what follows a question mark."""
+    """A remote address as it may be shown and kept: without user, password and what follows a question mark and alike.
+
+    Where such a mark stands before an @ nobody can tell a password from a query, and neither is shown.
+    """
     scheme, _, rest = address.partition("://")
-    return f"{scheme}://{rest.partition('?')[0].rpartition('@')[2]}"
+    before, _, place = rest.rpartition("@")
+    if re.search("[?#;]", before):
+        return f"{scheme}://..."
+    return f"{scheme}://{re.split('[?#;]', place)[0]}"

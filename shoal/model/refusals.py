@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -60,7 +61,10 @@ def refuse_population(asked: Any) -> None:
         )
     if known and asked.units:
         unit = "household" if asked.person is None else "person"
-        raise PolicyError(f"a population is counted in rows, and {unit}= counts {unit}s; leave one of them out")
+        raise PolicyError(
+            f"a population is counted in rows, and {unit}= counts {unit}s, who may have several; hand over one row of "
+            f"each {unit} in both tables without {unit}=, or leave the population out"
+        )
 
 
 def refuse_nameless(asked: Any) -> None:
@@ -123,7 +127,11 @@ def limits_of(asked: Any) -> dict[str, Any]:
     if risk is not None:
         risk = number("max_average_risk", risk, "a risk is above 0 and at most 1", lambda x: 0 < x <= 1)
     if risk is not None and (asked.publish == "centers" or asked.units):
-        raise PolicyError("max_average_risk speaks of rows in groups; leave it out beside centers and persons")
+        other = "publish='centers'" if asked.publish == "centers" else "person= or household="
+        raise PolicyError(
+            f"max_average_risk counts rows of classes, and is not enforced beside {other}; with "
+            f"k={math.ceil(1 / risk - 1e-9)} instead every risk, and so their mean, is at most {risk:g}"
+        )
     share = number("max_suppressed", asked.max_suppressed, "a share of the rows, from 0 to 1", lambda x: 0 <= x <= 1)
     if shards is not None:
         shards = whole_number("shards", shards)

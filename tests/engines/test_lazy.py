@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import pickle
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -231,6 +233,29 @@ def test_an_address_that_spark_reads_is_shown_and_kept_without_its_secrets(monke
     else:
         with pytest.raises(InputError, match="Spark cannot read 's3a://bucket/t' as Parquet"):
             opening.open_table(address, "spark")
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("s3a://key:open/same@bucket", "s3a://bucket"),
+        ("s3a://key:open?same@bucket/t", "s3a://..."),
+        ("https://host/t?sig=open@same", "https://..."),
+        ("https://host/t;sas=same", "https://host/t"),
+        ("https://host/t#same", "https://host/t"),
+    ],
+)
+def test_no_part_of_a_secret_is_shown_or_told_as_the_source(monkeypatch, address, shown) -> None:
+    from shoal.engines.open import open_table
+
+    asked = {"quasi_identifiers": ["a"], "k": 2}
+    with pytest.raises(InputError, match=re.escape(f"{shown!r} is no place")) as told:
+        shoal.anonymize(address, **asked)
+    assert "same" not in str(told.value)
+    held = open_table(pl.DataFrame({"a": [1, 1, 2, 2]}))
+    monkeypatch.setattr("shoal.pipeline.open_table", lambda *_, **__: held)  # as Spark would read it
+    release = shoal.anonymize(address, **asked, engine="spark")
+    assert "same" not in json.dumps(release.figures(), default=str)
 
 
 def test_no_bar_of_the_engine_stands_in_what_is_printed() -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from itertools import product
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import shoal
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.model.effort import Effort
 from shoal.model.histogram import Histogram
@@ -142,3 +144,12 @@ def test_nothing_to_group_and_nothing_to_recode():
     found = group(bare, LDiversity(2), "global_recoding")
     assert found.partition.groups == 1
     assert isinstance(found.partition, Partition)
+
+
+@pytest.mark.parametrize(("rows", "weight"), [(6, 0.1), (7, 0.7), (9, 1.1), (13, 0.3)])
+def test_a_bound_and_a_cost_that_differ_by_rounding_alone_are_one(rows, weight):
+    table = pl.DataFrame({"a": [str(i) for i in range(rows)], "b": [str(i) for i in range(rows)]})
+    asked = {"quasi_identifiers": ["a", "b"], "k": rows, "global_recoding": True, "weights": {"a": weight}, "seed": 1}
+    certificate = shoal.anonymize(table, **asked).certificate
+    assert certificate.optimal
+    assert certificate.cost == pytest.approx((weight + 1) / 2)

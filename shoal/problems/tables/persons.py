@@ -13,6 +13,7 @@ from shoal.model.partition import Partition
 from shoal.model.recoding import Published
 from shoal.model.task import Grouping, Task
 from shoal.problems.tables.eligible import good_groups
+from shoal.problems.tables.papers.stars import TUPLES
 
 TRIED = 16  # nearest groups of which one may make a group that fails hold
 
@@ -103,10 +104,18 @@ def asked_one_by_one(task: Task, found: Grouping) -> Grouping:
         return replace(found, certificate=replace(stated, details=kept))
     levels = kept.get("levels")
     partition = merged(task, found.partition, levels)
-    cost = task.recoding.cost(task.histogram, partition)
+    tuples = stated.unit == TUPLES
+    cost = _rows_changed(task, partition) if tuples else task.recoding.cost(task.histogram, partition)
     if levels is not None:
         shows = _published(task, partition, levels)
         kept |= {"uniform_cost": task.recoding.cost(task.histogram, partition, shows), "levels_bound": 0}
     lower = tight(stated.lower_bound, cost, stated.unit, stated.bound or "")
     certificate = replace(stated, cost=cost, lower_bound=lower, guarantee=Guarantee(), details=kept)
     return replace(found, partition=partition, certificate=certificate)
+
+
+def _rows_changed(task: Task, partition: Partition) -> int:
+    """Rows in groups of different tuples."""
+    kind = task.histogram.types[0][partition.cell]
+    mixed = np.maximum.reduceat(kind, partition.start) != np.minimum.reduceat(kind, partition.start)
+    return int(partition.sizes[mixed].sum())

@@ -11,6 +11,7 @@ from shoal.engines.codes import Coded
 from shoal.engines.table import Counted
 from shoal.errors import InputError, PolicyError
 from shoal.judge.originals.covering import reader
+from shoal.model.certificate import tight
 from shoal.model.hierarchy import GENERATED
 from shoal.model.histogram import Histogram
 from shoal.model.partition import Partition
@@ -160,7 +161,9 @@ def one_level_per_column(
     facts = dict(grouping.certificate.details)
     if "levels" not in facts:
         raise PolicyError(f"method {grouping.method!r} does not take one level per column; leave the method out")
-    certificate = replace(grouping.certificate, cost=facts["uniform_cost"])
+    found, cost = grouping.certificate, facts["uniform_cost"]
+    lower = tight(found.lower_bound, cost, found.unit, found.bound or "")  # the two are added up in different orders
+    certificate = replace(found, cost=cost, lower_bound=lower)
     shows = recoding.at_levels(histogram, partition, facts["levels"], grouping.starred)
     return replace(grouping, certificate=certificate), as_they_are(shows, recoding, texts, labels)
 

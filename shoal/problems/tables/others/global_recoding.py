@@ -22,6 +22,7 @@ from shoal.model.partition import Partition
 from shoal.model.recoding import Recoding
 from shoal.model.task import Grouping, Task
 from shoal.problems.tables.certify import certified, good_groups
+from shoal.problems.tables.persons import none_found
 
 MOST_NODES = 3_000_000
 LOOKS = {"fast": 300, "balanced": 5_000, "thorough": 200_000, "seconds": 10**9}
@@ -66,9 +67,12 @@ def search(task: Task) -> tuple[np.ndarray, np.ndarray, dict[str, object]]:
     tried = _Tried(task)
     cost = _costs(task)
     if not tried.eligible(top):
+        held = [n for n, c in zip(histogram.quasi_names, columns, strict=True) if c.held]
+        if not held and not task.requirement.closed:
+            raise none_found(task)
         raise InfeasibleError(
             "even at the highest levels allowed some groups do not meet the privacy models; allow higher levels for "
-            + ", ".join(n for n, c in zip(histogram.quasi_names, columns, strict=True) if c.held)
+            + ", ".join(held)
         )
     if not top.size:
         best, bound = top, 0.0

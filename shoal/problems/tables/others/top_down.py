@@ -60,8 +60,8 @@ def specialize(task: Task) -> tuple[np.ndarray, list[np.ndarray]]:
             codes = np.flatnonzero(top == name)
             heap.append((-_worth(task, j, codes, highest), order, j, highest, codes))
             order += 1
-    if label.size and not good_groups(histogram, task.requirement, np.arange(label.size), label).all():
-        held = [histogram.quasi_names[j] for j, c in enumerate(columns) if c.held]
+    held = [histogram.quasi_names[j] for j, c in enumerate(columns) if c.held]
+    if held and not good_groups(histogram, task.requirement, np.arange(label.size), label).all():
         raise PolicyError(
             f"with the highest levels allowed for {', '.join(held)} some groups stay too small when every value is "
             "recoded alike; allow higher levels"
