@@ -214,6 +214,11 @@ def test_options_mixed_against_every_choice(case):
     every = [c for c in choices(case["n"], case["edges"], case["weights"], case["ks"], allowed) if c]
     k = case["ks"] if len(case["ks"]) > 1 else case["ks"][0]
     weights = case["weights"] if len(case["ks"]) > 1 else [row[0] for row in case["weights"]]
+    if any(limit < least and list(values) == [row[j] for row in case["weights"]]
+           for values, limit in (options["at_most"] or {}).values() for j, least in enumerate(case["ks"])):  # fmt: skip
+        with pytest.raises(PolicyError, match="below k"):  # every area weighs one, and most are fewer than k
+            merge(case["edges"], weights, k, case["method"], seed=1, effort="fast", **options)
+        return
     number = options.get("regions")
     if number is not None:  # of all that can be placed, and no other number
         placed = min((rank(case, c)[:2] for c in every), default=None)

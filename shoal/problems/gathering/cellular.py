@@ -10,8 +10,8 @@ from typing import Any, Unpack
 import numpy as np
 
 from shoal.clock import clock
-from shoal.errors import InfeasibleError, InputError, PolicyError
-from shoal.model.arguments import coordinates, number, renamed, seed_of
+from shoal.errors import InfeasibleError, PolicyError
+from shoal.model.arguments import number, renamed, seed_of
 from shoal.model.certificate import Certificate, Guarantee
 from shoal.model.certificate import tight as agreed
 from shoal.model.effort import Effort
@@ -20,19 +20,20 @@ from shoal.model.repeatable import recorded
 from shoal.problems.gathering import exact, prices, search
 from shoal.problems.gathering.diverse import Conditions, Diversity, conditions, repair
 from shoal.problems.gathering.local import Clusters
-from shoal.problems.gathering.request import SECONDS, check
+from shoal.problems.gathering.request import SECONDS, check, setup_of
 from shoal.problems.gathering.result import Gathering
 from shoal.problems.gathering.search import Problem
 from shoal.problems.gathering.space import Space, space_of
 from shoal.problems.gathering.three_step import Distances, procedure_one, three_step, tight
 from shoal.problems.interrupts import heard
-from shoal.watching import watched
+from shoal.watching import watched, within
 
 PAPER = "Aggarwal et al. 2006"
 ALIKE = 1 - 1e-12  # sums that differ by rounding only
 SAFE = 1 - 1e-9
 EXACT = 1e-6  # a bound this near means that the integer program was solved
 FEW = 20  # points up to which "auto" asks the exact method, beyond "fast": a second at most
+LISTED = 0.25  # of the time taken, the lists of nearest points; the bound takes as much
 VAIN = 20  # rounds without a gain after which a search in seconds ends before they are over
 SMALL = 1000  # up to this many points "auto" also starts from the method with a proved factor
 
@@ -73,7 +74,8 @@ def by_search(ask: CellularAsk) -> CellularAnswer:
     price, _ = prices.raised(p.near, p.far, p.r, p.setup)
     out = np.zeros(space.n, np.bool_)
     out[np.argsort(-price, kind="stable")[: min(ask.left_out, space.n - p.r)]] = True  # r must remain
-    best = _improved(ask, search.greedy(p, out))
+    with within(0.0, 0.4):
+        best = _improved(ask, search.greedy(p, out))
     return CellularAnswer(_exchange(ask, best))
 
 
@@ -170,10 +172,13 @@ def _improved(ask: CellularAsk, found: Clusters) -> Clusters:
 
 def _searched_on(ask: CellularAsk, found: Clusters) -> Clusters:
     """One round of the search; of an effort in seconds one after the other until they are over, or gain nothing."""
-    p, vain, turn = ask.problem, 0, 1
-    best = search.improve(p, found, ask.effort, ask.seed)
+    p, vain, turn, begun = ask.problem, 0, 1, clock()
+    with within(0.0, 1.0 if ask.until is None else 0.1):
+        best = search.improve(p, found, ask.effort, ask.seed)
     while ask.until is not None and vain < VAIN and clock() < ask.until:
-        trial = search.improve(p, best, ask.effort, ask.seed + turn)
+        share = max(0.1, (clock() - begun) / (ask.until - begun))
+        with within(share, share):
+            trial = search.improve(p, best, ask.effort, ask.seed + turn)
         gains = search.penalized(p, trial) < search.penalized(p, best)
         best, vain, turn = (trial, 0, turn + 1) if gains else (best, vain + 1, turn + 1)
     return best
@@ -183,13 +188,14 @@ def _exchange(ask: CellularAsk, found: Clusters, rounds: int = 3) -> Clusters:
     """Left-out points come back and others go, while that pays."""
     p = ask.problem
     best = found
-    for _ in range(rounds if ask.improve else 1):
+    for i in range(rounds if ask.improve else 1):
         back = search.admit(p.space, best.labels.copy(), best.center, np.flatnonzero(best.labels < 0))
         if p.diversity is not None:
             return best
         trial = search.leave_out(p, back, ask.left_out)
         if ask.improve:
-            trial = search.improve(p, trial, ask.effort, ask.seed)
+            with within(0.4 + 0.6 * i / rounds, 0.4 + 0.6 * (i + 1) / rounds):
+                trial = search.improve(p, trial, ask.effort, ask.seed)
         if search.penalized(p, trial) >= search.penalized(p, best):
             break
         best = trial
@@ -246,11 +252,14 @@ def cellular(
     hard, begun = Effort.of(effort), clock()
     level, until = ("balanced", begun + hard.seconds) if hard.seconds else (hard.name, None)
     diversity, left_out = Diversity.of(space.n, values), math.floor(epsilon * space.n + 1e-9)
-    problem = _problem(space, asked, setup_costs, max_diameter, diversity, left_out, level)
+    with within(0.0, LISTED):
+        problem = _problem(space, asked, setup_costs, max_diameter, diversity, left_out, level)
     drawn = int(np.random.default_rng(seed_of(seed)).integers(1 << 31))
     ask = CellularAsk(problem, left_out, level, improve, drawn, hard.among(SECONDS), until)
-    name, answer = _solve(ask, method) if diversity is None else _diverse(ask, method)
-    found = _result(ask, answer, name, *_bound(ask, answer))
+    with within(LISTED, 1 - LISTED):
+        name, answer = _solve(ask, method) if diversity is None else _diverse(ask, method)
+    with within(1 - LISTED, 1.0):
+        found = _result(ask, answer, name, *_bound(ask, answer))
     details = {
         "problem": "cellular", "r": asked, "epsilon": epsilon, "max_diameter": problem.max_diameter,
         "setup_cost": _paid(problem.setup), **conditions(diversity),
@@ -267,8 +276,8 @@ def _problem(
         raise InfeasibleError(
             f"there are {space.n} points, so no cluster of r = {least} exists; the largest r possible is {space.n}"
         )
-    setup = _setup(setup_costs, space.n)
-    near, far = space.nearest(prices.width(space, least, effort))
+    setup = setup_of(setup_costs, space.n)
+    near, far = space.nearest(prices.width(space, least, effort), tell=True)
     if max_diameter is not None:
         max_diameter = number("max_diameter", max_diameter, "a distance, at least 0", lambda x: x >= 0)
         _feasible_cap(max_diameter, far, least, left_out)
@@ -340,22 +349,6 @@ def _searched(ask: CellularAsk) -> tuple[str, CellularAnswer]:
 
 def _cap_met(p: Problem, found: Clusters) -> bool:
     return p.max_diameter is None or float(search.diameters(p.space, found).max(initial=0.0)) <= p.max_diameter
-
-
-def _setup(setup_costs: Any, n: int) -> np.ndarray:
-    if setup_costs is None:
-        return np.zeros(n)
-    setup = coordinates(setup_costs, "setup_costs")
-    if setup.ndim and setup.shape != (n,):
-        raise InputError(f"setup_costs has shape {setup.shape}; one number, or one for each of the {n} points")
-    setup = np.full(n, float(setup)) if not setup.ndim else setup.copy()
-    bad = ~np.isfinite(setup) | (setup < 0)
-    if bad.any():
-        said = "costs are finite and at least 0"
-        if np.ndim(setup_costs):  # those of the points stay unsaid
-            raise InputError(f"setup_costs: {said}, and {int(bad.sum()):,} are not")
-        raise InputError(f"setup_costs {float(setup_costs):g}: {said}")
-    return setup
 
 
 def _feasible_cap(cap: float, far: np.ndarray, r: int, left_out: int) -> None:

@@ -26,10 +26,11 @@ from shoal.problems.gathering.result import Gathering
 from shoal.problems.gathering.space import SAFE, Space, space_of
 from shoal.problems.gathering.threshold import threshold
 from shoal.problems.interrupts import heard
-from shoal.watching import watched
+from shoal.watching import watched, within
 
 PAPER = "Aggarwal et al. 2006"
 FEW = 30  # points up to which "auto" asks the exact method where nothing else is proved best: a tenth of a second
+_LISTED = 0.4  # of the time a gathering takes, the lists of nearest points
 THEOREMS = {
     "disjoint": (3.0, 4.0, "docs/gathering.md, Theorem 1: disjoint nearest-r balls"),
     "local": (3.0, 4.0, "docs/gathering.md, Theorem 1: never wider than disjoint nearest-r balls"),
@@ -229,7 +230,8 @@ def _gathered(
             f"there are {space.n} points, so no cluster of r = {r} exists; the largest r possible is {space.n}"
         )
     left_out = math.floor(epsilon * space.n + 1e-9)
-    lists = Lists.of(space, r)
+    with within(0.0, _LISTED):
+        lists = Lists.of(space, r)
     ask = GatherAsk(space, r, left_out, max_clusters, at_points, lists, seconds)
     name = _choose(ask, method)
     if diversity is not None:

@@ -34,7 +34,7 @@ class Lists:
 
     @classmethod
     def of(cls, space: Space, r: int) -> Lists:
-        near, far = space.nearest(r)
+        near, far = space.nearest(r, tell=True)
         rho, tau = far[:, -1].copy(), np.empty(space.n)
         for a in range(0, space.n, 1 << 18):
             part = slice(a, a + (1 << 18))

@@ -13,6 +13,7 @@ from shoal.kernels.gathering import clusters as kernels
 from shoal.kernels.uncompiled import quick
 from shoal.problems.gathering.local import Clusters, Lists, disjoint, finish, quantile
 from shoal.problems.gathering.space import Space
+from shoal.watching import done
 
 REMOTE = 3.0  # points with tau above a third of the target are served first; the others cannot miss it by much
 NARROW = 1.01  # targets nearer than this are not told apart
@@ -43,10 +44,12 @@ def local(
         best = min(disjoint(space, r, left_out, lists, anywhere=True), best, key=lambda c: c.radius)
     if r == 1 or best.radius <= floor:
         return best
+    done(0.6)  # lists before it, and the rest, as they share the time of many points
     budget = (space.n // 2 + LEAST) // r
     remote = int(((lists.tau > floor / REMOTE) & (lists.tau <= best.radius)).sum())
     if left_out or remote <= SERVED:
         best = _everywhere(best, _Remote(space, r, left_out, lists, floor, best.radius), floor)
+    done(0.8)
     return _narrowed(space, best, r, floor, budget)
 
 

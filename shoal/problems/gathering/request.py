@@ -1,10 +1,13 @@
-"""What may be asked of both problems."""
+"""What may be asked of both problems, and set-up costs."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from shoal.model.arguments import known, number, whole_number
+import numpy as np
+
+from shoal.errors import InputError
+from shoal.model.arguments import coordinates, known, number, whole_number
 from shoal.problems.catalogue import names
 
 SECONDS = {"fast": 2.0, "balanced": 60.0, "thorough": 600.0}  # of the exact methods
@@ -20,3 +23,20 @@ def check(r: Any, epsilon: Any, most: Any, centers: str, method: str, problem: s
     known("place for centers", centers, ["points", "anywhere"])
     known(f"method for {problem}", method, ["auto", *names(problem)])
     return least, share, most
+
+
+def setup_of(setup_costs: Any, n: int) -> np.ndarray:
+    """float64[n]: what opening a cluster around each point costs; InputError for what is no cost."""
+    if setup_costs is None:
+        return np.zeros(n)
+    setup = coordinates(setup_costs, "setup_costs")
+    if setup.ndim and setup.shape != (n,):
+        raise InputError(f"setup_costs has shape {setup.shape}; one number, or one for each of the {n} points")
+    setup = np.full(n, float(setup)) if not setup.ndim else setup.copy()
+    bad = ~np.isfinite(setup) | (setup < 0)
+    if bad.any():
+        said = "costs are finite and at least 0"
+        if np.ndim(setup_costs):  # those of the points stay unsaid
+            raise InputError(f"setup_costs: {said}, and {int(bad.sum()):,} are not")
+        raise InputError(f"setup_costs {float(setup_costs):g}: {said}")
+    return setup

@@ -16,6 +16,7 @@ from shoal.kernels.uncompiled import quick
 from shoal.problems.gathering.diverse import Diversity
 from shoal.problems.gathering.local import Clusters
 from shoal.problems.gathering.space import Space
+from shoal.watching import done
 
 STEPS = {"fast": 0, "balanced": 1, "thorough": 20}  # clusters dissolved, per cluster
 LOOKS = {"fast": 3, "balanced": 30, "thorough": 60}
@@ -135,6 +136,7 @@ def improve(problem: Problem, found: Clusters, effort: str, seed: int, steps: in
     center[: found.center.size] = found.center
     near = np.ascontiguousarray(problem.near[:, : max(2 * problem.r, 16)])  # one layout, compiled once
     pairs.search(space.coded, near, problem.rules, largest, LOOKS[effort], owner, center)
+    done(0.5)
     per = STEPS[effort] if steps is None else steps
     if per:
         clusters = max(1, np.unique(owner[owner >= 0]).size)

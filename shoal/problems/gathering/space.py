@@ -23,6 +23,7 @@ from shoal.kernels.uncompiled import quick
 from shoal.model.arguments import coordinates, known, mapping, number
 from shoal.model.metric import LARGEST_MATRIX, NORMS, Category, Metric, Number, Place
 from shoal.problems.gathering.encoding import along, encode, places_of, table_of
+from shoal.watching import done
 
 SAFE = 1 - 1e-12
 CHUNK = 1 << 17
@@ -121,9 +122,11 @@ class Space:
         return np.stack([self.between(np.full(self.n, i), every) for i in every]) if self.n else np.zeros((0, 0))
 
     def nearest(
-        self, k: int, rows: np.ndarray | None = None, among: np.ndarray | None = None
+        self, k: int, rows: np.ndarray | None = None, among: np.ndarray | None = None, *, tell: bool = False
     ) -> tuple[np.ndarray, np.ndarray]:
         """The k nearest points of each row: (index int64[m, k], distance float64[m, k]), nearest first.
+
+        tell  whoever listens hears the share of the rows that is done
 
         A point counts itself (first of all) when it is among those searched.  Where fewer than k exist, -1 and inf.
         """
@@ -164,6 +167,8 @@ class Space:
                     break
                 index[todo[sure]], found[todo[sure]] = part[sure], far[sure]
                 todo, q = todo[~sure], min(4 * q, targets.places.size)
+            if tell:
+                done(float(b / rows.size))
         return index, found
 
     def within(

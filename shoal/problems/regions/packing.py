@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from shoal.problems.regions.dives import dived, whole
 from shoal.problems.regions.graph import Contiguity, graph
 from shoal.problems.regions.task import Clock
 
@@ -24,8 +25,7 @@ UNIT = 10**9  # prices are whole multiples of 1 / UNIT
 _NEAR = 30  # rounding looks at sets that cost up to 1 + 1 / _NEAR,
 _ROUNDED = 3_000  # unless they are more than this
 TOLLS = 40  # rows of three added at once, if not told otherwise
-_OFF = 0.02  # how far from one a set's worth is drawn when dives begin again
-_PROGRAMS = 300  # linear programs in dives,
+_PROGRAMS = 600  # linear programs in dives,
 _TOLLED = 320  # rows of three before them,
 _AT_ONCE = 80  # and added at once
 _LOOSE = 10**3  # a set is worth a column when it costs this much less than UNIT
@@ -243,7 +243,7 @@ class _Master:
 
     def integral(self) -> bool:
         """Whether the program's answer is a packing."""
-        return len(self.y) > 0 and bool((np.minimum(self.y, np.abs(1 - self.y)) < 1e-7).all())
+        return whole(self.y)
 
     def chosen(self) -> list[np.ndarray]:
         """The sets at one in an integral answer."""
@@ -298,13 +298,9 @@ class _Master:
         return self.highs.getModel()
 
     def dived(self, wanted: int, most: int) -> list[np.ndarray] | None:
-        """A packing of ``wanted`` sets or more, or None, by taking one set after another that the program likes.
+        """A packing of ``wanted`` sets or more, or None, by rows of three and then dives.
 
-        most  linear programs, about
-
-        Rows of three come first; what leaves too little is left out instead, and where that leaves too little too, all
-        begins again from another answer: the program's at values drawn a little off one.  The same sets give the same
-        dives on any machine.
+        most  linear programs in dives, about
         """
         self.solve()
         for _ in range(3):
@@ -313,31 +309,8 @@ class _Master:
             self.solve()
         if self.value <= wanted - 1e-6:  # so many these sets cannot be, whatever is drawn
             return None
-        count, draws, programs, found = len(self.sets), np.random.default_rng(0), 0, None
-        worth = np.ones(count)
-        while found is None and programs <= most:
-            if programs:
-                worth = draws.uniform(1 - _OFF, 1 + _OFF, count)
-                self.highs.changeColsCost(count, np.arange(count, dtype=np.int32), -worth)
-                self.solve()
-            done: list[int] = []
-            while found is None and self.value > wanted - 1e-6:
-                if self.integral():
-                    found = self.chosen()
-                    break
-                open_ = np.flatnonzero((self.y > 1e-7) & (self.y < 1 - 1e-7))
-                done.append(int(open_[np.argmax(self.y[open_] * worth[open_])]))
-                for bound in (1.0, 0.0):
-                    self.highs.changeColBounds(done[-1], bound, bound)
-                    self.solve()
-                    programs += 1
-                    if self.value > wanted - 1e-6:
-                        break
-            for j in done:
-                self.highs.changeColBounds(j, 0.0, 1e30)
-            programs += 1
-        self.highs.changeColsCost(count, np.arange(count, dtype=np.int32), -np.ones(count))
-        return found
+        shares = dived(self.highs, wanted, most)
+        return None if shares is None else [self.sets[i] for i in np.flatnonzero(shares > 0.5)]
 
     def rounded(self, plain: Any, wanted: int) -> list[np.ndarray] | None:
         """A packing by an integer program over the columns that stops at its root, or at ``wanted`` sets; or None."""

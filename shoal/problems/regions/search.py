@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _NO_CAP = 2**62
 POOLED = 1_000  # areas: above it there is one run and no pool
 _RUNS = 2
+_PUT = 0.2  # of the seconds left, about, are for putting compact regions together anew
 _ROUNDS = 8  # times that the steps of a search go round the areas of a large graph
 _SNAPSHOTS = 30
 _SHARE = {"max": 0.2, "count": 0.5, "sumsq": 0.3, "excess": 0.3, "compact": 0.3, "similar": 0.3}
@@ -95,12 +96,13 @@ def improve(
         return _improved(task, bound, label, clock, chain, 1.0, None)
     pool = Pool() if pool is None else pool
     found = [label]
+    spend = 1 - _PUT * (not {"compact", "similar"}.isdisjoint(chain))
     for run in range(_RUNS):
         share = 1 / (_RUNS - run)
-        slot = clock.part(share)
+        slot = clock.part(share * spend)
         found.append(_improved(task, bound, label, slot, chain, 1 / _RUNS, pool))
     best = min(found, key=lambda one_of: value(task, one_of, chain))
-    return min(best, pool.partition(task, best, chain), key=lambda one_of: value(task, one_of, chain))
+    return min(best, pool.partition(task, best, chain, clock), key=lambda one_of: value(task, one_of, chain))
 
 
 def _improved(

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from shoal.problems.regions.graph import induced
+from shoal.problems.regions.grow import grown
 from shoal.problems.regions.task import Clock, Districting
 from shoal.problems.regions.value import one
 
@@ -14,7 +15,8 @@ SETS = 60_000  # so many sets of one component are chosen from at most
 _LOOKED = 20_000_000
 _BRANCHES = 1  # the program over a pool stops at its root
 _POOLED = 20_000  # sets in a pool at most
-_CHOSEN = 1_000  # of them in the integer program at most
+_CHOSEN = 1_000  # of them in the integer program at most,
+_GROWN = 3_000  # and where neighbors of those met are among them
 
 
 class Sets:
@@ -23,10 +25,13 @@ class Sets:
     task   the graph and what is asked
     nodes  int64[c]  the areas, numbered as in the task
     sets   sets of places in ``nodes``, each rising
+    clock  when a program ends at the latest
     """
 
-    def __init__(self, task: Districting, nodes: np.ndarray, sets: list[np.ndarray]) -> None:
-        self.task, self.nodes, self.sets = task, nodes, sets
+    def __init__(
+        self, task: Districting, nodes: np.ndarray, sets: list[np.ndarray], clock: Clock | None = None
+    ) -> None:
+        self.task, self.nodes, self.sets, self.clock = task, nodes, sets, clock or Clock.of(None)
         self.rows: list[tuple[np.ndarray, float]] = []  # coefficients over the sets, and the most their sum may be
         self.answer: list[int] = []
 
@@ -73,19 +78,19 @@ class Sets:
                 found.append(float((~np.isin(ends, nodes)).sum()))
         return np.array(found)
 
-    def promising(self, cost: np.ndarray, always: np.ndarray) -> np.ndarray:
-        """The sets with the least reduced costs in the linear program, at most ``_CHOSEN``, and ``always`` some.
+    def promising(self, cost: np.ndarray, always: np.ndarray, most: int) -> np.ndarray:
+        """The sets with the least reduced costs in the linear program, at most so many, and ``always`` some.
 
         An integer program over all that a search met can take minutes at its root; what it chooses costs little there.
         """
-        if len(self.sets) <= _CHOSEN:
+        if len(self.sets) <= most:
             return np.arange(len(self.sets))
         highs = self._program(cost, np.arange(len(self.sets)))
         highs.run()
         reduced = np.array(highs.getSolution().col_dual)
         if len(reduced) != len(self.sets):  # no solution: any choice is as good
             return always
-        return np.union1d(np.argsort(reduced, kind="stable")[:_CHOSEN], always)
+        return np.union1d(np.argsort(reduced, kind="stable")[:most], always)
 
     def _program(self, cost: np.ndarray, sets: np.ndarray) -> Any:
         """The cheapest fractional partition into the given sets that keeps the rows."""
@@ -93,7 +98,7 @@ class Sets:
 
         from shoal.problems.programs import Solver
 
-        highs = Solver()
+        highs = Solver(time_limit=max(0.1, self.clock.left))
         nothing = np.empty(0, np.int32)
         for _ in self.nodes:
             highs.addRow(1.0, 1.0, 0, nothing, np.empty(0))
@@ -184,19 +189,29 @@ class Pool:
             if len(self.sets) < _POOLED:
                 self.sets.setdefault(members.tobytes(), members)
 
-    def partition(self, task: Districting, label: np.ndarray, objective: tuple[str, ...]) -> np.ndarray:
+    def partition(
+        self, task: Districting, label: np.ndarray, objective: tuple[str, ...], clock: Clock | None = None
+    ) -> np.ndarray:
         """A partition into regions of the pool, no heavier than those of ``label`` where that counts; else ``label``.
 
-        The number of regions is kept where it is asked for, the first other sum lowered.  The caller compares.
+        The number of regions is kept where it is asked for, the first other sum lowered.  The caller compares.  Regions
+        that are to be compact or alike may be next to those of the pool.
         """
         self.add(label)
-        listed = Sets(task, np.arange(task.n), list(self.sets.values()))
-        for name in objective:
-            if name in ("max", "excess"):
-                listed.keep(name, one(task, label, name))
         last = next((name for name in objective if name in ("sumsq", "compact", "similar")), None)
         if last is None:
             return label
+        clock = clock or Clock.of(None)
+        grows = last != "sumsq" and not {"max", "excess"} & set(objective)
+        sets = list(self.sets.values())
+        if grows:
+            sets = list({members.tobytes(): members for members in (*_parts(label), *sets[-_GROWN:])}.values())
+            least = int(label.max()) + 1 if task.regions or "count" in objective else 1
+            sets += grown(task, sets, last, label, (least, task.regions or task.n), clock.part(0.5))
+        listed = Sets(task, np.arange(task.n), sets, clock)
+        for name in objective:
+            if name in ("max", "excess"):
+                listed.keep(name, one(task, label, name))
         if task.regions is not None:
             listed.number(task.regions)
         elif "count" in objective:
@@ -204,7 +219,7 @@ class Pool:
         cost = listed.worth(last)
         known = {members.tobytes() for members in _parts(label)}
         begun = np.array([i for i, members in enumerate(listed.sets) if members.tobytes() in known], np.int64)
-        chosen = listed.solve(cost, listed.promising(cost, begun), _BRANCHES)
+        chosen = listed.solve(cost, listed.promising(cost, begun, _GROWN if grows else _CHOSEN), _BRANCHES)
         if chosen is None:
             return label
         made = np.full(task.n, -1, np.int64)

@@ -1,0 +1,97 @@
+"""Compact regions put together from those a search met and their neighbors, beside the best of all small regions."""
+
+from __future__ import annotations
+
+from itertools import chain
+
+import numpy as np
+import pytest
+from scipy.optimize import Bounds, LinearConstraint, milp
+from scipy.sparse import csc_array, vstack
+
+from shoal.problems.regions import merge
+from shoal.problems.regions.graph import graph
+from shoal.problems.regions.grow import grown
+from shoal.problems.regions.task import Clock, Districting
+from tests.oracles.regions import connected, meets
+
+SIDE = 6
+
+
+def field(seed):
+    """Pairs, weights and places of six by six areas, and a threshold for some sixteen regions."""
+    at = np.arange(SIDE**2).reshape(SIDE, SIDE)
+    edges = [*zip(at[:, 1:].flat, at[:, :-1].flat, strict=True), *zip(at[1:].flat, at[:-1].flat, strict=True)]
+    draws = np.random.default_rng(seed)
+    weights = draws.integers(1, 60, SIDE**2)
+    places = np.stack(np.divmod(np.arange(SIDE**2), SIDE), 1) + draws.uniform(-0.4, 0.4, (SIDE**2, 2))
+    return [(int(a), int(b)) for a, b in edges], weights, places, int(weights.sum() // 16)
+
+
+def squares(members, weights, places):
+    """Weighted squared distances from the weighted mean."""
+    w, x = weights[list(members)], places[list(members)]
+    return float((w[:, None] * (x - np.average(x, axis=0, weights=w)) ** 2).sum())
+
+
+def least(edges, weights, places, k, number, largest):
+    """The least sum of squares of a partition into so many connected regions of at most so many areas."""
+    n = len(weights)
+    near = [{a + b - v for a, b in edges if v in (a, b)} for v in range(n)]
+    layer, every = {frozenset([v]) for v in range(n)}, []
+    for _ in range(largest):
+        every += [s for s in layer if weights[list(s)].sum() >= k]
+        layer = {s | {v} for s in layer for v in set(chain(*(near[x] for x in s))) - s}
+    cost = [squares(s, weights, places) for s in every]
+    start = np.cumsum([0, *(len(s) for s in every)])
+    areas = [v for s in every for v in s]
+    cover = csc_array((np.ones(len(areas)), areas, start), shape=(n, len(every)))
+    rows = vstack([cover, csc_array(np.ones((1, len(every))))])
+    need = np.append(np.ones(n), number)
+    return milp(cost, constraints=LinearConstraint(rows, need, need), integrality=np.ones(len(every)),
+                bounds=Bounds(0, 1)).fun  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", [2, 3, 7])
+def test_compact_regions_are_nearly_the_best_there_are(seed):
+    edges, weights, places, k = field(seed)
+    found = merge(
+        edges, weights, k, method="search", objective="compact", coordinates=places, geographic=False, seed=1,
+        effort="fast", regions=11,
+    )  # fmt: skip
+    parts = [np.flatnonzero(found.labels == r) for r in range(11)]
+    assert all(weights[p].sum() >= k and connected(tuple(p.tolist()), edges) for p in parts)
+    assert sum(squares(p, weights, places) for p in parts) <= 1.005 * least(edges, weights, places, k, 11, 6)
+
+
+def posed(seed, ways):
+    """The same as a task, with three sensitive values where two of them are asked for, and six rows to begin with."""
+    edges, weights, places, k = field(seed)
+    cases = np.random.default_rng(seed + 9).integers(1, 9, (SIDE**2, 3))
+    mass = weights.astype(float)
+    moments = np.column_stack([mass, mass[:, None] * places, mass * (places**2).sum(axis=1)])
+    features = np.column_stack([weights, cases]) if ways > 1 else weights[:, None]
+    task = Districting(
+        graph=graph(edges, SIDE**2), features=features, need=np.array([k]), ways=ways, geo=moments,
+        objective=("compact",), start=None, effort=1.0, seconds=None, state=np.array([1], np.uint64),
+        alike=np.zeros((0, 3)), regions=None,
+    )  # fmt: skip
+    return task, edges, cases.tolist(), [np.arange(SIDE * r, SIDE * (r + 1)) for r in range(SIDE)]
+
+
+@pytest.mark.parametrize("ways", [1, 2])
+@pytest.mark.parametrize("seed", range(4))
+def test_what_comes_in_is_new_connected_and_eligible(seed, ways):
+    task, edges, cases, rows = posed(seed, ways)
+    new = grown(task, rows, "compact", np.arange(SIDE**2) // SIDE, (1, SIDE**2), Clock.of(None))
+    assert len(new) > 100
+    assert len({tuple(s.tolist()) for s in [*rows, *new]}) == len(rows) + len(new)
+    for s in (tuple(found.tolist()) for found in new):
+        assert s == tuple(sorted(set(s)))
+        assert connected(s, edges)
+        assert meets(s, task.features.tolist(), (task.k,), cases, ways)
+
+
+def test_seconds_end_it():
+    task, _, _, rows = posed(0, 1)
+    assert grown(task, rows, "compact", np.arange(SIDE**2) // SIDE, (1, SIDE**2), Clock.of(0.0)) == []
