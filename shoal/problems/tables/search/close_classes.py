@@ -37,6 +37,7 @@ LARGEST = 1200  # rows of a set
 NODES = 3e7  # nodes times cells looked at in a round
 CLOSE = np.arange(1, 6) / 5  # parts of the least rows that a class must want, one after another
 CLOSING = 0.1  # first step of the tolls after a closing
+LAST = (0.1, 0.05)  # of those after the last, which tell how far from its cheapest classes a row may go
 SETS = 200  # priced in at once, at most
 FRESH = 0.6  # rows of a set that no better one holds
 GAIN = 0.5  # of a set at least, by the dearest class
@@ -158,11 +159,12 @@ def program_of(task: Task, rows: Rows, block: np.ndarray, state: np.ndarray, lim
     return Close(begin, state, key % values, cells)
 
 
-def repriced(task: Task, close: Close, wanted: np.ndarray, limit: Limit, step: float) -> Close:
-    """The program after some passes for its tolls, each class asked what suits the rows it wanted, float64[v]."""
+def repriced(task: Task, close: Close, wanted: np.ndarray, limit: Limit, step: float, times: int = 1) -> Close:
+    """The program after some passes for its tolls (``times`` as many), each class asked what suits the rows it wanted,
+    float64[v]."""
     program = close.program
     arcs = program.arcs._replace(top=limit.of(wanted, task.histogram.rows))
-    passes = int(np.clip(WALKS / (arcs.pair.size + arcs.owner.size), 1, PASSES))
+    passes = times * int(np.clip(WALKS / (arcs.pair.size + arcs.owner.size), 1, PASSES))
     tolls = replace(close.tolls, program=replace(program, arcs=arcs))
     return replace(close, tolls=raised(task, tolls, passes, None, step))
 
@@ -209,13 +211,15 @@ def without_small(task: Task, close: Close, least: float, limit: Limit) -> Close
     """The program without classes that want fewer rows.
 
     They are closed step by step, each followed by some passes for the others, so that rows find them and they come to
-    want more.
+    want more; more passes follow the last.
     """
     for part in CLOSE:
         keep = close.tolls.share >= part * least
         keep[-1] = True  # that of all rows: everyone finds room at the top
         close = close.only(keep)
         close = repriced(task, close, close.tolls.share, limit, CLOSING)
+    for step in LAST:
+        close = repriced(task, close, close.tolls.share, limit, step, 3)
     return close
 
 
