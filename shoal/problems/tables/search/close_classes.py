@@ -175,7 +175,8 @@ def priced_in(
 ) -> Close | None:  # fmt: skip
     """The program of a block from some tuples int64[v, t], and rounds of those that tolls price in.
 
-    seed  of the nodes looked at;  until  clock reading (``shoal.clock``) after which no round begins
+    seed   of the nodes looked at
+    until  clock reading (``shoal.clock``) by which the last round ends, if it takes as long as the one before
     None as for ``program_of``.
     """
     from shoal.clock import clock
@@ -184,14 +185,16 @@ def priced_in(
     if close is None:
         return None
     random, pricing = np.random.default_rng(seed), _Pricing(task, rows, close.cells, close.program.arcs.count, limit)
-    wanted = np.full(close.program.loss.size, np.inf)
+    wanted, last = np.full(close.program.loss.size, np.inf), 0.0
     for turn in range(rounds + 1):
+        began = clock()
         for step in (FIRST_STEP, AGAIN):
             close = repriced(task, close, wanted, limit, step)
             share = close.tolls.share
             wanted = np.where(np.isfinite(wanted), 0.5 * (wanted + share), share)
-        if turn == rounds or (until is not None and clock() > until):
+        if turn == rounds or (until is not None and last + 2 * clock() - began > until):
             break
+        priced = clock()
         paid, arcs = close.program.reduced(close.tolls.toll)[close.program.arcs.pair], close.program.arcs
         cells = np.minimum.reduceat(paid, arcs.start[:-1]) / UNIT
         more, sizes = pricing.sets(cells, GAIN * close.dearest, random)
@@ -204,6 +207,7 @@ def priced_in(
         if grown is None:
             break
         close, wanted = _carried(grown, close, wanted, more, sizes)
+        last = clock() - priced
     return close
 
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 BLOCK = 40_000  # rows settled together
 ROUNDS = {"balanced": 3, "thorough": 12}
-HASTE = 0.35  # of the seconds of a round, with which one that settles anew can be begun, in fewer moves
+HASTE = 0.6  # of the seconds of a round, with which one that settles anew can be begun, in fewer moves
 LONG = 12  # times that tuples are priced in where there are seconds for it
 PRICING, COOLING = 0.6, 0.85  # parts of the seconds left after which no more tuples are priced in, no row moves
 TRIES = 2  # coolings of a single block, of which the better is kept: one would leave all cores but one idle
