@@ -163,3 +163,14 @@ def test_tolls_of_known_classes_are_kept_and_prove_the_same() -> None:
         else:
             assert (carried.tolls.toll[pairs] == 0).all()
             assert want[c] == carried.tolls.share[c] == 3
+
+
+def test_no_round_begins_that_would_end_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    close, limit, (task, rows, group) = first(4)
+    block, state = np.arange(group.size), rows.states(group)
+    for until, same in ((101.5, True), (900.0, False)):  # every look at the clock takes a second
+        now = iter(range(100, 1000))
+        monkeypatch.setattr("shoal.clock.clock", lambda now=now: float(next(now)))
+        found = priced_in(task, rows, block, state, limit, 1, [1], until=until)
+        assert found is not None
+        assert (found.state.shape == close.state.shape) == same

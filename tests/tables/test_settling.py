@@ -15,10 +15,11 @@ from shoal.model.histogram import Histogram
 from shoal.model.privacy import DistinctLDiversity, KAnonymity, TCloseness, requirement
 from shoal.model.recoding import Levels, Ranges, Recoding, Sets
 from shoal.model.task import Task
+from shoal.problems import cores
 from shoal.problems.tables.search import settling
 from shoal.problems.tables.search.cascade import start
 from shoal.problems.tables.search.class_program import UNIT
-from shoal.problems.tables.search.close_classes import program_of, repriced, without_small
+from shoal.problems.tables.search.close_classes import Close, Limit, program_of, repriced, without_small
 from shoal.problems.tables.search.row_groups import Rows
 from shoal.problems.tables.search.settling import (
     AGAIN,
@@ -50,6 +51,17 @@ def made(seed: int, n: int, kind: str = "stars", more: tuple = ()) -> tuple[Task
     need = requirement(models, list(histogram.sensitive_names), histogram)
     task = Task(histogram, need, Recoding((column,) * 4), seed=seed, effort=Effort.of("balanced"))
     return task, Rows.of(task)
+
+
+def program(seed: int) -> tuple[Close, Limit]:
+    """The program of the tuples that the cascade publishes, some passes done."""
+    task, rows = made(seed, 150, "levels")
+    group, limit = rows.labels(start(task, rows)), close_rule(task)
+    assert limit is not None
+    every = program_of(task, rows, np.arange(group.size), rows.states(group), limit)
+    assert every is not None
+    wanted = np.full(every.program.loss.size, np.inf)
+    return repriced(task, every, wanted, limit, 0.3), limit
 
 
 def groups_meet(rows: Rows, group: np.ndarray) -> bool:
@@ -284,3 +296,85 @@ def test_with_little_time_rows_settle_where_they_are(monkeypatch: pytest.MonkeyP
     assert plans[0].stay
     assert plans[0].hot == 1.0
     assert not plans[-1].stay
+
+
+def test_rows_settle_alike_on_any_number_of_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    task, rows = made(6, 150, "levels")
+    group, found = rows.labels(start(task, rows)), []
+    for many in (1, 2, 5):
+        monkeypatch.setattr("os.cpu_count", lambda many=many: many)
+        found.append(settled(task, rows, group, 0, ANEW._replace(sweeps=40.0)))
+    assert (found[0] == found[1]).all()
+    assert (found[0] == found[2]).all()
+
+
+@pytest.mark.parametrize("worse", [0, 1])
+def test_of_two_coolings_the_better_is_kept(monkeypatch: pytest.MonkeyPatch, worse: int) -> None:
+    task, rows = made(6, 150, "levels")
+    group, cooled, seen = rows.labels(start(task, rows)), settling._cooled, []
+
+    def noted(close: Close, *given: object) -> np.ndarray:
+        seen.append(cooled(close, *given))
+        everyone = np.full_like(seen[-1], close.program.loss.size - 1)
+        return everyone if len(seen) == worse + 1 else seen[-1]
+
+    monkeypatch.setattr(settling, "_cooled", noted)
+    monkeypatch.setattr(settling, "threads", lambda most: cores.threads(1))  # in turn
+    found = settled(task, rows, group, 0, ANEW._replace(sweeps=40.0))
+    top = rows.place(rows.cut(np.zeros_like(group)))
+    assert len(seen) == 2
+    assert not (found == top).all()
+    assert task.recoding.cost(task.histogram, rows.partition(found)) < task.recoding.cost(
+        task.histogram, rows.partition(top)
+    )
+
+
+@pytest.mark.parametrize("each", [1e-9, 1e-3])
+def test_rows_have_moved_when_the_clock_says_so(monkeypatch: pytest.MonkeyPatch, each: float) -> None:
+    close, limit = program(2)
+    count, now, moved = close.program.arcs.count, [100.0], []
+
+    def settle(classes: Classes, cell: np.ndarray, *given: object) -> float:
+        moved.append(int(given[-2]))
+        now[0] += each * moved[-1]
+        return 0.0
+
+    monkeypatch.setattr(settling, "clock", lambda: now[0])
+    monkeypatch.setattr("shoal.kernels.tables.settling.settle", settle)
+    at, asked = close.cheapest()[0][np.repeat(np.arange(count.size), count)], ANEW._replace(sweeps=200.0)
+    settling._cooled(close, limit, 3, at, asked, np.uint64(1), 104.0)
+    turns, all_moves = sum(stage.turns for stage in ANEW.stages), 200.0 * at.size
+    assert len(moved) == turns
+    if each * all_moves < 4.0:
+        assert all_moves - turns <= sum(moved) <= all_moves
+    else:  # after the first turn it is known how fast they go
+        assert 103.5 < now[0] < 104.1
+        assert moved[0] > 3 * moved[1]
+
+
+def test_rows_of_classes_that_lack_something_move_first() -> None:
+    # Of 400 pairs of classes only the first class has a value too often; its rows and those of the second can change.
+    pairs, t = 400, 0.1
+    cells = 4 * pairs  # two values in each of the two classes of a pair, a row each
+    owner = np.repeat(np.arange(2 * pairs), 2)
+    value = np.arange(cells) % 2
+    start_of = 2 * np.arange(cells + 1)
+    mine = np.arange(cells) // 2
+    other = mine ^ 1
+    pair = np.stack([2 * mine + value, 2 * other + value], axis=1).reshape(-1).astype(np.int32)
+    into = owner[pair]
+    order = np.argsort(into, kind="stable")
+    classes = Classes(
+        start_of, pair, np.arange(cells + 1), np.searchsorted(into[order], np.arange(2 * pairs + 1)), order,
+        np.repeat(np.arange(cells), 2)[order], owner, np.arange(0, cells + 1, 2), np.full(cells, 0.5),
+        np.zeros(2 * pairs), t, 0.0, 1,
+    )  # fmt: skip
+    mended = 0
+    for seed in range(1, 11):
+        at = start_of[:-1].copy()
+        at[0], at[3] = 1, 7  # a row of value 0 and one of value 1 have changed sides
+        held = np.bincount(pair[at], minlength=cells).astype(np.int64)
+        size = np.bincount(owner, weights=held, minlength=2 * pairs).astype(np.int64)
+        left = settle(classes, np.arange(cells), at, held, size, 1e-9, 1e5, 100, np.array([seed], np.uint64))
+        mended += left == 0
+    assert mended >= 8

@@ -80,6 +80,21 @@ def _beyond(classes, held, size, c, out, into):
     return max(0.0, over - classes.t * n + classes.spare) + max(0, classes.k - n)
 
 
+@njit(**INNER)
+def _astray(classes, at, beyond):
+    """The rows in classes that lack something, int64[..]."""
+    many = 0
+    for x in range(at.size):
+        many += beyond[classes.owner[classes.pair[at[x]]]] > 0.0
+    out = np.empty(many, np.int64)
+    many = 0
+    for x in range(at.size):
+        if beyond[classes.owner[classes.pair[at[x]]]] > 0.0:
+            out[many] = x
+            many += 1
+    return out
+
+
 @njit(cache=True, nogil=True)
 def settle(classes, cell, at, held, size, heat, price, moves, random):
     """Rows moved, each move accepted by its change of loss + price * rows beyond what is asked (Metropolis et al.
@@ -87,6 +102,7 @@ def settle(classes, cell, at, held, size, heat, price, moves, random):
 
     Half of the moves are of a single row.  In the others a row that can stand in the class it leaves takes its place,
     so that classes which have used up all of t exchange values; where it comes from the class entered, they swap.
+    Half of the first rows are drawn from those in classes that lacked something at the beginning: late there are few.
 
     cell int64[n], at int64[n]  cell of each row, rising, and the arc that it is on; at, held int64[p], size int64[v]
     are updated;  heat, price float64; moves int64 tried; random uint64[1]
@@ -95,8 +111,12 @@ def settle(classes, cell, at, held, size, heat, price, moves, random):
     beyond = np.empty(classes.loss.size)
     for c in range(beyond.size):
         beyond[c] = _beyond(classes, held, size, c, -1, -1)
+    astray = _astray(classes, at, beyond)
     for _ in range(moves):
-        x = int(draw(random) * cell.size)
+        if astray.size and draw(random) < 0.5:
+            x = astray[int(draw(random) * astray.size)]
+        else:
+            x = int(draw(random) * cell.size)
         i = cell[x]
         e = classes.start[i] + int(draw(random) * (classes.start[i + 1] - classes.start[i]))
         if e == at[x]:

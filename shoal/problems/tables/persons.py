@@ -59,6 +59,8 @@ def _joined(task: Task, made: Partition, waiting: list[int]) -> Partition:
     """A partition, each of some groups joined to the nearest with which it holds, else to the nearest."""
     shown = task.histogram.quasi[made.cell[made.start]].astype(np.int64)
     owner = np.arange(made.groups)  # of each group the one it was joined to
+    order = np.argsort(made.group, kind="stable")
+    held = np.split(order, np.searchsorted(made.group[order], np.arange(1, made.groups)))  # places of each group
     while waiting:
         g = waiting.pop()
         heads = np.flatnonzero((owner == np.arange(made.groups)) & (np.arange(made.groups) != g))
@@ -68,9 +70,10 @@ def _joined(task: Task, made: Partition, waiting: list[int]) -> Partition:
         for j, column in enumerate(task.recoding.columns):
             lost += np.nan_to_num(column.pair(shown[g, j], shown[heads, j]), nan=1e9) * column.weight
         near = heads[np.argsort(lost, kind="stable")][:TRIED].tolist()
-        best = next((o for o in near if _holds(task, made, (owner == g) | (owner == o))), None)
+        best = next((o for o in near if _holds(task, made, np.concatenate([held[g], held[o]]))), None)
         other = near[0] if best is None else best
         owner[owner == g] = other
+        held[other], held[g] = np.concatenate([held[other], held[g]]), order[:0]
         if best is None and other not in waiting:
             waiting.append(other)
         elif best is not None and other in waiting:
@@ -88,11 +91,10 @@ def none_found(task: Task) -> InfeasibleError:
     return InfeasibleError("all rows as one group do not meet the models")
 
 
-def _holds(task: Task, made: Partition, joined: np.ndarray) -> bool:
-    """Whether some groups, bool[groups], hold as one."""
-    rows = joined[made.group]
-    one = np.zeros(int(rows.sum()), np.int64)
-    return bool(good_groups(task.histogram, task.requirement, made.cell[rows], one, made.count[rows], 1).all())
+def _holds(task: Task, made: Partition, places: np.ndarray) -> bool:
+    """Whether what stands in some places of a partition, int64[..], holds as one group."""
+    one = np.zeros(places.size, np.int64)
+    return bool(good_groups(task.histogram, task.requirement, made.cell[places], one, made.count[places], 1).all())
 
 
 def asked_one_by_one(task: Task, found: Grouping) -> Grouping:

@@ -37,6 +37,7 @@ LARGEST = 1200  # rows of a set
 NODES = 3e7  # nodes times cells looked at in a round
 CLOSE = np.arange(1, 6) / 5  # parts of the least rows that a class must want, one after another
 CLOSING = 0.1  # first step of the tolls after a closing
+LAST = (0.1, 0.05)  # of those after the last, which tell how far from its cheapest classes a row may go
 SETS = 200  # priced in at once, at most
 FRESH = 0.6  # rows of a set that no better one holds
 GAIN = 0.5  # of a set at least, by the dearest class
@@ -158,11 +159,12 @@ def program_of(task: Task, rows: Rows, block: np.ndarray, state: np.ndarray, lim
     return Close(begin, state, key % values, cells)
 
 
-def repriced(task: Task, close: Close, wanted: np.ndarray, limit: Limit, step: float) -> Close:
-    """The program after some passes for its tolls, each class asked what suits the rows it wanted, float64[v]."""
+def repriced(task: Task, close: Close, wanted: np.ndarray, limit: Limit, step: float, times: int = 1) -> Close:
+    """The program after some passes for its tolls (``times`` as many), each class asked what suits the rows it wanted,
+    float64[v]."""
     program = close.program
     arcs = program.arcs._replace(top=limit.of(wanted, task.histogram.rows))
-    passes = int(np.clip(WALKS / (arcs.pair.size + arcs.owner.size), 1, PASSES))
+    passes = times * int(np.clip(WALKS / (arcs.pair.size + arcs.owner.size), 1, PASSES))
     tolls = replace(close.tolls, program=replace(program, arcs=arcs))
     return replace(close, tolls=raised(task, tolls, passes, None, step))
 
@@ -173,7 +175,8 @@ def priced_in(
 ) -> Close | None:  # fmt: skip
     """The program of a block from some tuples int64[v, t], and rounds of those that tolls price in.
 
-    seed  of the nodes looked at;  until  clock reading (``shoal.clock``) after which no round begins
+    seed   of the nodes looked at
+    until  clock reading (``shoal.clock``) by which the last round ends, if it takes as long as the one before
     None as for ``program_of``.
     """
     from shoal.clock import clock
@@ -182,14 +185,16 @@ def priced_in(
     if close is None:
         return None
     random, pricing = np.random.default_rng(seed), _Pricing(task, rows, close.cells, close.program.arcs.count, limit)
-    wanted = np.full(close.program.loss.size, np.inf)
+    wanted, last = np.full(close.program.loss.size, np.inf), 0.0
     for turn in range(rounds + 1):
+        began = clock()
         for step in (FIRST_STEP, AGAIN):
             close = repriced(task, close, wanted, limit, step)
             share = close.tolls.share
             wanted = np.where(np.isfinite(wanted), 0.5 * (wanted + share), share)
-        if turn == rounds or (until is not None and clock() > until):
+        if turn == rounds or (until is not None and last + 2 * clock() - began > until):
             break
+        priced = clock()
         paid, arcs = close.program.reduced(close.tolls.toll)[close.program.arcs.pair], close.program.arcs
         cells = np.minimum.reduceat(paid, arcs.start[:-1]) / UNIT
         more, sizes = pricing.sets(cells, GAIN * close.dearest, random)
@@ -202,6 +207,7 @@ def priced_in(
         if grown is None:
             break
         close, wanted = _carried(grown, close, wanted, more, sizes)
+        last = clock() - priced
     return close
 
 
@@ -209,13 +215,15 @@ def without_small(task: Task, close: Close, least: float, limit: Limit) -> Close
     """The program without classes that want fewer rows.
 
     They are closed step by step, each followed by some passes for the others, so that rows find them and they come to
-    want more.
+    want more; more passes follow the last.
     """
     for part in CLOSE:
         keep = close.tolls.share >= part * least
         keep[-1] = True  # that of all rows: everyone finds room at the top
         close = close.only(keep)
         close = repriced(task, close, close.tolls.share, limit, CLOSING)
+    for step in LAST:
+        close = repriced(task, close, close.tolls.share, limit, step, 3)
     return close
 
 

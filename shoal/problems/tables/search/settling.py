@@ -18,6 +18,7 @@ import numpy as np
 
 from shoal.clock import clock
 from shoal.model.task import Task, nothing
+from shoal.problems.cores import threads
 from shoal.problems.interrupts import Workers, flag
 from shoal.problems.tables.search.cascade import rank
 from shoal.problems.tables.search.certified import Told
@@ -32,8 +33,10 @@ if TYPE_CHECKING:
 
 BLOCK = 40_000  # rows settled together
 ROUNDS = {"balanced": 3, "thorough": 12}
-HASTE = 0.35  # of the seconds of a round, with which one that settles anew can be begun, in fewer moves
-PRICING = 0.5  # part of the seconds left after which no more tuples are priced in
+HASTE = 0.6  # of the seconds of a round, with which one that settles anew can be begun, in fewer moves
+LONG = 12  # times that tuples are priced in where there are seconds for it
+PRICING, COOLING = 0.6, 0.85  # parts of the seconds left after which no more tuples are priced in, no row moves
+TRIES = 2  # coolings of a single block, of which the better is kept: one would leave all cores but one idle
 SHARE = 0.1  # seconds of search per second of settling, as long as settling helps; then as many
 
 
@@ -76,9 +79,9 @@ class Plan(NamedTuple):
 
 
 ANEW = Plan(4, SPARE, 1.4, False, 1300.0, 5e-4, (
-    Stage(0.04, 4, (0.01, 0.001), (0.6, 5.0), 0.2, 8),
-    Stage(0.3, 6, (0.002, 0.001), (5.0, 40.0), 0.2, 8),
-    Stage(1.0, 3, (0.002, 0.0003), (40.0, 1e5), 0.0, 6),
+    Stage(0.015, 4, (0.01, 0.001), (0.6, 5.0), 0.2, 8),
+    Stage(0.08, 7, (0.002, 0.0005), (5.0, 40.0), 0.2, 8),
+    Stage(1.0, 2, (0.002, 0.0003), (40.0, 1e5), 0.0, 12),
 ))  # fmt: skip
 AGAIN = Plan(0, 0.0, 2.0, True, 300.0, 1.2e-4, (
     Stage(0.3, 3, (0.004, 0.0006), (1.25, 7.5), 0.0, 12),
@@ -97,25 +100,33 @@ def close_rule(task: Task) -> Limit | None:
     return Limit(np.array(nearest.table), nearest.number)
 
 
-def settled(task: Task, rows: Rows, group: np.ndarray, turn: int, plan: Plan, until: float | None = None) -> np.ndarray:
+class Until(NamedTuple):
+    """Clock readings after which no more tuples are priced in, and after which no more rows move; None: never."""
+
+    priced: float | None = None
+    cooled: float | None = None
+
+
+def settled(task: Task, rows: Rows, group: np.ndarray, turn: int, plan: Plan, until: Until = Until()) -> np.ndarray:
     """A group for every row after one round of settling, int64[n]; it may be dearer than the one given.
 
     turn   seeds the random numbers
-    until  clock reading after which no more tuples are priced in
     O(cells classes t + n sweeps values).
     """
     limit = close_rule(task)
     assert limit is not None
     n, limit = group.size, replace(limit, spare=plan.missed)
     blocks = deal(rows, group, max(1, round(n / BLOCK)), [task.seed, turn, 13])
-    numbers = np.random.SeedSequence([task.seed, turn, 17]).generate_state(len(blocks), np.uint64)
+    tries = TRIES if len(blocks) == 1 else 1
+    numbers = np.random.SeedSequence([task.seed, turn, 17]).generate_state(tries * len(blocks), np.uint64)
     stop, quiet, state = flag(), replace(task, progress=nothing), rows.states(group)
 
     def one(i: int) -> np.ndarray | None:
         if stop.is_set():
             return None
         block, held = blocks[i], group[blocks[i]]
-        close = priced_in(quiet, rows, block, state[np.unique(held)], limit, plan.priced, [task.seed, turn, i], until)
+        seed, open_now = [task.seed, turn, i], state[np.unique(held)]
+        close = priced_in(quiet, rows, block, open_now, limit, plan.priced, seed, until.priced)
         if close is None:
             return None
         close = without_small(quiet, close, plan.hot * plan.wanted * rows.k, limit)
@@ -123,7 +134,9 @@ def settled(task: Task, rows: Rows, group: np.ndarray, turn: int, plan: Plan, un
         at = close.cheapest()[0][np.repeat(np.arange(count.size), count)]
         if plan.stay:
             at = close.arcs_of(state[held], at)
-        return _cooled(close, limit, rows.k, at, plan, numbers[i])
+        with threads(tries) as each:
+            made = each(lambda x: _cooled(close, limit, rows.k, at, plan, x, until.cooled), numbers[i :: len(blocks)])
+        return min(made, key=lambda label: np.where(label < 0, close.dearest, close.program.loss[label]).sum())
 
     with Workers(min(os.cpu_count() or 1, len(blocks))) as pool:
         found = list(pool.map(one, range(len(blocks))))
@@ -169,22 +182,34 @@ def near_classes(
     return classes, np.flatnonzero(keep)
 
 
-def _cooled(close: Close, limit: Limit, k: int, at: np.ndarray, plan: Plan, seed: np.uint64) -> np.ndarray:
-    """Class of every row after cooling from the arcs int64[n], -1 for rows beyond t."""
+def _cooled(
+    close: Close, limit: Limit, k: int, at: np.ndarray, plan: Plan, seed: np.uint64, until: float | None = None
+) -> np.ndarray:
+    """Class of every row after cooling from the arcs int64[n], -1 for rows beyond t.
+
+    until  clock reading by which rows have moved; where that is soon they make fewer moves under each heat
+    """
     from shoal.kernels.tables.settling import settle
 
     v, dearest, random = close.program.loss.size, close.dearest, np.array([seed | np.uint64(1)], np.uint64)
     cell = close.program.cell[at]
     whole = sum(stage.moves for stage in plan.stages)
+    all_moves, tried, planned, began, pace = cell.size * plan.sweeps, 0, 0.0, clock(), 1.0
     for stage in plan.stages:
         classes, kept = near_classes(close, limit, k, stage.near, stage.spare, at)
         here = np.searchsorted(kept, at)
         held = np.bincount(classes.pair[here], minlength=classes.owner.size).astype(np.int64)
         size = np.bincount(classes.owner, weights=held, minlength=v).astype(np.int64)
-        moves = max(1, int(cell.size * plan.sweeps * stage.moves / (whole * stage.turns)))
+        each = all_moves * stage.moves / (whole * stage.turns)
         heats, prices = np.geomspace(*stage.heat, stage.turns), np.geomspace(*stage.price, stage.turns)
         for heat, price in zip(plan.hot * heats, prices, strict=True):
+            moves = max(1, int(each * pace))
             settle(classes, cell, here, held, size, heat * dearest, price * dearest, moves, random)
+            tried, planned = tried + moves, planned + each
+            if until is not None:  # as fast as they went so far
+                now = clock()
+                pace = max(until - now, 0.0) * tried / max((now - began) * (all_moves - planned), 1e-9)
+                pace = min(pace, 1.0)
         at = kept[here]
     pair, stay = classes.pair[here].astype(np.int64), trimmed(classes, held)
     order = np.argsort(pair, kind="stable")
@@ -243,8 +268,10 @@ def approach(
             plan, spent = AGAIN, AGAIN.pace * group.size
         if left > (spent if plan.stay else HASTE * spent):
             task.progress("settling", None if deadline else told.rounds / rounds)
-            part, until = min(left / spent, 1.0), None if deadline is None else began + PRICING * left
-            now = plan._replace(sweeps=part * plan.sweeps)
+            until, now = Until(), plan._replace(sweeps=min(left / spent, 1.0) * plan.sweeps)
+            if deadline is not None:
+                until = Until(began + PRICING * left, began + COOLING * left)
+                now = now._replace(priced=LONG if plan.priced else 0)
             made = weighed(settled(task, rows, best[1], told.rounds, now, until))
             spent = 1.2 * (clock() - began)
             gained = made[0] < best[0]
