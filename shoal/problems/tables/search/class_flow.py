@@ -31,6 +31,7 @@ ROUNDS = {"fast": 1, "balanced": 5, "thorough": 12}  # flows, at least
 ARCS = {"fast": 2e7, "balanced": 2e8, "thorough": 0.0}  # looked at in the passes after each closing, if the most allows
 PER_ROUND = 60  # passes that one round takes as long as
 ONE = 1e-7  # seconds that one round takes for an arc, by the coarsest steps
+FLOW, PLACED = 0.55, 1.5  # of it a hurried round and what follows takes; rounds that placing the rows takes as long as
 HURRIED = 6  # such rounds; with less time than they take no finer steps are begun
 FINE = {"fast": 64, "balanced": 128, "thorough": 1024}  # steps of cost between nothing and the dearest class, at least
 PER_STEP = 3  # of those, more are taken where arcs are few
@@ -67,7 +68,7 @@ def flow_start(task: Task, rows: Rows, tolls: Tolls, until: float | None = None)
     began, hurried, stop = clock(), False, None
     if until is not None:
         hurried = began + HURRIED * ONE * size > until
-        stop = until - ONE * size if hurried else began + CLOSED * (until - began)
+        stop = until - FLOW * ONE * size if hurried else began + CLOSED * (until - began)
     passes, rounds = afforded(CLOSING, effort, size, 1.0), afforded(ROUNDS, effort, size, PER_ROUND)
     fine = afforded(FINE, "fast" if hurried else effort if until is None else "balanced", size, PER_STEP)
     tolls = closed(task, tolls, passes, stop)
@@ -78,7 +79,7 @@ def flow_start(task: Task, rows: Rows, tolls: Tolls, until: float | None = None)
     filled, spent = None, 0.0
     for turn in range(rounds):
         began = clock()
-        if turn and until is not None and began + spent > until:
+        if turn and until is not None and began + (1 + PLACED) * spent > until:
             break
         filled = fill(task, rows.k, tolls, most, fine)
         most, short = mended(program, filled, most)

@@ -25,7 +25,7 @@ from shoal.problems.tables.search.lattice import Lattice
 UNIT = 2**24  # whole units of loss
 LARGEST = 12_000_000  # pairs of cell and lattice node
 ARCS = {"fast": 3e8, "balanced": 1.2e9, "thorough": 6e9}  # arcs looked at in all passes together
-BUILD = 1.2e-7  # seconds that building the program takes for a pair, about
+BUILD = 6e-8  # seconds that building the program takes for a pair, about
 PASSES = 3000
 SLICE, FIRST = 20, 4  # passes between two looks at the clock, and before the first or where time is short
 PARTS, APART = 2, 400_000  # parts of a pass that cores may share, and the arcs from which on it has them
