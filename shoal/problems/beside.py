@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, wait
@@ -38,12 +39,12 @@ class Beside:
         with deep():
             return self._pool.submit(work, self._stop)
 
-    def first(self, *asked: Future[Any] | None) -> Future[Any]:
-        """The first of them that ends; of several that have ended the first named."""
+    def first(self, *asked: Future[Any] | None, seconds: float = math.inf) -> Future[Any] | None:
+        """The first of them that ends, None where each takes longer; of several that have ended the first named."""
         some = [future for future in asked if future is not None]
-        while not wait(some, LOOK, FIRST_COMPLETED).done:
+        while not wait(some, LOOK, FIRST_COMPLETED).done and (seconds := seconds - LOOK) > 0:
             pass
-        return next(future for future in some if future.done())
+        return next((future for future in some if future.done()), None)
 
     def result(self, asked: Future[R]) -> R:
         """What it came to."""

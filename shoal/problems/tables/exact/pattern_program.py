@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from concurrent.futures import Future
 from threading import Event
 from typing import NamedTuple
 
@@ -52,6 +53,7 @@ SUPPORT = 0.25  # share of the seconds for the patterns that the linear program 
 NEAR = 0.4  # part of what lies between bound and cost, within which patterns are looked at first
 USED = 1e-7  # rows of a pattern that count as used
 LAST = 1  # seed of the second proof
+LATE = 0.1  # seconds after the last ones that it is waited for: the solver does not always look at its clock
 FEW = 4_000  # places up to which a proof is tried however far the bound is
 CAREFUL = 1e-6  # of the losses, by which bound and fixing err to the safe side
 
@@ -177,17 +179,30 @@ class _Search:
         with Beside() as run:
             proof = run.start(self._program(everything, 1.0, improves=False)) if run.cores > 1 else None
             search = run.start(self._program(near, 1.0 if math.isinf(beyond) else 0.5))
-            if run.first(search, proof) is proof and self._settled(run.result(proof)):
+            if self._outrun(run, search, proof):
                 return
-            if self._settled(self._take(run.result(search)), beyond):
+            if self._ends(run, search, beyond):
                 return
             last = run.start(self._program(within(1.0)[0], 1.0, improves=False, seed=LAST))
-            if run.first(last, proof) is proof and self._settled(run.result(proof)):
+            if self._outrun(run, last, proof):
                 return
-            if self._settled(self._take(run.result(last))):
-                return
-            if proof is not None:
-                self._settled(self._take(run.result(proof)))
+            if not self._ends(run, last) and proof is not None:
+                self._ends(run, proof)
+
+    @property
+    def _late(self) -> float:
+        """Seconds for which what runs is still waited for."""
+        return self.deadline + LATE - clock()
+
+    def _outrun(self, run: Beside, other: Future[Found], proof: Future[Found] | None) -> bool:
+        """Whether the proof ends before the other program, and bound and cost meet then."""
+        first = run.first(other, proof, seconds=self._late)
+        return first is not None and first is not other and self._settled(run.result(first))
+
+    def _ends(self, run: Beside, asked: Future[Found], beyond: float = math.inf) -> bool:
+        """What a program has found in time is kept; whether bound and cost meet then."""
+        in_time = run.first(asked, seconds=self._late) is not None
+        return in_time and self._settled(self._take(run.result(asked)), beyond)
 
     def _settled(self, found: Found, beyond: float = math.inf) -> bool:
         """The bound raised to what a program proved, others costing ``beyond`` at least; whether it meets the cost."""

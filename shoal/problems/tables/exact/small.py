@@ -11,7 +11,7 @@ from shoal.model.partition import Partition
 from shoal.model.task import Task
 from shoal.problems.tables.exact.rule_lines import KNOWN
 
-CELLS, NODES, PLACES = 250, 10_000, 45_000  # cells, lattice nodes, pairs of kind and pattern
+CELLS, NODES, PLACES = 250, 10_000, 55_000  # cells, lattice nodes, pairs of kind and pattern
 EASY = 150_000  # such pairs where classes are of parts of one size: the linear program takes a fifth of the time
 SECONDS = {"balanced": 9.5, "thorough": 120.0}  # since the task began, at least half of them for the proof
 HOPELESS = {"balanced": 1.08, "thorough": 1.2}  # cost over the linear program's bound above which no proof is tried

@@ -60,7 +60,8 @@ def decide(
     solver.setOptionValue("mip_allow_restart", False)  # most proofs end at the root
     solver.setOptionValue("time_limit", seconds)
     solver.setOptionValue("random_seed", seed)
-    solver.setOptionValue("mip_pscost_minreliable", 0)  # trials of branches took most of the time
+    if not seed:  # a second proof branches the other way, so that one of them may be quick
+        solver.setOptionValue("mip_pscost_minreliable", 0)  # trials of branches took most of the time
     solver.setOptionValue("mip_pool_age_limit", 5)  # cuts that have not cut lately make every node slower
     if not improves:
         solver.setOptionValue("mip_heuristic_effort", 0.0)
