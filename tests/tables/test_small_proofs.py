@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from itertools import combinations, combinations_with_replacement, product
 from unittest import mock
 
@@ -327,6 +328,31 @@ def test_a_proof_that_does_not_end_says_so_and_a_seed_still_gives_the_same():
         assert auto(shares).certificate.details["proof"]["stopped"] != "memory"  # its program is easier
     with mock.patch.dict(small.HOPELESS, {"balanced": 0.5}), mock.patch.object(pattern_program_of, "FEW", 0):
         assert auto(task).certificate.details["proof"]["stopped"] == "gap"
+
+
+@pytest.mark.parametrize("cores", [1, 2])
+def test_a_solver_that_does_not_look_at_its_clock_is_not_waited_for(cores, monkeypatch):
+    table = census_like(150, 4)
+    end, asked, ended = threading.Event(), [], []
+
+    def deaf(*given, **how):
+        if not threading.current_thread().name.startswith("ThreadPool"):
+            return decide(*given, **how)
+        asked.append(how["improves"])
+        end.wait(60)
+        ended.append(how["improves"])
+        return None, -np.inf
+
+    monkeypatch.setattr(pattern_program_of, "decide", deaf)
+    monkeypatch.setattr("os.cpu_count", lambda: cores)
+    try:
+        with mock.patch.dict(small.SECONDS, {"balanced": 1.0}):
+            stopped = auto(Task(table, Requirement(5, (1,), (3,)), Recoding.stars(table))).certificate.details["proof"]
+        assert stopped["stopped"] == "seconds"
+        assert sorted(asked) == [False, True][-cores:]
+        assert ended == []
+    finally:
+        end.set()
 
 
 def test_what_is_not_small_or_not_of_levels_is_not_decided():
